@@ -1,0 +1,1 @@
+"""Learned schedulers: Stable-Baselines3 agents as policies beside the reference ones."""

@@ -1,0 +1,20 @@
+"""The model: frozen values, validated where they are made."""
+
+from gpusched_env.model.configuration import Configuration
+from gpusched_env.model.distribution import EpochDistribution
+from gpusched_env.model.gpu_type import GpuType
+from gpusched_env.model.instance import Instance, single_node_configurations
+from gpusched_env.model.job import Job
+from gpusched_env.model.job_table import JobTable
+from gpusched_env.model.node import Node
+
+__all__ = [
+    "Configuration",
+    "EpochDistribution",
+    "GpuType",
+    "Instance",
+    "Job",
+    "JobTable",
+    "Node",
+    "single_node_configurations",
+]

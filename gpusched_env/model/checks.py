@@ -1,0 +1,49 @@
+"""Checks of single values, shared by everything that validates input where it is made."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+def positive(field: str, value: float) -> float:
+    """Return `value`; raise InputError unless it is a finite number above 0."""
+    return _number(field, value, "a finite number > 0", lowest=0.0, strict=True)
+
+
+def not_negative(field: str, value: float) -> float:
+    """Return `value`; raise InputError unless it is a finite number, 0 or above."""
+    return _number(field, value, "a finite number >= 0", lowest=0.0, strict=False)
+
+
+def finite(field: str, value: float) -> float:
+    """Return `value`; raise InputError unless it is a finite number."""
+    return _number(field, value, "a finite number", lowest=-math.inf, strict=False)
+
+
+def whole(field: str, value: int, lowest: int = 1) -> int:
+    """Return `value`; raise InputError unless it is a whole number, `lowest` or above."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or value < lowest:
+        raise InputError(field, value, f"a whole number >= {lowest}")
+    return int(value)
+
+
+def frozen_array(values: ArrayLike, dtype: type = np.float64) -> NDArray[np.float64]:
+    """Return a read-only, C-contiguous copy of `values`."""
+    array: NDArray[np.float64] = np.array(values, dtype=dtype, order="C")
+    array.setflags(write=False)
+    return array
+
+
+def _number(field: str, value: float, allowed: str, *, lowest: float, strict: bool) -> float:
+    good = isinstance(value, int | float | np.number) and not isinstance(value, bool) and math.isfinite(value)
+    if not good or value < lowest or (strict and value == lowest):
+        raise InputError(field, value, allowed)
+    return float(value)

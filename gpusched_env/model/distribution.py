@@ -1,0 +1,95 @@
+"""How many epochs a job will need: its survival function."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import ArrayLike, NDArray
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class EpochDistribution:
+    """The distribution of the epochs a job needs, as a fraction of its maximum epochs E_j.
+
+    The survival function S_j(x) = P(X_j > x) is constant on bins, so X_j takes its values at the bins' right
+    edges: a job that "ends in bin b" ends when it has done `edges[b + 1] · E_j` epochs.
+
+    Args:
+        edges: Bin edges as fractions of the maximum epochs, shape (B + 1,), strictly increasing from 0 to 1.
+        survival: P(X_j > x) for x in [edges[b], edges[b + 1]), shape (B,); starts at 1, never rises, ≥ 0.
+        family: Name of the family that it was made from; every result says which one it used.
+
+    Raises:
+        InputError: The edges or the survival values do not have that form.
+    """
+
+    edges: NDArray[np.float64]
+    survival: NDArray[np.float64]
+    family: str = "histogram"
+
+    def __post_init__(self) -> None:
+        edges, survival = checks.frozen_array(self.edges), checks.frozen_array(self.survival)
+        object.__setattr__(self, "edges", edges)
+        object.__setattr__(self, "survival", survival)
+        if edges.ndim != 1 or len(edges) < 2 or edges[0] != 0.0 or edges[-1] != 1.0 or not np.all(np.diff(edges) > 0):
+            raise InputError("distribution.edges", edges.tolist(), "strictly increasing numbers from 0 to 1")
+        if survival.shape != (len(edges) - 1,):
+            raise InputError("distribution.survival", survival.tolist(), f"{len(edges) - 1} numbers, one for each bin")
+        falls = np.all(np.diff(survival) <= 0) and np.all(survival >= 0)
+        if not falls or survival[0] != 1.0:
+            raise InputError("distribution.survival", survival.tolist(), "numbers from 1 downwards, none below 0")
+
+    @classmethod
+    def from_masses(
+        cls, masses: ArrayLike, edges: ArrayLike | None = None, family: str = "histogram"
+    ) -> EpochDistribution:
+        """Make a distribution from the probability of ending in each bin.
+
+        Args:
+            masses: Weights of the bins, shape (B,), ≥ 0, not all 0; scaled to sum to 1.
+            edges: Bin edges, shape (B + 1,); equal bins by default.
+            family: Name of the family.
+
+        Raises:
+            InputError: A weight is negative or not finite, or all are 0.
+        """
+        weights = np.asarray(masses, dtype=np.float64)
+        if weights.ndim != 1 or not np.all(np.isfinite(weights)) or np.any(weights < 0) or not weights.sum() > 0:
+            raise InputError("distribution.masses", weights.tolist(), "numbers >= 0 with a positive sum")
+        tail = np.cumsum(weights[::-1])[::-1]
+        bins = np.linspace(0.0, 1.0, len(weights) + 1) if edges is None else np.asarray(edges, dtype=np.float64)
+        return cls(bins, tail / tail[0], family)
+
+    @property
+    def masses(self) -> NDArray[np.float64]:
+        """Give the probability of ending in each bin, shape (B,)."""
+        return self.survival - np.append(self.survival[1:], 0.0)
+
+    @property
+    def mean(self) -> float:
+        """Give the mean epochs needed, as a fraction of the maximum epochs: ∫ S(x) dx."""
+        return float(np.dot(self.survival, np.diff(self.edges)))
+
+    def sample(self, rng: Generator) -> float:
+        """Draw the epochs needed, as a fraction of the maximum epochs: the right edge of a bin."""
+        bin_index = int(np.searchsorted(-self.survival, -rng.random(), side="left"))
+        return float(self.edges[max(bin_index, 1)])
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, EpochDistribution):
+            return NotImplemented
+        return self._key() == other._key()
+
+    def __hash__(self) -> int:
+        return hash(self._key())
+
+    def _key(self) -> tuple[bytes, bytes, str]:
+        return self.edges.tobytes(), self.survival.tobytes(), self.family

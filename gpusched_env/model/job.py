@@ -1,0 +1,57 @@
+"""A training job, and the table that many of them make."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpusched_env.model.configuration import Configuration
+    from gpusched_env.model.distribution import EpochDistribution
+
+
+@dataclass(frozen=True, slots=True)
+class Job:
+    """A training job j ∈ J, as its owner submits it.
+
+    Args:
+        submission_s: Submission time a_j [s], ≥ 0.
+        due_s: Due date d_j [s], at or after the submission.
+        tardiness_weight_eur_per_s: Tardiness weight ω_j [€/s], ≥ 0.
+        max_epochs: Maximum epochs E_j, > 0.
+        distribution: Distribution of the epochs it will need.
+        seconds_per_epoch: τ_{j,c} [s/epoch] for every configuration it may use; a missing one is not allowed.
+        memory_gib: Memory it needs on each GPU [GiB], ≥ 0.
+        application: Name of what it trains.
+        epochs_needed: Epochs it will really need, X_j in (0, E_j]; hidden from policies until the job ends.
+
+    Raises:
+        InputError: A value is out of its range.
+    """
+
+    submission_s: float
+    due_s: float
+    tardiness_weight_eur_per_s: float
+    max_epochs: float
+    distribution: EpochDistribution
+    epochs_needed: float
+    seconds_per_epoch: Mapping[Configuration, float] = field(default_factory=dict)
+    memory_gib: float = 0.0
+    application: str = ""
+
+    def __post_init__(self) -> None:
+        checks.not_negative("job.submission_s", self.submission_s)
+        checks.not_negative("job.tardiness_weight_eur_per_s", self.tardiness_weight_eur_per_s)
+        checks.positive("job.max_epochs", self.max_epochs)
+        checks.not_negative("job.memory_gib", self.memory_gib)
+        if not checks.finite("job.due_s", self.due_s) >= self.submission_s:
+            raise InputError("job.due_s", self.due_s, f"a number >= job.submission_s ({self.submission_s})")
+        if not 0.0 < self.epochs_needed <= self.max_epochs:
+            raise InputError("job.epochs_needed", self.epochs_needed, f"a number in (0, {self.max_epochs}]")
+        for configuration, seconds in self.seconds_per_epoch.items():
+            checks.positive(f"job.seconds_per_epoch[{configuration.name}]", seconds)

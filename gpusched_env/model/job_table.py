@@ -1,0 +1,133 @@
+"""All jobs of an instance as read-only columns."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from gpusched_env.model.configuration import Configuration
+    from gpusched_env.model.distribution import EpochDistribution
+    from gpusched_env.model.job import Job
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class JobTable:
+    """The jobs of an instance, one column per property, sorted by submission.
+
+    Args:
+        submission_s: Submission times [s], shape (J,), ≥ 0, never falling.
+        due_s: Due dates [s], shape (J,), at or after the submission.
+        tardiness_weight_eur_per_s: Tardiness weights [€/s], shape (J,), ≥ 0.
+        max_epochs: Maximum epochs, shape (J,), > 0.
+        epochs_needed: Epochs really needed, shape (J,), in (0, max_epochs]; hidden from policies.
+        memory_gib: Memory needed on each GPU [GiB], shape (J,), ≥ 0.
+        seconds_per_epoch: τ [s/epoch], shape (J, C), > 0; inf where a configuration is not allowed.
+        application: Index into `applications`, shape (J,).
+        applications: Names of the applications.
+        distribution: Index into `distributions`, shape (J,).
+        distributions: The distributions of epochs needed that jobs refer to.
+
+    Raises:
+        InputError: A column has the wrong length, or a value is out of its range; names the first such job.
+    """
+
+    submission_s: NDArray[np.float64]
+    due_s: NDArray[np.float64]
+    tardiness_weight_eur_per_s: NDArray[np.float64]
+    max_epochs: NDArray[np.float64]
+    epochs_needed: NDArray[np.float64]
+    memory_gib: NDArray[np.float64]
+    seconds_per_epoch: NDArray[np.float64]
+    application: NDArray[np.int64]
+    applications: tuple[str, ...]
+    distribution: NDArray[np.int64]
+    distributions: tuple[EpochDistribution, ...]
+
+    def __post_init__(self) -> None:
+        for column in _FLOAT_COLUMNS:
+            object.__setattr__(self, column, checks.frozen_array(getattr(self, column)))
+        for column in _INDEX_COLUMNS:
+            object.__setattr__(self, column, checks.frozen_array(getattr(self, column), np.int64))
+        for column in _FLOAT_COLUMNS + _INDEX_COLUMNS:
+            if len(getattr(self, column)) != len(self.submission_s):
+                raise InputError(f"jobs.{column}", len(getattr(self, column)), f"{len(self.submission_s)} values")
+        if not len(self.submission_s):
+            raise InputError("jobs", 0, "at least one job")
+        self._check_ranges()
+
+    def _check_ranges(self) -> None:
+        start, end, needed = self.submission_s, self.max_epochs, self.epochs_needed
+        self._each("submission_s", np.isfinite(start) & (start >= 0), "a finite number >= 0")
+        self._each("submission_s", np.diff(start, prepend=0.0) >= 0, "not before the job above it (sort the jobs)")
+        self._each("due_s", np.isfinite(self.due_s) & (self.due_s >= start), "finite and not before submission_s")
+        weight = self.tardiness_weight_eur_per_s
+        self._each("tardiness_weight_eur_per_s", np.isfinite(weight) & (weight >= 0), "a finite number >= 0")
+        self._each("max_epochs", np.isfinite(end) & (end > 0), "a finite number > 0")
+        self._each("epochs_needed", (needed > 0) & (needed <= end), "a number in (0, max_epochs]")
+        self._each("memory_gib", np.isfinite(self.memory_gib) & (self.memory_gib >= 0), "a finite number >= 0")
+        self._each("seconds_per_epoch", np.all(self.seconds_per_epoch > 0, axis=1), "numbers > 0, or inf")
+        fits = np.any(np.isfinite(self.seconds_per_epoch), axis=1)
+        self._each("seconds_per_epoch", fits, "finite for at least one configuration that the cluster has")
+        for column, names in (("application", self.applications), ("distribution", self.distributions)):
+            index = getattr(self, column)
+            self._each(column, (index >= 0) & (index < len(names)), f"an index below {len(names)}")
+
+    def _each(self, column: str, good: NDArray[np.bool_], allowed: str) -> None:
+        if not np.all(good):
+            first = int(np.argmin(good))
+            value = getattr(self, column)[first]
+            raise InputError(f"jobs[{first}].{column}", value.tolist(), allowed)
+
+    def __len__(self) -> int:
+        return len(self.submission_s)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, JobTable):
+            return NotImplemented
+        return all(np.array_equal(getattr(self, f.name), getattr(other, f.name)) for f in fields(self))
+
+    __hash__ = None  # type: ignore[assignment]
+
+    @classmethod
+    def from_jobs(cls, jobs: Sequence[Job], configurations: Sequence[Configuration]) -> JobTable:
+        """Make the table of `jobs`, which must be sorted by submission, for the columns `configurations`.
+
+        Raises:
+            InputError: A job names a configuration that is not among `configurations`, or the table is not valid.
+        """
+        column_of = {c: i for i, c in enumerate(configurations)}
+        seconds = np.full((len(jobs), len(configurations)), np.inf)
+        for row, job in enumerate(jobs):
+            for configuration, value in job.seconds_per_epoch.items():
+                if configuration not in column_of:
+                    names = ", ".join(c.name for c in configurations)
+                    raise InputError(f"jobs[{row}].seconds_per_epoch", configuration.name, f"one of {names}")
+                seconds[row, column_of[configuration]] = value
+        applications = tuple(dict.fromkeys(job.application for job in jobs))
+        distributions = tuple(dict.fromkeys(job.distribution for job in jobs))
+        application_of = {name: i for i, name in enumerate(applications)}
+        distribution_of = {value: i for i, value in enumerate(distributions)}
+        columns = {name: np.array([getattr(job, name) for job in jobs]) for name in _JOB_FIELDS}
+        return cls(
+            **columns,
+            seconds_per_epoch=seconds,
+            application=np.array([application_of[job.application] for job in jobs], dtype=np.int64),
+            applications=applications,
+            distribution=np.array([distribution_of[job.distribution] for job in jobs], dtype=np.int64),
+            distributions=distributions,
+        )
+
+
+_JOB_FIELDS = ("submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib")
+_FLOAT_COLUMNS = (*_JOB_FIELDS, "seconds_per_epoch")
+_INDEX_COLUMNS = ("application", "distribution")
