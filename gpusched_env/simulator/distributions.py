@@ -1,0 +1,43 @@
+"""Distributions of epochs needed as arrays that kernels read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import EpochDistribution
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DistributionTable:
+    """D distributions, padded on the right to the most bins B with bins of no length and no survivors.
+
+    Attributes:
+        edges: Bin edges as fractions of the maximum epochs, (D, B + 1).
+        survival: S on each bin, (D, B).
+        integral: ∫ S from 0 to each edge, (D, B + 1); the last column is the mean.
+    """
+
+    edges: NDArray[np.float64]
+    survival: NDArray[np.float64]
+    integral: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, distributions: Sequence[EpochDistribution]) -> DistributionTable:
+        """Make the table of `distributions`."""
+        bins = max(len(d.survival) for d in distributions)
+        edges = np.ones((len(distributions), bins + 1))
+        survival = np.zeros((len(distributions), bins))
+        for row, distribution in enumerate(distributions):
+            edges[row, : len(distribution.edges)] = distribution.edges
+            survival[row, : len(distribution.survival)] = distribution.survival
+        integral = np.zeros_like(edges)
+        integral[:, 1:] = np.cumsum(survival * np.diff(edges, axis=1), axis=1)
+        return cls(edges, survival, integral)

@@ -1,0 +1,190 @@
+"""Events: how time advances, jobs progress and costs accrue."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.kernel import kernel
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator.arrays import Floats, Ints
+
+
+@kernel
+def next_event(jobs: Floats, hidden: Floats, tau: Floats, clock: Floats, count: Ints, active: Ints) -> float:
+    """Find the time of the next event: submission, completion, wake-up, milestone, review or idle review."""
+    now = clock[at.NOW]
+    time = np.inf
+    if count[at.SUBMITTED] < jobs.shape[0]:
+        time = jobs[count[at.SUBMITTED], at.SUBMISSION]
+    for i in range(count[at.ACTIVE]):
+        job = active[i]
+        time = min(time, hidden[job, at.FINISH_S])
+        wake = jobs[job, at.WAKE_S]
+        if wake > now:
+            time = min(time, wake)
+        if count[at.MILESTONES] > 0 and jobs[job, at.CONFIG] >= 0:
+            time = min(time, max(now, milestone_s(jobs, tau, count[at.MILESTONES], job)))
+    if clock[at.REVIEW] < np.inf and count[at.ACTIVE] > 0:
+        time = min(time, (np.floor(now / clock[at.REVIEW]) + 1.0) * clock[at.REVIEW])
+    if time == np.inf:
+        time = now + clock[at.IDLE_REVIEW]
+    return time
+
+
+@kernel
+def milestone_s(jobs: Floats, tau: Floats, milestones: int, job: int) -> float:
+    """Give the time at which a running job reaches its next milestone; inf after the last."""
+    number = jobs[job, at.MILESTONE]
+    if number >= milestones:
+        return np.inf
+    to_do = number / milestones * jobs[job, at.MAX_EPOCHS] - jobs[job, at.BASE_EPOCHS]
+    return jobs[job, at.READY_S] + to_do * tau[job, int(jobs[job, at.CONFIG])]
+
+
+@kernel
+def progress(jobs: Floats, tau: Floats, job: int, time: float) -> float:
+    """Give the epochs that a running job has done at `time`: no rounding builds up between events."""
+    working = max(0.0, time - jobs[job, at.READY_S])
+    return jobs[job, at.BASE_EPOCHS] + working / tau[job, int(jobs[job, at.CONFIG])]
+
+
+@kernel
+def log_interval(jobs: Floats, count: Ints, log: Floats, job: int, config: float, node: float, end: float) -> None:
+    """Write the interval that ends now to the log, if intervals are logged and it has a length."""
+    if count[at.LOGGING] == 0 or end <= jobs[job, at.BASE_S]:
+        return
+    row = log[count[at.LOGGED]]
+    row[at.LOG_JOB] = job
+    row[at.LOG_NODE] = node
+    row[at.LOG_CONFIG] = config
+    row[at.LOG_START] = jobs[job, at.BASE_S]
+    row[at.LOG_READY] = min(end, jobs[job, at.READY_S])
+    row[at.LOG_END] = end
+    row[at.LOG_EPOCHS] = jobs[job, at.EPOCHS] - jobs[job, at.BASE_EPOCHS]
+    count[at.LOGGED] += 1
+
+
+@kernel
+def accrue(
+    jobs: Floats,
+    nodes: Ints,
+    configs: Ints,
+    tau: Floats,
+    rates: Floats,
+    clock: Floats,
+    count: Ints,
+    active: Ints,
+    time: float,
+) -> None:
+    """Move the clock to `time`: progress of running jobs, energy cost of nodes and jobs, tardiness cost.
+
+    A node with u busy GPUs costs r_v(u); a job that holds g of them is charged g/u of it.
+    """
+    before = clock[at.NOW]
+    length = time - before
+    clock[at.NOW] = time
+    clock[at.BILL] += clock[at.BILL_RATE] * length
+    for i in range(count[at.ACTIVE]):
+        job = active[i]
+        late = max(0.0, time - jobs[job, at.DUE]) - max(0.0, before - jobs[job, at.DUE])
+        if late > 0.0:
+            jobs[job, at.TARDINESS] += jobs[job, at.WEIGHT] * late
+            clock[at.LATENESS] += jobs[job, at.WEIGHT] * late
+        config = int(jobs[job, at.CONFIG])
+        if config < 0:
+            continue
+        jobs[job, at.EPOCHS] = progress(jobs, tau, job, time)
+        node = int(jobs[job, at.NODE])
+        busy = nodes[node, at.NODE_GPUS] - nodes[node, at.FREE]
+        rate = rates[nodes[node, at.NODE_TYPE], busy] * configs[config, at.CONFIG_GPUS] / busy
+        jobs[job, at.ENERGY] += rate * length
+
+
+@kernel
+def bill_rate(nodes: Ints, rates: Floats) -> float:
+    """Sum r_v(u) over the nodes [€/s]."""
+    total = 0.0
+    for n in range(nodes.shape[0]):
+        total += rates[nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS] - nodes[n, at.FREE]]
+    return total
+
+
+@kernel
+def complete(
+    jobs: Floats,
+    hidden: Floats,
+    nodes: Ints,
+    configs: Ints,
+    clock: Floats,
+    count: Ints,
+    active: Ints,
+    log: Floats,
+) -> int:
+    """Complete the running jobs whose time has come, in the order of their index; return how many."""
+    now = clock[at.NOW]
+    kept = 0
+    for i in range(count[at.ACTIVE]):
+        job = active[i]
+        if hidden[job, at.FINISH_S] > now:
+            active[kept] = job
+            kept += 1
+            continue
+        jobs[job, at.EPOCHS] = hidden[job, at.NEEDED]
+        log_interval(jobs, count, log, job, jobs[job, at.CONFIG], jobs[job, at.NODE], now)
+        nodes[int(jobs[job, at.NODE]), at.FREE] += configs[int(jobs[job, at.CONFIG]), at.CONFIG_GPUS]
+        jobs[job, at.END_S] = now
+        jobs[job, at.CONFIG] = -1.0
+        jobs[job, at.NODE] = -1.0
+        hidden[job, at.FINISH_S] = np.inf
+    ended = count[at.ACTIVE] - kept
+    count[at.ACTIVE] = kept
+    count[at.DONE] += ended
+    return ended
+
+
+@kernel
+def advance(
+    jobs: Floats,
+    hidden: Floats,
+    nodes: Ints,
+    configs: Ints,
+    tau: Floats,
+    rates: Floats,
+    clock: Floats,
+    count: Ints,
+    active: Ints,
+    log: Floats,
+) -> bool:
+    """Run to the next event and apply every event of that time: completions, submissions, then milestones.
+
+    Returns:
+        False when every job is done, else True: a decision round may begin.
+    """
+    if count[at.DONE] == jobs.shape[0]:
+        return False
+    time = next_event(jobs, hidden, tau, clock, count, active)
+    idle = clock[at.BILL_RATE] == 0.0 and count[at.SUBMITTED] == jobs.shape[0]
+    count[at.IDLE] = count[at.IDLE] + 1 if idle else 0
+    accrue(jobs, nodes, configs, tau, rates, clock, count, active, time)
+    if complete(jobs, hidden, nodes, configs, clock, count, active, log) > 0:
+        clock[at.BILL_RATE] = bill_rate(nodes, rates)
+    while count[at.SUBMITTED] < jobs.shape[0] and jobs[count[at.SUBMITTED], at.SUBMISSION] <= time:
+        active[count[at.ACTIVE]] = count[at.SUBMITTED]
+        count[at.ACTIVE] += 1
+        count[at.SUBMITTED] += 1
+    if count[at.MILESTONES] > 0:
+        pass_milestones(jobs, tau, count, active, time)
+    return count[at.DONE] < jobs.shape[0]
+
+
+@kernel
+def pass_milestones(jobs: Floats, tau: Floats, count: Ints, active: Ints, time: float) -> None:
+    """Count the milestones that running jobs have reached."""
+    for i in range(count[at.ACTIVE]):
+        job = active[i]
+        while jobs[job, at.CONFIG] >= 0 and milestone_s(jobs, tau, count[at.MILESTONES], job) <= time:
+            jobs[job, at.MILESTONE] += 1.0

@@ -1,0 +1,110 @@
+"""What a run leaves behind."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from gpusched_env.simulator import layout as at
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import Instance
+    from gpusched_env.simulator.state import State
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Result:
+    """Costs, completion times and intervals of one run.
+
+    Attributes:
+        instance: The instance that was run.
+        policy: Name of the policy.
+        seed: Seed of the policy's randomness.
+        energy_eur: Energy cost of all nodes [€].
+        tardiness_eur: Tardiness cost of all jobs [€].
+        start_s: First start of every job [s], (J,).
+        completion_s: Completion time C_j of every job [s], (J,).
+        job_energy_eur: Energy cost attributed to every job [€], (J,); sums to `energy_eur`.
+        job_tardiness_eur: Tardiness cost of every job [€], (J,).
+        switches: Changes of configuration or node after the first start, pauses included, (J,).
+        rounds: Number of decision rounds.
+        decision_s: Seconds of wall clock that the policy took in all.
+        log: One row per interval (columns in `layout`), (L, LOG_COLUMNS); empty if not recorded.
+    """
+
+    instance: Instance
+    policy: str
+    seed: int
+    energy_eur: float
+    tardiness_eur: float
+    start_s: NDArray[np.float64]
+    completion_s: NDArray[np.float64]
+    job_energy_eur: NDArray[np.float64]
+    job_tardiness_eur: NDArray[np.float64]
+    switches: NDArray[np.int64]
+    rounds: int
+    decision_s: float
+    log: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, state: State, policy: str, seed: int, decision_s: float) -> Result:
+        """Take the result of the finished run `state`."""
+        jobs = state.view.jobs
+        return cls(
+            instance=state.instance,
+            policy=policy,
+            seed=seed,
+            energy_eur=float(state.clock[at.BILL]),
+            tardiness_eur=float(state.clock[at.LATENESS]),
+            start_s=jobs[:, at.START_S].copy(),
+            completion_s=jobs[:, at.END_S].copy(),
+            job_energy_eur=jobs[:, at.ENERGY].copy(),
+            job_tardiness_eur=jobs[:, at.TARDINESS].copy(),
+            switches=jobs[:, at.SWITCHES].astype(np.int64),
+            rounds=int(state.count[at.ROUND]),
+            decision_s=decision_s,
+            log=state.log[: state.count[at.LOGGED]].copy(),
+        )
+
+    @property
+    def total_eur(self) -> float:
+        """Give the total cost: energy + tardiness [€]."""
+        return self.energy_eur + self.tardiness_eur
+
+    @property
+    def late_jobs(self) -> int:
+        """Count the jobs that ended after their due date (by more than a microsecond)."""
+        return int(np.sum(self.completion_s > self.instance.jobs.due_s + 1e-6))
+
+    @property
+    def mean_completion_s(self) -> float:
+        """Give the mean time from submission to completion [s]."""
+        return float(np.mean(self.completion_s - self.instance.jobs.submission_s))
+
+    def intervals(self) -> pl.DataFrame:
+        """Give every interval in which a job held one configuration on one node.
+
+        Returns:
+            Columns job, node, configuration (name), gpus, start_s, ready_s (progress from then on), end_s, epochs;
+            sorted by start, then job.
+        """
+        configurations = self.instance.configurations
+        index = self.log[:, at.LOG_CONFIG].astype(np.int64)
+        frame = pl.DataFrame(
+            {
+                "job": self.log[:, at.LOG_JOB].astype(np.int64),
+                "node": self.log[:, at.LOG_NODE].astype(np.int64),
+                "configuration": [configurations[i].name for i in index],
+                "gpus": np.array([configurations[i].gpus_per_node for i in index], dtype=np.int64),
+                "start_s": self.log[:, at.LOG_START],
+                "ready_s": self.log[:, at.LOG_READY],
+                "end_s": self.log[:, at.LOG_END],
+                "epochs": self.log[:, at.LOG_EPOCHS],
+            }
+        )
+        return frame.sort("start_s", "job")

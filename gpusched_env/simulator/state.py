@@ -1,0 +1,97 @@
+"""The state of a run: a few wide arrays (their columns are in `layout`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.model import checks
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.events import advance
+from gpusched_env.simulator.rounds import begin_round, commit_round
+from gpusched_env.simulator.view import View
+
+if TYPE_CHECKING:
+    from gpusched_env.model import Instance
+
+
+class State:
+    """Everything that changes in a run of one instance, and the two calls that change it.
+
+    `view` is the part that policies may see; `hidden` (epochs needed and completion times) is not in it.
+
+    Args:
+        instance: The instance to run.
+        review_s: Interval of fixed reviews [s], > 0; none by default.
+        idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
+        milestones: Milestones per job: each wakes its round at that many equal fractions of its maximum epochs, ≥ 0.
+        record: Whether the intervals of the run are kept.
+    """
+
+    def __init__(
+        self,
+        instance: Instance,
+        *,
+        review_s: float | None = None,
+        idle_review_s: float = 3600.0,
+        milestones: int = 0,
+        record: bool = True,
+    ) -> None:
+        jobs = instance.jobs
+        self.instance = instance
+        self.hidden = np.empty((len(jobs), at.HIDDEN_COLUMNS))
+        self.hidden[:, at.NEEDED] = jobs.epochs_needed
+        self.hidden[:, at.FINISH_S] = np.inf
+        self.clock = np.zeros(at.CLOCK_COLUMNS)
+        self.clock[at.RESTART] = instance.restart_s
+        self.clock[at.REVIEW] = np.inf if review_s is None else checks.positive("review_s", review_s)
+        self.clock[at.IDLE_REVIEW] = checks.positive("idle_review_s", idle_review_s)
+        self.count = np.zeros(at.COUNT_COLUMNS, dtype=np.int64)
+        self.count[at.MILESTONES] = checks.whole("milestones", milestones, 0)
+        self.count[at.LOGGING] = int(record)
+        self.log = np.empty((4 * len(jobs) + 16 if record else 0, at.LOG_COLUMNS))
+        self.view = View(instance, self.clock, self.count)
+
+    def advance(self) -> bool:
+        """Run to the next event; return False when every job is done."""
+        view = self.view
+        self.make_room()
+        return advance(
+            view.jobs,
+            self.hidden,
+            view.nodes,
+            view.configs,
+            view.tau,
+            view.node_rate,
+            self.clock,
+            self.count,
+            view.active_buffer,
+            self.log,
+        )
+
+    def begin_round(self, preemption: bool) -> None:
+        """Open a decision round; with `preemption` it begins from an empty cluster."""
+        view = self.view
+        begin_round(view.jobs, view.nodes, self.count, view.active_buffer, view.gaps, preemption)
+
+    def commit_round(self) -> None:
+        """Close the decision round: what was placed holds from now on."""
+        view = self.view
+        commit_round(
+            view.jobs,
+            self.hidden,
+            view.nodes,
+            view.tau,
+            view.node_rate,
+            self.clock,
+            self.count,
+            view.active_buffer,
+            self.log,
+        )
+
+    def make_room(self) -> None:
+        """Grow the log so that the next round and event surely fit: each active job ends at most two intervals."""
+        if self.count[at.LOGGING] and len(self.log) - self.count[at.LOGGED] < 2 * self.count[at.ACTIVE] + 2:
+            more = max(len(self.log), 2 * int(self.count[at.ACTIVE]) + 2)
+            self.log = np.concatenate([self.log, np.empty((more, at.LOG_COLUMNS))])

@@ -1,0 +1,133 @@
+"""What a policy may see, and the one thing it may do: place jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.distributions import DistributionTable
+from gpusched_env.simulator.placement import place, release
+from gpusched_env.workload.costs import cost_rate_eur_per_h, planning_rate_eur_per_s
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import Configuration, Instance
+
+
+class View:
+    """The present state of a run, without what is hidden from policies.
+
+    The arrays are the simulator's own (their columns are in `gpusched_env.simulator.layout`): compiled policies read
+    them; write only through `place`, `release`, `wake_up` and `memory`.
+
+    Attributes:
+        jobs: State of all jobs, float64 (J, JOB_COLUMNS). Rows of jobs not submitted yet are not yours to read.
+        nodes: State of the nodes, int64 (N, NODE_COLUMNS).
+        configs: The configurations, int64 (C, CONFIG_COLUMNS).
+        gaps: Most free GPUs on one node of each type, int64 (V,).
+        tau: Seconds per epoch, float64 (J, C); inf where not allowed.
+        node_rate: r_v(u), what a node with u busy GPUs costs [€/s], float64 (V, G + 1).
+        planning_rate: What a configuration is planned to cost, alone on its node [€/s], float64 (C,).
+        distributions: The distributions of epochs needed, as padded arrays.
+        memory: Scratch of the policy, float64 (J, 4), 0 at the start; the simulator never reads it.
+    """
+
+    def __init__(self, instance: Instance, clock: NDArray[np.float64], count: NDArray[np.int64]) -> None:
+        table = instance.jobs
+        self.configurations: tuple[Configuration, ...] = instance.configurations
+        self.tau = table.seconds_per_epoch
+        self.jobs = _job_state(instance)
+        self.nodes = np.zeros((len(instance.nodes), at.NODE_COLUMNS), dtype=np.int64)
+        self.nodes[:, at.NODE_TYPE] = instance.type_of_node
+        for column in (at.NODE_GPUS, at.FREE, at.OLD_FREE):
+            self.nodes[:, column] = [node.gpus for node in instance.nodes]
+        self.configs = np.zeros((len(instance.configurations), at.CONFIG_COLUMNS), dtype=np.int64)
+        self.configs[:, at.CONFIG_TYPE] = instance.type_of_configuration
+        self.configs[:, at.CONFIG_GPUS] = [c.gpus_per_node for c in instance.configurations]
+        self.gaps = np.zeros(len(instance.gpu_types), dtype=np.int64)
+        self.node_rate = cost_rate_eur_per_h(instance) / 3600.0
+        self.planning_rate = planning_rate_eur_per_s(instance)
+        self.distributions = DistributionTable.of(table.distributions)
+        self.memory = np.zeros((len(table), 4))
+        self.active_buffer = np.zeros(len(table), dtype=np.int64)
+        self.keys_buffer = np.zeros(len(table))
+        self.order_buffer = np.zeros(len(table), dtype=np.int64)
+        self.clock, self.count = clock, count
+
+    @property
+    def now_s(self) -> float:
+        """Give the present time [s]."""
+        return float(self.clock[at.NOW])
+
+    @property
+    def active(self) -> NDArray[np.int64]:
+        """List the jobs submitted and not completed, by index."""
+        return self.active_buffer[: self.count[at.ACTIVE]].copy()
+
+    @property
+    def waiting(self) -> NDArray[np.int64]:
+        """List the active jobs that hold nothing in this round, by index."""
+        active = self.active_buffer[: self.count[at.ACTIVE]]
+        return active[self.jobs[active, at.CONFIG] < 0]
+
+    def place(self, job: int, config: int) -> bool:
+        """Give `job` the configuration with index `config`; return False, and change nothing, if it does not fit now.
+
+        Raises:
+            InputError: The job is not active, or there is no such configuration, or the job may not use it.
+        """
+        self._check_active(job)
+        if not 0 <= config < len(self.configs):
+            raise InputError("configuration", config, f"an index from 0 to {len(self.configs) - 1}")
+        if not np.isfinite(self.tau[job, config]):
+            raise InputError("configuration", self.configurations[config].name, f"one that job {job} may use")
+        return place(self.jobs, self.nodes, self.configs, self.gaps, job, config)
+
+    def release(self, job: int) -> None:
+        """Take from `job` what it holds in this round; it waits unless it is placed again.
+
+        Raises:
+            InputError: The job is not active.
+        """
+        self._check_active(job)
+        release(self.jobs, self.nodes, self.configs, self.gaps, job)
+
+    def wake_up(self, job: int, time_s: float) -> None:
+        """Ask for a decision round at `time_s` [s] on behalf of `job`, in place of the wake-up it had.
+
+        Raises:
+            InputError: The job is not active, or the time is NaN.
+        """
+        self._check_active(job)
+        if np.isnan(time_s):
+            raise InputError("time_s", time_s, "a number; inf for none")
+        self.jobs[job, at.WAKE_S] = time_s
+
+    def _check_active(self, job: int) -> None:
+        submitted = 0 <= job < self.count[at.SUBMITTED]
+        if not submitted or not np.isnan(self.jobs[job, at.END_S]):
+            raise InputError("job", job, "the index of a job that is submitted and not completed")
+
+
+def _job_state(instance: Instance) -> NDArray[np.float64]:
+    table = instance.jobs
+    jobs = np.zeros((len(table), at.JOB_COLUMNS))
+    jobs[:, at.SUBMISSION] = table.submission_s
+    jobs[:, at.DUE] = table.due_s
+    jobs[:, at.WEIGHT] = table.tardiness_weight_eur_per_s
+    jobs[:, at.MAX_EPOCHS] = table.max_epochs
+    jobs[:, at.MIN_TAU] = table.seconds_per_epoch.min(axis=1)
+    finite = np.where(np.isfinite(table.seconds_per_epoch), table.seconds_per_epoch, 0.0)
+    jobs[:, at.MAX_TAU] = finite.max(axis=1)
+    jobs[:, at.DISTRIBUTION] = table.distribution
+    jobs[:, at.WAKE_S] = -np.inf
+    jobs[:, at.MILESTONE] = 1.0
+    for column in (at.CONFIG, at.NODE, at.OLD_CONFIG, at.OLD_NODE):
+        jobs[:, column] = -1.0
+    for column in (at.START_S, at.END_S):
+        jobs[:, column] = np.nan
+    return jobs
