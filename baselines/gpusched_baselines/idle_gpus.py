@@ -1,0 +1,69 @@
+"""The last step of Greedy: idle GPUs of a node go to the job there that gains the most speed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.kernel import kernel
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator.arrays import Floats, Ints
+
+
+@kernel
+def give_idle_gpus(jobs: Floats, nodes: Ints, configs: Ints, tau: Floats, order: Ints) -> None:
+    """Give idle GPUs of every node that is in use to its jobs, again and again to the one that gains the most speed.
+
+    The gain is the ratio of seconds per epoch, before over after; a job takes more GPUs only if it gets faster.
+
+    Args:
+        jobs: State of the jobs, (J, JOB_COLUMNS); changed.
+        nodes: State of the nodes, (N, NODE_COLUMNS); changed. (`gaps` is not kept up to date: nothing is placed after.)
+        configs: The configurations, (C, CONFIG_COLUMNS).
+        tau: Seconds per epoch, (J, C).
+        order: The jobs of the round, (A,).
+    """
+    first = np.full(nodes.shape[0], -1)
+    following = np.full(order.shape[0], -1)
+    for i in range(order.shape[0] - 1, -1, -1):
+        node = int(jobs[order[i], at.NODE])
+        if node >= 0:
+            following[i] = first[node]
+            first[node] = i
+    for n in range(nodes.shape[0]):
+        while nodes[n, at.FREE] > 0:
+            winner, config = _most_gain(jobs, nodes, configs, tau, order, first[n], following, n)
+            if winner < 0:
+                break
+            nodes[n, at.FREE] -= configs[config, at.CONFIG_GPUS] - configs[int(jobs[winner, at.CONFIG]), at.CONFIG_GPUS]
+            jobs[winner, at.CONFIG] = config
+
+
+@kernel
+def _most_gain(
+    jobs: Floats,
+    nodes: Ints,
+    configs: Ints,
+    tau: Floats,
+    order: Ints,
+    head: int,
+    following: Ints,
+    node: int,
+) -> tuple[int, int]:
+    """Find the job on `node`, and its new configuration, that gain the most speed from the idle GPUs; -1 if none."""
+    winner, config = -1, -1
+    most = 1.0
+    i = head
+    while i >= 0:
+        job = order[i]
+        old = int(jobs[job, at.CONFIG])
+        for c in range(configs.shape[0]):
+            more = configs[c, at.CONFIG_GPUS] - configs[old, at.CONFIG_GPUS]
+            same_type = configs[c, at.CONFIG_TYPE] == configs[old, at.CONFIG_TYPE]
+            if same_type and 0 < more <= nodes[node, at.FREE] and tau[job, old] > most * tau[job, c]:
+                winner, config, most = job, c, tau[job, old] / tau[job, c]
+        i = following[i]
+    return winner, config

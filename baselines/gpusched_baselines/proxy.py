@@ -1,0 +1,49 @@
+"""The proxy cost of a round: what Random Greedy and its kin compare constructions by."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.events import bill_rate
+from gpusched_env.simulator.kernel import kernel
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator.arrays import Floats, Ints
+
+POSTPONED = 100.0  # how much heavier the lateness of a job that is left out counts
+
+
+@kernel
+def proxy_cost(jobs: Floats, nodes: Ints, tau: Floats, node_rate: Floats, order: Ints, now: float) -> float:
+    """Give the proxy cost of what the jobs of a round hold [€] (design, section 3).
+
+    Energy of all nodes until the first completion, tardiness of the jobs that run up to then, and, for jobs left out,
+    100 · ω · max(0, t + max execution time - d). Completion times are worst-case: all epochs left are needed.
+
+    Args:
+        jobs: State of the jobs, (J, JOB_COLUMNS).
+        nodes: State of the nodes, (N, NODE_COLUMNS).
+        tau: Seconds per epoch, (J, C).
+        node_rate: r_v(u) [€/s], (V, G + 1).
+        order: The jobs of the round, (A,).
+        now: Present time [s].
+    """
+    first = np.inf
+    for job in order:
+        config = int(jobs[job, at.CONFIG])
+        if config >= 0:
+            first = min(first, (jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]) * tau[job, config])
+    if first == np.inf:
+        first = 0.0
+    cost = bill_rate(nodes, node_rate) * first
+    for job in order:
+        if jobs[job, at.CONFIG] >= 0:
+            cost += jobs[job, at.WEIGHT] * max(0.0, now + first - jobs[job, at.DUE])
+        else:
+            left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]
+            late = now + left * jobs[job, at.MAX_TAU] - jobs[job, at.DUE]
+            cost += POSTPONED * jobs[job, at.WEIGHT] * max(0.0, late)
+    return cost
