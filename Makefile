@@ -1,0 +1,47 @@
+# `make demo` and `make test` set up everything themselves; nothing else needs to be installed by hand.
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
+
+.PHONY: help demo test check bench docs scenarios clean ipopt
+.DEFAULT_GOAL := help
+
+help:  ## list the commands
+	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
+
+$(BIN)/python:
+	$(PYTHON) -m venv $(VENV)
+
+$(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e '.[demo]'
+	@touch $@
+
+$(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e '.[dev]' build
+	@touch $@ $(VENV)/.demo
+
+$(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e '.[demo,docs]'
+	@touch $@
+
+demo: $(VENV)/.demo  ## compare the six policies on the default scenario: a table and two figures
+	$(BIN)/gpusched compare --out results/demo
+
+test: $(VENV)/.dev  ## lint, types, layers, all tests, and the built wheel in a bare environment
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+	$(BIN)/python -m pytest -n 2
+	$(BIN)/python scripts/check_wheel.py
+
+bench: $(VENV)/.dev  ## measure speed as ratios in one run
+	$(BIN)/python -m benchmarks
+
+docs: $(VENV)/.docs  ## build the documentation, strictly
+	$(BIN)/mkdocs build --strict
+
+clean:  ## remove what was built
+	rm -rf $(VENV) site dist build results .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

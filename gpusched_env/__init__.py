@@ -1,0 +1,55 @@
+"""Scheduling of AI training jobs on GPU clusters: a Gymnasium environment and its simulator.
+
+`gymnasium.make("gpusched_env:gpusched_env/GpuCluster-v0", scenario="default")` makes the environment; `simulate` runs a
+policy without it. Reference policies are in `gpusched_baselines`.
+"""
+
+from gpusched_env.env import GpuClusterEnv
+from gpusched_env.errors import InputError
+from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, JobTable, Node
+from gpusched_env.registration import ENVIRONMENT_ID, register_envs
+from gpusched_env.reward import CostReward, Reward
+from gpusched_env.rollout import rollout
+from gpusched_env.simulator import ActiveJobs, JobPolicy, Policy, Result, StalledError, View, simulate
+from gpusched_env.workload import (
+    Scenario,
+    builtin_scenarios,
+    load_instance,
+    load_scenario,
+    make_instance,
+    read_trace,
+    save_instance,
+)
+
+__all__ = [
+    "ENVIRONMENT_ID",
+    "ActiveJobs",
+    "Configuration",
+    "CostReward",
+    "EpochDistribution",
+    "GpuClusterEnv",
+    "GpuType",
+    "InputError",
+    "Instance",
+    "Job",
+    "JobPolicy",
+    "JobTable",
+    "Node",
+    "Policy",
+    "Result",
+    "Reward",
+    "Scenario",
+    "StalledError",
+    "View",
+    "builtin_scenarios",
+    "load_instance",
+    "load_scenario",
+    "make_instance",
+    "read_trace",
+    "register_envs",
+    "rollout",
+    "save_instance",
+    "simulate",
+]
+
+register_envs()

@@ -1,0 +1,293 @@
+"""The environment: it wires instance, simulator, observation and reward; it computes nothing itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from gpusched_env import rendering
+from gpusched_env.errors import InputError
+from gpusched_env.model import Instance
+from gpusched_env.observation import observation_space, observe
+from gpusched_env.reward import CostReward, Reward
+from gpusched_env.simulator import NAMED_ORDERS, Result, State, View
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.decisions import decide, run_to_round
+from gpusched_env.workload import Scenario, load_scenario, make_instance
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+Observation: TypeAlias = "dict[str, NDArray[np.float32]]"
+ALLOWED_OPTIONS = ("instance",)
+RENDER_MODES = ("ansi", "rgb_array")
+
+
+class GpuClusterEnv(gymnasium.Env[Any, Any]):
+    """Schedule training jobs on a GPU cluster, one decision per job and round (design, section 4).
+
+    Action: `Discrete(1 + C)`; 0 lets the job at hand wait, a gives it configuration a - 1 (`env.unwrapped.
+    configurations`). An action that cannot be placed means wait and counts in `info["invalid_actions"]`.
+
+    Observation: a `Dict` of float32 boxes in [-1, 1], `job`, `options`, `cluster`, `queue`; their features are named
+    in `gpusched_env.observation`.
+
+    Reward: minus the cost that accrued since the previous step [€] / `reward_scale`.
+
+    Episode: terminated when all jobs are done; never truncated (wrap it in a `TimeLimit` if your agent may wait for
+    ever).
+
+    Args:
+        scenario: Name of a built-in scenario, path of a scenario file, or a `Scenario`.
+        preemption: Whether a round begins from an empty cluster and asks every active job; else running jobs keep their
+            GPUs and only waiting ones are asked.
+        job_order: Order in which a round asks its jobs: `pressure`, `submission`, `due` or `weight`.
+        milestones: Each job wakes its round at so many equal fractions of its maximum epochs, ≥ 0 (0: never).
+        idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
+        reward_scale: Cost that counts as a reward of -1 [€], > 0.
+        reward: A reward of your own, in place of the cost; then `reward_scale` must be left alone.
+        render_mode: None, `ansi` or `rgb_array`.
+
+    Raises:
+        InputError: A parameter is out of its range.
+    """
+
+    metadata = {  # noqa: RUF012 - gymnasium declares it as an instance variable
+        "render_modes": list(RENDER_MODES),
+        "render_fps": 8,
+    }
+
+    def __init__(
+        self,
+        scenario: str | Path | Scenario = "default",
+        *,
+        preemption: bool = True,
+        job_order: str = "pressure",
+        milestones: int = 4,
+        idle_review_s: float = 3600.0,
+        reward_scale: float = 1.0,
+        reward: Reward | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        if job_order not in NAMED_ORDERS:
+            raise InputError("job_order", job_order, f"one of {', '.join(NAMED_ORDERS)}")
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            raise InputError("render_mode", render_mode, f"None, {' or '.join(RENDER_MODES)}")
+        self.scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
+        self.preemption, self.job_order = bool(preemption), job_order
+        self.render_mode = render_mode
+        self._milestones, self._idle_review_s = milestones, idle_review_s
+        self._reward: Reward = CostReward(reward_scale) if reward is None else reward
+        self._kind = NAMED_ORDERS[job_order]
+        self._state = self._new_state(make_instance(self.scenario, 0))
+        self.configurations = self._state.instance.configurations
+        space = observation_space(len(self.configurations), len(self._state.instance.gpu_types))
+        self._shapes: dict[str, tuple[int, ...]] = {name: box.shape or () for name, box in space.spaces.items()}
+        self.observation_space: spaces.Space[Any] = space
+        self.action_space = spaces.Discrete(1 + len(self.configurations))
+        self._spec_of_instance = _shape_of(self._state.instance)
+        self._running = False
+        self._invalid = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: The episode runs the scenario's instance of this seed, as `gpusched compare --seeds` does; without
+                a seed, the instance's seed is drawn from the environment's generator.
+            options: `{"instance": instance}` replays a given instance, with the GPU types and configurations of
+                the scenario.
+
+        Returns:
+            The first observation, and info (see `step`).
+
+        Raises:
+            InputError: An option is unknown, or the instance has other GPU types or configurations.
+        """
+        super().reset(seed=seed)
+        unknown = [key for key in options or {} if key not in ALLOWED_OPTIONS]
+        if unknown:
+            raise InputError("options", unknown[0], f"one of {', '.join(ALLOWED_OPTIONS)}")
+        instance = (options or {}).get("instance")
+        if instance is None:
+            chosen = int(self.np_random.integers(2**31)) if seed is None else seed
+            instance = make_instance(self.scenario, chosen)
+        self._check_instance(instance)
+        self._state = self._new_state(instance)
+        self._running, self._invalid = True, 0
+        self._state.make_room()
+        run_to_round(*self._arrays())
+        self._running = self._jobs_to_ask()
+        observation, mask = self._observe()
+        return observation, self._info(mask, 0.0, 0.0)
+
+    def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Decide for the job at hand; after the last job of the round, time runs to the next one.
+
+        Args:
+            action: 0 = wait, a = configuration a - 1.
+
+        Returns:
+            Observation, reward, terminated, truncated (always False), and info: `action_mask` (int8, (1 + C,)), `job`
+            (index of the job at hand, -1 at the end), `time_s`, `energy_eur` and `tardiness_eur` (accrued in this
+            step), `total_energy_eur`, `total_tardiness_eur` and `invalid_actions` (of the episode).
+
+        Raises:
+            InputError: The action is not in the action space.
+            gymnasium.error.ResetNeeded: The episode is over, or none has begun.
+        """
+        if not self._running:
+            raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
+        chosen = self._check_action(action)
+        state = self._state
+        energy, tardiness = state.clock[at.BILL], state.clock[at.LATENESS]
+        state.make_room()
+        if not decide(*self._arrays(chosen)):
+            self._invalid += 1
+        self._running = self._jobs_to_ask()
+        energy_eur = float(state.clock[at.BILL] - energy)
+        tardiness_eur = float(state.clock[at.LATENESS] - tardiness)
+        observation, mask = self._observe()
+        info = self._info(mask, energy_eur, tardiness_eur)
+        return observation, self._reward(energy_eur, tardiness_eur), not self._running, False, info
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Give what can be placed now, (1 + C,), as `MaskablePPO` asks for it; waiting is always allowed."""
+        return self._observe()[1].astype(np.bool_)
+
+    def render(self) -> Any:
+        """Draw the run so far: a text (`ansi`) or a Gantt chart, uint8 (H, W, 3) (`rgb_array`)."""
+        if self.render_mode == "ansi":
+            return rendering.render_text(self._state)
+        return rendering.render_gantt_rgb(self._state) if self.render_mode == "rgb_array" else None
+
+    @property
+    def view(self) -> View:
+        """The present state as policies may see it."""
+        return self._state.view
+
+    @property
+    def job(self) -> int:
+        """Index of the job at hand, -1 if the episode is over."""
+        return int(self.view.order_buffer[self._state.count[at.ASKED]]) if self._running else -1
+
+    @property
+    def instance(self) -> Instance:
+        """The instance of this episode."""
+        return self._state.instance
+
+    def wake_up(self, job: int, time_s: float) -> None:
+        """Ask for a round at `time_s` [s] on behalf of `job`.
+
+        Raises:
+            InputError: The job is not active, or the time is NaN.
+        """
+        self.view.wake_up(job, time_s)
+
+    def result(self, policy: str = "agent", seed: int = 0) -> Result:
+        """Give the result of a finished episode.
+
+        Raises:
+            gymnasium.error.ResetNeeded: The episode is not over, or none has begun.
+        """
+        if self._running or self._state.count[at.DONE] == 0:
+            raise gymnasium.error.ResetNeeded("the episode is not over: step() until terminated")
+        return Result.of(self._state, policy, seed, float("nan"))
+
+    def _new_state(self, instance: Instance) -> State:
+        return State(instance, idle_review_s=self._idle_review_s, milestones=self._milestones)
+
+    def _jobs_to_ask(self) -> bool:
+        return bool(self._state.count[at.ASKED] < self._state.count[at.TO_ASK])
+
+    def _arrays(self, *more: Any) -> tuple[Any, ...]:
+        state, view = self._state, self._state.view
+        return (
+            view.jobs,
+            state.hidden,
+            view.nodes,
+            view.configs,
+            view.tau,
+            view.node_rate,
+            state.clock,
+            state.count,
+            view.active_buffer,
+            state.log,
+            view.gaps,
+            view.keys_buffer,
+            view.order_buffer,
+            self.preemption,
+            self._kind,
+            *more,
+        )
+
+    def _observe(self) -> tuple[Observation, NDArray[np.int8]]:
+        view, table = self._state.view, self._state.view.distributions
+        arrays = {name: np.empty(shape, np.float32) for name, shape in self._shapes.items()}
+        mask = np.empty(1 + len(self.configurations), np.int8)
+        observe(
+            view.jobs,
+            view.nodes,
+            view.configs,
+            view.tau,
+            view.planning_rate,
+            view.node_rate,
+            view.clock,
+            view.count,
+            view.active_buffer,
+            view.order_buffer,
+            view.gaps,
+            table.edges,
+            table.survival,
+            table.integral,
+            arrays["job"],
+            arrays["options"],
+            arrays["cluster"],
+            arrays["queue"],
+            mask,
+        )
+        return arrays, mask
+
+    def _info(self, mask: NDArray[np.int8], energy_eur: float, tardiness_eur: float) -> dict[str, Any]:
+        clock = self._state.clock
+        return {
+            "action_mask": mask,
+            "job": self.job,
+            "time_s": float(clock[at.NOW]),
+            "energy_eur": energy_eur,
+            "tardiness_eur": tardiness_eur,
+            "total_energy_eur": float(clock[at.BILL]),
+            "total_tardiness_eur": float(clock[at.LATENESS]),
+            "invalid_actions": self._invalid,
+        }
+
+    def _check_action(self, action: Any) -> int:
+        try:
+            chosen = action.__index__()
+        except AttributeError:
+            chosen = -1
+        except TypeError:  # an array of one number, as some libraries hand over
+            chosen = int(action.item()) if getattr(action, "size", 0) == 1 and action.dtype.kind in "iu" else -1
+        if not 0 <= chosen <= len(self.configurations):
+            raise InputError("action", action, f"a whole number from 0 to {len(self.configurations)}")
+        return int(chosen)
+
+    def _check_instance(self, instance: Any) -> None:
+        if not isinstance(instance, Instance):
+            raise InputError("options['instance']", type(instance).__name__, "an Instance")
+        if _shape_of(instance) != self._spec_of_instance:
+            types, configurations = self._spec_of_instance
+            names = ", ".join(c.name for c in configurations)
+            allowed = f"an instance with the GPU types {', '.join(types)} and the configurations {names}"
+            raise InputError("options['instance']", instance.name, allowed)
+
+
+def _shape_of(instance: Instance) -> tuple[Any, Any]:
+    return tuple(v.name for v in instance.gpu_types), instance.configurations

@@ -1,0 +1,22 @@
+"""What an agent sees: fixed-shape, normalised arrays that do not depend on the number of jobs or nodes.
+
+Nothing in them is hidden from policies: no epochs needed, no future submission.
+"""
+
+from gpusched_env.observation.features import (
+    CLUSTER_FEATURES,
+    JOB_FEATURES,
+    OPTION_FEATURES,
+    QUEUE_FEATURES,
+    observation_space,
+)
+from gpusched_env.observation.observe import observe
+
+__all__ = [
+    "CLUSTER_FEATURES",
+    "JOB_FEATURES",
+    "OPTION_FEATURES",
+    "QUEUE_FEATURES",
+    "observation_space",
+    "observe",
+]

@@ -1,0 +1,50 @@
+"""Features of the job at hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.observation.features import SURVIVAL_POINTS
+from gpusched_env.observation.squash import squash
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.kernel import kernel
+from gpusched_env.simulator.survival import bin_of, expected_left
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator.arrays import Floats, Ints, Singles
+
+
+@kernel
+def write_job(
+    jobs: Floats, count: Ints, edges: Floats, survival: Floats, integral: Floats, rate: Floats, tau: Floats,
+    now: float, job: int, out: Singles,
+) -> tuple[float, float]:  # fmt: skip
+    """Write the job's features; return its expected epochs left and its least worst-case energy cost [€]."""
+    largest, done = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS]
+    left = max(largest - done, 1e-12 * largest)
+    fastest = left * jobs[job, at.MIN_TAU]
+    time_left = jobs[job, at.DUE] - now
+    row = int(jobs[job, at.DISTRIBUTION])
+    expected = expected_left(edges[row], survival[row], integral[row], done / largest) * largest
+    least = np.inf
+    for c in range(tau.shape[1]):
+        if tau[job, c] < np.inf:
+            least = min(least, tau[job, c] * rate[c] * left)
+    lateness = jobs[job, at.WEIGHT] * fastest
+    out[0] = done / largest
+    out[1] = squash(time_left / fastest)
+    out[2] = squash((time_left - fastest) / fastest)
+    out[3] = 1.0 if time_left < 0.0 else 0.0
+    out[4] = 1.0 if jobs[job, at.OLD_CONFIG] >= 0 else 0.0
+    out[5] = lateness / (lateness + least) if lateness > 0.0 else 0.0
+    out[6] = min(1.0, np.log10(1.0 + fastest) / 8.0)
+    out[7] = min(1.0, expected / left)
+    out[8] = squash((now - jobs[job, at.SUBMISSION]) / fastest)
+    out[9] = count[at.ASKED] / count[at.TO_ASK]
+    alive = survival[row, bin_of(edges[row], done / largest)]
+    for k in range(SURVIVAL_POINTS):
+        later = (done + left * (k + 0.5) / SURVIVAL_POINTS) / largest
+        out[10 + k] = survival[row, bin_of(edges[row], later)] / alive if alive > 0.0 else 1.0
+    return expected, least

@@ -1,0 +1,60 @@
+"""Features of every configuration, for the job at hand."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.observation.squash import squash
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.kernel import kernel
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator.arrays import Floats, Ints, Mask, Singles
+
+
+@kernel
+def write_options(
+    jobs: Floats, nodes: Ints, configs: Ints, gaps: Ints, tau: Floats, rate: Floats, cluster: Singles,
+    now: float, job: int, expected: float, least: float, mask: Mask, out: Singles,
+) -> None:  # fmt: skip
+    """Write a row of features per configuration; a configuration that is not allowed has only zeros."""
+    left = max(jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], 1e-12 * jobs[job, at.MAX_EPOCHS])
+    fastest = left * jobs[job, at.MIN_TAU]
+    time_left = jobs[job, at.DUE] - now
+    weight = jobs[job, at.WEIGHT]
+    most, dearest = 1, 0.0
+    for c in range(configs.shape[0]):
+        most = max(most, configs[c, at.CONFIG_GPUS])
+        dearest = max(dearest, rate[c])
+    used_gap = np.zeros(gaps.shape[0], dtype=np.int64)
+    for n in range(nodes.shape[0]):
+        free, v = nodes[n, at.FREE], nodes[n, at.NODE_TYPE]
+        if free < nodes[n, at.NODE_GPUS] and free > used_gap[v]:
+            used_gap[v] = free
+    for c in range(configs.shape[0]):
+        row = out[c]
+        row[:] = 0.0
+        if tau[job, c] == np.inf:
+            continue
+        v, gpus = configs[c, at.CONFIG_TYPE], configs[c, at.CONFIG_GPUS]
+        seconds = left * tau[job, c]
+        worst = seconds * rate[c] + weight * max(0.0, seconds - time_left)
+        mean_s = expected * tau[job, c]
+        mean = mean_s * rate[c] + weight * max(0.0, mean_s - time_left)
+        row[0] = mask[c + 1]
+        row[1] = 1.0 if seconds <= time_left else 0.0
+        row[2] = 1.0 if mean_s <= time_left else 0.0
+        row[3] = 1.0 - least / (seconds * rate[c]) if rate[c] > 0.0 else 0.0
+        row[4] = worst / (worst + least) if worst > 0.0 else 0.0
+        row[5] = mean / (mean + least) if mean > 0.0 else 0.0
+        row[6] = 1.0 - jobs[job, at.MIN_TAU] / tau[job, c]
+        row[7] = squash((time_left - seconds) / fastest)
+        row[8] = rate[c] / dearest if dearest > 0.0 else 0.0
+        row[9] = gpus / most
+        row[10] = 1.0
+        row[11] = 1.0 if jobs[job, at.OLD_CONFIG] == c else 0.0
+        row[12] = cluster[v, 0]
+        row[13] = max(0, gaps[v] - gpus) / most
+        row[14] = 1.0 if used_gap[v] >= gpus else 0.0

@@ -1,0 +1,11 @@
+"""A bounded scale for numbers without bounds."""
+
+from __future__ import annotations
+
+from gpusched_env.simulator.kernel import kernel
+
+
+@kernel
+def squash(x: float) -> float:
+    """Give x / (1 + |x|)."""
+    return x / (1.0 + abs(x))
