@@ -1,0 +1,73 @@
+"""Workloads: applications, scenarios, traces, and the instances made from them."""
+
+from gpusched_env.workload.applications import Application, builtin_applications, builtin_gpu_types
+from gpusched_env.workload.arrivals import Arrivals
+from gpusched_env.workload.cluster import Cluster, GpuTypeOverride
+from gpusched_env.workload.costs import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
+from gpusched_env.workload.due_dates import DueDates
+from gpusched_env.workload.epochs import (
+    BetaEpochs,
+    Epochs,
+    GeometricEpochs,
+    HistogramEpochs,
+    LognormalEpochs,
+    TwoPointEpochs,
+)
+from gpusched_env.workload.families import (
+    beta_distribution,
+    geometric_distribution,
+    histogram_of_runs,
+    lognormal_distribution,
+    two_point_distribution,
+)
+from gpusched_env.workload.generator import make_instance
+from gpusched_env.workload.scenario import Jobs, Prices, Scenario, TraceReplay, Weights
+from gpusched_env.workload.scenario_file import (
+    builtin_scenarios,
+    load_scenario,
+    scenario_for_trace,
+    scenario_toml,
+)
+from gpusched_env.workload.storage import load_instance, save_instance
+from gpusched_env.workload.trace import Trace, detect_format, read_trace
+from gpusched_env.workload.trace_replay import replayed_trace
+
+__all__ = [
+    "Application",
+    "Arrivals",
+    "BetaEpochs",
+    "Cluster",
+    "DueDates",
+    "Epochs",
+    "GeometricEpochs",
+    "GpuTypeOverride",
+    "HistogramEpochs",
+    "Jobs",
+    "LognormalEpochs",
+    "Prices",
+    "Scenario",
+    "Trace",
+    "TraceReplay",
+    "TwoPointEpochs",
+    "Weights",
+    "beta_distribution",
+    "builtin_applications",
+    "builtin_gpu_types",
+    "builtin_scenarios",
+    "cost_rate_eur_per_h",
+    "detect_format",
+    "geometric_distribution",
+    "histogram_of_runs",
+    "least_rate_eur_per_s",
+    "load_instance",
+    "load_scenario",
+    "lognormal_distribution",
+    "make_instance",
+    "planning_rate_eur_per_s",
+    "read_trace",
+    "replayed_trace",
+    "save_instance",
+    "scenario_for_trace",
+    "scenario_toml",
+    "two_point_distribution",
+]

@@ -1,0 +1,122 @@
+"""Families of distributions of the epochs that a job needs, as functions of named parameters.
+
+Each returns an `EpochDistribution`: S constant on bins, X at the bins' right edges. A continuous family is truncated to
+(0, E] and every bin gets exactly its probability under the truncated distribution, so the mean is that of the
+truncated distribution, rounded up to the next edge: at most one bin above it.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import EpochDistribution, checks
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+
+def beta_distribution(mean: float, concentration: float, bins: int = 100) -> EpochDistribution:
+    """Make the beta distribution with shape parameters mean · concentration and (1 - mean) · concentration.
+
+    Args:
+        mean: Mean need as a fraction of the maximum epochs, in (0, 1).
+        concentration: Sum of both shape parameters, > 0: the larger, the narrower; 2 with mean 0.5 is uniform.
+        bins: Number of equal bins, ≥ 1.
+
+    Raises:
+        InputError: A value is out of its range.
+    """
+    _fraction("mean", mean)
+    checks.positive("concentration", concentration)
+    # Scipy's special functions take 0.2 s to import, and only this family needs them.
+    from scipy.special import betainc  # type: ignore[import-untyped]  # noqa: PLC0415
+
+    edges = np.linspace(0.0, 1.0, checks.whole("bins", bins) + 1)
+    cdf = betainc(mean * concentration, (1.0 - mean) * concentration, edges)
+    return EpochDistribution.from_masses(np.maximum(np.diff(cdf), 0.0), family="beta")
+
+
+def lognormal_distribution(median: float, sigma: float, bins: int = 100) -> EpochDistribution:
+    """Make the lognormal distribution truncated to (0, 1].
+
+    Args:
+        median: Median before truncation, as a fraction of the maximum epochs, in (0, 1).
+        sigma: Standard deviation of the logarithm, > 0.
+        bins: Number of equal bins, ≥ 1.
+
+    Raises:
+        InputError: A value is out of its range.
+    """
+    _fraction("median", median)
+    checks.positive("sigma", sigma)
+    edges = np.linspace(0.0, 1.0, checks.whole("bins", bins) + 1)
+    # Half the complementary error function: the normal distribution function, accurate far into the tail.
+    cdf = np.array([0.0] + [math.erfc(math.log(median / edge) / (sigma * math.sqrt(2.0))) / 2.0 for edge in edges[1:]])
+    return EpochDistribution.from_masses(np.maximum(np.diff(cdf), 0.0), family="lognormal")
+
+
+def geometric_distribution(stop_rate: float, bins: int = 100) -> EpochDistribution:
+    """Make the geometric distribution: in every bin the same probability of stopping; survivors run to the end.
+
+    S = exp(-stop_rate · x) at each left edge x, so the mean is (1 - exp(-r)) / (B · (1 - exp(-r/B))).
+
+    Args:
+        stop_rate: Expected number of stops r over the maximum epochs if a job went on after each, > 0.
+        bins: Number of equal bins B, ≥ 1.
+
+    Raises:
+        InputError: A value is out of its range.
+    """
+    checks.positive("stop_rate", stop_rate)
+    edges = np.linspace(0.0, 1.0, checks.whole("bins", bins) + 1)
+    return EpochDistribution(edges, np.exp(-stop_rate * edges[:-1]), "geometric")
+
+
+def two_point_distribution(early_at: float, early_probability: float) -> EpochDistribution:
+    """Make the two-point distribution "fails early or runs on": two bins of its own, (0, early_at] and (early_at, 1].
+
+    Args:
+        early_at: Where the early jobs end, as a fraction of the maximum epochs, in (0, 1).
+        early_probability: Probability of ending there, in [0, 1]; the others need all epochs.
+
+    Raises:
+        InputError: A value is out of its range.
+    """
+    _fraction("early_at", early_at)
+    if not 0.0 <= early_probability <= 1.0:
+        raise InputError("early_probability", early_probability, "a number in [0, 1]")
+    edges = np.array([0.0, early_at, 1.0])
+    return EpochDistribution(edges, np.array([1.0, 1.0 - early_probability]), "two-point")
+
+
+def histogram_of_runs(
+    mean: float, concentration: float, runs: int, rng: Generator, bins: int = 100
+) -> EpochDistribution:
+    """Make the empirical histogram of `runs` past runs, whose needs are drawn from a beta distribution.
+
+    It is ragged, as histograms of real runs are, and some bins have probability 0.
+
+    Args:
+        mean: Mean of the beta distribution, in (0, 1).
+        concentration: Concentration of the beta distribution, > 0.
+        runs: Number of past runs, ≥ 1.
+        rng: Randomness.
+        bins: Number of equal bins, ≥ 1.
+
+    Raises:
+        InputError: A value is out of its range.
+    """
+    _fraction("mean", mean)
+    checks.positive("concentration", concentration)
+    edges = np.linspace(0.0, 1.0, checks.whole("bins", bins) + 1)
+    needs = rng.beta(mean * concentration, (1.0 - mean) * concentration, checks.whole("runs", runs))
+    return EpochDistribution.from_masses(np.histogram(needs, edges)[0])
+
+
+def _fraction(field: str, value: float) -> None:
+    if not 0.0 < value < 1.0:
+        raise InputError(field, value, "a number > 0 and < 1")

@@ -1,0 +1,183 @@
+"""From a scenario and a seed to an instance."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import Instance, JobTable, checks
+from gpusched_env.workload.applications import builtin_applications
+from gpusched_env.workload.arrivals import submission_times
+from gpusched_env.workload.cluster import Site
+from gpusched_env.workload.due_dates import due_dates
+from gpusched_env.workload.library import draw_fractions, make_library
+from gpusched_env.workload.trace_replay import choose_applications, epochs_of_duration, offered, replayed_trace
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import EpochDistribution
+    from gpusched_env.workload.applications import Application
+    from gpusched_env.workload.scenario import Scenario
+    from gpusched_env.workload.trace import Trace
+
+
+@dataclass(frozen=True, slots=True)
+class _Streams:
+    """One independent stream per concern: a change of one rule leaves what the others draw as it was."""
+
+    applications: Generator
+    library: Generator
+    distributions: Generator
+    epochs: Generator
+    arrivals: Generator
+    due_dates: Generator
+    weights: Generator
+
+    @classmethod
+    def of(cls, seed: int) -> _Streams:
+        # The order of the fields is part of what a seed means: new concerns go to the end.
+        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(7)))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Draft:
+    """What the jobs are, before due dates and weights."""
+
+    submission_s: NDArray[np.float64]
+    application: NDArray[np.int64]
+    distribution: NDArray[np.int64]
+    distributions: tuple[EpochDistribution, ...]
+    fractions: NDArray[np.float64]
+    max_epochs: NDArray[np.float64]
+    seconds_per_epoch: NDArray[np.float64]
+    trace: Trace | None = None
+
+
+def make_instance(scenario: Scenario, seed: int) -> Instance:
+    """Make an instance: a pure function of the scenario (with the content of its trace, if any) and the seed.
+
+    Applications, library, distributions, epochs needed, arrivals, due dates and weights each draw from their own
+    stream of the seed. Jobs are sorted by submission.
+
+    Args:
+        scenario: The scenario.
+        seed: Seed, a whole number ≥ 0.
+
+    Raises:
+        InputError: The seed is negative, an application fits no GPU of the cluster, or the trace is not valid.
+    """
+    streams = _Streams.of(checks.whole("seed", seed, 0))
+    site = Site.of(scenario.cluster, scenario.jobs.gpu_counts)
+    known = builtin_applications()
+    applications = tuple(known[name] for name in scenario.jobs.application_names)
+    if scenario.trace is None:
+        draft = _draw_jobs(scenario, site, applications, streams)
+    else:
+        draft = _replay_jobs(scenario, site, applications, streams)
+    return Instance(
+        site.gpu_types,
+        site.nodes,
+        site.configurations,
+        _job_table(scenario, draft, applications, streams),
+        energy_price_eur_per_kwh=scenario.prices.energy_price_eur_per_kwh,
+        pue=scenario.prices.pue,
+        restart_s=scenario.restart_s,
+        name=scenario.name,
+        seed=seed,
+    )
+
+
+def _draw_jobs(scenario: Scenario, site: Site, applications: tuple[Application, ...], streams: _Streams) -> _Draft:
+    """Draw jobs by the thesis's rules."""
+    count = scenario.jobs.count
+    choice = streams.applications.integers(len(applications), size=count)
+    library = make_library(scenario.epochs, streams.library)
+    distribution = streams.distributions.integers(len(library), size=count)
+    one_gpu_s = np.array([_one_gpu_s(application, site) for application in applications])
+    saturation = len(site.nodes) * site.most_gpus / one_gpu_s
+    return _Draft(
+        submission_s=submission_times(scenario.arrivals, saturation[choice], len(site.nodes), streams.arrivals),
+        application=choice,
+        distribution=distribution,
+        distributions=library,
+        fractions=draw_fractions(library, distribution, streams.epochs),
+        max_epochs=np.array([application.max_epochs for application in applications])[choice],
+        seconds_per_epoch=_seconds_table(applications, site)[choice],
+    )
+
+
+def _replay_jobs(scenario: Scenario, site: Site, applications: tuple[Application, ...], streams: _Streams) -> _Draft:
+    """Take jobs from the scenario's trace; draw what it lacks."""
+    trace = replayed_trace(scenario)
+    choice = choose_applications(trace, scenario.jobs.application_names, streams.applications)
+    library = make_library(scenario.epochs, streams.library)
+    distribution = streams.distributions.integers(len(library), size=len(trace))
+    fractions = draw_fractions(library, distribution, streams.epochs)
+    reference = (scenario.trace and scenario.trace.reference_gpu_type) or scenario.cluster.gpu_types[0]
+    held = np.array([c.gpus_per_node for c in site.configurations])
+    seconds = _seconds_table(applications, site)[choice]
+    return _Draft(
+        submission_s=trace.submission_s,
+        application=choice,
+        distribution=distribution,
+        distributions=library,
+        fractions=fractions,
+        max_epochs=epochs_of_duration(trace, applications, choice, fractions, reference),
+        seconds_per_epoch=np.where(offered(scenario, trace, held), seconds, np.inf),
+        trace=trace,
+    )
+
+
+def _job_table(scenario: Scenario, draft: _Draft, applications: tuple[Application, ...], streams: _Streams) -> JobTable:
+    """Add due dates and weights, and sort by submission."""
+    trace, weights = draft.trace, scenario.weights
+    full_s = draft.max_epochs[:, None] * draft.seconds_per_epoch
+    due = due_dates(scenario.due_dates, draft.submission_s, full_s, streams.due_dates)
+    weight = streams.weights.uniform(weights.min_eur_per_s, weights.max_eur_per_s, len(due))
+    if trace is not None and trace.due_s is not None:
+        due = trace.due_s
+    if trace is not None and trace.tardiness_weight_eur_per_s is not None:
+        weight = trace.tardiness_weight_eur_per_s
+    order = np.argsort(draft.submission_s, kind="stable")
+    memory = np.array([application.memory_gib for application in applications])
+    return JobTable(
+        submission_s=draft.submission_s[order],
+        due_s=due[order],
+        tardiness_weight_eur_per_s=weight[order],
+        max_epochs=draft.max_epochs[order],
+        epochs_needed=(draft.fractions * draft.max_epochs)[order],
+        memory_gib=memory[draft.application[order]],
+        seconds_per_epoch=draft.seconds_per_epoch[order],
+        application=draft.application[order],
+        applications=tuple(application.name for application in applications),
+        distribution=draft.distribution[order],
+        distributions=draft.distributions,
+    )
+
+
+def _seconds_table(applications: tuple[Application, ...], site: Site) -> NDArray[np.float64]:
+    """Give τ of every application on every configuration, shape (A, C); inf where its memory does not fit."""
+    memory = {v.name: v.memory_gib for v in site.gpu_types}
+    table = np.full((len(applications), len(site.configurations)), np.inf)
+    for row, application in enumerate(applications):
+        for column, c in enumerate(site.configurations):
+            if application.memory_gib <= memory[c.gpu_type]:
+                table[row, column] = application.seconds_per_epoch.get((c.gpu_type, c.gpus_per_node), np.inf)
+        if not np.any(np.isfinite(table[row])):
+            allowed = f"applications whose memory ({application.memory_gib:g} GiB) a GPU of the cluster has"
+            raise InputError("jobs.applications", application.name, allowed)
+    return table
+
+
+def _one_gpu_s(application: Application, site: Site) -> float:
+    """Give the least execution time of all epochs on one GPU, over the types that have a node [s]."""
+    types = {node.gpu_type for node in site.nodes}
+    one = [s for (v, gpus), s in application.seconds_per_epoch.items() if v in types and gpus == 1]
+    if not one:
+        raise InputError("jobs.applications", application.name, "applications measured on one GPU of the cluster")
+    return application.max_epochs * min(one)

@@ -1,0 +1,77 @@
+"""The library of distributions that a scenario's jobs draw from."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.model import EpochDistribution
+from gpusched_env.workload.epochs import BetaEpochs, GeometricEpochs, HistogramEpochs, LognormalEpochs
+from gpusched_env.workload.families import (
+    beta_distribution,
+    geometric_distribution,
+    histogram_of_runs,
+    lognormal_distribution,
+    two_point_distribution,
+)
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from gpusched_env.workload.epochs import Epochs
+
+
+def make_library(epochs: Epochs, rng: Generator) -> tuple[EpochDistribution, ...]:
+    """Make the distributions of a scenario: each draws its parameters uniformly from the family's ranges.
+
+    Args:
+        epochs: The scenario's `epochs` section.
+        rng: Randomness.
+
+    Returns:
+        `library_size` distributions, or the histograms that the section gives.
+    """
+    if isinstance(epochs, HistogramEpochs) and epochs.masses is not None:
+        return tuple(EpochDistribution.from_masses(masses) for masses in epochs.masses)
+    return tuple(_draw_one(epochs, rng) for _ in range(epochs.library_size))
+
+
+def draw_fractions(
+    library: Sequence[EpochDistribution], choice: NDArray[np.int64], rng: Generator
+) -> NDArray[np.float64]:
+    """Draw the epochs needed by many jobs as fractions of their maximum epochs: the rule of `EpochDistribution.sample`.
+
+    Args:
+        library: The distributions.
+        choice: Index of every job's distribution, shape (J,).
+        rng: Randomness.
+
+    Returns:
+        Fractions in (0, 1], shape (J,).
+    """
+    uniform = rng.random(len(choice))
+    fractions = np.empty(len(choice))
+    for index in np.unique(choice):
+        distribution = library[index]
+        jobs = np.flatnonzero(choice == index)
+        survivors = np.searchsorted(-distribution.survival, -uniform[jobs], side="left")
+        fractions[jobs] = distribution.edges[np.maximum(survivors, 1)]
+    return fractions
+
+
+def _draw_one(epochs: Epochs, rng: Generator) -> EpochDistribution:
+    if isinstance(epochs, HistogramEpochs):
+        mean, concentration = rng.uniform(*epochs.mean), rng.uniform(*epochs.concentration)
+        runs = max(1, round(rng.uniform(*epochs.runs)))
+        return histogram_of_runs(mean, concentration, runs, rng, epochs.bins)
+    if isinstance(epochs, BetaEpochs):
+        return beta_distribution(rng.uniform(*epochs.mean), rng.uniform(*epochs.concentration), epochs.bins)
+    if isinstance(epochs, LognormalEpochs):
+        return lognormal_distribution(rng.uniform(*epochs.median), rng.uniform(*epochs.sigma), epochs.bins)
+    if isinstance(epochs, GeometricEpochs):
+        return geometric_distribution(rng.uniform(*epochs.stop_rate), epochs.bins)
+    return two_point_distribution(rng.uniform(*epochs.early_at), rng.uniform(*epochs.early_probability))

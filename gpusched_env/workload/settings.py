@@ -1,0 +1,131 @@
+"""The base of all settings: frozen, checked where they are made, with one clear error."""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING, Annotated, Any
+
+from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+
+from gpusched_env.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from pydantic_core import ErrorDetails
+
+
+class Settings(BaseModel):
+    """A section of a scenario; unknown keys, wrong types, NaN and values out of range are refused.
+
+    Raises:
+        InputError: A value is not allowed; the field is named with dots from the section that is being made.
+    """
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True, validate_default=True)
+
+    def __init__(self, **values: Any) -> None:
+        try:
+            super().__init__(**values)
+        except ValidationError as error:
+            raise _input_error(error, type(self)) from None
+
+
+def number(allowed: str, test: Callable[[float], bool]) -> BeforeValidator:
+    """Make the check of a finite number that passes `test`; `allowed` says which numbers do."""
+
+    def check(value: object) -> float:
+        if not _is_number(value) or not test(float(value)):  # type: ignore[arg-type]
+            raise InputError("", value, allowed)
+        return float(value)  # type: ignore[arg-type]
+
+    return BeforeValidator(check)
+
+
+def whole(lowest: int) -> BeforeValidator:
+    """Make the check of a whole number, `lowest` or above."""
+
+    def check(value: object) -> int:
+        if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
+            raise InputError("", value, f"a whole number >= {lowest}")
+        return value
+
+    return BeforeValidator(check)
+
+
+def number_range(each: str, test: Callable[[float], bool]) -> BeforeValidator:
+    """Make the check of a range: two finite numbers that pass `test`, the smaller one first."""
+
+    def check(value: object) -> tuple[float, float]:
+        pair = tuple(value) if isinstance(value, list | tuple) else ()
+        if len(pair) != 2 or not all(_is_number(v) and test(float(v)) for v in pair) or pair[0] > pair[1]:
+            raise InputError("", value, f"two numbers [lowest, highest], each {each}")
+        return float(pair[0]), float(pair[1])
+
+    return BeforeValidator(check)
+
+
+def as_tuple(value: object) -> object:
+    """Turn a list, which is what TOML has, into a tuple, which nobody can change."""
+    return tuple(value) if isinstance(value, list) else value
+
+
+Positive = Annotated[float, number("a finite number > 0", lambda x: x > 0.0)]
+NotNegative = Annotated[float, number("a finite number >= 0", lambda x: x >= 0.0)]
+AtLeastOne = Annotated[float, number("a finite number >= 1", lambda x: x >= 1.0)]
+Count = Annotated[int, whole(1)]
+CountFromZero = Annotated[int, whole(0)]
+PositiveRange = Annotated[tuple[float, float], number_range("a finite number > 0", lambda x: x > 0.0)]
+FractionRange = Annotated[tuple[float, float], number_range("> 0 and < 1", lambda x: 0.0 < x < 1.0)]
+ProbabilityRange = Annotated[tuple[float, float], number_range(">= 0 and <= 1", lambda x: 0.0 <= x <= 1.0)]
+
+
+def dotted(parts: tuple[int | str, ...]) -> str:
+    """Write a place in nested settings: `cluster.gpu_types[1]`; empty parts are left out."""
+    text = ""
+    for part in parts:
+        if isinstance(part, int):
+            text += f"[{part}]"
+        elif part:
+            text += f".{part}" if text and not part.startswith("[") else part
+    return text
+
+
+def _is_number(value: object) -> bool:
+    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+
+
+def _input_error(error: ValidationError, model: type[BaseModel]) -> InputError:
+    """Translate the first thing that pydantic found into the project's own error."""
+    first = error.errors(include_url=False)[0]
+    place = tuple(p for p in first["loc"] if p != "[key]")
+    if len(place) > 1 and place[0] == "epochs":
+        # Pydantic adds the family to the place of an error within a union of sections; the user did not write it.
+        place = (place[0], *place[2:])
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, InputError):
+        return InputError(dotted((*place, cause.field)), cause.value, cause.allowed)
+    if first["type"] == "union_tag_invalid":
+        tag = str(first["ctx"]["discriminator"]).strip("'")
+        return InputError(dotted((*place, tag)), first["ctx"]["tag"], f"one of {first['ctx']['expected_tags']}")
+    return InputError(dotted(place), first["input"], _allowed(first, model))
+
+
+def _allowed(details: ErrorDetails, model: type[BaseModel]) -> str:
+    if details["type"] == "extra_forbidden":
+        return f"no such setting; there are {', '.join(model.model_fields)}"
+    if details["type"] == "literal_error":
+        return f"one of {details['ctx']['expected'].replace(' or ', ', ')}"
+    return _PHRASES.get(details["type"], details["msg"])
+
+
+_PHRASES = {
+    "bool_type": "true or false",
+    "dict_type": "a table of settings",
+    "float_type": "a number",
+    "missing": "a value; it has no default",
+    "model_attributes_type": "a table of settings",
+    "model_type": "a table of settings",
+    "string_type": "a text",
+    "tuple_type": "a list",
+}

@@ -1,0 +1,1 @@
+"""How the built-in application profiles are made from the public measurements."""

@@ -1,0 +1,115 @@
+from __future__ import annotations
+
+import csv
+import math
+import pickle
+from importlib.resources import files
+
+import pytest
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload import applications as loader
+from gpusched_env.workload.applications import Application, builtin_applications, builtin_gpu_types
+
+GPU_TYPES = {"K80", "P100", "V100", "T4", "A100"}
+
+
+def table(name: str) -> list[dict[str, str]]:
+    with files("gpusched_env").joinpath("workload", "data", name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def test_there_are_at_least_ten_applications_of_at_least_eight_models() -> None:
+    names = list(builtin_applications())
+    assert len(names) >= 10
+    assert len({name.split("-")[0] for name in names}) >= 8
+
+
+def test_every_application_has_every_gpu_type_with_one_to_eight_gpus() -> None:
+    expected = {(gpu_type, gpus) for gpu_type in GPU_TYPES for gpus in range(1, 9)}
+    for application in builtin_applications().values():
+        assert set(application.seconds_per_epoch) == expected
+
+
+def test_all_numbers_are_finite_and_positive() -> None:
+    for application in builtin_applications().values():
+        values = [application.max_epochs, application.memory_gib, *application.seconds_per_epoch.values()]
+        assert all(math.isfinite(value) and value > 0 for value in values)
+    assert set(builtin_gpu_types()) == GPU_TYPES
+
+
+@pytest.mark.parametrize("name", ["applications.csv", "application_facts.csv", "gpu_types.csv"])
+def test_every_row_names_its_source(name: str) -> None:
+    assert all(row["source"].strip() for row in table(name))
+
+
+def test_every_time_names_how_it_was_found() -> None:
+    rows = table("applications.csv")
+    assert {row["method"] for row in rows} == {"measured", "interpolated", "scaled"}
+    assert len({row["application"] for row in rows if row["method"] == "measured"}) == len(builtin_applications())
+
+
+def test_measured_falls_are_kept() -> None:
+    language_model = builtin_applications()["lm-wikitext2-bs5"].seconds_per_epoch
+    assert language_model["P100", 2] > language_model["P100", 1]
+    yolo = builtin_applications()["yolov3-voc-global64"].seconds_per_epoch
+    assert yolo["T4", 8] > yolo["T4", 4]
+
+
+def test_no_speed_up_is_much_above_linear() -> None:
+    for application in builtin_applications().values():
+        times = application.seconds_per_epoch
+        assert all(times[gpu, 1] / seconds <= 1.15 * gpus for (gpu, gpus), seconds in times.items())
+
+
+def test_a_full_run_on_one_v100_takes_one_hour_to_three_days() -> None:
+    for application in builtin_applications().values():
+        hours = application.max_epochs * application.seconds_per_epoch["V100", 1] / 3600
+        assert 1 <= hours <= 72
+
+
+def test_every_application_fits_every_gpu_type() -> None:
+    smallest = min(gpu_type.memory_gib for gpu_type in builtin_gpu_types().values())
+    assert all(application.memory_gib < smallest for application in builtin_applications().values())
+
+
+def test_what_is_handed_out_cannot_change_what_the_next_caller_gets() -> None:
+    builtin_applications().clear()
+    builtin_gpu_types().clear()
+    application = next(iter(builtin_applications().values()))
+    assert builtin_gpu_types()
+    with pytest.raises(TypeError):
+        application.seconds_per_epoch["V100", 1] = 0.0  # type: ignore[index]
+
+
+def test_an_application_survives_pickling() -> None:
+    application = builtin_applications()["resnet50-imagenet-bs64"]
+    assert pickle.loads(pickle.dumps(application)) == application  # noqa: S301
+
+
+@pytest.mark.parametrize("seconds", [0.0, -1.0, math.nan, math.inf])
+def test_a_bad_time_names_its_field(seconds: float) -> None:
+    with pytest.raises(InputError, match=r"applications\.a\.seconds_per_epoch\[V100, 1\]"):
+        Application("a", 10.0, 1.0, {("V100", 1): seconds})
+
+
+def test_bad_facts_name_their_field() -> None:
+    with pytest.raises(InputError, match="max_epochs"):
+        Application("a", 0.0, 1.0, {("V100", 1): 1.0})
+    with pytest.raises(InputError, match="memory_gib"):
+        Application("a", 1.0, 0.0, {("V100", 1): 1.0})
+    with pytest.raises(InputError, match="at least one entry"):
+        Application("a", 1.0, 1.0, {})
+
+
+def test_a_damaged_table_names_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
+    row = {"application": "a", "gpu_type": "V100", "gpus": "1", "seconds_per_epoch": "soon"}
+    monkeypatch.setattr(loader, "_read", lambda _: [row])
+    with pytest.raises(InputError, match=r"applications\.csv\.a\.V100\.seconds_per_epoch = 'soon'"):
+        loader._times()
+    monkeypatch.setattr(loader, "_read", lambda _: [row | {"gpus": "one"}])
+    with pytest.raises(InputError, match="whole number"):
+        loader._times()
+    monkeypatch.setattr(loader, "_read", lambda _: [row | {"seconds_per_epoch": "1"}] * 2)
+    with pytest.raises(InputError, match="each number of GPUs once"):
+        loader._times()

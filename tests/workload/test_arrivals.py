@@ -1,0 +1,94 @@
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload import Arrivals
+from gpusched_env.workload.arrivals import submission_times
+
+MANY = 40_000
+
+
+def draw(arrivals: Arrivals, saturation: np.ndarray, nodes: int = 10, seed: int = 0) -> np.ndarray:
+    return submission_times(arrivals, saturation, nodes, np.random.default_rng(seed))
+
+
+def gaps_by_cluster(times: np.ndarray, clusters: int) -> np.ndarray:
+    """Gaps within each cluster, (rows - 1, clusters): jobs were dealt round-robin."""
+    return np.diff(times.reshape(-1, clusters), axis=0)
+
+
+def test_simultaneous_jobs_all_come_at_zero():
+    assert draw(Arrivals(kind="simultaneous"), np.ones(7)).tolist() == [0.0] * 7
+
+
+@pytest.mark.parametrize(
+    ("arrivals", "mean"),
+    [
+        (Arrivals(kind="exponential", mean_gap_s=50.0), 50.0),
+        (Arrivals(kind="exponential", lambda_s=500.0), 50.0),
+        (Arrivals(kind="poisson", mean_gap_s=50.0), 50.0),
+        (Arrivals(kind="poisson", lambda_s=500.0), 50.0),
+    ],
+)
+def test_the_mean_gap_is_given_directly_or_as_lambda_over_the_nodes(arrivals, mean):
+    times = draw(arrivals, np.ones(MANY), nodes=10)
+    assert times[0] == 0.0
+    assert np.diff(times).mean() == pytest.approx(mean, rel=0.02)
+
+
+def test_exponential_gaps_spread_as_their_mean_and_poisson_gaps_as_its_root_in_whole_seconds():
+    exponential = np.diff(draw(Arrivals(kind="exponential", mean_gap_s=50.0), np.ones(MANY)))
+    poisson = np.diff(draw(Arrivals(kind="poisson", mean_gap_s=50.0), np.ones(MANY)))
+    assert exponential.std() == pytest.approx(50.0, rel=0.03)
+    assert poisson.std() == pytest.approx(50.0**0.5, rel=0.03)
+    assert np.all(poisson == np.round(poisson))
+
+
+@pytest.mark.parametrize(("kind", "divisor"), [("high", 2.5), ("low", 10.0)])
+def test_every_cluster_starts_at_zero_and_its_gaps_have_the_rate_of_the_rule(kind, divisor):
+    """All λ_j are 0.2/s: mean gap 2.5 / 0.2 = 12.5 s with high, 4 · 2.5 / 0.2 = 50 s with low."""
+    times = draw(Arrivals(kind=kind), np.full(MANY, 0.2))
+    clusters = MANY // 10
+    assert times[:clusters].tolist() == [0.0] * clusters
+    assert gaps_by_cluster(times, clusters).mean() == pytest.approx(divisor / 0.2, rel=0.02)
+
+
+def test_mixed_clusters_alternate_high_and_low():
+    gaps = gaps_by_cluster(draw(Arrivals(kind="mixed"), np.full(MANY, 0.2)), MANY // 10)
+    assert gaps[:, ::2].mean() == pytest.approx(12.5, rel=0.03)
+    assert gaps[:, 1::2].mean() == pytest.approx(50.0, rel=0.03)
+
+
+def test_the_rate_of_a_cluster_is_the_mean_over_its_own_jobs():
+    """Two clusters of ten: jobs 0, 2, 4, … have λ = 1 and 3 in turn (mean 2), the others 20: ten times the rate."""
+    saturation = np.empty(20)
+    saturation[::4], saturation[2::4], saturation[1::2] = 1.0, 3.0, 20.0
+    ends = np.array([draw(Arrivals(kind="high"), saturation, seed=seed)[-2:] for seed in range(3_000)])
+    assert ends.mean(axis=0) == pytest.approx([9 * 2.5 / 2.0, 9 * 2.5 / 20.0], rel=0.03)
+
+
+@pytest.mark.parametrize("count", [1, 4, 14, 26])
+def test_any_number_of_jobs_is_dealt_into_clusters(count):
+    times = draw(Arrivals(kind="mixed"), np.ones(count))
+    clusters = max(1, round(count / 10))
+    assert len(times) == count
+    assert np.all(np.isfinite(times))
+    assert np.sum(times == 0.0) == min(count, clusters)
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"kind": "sometimes"}, "kind"),
+        ({"kind": "poisson"}, "mean_gap_s, lambda_s"),
+        ({"kind": "poisson", "mean_gap_s": 1.0, "lambda_s": 1.0}, "mean_gap_s, lambda_s"),
+        ({"kind": "exponential", "mean_gap_s": 0.0}, "mean_gap_s"),
+        ({"kind": "high", "lambda_s": 5.0}, "lambda_s"),
+    ],
+)
+def test_a_wrong_rule_is_one_clear_error(values, field):
+    with pytest.raises(InputError) as caught:
+        Arrivals(**values)
+    assert caught.value.field == field

@@ -1,0 +1,218 @@
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusched_baselines.dispatch import edf
+from gpusched_env.errors import InputError
+from gpusched_env.simulator import simulate
+from gpusched_env.workload import Scenario, builtin_applications, builtin_gpu_types, load_scenario, make_instance
+
+FINGERPRINT = """
+import hashlib
+from gpusched_env.workload import load_scenario, make_instance
+jobs = make_instance(load_scenario("tiny"), 7).jobs
+columns = (jobs.submission_s, jobs.due_s, jobs.tardiness_weight_eur_per_s, jobs.epochs_needed, jobs.seconds_per_epoch)
+print(hashlib.sha256(b"".join(c.tobytes() for c in columns)).hexdigest())
+"""
+
+
+def in_a_fresh_process() -> str:
+    done = subprocess.run([sys.executable, "-c", FINGERPRINT], check=True, capture_output=True, text=True)  # noqa: S603
+    return done.stdout
+
+
+def test_the_same_seed_gives_the_same_instance_here_and_in_a_fresh_process(capsys):
+    assert make_instance(load_scenario("tiny"), 7) == make_instance(load_scenario("tiny"), 7)
+    exec(FINGERPRINT, {})  # noqa: S102 - the program of the fresh process
+    assert capsys.readouterr().out == in_a_fresh_process()
+
+
+@given(st.integers(0, 10_000), st.integers(0, 10_000))
+@settings(max_examples=20, deadline=None)
+def test_different_seeds_give_different_instances(one, other):
+    scenario = load_scenario("tiny")
+    first, second = make_instance(scenario, one).jobs, make_instance(scenario, other).jobs
+    assert (first == second) == (one == other)
+
+
+def test_node_i_has_type_i_mod_v_and_its_types_most_gpus():
+    instance = make_instance(Scenario(cluster={"nodes": 5}, jobs={"count": 2}), 0)
+    assert [(n.gpu_type, n.gpus) for n in instance.nodes] == [
+        ("V100", 8),
+        ("A100", 8),
+        ("T4", 4),
+        ("V100", 8),
+        ("A100", 8),
+    ]
+    assert [c.name for c in instance.configurations[-5:]] == ["A100x8", "T4x1", "T4x2", "T4x3", "T4x4"]
+
+
+def test_jobs_are_offered_the_gpu_counts_of_the_scenario_where_a_node_has_them():
+    instance = make_instance(Scenario(cluster={"nodes": 3}, jobs={"count": 2, "gpu_counts": [1, 8]}), 0)
+    assert [c.name for c in instance.configurations] == ["V100x1", "V100x8", "A100x1", "A100x8", "T4x1"]
+
+
+def test_a_type_without_a_node_offers_nothing():
+    instance = make_instance(Scenario(cluster={"nodes": 1}, jobs={"count": 2}), 0)
+    assert {c.gpu_type for c in instance.configurations} == {"V100"}
+    assert len(instance.gpu_types) == 3
+
+
+def test_overrides_win_over_the_clusters_base_power_and_that_over_the_built_in_one():
+    known = builtin_gpu_types()
+    overrides = {"T4": {"node_base_power_w": 5.0, "gpu_power_w": 33.0}, "A100": {"memory_gib": 80.0}}
+    plain = {v.name: v for v in make_instance(Scenario(jobs={"count": 1}), 0).gpu_types}
+    assert plain == {name: known[name] for name in ("V100", "A100", "T4")}
+    scenario = Scenario(jobs={"count": 1}, cluster={"node_base_power_w": 0, "overrides": overrides})
+    made = {v.name: v for v in make_instance(scenario, 0).gpu_types}
+    assert [made[name].node_base_power_w for name in ("V100", "A100", "T4")] == [0.0, 0.0, 5.0]
+    assert (made["T4"].gpu_power_w, made["A100"].memory_gib) == (33.0, 80.0)
+
+
+def test_prices_restart_name_and_seed_reach_the_instance():
+    prices = {"energy_price_eur_per_kwh": 0.3, "pue": 1.2}
+    instance = make_instance(Scenario(name="mine", restart_s=12.0, prices=prices, jobs={"count": 1}), 5)
+    assert (instance.energy_price_eur_per_kwh, instance.pue, instance.restart_s) == (0.3, 1.2, 12.0)
+    assert (instance.name, instance.seed) == ("mine", 5)
+
+
+def test_a_jobs_times_and_epochs_are_its_applications():
+    instance = make_instance(load_scenario("default"), 3)
+    jobs = instance.jobs
+    for job in range(len(jobs)):
+        application = builtin_applications()[jobs.applications[jobs.application[job]]]
+        assert jobs.max_epochs[job] == application.max_epochs
+        assert jobs.memory_gib[job] == application.memory_gib
+        for column, c in enumerate(instance.configurations):
+            expected = application.seconds_per_epoch[c.gpu_type, c.gpus_per_node]
+            assert jobs.seconds_per_epoch[job, column] == expected
+
+
+def test_due_dates_lie_between_the_least_and_the_greatest_full_time_and_fill_that_range():
+    jobs = make_instance(Scenario(jobs={"count": 4_000}), 0).jobs
+    full = jobs.seconds_per_epoch * jobs.max_epochs[:, None]
+    share = (jobs.due_s - jobs.submission_s - full.min(1)) / (full.max(1) - full.min(1))
+    assert 0.0 <= share.min() < 0.01
+    assert 0.99 < share.max() <= 1.0
+    assert share.mean() == pytest.approx(0.5, abs=0.02)
+
+
+def test_slack_scales_the_time_to_the_due_date_and_changes_nothing_else():
+    loose = make_instance(Scenario(due_dates={"slack": 3.0}), 0).jobs
+    plain = make_instance(Scenario(), 0).jobs
+    np.testing.assert_allclose(loose.due_s - loose.submission_s, 3.0 * (plain.due_s - plain.submission_s))
+    for column in ("submission_s", "epochs_needed", "tardiness_weight_eur_per_s", "application", "distribution"):
+        assert np.array_equal(getattr(loose, column), getattr(plain, column))
+
+
+@pytest.mark.parametrize(
+    ("change", "unchanged"),
+    [
+        ({"epochs.family": "two-point"}, ("submission_s", "due_s", "tardiness_weight_eur_per_s")),
+        ({"weights.max_eur_per_s": 1.0}, ("submission_s", "due_s", "epochs_needed")),
+        ({"epochs.library_size": 50}, ("submission_s", "due_s", "tardiness_weight_eur_per_s", "application")),
+    ],
+)
+def test_each_rule_draws_from_its_own_stream(change, unchanged):
+    before, after = make_instance(Scenario(), 0).jobs, make_instance(Scenario().replace(change), 0).jobs
+    assert before != after
+    for column in unchanged:
+        assert np.array_equal(getattr(before, column), getattr(after, column)), column
+
+
+def test_other_arrivals_leave_the_jobs_themselves_as_they_were():
+    """All at once keeps the order in which jobs were drawn; so does one stream of gaps."""
+    at_once = make_instance(Scenario(arrivals={"kind": "simultaneous"}), 0).jobs
+    in_a_row = make_instance(Scenario(arrivals={"kind": "exponential", "mean_gap_s": 9.0}), 0).jobs
+    assert np.array_equal(at_once.epochs_needed, in_a_row.epochs_needed)
+    np.testing.assert_allclose(at_once.due_s, in_a_row.due_s - in_a_row.submission_s)
+
+
+def test_weights_and_applications_fill_the_ranges_of_the_scenario():
+    names = ["lm-wikitext2-bs80", "yolov3-voc-global64"]
+    scenario = Scenario(jobs={"count": 4_000, "applications": names}, weights={"min_eur_per_s": 2, "max_eur_per_s": 4})
+    jobs = make_instance(scenario, 0).jobs
+    weight = jobs.tardiness_weight_eur_per_s
+    assert (weight.min(), weight.mean(), weight.max()) == pytest.approx((2.0, 3.0, 4.0), abs=0.02)
+    assert jobs.applications == tuple(names)
+    assert jobs.application.mean() == pytest.approx(0.5, abs=0.03)
+    assert np.bincount(jobs.distribution, minlength=20) == pytest.approx(np.full(20, 200), abs=60)
+
+
+def test_realised_needs_come_from_the_distribution_that_policies_see():
+    jobs = make_instance(Scenario(jobs={"count": 20_000}, epochs={"library_size": 3}), 0).jobs
+    fraction = jobs.epochs_needed / jobs.max_epochs
+    for index, distribution in enumerate(jobs.distributions):
+        assert fraction[jobs.distribution == index].mean() == pytest.approx(distribution.mean, abs=0.015)
+
+
+def test_the_first_arrivals_have_the_rate_of_the_clusters_least_one_gpu_time():
+    """One application: λ = 3 nodes · 8 GPUs / (E · τ on one A100, its fastest), gaps have the mean 2.5/λ."""
+    name = "resnet18-cifar10-bs128"
+    scenario = Scenario(cluster={"nodes": 3}, jobs={"count": 20_000, "applications": [name]}, arrivals={"kind": "high"})
+    application = builtin_applications()[name]
+    one_gpu_s = application.max_epochs * min(application.seconds_per_epoch[v, 1] for v in ("V100", "A100", "T4"))
+    jobs = make_instance(scenario, 0).jobs
+    # Ten jobs in each of 2,000 clusters: job k of a cluster comes after k gaps, 4.5 on average.
+    assert jobs.submission_s.mean() == pytest.approx(4.5 * 2.5 * one_gpu_s / 24, rel=0.02)
+
+
+def test_ten_thousand_jobs_take_well_under_a_second():
+    scenario = load_scenario("large")
+    make_instance(scenario, 0)
+    begin = time.perf_counter()
+    instance = make_instance(scenario, 1)
+    assert time.perf_counter() - begin < 1.0
+    assert len(instance.jobs) == 10_000
+
+
+def test_an_application_that_fits_no_gpu_is_named():
+    overrides = {name: {"memory_gib": 2.0} for name in ("V100", "A100", "T4")}
+    scenario = Scenario(
+        cluster={"overrides": overrides}, jobs={"applications": ["lm-wikitext2-bs5", "lm-wikitext2-bs80"]}
+    )
+    with pytest.raises(InputError, match=r"jobs.applications = 'lm-wikitext2-bs80'.*2\.35534 GiB"):
+        make_instance(scenario, 0)
+
+
+def test_a_gpu_too_small_for_an_application_is_closed_to_it():
+    scenario = Scenario(
+        cluster={"overrides": {"T4": {"memory_gib": 2.0}}}, jobs={"applications": ["lm-wikitext2-bs80"]}
+    )
+    instance = make_instance(scenario, 0)
+    seconds = instance.jobs.seconds_per_epoch
+    t4 = np.array([c.gpu_type == "T4" for c in instance.configurations])
+    assert np.all(np.isinf(seconds[:, t4]))
+    assert np.all(np.isfinite(seconds[:, ~t4]))
+    full = (seconds * instance.jobs.max_epochs[:, None])[:, ~t4]
+    assert np.all(instance.jobs.due_s <= instance.jobs.submission_s + full.max(1))
+
+
+def test_gpu_counts_that_no_node_has_are_refused():
+    scenario = Scenario(cluster={"gpu_types": ["T4"]}, jobs={"gpu_counts": [8]})
+    with pytest.raises(InputError, match=r"jobs.gpu_counts = \[8\].*1 to 4"):
+        make_instance(scenario, 0)
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True])
+def test_a_seed_that_is_no_whole_number_from_zero_is_refused(seed):
+    with pytest.raises(InputError, match=r"seed.*>= 0"):
+        make_instance(load_scenario("tiny"), seed)
+
+
+@pytest.mark.slow
+def test_the_large_scenario_keeps_about_eighty_percent_of_the_gpus_busy_under_edf():
+    """Busy GPU-seconds / (GPUs · time), from the first to the last submission."""
+    instance = make_instance(load_scenario("large"), 0)
+    last = instance.jobs.submission_s[-1]
+    intervals = simulate(instance, edf()).intervals()
+    held_s = intervals["end_s"].clip(0, last) - intervals["start_s"].clip(0, last)
+    available = sum(node.gpus for node in instance.nodes) * last
+    assert (intervals["gpus"] * held_s).sum() / available == pytest.approx(0.8, abs=0.06)
