@@ -1,0 +1,80 @@
+"""The audit of a run folder."""
+
+from __future__ import annotations
+
+import math
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpusched_env.audit.bill import Bill, check_bill, make_bill
+from gpusched_env.audit.difference import Difference, same_amount
+from gpusched_env.audit.holdings import check_holdings
+from gpusched_env.audit.progress import check_progress, lives
+from gpusched_env.audit.record import read_record
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpusched_env.audit.record import IntervalRecord, Record
+
+_LATE_S = 1e-6  # a job that ends within a microsecond of its due date is not counted as late
+
+
+def audit(folder: str | Path) -> list[Difference]:
+    """Recompute a run from its folder alone, and list what the folder records otherwise.
+
+    Checked are: GPUs, GPU type, memory and permission of every interval; the GPUs of every node at every time; order,
+    restart overhead and progress of every job's intervals; start, completion, switches, energy and tardiness cost of
+    every job; and the totals. Amounts are compared to 1e-9 relative, times to a nanosecond (see `difference`). The
+    number of rounds and the seconds of decision leave no trace to check.
+
+    Args:
+        folder: A run folder, as docs/run-format.md says.
+
+    Returns:
+        The differences, causes before effects: what the intervals hold, progress, attributions, totals. Empty if all
+        agree.
+
+    Raises:
+        InputError: The folder is malformed: a file, field or column is missing, a value is no number, a version is
+            unknown, or a line names what the instance does not have.
+    """
+    record = read_record(Path(folder))
+    by_job = lives(record)
+    bill = make_bill(record)
+    return [
+        *check_holdings(record),
+        *bill.overfull,
+        *check_progress(record, by_job),
+        *check_bill(record, bill),
+        *_check_costs(record, by_job, bill),
+    ]
+
+
+def _check_costs(record: Record, by_job: list[list[IntervalRecord]], bill: Bill) -> Iterator[Difference]:
+    """Compare tardiness costs and totals; a job without intervals is reported elsewhere and left out here."""
+    tardiness: list[float] = []
+    stays: list[float] = []
+    late = 0
+    for job, (facts, life) in enumerate(zip(record.jobs, by_job, strict=True)):
+        if not life:
+            continue
+        completion = max(interval.end_s for interval in life)
+        cost = facts.weight_eur_per_s * max(0.0, completion - facts.due_s)
+        tardiness.append(cost)
+        stays.append(completion - facts.submission_s)
+        late += completion > facts.due_s + _LATE_S
+        claimed = record.claims[job]["tardiness_eur"]
+        if not same_amount(claimed, cost):
+            yield Difference(f"jobs.csv line {job + 2} (job {job})", claimed, cost, "tardiness_eur")
+    recomputed = {
+        "energy_eur": bill.energy_eur,
+        "tardiness_eur": math.fsum(tardiness),
+        "total_eur": bill.energy_eur + math.fsum(tardiness),
+        "late_jobs": late,
+        "mean_completion_s": math.fsum(stays) / max(1, len(stays)),
+    }
+    for name, value in recomputed.items():
+        claimed = record.run.number(name)
+        if not same_amount(claimed, value):
+            yield Difference("run.json", claimed, value, name)

@@ -1,0 +1,155 @@
+"""Reading JSON and CSV files plainly: what is missing or malformed is one InputError."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import math
+from typing import TYPE_CHECKING, Any
+
+from gpusched_env.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from pathlib import Path
+
+_MOST_DIGITS = 18
+
+
+class Fields:
+    """A JSON object, read field by field.
+
+    Args:
+        where: Name of the object in errors.
+        value: What was read.
+
+    Raises:
+        InputError: It is no JSON object; each method raises it where a field is missing or not of the kind asked for.
+    """
+
+    def __init__(self, where: str, value: Any) -> None:
+        if not isinstance(value, dict):
+            raise InputError(where, type(value).__name__, "a JSON object")
+        self.where, self._value = where, value
+
+    def name(self, key: str) -> str:
+        """Name a field in errors."""
+        return f"{self.where}: {key}" if self.where.endswith(".json") else f"{self.where}.{key}"
+
+    def get(self, key: str) -> Any:
+        """Give a field as it is."""
+        if key not in self._value:
+            raise InputError(self.name(key), None, "a value: the field is missing")
+        return self._value[key]
+
+    def fields(self, key: str) -> Fields:
+        """Give a field that is an object."""
+        return Fields(self.name(key), self.get(key))
+
+    def number(self, key: str) -> float:
+        """Give a finite number."""
+        return number(self.name(key), self.get(key))
+
+    def whole(self, key: str) -> int:
+        """Give a whole number."""
+        return whole(self.name(key), self.get(key))
+
+    def items(self, key: str, length: int | None = None) -> list[Any]:
+        """Give a list, of `length` values where that is given."""
+        value = self.get(key)
+        if not isinstance(value, list) or (length is not None and len(value) != length):
+            count = len(value) if isinstance(value, list) else type(value).__name__
+            raise InputError(self.name(key), count, "a list" + (f" of {length} values" if length is not None else ""))
+        return value
+
+    def numbers(self, key: str, length: int | None = None) -> list[float]:
+        """Give a list of finite numbers."""
+        return [number(f"{self.name(key)}[{i}]", value) for i, value in enumerate(self.items(key, length))]
+
+    def wholes(self, key: str, length: int | None = None) -> list[int]:
+        """Give a list of whole numbers."""
+        return [whole(f"{self.name(key)}[{i}]", value) for i, value in enumerate(self.items(key, length))]
+
+    def texts(self, key: str, length: int | None = None) -> list[str]:
+        """Give a list of texts."""
+        return [_text(f"{self.name(key)}[{i}]", value) for i, value in enumerate(self.items(key, length))]
+
+
+def read_json(path: Path, file_format: str, version: int) -> Fields:
+    """Read a JSON file of the given format and version."""
+    try:
+        fields = Fields(path.name, json.loads(_content(path)))
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(path.name, str(error), "a whole JSON file") from error
+    if fields.get("format") != file_format:
+        raise InputError(fields.name("format"), fields.get("format"), repr(file_format))
+    if fields.whole("version") != version:
+        raise InputError(fields.name("version"), fields.get("version"), str(version))
+    return fields
+
+
+def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
+    """Read a CSV file: one dictionary per line below the heading; it must have all of `columns`."""
+    try:
+        table = list(csv.reader(io.StringIO(_content(path), newline=""), strict=True))
+    except csv.Error as error:
+        raise InputError(path.name, str(error), "a CSV file") from error
+    heading = table[0] if table else []
+    for column in columns:
+        if heading.count(column) != 1:
+            raise InputError(f"{path.name}: column {column}", heading.count(column), "once in the heading")
+    for line, row in enumerate(table[1:], start=2):
+        if len(row) != len(heading):
+            raise InputError(f"{path.name} line {line}", f"{len(row)} values", f"{len(heading)} values")
+    return [dict(zip(heading, row, strict=True)) for row in table[1:]]
+
+
+def number(where: str, value: Any) -> float:
+    """Give a finite number that JSON holds."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            if math.isfinite(value):
+                return float(value)
+        except OverflowError:
+            pass  # A whole number too large for a float is not finite either.
+    raise InputError(where, value, "a finite number")
+
+
+def whole(where: str, value: Any) -> int:
+    """Give a whole number that JSON holds."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError(where, value, "a whole number")
+    return value
+
+
+def number_of(where: str, text: str) -> float:
+    """Give the finite number that a CSV field holds."""
+    try:
+        return number(where, float(text))
+    except ValueError as error:
+        raise InputError(where, text, "a finite number") from error
+
+
+def whole_of(where: str, text: str) -> int:
+    """Give the whole number, 0 or above and of ordinary size, that a CSV field holds."""
+    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
+        raise InputError(where, text, "a whole number >= 0")
+    return int(text)
+
+
+def _text(where: str, value: Any) -> str:
+    if not isinstance(value, str):
+        raise InputError(where, value, "a text")
+    return value
+
+
+def _content(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8")
+    except OSError as error:
+        raise InputError(str(path), error.strerror or str(error), "a file of a run folder") from error
+    except UnicodeDecodeError as error:
+        raise InputError(path.name, str(error), "a text file in UTF-8") from error

@@ -1,0 +1,128 @@
+"""Writing files and folders whole: either all of it stands there at the end, or nothing has changed."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import shutil
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpusched_env.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Collection, Iterator
+
+
+def write_atomically(path: str | Path, content: str | bytes) -> None:
+    """Write `content` to the file `path` (text as UTF-8), in place of what it held; missing folders are made.
+
+    The content is written under a temporary name beside `path` and renamed at the end: readers see the old file or the
+    new one, never half of it, and a failure leaves nothing behind.
+
+    Raises:
+        InputError: `path` is a folder, or cannot be written.
+    """
+    target = Path(path).resolve()
+    if target.is_dir():
+        raise InputError("path", str(path), "a file, not a folder")
+    data = content.encode("utf-8") if isinstance(content, str) else content
+    with _one_error(path), _parents(target.parent):
+        draft = _beside(target)
+        try:
+            with draft.open("xb") as file:
+                file.write(data)
+                file.flush()
+                os.fsync(file.fileno())
+            draft.replace(target)
+        except BaseException:
+            draft.unlink(missing_ok=True)
+            raise
+
+
+@contextmanager
+def new_folder(path: str | Path, *, ours: Collection[str] = ()) -> Iterator[Path]:
+    """Make the folder `path`: yield a temporary folder beside it to write into, renamed to `path` at the end.
+
+    If the body raises, the temporary folder is removed and `path` is as it was before. Nothing is ever deleted that
+    may be somebody else's: an existing folder is replaced only if it is empty or holds nothing but files in `ours`.
+
+    Args:
+        path: The folder to make; missing parents are made too.
+        ours: Names of the files that a former folder may hold and that the new one replaces.
+
+    Yields:
+        The folder to write into.
+
+    Raises:
+        InputError: `path` is a file, a folder with other content, or cannot be written. Checked before the body runs.
+    """
+    target = Path(path).resolve()
+    with _one_error(path):
+        _check_replaceable(path, target, ours)
+    with _parents(target.parent, path):
+        draft = _beside(target)
+        with _one_error(path):
+            draft.mkdir()
+        try:
+            yield draft
+            with _one_error(path):
+                _check_replaceable(path, target, ours)
+                _move_in(draft, target)
+        except BaseException:
+            shutil.rmtree(draft, ignore_errors=True)
+            raise
+
+
+def _check_replaceable(path: str | Path, target: Path, ours: Collection[str]) -> None:
+    if not target.exists():
+        return
+    if not target.is_dir():
+        raise InputError("path", str(path), "a new folder, not a file")
+    strangers = sorted(entry.name for entry in target.iterdir() if entry.name not in ours or entry.is_dir())
+    if strangers:
+        allowed = "a new or empty folder" + (", or one that holds nothing but a former run" if ours else "")
+        raise InputError("path", str(path), f"{allowed} (found {strangers[0]!r})")
+
+
+def _move_in(draft: Path, target: Path) -> None:
+    if not target.exists():
+        draft.rename(target)
+        return
+    former = _beside(target)
+    target.rename(former)
+    try:
+        draft.rename(target)
+    except BaseException:
+        former.rename(target)
+        raise
+    shutil.rmtree(former, ignore_errors=True)
+
+
+def _beside(target: Path) -> Path:
+    return target.with_name(f".{target.name}.{secrets.token_hex(6)}.tmp")
+
+
+@contextmanager
+def _parents(folder: Path, path: str | Path | None = None) -> Iterator[None]:
+    """Make `folder` and its missing parents; remove those that were made if the body fails."""
+    missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
+    with _one_error(path or folder):
+        folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        for parent in missing:
+            with suppress(OSError):
+                parent.rmdir()
+        raise
+
+
+@contextmanager
+def _one_error(path: str | Path) -> Iterator[None]:
+    """Turn what the operating system refuses into one InputError that names the path the user gave."""
+    try:
+        yield
+    except OSError as error:
+        raise InputError("path", str(path), f"a place that can be written ({error.strerror or error})") from error

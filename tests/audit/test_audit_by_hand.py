@@ -1,0 +1,264 @@
+from __future__ import annotations
+
+import ast
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import gpusched_env.audit
+from gpusched_env.audit import Difference, audit
+from gpusched_env.errors import InputError
+
+INSTANCE: dict[str, Any] = {
+    "format": "gpusched instance",
+    "version": 1,
+    "energy_price_eur_per_kwh": 0.2,
+    "pue": 1.5,
+    "restart_s": 60.0,
+    "gpu_types": {"name": ["G"], "gpu_power_w": [300.0], "node_base_power_w": [200.0], "memory_gib": [16.0]},
+    "nodes": {"gpu_type": ["G"], "gpus": [3]},
+    "configurations": {"gpu_type": ["G", "G"], "gpus_per_node": [1, 2], "nodes": [1, 1], "share": [1.0, 1.0]},
+    "jobs": {
+        "submission_s": [0.0, 3600.0],
+        "due_s": [7200.0, 9000.0],
+        "tardiness_weight_eur_per_s": [0.03, 0.01],
+        "epochs_needed": [20.0, 10.0],
+        "memory_gib": [4.0, 16.0],
+        "seconds_per_epoch": [[500.0, 360.0], [720.0, None]],
+    },
+}
+INTERVALS = """job,node,gpus,configuration,start_s,ready_s,end_s,epochs
+0,0,2,Gx2,0.0,0.0,7200.0,20.0
+1,0,1,Gx1,3600.0,3600.0,10800.0,10.0
+"""
+JOBS = """job,submission_s,due_s,start_s,completion_s,epochs_needed,energy_eur,tardiness_eur,switches
+0,0.0,7200.0,0.0,7200.0,20.0,0.46,0.0,0
+1,3600.0,9000.0,3600.0,10800.0,10.0,0.26,18.0,0
+"""
+RUN: dict[str, Any] = {
+    "format": "gpusched run",
+    "version": 1,
+    "energy_eur": 0.72,
+    "tardiness_eur": 18.0,
+    "total_eur": 18.72,
+    "late_jobs": 1,
+    "mean_completion_s": 7200.0,
+}
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Two jobs on one node, written by hand; an hour of the node costs (200 + 300 u)/1000 · 0.2 · 1.5 €.
+
+    Job 0 holds 2 GPUs in hours 1 and 2 (20 epochs of 360 s), job 1 holds 1 GPU in hours 2 and 3 (10 epochs of 720 s).
+
+        hour 1: u = 2,  800 W, 0.24 €: job 0 0.24 €
+        hour 2: u = 3, 1100 W, 0.33 €: job 0 2/3 = 0.22 €, job 1 1/3 = 0.11 €
+        hour 3: u = 1,  500 W, 0.15 €: job 1 0.15 €
+        sum            0.72 €: job 0 0.46 €, job 1 0.26 €
+
+    Job 1 ends 1,800 s after its due date, at 0.01 €/s: 18 €. Both jobs stay for 7,200 s.
+    """
+    (tmp_path / "instance.json").write_text(json.dumps(INSTANCE), encoding="utf-8")
+    (tmp_path / "intervals.csv").write_text(INTERVALS, encoding="utf-8")
+    (tmp_path / "jobs.csv").write_text(JOBS, encoding="utf-8")
+    (tmp_path / "run.json").write_text(json.dumps(RUN), encoding="utf-8")
+    return tmp_path
+
+
+def edit(path: Path, old: str, new: str) -> None:
+    text = path.read_text(encoding="utf-8")
+    assert text.count(old) == 1, f"{old!r} is not once in {path.name}"
+    path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def test_the_folder_computed_by_hand_audits_clean(folder: Path) -> None:
+    assert audit(folder) == []
+    assert audit(str(folder)) == []
+
+
+@pytest.mark.parametrize(
+    ("name", "by_hand"),
+    [
+        ("energy_eur", 0.72),
+        ("tardiness_eur", 18.0),
+        ("total_eur", 18.72),
+        ("late_jobs", 1),
+        ("mean_completion_s", 7200),
+    ],
+)
+def test_each_total_is_recomputed(folder: Path, name: str, by_hand: float) -> None:
+    (folder / "run.json").write_text(json.dumps({**RUN, name: 99.0}), encoding="utf-8")
+    assert audit(folder) == [Difference("run.json", 99.0, pytest.approx(by_hand, rel=1e-12), name)]
+
+
+@pytest.mark.parametrize("job", [0, 1])
+@pytest.mark.parametrize("column", range(1, 9))
+def test_each_column_of_each_job_is_recomputed(folder: Path, job: int, column: int) -> None:
+    lines = [line.split(",") for line in JOBS.splitlines()]
+    by_hand = float(lines[job + 1][column])
+    lines[job + 1][column] = "77"
+    (folder / "jobs.csv").write_text("\n".join(map(",".join, lines)), encoding="utf-8")
+    (difference,) = audit(folder)
+    assert difference.where == f"jobs.csv line {job + 2} (job {job})"
+    assert difference.recorded == 77.0
+    assert difference.recomputed == pytest.approx(by_hand, rel=1e-12)
+    assert lines[0][column] in difference.what
+
+
+def test_amounts_are_compared_to_a_billionth(folder: Path) -> None:
+    (folder / "run.json").write_text(json.dumps({**RUN, "energy_eur": 0.72 * (1 + 5e-10)}), encoding="utf-8")
+    assert audit(folder) == []
+    (folder / "run.json").write_text(json.dumps({**RUN, "energy_eur": 0.72 * (1 + 2e-9)}), encoding="utf-8")
+    assert [difference.what for difference in audit(folder)] == ["energy_eur"]
+
+
+def test_a_difference_reads_as_a_sentence() -> None:
+    assert str(Difference("run.json", 1.0, 2.0, "energy_eur")) == "run.json: energy_eur: recorded 1.0, recomputed 2.0"
+
+
+def test_a_restart_overhead_that_is_not_taken_is_named(folder: Path) -> None:
+    """Job 0 changes to 1 GPU after 10 epochs: 60 s without progress are due, then 10 epochs of 500 s."""
+    edit(
+        folder / "intervals.csv",
+        "0,0,2,Gx2,0.0,0.0,7200.0,20.0",
+        "0,0,2,Gx2,0.0,0.0,3600.0,10.0\n0,0,1,Gx1,3600.0,3600.0,8600.0,10.0",
+    )
+    edit(folder / "jobs.csv", "0.0,7200.0,20.0,0.46,0.0,0", "0.0,8600.0,20.0,0.46,0.0,1")
+    first = audit(folder)[0]
+    assert first.where == "intervals.csv line 3 (job 0)"
+    assert first.what.startswith("ready_s")
+    assert (first.recorded, first.recomputed) == (3600.0, 3660.0)
+
+
+def test_a_pause_counts_as_two_switches_and_costs_a_restart(folder: Path) -> None:
+    """Job 0 rests from 3,600 to 3,900 s, restarts until 3,960 s, and ends after ten more epochs at 7,560 s."""
+    edit(
+        folder / "intervals.csv",
+        "0,0,2,Gx2,0.0,0.0,7200.0,20.0",
+        "0,0,2,Gx2,0.0,0.0,3600.0,10.0\n0,0,2,Gx2,3900.0,3960.0,7560.0,10.0",
+    )
+    edit(folder / "jobs.csv", "0.0,7200.0,20.0,0.46,0.0,0", "0.0,7560.0,20.0,0.46,10.8,2")
+    assert {difference.what for difference in audit(folder)} == {
+        "energy_eur",
+        "tardiness_eur",
+        "total_eur",
+        "late_jobs",
+        "mean_completion_s",
+    }
+
+
+def test_a_node_with_one_gpu_too_few_is_named_once_with_the_lines_on_it(folder: Path) -> None:
+    """Jobs 0 and 1 hold 3 GPUs from 3,600 to 7,200 s."""
+    edit(folder / "instance.json", '"gpus": [3]', '"gpus": [2]')
+    where = "intervals.csv lines 2, 3 (node 0 from 3600.0 s)"
+    assert audit(folder) == [Difference(where, 3, 2, "busy GPUs, and GPUs of the node")]
+
+
+def test_an_interval_that_ends_before_it_starts_is_named(folder: Path) -> None:
+    edit(folder / "intervals.csv", "3600.0,3600.0,10800.0,10.0", "3600.0,3600.0,3500.0,10.0")
+    what = "end, after the start [s]"
+    assert audit(folder)[0] == Difference("intervals.csv line 3 (job 1)", 3500.0, 3600.0, what)
+
+
+def test_a_configuration_that_is_not_allowed_is_named(folder: Path) -> None:
+    edit(folder / "intervals.csv", "1,0,1,Gx1,", "1,0,2,Gx2,")
+    first = audit(folder)[0]
+    assert first == Difference("intervals.csv line 3 (job 1)", "Gx2", "not allowed", "configuration of the job")
+
+
+def test_a_job_that_needs_more_memory_than_its_gpu_has_is_named(folder: Path) -> None:
+    edit(folder / "instance.json", '"memory_gib": [4.0, 16.0]', '"memory_gib": [4.0, 16.5]')
+    (difference,) = audit(folder)
+    assert (difference.where, difference.recorded, difference.recomputed) == (
+        "intervals.csv line 3 (job 1)",
+        16.5,
+        16.0,
+    )
+    assert "memory" in difference.what
+
+
+def test_a_job_that_goes_on_after_its_epochs_are_done_is_named(folder: Path) -> None:
+    """Job 0 does 20 epochs in 7,200 s, then holds a GPU for 560 s more (60 s restart, one epoch of 500 s)."""
+    edit(folder / "intervals.csv", "1,0,1", "0,0,1,Gx1,7200.0,7260.0,7760.0,1.0\n1,0,1")
+    whats = [(difference.where, difference.recorded, difference.recomputed) for difference in audit(folder)]
+    assert whats[0] == ("jobs.csv line 2 (job 0)", 20.0, 21.0)
+    edit(folder / "intervals.csv", "7200.0,20.0", "7560.0,21.0")
+    whats = [(difference.where, difference.recorded, difference.recomputed) for difference in audit(folder)]
+    assert ("intervals.csv line 2 (job 0)", 20.0, 21.0) in whats
+
+
+@pytest.mark.parametrize("file", ["instance.json", "intervals.csv", "jobs.csv", "run.json"])
+def test_a_missing_file_is_one_error(folder: Path, file: str) -> None:
+    (folder / file).unlink()
+    with pytest.raises(InputError, match=f"{file}.*a file of a run folder"):
+        audit(folder)
+
+
+def test_a_missing_folder_is_one_error(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="a run folder"):
+        audit(tmp_path / "nowhere")
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "field"),
+    [
+        ("run.json", '"version": 1', '"version": 2', "run.json: version"),
+        ("run.json", "gpusched run", "run", "run.json: format"),
+        ("run.json", '"total_eur": 18.72', '"total_eur": NaN', "run.json: total_eur"),
+        ("run.json", '"late_jobs"', '"late"', "run.json: late_jobs"),
+        ("run.json", "{", "", "run.json"),
+        ("instance.json", '"version": 1', '"version": "1"', "instance.json: version"),
+        ("instance.json", '"pue": 1.5', '"pue": true', "instance.json: pue"),
+        ("instance.json", '"gpus": [3]', '"gpus": [3, 3]', "instance.json: nodes.gpus"),
+        ("instance.json", '"gpus": [3]', '"gpus": [3.5]', "instance.json: nodes.gpus[0]"),
+        ("instance.json", '"gpu_type": ["G"]', '"gpu_type": ["H"]', "instance.json: nodes.gpu_type[0]"),
+        ("instance.json", '"share": [1.0, 1.0]', '"share": [1.0, 0.5]', "instance.json: configurations.share[1]"),
+        ("instance.json", "[720.0, null]", "[720.0]", "instance.json: jobs.seconds_per_epoch[1]"),
+        ("instance.json", "[720.0, null]", "[-720.0, null]", "instance.json: jobs.seconds_per_epoch[1]"),
+        ("intervals.csv", "ready_s", "ready", "intervals.csv: column ready_s"),
+        ("intervals.csv", "7200.0,20.0", "nan,20.0", "intervals.csv line 2, end_s"),
+        ("intervals.csv", "7200.0,20.0", "7200.0", "intervals.csv line 2"),
+        ("intervals.csv", "1,0,1,Gx1", "2,0,1,Gx1", "intervals.csv line 3, job"),
+        ("intervals.csv", "1,0,1,Gx1", "1,-1,1,Gx1", "intervals.csv line 3, node"),
+        ("intervals.csv", "1,0,1,Gx1", "1,0,1,Gx7", "intervals.csv line 3, configuration"),
+        ("jobs.csv", "0.46", "", "jobs.csv line 2, energy_eur"),
+        ("jobs.csv", "0,0.0,7200.0", "1,0.0,7200.0", "jobs.csv line 2, job"),
+        ("jobs.csv", "1,3600.0,9000.0,3600.0,10800.0,10.0,0.26,18.0,0\n", "", "jobs.csv: lines"),
+    ],
+)
+def test_a_malformed_folder_is_one_error_that_names_the_field(
+    folder: Path, file: str, old: str, new: str, field: str
+) -> None:
+    edit(folder / file, old, new)
+    with pytest.raises(InputError) as caught:
+        audit(folder)
+    assert caught.value.field == field
+
+
+def test_the_audit_imports_the_standard_library_and_the_errors_alone() -> None:
+    allowed = {
+        "__future__",
+        "collections.abc",
+        "csv",
+        "dataclasses",
+        "io",
+        "itertools",
+        "json",
+        "math",
+        "pathlib",
+        "typing",
+    }
+    sources = list(Path(gpusched_env.audit.__file__).parent.glob("**/*.py"))
+    assert len(sources) > 3
+    for source in sources:
+        for node in ast.walk(ast.parse(source.read_text(encoding="utf-8"))):
+            modules = [alias.name for alias in node.names] if isinstance(node, ast.Import) else []
+            if isinstance(node, ast.ImportFrom):
+                assert node.level == 0, f"{source.name}: relative import"
+                modules = [node.module or ""]
+            for module in modules:
+                own = module == "gpusched_env.errors" or module.startswith("gpusched_env.audit.")
+                assert own or module in allowed, f"{source.name} imports {module}"
