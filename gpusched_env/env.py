@@ -246,7 +246,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             view.gaps,
             table.edges,
             table.survival,
-            table.integral,
+            table.tail,
             arrays["job"],
             arrays["options"],
             arrays["cluster"],

@@ -61,7 +61,7 @@ def non_clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
         jobs.distribution,
         table.edges,
         table.survival,
-        table.integral,
+        table.tail,
         bounds,
     )
     return bounds
@@ -110,7 +110,7 @@ def _non_clairvoyant(
     distribution: Ints,
     edges: Floats,
     survival: Floats,
-    integral: Floats,
+    tail: Floats,
     bounds: Floats,
 ) -> None:
     bins = survival.shape[1]
@@ -119,7 +119,7 @@ def _non_clairvoyant(
         row = distribution[job]
         starts = np.empty(seconds.shape[0] + 1)
         status, bounds[job] = solve(
-            seconds, price, edges[row], survival[row], integral[row], 0.0, largest[job], time_left[job], starts
+            seconds, price, edges[row], survival[row], tail[row], 0.0, largest[job], time_left[job], starts
         )
         if status == LATE:
             bounds[job] = 0.0

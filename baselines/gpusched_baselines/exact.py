@@ -89,7 +89,7 @@ def solve_single_job(
         price[chosen],
         table.edges[0],
         table.survival[0],
-        table.integral[0],
+        table.tail[0],
         float(epochs_done),
         float(max_epochs),
         float(time_left_s),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.simulator.kernel import kernel
-from gpusched_env.simulator.survival import bin_of, survived
+from gpusched_env.simulator.survival import bin_of, survival_after
 
 if TYPE_CHECKING:
     from gpusched_env.simulator.arrays import Floats
@@ -77,7 +77,7 @@ def solve(
     price: Floats,
     edges: Floats,
     survival: Floats,
-    integral: Floats,
+    tail: Floats,
     done: float,
     largest: float,
     time_left: float,
@@ -93,7 +93,7 @@ def solve(
         price: Cost per epoch of the hull's points [€], rising, (K,).
         edges: Bin edges as fractions of `largest`, (B + 1,).
         survival: S on each bin, (B,), not rising.
-        integral: ∫ S from 0 to each edge, (B + 1,).
+        tail: ∫ S from each edge to 1, (B + 1,).
         done: Epochs done w, below `largest`.
         largest: Maximum epochs E.
         time_left: Time D to the due date [s]; may be negative.
@@ -121,7 +121,7 @@ def solve(
             spend_slack(
                 tau, price, np.array([0.0, 1.0]), np.ones(1), 0, done, largest, left * tau[0] - time_left, starts
             )
-    return status, expected_cost(price, edges, survival, integral, first, largest, starts)
+    return status, expected_cost(price, edges, survival, tail, first, largest, starts)
 
 
 @kernel
@@ -129,7 +129,7 @@ def expected_cost(
     price: Floats,
     edges: Floats,
     survival: Floats,
-    integral: Floats,
+    tail: Floats,
     first: int,
     largest: float,
     starts: Floats,
@@ -141,8 +141,8 @@ def expected_cost(
         if starts[k + 1] <= starts[k]:
             continue
         if alive > 0.0:
-            epochs = survived(edges, survival, integral, starts[k + 1] / largest)
-            epochs = (epochs - survived(edges, survival, integral, starts[k] / largest)) * largest / alive
+            epochs = survival_after(edges, survival, tail, starts[k] / largest)
+            epochs = (epochs - survival_after(edges, survival, tail, starts[k + 1] / largest)) * largest / alive
         else:
             epochs = starts[k + 1] - starts[k]
         cost += price[k] * epochs

@@ -82,7 +82,7 @@ class Sts:
             view.clock,
             table.edges,
             table.survival,
-            table.integral,
+            table.tail,
             view.memory,
             self.rank == "published",
             *more,
@@ -99,14 +99,14 @@ def _decide(
     clock: Floats,
     edges: Floats,
     survival: Floats,
-    integral: Floats,
+    tail: Floats,
     memory: Floats,
     published: bool,
     nodes: Ints,
     order: Ints,
 ) -> None:
     for job in order:
-        config = _choose(jobs, configs, gaps, tau, rate, clock, edges, survival, integral, memory, published, job)
+        config = _choose(jobs, configs, gaps, tau, rate, clock, edges, survival, tail, memory, published, job)
         if config >= 0:
             place(jobs, nodes, configs, gaps, job, config)
 
@@ -121,7 +121,7 @@ def _choose(
     clock: Floats,
     edges: Floats,
     survival: Floats,
-    integral: Floats,
+    tail: Floats,
     memory: Floats,
     published: bool,
     job: int,
@@ -140,11 +140,11 @@ def _choose(
     config = -1
     if due_to_wake:
         config = _best_plan(
-            jobs, configs, gaps, tau, rate, clock, edges, survival, integral, memory, published, job, least_gpus + 1
+            jobs, configs, gaps, tau, rate, clock, edges, survival, tail, memory, published, job, least_gpus + 1
         )
     if config < 0:
         config = _best_plan(
-            jobs, configs, gaps, tau, rate, clock, edges, survival, integral, memory, published, job, least_gpus
+            jobs, configs, gaps, tau, rate, clock, edges, survival, tail, memory, published, job, least_gpus
         )
     if config < 0:
         jobs[job, at.WAKE_S] = -np.inf
@@ -171,7 +171,7 @@ def _best_plan(
     clock: Floats,
     edges: Floats,
     survival: Floats,
-    integral: Floats,
+    tail: Floats,
     memory: Floats,
     published: bool,
     job: int,
@@ -188,7 +188,7 @@ def _best_plan(
     best = -1
     for v in range(types):
         costs[v], firsts[v], wakes[v] = _plan_type(
-            jobs, configs, tau, rate, clock, edges, survival, integral, published, job, v, least_gpus
+            jobs, configs, tau, rate, clock, edges, survival, tail, published, job, v, least_gpus
         )
         fits = firsts[v] >= 0 and gaps[v] >= configs[firsts[v], at.CONFIG_GPUS]
         if fits and (best < 0 or costs[v] < costs[best]):
@@ -216,7 +216,7 @@ def _plan_type(
     clock: Floats,
     edges: Floats,
     survival: Floats,
-    integral: Floats,
+    tail: Floats,
     published: bool,
     job: int,
     gpu_type: int,
@@ -244,7 +244,7 @@ def _plan_type(
     chosen = hull[:points]
     time_left = jobs[job, at.DUE] - clock[at.NOW]
     status, cost = solve(
-        seconds[chosen], price[chosen], edges[row], survival[row], integral[row], done, largest, time_left, starts
+        seconds[chosen], price[chosen], edges[row], survival[row], tail[row], done, largest, time_left, starts
     )
     if status == LATE:
         return np.inf, -1, np.inf

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @kernel
 def write_job(
-    jobs: Floats, count: Ints, edges: Floats, survival: Floats, integral: Floats, rate: Floats, tau: Floats,
+    jobs: Floats, count: Ints, edges: Floats, survival: Floats, tail: Floats, rate: Floats, tau: Floats,
     now: float, job: int, out: Singles,
 ) -> tuple[float, float]:  # fmt: skip
     """Write the job's features; return its expected epochs left and its least worst-case energy cost [€]."""
@@ -27,7 +27,7 @@ def write_job(
     fastest = left * jobs[job, at.MIN_TAU]
     time_left = jobs[job, at.DUE] - now
     row = int(jobs[job, at.DISTRIBUTION])
-    expected = expected_left(edges[row], survival[row], integral[row], done / largest) * largest
+    expected = expected_left(edges[row], survival[row], tail[row], done / largest) * largest
     least = np.inf
     for c in range(tau.shape[1]):
         if tau[job, c] < np.inf:

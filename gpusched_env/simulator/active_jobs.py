@@ -66,7 +66,7 @@ class ActiveJobs:
         largest = self._column(at.MAX_EPOCHS)
         done = self.epochs_done / largest
         left = [
-            expected_left(table.edges[row], table.survival[row], table.integral[row], fraction)
+            expected_left(table.edges[row], table.survival[row], table.tail[row], fraction)
             for row, fraction in zip(rows, done, strict=True)
         ]
         return np.array(left) * largest

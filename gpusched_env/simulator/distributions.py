@@ -22,12 +22,12 @@ class DistributionTable:
     Attributes:
         edges: Bin edges as fractions of the maximum epochs, (D, B + 1).
         survival: S on each bin, (D, B).
-        integral: ∫ S from 0 to each edge, (D, B + 1); the last column is the mean.
+        tail: ∫ S from each edge to 1, (D, B + 1); the first column is the mean.
     """
 
     edges: NDArray[np.float64]
     survival: NDArray[np.float64]
-    integral: NDArray[np.float64]
+    tail: NDArray[np.float64]
 
     @classmethod
     def of(cls, distributions: Sequence[EpochDistribution]) -> DistributionTable:
@@ -38,6 +38,6 @@ class DistributionTable:
         for row, distribution in enumerate(distributions):
             edges[row, : len(distribution.edges)] = distribution.edges
             survival[row, : len(distribution.survival)] = distribution.survival
-        integral = np.zeros_like(edges)
-        integral[:, 1:] = np.cumsum(survival * np.diff(edges, axis=1), axis=1)
-        return cls(edges, survival, integral)
+        tail = np.zeros_like(edges)
+        tail[:, :-1] = np.cumsum((survival * np.diff(edges, axis=1))[:, ::-1], axis=1)[:, ::-1]
+        return cls(edges, survival, tail)

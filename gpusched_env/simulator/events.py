@@ -12,6 +12,8 @@ from gpusched_env.simulator.kernel import kernel
 if TYPE_CHECKING:
     from gpusched_env.simulator.arrays import Floats, Ints
 
+SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present time
+
 
 @kernel
 def next_event(jobs: Floats, hidden: Floats, tau: Floats, clock: Floats, count: Ints, active: Ints) -> float:
@@ -29,10 +31,19 @@ def next_event(jobs: Floats, hidden: Floats, tau: Floats, clock: Floats, count: 
         if count[at.MILESTONES] > 0 and jobs[job, at.CONFIG] >= 0:
             time = min(time, max(now, milestone_s(jobs, tau, count[at.MILESTONES], job)))
     if clock[at.REVIEW] < np.inf and count[at.ACTIVE] > 0:
-        time = min(time, (np.floor(now / clock[at.REVIEW]) + 1.0) * clock[at.REVIEW])
+        time = min(time, next_review(now, clock[at.REVIEW]))
     if time == np.inf:
         time = now + clock[at.IDLE_REVIEW]
     return time
+
+
+@kernel
+def next_review(now: float, interval: float) -> float:
+    """Give the first multiple of `interval` after `now`."""
+    number = np.floor(now / interval) + 1.0
+    while number * interval <= now:
+        number += 1.0
+    return number * interval
 
 
 @kernel
@@ -124,12 +135,17 @@ def complete(
     active: Ints,
     log: Floats,
 ) -> int:
-    """Complete the running jobs whose time has come, in the order of their index; return how many."""
+    """Complete the running jobs whose time has come, in the order of their index; return how many.
+
+    Completions so close that rounding cannot tell them from the present event are part of it: a wake-up that a policy
+    set for the very end of a job must not reconfigure it with nothing left to do.
+    """
     now = clock[at.NOW]
+    same = now + SAME_TIME_S + SAME_TIME * now
     kept = 0
     for i in range(count[at.ACTIVE]):
         job = active[i]
-        if hidden[job, at.FINISH_S] > now:
+        if hidden[job, at.FINISH_S] > same:
             active[kept] = job
             kept += 1
             continue

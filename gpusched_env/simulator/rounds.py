@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.events import bill_rate, log_interval
+from gpusched_env.simulator.events import bill_rate, log_interval, pass_milestones
 from gpusched_env.simulator.kernel import kernel
 from gpusched_env.simulator.placement import largest_gap
 
@@ -74,9 +74,11 @@ def commit_round(
             jobs[job, at.READY_S] += clock[at.RESTART]
         else:
             jobs[job, at.START_S] = now
-        to_do = hidden[job, at.NEEDED] - jobs[job, at.EPOCHS]
+        to_do = max(0.0, hidden[job, at.NEEDED] - jobs[job, at.EPOCHS])
         hidden[job, at.FINISH_S] = jobs[job, at.READY_S] + to_do * tau[job, int(config)]
     clock[at.BILL_RATE] = bill_rate(nodes, rates)
+    if count[at.MILESTONES] > 0:
+        pass_milestones(jobs, tau, count, active, now)
 
 
 @kernel

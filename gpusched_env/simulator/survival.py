@@ -22,14 +22,14 @@ def bin_of(edges: Floats, fraction: float) -> int:
 
 
 @kernel
-def survived(edges: Floats, survival: Floats, integral: Floats, fraction: float) -> float:
-    """Give ∫ S from 0 to `fraction`."""
+def survival_after(edges: Floats, survival: Floats, tail: Floats, fraction: float) -> float:
+    """Give ∫ S from `fraction` to 1: summed from the far end, so that small tails keep all their digits."""
     b = bin_of(edges, fraction)
-    return integral[b] + survival[b] * (min(fraction, 1.0) - edges[b])
+    return tail[b + 1] + survival[b] * (edges[b + 1] - min(fraction, 1.0))
 
 
 @kernel
-def expected_left(edges: Floats, survival: Floats, integral: Floats, fraction: float) -> float:
+def expected_left(edges: Floats, survival: Floats, tail: Floats, fraction: float) -> float:
     """Give the expected rest ∫ S(x)/S(w) dx over x > w, given that w = `fraction` was survived.
 
     A job that should be dead by now is taken to need everything that is left.
@@ -37,4 +37,4 @@ def expected_left(edges: Floats, survival: Floats, integral: Floats, fraction: f
     alive = survival[bin_of(edges, fraction)]
     if alive <= 0.0:
         return 1.0 - fraction
-    return (integral[integral.shape[0] - 1] - survived(edges, survival, integral, fraction)) / alive
+    return survival_after(edges, survival, tail, fraction) / alive

@@ -1,0 +1,85 @@
+"""Both bounds hold: the clairvoyant one on every run, the other one in expectation."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusched_baselines import (
+    clairvoyant_bound,
+    clairvoyant_bounds,
+    make_policy,
+    non_clairvoyant_bound,
+    non_clairvoyant_bounds,
+)
+from gpusched_env import EpochDistribution, Instance, simulate
+from instances import random_instance
+
+
+def small(seed: int) -> Instance:
+    """Make two jobs with three outcomes each, due dates that the fastest configuration just meets or more."""
+    instance = random_instance(seed, jobs=2, nodes=4, span_s=300.0)
+    rng = np.random.default_rng(seed)
+    distribution = EpochDistribution.from_masses(rng.integers(1, 5, 3))
+    jobs = instance.jobs
+    fastest = jobs.seconds_per_epoch.min(axis=1) * jobs.max_epochs
+    return replace(
+        instance,
+        jobs=replace(
+            jobs,
+            due_s=jobs.submission_s + fastest * rng.uniform(1.3, 5.0, 2),
+            distributions=(distribution,),
+            distribution=np.zeros(2, dtype=int),
+            epochs_needed=jobs.max_epochs,
+        ),
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), name=st.sampled_from(["sts", "edf", "greedy"]))
+def test_the_expected_cost_of_a_policy_that_keeps_due_dates_is_not_below_the_non_clairvoyant_bound(seed, name):
+    instance = small(seed)
+    distribution = instance.jobs.distributions[0]
+    expected, clairvoyant, always_in_time = 0.0, 0.0, True
+    for outcome in product(range(3), repeat=2):
+        needed = distribution.edges[np.array(outcome) + 1] * instance.jobs.max_epochs
+        drawn = replace(instance, jobs=replace(instance.jobs, epochs_needed=needed))
+        result = simulate(drawn, make_policy(name))
+        probability = float(np.prod(distribution.masses[list(outcome)]))
+        expected += probability * result.total_eur
+        clairvoyant += probability * clairvoyant_bound(drawn)
+        always_in_time &= result.late_jobs == 0
+    if always_in_time:
+        assert expected >= non_clairvoyant_bound(instance) * (1 - 1e-9)
+    assert expected >= clairvoyant * (1 - 1e-9)
+    assert non_clairvoyant_bound(instance) >= clairvoyant * (1 - 1e-9)
+
+
+def test_a_job_that_cannot_be_in_time_counts_with_the_expected_clairvoyant_bound():
+    instance = small(1)
+    jobs = instance.jobs
+    hopeless = replace(instance, jobs=replace(jobs, due_s=jobs.submission_s))
+    expected = np.zeros(2)
+    for b, mass in enumerate(jobs.distributions[0].masses):
+        needed = jobs.distributions[0].edges[b + 1] * jobs.max_epochs
+        drawn = replace(hopeless, jobs=replace(hopeless.jobs, epochs_needed=needed))
+        expected += mass * clairvoyant_bounds(drawn)
+    assert non_clairvoyant_bounds(hopeless) == pytest.approx(expected)
+
+
+def test_one_job_alone_on_a_one_gpu_node_is_as_cheap_as_its_bound():
+    instance = small(3)
+    jobs = instance.jobs
+    only = np.full_like(jobs.seconds_per_epoch, np.inf)
+    only[:, 0] = jobs.seconds_per_epoch[:, 0]
+    alone = replace(
+        instance,
+        nodes=tuple(replace(node, gpus=1) for node in instance.nodes),
+        jobs=replace(jobs, seconds_per_epoch=only, due_s=jobs.due_s + 1e7),
+    )
+    assert simulate(alone, make_policy("edf")).total_eur == pytest.approx(clairvoyant_bound(alone))

@@ -1,0 +1,128 @@
+"""What each reference policy does, on instances small enough to follow."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpusched_baselines import DispatchPolicy, Greedy, RandomGreedy, Sts, make_policy, policy_descriptions, policy_names
+from gpusched_baselines.proxy import proxy_cost
+from gpusched_env import ActiveJobs, InputError, Policy, simulate
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from instances import HOUR, random_instance, three_jobs
+
+
+def first_round(instance, policy: Policy, seed: int = 0) -> State:
+    state = State(instance)
+    state.advance()
+    state.begin_round(policy.preemption)
+    policy.decide(state.view, np.random.default_rng(seed))
+    return state
+
+
+def held(state: State) -> list[tuple[int, int]]:
+    return [(int(row[at.CONFIG]), int(row[at.NODE])) for row in state.view.jobs]
+
+
+def test_every_name_makes_a_policy_of_that_name():
+    for name in policy_names():
+        assert make_policy(name).name == name
+        assert policy_descriptions()[name]
+    with pytest.raises(InputError, match="'nope'; allowed: one of fifo, edf"):
+        make_policy("nope")
+
+
+def test_a_dispatch_rule_is_a_function_of_the_active_jobs():
+    """Least worst-case execution time first: C (2 epochs) before A (4); B ties with C and comes first by index."""
+    rule = DispatchPolicy("shortest", lambda jobs: jobs.min_execution_s)
+    assert held(first_round(three_jobs(), rule)) == [(-1, -1), (0, 1), (1, 0)]
+
+
+def test_a_rule_sees_what_a_policy_may_know():
+    seen: list[ActiveJobs] = []
+
+    def rule(jobs: ActiveJobs):
+        seen.append(jobs)
+        return jobs.due_s
+
+    first_round(three_jobs(), DispatchPolicy("look", rule))
+    jobs = seen[0]
+    assert jobs.epochs_left.tolist() == [4, 2, 2]
+    assert jobs.expected_epochs_left.tolist() == [3, 2, 2]
+    assert jobs.pressure_s / HOUR == pytest.approx([8 / 3 - 3.5, 4 / 3 - 10, 4 / 3 - 1.5])
+    assert jobs.tardiness_weight_eur_per_s.tolist() == [0.001, 0.002, 0.003]
+
+
+def test_a_rule_with_the_wrong_number_of_keys_is_refused():
+    with pytest.raises(InputError, match="one for each active job"):
+        first_round(three_jobs(), DispatchPolicy("bad", lambda _: np.zeros(1)))
+
+
+def test_greedy_gives_idle_gpus_to_the_job_that_gains_the_most_speed():
+    """With C alone on node 0, at ease: x1 is cheapest, the second GPU is idle and speeds it up."""
+    instance = three_jobs()
+    jobs = instance.jobs
+    alone = replace(instance, jobs=replace(jobs, submission_s=[0, 1e5, 1e5], due_s=[1e5, 1e6, 1e6]))
+    assert held(first_round(alone, make_policy("edf")))[0] == (0, 1)
+    wide = replace(alone, nodes=(replace(alone.nodes[0], gpus=2), replace(alone.nodes[1], gpus=2)))
+    assert held(first_round(wide, make_policy("edf")))[0] == (0, 0)
+    assert held(first_round(wide, Greedy()))[0] == (1, 0)
+
+
+def test_random_greedy_never_takes_a_worse_round_than_greedy():
+    for seed in range(20):
+        instance = random_instance(seed, span_s=0.0)
+        costs = []
+        for policy in (Greedy(), RandomGreedy(constructions=50)):
+            state = first_round(instance, policy, seed)
+            view = state.view
+            costs.append(proxy_cost(view.jobs, view.nodes, view.tau, view.node_rate, view.active, 0.0))
+        assert costs[1] <= costs[0]
+
+
+def test_the_proxy_cost_by_hand():
+    """A on x1 on node 1, C on x2 on node 0, B left out: 2.9 €/h for 1⅓ h; with B due at 0, 100 · 0.002 · 2 h more."""
+    state = first_round(three_jobs(), Greedy())
+    view = state.view
+    cost = proxy_cost(view.jobs, view.nodes, view.tau, view.node_rate, view.active, 0.0)
+    assert cost == pytest.approx(2.9 * 4 / 3)
+    view.jobs[1, at.DUE] = 0.0
+    cost = proxy_cost(view.jobs, view.nodes, view.tau, view.node_rate, view.active, 0.0)
+    assert cost == pytest.approx(2.9 * 4 / 3 + 100 * 0.002 * 2 * HOUR)
+
+
+def test_sts_keeps_due_dates_that_can_be_kept_with_room_for_all():
+    for seed in range(10):
+        instance = random_instance(seed, jobs=3, nodes=12, span_s=0.0)
+        fastest = (instance.jobs.seconds_per_epoch.min(axis=1)) * instance.jobs.max_epochs
+        nodes = tuple(replace(node, gpus=4) for node in instance.nodes)
+        in_time = replace(instance, nodes=nodes, jobs=replace(instance.jobs, due_s=fastest * 1.2))
+        assert simulate(in_time, Sts()).late_jobs == 0
+
+
+def test_sts_refuses_an_unknown_rank():
+    with pytest.raises(InputError, match="rank"):
+        Sts("best")  # type: ignore[arg-type]
+
+
+def test_a_policy_keeps_nothing_of_a_run():
+    for name in policy_names():
+        policy = RandomGreedy(constructions=5) if name == "random-greedy" else make_policy(name)
+        first = simulate(random_instance(1), policy)
+        simulate(random_instance(2), policy)
+        again = simulate(random_instance(1), policy)
+        np.testing.assert_array_equal(first.log, again.log)
+
+
+def test_decision_time_is_part_of_the_run():
+    class Slow(DispatchPolicy):
+        def decide(self, view, rng):
+            time.sleep(0.001)
+            super().decide(view, rng)
+
+    result = simulate(three_jobs(), Slow("slow", "due"))
+    assert result.decision_s >= 0.001 * result.rounds * 0.9

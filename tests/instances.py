@@ -1,0 +1,64 @@
+"""Instances that several tests share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, JobTable, Node
+from gpusched_env.model import single_node_configurations
+
+HOUR = 3600.0
+
+
+def three_jobs() -> Instance:
+    """Make the instance that `test_hand_computed.py` works out by hand."""
+    gpu = GpuType("V", gpu_power_w=900.0, node_base_power_w=100.0, memory_gib=16.0, max_gpus_per_node=2)
+    one, two = Configuration("V", 1), Configuration("V", 2)
+    seconds = {one: HOUR, two: HOUR * 2 / 3}
+    halves = EpochDistribution(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.5]))
+    certain = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+    jobs = [
+        Job(0.0, 3.5 * HOUR, 0.001, 4.0, halves, 2.0, seconds, application="A"),
+        Job(0.0, 10.0 * HOUR, 0.002, 2.0, certain, 2.0, seconds, application="B"),
+        Job(0.0, 1.5 * HOUR, 0.003, 2.0, certain, 2.0, seconds, application="C"),
+    ]
+    nodes = [Node("V", 2), Node("V", 1)]
+    return Instance.from_jobs([gpu], nodes, jobs, energy_price_eur_per_kwh=1.0, pue=1.0, name="three-jobs")
+
+
+def random_instance(
+    seed: int, *, jobs: int = 12, nodes: int = 3, types: int = 2, span_s: float = 4000.0, restart_s: float = 0.0
+) -> Instance:
+    """Make a small instance: unequal nodes, closed configurations, non-monotone speed-ups, several distributions."""
+    rng = np.random.default_rng(seed)
+    gpu_types = [GpuType(f"T{i}", rng.uniform(60, 400), rng.uniform(0, 600), 16.0, 4) for i in range(types)]
+    cluster = [Node(f"T{i % types}", int(rng.integers(1, 5))) for i in range(nodes)]
+    configurations = single_node_configurations(gpu_types, cluster)
+    distributions = tuple(EpochDistribution.from_masses(rng.dirichlet(np.full(bins, 0.5))) for bins in (1, 4, 20, 100))
+    kind = rng.integers(0, len(distributions), jobs)
+    largest = rng.uniform(2.0, 60.0, jobs)
+    needed = np.array([distributions[k].sample(rng) for k in kind]) * largest
+    speed_up = np.array([c.gpus_per_node for c in configurations]) ** rng.uniform(0.2, 1.0, (jobs, 1))
+    speed = np.array([1.0 + int(c.gpu_type[1]) for c in configurations])
+    seconds = rng.uniform(5, 60, (jobs, 1)) / (speed * speed_up * rng.uniform(0.9, 1.1, speed_up.shape))
+    closed = rng.random(seconds.shape) < 0.15
+    closed[:, 0] = False
+    seconds[closed] = np.inf
+    submission = np.sort(rng.uniform(0.0, span_s, jobs)) if span_s > 0 else np.zeros(jobs)
+    full = (seconds * largest[:, None]).min(axis=1)
+    table = JobTable(
+        submission_s=submission,
+        due_s=submission + full * rng.uniform(0.8, 4.0, jobs),
+        tardiness_weight_eur_per_s=rng.uniform(0.0, 0.05, jobs),
+        max_epochs=largest,
+        epochs_needed=needed,
+        memory_gib=rng.uniform(1.0, 12.0, jobs),
+        seconds_per_epoch=seconds,
+        application=rng.integers(0, 2, jobs),
+        applications=("a", "b"),
+        distribution=kind,
+        distributions=distributions,
+    )
+    return Instance(
+        tuple(gpu_types), tuple(cluster), configurations, table, restart_s=restart_s, name="random", seed=seed
+    )

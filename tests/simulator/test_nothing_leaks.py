@@ -1,0 +1,79 @@
+"""No policy's decisions depend on the epochs that unfinished jobs will need."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusched_baselines import RandomGreedy, make_policy, policy_names
+from gpusched_env import Instance, Policy, Result, simulate
+from gpusched_env.simulator import layout as at
+from instances import random_instance
+
+POLICIES: dict[str, Policy] = {name: make_policy(name) for name in policy_names()} | {
+    "random-greedy": RandomGreedy(constructions=20)
+}
+
+
+def until(result: Result, time_s: float) -> np.ndarray:
+    """Cut the intervals of a run at `time_s`: job, node, configuration, start, end."""
+    log = result.log[result.log[:, at.LOG_START] < time_s]
+    rows = log[:, [at.LOG_JOB, at.LOG_NODE, at.LOG_CONFIG, at.LOG_START, at.LOG_END]].copy()
+    rows[:, 4] = np.minimum(rows[:, 4], time_s)
+    return rows[np.lexsort((rows[:, 0], rows[:, 3]))]
+
+
+def altered_after(instance: Instance, result: Result, time_s: float, seed: int) -> Instance:
+    """Change the epochs needed of every job that is not done at `time_s`, to more than it has done by then."""
+    rng = np.random.default_rng(seed)
+    done = np.zeros(len(instance.jobs))
+    for row in result.log:
+        working = max(0.0, min(time_s, row[at.LOG_END]) - row[at.LOG_READY])
+        if row[at.LOG_START] < time_s:
+            done[int(row[at.LOG_JOB])] += (
+                working / instance.jobs.seconds_per_epoch[int(row[at.LOG_JOB]), int(row[at.LOG_CONFIG])]
+            )
+    largest, needed = instance.jobs.max_epochs, instance.jobs.epochs_needed.copy()
+    open_jobs = result.completion_s > time_s
+    share = rng.uniform(0.05, 1.0, len(needed))
+    needed[open_jobs] = (done + (largest - done) * share)[open_jobs]
+    return replace(instance, jobs=replace(instance.jobs, epochs_needed=np.minimum(needed, largest)))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=25, deadline=None)
+@given(seed=st.integers(0, 10_000), share=st.floats(0.05, 0.9))
+def test_the_past_does_not_change_when_the_future_does(name: str, seed: int, share: float):
+    instance = random_instance(seed, jobs=10, nodes=3)
+    first = simulate(instance, POLICIES[name])
+    time_s = float(first.completion_s.max() * share)
+    other = altered_after(instance, first, time_s, seed)
+    second = simulate(other, POLICIES[name])
+    np.testing.assert_array_equal(until(first, time_s), until(second, time_s))
+
+
+def test_the_check_itself_finds_a_leak():
+    """A policy that peeks at the epochs needed is caught."""
+    instance = random_instance(5, jobs=10, nodes=3)
+
+    class Peeker:
+        name = "peeker"
+        preemption = False
+
+        def __init__(self, needed: np.ndarray) -> None:
+            self.needed = needed
+
+        def decide(self, view, rng):  # noqa: ARG002
+            for job in sorted(view.waiting, key=lambda j: self.needed[j]):
+                options = np.flatnonzero(np.isfinite(view.tau[job]))
+                view.place(int(job), int(options[int(self.needed[job] * 1000) % len(options)]))
+
+    first = simulate(instance, Peeker(instance.jobs.epochs_needed))
+    time_s = float(first.completion_s.max() * 0.5)
+    other = altered_after(instance, first, time_s, 1)
+    second = simulate(other, Peeker(other.jobs.epochs_needed))
+    assert not np.array_equal(until(first, time_s), until(second, time_s))

@@ -1,0 +1,77 @@
+"""A policy that decides job by job gives the same schedule and cost through every door."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusched_baselines import DispatchPolicy, Sts, make_policy
+from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, InputError, Instance, Scenario, load_scenario, rollout, simulate
+from instances import random_instance
+
+POLICIES = {name: make_policy(name) for name in ("fifo", "edf", "priority", "sts")} | {
+    "sts-published": Sts("published"),
+    "edf-preemptive": DispatchPolicy("edf-preemptive", "due", preemption=True),
+}
+
+
+class AnyInstance(GpuClusterEnv):
+    """The environment for instances that no scenario makes."""
+
+    def __init__(self, first: Instance, **settings_: object) -> None:
+        self.first = first
+        super().__init__("tiny", **settings_)
+
+    def _new_state(self, instance: Instance):
+        return super()._new_state(self.first)
+
+    def _check_instance(self, instance: Instance) -> None:
+        """Take any."""
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000), restart_s=st.sampled_from([0.0, 5.0]))
+def test_simulate_and_the_environment_agree(name: str, seed: int, restart_s: float):
+    policy = POLICIES[name]
+    instance = random_instance(seed, restart_s=restart_s)
+    direct = simulate(instance, policy)
+    env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
+    stepped, rewards = rollout(env, policy, seed=0)
+    assert stepped.total_eur == pytest.approx(direct.total_eur, rel=1e-9)
+    assert -rewards == pytest.approx(direct.total_eur, rel=1e-9)
+    np.testing.assert_array_equal(stepped.log, direct.log)
+    np.testing.assert_allclose(stepped.job_energy_eur, direct.job_energy_eur, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+def test_the_made_environment_agrees_on_a_scenario(name: str):
+    policy = POLICIES[name]
+    env = gymnasium.make(
+        f"gpusched_env:{ENVIRONMENT_ID}",
+        scenario="tiny",
+        job_order=policy.job_order,
+        preemption=policy.preemption,
+        milestones=0,
+    )
+    for seed in range(3):
+        by_seed, _ = rollout(env, policy, seed=seed)
+        direct = simulate(by_seed.instance, policy)
+        replayed, _ = rollout(env, policy, instance=by_seed.instance)
+        np.testing.assert_array_equal(by_seed.log, direct.log)
+        np.testing.assert_array_equal(replayed.log, direct.log)
+
+
+def test_a_policy_that_asks_in_another_order_is_refused():
+    env = GpuClusterEnv(load_scenario("tiny"), job_order="due")
+    with pytest.raises(InputError, match=r"env\.job_order"):
+        rollout(env, make_policy("sts"), seed=0)  # type: ignore[arg-type]
+
+
+def test_a_policy_that_builds_whole_rounds_is_refused():
+    env = GpuClusterEnv(Scenario(name="x"))
+    with pytest.raises(InputError, match="job by job"):
+        rollout(env, make_policy("greedy"), seed=0)  # type: ignore[arg-type]
