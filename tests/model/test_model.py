@@ -1,0 +1,172 @@
+"""Values are validated where they are made, with one error that names field, value and what is allowed."""
+
+from __future__ import annotations
+
+import pickle
+from dataclasses import FrozenInstanceError, replace
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusched_env import Configuration, EpochDistribution, GpuType, InputError, Instance, Job, JobTable, Node
+from instances import random_instance, three_jobs
+
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+V100 = GpuType("V100", 250.0, 300.0, 16.0, 8)
+
+
+def job(**changes: object) -> Job:
+    good = {
+        "submission_s": 0.0,
+        "due_s": 10.0,
+        "tardiness_weight_eur_per_s": 0.01,
+        "max_epochs": 5.0,
+        "distribution": CERTAIN,
+        "epochs_needed": 5.0,
+        "seconds_per_epoch": {Configuration("V100", 1): 2.0},
+    }
+    return Job(**(good | changes))
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: GpuType("", 1, 1, 1), "gpu_type.name"),
+        (lambda: GpuType("V", 0.0, 1, 1), "gpu_types.V.gpu_power_w"),
+        (lambda: GpuType("V", float("nan"), 1, 1), "gpu_types.V.gpu_power_w"),
+        (lambda: GpuType("V", 1, -1.0, 1), "gpu_types.V.node_base_power_w"),
+        (lambda: GpuType("V", 1, 1, 0), "gpu_types.V.memory_gib"),
+        (lambda: GpuType("V", 1, 1, 1, 0), "gpu_types.V.max_gpus_per_node"),
+        (lambda: Node("V", 0), "node.gpus"),
+        (lambda: Node("V", 1.5), "node.gpus"),
+        (lambda: Configuration("V", 0), "configuration.gpus_per_node"),
+        (lambda: Configuration("V", 1, 0), "configuration.nodes"),
+        (lambda: Configuration("V", 1, 1, 0.0), "configuration.share"),
+        (lambda: Configuration("V", 2, 1, 0.5), "configuration.share"),
+        (lambda: job(submission_s=-1.0), "job.submission_s"),
+        (lambda: job(due_s=float("inf")), "job.due_s"),
+        (lambda: job(submission_s=11.0), "job.due_s"),
+        (lambda: job(tardiness_weight_eur_per_s=float("nan")), "job.tardiness_weight_eur_per_s"),
+        (lambda: job(max_epochs=0.0), "job.max_epochs"),
+        (lambda: job(epochs_needed=6.0), "job.epochs_needed"),
+        (lambda: job(seconds_per_epoch={Configuration("V100", 1): 0.0}), r"job.seconds_per_epoch\[V100x1\]"),
+        (lambda: EpochDistribution([0.0, 0.5], [1.0]), "distribution.edges"),
+        (lambda: EpochDistribution([0.0, 1.0, 1.0], [1.0, 0.5]), "distribution.edges"),
+        (lambda: EpochDistribution([0.0, 0.5, 1.0], [1.0]), "distribution.survival"),
+        (lambda: EpochDistribution([0.0, 0.5, 1.0], [0.9, 0.5]), "distribution.survival"),
+        (lambda: EpochDistribution([0.0, 0.5, 1.0], [1.0, 1.1]), "distribution.survival"),
+        (lambda: EpochDistribution.from_masses([0.0, 0.0]), "distribution.masses"),
+        (lambda: EpochDistribution.from_masses([1.0, -1.0]), "distribution.masses"),
+    ],
+)
+def test_a_wrong_value_is_named(make, field):
+    with pytest.raises(InputError, match=field) as caught:
+        make()
+    assert "allowed: " in str(caught.value)
+
+
+def test_configurations_have_three_kinds_and_names():
+    kinds = {
+        Configuration("V100", 4): ("single-node", "V100x4", 4),
+        Configuration("V100", 8, 2): ("multi-node", "2*V100x8", 16),
+        Configuration("V100", 1, 1, 0.25): ("shared", "V100x0.25", 0.25),
+    }
+    assert {c: (c.kind, c.name, c.gpus) for c in kinds} == kinds
+
+
+def test_a_distribution_gives_masses_mean_and_survival():
+    """Ends after a quarter with ½, after three quarters with ¼, else runs on: mean ½·¼ + ¼·¾ + ¼ = 0.5625."""
+    distribution = EpochDistribution.from_masses([2, 1, 1], [0, 0.25, 0.75, 1])
+    assert distribution.survival.tolist() == [1.0, 0.5, 0.25]
+    assert distribution.masses.tolist() == [0.5, 0.25, 0.25]
+    assert distribution.mean == pytest.approx(0.5625)
+
+
+def test_draws_follow_the_distribution_and_fall_on_right_edges():
+    distribution = EpochDistribution.from_masses([2, 0, 1, 1], [0, 0.25, 0.5, 0.75, 1])
+    rng = np.random.default_rng(0)
+    draws = np.array([distribution.sample(rng) for _ in range(4000)])
+    values, counts = np.unique(draws, return_counts=True)
+    assert values.tolist() == [0.25, 0.75, 1.0]
+    assert counts / 4000 == pytest.approx([0.5, 0.25, 0.25], abs=0.03)
+
+
+@given(st.lists(st.floats(0, 1), min_size=1, max_size=30).filter(lambda m: sum(m) > 0.01))
+def test_masses_and_survival_say_the_same(masses):
+    distribution = EpochDistribution.from_masses(masses)
+    assert distribution.masses == pytest.approx(np.array(masses) / np.sum(masses), abs=1e-12)
+    right = distribution.edges[1:]
+    assert distribution.mean == pytest.approx(float(np.dot(distribution.masses, right)), abs=1e-12)
+
+
+def test_values_are_frozen_compare_and_pickle():
+    assert pickle.loads(pickle.dumps(random_instance(0))) == random_instance(0)  # noqa: S301 - our own bytes
+    assert random_instance(0) != random_instance(1)
+    assert EpochDistribution.from_masses([1, 2]) == EpochDistribution.from_masses([1, 2])
+    assert len({EpochDistribution.from_masses([1, 2]), EpochDistribution.from_masses([1, 2])}) == 1
+    with pytest.raises(FrozenInstanceError):
+        V100.name = "A100"  # type: ignore[misc]
+    with pytest.raises(ValueError, match="read-only"):
+        random_instance(0).jobs.due_s[0] = 1.0
+
+
+def test_jobs_are_sorted_by_submission():
+    late = job(submission_s=5.0, application="late")
+    instance = Instance.from_jobs([V100], [Node("V100", 1)], [late, job(application="early")])
+    assert [instance.jobs.applications[i] for i in instance.jobs.application] == ["early", "late"]
+
+
+def test_configurations_that_no_node_holds_and_memory_that_does_not_fit_are_closed():
+    one, four = Configuration("V100", 1), Configuration("V100", 4)
+    both = job(seconds_per_epoch={one: 2.0, four: 1.0})
+    instance = Instance.from_jobs([V100], [Node("V100", 2)], [both], [one, four])
+    assert instance.jobs.seconds_per_epoch.tolist() == [[2.0, np.inf]]
+    with pytest.raises(InputError, match=r"jobs\[0\].seconds_per_epoch"):
+        Instance.from_jobs([V100], [Node("V100", 2)], [replace(both, memory_gib=17.0)], [one, four])
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"pue": 0.9}, "pue"),
+        ({"energy_price_eur_per_kwh": -0.1}, "energy_price_eur_per_kwh"),
+        ({"energy_price_eur_per_kwh": float("nan")}, "energy_price_eur_per_kwh"),
+        ({"restart_s": -1.0}, "restart_s"),
+        ({"nodes": ()}, "nodes"),
+        ({"nodes": (Node("X", 1),)}, r"nodes\[0\].gpu_type"),
+        ({"gpu_types": ()}, "gpu_types"),
+        ({"configurations": (Configuration("V", 1), Configuration("V", 1))}, "configurations"),
+        ({"configurations": (Configuration("V", 1), Configuration("X", 1))}, r"configurations\[1\].gpu_type"),
+        ({"configurations": (Configuration("V", 1),)}, "seconds_per_epoch"),
+        ({"configurations": (Configuration("V", 1), Configuration("V", 2, 2))}, r"configurations\[1\]"),
+    ],
+)
+def test_a_wrong_instance_is_named(changes, field):
+    with pytest.raises(InputError, match=field):
+        replace(three_jobs(), **changes)
+
+
+@pytest.mark.parametrize(
+    ("column", "value", "field"),
+    [
+        ("submission_s", [0.0, 2.0, 1.0], r"jobs\[2\].submission_s"),
+        ("submission_s", [np.nan, 1.0, 2.0], r"jobs\[0\].submission_s"),
+        ("due_s", [-1.0, 1e9, 1e9], r"jobs\[0\].due_s"),
+        ("tardiness_weight_eur_per_s", [0.0, -1.0, 0.0], r"jobs\[1\].tardiness_weight_eur_per_s"),
+        ("epochs_needed", [1.0, 1.0, 9.0], r"jobs\[2\].epochs_needed"),
+        ("epochs_needed", [1.0, 1.0], r"jobs.epochs_needed"),
+        ("distribution", [0, 0, 7], r"jobs\[2\].distribution"),
+        ("seconds_per_epoch", [[1.0, 1.0], [1.0, np.nan], [1.0, 1.0]], r"jobs\[1\].seconds_per_epoch"),
+    ],
+)
+def test_a_wrong_column_of_the_job_table_is_named(column, value, field):
+    table = three_jobs().jobs
+    with pytest.raises(InputError, match=field):
+        replace(table, **{column: np.array(value)})
+
+
+def test_a_table_without_jobs_is_refused():
+    with pytest.raises(InputError, match="at least one job"):
+        JobTable.from_jobs([], [Configuration("V100", 1)])
