@@ -161,7 +161,7 @@ def _run_facts(result: Result, command: str | None, facts: Mapping[str, Any]) ->
         "late_jobs": result.late_jobs,
         "mean_completion_s": result.mean_completion_s,
         "rounds": result.rounds,
-        "decision_s": result.decision_s,
+        "decision_s": result.decision_s if np.isfinite(result.decision_s) else None,
         "provenance": provenance(command, **{**facts, **own}),
     }
 

@@ -24,7 +24,9 @@ from gpusched_env import (
     register_envs,
     simulate,
 )
+from gpusched_env.audit import audit
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
+from gpusched_env.run_folder import write_run
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -362,3 +364,14 @@ def test_an_episode_can_be_compared_with_a_reference_policy_on_the_same_workload
     env = GpuClusterEnv(Scenario(name="own"))
     env.reset(seed=3)
     assert simulate(env.instance, edf()).instance is env.instance
+
+
+@pytest.mark.parametrize("preemption", [True, False])
+@pytest.mark.parametrize("restart_s", [0.0, 300.0])
+def test_random_episodes_audit_clean(tmp_path: Path, preemption: bool, restart_s: float):
+    scenario = load_scenario("default").replace({"restart_s": restart_s, "jobs.count": 25})
+    env = make(scenario=scenario, preemption=preemption, milestones=5)
+    for seed in range(2):
+        play(env, seed)
+        write_run(env.unwrapped.result(), tmp_path / str(seed))
+        assert audit(tmp_path / str(seed)) == []

@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 
+MOST_GPUS = 1024
+
 
 @dataclass(frozen=True, slots=True)
 class GpuType:
@@ -17,7 +19,7 @@ class GpuType:
         gpu_power_w: Power of one busy GPU [W], > 0.
         node_base_power_w: Power of a switched-on node beside its busy GPUs [W], ≥ 0.
         memory_gib: Memory of one GPU [GiB], > 0.
-        max_gpus_per_node: Most GPUs that a node of this type has, ≥ 1.
+        max_gpus_per_node: Most GPUs that a node of this type may have, 1 to 1024.
 
     Raises:
         InputError: A value is out of its range.
@@ -36,4 +38,5 @@ class GpuType:
         checks.positive(f"{where}.gpu_power_w", self.gpu_power_w)
         checks.not_negative(f"{where}.node_base_power_w", self.node_base_power_w)
         checks.positive(f"{where}.memory_gib", self.memory_gib)
-        checks.whole(f"{where}.max_gpus_per_node", self.max_gpus_per_node)
+        if checks.whole(f"{where}.max_gpus_per_node", self.max_gpus_per_node) > MOST_GPUS:
+            raise InputError(f"{where}.max_gpus_per_node", self.max_gpus_per_node, f"a whole number <= {MOST_GPUS}")

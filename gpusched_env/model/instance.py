@@ -64,17 +64,25 @@ class Instance:
         if not names or len(set(names)) != len(names):
             raise InputError("gpu_types", names, "one or more, with unique names")
         object.__setattr__(self, "_type_index", {name: i for i, name in enumerate(names)})
+        self._check_nodes()
+        self._check_configurations()
+        self._close_what_does_not_fit()
+
+    def _check_nodes(self) -> None:
         for index, node in enumerate(self.nodes):
-            self.type_index(f"nodes[{index}].gpu_type", node.gpu_type)
+            most = self.gpu_types[self.type_index(f"nodes[{index}].gpu_type", node.gpu_type)].max_gpus_per_node
+            if node.gpus > most:
+                raise InputError(f"nodes[{index}].gpus", node.gpus, f"at most {most} for {node.gpu_type}")
         if not self.nodes:
             raise InputError("nodes", [], "at least one node")
+
+    def _check_configurations(self) -> None:
         for index, configuration in enumerate(self.configurations):
             self.type_index(f"configurations[{index}].gpu_type", configuration.gpu_type)
             if configuration.kind != "single-node":
                 raise InputError(f"configurations[{index}]", configuration.name, "a single-node configuration")
         if len(set(self.configurations)) != len(self.configurations) or not self.configurations:
             raise InputError("configurations", [c.name for c in self.configurations], "one or more, all different")
-        self._close_what_does_not_fit()
 
     @classmethod
     def from_jobs(

@@ -33,7 +33,7 @@ class Result:
         job_tardiness_eur: Tardiness cost of every job [€], (J,).
         switches: Changes of configuration or node after the first start, pauses included, (J,).
         rounds: Number of decision rounds.
-        decision_s: Seconds of wall clock that the policy took in all.
+        decision_s: Seconds of wall clock that the policy took in all; NaN if not measured (run by an agent).
         log: One row per interval (columns in `layout`), (L, LOG_COLUMNS); empty if not recorded.
     """
 
