@@ -21,7 +21,7 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     """Run the script; return its output folder and its report."""
     out = tmp_path_factory.mktemp("tables")
     command = [sys.executable, str(ROOT / "scripts" / "build_applications.py"), "--data", str(DATA), "--out", str(out)]
-    done = subprocess.run(command, capture_output=True, text=True, check=True)  # noqa: S603
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
     return out, done.stdout
 
 

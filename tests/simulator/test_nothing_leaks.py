@@ -67,7 +67,7 @@ def test_the_check_itself_finds_a_leak():
         def __init__(self, needed: np.ndarray) -> None:
             self.needed = needed
 
-        def decide(self, view, rng):  # noqa: ARG002
+        def decide(self, view, rng):
             for job in sorted(view.waiting, key=lambda j: self.needed[j]):
                 options = np.flatnonzero(np.isfinite(view.tau[job]))
                 view.place(int(job), int(options[int(self.needed[job] * 1000) % len(options)]))

@@ -1,0 +1,47 @@
+"""The commands, put together."""
+
+from importlib.metadata import version
+from typing import Annotated
+
+import typer
+
+from gpusched_env.cli.audit import audit_command
+from gpusched_env.cli.compare import compare_command
+from gpusched_env.cli.one_line_errors import OneLineErrors
+from gpusched_env.cli.policies import policies_command
+from gpusched_env.cli.scenarios import scenarios_command
+from gpusched_env.cli.simulate import simulate_command
+
+app = typer.Typer(
+    name="gpusched",
+    cls=OneLineErrors,
+    no_args_is_help=True,
+    rich_markup_mode="markdown",
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+app.command("compare")(compare_command)
+app.command("simulate")(simulate_command)
+app.command("audit")(audit_command)
+app.command("scenarios")(scenarios_command)
+app.command("policies")(policies_command)
+
+
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        typer.echo(f"gpusched {version('gpusched-env')}")
+        raise typer.Exit
+
+
+@app.callback()
+def gpusched(
+    show_version: Annotated[
+        bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
+    ] = False,
+) -> None:
+    """Which GPUs should each AI training job get, and when should that change?
+
+    Compare scheduling policies on a simulated GPU cluster by what they cost: energy, and jobs that end late.
+
+    Start with **gpusched compare**, then look at **gpusched scenarios** and **gpusched policies**.
+    """

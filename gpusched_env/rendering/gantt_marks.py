@@ -1,0 +1,163 @@
+"""The marks of a Gantt chart: nodes, bars, changes, due dates and labels."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.rendering.gantt_panel import NODE_GAP
+from gpusched_env.rendering.palette import GRID, INK, LATE, PAPER, STRIPES, SUBTLE, colour_of, ink_on
+from gpusched_env.rendering.plotting import LineCollection, PolyCollection, withStroke
+
+if TYPE_CHECKING:
+    from gpusched_env.rendering.gantt_panel import Chart
+
+Point = tuple[float, float]
+
+MOST_LABELS = 400  # labels in bars; more would only cost time
+MANY_CHANGES = 500  # from which on their marks are small
+MOST_NUMBERED = 30  # jobs up to which due dates carry the job's number
+
+
+def draw_nodes(chart: Chart) -> None:
+    """Draw a band for each node, a line between its GPUs, and its label."""
+    axes, nodes = chart.axes, chart.timeline.instance.nodes
+    bands = [chart.box(0.0, chart.end_s, low, low + n.gpus) for low, n in zip(chart.first_row, nodes, strict=True)]
+    axes.add_collection(PolyCollection(bands, facecolors=STRIPES, edgecolors="none", zorder=0), autolim=False)
+    if chart.row_px >= 4:
+        right = chart.end_s / chart.unit_s
+        rows = [low + g for low, n in zip(chart.first_row, nodes, strict=True) for g in range(1, n.gpus)]
+        inner = LineCollection([[(0.0, y), (right, y)] for y in rows], colors=PAPER, linewidths=0.5, zorder=0.5)
+        axes.add_collection(inner, autolim=False)
+    _label_nodes(chart)
+    axes.tick_params(axis="y", length=0, pad=4)
+    axes.tick_params(axis="x", length=0, labelbottom=False)
+    axes.grid(visible=True, axis="x", color=GRID, linewidth=0.6, zorder=0.6)
+    axes.set_axisbelow(True)
+    for side in axes.spines.values():
+        side.set_visible(False)
+
+
+def _label_nodes(chart: Chart) -> None:
+    """Label the nodes, on one line or two as there is room, or only some of them if there are very many."""
+    nodes = chart.timeline.instance.nodes
+    height = chart.row_points * (float(np.mean([node.gpus for node in nodes])) + NODE_GAP)
+    shown = range(0, len(nodes), max(1, int(np.ceil(9.0 / height))))
+    texts = []
+    for index in shown:
+        node = nodes[index]
+        two_lines = chart.row_points * node.gpus >= 19.0
+        texts.append(f"node {index}\n{node.gpus} x {node.gpu_type}" if two_lines else f"{index}  {node.gpu_type}")
+    places = [float(chart.first_row[index]) + nodes[index].gpus / 2 for index in shown]
+    chart.axes.set_yticks(places, texts, fontsize=7.5, color=INK)
+
+
+def draw_bars(chart: Chart) -> None:
+    """Draw the bars, late jobs' last so that their edges are whole; hatch what is late, shade restarts."""
+    timeline, thin = chart.timeline, min(1.0, chart.row_px / 6)
+    late, due = timeline.late, timeline.instance.jobs.due_s
+    boxes, colours, edges, widths = [], [], [], []
+    after_due, restarts = [], []
+    for bar in sorted(timeline.bars, key=lambda bar: bool(late[bar.job])):
+        for low, high in ((low + 0.06, high - 0.06) for low, high in chart.boxes(bar)):
+            boxes.append(chart.box(bar.start_s, bar.end_s, low, high))
+            colours.append(colour_of(bar.job))
+            edges.append(LATE if late[bar.job] else PAPER)
+            widths.append((1.1 if late[bar.job] else 0.6) * thin)
+            if late[bar.job] and bar.end_s > due[bar.job]:
+                after_due.append(chart.box(max(bar.start_s, due[bar.job]), bar.end_s, low, high))
+            if bar.ready_s > bar.start_s:
+                restarts.append(chart.box(bar.start_s, bar.ready_s, low, high))
+    for collection in (
+        PolyCollection(boxes, facecolors=colours, edgecolors=edges, linewidths=widths, zorder=2),
+        PolyCollection(restarts, facecolors=INK, edgecolors="none", alpha=0.45, zorder=2.1),
+        PolyCollection(after_due, facecolors="none", edgecolors=LATE, linewidths=0.8 * thin, hatch="/////", zorder=2.2),
+    ):
+        chart.axes.add_collection(collection, autolim=False)
+
+
+def draw_switches(chart: Chart) -> None:
+    """Mark every change after a job's first start; join the bars where the node changed or the job paused."""
+    joins, colours, changes = [], [], []
+    for job, bars in chart.timeline.bars_of_jobs().items():
+        for old, new in pairwise(bars):
+            x, y = new.start_s / chart.unit_s, chart.middle(new)
+            changes.append((x, y))
+            if new.node != old.node or new.start_s > old.end_s:
+                joins.append([(old.end_s / chart.unit_s, chart.middle(old)), (x, y)])
+                colours.append(LATE if chart.timeline.late[job] else SUBTLE)
+    # Many moves would hide the bars behind their lines.
+    alpha = float(np.clip(20 / max(1, len(joins)), 0.05, 0.8))
+    lines = LineCollection(joins, colors=colours, linewidths=0.7, linestyles=(0, (1.5, 1.5)), alpha=alpha, zorder=3)
+    chart.axes.add_collection(lines, autolim=False)
+    size = float(np.clip(0.5 * chart.row_points, 1.6, 3.4)) * (1.0 if len(changes) < MANY_CHANGES else 0.6)
+    if changes:
+        places = np.array(changes)
+        chart.axes.plot(
+            places[:, 0],
+            places[:, 1],
+            linestyle="none",
+            marker="D",
+            markersize=size,
+            color=PAPER,
+            markeredgecolor=INK,
+            markeredgewidth=0.15 * size,
+            zorder=3.2,
+        )
+
+
+def draw_due_dates(chart: Chart) -> None:
+    """Put a triangle at each due date, on the row of the job's last bar, joined to it by a thin line.
+
+    While the run goes on, due dates that were met are left out: they say nothing about what is to come.
+    """
+    timeline, points, owners = chart.timeline, [], []
+    joins: list[list[Point]] = []
+    lateness: list[list[Point]] = []
+    due, done = timeline.instance.jobs.due_s, ~np.isnan(timeline.completion_s)
+    for job, bars in timeline.bars_of_jobs().items():
+        met = timeline.running and done[job] and not timeline.late[job]
+        if due[job] > chart.end_s or met:
+            continue
+        point = (due[job] / chart.unit_s, min(low for low, _ in chart.boxes(bars[-1])) + 0.5)
+        points.append(point)
+        owners.append(job)
+        (lateness if timeline.late[job] else joins).append([(bars[-1].end_s / chart.unit_s, point[1]), point])
+    tethers = [colour_of(job) for job in owners if not timeline.late[job]]
+    behind = LineCollection(joins, colors=tethers, linewidths=0.8, alpha=0.8, zorder=1)
+    in_front = LineCollection(lateness, colors=LATE, linewidths=1.0, zorder=3.4)
+    colours = [LATE if timeline.late[job] else colour_of(job) for job in owners]
+    for lines in (behind, in_front):
+        chart.axes.add_collection(lines, autolim=False)
+    if not points:
+        return
+    x, y = zip(*points, strict=True)
+    size = float(np.clip(7 * chart.row_points, 8, 36))
+    chart.axes.scatter(x, y, s=size, c=colours, marker="v", edgecolors=INK, linewidths=0.6, zorder=3.5)
+    if len(timeline.completion_s) > MOST_NUMBERED or chart.row_points < 7:
+        return
+    for job, point in zip(owners, points, strict=True):
+        label = chart.axes.annotate(
+            str(job), point, (4.5, 0), textcoords="offset points", fontsize=6, va="center", color=INK, zorder=4
+        )
+        label.set_path_effects([withStroke(linewidth=1.6, foreground=PAPER)])
+
+
+def draw_labels(chart: Chart) -> None:
+    """Write the job's number into every bar that has room for it, the widest first."""
+    scale = chart.dpi / 72
+    bars = sorted(chart.timeline.bars, key=lambda bar: bar.start_s - bar.end_s)
+    for bar in bars[:MOST_LABELS]:
+        low, high = max(chart.boxes(bar), key=lambda box: box[1] - box[0])
+        size = min(8.0, 0.8 * (high - low) * chart.row_px / scale)
+        width_px = 0.66 * len(str(bar.job)) * size * scale + 4
+        if size < 4.5 or (bar.end_s - bar.start_s) * chart.second_px < width_px:
+            continue
+        label = chart.axes.text(
+            (bar.start_s + bar.end_s) / 2 / chart.unit_s, (low + high) / 2, str(bar.job), fontsize=size,
+            ha="center", va="center_baseline", color=ink_on(bar.job), zorder=4, clip_on=True,
+        )  # fmt: skip
+        if chart.timeline.late[bar.job]:
+            label.set_path_effects([withStroke(linewidth=2.0, foreground=colour_of(bar.job))])

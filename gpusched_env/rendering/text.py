@@ -1,0 +1,76 @@
+"""The present state of a run as text."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from gpusched_env.rendering.duration import duration_text
+from gpusched_env.simulator import layout as at
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator import State
+
+MOST_WAITING = 20
+
+
+def render_text(state: State) -> str:
+    """Say who holds which GPUs now, who waits, and what the run has cost: one line per node, one per waiting job.
+
+    Jobs are shown by index; `!` marks a job that is past its due date.
+
+    Args:
+        state: The state of the run.
+
+    Returns:
+        Lines of plain text, without a newline at the end; at most 20 waiting jobs are listed.
+    """
+    return "\n".join([*_summary(state), "", *_nodes(state), "", *_waiting(state)])
+
+
+def _summary(state: State) -> list[str]:
+    energy, tardiness = state.clock[at.BILL], state.clock[at.LATENESS]
+    count, jobs = state.count, len(state.view.jobs)
+    return [
+        f"time {duration_text(state.view.now_s)} ({state.view.now_s:.0f} s), round {count[at.ROUND]}",
+        f"cost {energy + tardiness:.2f} € = energy {energy:.2f} € + tardiness {tardiness:.2f} €",
+        f"jobs {count[at.DONE]} done, {count[at.ACTIVE]} active, {jobs - count[at.SUBMITTED]} to come, of {jobs}",
+    ]
+
+
+def _nodes(state: State) -> list[str]:
+    view = state.view
+    holders: dict[int, list[str]] = defaultdict(list)
+    for job in sorted(view.active):
+        row = view.jobs[job]
+        if row[at.CONFIG] >= 0:
+            gpus = view.configs[int(row[at.CONFIG]), at.CONFIG_GPUS]
+            holders[int(row[at.NODE])].append(f"job {job}{_late_mark(state, job)} x{gpus}")
+    lines = []
+    digits = len(str(len(view.nodes) - 1))
+    width = max(len(node.gpu_type) for node in state.instance.nodes)
+    for index, node in enumerate(state.instance.nodes):
+        busy = node.gpus - int(view.nodes[index, at.FREE])
+        bar = "#" * busy + "." * (node.gpus - busy)
+        who = ", ".join(holders[index]) or "off"
+        lines.append(f"node {index:>{digits}}  {node.gpu_type:<{width}}  [{bar}]  {who}")
+    return lines
+
+
+def _waiting(state: State) -> list[str]:
+    view = state.view
+    waiting = sorted(view.waiting, key=lambda job: (view.jobs[job, at.DUE], job))
+    lines = [f"waiting: {len(waiting) or 'none'}"]
+    for job in waiting[:MOST_WAITING]:
+        due = view.jobs[job, at.DUE]
+        left = due - view.now_s
+        when = f"due in {duration_text(left)}" if left >= 0 else f"late by {duration_text(-left)}"
+        done = view.jobs[job, at.EPOCHS] / view.jobs[job, at.MAX_EPOCHS]
+        lines.append(f"  job {job}{_late_mark(state, job)}  due at {due:.0f} s, {when}, {done:.0%} of its epochs done")
+    if len(waiting) > MOST_WAITING:
+        lines.append(f"  and {len(waiting) - MOST_WAITING} more")
+    return lines
+
+
+def _late_mark(state: State, job: int) -> str:
+    return "!" if state.view.now_s > state.view.jobs[job, at.DUE] else ""

@@ -1,0 +1,117 @@
+"""Compare policies: every policy on the same instance of every seed."""
+
+from __future__ import annotations
+
+import multiprocessing
+import pickle
+from collections.abc import Callable, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from concurrent.futures.process import BrokenProcessPool
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, TypeAlias
+
+from gpusched_baselines.bounds import clairvoyant_bound, non_clairvoyant_bound
+from gpusched_env.errors import InputError
+from gpusched_env.model import Instance, checks
+from gpusched_env.report.run_summary import RunSummary
+from gpusched_env.report.warm_up import warm_up
+from gpusched_env.simulator import simulate
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator import Policy
+
+InstanceMaker: TypeAlias = Callable[[int], Instance]
+Progress: TypeAlias = Callable[[RunSummary], None]
+
+
+class WorkerError(RuntimeError):
+    """A worker process of a comparison ended before its run did."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Cell:
+    """One run: it makes its instance itself, so that it is the same in whatever process it happens."""
+
+    make: InstanceMaker
+    policy: Policy
+    seed: int
+
+    def run(self) -> RunSummary:
+        instance = self.make(self.seed)
+        result = simulate(instance, self.policy, seed=self.seed, record=False)
+        return RunSummary.of(result, self.seed, clairvoyant_bound(instance), non_clairvoyant_bound(instance))
+
+
+def compare(
+    make: InstanceMaker,
+    policies: Sequence[Policy],
+    seeds: Sequence[int],
+    *,
+    workers: int = 1,
+    on_run: Progress | None = None,
+) -> tuple[RunSummary, ...]:
+    """Run every policy on the instance of every seed.
+
+    The result does not depend on `workers`, but for the seconds of scheduling, which are measured. Before the first
+    run, each process runs every policy on a tiny instance, so that compilation is not measured.
+
+    Args:
+        make: Gives the instance of a seed, always the same one: `functools.partial(make_instance, scenario)`.
+        policies: The policies, with different names.
+        seeds: The seeds, all different, ≥ 0; a seed decides the instance and the policy's own randomness.
+        workers: Number of processes, ≥ 1; with more than one, `make` and the policies must be picklable.
+        on_run: Called in this process after every run, in order of completion.
+
+    Returns:
+        The summaries by seed, and of each seed by policy, both in the order given.
+
+    Raises:
+        InputError: There is no policy or seed, one stands twice, or something cannot be sent to other processes.
+        WorkerError: A process ended early.
+    """
+    _check_unique("policies", [policy.name for policy in policies])
+    _check_unique("seeds", [checks.whole(f"seeds[{i}]", seed, 0) for i, seed in enumerate(seeds)])
+    cells = [_Cell(make, policy, seed) for seed in seeds for policy in policies]
+    if checks.whole("workers", workers) == 1:
+        make(seeds[0])  # a bad workload shows before anything is compiled
+        warm_up(policies)
+        return tuple(_reported(cell.run(), on_run) for cell in cells)
+    return _run_in_processes(cells, policies, workers, on_run)
+
+
+def _run_in_processes(
+    cells: list[_Cell], policies: Sequence[Policy], workers: int, on_run: Progress | None
+) -> tuple[RunSummary, ...]:
+    _check_picklable(cells, workers)
+    cells[0].make(cells[0].seed)
+    context = multiprocessing.get_context("spawn")
+    processes = min(workers, len(cells))
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=warm_up, initargs=(tuple(policies),))
+    try:
+        futures = {pool.submit(cell.run): index for index, cell in enumerate(cells)}
+        done = {futures[future]: _reported(future.result(), on_run) for future in as_completed(futures)}
+    except BrokenProcessPool as error:
+        raise WorkerError("a worker process ended early, perhaps out of memory; try fewer workers") from error
+    finally:
+        pool.shutdown(cancel_futures=True)
+    return tuple(done[index] for index in range(len(cells)))
+
+
+def _reported(run: RunSummary, on_run: Progress | None) -> RunSummary:
+    if on_run is not None:
+        on_run(run)
+    return run
+
+
+def _check_unique(field: str, values: list[str] | list[int]) -> None:
+    if not values or len(set(values)) != len(values):
+        raise InputError(field, values, "one or more, each once")
+
+
+def _check_picklable(cells: list[_Cell], workers: int) -> None:
+    for cell in cells:
+        try:
+            pickle.dumps(cell)
+        except (pickle.PicklingError, AttributeError, TypeError) as error:
+            allowed = f"1, since policy {cell.policy.name} or its workload cannot be sent to other processes ({error})"
+            raise InputError("workers", workers, allowed) from error

@@ -1,0 +1,33 @@
+"""A tiny run of every policy, so that compilation is never counted as scheduling."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusched_baselines.bounds import clairvoyant_bound, non_clairvoyant_bound
+from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
+from gpusched_env.simulator import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpusched_env.simulator import Policy
+
+
+def tiny_instance() -> Instance:
+    """Make an instance of two GPU types, two nodes and six jobs that have to wait for one another."""
+    types = (GpuType("slow", 100.0, 100.0, 16.0), GpuType("fast", 300.0, 200.0, 16.0))
+    distribution = EpochDistribution.from_masses([3.0, 2.0, 1.0])
+    one_gpu_s = {"slow": 30.0, "fast": 10.0}
+    seconds = {Configuration(name, gpus): one_gpu_s[name] / gpus**0.8 for name in one_gpu_s for gpus in (1, 2)}
+    jobs = [Job(5.0 * i, 5.0 * i + 400.0, 0.03, 10.0, distribution, 10.0 * (1 + i % 3) / 3, seconds) for i in range(6)]
+    return Instance.from_jobs(types, (Node("slow", 2), Node("fast", 2)), jobs, name="warm-up")
+
+
+def warm_up(policies: Sequence[Policy]) -> None:
+    """Run every policy, and the bounds, once on a tiny instance."""
+    instance = tiny_instance()
+    clairvoyant_bound(instance)
+    non_clairvoyant_bound(instance)
+    for policy in policies:
+        simulate(instance, policy, record=False)

@@ -1,0 +1,117 @@
+import subprocess
+import sys
+import textwrap
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpusched_baselines.registry import make_policy
+from gpusched_env.rendering import gantt_figure, gantt_rgb, render_gantt_rgb
+from gpusched_env.rendering.palette import LATE, colour_of, ink_on
+from gpusched_env.simulator import State, simulate
+from gpusched_env.workload import load_scenario, make_instance
+
+
+@pytest.fixture(scope="module")
+def tiny():
+    return make_instance(load_scenario("tiny"), 0)
+
+
+@pytest.fixture(scope="module")
+def result(tiny):
+    return simulate(tiny, make_policy("edf"))
+
+
+def running_state(instance, rounds):
+    state = State(instance)
+    policy, rng = make_policy("edf"), np.random.default_rng(0)
+    for _ in range(rounds):
+        state.advance()
+        state.begin_round(policy.preemption)
+        policy.decide(state.view, rng)
+        state.commit_round()
+    return state
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
+
+
+def test_a_frame_has_the_same_size_whatever_it_shows(tiny, result):
+    frames = [render_gantt_rgb(running_state(tiny, rounds)) for rounds in (1, 8)] + [gantt_rgb(result)]
+    assert {(frame.shape, frame.dtype) for frame in frames} == {((720, 1280, 3), np.dtype(np.uint8))}
+    assert not np.array_equal(frames[0], frames[1])
+
+
+def test_the_same_state_gives_the_same_frame_and_is_not_changed(tiny):
+    state = running_state(tiny, 5)
+    before = state.view.jobs.copy()
+    assert np.array_equal(render_gantt_rgb(state), render_gantt_rgb(state))
+    assert np.array_equal(state.view.jobs, before, equal_nan=True)
+
+
+def test_the_chart_names_policy_nodes_jobs_and_marks(result):
+    found = texts(gantt_figure(result))
+    assert "edf on 3 nodes, 20 GPUs, 10 jobs" in found
+    assert {"node 0\n8 x V100", "node 1\n8 x A100", "node 2\n4 x T4"} <= set(found)
+    assert {"due date", "late job", "after its due date", "change of GPUs or node", "move or pause"} <= set(found)
+    assert {"busy GPUs", "waiting jobs", "time [hours]"} <= set(found)
+    assert any(f"{result.late_jobs} of 10 jobs late" in text for text in found)
+
+
+def test_a_restart_is_explained_only_where_there_is_one(tiny):
+    assert "restart, no progress" not in texts(gantt_figure(simulate(tiny, make_policy("greedy"))))
+    restarting = replace(tiny, restart_s=60.0)
+    assert "restart, no progress" in texts(gantt_figure(simulate(restarting, make_policy("greedy"))))
+
+
+def test_the_chart_of_a_run_that_goes_on_shows_the_present(tiny, result):
+    assert "now" in texts(gantt_figure(running_state(tiny, 4)))
+    assert "now" not in texts(gantt_figure(result))
+
+
+def test_only_a_late_job_is_drawn_in_red(tiny):
+    def reds(run):
+        return int(np.sum(np.all(gantt_rgb(run)[130:570] == [int(LATE[i : i + 2], 16) for i in (1, 3, 5)], axis=2)))
+
+    on_time = replace(tiny, jobs=replace(tiny.jobs, due_s=tiny.jobs.submission_s + 1e9))
+    assert reds(simulate(on_time, make_policy("edf"))) == 0
+    late = replace(tiny, jobs=replace(tiny.jobs, due_s=tiny.jobs.submission_s))
+    assert reds(simulate(late, make_policy("edf"))) > 1000
+
+
+def test_a_chart_of_many_nodes_labels_some_of_them():
+    scenario = load_scenario("tiny").replace({"cluster.nodes": 80, "jobs.count": 30})
+    figure = gantt_figure(simulate(make_instance(scenario, 0), make_policy("fifo")), size_inches=(12.8, 7.2), dpi=60)
+    assert 10 <= len(figure.axes[0].get_yticks()) <= 60
+
+
+def test_pyplot_with_its_global_state_is_not_used():
+    code = """
+        import sys
+        from gpusched_env.rendering import gantt_figure
+        assert "matplotlib.pyplot" not in sys.modules
+    """
+    subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True)
+
+
+def test_without_matplotlib_text_works_and_charts_say_how_to_install_it():
+    code = """
+        import sys
+        sys.modules["matplotlib"] = None
+        from gpusched_env import rendering
+        rendering.render_text
+        try:
+            rendering.render_gantt_rgb
+        except rendering.MissingExtraError as error:
+            print(error)
+    """
+    done = subprocess.run([sys.executable, "-c", textwrap.dedent(code)], check=True, capture_output=True, text=True)
+    assert done.stdout == 'charts need matplotlib; install it with: pip install "gpusched-env[plot]"\n'
+
+
+def test_neighbouring_jobs_differ_in_colour_and_no_label_is_hard_to_read():
+    assert len({colour_of(job) for job in range(12)}) == 12
+    assert LATE not in {colour_of(job) for job in range(12)}
+    assert ink_on(0) != ink_on(1)
