@@ -1,0 +1,119 @@
+"""Events: submissions, completions, wake-ups, milestones, reviews, and what they do to the clock."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from gpusched_baselines import DispatchPolicy, edf
+from gpusched_env import InputError, StalledError, simulate
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.events import next_review
+from instances import HOUR, random_instance, three_jobs
+
+
+def begun(**settings: object) -> State:
+    """Begin a run of the three jobs: all submitted at 0, A on one GPU of node 0, the others waiting."""
+    state = State(three_jobs(), **settings)
+    assert state.advance()
+    state.begin_round(preemption=False)
+    state.view.place(0, 0)
+    return state
+
+
+def next_round(state: State) -> float:
+    state.commit_round()
+    assert state.advance()
+    state.begin_round(preemption=False)
+    return state.view.now_s
+
+
+def test_the_next_event_is_the_completion():
+    """A needs two of its four epochs, an hour each."""
+    state = begun()
+    assert next_round(state) == 2 * HOUR
+    assert state.view.jobs[0, at.END_S] == 2 * HOUR
+    assert state.view.active.tolist() == [1, 2]
+
+
+@pytest.mark.parametrize("wait_s", [1e-3, 0.5, 1800.0])
+def test_a_wake_up_is_an_event_once(wait_s: float):
+    state = begun()
+    state.view.wake_up(0, wait_s)
+    assert next_round(state) == wait_s
+    assert state.view.jobs[0, at.EPOCHS] == pytest.approx(wait_s / HOUR)
+    assert next_round(state) == 2 * HOUR
+
+
+def test_a_wake_up_in_the_past_is_no_event():
+    state = begun()
+    state.view.wake_up(0, 0.0)
+    assert next_round(state) == 2 * HOUR
+
+
+def test_milestones_are_events_at_equal_fractions_of_the_maximum_epochs():
+    """Eight milestones of four epochs: every half hour, until A is done after two epochs."""
+    state = begun(milestones=8)
+    assert [next_round(state) for _ in range(4)] == [0.5 * HOUR, 1.0 * HOUR, 1.5 * HOUR, 2.0 * HOUR]
+
+
+def test_reviews_are_events_at_multiples_of_their_interval():
+    state = begun(review_s=0.75 * HOUR)
+    assert [next_round(state) for _ in range(3)] == [0.75 * HOUR, 1.5 * HOUR, 2.0 * HOUR]
+
+
+@given(st.floats(0.001, 1e4), st.integers(0, 10**6))
+def test_the_next_review_is_always_later(interval: float, number: int):
+    now = number * interval
+    assert now < next_review(now, interval) <= now + 2 * interval
+
+
+def test_a_review_interval_that_rounds_badly_ends():
+    assert np.isfinite(simulate(random_instance(0), edf(), review_s=0.7).total_eur)
+
+
+def test_rounding_does_not_tear_a_wake_up_from_the_completion_it_was_set_for():
+    """A wake-up a hair before the end belongs to the completion: the job is not asked again."""
+    state = begun()
+    state.view.wake_up(0, 2 * HOUR * (1 - 1e-16) - 1e-12)
+    next_round(state)
+    assert not np.isnan(state.view.jobs[0, at.END_S])
+
+
+def test_a_policy_that_never_starts_a_job_is_stopped():
+    class Lazy(DispatchPolicy):
+        def decide(self, view, rng):
+            """Do nothing."""
+
+    with pytest.raises(StalledError, match="lazy leaves 3 jobs waiting"):
+        simulate(three_jobs(), Lazy("lazy", "due"))
+
+
+@pytest.mark.parametrize(
+    ("settings", "field"),
+    [({"review_s": 0.0}, "review_s"), ({"idle_review_s": -1.0}, "idle_review_s"), ({"milestones": 1.5}, "milestones")],
+)
+def test_a_wrong_setting_is_named(settings, field):
+    with pytest.raises(InputError, match=field):
+        State(three_jobs(), **settings)
+
+
+def test_what_a_policy_may_do_is_checked():
+    state = begun()
+    view = state.view
+    with pytest.raises(InputError, match="job"):
+        view.place(7, 0)
+    with pytest.raises(InputError, match="configuration"):
+        view.place(1, 2)
+    with pytest.raises(InputError, match="job"):
+        view.release(-1)
+    with pytest.raises(InputError, match="time_s"):
+        view.wake_up(1, float("nan"))
+    assert view.place(1, 0)
+    assert not view.place(2, 1)
+    assert view.waiting.tolist() == [2]
+    view.release(1)
+    assert view.waiting.tolist() == [1, 2]
