@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test check bench docs scenarios clean ipopt
+.PHONY: help demo test bench docs clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -36,7 +36,11 @@ test: $(VENV)/.dev  ## lint, types, layers, all tests, and the built wheel in a 
 	$(BIN)/python -m pytest -n 2
 	$(BIN)/python scripts/check_wheel.py
 
-bench: $(VENV)/.dev  ## measure speed as ratios in one run
+$(VENV)/.bench: $(BIN)/python pyproject.toml constraints.txt
+	$(PIP) -e '.[demo,bench]'
+	@touch $@
+
+bench: $(VENV)/.bench  ## measure speed as ratios in one run
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/.docs  ## build the documentation, strictly

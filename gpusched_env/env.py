@@ -11,7 +11,14 @@ from gymnasium import spaces
 from gpusched_env import rendering
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance
-from gpusched_env.observation import observation_space, observe
+from gpusched_env.observation import (
+    CLUSTER_FEATURES,
+    JOB_FEATURES,
+    OPTION_FEATURES,
+    QUEUE_FEATURES,
+    observation_space,
+    observe,
+)
 from gpusched_env.reward import CostReward, Reward
 from gpusched_env.simulator import NAMED_ORDERS, Result, State, View
 from gpusched_env.simulator import layout as at
@@ -86,10 +93,13 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self._kind = NAMED_ORDERS[job_order]
         self._state = self._new_state(make_instance(self.scenario, 0))
         self.configurations = self._state.instance.configurations
-        space = observation_space(len(self.configurations), len(self._state.instance.gpu_types))
-        self._shapes: dict[str, tuple[int, ...]] = {name: box.shape or () for name, box in space.spaces.items()}
-        self.observation_space: spaces.Space[Any] = space
-        self.action_space = spaces.Discrete(1 + len(self.configurations))
+        self.observation_space: spaces.Space[Any] = observation_space(
+            len(self.configurations), len(self._state.instance.gpu_types)
+        )
+        self._options_shape = (len(self.configurations), len(OPTION_FEATURES))
+        self._cluster_shape = (len(self._state.instance.gpu_types), len(CLUSTER_FEATURES))
+        self._actions = 1 + len(self.configurations)
+        self.action_space = spaces.Discrete(self._actions)
         self._spec_of_instance = _shape_of(self._state.instance)
         self._running = False
         self._invalid = 0
@@ -176,7 +186,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
     @property
     def job(self) -> int:
         """Index of the job at hand, -1 if the episode is over."""
-        return int(self.view.order_buffer[self._state.count[at.ASKED]]) if self._running else -1
+        state = self._state
+        return int(state.view.order_buffer[state.count[at.ASKED]]) if self._running else -1
 
     @property
     def instance(self) -> Instance:
@@ -230,8 +241,11 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     def _observe(self) -> tuple[Observation, NDArray[np.int8]]:
         view, table = self._state.view, self._state.view.distributions
-        arrays = {name: np.empty(shape, np.float32) for name, shape in self._shapes.items()}
-        mask = np.empty(1 + len(self.configurations), np.int8)
+        job = np.empty(len(JOB_FEATURES), np.float32)
+        options = np.empty(self._options_shape, np.float32)
+        cluster = np.empty(self._cluster_shape, np.float32)
+        queue = np.empty(len(QUEUE_FEATURES), np.float32)
+        mask = np.empty(self._actions, np.int8)
         observe(
             view.jobs,
             view.nodes,
@@ -247,13 +261,13 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             table.edges,
             table.survival,
             table.tail,
-            arrays["job"],
-            arrays["options"],
-            arrays["cluster"],
-            arrays["queue"],
+            job,
+            options,
+            cluster,
+            queue,
             mask,
         )
-        return arrays, mask
+        return {"job": job, "options": options.ravel(), "cluster": cluster.ravel(), "queue": queue}, mask
 
     def _info(self, mask: NDArray[np.int8], energy_eur: float, tardiness_eur: float) -> dict[str, Any]:
         clock = self._state.clock
@@ -275,8 +289,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             chosen = -1
         except TypeError:  # an array of one number, as some libraries hand over
             chosen = int(action.item()) if getattr(action, "size", 0) == 1 and action.dtype.kind in "iu" else -1
-        if not 0 <= chosen <= len(self.configurations):
-            raise InputError("action", action, f"a whole number from 0 to {len(self.configurations)}")
+        if not 0 <= chosen < self._actions:
+            raise InputError("action", action, f"a whole number from 0 to {self._actions - 1}")
         return int(chosen)
 
     def _check_instance(self, instance: Any) -> None:

@@ -112,8 +112,8 @@ def test_observations_lie_in_the_space_and_are_fresh(settings_):
 def test_the_features_are_named():
     shapes = {k: v.shape for k, v in make().unwrapped.observation_space.spaces.items()}
     assert shapes["job"] == (len(JOB_FEATURES),)
-    assert shapes["options"][1:] == (len(OPTION_FEATURES),)
-    assert shapes["cluster"][1:] == (len(CLUSTER_FEATURES),)
+    assert shapes["options"] == (len(make().unwrapped.configurations) * len(OPTION_FEATURES),)
+    assert shapes["cluster"] == (len(make().unwrapped.instance.gpu_types) * len(CLUSTER_FEATURES),)
     assert shapes["queue"] == (len(QUEUE_FEATURES),)
 
 
@@ -140,12 +140,12 @@ def test_the_observation_of_a_first_round_by_hand():
     assert feature["expected epochs left / epochs left in the worst case"] == pytest.approx(
         jobs.distributions[jobs.distribution[job]].mean, rel=1e-6
     )
-    assert np.all(observation["cluster"][:, CLUSTER_FEATURES.index("free GPUs / GPUs of the type")] == 1.0)
-    meets = observation["options"][:, OPTION_FEATURES.index("1 if it meets the due date in the worst case")]
+    options = observation["options"].reshape(-1, len(OPTION_FEATURES))
+    cluster = observation["cluster"].reshape(-1, len(CLUSTER_FEATURES))
+    assert np.all(cluster[:, CLUSTER_FEATURES.index("free GPUs / GPUs of the type")] == 1.0)
+    meets = options[:, OPTION_FEATURES.index("1 if it meets the due date in the worst case")]
     assert np.array_equal(meets == 1.0, tau * epochs <= jobs.due_s[job] - info["time_s"])
-    assert observation["options"][:, OPTION_FEATURES.index("1 if it can be placed now")] == pytest.approx(
-        info["action_mask"][1:]
-    )
+    assert options[:, OPTION_FEATURES.index("1 if it can be placed now")] == pytest.approx(info["action_mask"][1:])
 
 
 def test_nothing_hidden_is_observed():

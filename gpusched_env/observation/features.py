@@ -66,16 +66,20 @@ QUEUE_FEATURES = (
 
 
 def observation_space(configurations: int, gpu_types: int) -> spaces.Dict:
-    """Make the observation space for a number of configurations and GPU types."""
+    """Make the observation space for a number of configurations C and GPU types V.
 
-    def box(*shape: int) -> spaces.Box:
-        return spaces.Box(-1.0, 1.0, shape, np.float32)
+    `options` and `cluster` are rows laid end to end, since Stable-Baselines3 wants vectors: `options.reshape(C, -1)`
+    has a row of `OPTION_FEATURES` per configuration, `cluster.reshape(V, -1)` a row of `CLUSTER_FEATURES` per GPU type.
+    """
+
+    def box(features: int) -> spaces.Box:
+        return spaces.Box(-1.0, 1.0, (features,), np.float32)
 
     return spaces.Dict(
         {
             "job": box(len(JOB_FEATURES)),
-            "options": box(configurations, len(OPTION_FEATURES)),
-            "cluster": box(gpu_types, len(CLUSTER_FEATURES)),
+            "options": box(configurations * len(OPTION_FEATURES)),
+            "cluster": box(gpu_types * len(CLUSTER_FEATURES)),
             "queue": box(len(QUEUE_FEATURES)),
         }
     )
