@@ -1,0 +1,73 @@
+"""The command: `python -m benchmarks [rounds] [steps] [runs] [startup]`."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import shlex
+import sys
+from typing import TYPE_CHECKING
+
+from benchmarks import rounds, runs, startup, steps
+from benchmarks.machine import machine
+from benchmarks.table import render
+from gpusched_env.errors import InputError
+from gpusched_env.files import write_atomically
+from gpusched_env.provenance import provenance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from benchmarks.figure import Figure
+
+BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
+    "rounds": rounds.measure,
+    "steps": steps.measure,
+    "runs": runs.measure,
+    "startup": startup.measure,
+}
+TITLES = {
+    "rounds": "Decision rounds: all jobs at t = 0, five GPU types, fresh states",
+    "steps": "Environment steps with random actions (masked where there is a mask), resets included",
+    "runs": "Whole simulations: scenario large, 100 nodes",
+    "startup": "Start-up of a fresh process",
+}
+
+
+def main(arguments: Sequence[str]) -> int:
+    """Measure, print the tables, and write the figures; give the exit code: 0, or 2 for bad input."""
+    parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed; takes some minutes.")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}; all by default")
+    parser.add_argument("--out", default="results/bench.json", help="file for the figures (default: %(default)s)")
+    options = parser.parse_args(arguments)
+    unknown = [name for name in options.names if name not in BENCHMARKS]
+    if unknown:
+        parser.error(str(InputError("NAME", unknown[0], f"one of {', '.join(BENCHMARKS)}")))
+    chosen = [name for name in BENCHMARKS if name in options.names or not options.names]
+    try:
+        _run(chosen, options.out, arguments)
+    except InputError as error:
+        parser.error(str(error))
+    return 0
+
+
+def _run(chosen: Sequence[str], out: str, arguments: Sequence[str]) -> None:
+    facts = machine()
+    print(", ".join(f"{name} {value}" for name, value in facts.items()))
+    measured: dict[str, list[Figure]] = {}
+    for name in chosen:
+        print(f"measuring {name} ...", file=sys.stderr)
+        measured[name] = BENCHMARKS[name]()
+        print(render(TITLES[name], measured[name]), flush=True)
+    missed = [figure.name.strip() for figures in measured.values() for figure in figures if figure.met is False]
+    print(f"\ntargets missed: {'; '.join(missed) or 'none'}")
+    document = {
+        "provenance": provenance(shlex.join(["python", "-m", "benchmarks", *arguments]), machine=facts),
+        "benchmarks": {name: [figure.as_dict() for figure in figures] for name, figures in measured.items()},
+    }
+    write_atomically(out, json.dumps(document, indent=1, ensure_ascii=False) + "\n")
+    print(f"written: {out}")
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

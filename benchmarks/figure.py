@@ -1,0 +1,116 @@
+"""A measured figure, and the target it is held against."""
+
+from __future__ import annotations
+
+import statistics
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+T = TypeVar("T")
+
+
+@dataclass(frozen=True, slots=True)
+class Target:
+    """What a figure should reach.
+
+    Args:
+        limit: The limit, in the figure's unit.
+        at_least: Whether the figure should be at or above the limit; else at or below it.
+    """
+
+    limit: float
+    at_least: bool
+
+    def met(self, value: float) -> bool:
+        """Say whether `value` reaches the target."""
+        return value >= self.limit if self.at_least else value <= self.limit
+
+    def __str__(self) -> str:
+        return f"{'>=' if self.at_least else '<='} {short(self.limit)}"
+
+
+@dataclass(frozen=True, slots=True)
+class Figure:
+    """A measured figure.
+
+    Args:
+        name: What was measured.
+        values: One value for each repetition; empty if it could not be measured, and then `note` says why.
+        unit: Unit of the values.
+        target: What the median should reach, if anything.
+        note: What else there is to know.
+    """
+
+    name: str
+    values: tuple[float, ...]
+    unit: str
+    target: Target | None = None
+    note: str = ""
+
+    @property
+    def median(self) -> float | None:
+        """Give the median over the repetitions, None without any."""
+        return statistics.median(self.values) if self.values else None
+
+    @property
+    def met(self) -> bool | None:
+        """Say whether the median reaches the target; None without a target or a value."""
+        return self.target.met(self.median) if self.target and self.median is not None else None
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the figure as JSON can hold it."""
+        return {
+            "name": self.name,
+            "unit": self.unit,
+            "median": self.median,
+            "values": list(self.values),
+            "target": str(self.target) if self.target else None,
+            "met": self.met,
+            "note": self.note,
+        }
+
+
+def at_least(limit: float) -> Target:
+    """Make the target of a figure that should be large."""
+    return Target(limit, at_least=True)
+
+
+def at_most(limit: float) -> Target:
+    """Make the target of a figure that should be small."""
+    return Target(limit, at_least=False)
+
+
+def interleaved(
+    contenders: Mapping[str, Callable[[], T]], repetitions: int, *, warm_up: bool = True
+) -> dict[str, tuple[T, ...]]:
+    """Measure contenders in turn, `repetitions` times: what else the machine does meets all of them alike.
+
+    Args:
+        contenders: By name, a function that does the work once and gives its measure.
+        repetitions: Number of repetitions, ≥ 1.
+        warm_up: Whether each runs once before, unmeasured: compilation and caches are not what is measured.
+
+    Returns:
+        The measures by name, in order of the repetitions: values with the same index belong together.
+    """
+    if warm_up:
+        for contender in contenders.values():
+            contender()
+    values: dict[str, list[T]] = {name: [] for name in contenders}
+    for _ in range(repetitions):
+        for name, contender in contenders.items():
+            values[name].append(contender())
+    return {name: tuple(measured) for name, measured in values.items()}
+
+
+def ratios(above: tuple[float, ...], below: tuple[float, ...]) -> tuple[float, ...]:
+    """Divide two interleaved measures, repetition by repetition."""
+    return tuple(a / b for a, b in zip(above, below, strict=True))
+
+
+def short(value: float) -> str:
+    """Write a number with three digits, or as a whole number above 1,000."""
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"

@@ -1,0 +1,56 @@
+"""One whole simulation, in a process of its own so that its peak memory is its own."""
+
+from __future__ import annotations
+
+import json
+import sys
+import time
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from benchmarks.machine import peak_memory_mib
+from gpusched_baselines import make_policy
+from gpusched_env import load_scenario, make_instance, simulate
+
+if TYPE_CHECKING:
+    from gpusched_env import Result
+
+
+def run(jobs: int, policy_name: str, *, record: bool) -> dict[str, float]:
+    """Simulate the scenario `large` with so many jobs.
+
+    Returns:
+        `jobs_per_s`, `rounds`, `load` (see `load`; 0 if intervals are not recorded), and `memory_kib`: what the
+        instance and its run added to the peak memory.
+    """
+    policy = make_policy(policy_name)
+    simulate(make_instance(load_scenario("tiny"), 0), policy)  # compiled code is loaded before anything is measured
+    before = peak_memory_mib()
+    instance = make_instance(load_scenario("large").replace({"jobs.count": jobs}), 0)
+    begin = time.perf_counter()
+    result = simulate(instance, policy, record=record)
+    seconds = time.perf_counter() - begin
+    memory_kib = 1024.0 * (peak_memory_mib() - before)
+    return {
+        "jobs_per_s": jobs / seconds,
+        "rounds": result.rounds,
+        "load": load(result) if record else 0.0,
+        "memory_kib": memory_kib,
+    }
+
+
+def load(result: Result) -> float:
+    """Give the share of the cluster's GPU time that was held, from the first submission to the last."""
+    held = result.intervals()
+    first, last = result.instance.jobs.submission_s[[0, -1]]
+    if last == first:
+        return 0.0
+    seconds = np.clip(held["end_s"].to_numpy(), first, last) - np.clip(held["start_s"].to_numpy(), first, last)
+    gpus = sum(node.gpus for node in result.instance.nodes)
+    return float((held["gpus"].to_numpy() * seconds).sum() / (gpus * (last - first)))
+
+
+if __name__ == "__main__":
+    count, name, mode = sys.argv[1:]
+    print(json.dumps(run(int(count), name, record=mode == "recorded")))

@@ -1,0 +1,77 @@
+"""The benchmarks run, on sizes too small to measure anything: nothing here depends on how fast the machine is."""
+
+from __future__ import annotations
+
+import json
+import math
+from typing import TYPE_CHECKING
+
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import rounds, runs, startup, steps
+from benchmarks.bursts import burst, hardest_burst, tight_share
+from benchmarks.figure import Figure, at_least, at_most, interleaved, ratios
+from benchmarks.table import render
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+SMALL: dict[str, Callable[[], list[Figure]]] = {
+    "rounds": lambda: rounds.measure(nodes=(5,), repetitions=1, constructions=3),
+    "steps": lambda: steps.measure(steps=30, repetitions=1),
+    "runs": lambda: runs.measure(sizes=(20,), policies=("edf",), repetitions=1),
+    "startup": lambda: startup.measure(repetitions=1, programs={"nothing": "print('[0.25, 0.5]')"}),
+}
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_every_benchmark_gives_positive_figures(name: str):
+    figures = SMALL[name]()
+    measured = [value for figure in figures for value in figure.values]
+    assert measured
+    assert all(math.isfinite(value) and value >= 0.0 for value in measured)
+    assert all(figure.name.strip() in render(name, figures) for figure in figures)
+
+
+def test_the_hardest_burst_is_harder_than_the_ordinary_one():
+    assert tight_share(hardest_burst(5, 4)) > 0.5 > tight_share(burst(5, 4))
+
+
+def test_a_figure_is_held_against_its_target_by_its_median():
+    assert Figure("x", (1.0, 2.0, 9.0), "ms", at_most(2.0)).met is True
+    assert Figure("x", (1.0, 2.0, 9.0), "ms", at_least(3.0)).met is False
+    assert Figure("x", (1.0,), "ms").met is None
+    assert Figure("x", (), "ms", at_most(2.0)).met is None
+
+
+def test_contenders_take_turns_and_ratios_pair_their_repetitions():
+    turns: list[str] = []
+    counts = {"a": iter((0.0, 6.0, 8.0)), "b": iter((0.0, 2.0, 4.0))}
+
+    def contender(name: str) -> Callable[[], float]:
+        return lambda: (turns.append(name), next(counts[name]))[1]
+
+    values = interleaved({name: contender(name) for name in counts}, 2)
+    assert turns == ["a", "b"] * 3
+    assert ratios(values["a"], values["b"]) == (3.0, 2.0)
+
+
+def test_the_command_writes_the_figures_with_their_provenance(tmp_path, monkeypatch, capsys):
+    figure = Figure("x / y", (1.0, 3.0, 2.0), "times", at_least(2.5))
+    monkeypatch.setitem(command.BENCHMARKS, "steps", lambda: [figure])
+    out = tmp_path / "bench.json"
+    assert command.main(["steps", "--out", str(out)]) == 0
+    document = json.loads(out.read_text(encoding="utf-8"))
+    assert document["benchmarks"]["steps"] == [figure.as_dict()]
+    assert document["benchmarks"]["steps"][0]["median"] == 2.0
+    assert document["provenance"]["command"].startswith("python -m benchmarks steps")
+    assert document["provenance"]["facts"]["machine"]["cores"] >= 1
+    assert "targets missed: x / y" in capsys.readouterr().out
+
+
+def test_an_unknown_benchmark_is_one_clear_error(capsys):
+    with pytest.raises(SystemExit) as stopped:
+        command.main(["speed"])
+    assert stopped.value.code == 2
+    assert "'speed'; allowed: one of rounds, steps, runs, startup" in capsys.readouterr().err
