@@ -18,7 +18,7 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) -e '.[dev]' build
+	$(PIP) -e '.[dev]'
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt

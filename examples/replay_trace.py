@@ -1,0 +1,50 @@
+"""Replay a trace: arrivals, GPU demand and durations of real jobs on a cluster of your own.
+
+Run `python examples/replay_trace.py my_trace.csv --jobs 500 --nodes 20`; without a file it writes a small one itself.
+"""
+
+from __future__ import annotations
+
+import argparse
+import csv
+import random
+import tempfile
+from pathlib import Path
+
+from gpusched_baselines import Sts, edf, fifo
+from gpusched_env import make_instance, simulate
+from gpusched_env.workload import replayed_trace, scenario_for_trace
+
+
+def write_trace(path: Path) -> Path:
+    """Write a trace in the generic format: when jobs came, how long they ran, on how many GPUs."""
+    rng, submission_s = random.Random(0), 0  # noqa: S311 - made-up jobs, not secrets
+    with path.open("w", newline="", encoding="utf-8") as file:
+        rows = csv.writer(file)
+        rows.writerow(["submission_s", "duration_s", "gpus"])  # further columns: docs/traces.md
+        for _ in range(60):
+            rows.writerow([submission_s, rng.randint(600, 36_000), rng.choice([1, 1, 1, 2, 4, 8])])
+            submission_s += rng.randint(1, 900)
+    return path
+
+
+def main() -> None:
+    """Print what the trace holds, and what each policy makes of it."""
+    parser = argparse.ArgumentParser()
+    parser.add_argument("trace", type=Path, nargs="?", help="CSV file, generic format or Philly's")
+    parser.add_argument("--jobs", type=int, help="most jobs to take")
+    parser.add_argument("--nodes", type=int, default=3, help="nodes of the cluster")
+    args = parser.parse_args()
+    with tempfile.TemporaryDirectory() as folder:
+        path = args.trace or write_trace(Path(folder) / "example.csv")
+        scenario = scenario_for_trace(path, jobs=args.jobs, nodes=args.nodes)
+        trace, instance = replayed_trace(scenario), make_instance(scenario, seed=0)
+    print(f"{path.name}: {len(trace)} jobs, {trace.gpu_seconds / 3600.0:.0f} GPU-hours, on {args.nodes} nodes\n")
+    print(f"{'policy':10}{'energy €':>12}{'tardiness €':>14}{'late jobs':>12}")
+    for policy in (fifo(), edf(), Sts()):
+        r = simulate(instance, policy)
+        print(f"{policy.name:10}{r.energy_eur:12.2f}{r.tardiness_eur:14.2f}{r.late_jobs:12d}")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,145 @@
+"""Check the wheel: build it, install it bare in a fresh environment, and step once, outside the checkout.
+
+What a checkout hides shows here: data files that are not packaged, names that should not be installed, and imports of
+extras that a bare installation does not have.
+"""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+import tempfile
+import venv
+import zipfile
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent
+PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents")
+DATA_SUFFIXES = (".csv", ".toml", ".typed")
+EXTRAS = ("matplotlib", "typer", "rich", "torch", "stable_baselines3", "pyomo")
+SNIPPET = f"""
+import importlib.util, sys
+import gymnasium
+import gpusched_env, gpusched_baselines, gpusched_agents
+
+extras = [name for name in {EXTRAS!r} if importlib.util.find_spec(name)]
+assert not extras, f"extras are installed: {{extras}}"
+env = gymnasium.make("gpusched_env:gpusched_env/GpuCluster-v0", scenario="tiny")
+observation, info = env.reset(seed=0)
+assert observation in env.observation_space
+action = int(info["action_mask"].nonzero()[0][-1])
+observation, reward, terminated, truncated, info = env.step(action)
+assert observation in env.observation_space
+assert info["invalid_actions"] == 0
+assert not (terminated or truncated)
+assert gpusched_env.simulate(env.unwrapped.instance, gpusched_baselines.Sts()).total_eur > 0.0
+for name in gpusched_env.builtin_scenarios():
+    gpusched_env.load_scenario(name)
+"""
+
+
+class CheckError(Exception):
+    """The wheel is not what it should be."""
+
+
+def main() -> int:
+    """Run every check; return 0 if the wheel is good, 1 if not."""
+    with tempfile.TemporaryDirectory(prefix="check-wheel-") as folder:
+        try:
+            wheel = build(Path(folder))
+            check_contents(wheel)
+            check_installed(wheel, Path(folder))
+        except CheckError as error:
+            print(f"check_wheel: FAILED: {error}", file=sys.stderr)
+            return 1
+    print("check_wheel: the wheel is good")
+    return 0
+
+
+def build(folder: Path) -> Path:
+    """Build the wheel of the checkout into `folder`."""
+    must_run(
+        sys.executable, "-m", "pip", "wheel", "--quiet", "--no-deps", "--wheel-dir", str(folder), str(ROOT), cwd=folder
+    )
+    wheels = list(folder.glob("*.whl"))
+    if len(wheels) != 1:
+        raise CheckError(f"the build made {len(wheels)} wheels, not 1")
+    report(f"built {wheels[0].name}, {wheels[0].stat().st_size // 1024} KiB")
+    return wheels[0]
+
+
+def check_contents(wheel: Path) -> None:
+    """Check that the wheel holds the packages with all their files, and no other top-level name."""
+    with zipfile.ZipFile(wheel) as archive:
+        held = {name for name in archive.namelist() if not name.endswith("/")}
+    top = {name.partition("/")[0] for name in held}
+    others = sorted(name for name in top if name not in PACKAGES and not name.endswith(".dist-info"))
+    if others:
+        raise CheckError(f"the wheel installs other top-level names: {', '.join(others)}")
+    expected = {
+        file.relative_to(package.parent).as_posix()
+        for package in (ROOT / "gpusched_env", ROOT / "baselines/gpusched_baselines", ROOT / "agents/gpusched_agents")
+        for file in package.rglob("*")
+        if file.suffix in {*DATA_SUFFIXES, ".py"} and "__pycache__" not in file.parts
+    }
+    missing = sorted(expected - held)
+    if missing:
+        raise CheckError(f"the wheel lacks {', '.join(missing)}")
+    for package in PACKAGES:
+        if f"{package}/py.typed" not in held:
+            raise CheckError(f"the wheel lacks {package}/py.typed")
+    if not any(name.endswith(".dist-info/licenses/LICENSE") for name in held):
+        raise CheckError("the wheel lacks the licence")
+    data = sum(Path(name).suffix in DATA_SUFFIXES for name in expected)
+    report(f"holds {', '.join(PACKAGES)} and nothing else: {len(expected)} files, {data} of them data")
+
+
+def check_installed(wheel: Path, folder: Path) -> None:
+    """Install the wheel without extras and use it, from a folder that is not the checkout."""
+    venv.create(folder / "bare", with_pip=True)
+    scripts = folder / "bare" / ("Scripts" if sys.platform == "win32" else "bin")
+    python = str(scripts / "python")
+    must_run(
+        python, "-m", "pip", "install", "--quiet", "--disable-pip-version-check",
+        "--constraint", str(ROOT / "constraints.txt"), str(wheel), cwd=folder,
+    )  # fmt: skip
+    report("installed it in a bare environment, core dependencies only")
+    must_run(python, "-W", "error", "-c", SNIPPET, cwd=folder)
+    report("imported it without any extra; made, reset and stepped the environment; simulated; loaded all scenarios")
+    check_console_script(scripts / "gpusched", folder)
+    report("`gpusched` without its extra says in one line how to install it")
+
+
+def check_console_script(script: Path, folder: Path) -> None:
+    """Check that the command says in one line what it lacks, and fails."""
+    done = run(str(script), cwd=folder)
+    lines = (done.stdout + done.stderr).strip().splitlines()
+    if done.returncode == 0 or len(lines) != 1 or "gpusched-env[cli]" not in lines[0]:
+        raise CheckError(f"`gpusched` without its extra exits with {done.returncode} and prints {lines}")
+
+
+def must_run(*command: str, cwd: Path) -> None:
+    """Run a command in `cwd`.
+
+    Raises:
+        CheckError: It fails; says what it printed.
+    """
+    done = run(*command, cwd=cwd)
+    if done.returncode:
+        raise CheckError(f"{' '.join(command[:4])} … exits with {done.returncode}:\n{done.stdout}{done.stderr}")
+
+
+def run(*command: str, cwd: Path) -> subprocess.CompletedProcess[str]:
+    """Run a command in `cwd`, without what this shell adds to Python's path."""
+    clean = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"}
+    return subprocess.run(command, cwd=cwd, env=clean, capture_output=True, text=True, check=False)  # noqa: S603 - ours
+
+
+def report(what: str) -> None:
+    """Print a check that passed."""
+    print(f"check_wheel: {what}", flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,44 @@
+"""Stable-Baselines3 and sb3-contrib take the environment as it is, and evaluation takes their models."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env as gymnasium_check
+
+from gpusched_agents import evaluate
+from gpusched_env import ENVIRONMENT_ID
+
+sb3 = pytest.importorskip("stable_baselines3", reason="needs the extra `agents`")
+checker = pytest.importorskip("stable_baselines3.common.env_checker", reason="needs the extra `agents`")
+contrib = pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
+SETTINGS = {"n_steps": 32, "batch_size": 32, "n_epochs": 1, "seed": 0, "device": "cpu"}
+
+
+def make(**settings):
+    return gymnasium.make(f"gpusched_env:{ENVIRONMENT_ID}", scenario="tiny", **settings)
+
+
+@pytest.mark.parametrize("preemption", [True, False])
+def test_the_checkers_find_nothing_to_warn_of(preemption: bool):
+    checker.check_env(make(preemption=preemption))
+    gymnasium_check(make(preemption=preemption).unwrapped)
+
+
+@pytest.mark.parametrize("algorithm", [sb3.PPO, contrib.MaskablePPO])
+def test_a_trained_model_is_evaluated_alike_each_time(algorithm: type):
+    env = make(reward_scale=100.0)
+    model = algorithm("MultiInputPolicy", env, **SETTINGS)
+    model.learn(64)
+    first, second = evaluate(model, env, [0, 1]), evaluate(model, make(), [0, 1])
+    assert [run.result.total_eur for run in first] == [run.result.total_eur for run in second]
+    assert all(np.isfinite(run.result.completion_s).all() for run in first)
+
+
+def test_masking_keeps_a_model_from_invalid_actions():
+    env = make()
+    masked = evaluate(contrib.MaskablePPO("MultiInputPolicy", env, **SETTINGS), env, [0], deterministic=False)[0]
+    free = evaluate(sb3.PPO("MultiInputPolicy", env, **SETTINGS), env, [0], deterministic=False)[0]
+    assert masked.invalid_actions == 0
+    assert free.invalid_actions > 0

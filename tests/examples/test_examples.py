@@ -1,0 +1,62 @@
+"""The examples run as a user runs them, on a small setting, and print what they printed before."""
+
+from __future__ import annotations
+
+import re
+import runpy
+import sys
+from pathlib import Path
+
+import pytest
+
+EXAMPLES = Path(__file__).parents[2] / "examples"
+GOLDEN = Path(__file__).parent / "golden"
+SMALL = {
+    "own_rule": ("--scenario", "tiny", "--seeds", "4"),
+    "replay_trace": ("--jobs", "30", "--nodes", "2"),
+    "run_a_policy": ("--scenario", "tiny", "--seed", "0"),
+}
+NUMBERS = r" +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d +\d+"
+
+
+@pytest.fixture
+def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]):
+    def run(name: str, *arguments: str) -> str:
+        monkeypatch.setattr(sys, "argv", [f"{name}.py", *arguments])
+        runpy.run_path(str(EXAMPLES / f"{name}.py"), run_name="__main__")
+        return capsys.readouterr().out
+
+    return run
+
+
+@pytest.mark.parametrize("name", SMALL)
+def test_an_example_prints_the_same_costs_as_before(name: str, printed):
+    assert printed(name, *SMALL[name]) == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")
+
+
+def test_the_example_of_a_trace_takes_a_path(printed, tmp_path: Path):
+    path = tmp_path / "mine.csv"
+    path.write_text("submission_s,duration_s,gpus\n0,3600,1\n60,7200,4\n", encoding="utf-8")
+    lines = printed("replay_trace", str(path), "--nodes", "3").splitlines()
+    assert lines[0] == "mine.csv: 2 jobs, 9 GPU-hours, on 3 nodes"
+    assert [line.split()[0] for line in lines[3:]] == ["fifo", "edf", "sts"]
+
+
+def test_the_example_of_training_prints_policies_and_agents_on_the_same_workloads(printed):
+    pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
+    lines = printed("train_agents", "--steps", "256", "--seeds", "2").splitlines()
+    golden = (GOLDEN / "train_agents.txt").read_text(encoding="utf-8").splitlines()
+    assert lines[:3] == golden  # the heading, EDF and STS; what is learned depends on the machine
+    rows = ("PPO 0 steps", "PPO 256 steps", "MaskablePPO 0 steps", "MaskablePPO 256 steps")
+    assert len(lines) == 3 + len(rows)
+    for row, line in zip(rows, lines[3:], strict=True):
+        assert re.fullmatch(re.escape(row) + NUMBERS, line)
+
+
+@pytest.mark.parametrize("name", [*SMALL, "train_agents"])
+def test_an_example_is_short_enough_to_read(name: str):
+    assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 50
+
+
+def test_every_example_is_tested():
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SMALL, "train_agents"}
