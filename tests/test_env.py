@@ -27,6 +27,7 @@ from gpusched_env import (
 from gpusched_env.audit import audit
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.run_folder import write_run
+from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -218,7 +219,7 @@ def test_with_preemption_every_active_job_is_asked_without_it_only_waiting_ones(
         done = False
         asked[preemption] = 0
         while not done:
-            running = env.view.jobs[env.job, 9] >= 0  # the configuration it held when the round began
+            running = env.view.jobs[env.job, at.OLD_CONFIG] >= 0
             asked[preemption] += int(running)
             mask = env.action_masks()
             _, _, done, _, _ = env.step(int(np.flatnonzero(mask)[-1]))
@@ -375,3 +376,16 @@ def test_random_episodes_audit_clean(tmp_path: Path, preemption: bool, restart_s
         play(env, seed)
         write_run(env.unwrapped.result(), tmp_path / str(seed))
         assert audit(tmp_path / str(seed)) == []
+
+
+def test_a_configuration_that_a_job_may_not_use_means_wait():
+    env = GpuClusterEnv("tiny")
+    instance = make_instance(env.scenario, 0)
+    closed = instance.jobs.seconds_per_epoch.copy()
+    closed[:, 3] = np.inf
+    env.reset(options={"instance": replace(instance, jobs=replace(instance.jobs, seconds_per_epoch=closed))})
+    assert env.action_masks()[4] == 0
+    job = env.job
+    _, _, _, _, info = env.step(4)
+    assert info["invalid_actions"] == 1
+    assert env.view.jobs[job, at.CONFIG] == -1

@@ -1,0 +1,120 @@
+"""STS, step by step: plans, wake-ups, ranks of GPU types, and when it solves again.
+
+Two GPU types without base power, at 1 €/kWh: "cheap" draws 500 W and "dear" 1,000 W a GPU. On either an epoch takes
+1 h on one GPU and 36 min on two. So an epoch costs 0.50 € and 0.60 € on cheap, twice that on dear.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpusched_baselines import Sts, edf
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from instances import HOUR
+
+CHEAP1, CHEAP2, DEAR1, DEAR2 = range(4)
+CONFIGURATIONS = [Configuration(v, g) for v in ("cheap", "dear") for g in (1, 2)]
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+
+
+def job(due_h: float, epochs: float = 2.0, distribution: EpochDistribution = CERTAIN) -> Job:
+    seconds = {c: HOUR * (1.0 if c.gpus_per_node == 1 else 0.6) for c in CONFIGURATIONS}
+    return Job(0.0, due_h * HOUR, 0.01, epochs, distribution, epochs, seconds)
+
+
+def instance(*jobs: Job, cheap: int = 2, dear: int = 2) -> Instance:
+    types = [GpuType("cheap", 500.0, 0.0, 16.0, 8), GpuType("dear", 1000.0, 0.0, 16.0, 8)]
+    nodes = [Node("cheap", cheap), Node("dear", dear)]
+    return Instance.from_jobs(types, nodes, jobs, CONFIGURATIONS, energy_price_eur_per_kwh=1.0, pue=1.0)
+
+
+def rounds(of: Instance, number: int, policy: Sts | None = None) -> list[tuple[float, list[int]]]:
+    """Run some rounds; list the time [h] and the configuration of every job in each."""
+    state = State(of)
+    seen = []
+    for _ in range(number):
+        state.advance()
+        state.begin_round(preemption=True)
+        (policy or Sts()).decide(state.view, np.random.default_rng(0))
+        seen.append((state.view.now_s / HOUR, state.view.jobs[:, at.CONFIG].astype(int).tolist()))
+        state.commit_round()
+    return seen
+
+
+def test_a_job_with_time_takes_one_gpu_of_the_cheapest_type():
+    assert rounds(instance(job(10.0)), 1) == [(0.0, [CHEAP1])]
+
+
+def test_a_job_without_time_starts_slow_and_speeds_up_when_its_segment_ends():
+    """Two epochs in 1.6 h: 0.4 h must be saved, each epoch on two GPUs saves 0.4 h: the second epoch runs on two."""
+    assert rounds(instance(job(1.6)), 2) == [(0.0, [CHEAP1]), (pytest.approx(1.0), [CHEAP2])]
+
+
+def test_a_first_segment_below_one_per_cent_is_skipped():
+    """Two epochs in 1.2 h and 20 s: the slow segment would be 50 s long, 0.7 % of the epochs."""
+    assert rounds(instance(job(1.2 + 20 / HOUR)), 1) == [(0.0, [CHEAP2])]
+    assert rounds(instance(job(1.2 + 40 / HOUR)), 1) == [(0.0, [CHEAP1])]
+
+
+def test_a_job_that_cannot_be_in_time_takes_the_fastest_that_fits_the_cheaper_one_of_equals():
+    assert rounds(instance(job(1.0)), 1) == [(0.0, [CHEAP2])]
+    assert rounds(instance(job(1.0), cheap=1), 1) == [(0.0, [DEAR2])]
+
+
+def test_a_job_whose_wake_up_is_due_takes_more_gpus():
+    """The wake-up is set by hand in the middle of a plan that needs no more GPUs."""
+    state = State(instance(job(10.0)))
+    state.advance()
+    state.begin_round(preemption=True)
+    Sts().decide(state.view, np.random.default_rng(0))
+    state.view.wake_up(0, 0.5 * HOUR)
+    state.commit_round()
+    state.advance()
+    state.begin_round(preemption=True)
+    Sts().decide(state.view, np.random.default_rng(0))
+    assert (state.view.now_s, state.view.jobs[0, at.CONFIG]) == (0.5 * HOUR, CHEAP2)
+
+
+def test_a_job_on_its_second_choice_moves_when_a_better_type_has_room():
+    """The tight job takes the cheap GPU; the other starts on the dear type, and moves when that is done."""
+    of = instance(job(1.05, epochs=1.0), job(10.0, epochs=3.0), cheap=1)
+    assert rounds(of, 2) == [(0.0, [CHEAP1, DEAR1]), (1.0, [-1, CHEAP1])]
+
+
+def test_a_job_that_follows_its_plan_keeps_what_it_has_when_others_come():
+    late_comer = replace(job(30.0), submission_s=0.25 * HOUR)
+    of = instance(job(10.0), late_comer)
+    assert rounds(of, 2) == [(0.0, [CHEAP1, -1]), (0.25, [CHEAP1, CHEAP1])]
+
+
+def test_types_are_ranked_by_expected_cost_or_as_published():
+    """Both types meet the due date on one GPU: the published rank gives both cost 0, and takes the first."""
+    of = instance(job(10.0))
+    swapped = replace(
+        of,
+        gpu_types=(replace(of.gpu_types[0], gpu_power_w=2000.0), of.gpu_types[1]),
+    )
+    assert rounds(swapped, 1, Sts()) == [(0.0, [DEAR1])]
+    assert rounds(swapped, 1, Sts("published")) == [(0.0, [CHEAP1])]
+
+
+def test_a_more_urgent_job_takes_the_gpus_of_one_that_can_wait():
+    only_cheap = {CONFIGURATIONS[CHEAP1]: HOUR}
+    patient = replace(job(30.0), seconds_per_epoch=only_cheap)
+    urgent = replace(job(1.3, epochs=1.0), submission_s=0.25 * HOUR, seconds_per_epoch=only_cheap)
+    assert rounds(instance(patient, urgent, cheap=1), 2) == [(0.0, [CHEAP1, -1]), (0.25, [-1, CHEAP1])]
+
+
+def test_cheapest_meeting_the_due_date_means_in_the_worst_case_and_to_the_second():
+    """Two epochs: one GPU takes 2 h. EDF takes it when exactly 2 h are left, and not a second later."""
+    for due_h, expected in ((2.0, CHEAP1), (2.0 - 1 / HOUR, CHEAP2), (2.2, CHEAP1)):
+        state = State(instance(job(due_h)))
+        state.advance()
+        state.begin_round(preemption=False)
+        edf().decide(state.view, np.random.default_rng(0))
+        assert state.view.jobs[0, at.CONFIG] == expected
