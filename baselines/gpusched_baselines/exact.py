@@ -63,7 +63,7 @@ def solve_single_job(
     time_left_s: float,
     epochs_done: float = 0.0,
 ) -> Plan:
-    """Solve the stochastic single-job problem exactly (design, section 2), in O(K B log K) at most.
+    """Solve the stochastic single-job problem exactly (design, section 2), in O(K² B): K hull points, B bins.
 
     Args:
         seconds_per_epoch: τ_c [s/epoch], (C,), > 0, in any order; inf where not allowed.

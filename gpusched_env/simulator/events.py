@@ -163,6 +163,15 @@ def complete(
 
 
 @kernel
+def anything_runs(jobs: Floats, count: Ints, active: Ints) -> bool:
+    """Say whether any job holds GPUs."""
+    for i in range(count[at.ACTIVE]):
+        if jobs[active[i], at.CONFIG] >= 0:
+            return True
+    return False
+
+
+@kernel
 def advance(
     jobs: Floats,
     hidden: Floats,
@@ -183,7 +192,7 @@ def advance(
     if count[at.DONE] == jobs.shape[0]:
         return False
     time = next_event(jobs, hidden, tau, clock, count, active)
-    idle = clock[at.BILL_RATE] == 0.0 and count[at.SUBMITTED] == jobs.shape[0]
+    idle = count[at.SUBMITTED] == jobs.shape[0] and not anything_runs(jobs, count, active)
     count[at.IDLE] = count[at.IDLE] + 1 if idle else 0
     accrue(jobs, nodes, configs, tau, rates, clock, count, active, time)
     if complete(jobs, hidden, nodes, configs, clock, count, active, log) > 0:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -90,6 +92,12 @@ def test_a_policy_that_never_starts_a_job_is_stopped():
 
     with pytest.raises(StalledError, match="lazy leaves 3 jobs waiting"):
         simulate(three_jobs(), Lazy("lazy", "due"))
+
+
+def test_free_energy_is_not_taken_for_standing_still():
+    """At a price of 0 nothing costs anything while it runs, for more events than a stalled run would be given."""
+    free = replace(random_instance(0, jobs=40, span_s=0.0), energy_price_eur_per_kwh=0.0)
+    assert simulate(free, edf(), review_s=0.02).energy_eur == 0.0
 
 
 @pytest.mark.parametrize(

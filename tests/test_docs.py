@@ -1,0 +1,107 @@
+"""The documentation: its Python runs and prints what it says, and its tables name everything that there is."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import re
+from pathlib import Path
+
+import gymnasium
+import numpy as np
+import pytest
+
+import gpusched_baselines
+import gpusched_env
+from gpusched_baselines import policy_names
+from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, builtin_scenarios
+from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
+
+ROOT = Path(__file__).parents[1]
+PAGES = (
+    "README.md",
+    "docs/quickstart.md",
+    "docs/model.md",
+    "docs/environment.md",
+    "docs/policies.md",
+    "docs/design.md",
+)
+BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
+
+
+def read(page: str) -> str:
+    return (ROOT / page).read_text(encoding="utf-8")
+
+
+def section(page: str, heading: str) -> str:
+    """Give what stands between `heading` and the next one."""
+    return read(page).split(f"\n{heading}\n")[1].split("\n#")[0]
+
+
+@pytest.mark.parametrize("page", PAGES)
+def test_the_python_of_a_page_runs_and_prints_what_the_page_says(page, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    names: dict[str, object] = {"__name__": "__main__"}
+    for code, said in BLOCK.findall(read(page)):
+        printed = io.StringIO()
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, page, "exec", dont_inherit=True), names)  # noqa: S102 - our own pages
+        if said:
+            assert printed.getvalue().strip() == said.strip()
+
+
+@pytest.mark.parametrize(
+    ("key", "features"),
+    [("job", JOB_FEATURES), ("options", OPTION_FEATURES), ("cluster", CLUSTER_FEATURES), ("queue", QUEUE_FEATURES)],
+)
+def test_the_environments_page_names_every_feature_in_order(key, features):
+    rows = re.findall(r"^\| (\d+) \| (.*) \|$", section("docs/environment.md", f"### `{key}`"), re.MULTILINE)
+    assert rows == [(str(i), name) for i, name in enumerate(features)]
+
+
+def test_the_environments_page_gives_the_shapes_of_the_observation():
+    env = GpuClusterEnv("tiny")
+    sizes = {"C": len(env.configurations), "V": len(env.instance.gpu_types)}
+    rows = re.findall(r"^\| `(\w+)` \| \((.*),\) \|", section("docs/environment.md", "## Observation"), re.MULTILINE)
+    shapes = {key: (int(np.prod([sizes.get(f) or int(f) for f in text.split(" · ")])),) for key, text in rows}
+    assert shapes == {key: box.shape for key, box in env.observation_space.spaces.items()}
+
+
+def test_the_environments_page_names_every_key_of_info_and_every_parameter():
+    env = gymnasium.make(ENVIRONMENT_ID, scenario="tiny")
+    _, info = env.reset(seed=0)
+    named = set(re.findall(r"`(\w+)`", section("docs/environment.md", "## Info").strip().split("\n\n")[0]))
+    assert named == set(info)
+    parameters = set(re.findall(r"^\| `(\w+)` \|", section("docs/environment.md", "## Parameters"), re.MULTILINE))
+    assert parameters == set(GpuClusterEnv.__init__.__kwdefaults__) | {"scenario"}
+
+
+def test_the_pages_name_every_policy_and_every_scenario():
+    for name in policy_names():
+        assert f"`{name}`" in read("docs/policies.md")
+    for name in builtin_scenarios():
+        assert f"`{name}`" in read("docs/scenarios.md")
+
+
+def test_the_reference_names_everything_public():
+    package = read("docs/reference/gpusched_env.md")
+    assert [n for n in gpusched_env.__all__ if f"`{n}`" not in package] == []
+    baselines = read("docs/reference/baselines.md")
+    assert [n for n in gpusched_baselines.__all__ if f"- {n}\n" not in baselines] == []
+
+
+def test_what_code_calls_the_sections_of_the_design_are_sections_of_its_page():
+    headings = re.findall(r"^## (\d+)\. ", read("docs/design.md"), re.MULTILINE)
+    cited = {
+        number
+        for folder in ("gpusched_env", "baselines")
+        for path in (ROOT / folder).rglob("*.py")
+        for number in re.findall(r"\(design, section (\d+)\)", path.read_text(encoding="utf-8"))
+    }
+    assert cited
+    assert cited <= set(headings)
+
+
+def test_the_readme_links_to_files_that_are_there():
+    links = re.findall(r"\]\(([^)#]+)(?:#[^)]*)?\)", read("README.md"))
+    assert [link for link in links if "://" not in link and not (ROOT / link).exists()] == []
