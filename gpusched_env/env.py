@@ -9,8 +9,8 @@ import numpy as np
 from gymnasium import spaces
 
 from gpusched_env import rendering
+from gpusched_env.env_input import action_index, check_shape, shape_of
 from gpusched_env.errors import InputError
-from gpusched_env.model import Instance
 from gpusched_env.observation import (
     CLUSTER_FEATURES,
     JOB_FEATURES,
@@ -29,6 +29,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from numpy.typing import NDArray
+
+    from gpusched_env.model import Instance
 
 Observation: TypeAlias = "dict[str, NDArray[np.float32]]"
 ALLOWED_OPTIONS = ("instance",)
@@ -86,9 +88,13 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise InputError("render_mode", render_mode, f"None, {' or '.join(RENDER_MODES)}")
         self.scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
+        if not isinstance(preemption, bool | np.bool_):
+            raise InputError("preemption", preemption, "True or False")
+        if reward is not None and reward_scale != 1.0:
+            raise InputError("reward_scale", reward_scale, "1, beside a reward of your own")
         self.preemption, self.job_order = bool(preemption), job_order
         self.render_mode = render_mode
-        self._milestones, self._idle_review_s = milestones, idle_review_s
+        self.milestones, self._idle_review_s = milestones, idle_review_s
         self._reward: Reward = CostReward(reward_scale) if reward is None else reward
         self._kind = NAMED_ORDERS[job_order]
         self._state = self._new_state(make_instance(self.scenario, 0))
@@ -100,7 +106,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self._cluster_shape = (len(self._state.instance.gpu_types), len(CLUSTER_FEATURES))
         self._actions = 1 + len(self.configurations)
         self.action_space = spaces.Discrete(self._actions)
-        self._spec_of_instance = _shape_of(self._state.instance)
+        self._shape = shape_of(self._state.instance)
         self._running = False
         self._invalid = 0
 
@@ -129,7 +135,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         if instance is None:
             chosen = int(self.np_random.integers(2**31)) if seed is None else seed
             instance = make_instance(self.scenario, chosen)
-        self._check_instance(instance)
+        check_shape(instance, self._shape)
         self._state = self._new_state(instance)
         self._running, self._invalid = True, 0
         self._state.make_room()
@@ -155,7 +161,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         """
         if not self._running:
             raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
-        chosen = self._check_action(action)
+        chosen = action_index(action, self._actions)
         state = self._state
         energy, tardiness = state.clock[at.BILL], state.clock[at.LATENESS]
         state.make_room()
@@ -213,7 +219,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         return Result.of(self._state, policy, seed, float("nan"))
 
     def _new_state(self, instance: Instance) -> State:
-        return State(instance, idle_review_s=self._idle_review_s, milestones=self._milestones)
+        return State(instance, idle_review_s=self._idle_review_s, milestones=self.milestones)
 
     def _jobs_to_ask(self) -> bool:
         return bool(self._state.count[at.ASKED] < self._state.count[at.TO_ASK])
@@ -281,27 +287,3 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             "total_tardiness_eur": float(clock[at.LATENESS]),
             "invalid_actions": self._invalid,
         }
-
-    def _check_action(self, action: Any) -> int:
-        try:
-            chosen = action.__index__()
-        except AttributeError:
-            chosen = -1
-        except TypeError:  # an array of one number, as some libraries hand over
-            chosen = int(action.item()) if getattr(action, "size", 0) == 1 and action.dtype.kind in "iu" else -1
-        if not 0 <= chosen < self._actions:
-            raise InputError("action", action, f"a whole number from 0 to {self._actions - 1}")
-        return int(chosen)
-
-    def _check_instance(self, instance: Any) -> None:
-        if not isinstance(instance, Instance):
-            raise InputError("options['instance']", type(instance).__name__, "an Instance")
-        if _shape_of(instance) != self._spec_of_instance:
-            types, configurations = self._spec_of_instance
-            names = ", ".join(c.name for c in configurations)
-            allowed = f"an instance with the GPU types {', '.join(types)} and the configurations {names}"
-            raise InputError("options['instance']", instance.name, allowed)
-
-
-def _shape_of(instance: Instance) -> tuple[Any, Any]:
-    return tuple(v.name for v in instance.gpu_types), instance.configurations

@@ -28,9 +28,6 @@ class AnyInstance(GpuClusterEnv):
     def _new_state(self, instance: Instance):
         return super()._new_state(self.first)
 
-    def _check_instance(self, instance: Instance) -> None:
-        """Take any."""
-
 
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=20, deadline=None)
@@ -40,7 +37,7 @@ def test_simulate_and_the_environment_agree(name: str, seed: int, restart_s: flo
     instance = random_instance(seed, restart_s=restart_s)
     direct = simulate(instance, policy)
     env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
-    stepped, rewards = rollout(env, policy, seed=0)
+    stepped, rewards = rollout(env, policy, instance=instance)
     assert stepped.total_eur == pytest.approx(direct.total_eur, rel=1e-9)
     assert -rewards == pytest.approx(direct.total_eur, rel=1e-9)
     np.testing.assert_array_equal(stepped.log, direct.log)
@@ -69,6 +66,11 @@ def test_a_policy_that_asks_in_another_order_is_refused():
     env = GpuClusterEnv(load_scenario("tiny"), job_order="due")
     with pytest.raises(InputError, match=r"env\.job_order"):
         rollout(env, make_policy("sts"), seed=0)  # type: ignore[arg-type]
+
+
+def test_an_environment_that_asks_at_milestones_too_is_refused():
+    with pytest.raises(InputError, match=r"env\.milestones"):
+        rollout(GpuClusterEnv("tiny"), make_policy("sts"), seed=0)  # type: ignore[arg-type]
 
 
 def test_a_policy_that_builds_whole_rounds_is_refused():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import itertools
 import warnings
 from dataclasses import replace
@@ -28,6 +29,7 @@ from gpusched_env.audit import audit
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.run_folder import write_run
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.decisions import decide
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -52,6 +54,25 @@ def play(env: gymnasium.Env, seed: int = 0, *, masked: bool = True, steps: int =
         if terminated:
             break
     return rows
+
+
+@pytest.mark.parametrize("gpu_counts", [(1,), (1, 2), (2, 8), (8,)])
+def test_observations_lie_in_the_space_whatever_gpu_counts_are_offered(gpu_counts):
+    env = make(scenario=load_scenario("tiny").replace({"jobs.gpu_counts": gpu_counts, "cluster.gpu_types": ["V100"]}))
+    assert all(env.observation_space.contains(row[0]) for row in play(env))
+
+
+def test_a_copy_of_the_environment_goes_on_alone():
+    env = GpuClusterEnv("tiny")
+    env.reset(seed=0)
+    env.step(1)
+    twin = copy.deepcopy(env)
+    signatures = len(getattr(decide, "signatures", []))
+    actions = [int(np.flatnonzero(env.action_masks())[-1])]
+    first, second = env.step(actions[0]), twin.step(actions[0])
+    assert first[1] == second[1]
+    assert all(np.array_equal(first[0][k], second[0][k]) for k in first[0])
+    assert len(getattr(decide, "signatures", [])) == signatures
 
 
 @pytest.mark.parametrize("settings_", SETTINGS)
@@ -298,6 +319,8 @@ def test_actions_may_come_as_numpy_numbers(action):
         ({"idle_review_s": float("nan")}, "idle_review_s"),
         ({"reward_scale": 0.0}, "reward_scale"),
         ({"render_mode": "human"}, "render_mode"),
+        ({"preemption": "no"}, "preemption"),
+        ({"reward": lambda energy_eur, tardiness_eur: energy_eur + tardiness_eur, "reward_scale": 5.0}, "reward_scale"),
     ],
 )
 def test_a_wrong_parameter_is_named(settings_, field):

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.kernel import kernel
 
 if TYPE_CHECKING:
@@ -22,9 +23,9 @@ def worth(jobs: Floats, tau: Floats, rate: Floats, now: float, job: int, c: int)
     """
     seconds = (jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]) * tau[job, c]
     cost = seconds * rate[c]
-    if jobs[job, at.DUE] - now >= seconds:
-        return False, cost, seconds
-    return True, seconds, cost
+    if misses(seconds, jobs[job, at.DUE] - now):
+        return True, seconds, cost
+    return False, cost, seconds
 
 
 @kernel

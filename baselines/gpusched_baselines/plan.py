@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.kernel import kernel
 from gpusched_env.simulator.survival import bin_of, survival_after
 
@@ -86,7 +87,8 @@ def solve(
     """Solve the problem over the points of a hull, slow to fast.
 
     If the slowest point already meets the due date, it runs throughout (SLACK). If the fastest cannot, that one runs
-    throughout (LATE). Else the plan ends at the due date exactly, if all epochs are needed (TIGHT).
+    throughout (LATE). Else the plan ends at the due date exactly, if all epochs are needed (TIGHT); all up
+    to a microsecond.
 
     Args:
         tau: Seconds per epoch of the hull's points, falling, (K,), K ≥ 1.
@@ -109,11 +111,11 @@ def solve(
     left = largest - done
     status = SLACK
     first = bin_of(edges, done / largest)
-    if left * tau[points - 1] > time_left:
+    if misses(left * tau[points - 1], time_left):
         status = LATE
         for k in range(points):
             starts[k] = done
-    elif left * tau[0] > time_left:
+    elif misses(left * tau[0], time_left):
         status = TIGHT
         if survival[first] > 0.0:
             spend_slack(tau, price, edges, survival, first, done, largest, left * tau[0] - time_left, starts)

@@ -41,8 +41,9 @@ class Sts:
     first segment of its plan that is at least 1 % of the maximum epochs long; the job wakes up when that segment ends.
     If none fits, the job takes the cheapest configuration that fits and meets the due date, else the fastest that fits.
 
-    A plan stays optimal while it is followed, so a job is solved again only when it waits, when its segment ends, when
-    it cannot keep its place, or when a GPU type that it ranked above its own has room again.
+    A plan stays optimal among the configurations of its type while it is followed, so a job is solved again only when
+    it waits, when its segment ends, when it cannot keep its place, or when a GPU type that it ranked above its own has
+    room again.
 
     Args:
         rank: "expected" ranks the types by expected cost; "published" ranks a type whose cheapest configuration
@@ -251,7 +252,7 @@ def _plan_type(
     if status == SLACK and published:
         cost = 0.0
     k = 0
-    while k < points - 1 and starts[k + 1] - done < SHORTEST_SEGMENT * largest:
+    while starts[k + 1] < largest and starts[k + 1] - done < SHORTEST_SEGMENT * largest:
         k += 1
     config = members[chosen[k]]
     wake = np.inf

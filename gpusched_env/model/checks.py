@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from dataclasses import fields
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -10,6 +11,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
     from numpy.typing import ArrayLike, NDArray
 
 
@@ -40,6 +42,15 @@ def frozen_array(values: ArrayLike, dtype: type = np.float64) -> NDArray[np.floa
     array: NDArray[np.float64] = np.array(values, dtype=dtype, order="C")
     array.setflags(write=False)
     return array
+
+
+def rebuilt(value: DataclassInstance) -> tuple[type, tuple[object, ...]]:
+    """Give what `__reduce__` should: the constructor and its arguments.
+
+    A copy or an unpickled value then passes through the constructor again. NumPy alone would hand back arrays that
+    may be written, which Numba takes for another type: every kernel would be compiled again.
+    """
+    return type(value), tuple(getattr(value, field.name) for field in fields(value) if field.init)
 
 
 def _number(field: str, value: float, allowed: str, *, lowest: float, strict: bool) -> float:

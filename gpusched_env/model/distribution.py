@@ -83,6 +83,10 @@ class EpochDistribution:
         bin_index = int(np.searchsorted(-self.survival, -rng.random(), side="left"))
         return float(self.edges[max(bin_index, 1)])
 
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Give what rebuilds the value, arrays read-only again."""
+        return checks.rebuilt(self)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, EpochDistribution):
             return NotImplemented

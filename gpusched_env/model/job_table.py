@@ -91,6 +91,10 @@ class JobTable:
     def __len__(self) -> int:
         return len(self.submission_s)
 
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Give what rebuilds the value, arrays read-only again."""
+        return checks.rebuilt(self)
+
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, JobTable):
             return NotImplemented

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusched_env.observation.squash import squash
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.kernel import kernel
 
 if TYPE_CHECKING:
@@ -44,8 +45,8 @@ def write_options(
         mean_s = expected * tau[job, c]
         mean = mean_s * rate[c] + weight * max(0.0, mean_s - time_left)
         row[0] = mask[c + 1]
-        row[1] = 1.0 if seconds <= time_left else 0.0
-        row[2] = 1.0 if mean_s <= time_left else 0.0
+        row[1] = 0.0 if misses(seconds, time_left) else 1.0
+        row[2] = 0.0 if misses(mean_s, time_left) else 1.0
         row[3] = 1.0 - least / (seconds * rate[c]) if rate[c] > 0.0 else 0.0
         row[4] = worst / (worst + least) if worst > 0.0 else 0.0
         row[5] = mean / (mean + least) if mean > 0.0 else 0.0
@@ -56,5 +57,5 @@ def write_options(
         row[10] = 1.0
         row[11] = 1.0 if jobs[job, at.OLD_CONFIG] == c else 0.0
         row[12] = cluster[v, 0]
-        row[13] = max(0, gaps[v] - gpus) / most
+        row[13] = min(1.0, max(0, gaps[v] - gpus) / most)
         row[14] = 1.0 if used_gap[v] >= gpus else 0.0

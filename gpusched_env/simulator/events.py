@@ -17,11 +17,11 @@ SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present
 
 @kernel
 def next_event(jobs: Floats, hidden: Floats, tau: Floats, clock: Floats, count: Ints, active: Ints) -> float:
-    """Find the time of the next event: submission, completion, wake-up, milestone, review or idle review."""
+    """Find the time of the next event: submission, completion, wake-up, milestone or review; inf if there is none."""
     now = clock[at.NOW]
     time = np.inf
     if count[at.SUBMITTED] < jobs.shape[0]:
-        time = jobs[count[at.SUBMITTED], at.SUBMISSION]
+        time = hidden[count[at.SUBMITTED], at.FUTURE + at.SUBMISSION]
     for i in range(count[at.ACTIVE]):
         job = active[i]
         time = min(time, hidden[job, at.FINISH_S])
@@ -32,8 +32,6 @@ def next_event(jobs: Floats, hidden: Floats, tau: Floats, clock: Floats, count: 
             time = min(time, max(now, milestone_s(jobs, tau, count[at.MILESTONES], job)))
     if clock[at.REVIEW] < np.inf and count[at.ACTIVE] > 0:
         time = min(time, next_review(now, clock[at.REVIEW]))
-    if time == np.inf:
-        time = now + clock[at.IDLE_REVIEW]
     return time
 
 
@@ -192,18 +190,34 @@ def advance(
     if count[at.DONE] == jobs.shape[0]:
         return False
     time = next_event(jobs, hidden, tau, clock, count, active)
-    idle = count[at.SUBMITTED] == jobs.shape[0] and not anything_runs(jobs, count, active)
-    count[at.IDLE] = count[at.IDLE] + 1 if idle else 0
+    if time == np.inf:
+        time = clock[at.NOW] + clock[at.IDLE_REVIEW]
+        count[at.IDLE] += 1
+    else:
+        count[at.IDLE] = 0
+    if count[at.SUBMITTED] < jobs.shape[0] or anything_runs(jobs, count, active):
+        clock[at.LAST_BUSY] = time
     accrue(jobs, nodes, configs, tau, rates, clock, count, active, time)
     if complete(jobs, hidden, nodes, configs, clock, count, active, log) > 0:
         clock[at.BILL_RATE] = bill_rate(nodes, rates)
-    while count[at.SUBMITTED] < jobs.shape[0] and jobs[count[at.SUBMITTED], at.SUBMISSION] <= time:
-        active[count[at.ACTIVE]] = count[at.SUBMITTED]
-        count[at.ACTIVE] += 1
-        count[at.SUBMITTED] += 1
+    submit(jobs, hidden, tau, count, active, time)
     if count[at.MILESTONES] > 0:
         pass_milestones(jobs, tau, count, active, time)
     return count[at.DONE] < jobs.shape[0]
+
+
+@kernel
+def submit(jobs: Floats, hidden: Floats, tau: Floats, count: Ints, active: Ints, time: float) -> None:
+    """Submit the jobs whose time has come: disclose what was hidden of them, and make them active."""
+    while count[at.SUBMITTED] < jobs.shape[0]:
+        job = count[at.SUBMITTED]
+        if hidden[job, at.FUTURE + at.SUBMISSION] > time:
+            return
+        jobs[job, :] = hidden[job, at.FUTURE : at.FUTURE_TAU]
+        tau[job, :] = hidden[job, at.FUTURE_TAU :]
+        active[count[at.ACTIVE]] = job
+        count[at.ACTIVE] += 1
+        count[at.SUBMITTED] += 1
 
 
 @kernel

@@ -29,13 +29,13 @@ TARDINESS = 18  # tardiness cost accrued so far [€]
 WAKE_S = 19  # time at which a policy asked to look again; inf: no plan for it, -inf: no plan holds
 MILESTONE = 20  # number of the next milestone
 SWITCHES = 21  # changes of configuration or node after the first start, pauses included
-RESTARTS = 22  # changes that cost a restart
-JOB_COLUMNS = 23
+JOB_COLUMNS = 22
 
-# hidden: float64 (J, HIDDEN_COLUMNS). What no policy may know.
+# hidden: float64 (J, FUTURE_TAU + C). What no policy may know.
 NEEDED = 0  # epochs needed X_j
 FINISH_S = 1  # completion time if the job goes on as it runs; inf while it does not run
-HIDDEN_COLUMNS = 2
+FUTURE = 2  # the job's row of `jobs`, JOB_COLUMNS of them, to be disclosed when it is submitted
+FUTURE_TAU = FUTURE + JOB_COLUMNS  # the job's seconds per epoch, C of them, likewise
 
 # nodes: int64 (N, NODE_COLUMNS).
 NODE_TYPE = 0  # index of the GPU type
@@ -57,7 +57,8 @@ BILL_RATE = 3  # energy cost rate of all nodes now [€/s]
 RESTART = 4  # restart overhead [s]
 REVIEW = 5  # interval of the fixed reviews; inf: none
 IDLE_REVIEW = 6  # how far time moves when nothing runs and nothing is pending
-CLOCK_COLUMNS = 7
+LAST_BUSY = 7  # when a job last ran, or was still to come
+CLOCK_COLUMNS = 8
 
 # count: int64 (COUNT_COLUMNS,).
 SUBMITTED = 0  # jobs submitted so far: the next one to come
@@ -68,7 +69,7 @@ ROUND = 4  # decision rounds so far
 MILESTONES = 5  # milestones per job; 0: none
 ASKED = 6  # jobs of this round that have been asked
 TO_ASK = 7  # jobs that this round asks
-IDLE = 8  # events in a row at which nothing ran and nothing was pending
+IDLE = 8  # idle reviews in a row: nothing ran, and nothing was pending
 LOGGING = 9  # 1 if intervals are logged
 COUNT_COLUMNS = 10
 

@@ -9,6 +9,7 @@ import numpy as np
 import polars as pl
 
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.due_dates import MISSED_S
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -78,8 +79,8 @@ class Result:
 
     @property
     def late_jobs(self) -> int:
-        """Count the jobs that ended after their due date (by more than a microsecond)."""
-        return int(np.sum(self.completion_s > self.instance.jobs.due_s + 1e-6))
+        """Count the jobs that ended after their due date, by more than a microsecond."""
+        return int(np.sum(self.completion_s > self.instance.jobs.due_s + MISSED_S))
 
     @property
     def mean_completion_s(self) -> float:

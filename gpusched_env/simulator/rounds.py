@@ -70,7 +70,6 @@ def commit_round(
             continue
         jobs[job, at.READY_S] = now
         if started:
-            jobs[job, at.RESTARTS] += 1.0
             jobs[job, at.READY_S] += clock[at.RESTART]
         else:
             jobs[job, at.START_S] = now

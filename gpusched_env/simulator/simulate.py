@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpusched_env.model import Instance
     from gpusched_env.simulator.policy import Policy
 
-MOST_IDLE_REVIEWS = 10_000
+MOST_IDLE_S = 10_000 * 3600.0  # over a year
 
 
 class StalledError(RuntimeError):
@@ -44,7 +44,7 @@ def simulate(
         on_round: Called after every round, for progress bars and observers.
 
     Raises:
-        StalledError: The policy starts no job although nothing runs and nothing is pending.
+        StalledError: For more than a year (10,000 h) nothing has run and nothing was still to come, and jobs wait.
     """
     state = State(instance, review_s=review_s, record=record)
     rng = np.random.default_rng(seed)
@@ -57,7 +57,7 @@ def simulate(
         policy.decide(state.view, rng)
         seconds += time.perf_counter() - begin
         state.commit_round()
-        if state.count[at.IDLE] > MOST_IDLE_REVIEWS:
+        if state.clock[at.NOW] - state.clock[at.LAST_BUSY] > MOST_IDLE_S:
             waiting = state.count[at.ACTIVE]
             raise StalledError(f"policy {policy.name} leaves {waiting} jobs waiting while nothing runs")
         if on_round is not None:

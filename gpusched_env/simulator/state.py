@@ -13,7 +13,9 @@ from gpusched_env.simulator.rounds import begin_round, commit_round
 from gpusched_env.simulator.view import View
 
 if TYPE_CHECKING:
-    from gpusched_env.model import Instance
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import Instance, JobTable
 
 
 class State:
@@ -40,9 +42,7 @@ class State:
     ) -> None:
         jobs = instance.jobs
         self.instance = instance
-        self.hidden = np.empty((len(jobs), at.HIDDEN_COLUMNS))
-        self.hidden[:, at.NEEDED] = jobs.epochs_needed
-        self.hidden[:, at.FINISH_S] = np.inf
+        self.hidden = _hidden_state(jobs)
         self.clock = np.zeros(at.CLOCK_COLUMNS)
         self.clock[at.RESTART] = instance.restart_s
         self.clock[at.REVIEW] = np.inf if review_s is None else checks.positive("review_s", review_s)
@@ -95,3 +95,25 @@ class State:
         if self.count[at.LOGGING] and len(self.log) - self.count[at.LOGGED] < 2 * self.count[at.ACTIVE] + 2:
             more = max(len(self.log), 2 * int(self.count[at.ACTIVE]) + 2)
             self.log = np.concatenate([self.log, np.empty((more, at.LOG_COLUMNS))])
+
+
+def _hidden_state(table: JobTable) -> NDArray[np.float64]:
+    """Make the hidden array: epochs needed, and all of every job until it is submitted."""
+    hidden = np.zeros((len(table), at.FUTURE_TAU + table.seconds_per_epoch.shape[1]))
+    hidden[:, at.NEEDED] = table.epochs_needed
+    hidden[:, at.FINISH_S] = np.inf
+    hidden[:, at.FUTURE_TAU :] = table.seconds_per_epoch
+    jobs = hidden[:, at.FUTURE : at.FUTURE_TAU]
+    jobs[:, at.SUBMISSION] = table.submission_s
+    jobs[:, at.DUE] = table.due_s
+    jobs[:, at.WEIGHT] = table.tardiness_weight_eur_per_s
+    jobs[:, at.MAX_EPOCHS] = table.max_epochs
+    jobs[:, at.MIN_TAU] = table.seconds_per_epoch.min(axis=1)
+    finite = np.isfinite(table.seconds_per_epoch)
+    jobs[:, at.MAX_TAU] = np.where(finite, table.seconds_per_epoch, 0.0).max(axis=1)
+    jobs[:, at.DISTRIBUTION] = table.distribution
+    jobs[:, at.WAKE_S] = -np.inf
+    jobs[:, at.MILESTONE] = 1.0
+    jobs[:, [at.CONFIG, at.NODE, at.OLD_CONFIG, at.OLD_NODE]] = -1.0
+    jobs[:, [at.START_S, at.END_S]] = np.nan
+    return hidden

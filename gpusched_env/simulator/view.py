@@ -22,10 +22,11 @@ class View:
     """The present state of a run, without what is hidden from policies.
 
     The arrays are the simulator's own (their columns are in `gpusched_env.simulator.layout`): compiled policies read
-    them; write only through `place`, `release`, `wake_up` and `memory`.
+    them; write only through `place`, `release`, `wake_up` and `memory`. Rows of jobs that are not submitted
+    yet are NaN.
 
     Attributes:
-        jobs: State of all jobs, float64 (J, JOB_COLUMNS). Rows of jobs not submitted yet are not yours to read.
+        jobs: State of all jobs, float64 (J, JOB_COLUMNS).
         nodes: State of the nodes, int64 (N, NODE_COLUMNS).
         configs: The configurations, int64 (C, CONFIG_COLUMNS).
         gaps: Most free GPUs on one node of each type, int64 (V,).
@@ -39,8 +40,8 @@ class View:
     def __init__(self, instance: Instance, clock: NDArray[np.float64], count: NDArray[np.int64]) -> None:
         table = instance.jobs
         self.configurations: tuple[Configuration, ...] = instance.configurations
-        self.tau = table.seconds_per_epoch
-        self.jobs = _job_state(instance)
+        self.tau = np.full(table.seconds_per_epoch.shape, np.nan)
+        self.jobs = np.full((len(table), at.JOB_COLUMNS), np.nan)
         self.nodes = np.zeros((len(instance.nodes), at.NODE_COLUMNS), dtype=np.int64)
         self.nodes[:, at.NODE_TYPE] = instance.type_of_node
         for column in (at.NODE_GPUS, at.FREE, at.OLD_FREE):
@@ -103,31 +104,11 @@ class View:
             InputError: The job is not active, or the time is NaN.
         """
         self._check_active(job)
-        if np.isnan(time_s):
-            raise InputError("time_s", time_s, "a number; inf for none")
+        if np.isnan(time_s) or -np.inf < time_s < 0.0:
+            raise InputError("time_s", time_s, "a number >= 0; inf for none, -inf for none and no plan")
         self.jobs[job, at.WAKE_S] = time_s
 
     def _check_active(self, job: int) -> None:
         submitted = 0 <= job < self.count[at.SUBMITTED]
         if not submitted or not np.isnan(self.jobs[job, at.END_S]):
             raise InputError("job", job, "the index of a job that is submitted and not completed")
-
-
-def _job_state(instance: Instance) -> NDArray[np.float64]:
-    table = instance.jobs
-    jobs = np.zeros((len(table), at.JOB_COLUMNS))
-    jobs[:, at.SUBMISSION] = table.submission_s
-    jobs[:, at.DUE] = table.due_s
-    jobs[:, at.WEIGHT] = table.tardiness_weight_eur_per_s
-    jobs[:, at.MAX_EPOCHS] = table.max_epochs
-    jobs[:, at.MIN_TAU] = table.seconds_per_epoch.min(axis=1)
-    finite = np.where(np.isfinite(table.seconds_per_epoch), table.seconds_per_epoch, 0.0)
-    jobs[:, at.MAX_TAU] = finite.max(axis=1)
-    jobs[:, at.DISTRIBUTION] = table.distribution
-    jobs[:, at.WAKE_S] = -np.inf
-    jobs[:, at.MILESTONE] = 1.0
-    for column in (at.CONFIG, at.NODE, at.OLD_CONFIG, at.OLD_NODE):
-        jobs[:, column] = -1.0
-    for column in (at.START_S, at.END_S):
-        jobs[:, column] = np.nan
-    return jobs

@@ -44,6 +44,10 @@ class Trace:
     application: tuple[str, ...] | None = None
     asked_gpus: NDArray[np.int64] | None = None
 
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Give what rebuilds the value, arrays read-only again."""
+        return checks.rebuilt(self)
+
     def __post_init__(self) -> None:
         for column in ("submission_s", "duration_s", "due_s", "tardiness_weight_eur_per_s"):
             values = getattr(self, column)

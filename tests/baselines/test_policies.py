@@ -25,7 +25,7 @@ def first_round(instance, policy: Policy, seed: int = 0) -> State:
 
 
 def held(state: State) -> list[tuple[int, int]]:
-    return [(int(row[at.CONFIG]), int(row[at.NODE])) for row in state.view.jobs]
+    return [(int(row[0]), int(row[1])) for row in np.nan_to_num(state.view.jobs[:, [at.CONFIG, at.NODE]], nan=-1)]
 
 
 def test_every_name_makes_a_policy_of_that_name():

@@ -41,7 +41,9 @@ def rounds(of: Instance, number: int, policy: Sts | None = None) -> list[tuple[f
         state.advance()
         state.begin_round(preemption=True)
         (policy or Sts()).decide(state.view, np.random.default_rng(0))
-        seen.append((state.view.now_s / HOUR, state.view.jobs[:, at.CONFIG].astype(int).tolist()))
+        seen.append(
+            (state.view.now_s / HOUR, np.nan_to_num(state.view.jobs[:, at.CONFIG], nan=-1).astype(int).tolist())
+        )
         state.commit_round()
     return seen
 
@@ -118,3 +120,21 @@ def test_cheapest_meeting_the_due_date_means_in_the_worst_case_and_to_the_second
         state.begin_round(preemption=False)
         edf().decide(state.view, np.random.default_rng(0))
         assert state.view.jobs[0, at.CONFIG] == expected
+
+
+def test_a_plan_that_ends_exactly_at_its_due_date_is_not_late_for_rounding():
+    """Whatever the due date, the second segment is the one planned, not the other type's faster, dearer GPUs."""
+    rng = np.random.default_rng(0)
+    for due_h in rng.uniform(1.25, 1.95, 200):
+        of = instance(job(float(due_h)))
+        faster = of.jobs.seconds_per_epoch * np.array([1.0, 1.0, 0.99, 0.99])
+        of = replace(of, jobs=replace(of.jobs, seconds_per_epoch=faster))
+        assert [configs for _, configs in rounds(of, 2)] == [[CHEAP1], [CHEAP2]]
+
+
+def test_with_less_than_one_per_cent_to_go_a_job_with_time_stays_cheap():
+    state = State(instance(job(1e3, epochs=2.0)))
+    state.advance()
+    state.begin_round(preemption=True)
+    state.view.jobs[0, at.EPOCHS] = 1.99
+    assert Sts().choose(state.view, 0) == CHEAP1

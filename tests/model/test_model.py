@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import pickle
 from dataclasses import FrozenInstanceError, replace
 
@@ -111,6 +112,15 @@ def test_values_are_frozen_compare_and_pickle():
         V100.name = "A100"  # type: ignore[misc]
     with pytest.raises(ValueError, match="read-only"):
         random_instance(0).jobs.due_s[0] = 1.0
+
+
+@pytest.mark.parametrize("copied", [copy.copy, copy.deepcopy, lambda v: pickle.loads(pickle.dumps(v))])  # noqa: S301
+def test_copies_are_read_only_too(copied):
+    instance = copied(random_instance(0))
+    assert instance == random_instance(0)
+    assert not instance.jobs.due_s.flags.writeable
+    assert not instance.jobs.seconds_per_epoch.flags.writeable
+    assert not instance.jobs.distributions[0].survival.flags.writeable
 
 
 def test_jobs_are_sorted_by_submission():

@@ -100,6 +100,19 @@ def test_free_energy_is_not_taken_for_standing_still():
     assert simulate(free, edf(), review_s=0.02).energy_eur == 0.0
 
 
+def test_a_policy_that_wakes_often_and_starts_late_is_not_stopped():
+    """It looks every 10 s, 20,000 times, before it starts the jobs."""
+
+    class Patient(DispatchPolicy):
+        def decide(self, view, rng):
+            if view.now_s < 2e5:
+                view.wake_up(int(view.active[0]), view.now_s + 10.0)
+            else:
+                super().decide(view, rng)
+
+    assert simulate(three_jobs(), Patient("patient", "due")).start_s.min() >= 2e5
+
+
 @pytest.mark.parametrize(
     ("settings", "field"),
     [({"review_s": 0.0}, "review_s"), ({"idle_review_s": -1.0}, "idle_review_s"), ({"milestones": 1.5}, "milestones")],
@@ -118,8 +131,9 @@ def test_what_a_policy_may_do_is_checked():
         view.place(1, 2)
     with pytest.raises(InputError, match="job"):
         view.release(-1)
-    with pytest.raises(InputError, match="time_s"):
-        view.wake_up(1, float("nan"))
+    for time_s in (float("nan"), -5.0):
+        with pytest.raises(InputError, match="time_s"):
+            view.wake_up(1, time_s)
     assert view.place(1, 0)
     assert not view.place(2, 1)
     assert view.waiting.tolist() == [2]

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from gpusched_baselines import RandomGreedy, make_policy, policy_names
 from gpusched_env import Instance, Policy, Result, simulate
+from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import random_instance
 
@@ -54,6 +55,37 @@ def test_the_past_does_not_change_when_the_future_does(name: str, seed: int, sha
     other = altered_after(instance, first, time_s, seed)
     second = simulate(other, POLICIES[name])
     np.testing.assert_array_equal(until(first, time_s), until(second, time_s))
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000), share=st.floats(0.05, 0.9))
+def test_the_past_does_not_depend_on_jobs_to_come(name: str, seed: int, share: float):
+    instance = random_instance(seed, jobs=10, nodes=3)
+    time_s = float(instance.jobs.submission_s[-1] * share)
+    to_come = instance.jobs.submission_s > time_s
+    jobs = instance.jobs
+    other = replace(
+        instance,
+        jobs=replace(
+            jobs,
+            due_s=jobs.due_s + 1000.0 * to_come,
+            tardiness_weight_eur_per_s=jobs.tardiness_weight_eur_per_s + 1.0 * to_come,
+            seconds_per_epoch=jobs.seconds_per_epoch * np.where(to_come, 0.3, 1.0)[:, None],
+        ),
+    )
+    first, second = simulate(instance, POLICIES[name]), simulate(other, POLICIES[name])
+    np.testing.assert_array_equal(until(first, time_s), until(second, time_s))
+
+
+def test_jobs_that_are_not_submitted_are_not_in_the_view():
+    state = State(random_instance(2, span_s=1e5))
+    state.advance()
+    submitted = int(state.count[at.SUBMITTED])
+    assert submitted < len(state.view.jobs)
+    assert np.isnan(state.view.jobs[submitted:]).all()
+    assert np.isnan(state.view.tau[submitted:]).all()
+    assert not np.isnan(state.view.tau[:submitted]).any()
 
 
 def test_the_check_itself_finds_a_leak():

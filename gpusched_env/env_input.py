@@ -1,0 +1,48 @@
+"""Checks of what users and agents hand to the environment."""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import Configuration, Instance
+
+Shape: TypeAlias = tuple[tuple[str, ...], tuple[Configuration, ...]]
+"""What fixes the spaces: the names of the GPU types, and the configurations."""
+
+
+def shape_of(instance: Instance) -> Shape:
+    """Give what fixes the spaces of an environment that runs `instance`."""
+    return tuple(v.name for v in instance.gpu_types), instance.configurations
+
+
+def check_shape(instance: Any, shape: Shape) -> None:
+    """Check that `instance` can be replayed in an environment of this shape.
+
+    Raises:
+        InputError: It is no instance, or has other GPU types or configurations.
+    """
+    if not isinstance(instance, Instance):
+        raise InputError("options['instance']", type(instance).__name__, "an Instance")
+    if shape_of(instance) != shape:
+        types, configurations = shape
+        names = ", ".join(c.name for c in configurations)
+        allowed = f"an instance with the GPU types {', '.join(types)} and the configurations {names}"
+        raise InputError("options['instance']", instance.name, allowed)
+
+
+def action_index(action: Any, actions: int) -> int:
+    """Give the action as an int: a whole number, or an array of one, as some libraries hand over.
+
+    Raises:
+        InputError: It is not a whole number from 0 to `actions` - 1.
+    """
+    try:
+        chosen = action.__index__()
+    except AttributeError:
+        chosen = -1
+    except TypeError:
+        chosen = int(action.item()) if getattr(action, "size", 0) == 1 and action.dtype.kind in "iu" else -1
+    if not 0 <= chosen < actions:
+        raise InputError("action", action, f"a whole number from 0 to {actions - 1}")
+    return int(chosen)
