@@ -117,12 +117,7 @@ def solve(
             starts[k] = done
     elif misses(left * tau[0], time_left):
         status = TIGHT
-        if survival[first] > 0.0:
-            spend_slack(tau, price, edges, survival, first, done, largest, left * tau[0] - time_left, starts)
-        else:
-            spend_slack(
-                tau, price, np.array([0.0, 1.0]), np.ones(1), 0, done, largest, left * tau[0] - time_left, starts
-            )
+        spend_slack(tau, price, edges, survival, first, done, largest, left * tau[0] - time_left, starts)
     return status, expected_cost(price, edges, survival, tail, first, largest, starts)
 
 

@@ -36,8 +36,8 @@ def audit(folder: str | Path) -> list[Difference]:
         agree.
 
     Raises:
-        InputError: The folder is malformed: a file, field or column is missing, a value is no number, a version is
-            unknown, or a line names what the instance does not have.
+        InputError: The folder is malformed: a file, field or column is missing, a value is no number or is out of its
+            range, a version is unknown, or a line names what the instance does not have.
     """
     record = read_record(Path(folder))
     by_job = lives(record)

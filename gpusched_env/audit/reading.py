@@ -8,11 +8,14 @@ import json
 import math
 from typing import TYPE_CHECKING, Any
 
+from gpusched_env.audit.ranges import ANY
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
+
+    from gpusched_env.audit.ranges import Range
 
 _MOST_DIGITS = 18
 
@@ -47,13 +50,21 @@ class Fields:
         """Give a field that is an object."""
         return Fields(self.name(key), self.get(key))
 
-    def number(self, key: str) -> float:
-        """Give a finite number."""
-        return number(self.name(key), self.get(key))
+    def number(self, key: str, within: Range = ANY) -> float:
+        """Give a finite number that lies in a range."""
+        value = number(self.name(key), self.get(key))
+        within.check(self.name(key), value)
+        return value
 
-    def whole(self, key: str) -> int:
-        """Give a whole number."""
-        return whole(self.name(key), self.get(key))
+    def whole(self, key: str, within: Range = ANY) -> int:
+        """Give a whole number that lies in a range."""
+        value = whole(self.name(key), self.get(key))
+        within.check(self.name(key), value)
+        return value
+
+    def text(self, key: str) -> str:
+        """Give a text."""
+        return _text(self.name(key), self.get(key))
 
     def items(self, key: str, length: int | None = None) -> list[Any]:
         """Give a list, of `length` values where that is given."""
@@ -63,13 +74,17 @@ class Fields:
             raise InputError(self.name(key), count, "a list" + (f" of {length} values" if length is not None else ""))
         return value
 
-    def numbers(self, key: str, length: int | None = None) -> list[float]:
-        """Give a list of finite numbers."""
-        return [number(f"{self.name(key)}[{i}]", value) for i, value in enumerate(self.items(key, length))]
+    def numbers(self, key: str, length: int | None = None, within: Range = ANY) -> list[float]:
+        """Give a list of finite numbers that lie in a range."""
+        values = [number(f"{self.name(key)}[{i}]", value) for i, value in enumerate(self.items(key, length))]
+        within.check_each(self.name(key), values)
+        return values
 
-    def wholes(self, key: str, length: int | None = None) -> list[int]:
-        """Give a list of whole numbers."""
-        return [whole(f"{self.name(key)}[{i}]", value) for i, value in enumerate(self.items(key, length))]
+    def wholes(self, key: str, length: int | None = None, within: Range = ANY) -> list[int]:
+        """Give a list of whole numbers that lie in a range."""
+        values = [whole(f"{self.name(key)}[{i}]", value) for i, value in enumerate(self.items(key, length))]
+        within.check_each(self.name(key), values)
+        return values
 
     def texts(self, key: str, length: int | None = None) -> list[str]:
         """Give a list of texts."""

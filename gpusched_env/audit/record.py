@@ -3,13 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
-from gpusched_env.audit.reading import Fields, number, number_of, read_json, read_rows, whole_of
+from gpusched_env.audit.instance_record import read_instance
+from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, index_below
+from gpusched_env.audit.reading import number_of, read_json, read_rows, whole_of
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from gpusched_env.audit.instance_record import ConfigurationRecord, GpuTypeRecord, JobRecord, NodeRecord
+    from gpusched_env.audit.reading import Fields
 
 _INTERVAL_COLUMNS = ("job", "node", "gpus", "configuration", "start_s", "ready_s", "end_s", "epochs")
 _JOB_COLUMNS = (
@@ -23,44 +28,6 @@ _JOB_COLUMNS = (
     "tardiness_eur",
     "switches",
 )
-
-
-@dataclass(frozen=True, slots=True)
-class GpuTypeRecord:
-    """A GPU type: power [W] and memory [GiB]."""
-
-    gpu_power_w: float
-    base_power_w: float
-    memory_gib: float
-
-
-@dataclass(frozen=True, slots=True)
-class NodeRecord:
-    """A node: the name of its GPU type, and its GPUs."""
-
-    gpu_type: str
-    gpus: int
-
-
-@dataclass(frozen=True, slots=True)
-class ConfigurationRecord:
-    """A configuration on one node: the name of its GPU type, its GPUs, and its column in `seconds_per_epoch`."""
-
-    gpu_type: str
-    gpus: int
-    column: int
-
-
-@dataclass(frozen=True, slots=True)
-class JobRecord:
-    """A job of the instance; `seconds_per_epoch` is None where a configuration is not allowed."""
-
-    submission_s: float
-    due_s: float
-    weight_eur_per_s: float
-    epochs_needed: float
-    memory_gib: float
-    seconds_per_epoch: list[float | None]
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,79 +69,36 @@ def read_record(folder: Path) -> Record:
     """Read a run folder.
 
     Raises:
-        InputError: A file, a field or a column is missing, a value is not what it must be, or a line names a job, a
-            node or a configuration that the instance does not have.
+        InputError: A file, a field or a column is missing, a value is not what it must be or out of its range, or a
+            line names a job, a node or a configuration that the instance does not have.
     """
     if not folder.is_dir():
         raise InputError("folder", str(folder), "a run folder")
-    run = read_json(folder / "run.json", "gpusched run", 1)
-    instance = read_json(folder / "instance.json", "gpusched instance", 1)
-    gpu_types = _gpu_types(instance.fields("gpu_types"))
-    nodes = _nodes(instance.fields("nodes"), gpu_types)
-    configurations = _configurations(instance.fields("configurations"), gpu_types)
-    jobs = _jobs(instance.fields("jobs"), len(configurations))
+    run = _check_run(read_json(folder / "run.json", "gpusched run", 1))
+    instance = read_instance(folder / "instance.json")
+    jobs, nodes, configurations = len(instance.jobs), len(instance.nodes), instance.configurations
     return Record(
-        gpu_types=gpu_types,
-        nodes=nodes,
+        gpu_types=instance.gpu_types,
+        nodes=instance.nodes,
         configurations=configurations,
-        jobs=jobs,
-        eur_per_kwh=instance.number("energy_price_eur_per_kwh") * instance.number("pue"),
-        restart_s=instance.number("restart_s"),
-        intervals=_intervals(folder / "intervals.csv", len(jobs), len(nodes), configurations),
-        claims=_claims(folder / "jobs.csv", len(jobs)),
+        jobs=instance.jobs,
+        eur_per_kwh=instance.eur_per_kwh,
+        restart_s=instance.restart_s,
+        intervals=_intervals(folder / "intervals.csv", jobs, nodes, configurations),
+        claims=_claims(folder / "jobs.csv", jobs),
         run=run,
     )
 
 
-def _gpu_types(table: Fields) -> dict[str, GpuTypeRecord]:
-    names = table.texts("name")
-    gpu, base = table.numbers("gpu_power_w", len(names)), table.numbers("node_base_power_w", len(names))
-    memory = table.numbers("memory_gib", len(names))
-    return {name: GpuTypeRecord(*values) for name, *values in zip(names, gpu, base, memory, strict=True)}
-
-
-def _nodes(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> list[NodeRecord]:
-    names = _known_types(table, gpu_types)
-    return [NodeRecord(name, gpus) for name, gpus in zip(names, table.wholes("gpus", len(names)), strict=True)]
-
-
-def _configurations(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> dict[str, ConfigurationRecord]:
-    names = _known_types(table, gpu_types)
-    gpus = table.wholes("gpus_per_node", len(names))
-    for key, values in (("nodes", table.wholes("nodes", len(names))), ("share", table.numbers("share", len(names)))):
-        for index, value in enumerate(values):
-            if value != 1:
-                raise InputError(table.name(f"{key}[{index}]"), value, "1: the audit knows whole GPUs on one node")
-    pairs = enumerate(zip(names, gpus, strict=True))
-    return {f"{name}x{count}": ConfigurationRecord(name, count, column) for column, (name, count) in pairs}
-
-
-def _known_types(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> list[str]:
-    names = table.texts("gpu_type")
-    for index, name in enumerate(names):
-        if name not in gpu_types:
-            raise InputError(table.name(f"gpu_type[{index}]"), name, f"one of {', '.join(gpu_types)}")
-    return names
-
-
-def _jobs(table: Fields, configurations: int) -> list[JobRecord]:
-    submission = table.numbers("submission_s")
-    columns = [
-        table.numbers(name, len(submission))
-        for name in ("due_s", "tardiness_weight_eur_per_s", "epochs_needed", "memory_gib")
-    ]
-    rows = table.items("seconds_per_epoch", len(submission))
-    seconds = [_seconds(f"{table.where}.seconds_per_epoch[{i}]", row, configurations) for i, row in enumerate(rows)]
-    return [JobRecord(*values) for values in zip(submission, *columns, seconds, strict=True)]
-
-
-def _seconds(where: str, row: Any, configurations: int) -> list[float | None]:
-    if not isinstance(row, list) or len(row) != configurations:
-        raise InputError(where, row, f"a list of {configurations} values, null where not allowed")
-    seconds = [None if value is None else number(where, value) for value in row]
-    if any(value is not None and value <= 0.0 for value in seconds):
-        raise InputError(where, row, "numbers > 0")
-    return seconds
+def _check_run(run: Fields) -> Fields:
+    """Check what run.json says beside the totals, which leaves no trace in the intervals."""
+    run.text("policy")
+    run.whole("seed", NOT_NEGATIVE)
+    run.whole("rounds", AT_LEAST_ONE)
+    if run.get("decision_s") is not None:
+        run.number("decision_s", NOT_NEGATIVE)
+    run.fields("provenance")
+    return run
 
 
 def _intervals(
@@ -185,8 +109,7 @@ def _intervals(
         where = f"{path.name} line {line}"
         job, node, gpus = (whole_of(f"{where}, {name}", row[name]) for name in ("job", "node", "gpus"))
         for name, value, count in (("job", job, jobs), ("node", node, nodes)):
-            if not 0 <= value < count:
-                raise InputError(f"{where}, {name}", value, f"an index from 0 to {count - 1}")
+            index_below(count).check(f"{where}, {name}", value)
         if row["configuration"] not in configurations:
             raise InputError(f"{where}, configuration", row["configuration"], "a configuration of the instance")
         numbers = [number_of(f"{where}, {name}", row[name]) for name in ("start_s", "ready_s", "end_s", "epochs")]

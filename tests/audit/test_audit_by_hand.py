@@ -17,17 +17,31 @@ INSTANCE: dict[str, Any] = {
     "energy_price_eur_per_kwh": 0.2,
     "pue": 1.5,
     "restart_s": 60.0,
-    "gpu_types": {"name": ["G"], "gpu_power_w": [300.0], "node_base_power_w": [200.0], "memory_gib": [16.0]},
+    "gpu_types": {
+        "name": ["G"],
+        "gpu_power_w": [300.0],
+        "node_base_power_w": [200.0],
+        "memory_gib": [16.0],
+        "max_gpus_per_node": [4],
+    },
     "nodes": {"gpu_type": ["G"], "gpus": [3]},
     "configurations": {"gpu_type": ["G", "G"], "gpus_per_node": [1, 2], "nodes": [1, 1], "share": [1.0, 1.0]},
     "jobs": {
         "submission_s": [0.0, 3600.0],
         "due_s": [7200.0, 9000.0],
         "tardiness_weight_eur_per_s": [0.03, 0.01],
+        "max_epochs": [20.0, 40.0],
         "epochs_needed": [20.0, 10.0],
         "memory_gib": [4.0, 16.0],
+        "application": [0, 0],
+        "distribution": [1, 0],
         "seconds_per_epoch": [[500.0, 360.0], [720.0, None]],
     },
+    "applications": ["a"],
+    "distributions": [
+        {"family": "histogram", "edges": [0.0, 0.25, 1.0], "survival": [1.0, 0.5]},
+        {"family": "certain", "edges": [0.0, 1.0], "survival": [1.0]},
+    ],
 }
 INTERVALS = """job,node,gpus,configuration,start_s,ready_s,end_s,epochs
 0,0,2,Gx2,0.0,0.0,7200.0,20.0
@@ -40,11 +54,16 @@ JOBS = """job,submission_s,due_s,start_s,completion_s,epochs_needed,energy_eur,t
 RUN: dict[str, Any] = {
     "format": "gpusched run",
     "version": 1,
+    "policy": "by hand",
+    "seed": 0,
     "energy_eur": 0.72,
     "tardiness_eur": 18.0,
     "total_eur": 18.72,
     "late_jobs": 1,
     "mean_completion_s": 7200.0,
+    "rounds": 3,
+    "decision_s": 0.01,
+    "provenance": {},
 }
 
 
@@ -72,6 +91,17 @@ def edit(path: Path, old: str, new: str) -> None:
     text = path.read_text(encoding="utf-8")
     assert text.count(old) == 1, f"{old!r} is not once in {path.name}"
     path.write_text(text.replace(old, new), encoding="utf-8")
+
+
+def changed(document: dict[str, Any], field: str, value: object) -> dict[str, Any]:
+    """Give a copy of `document` in which `field`, such as `jobs.due_s[1]`, has another value."""
+    copied = json.loads(json.dumps(document))
+    *way, last = [int(key) if key.isdigit() else key for key in field.replace("]", "").replace("[", ".").split(".")]
+    place = copied
+    for key in way:
+        place = place[key]
+    place[last] = value
+    return copied
 
 
 def test_the_folder_computed_by_hand_audits_clean(folder: Path) -> None:
@@ -209,7 +239,7 @@ def test_a_missing_folder_is_one_error(tmp_path: Path) -> None:
         ("run.json", "gpusched run", "run", "run.json: format"),
         ("run.json", '"total_eur": 18.72', '"total_eur": NaN', "run.json: total_eur"),
         ("run.json", '"late_jobs"', '"late"', "run.json: late_jobs"),
-        ("run.json", "{", "", "run.json"),
+        ("run.json", '{"format"', '"format"', "run.json"),
         ("instance.json", '"version": 1', '"version": "1"', "instance.json: version"),
         ("instance.json", '"pue": 1.5', '"pue": true', "instance.json: pue"),
         ("instance.json", '"gpus": [3]', '"gpus": [3, 3]', "instance.json: nodes.gpus"),
@@ -236,6 +266,120 @@ def test_a_malformed_folder_is_one_error_that_names_the_field(
     with pytest.raises(InputError) as caught:
         audit(folder)
     assert caught.value.field == field
+
+
+@pytest.mark.parametrize(
+    ("field", "bad"),
+    [
+        ("energy_price_eur_per_kwh", -0.2),
+        ("pue", -1.5),
+        ("pue", 0.9),
+        ("restart_s", -60.0),
+        ("gpu_types.name", [""]),
+        ("gpu_types.name", []),
+        ("gpu_types.gpu_power_w[0]", 0.0),
+        ("gpu_types.node_base_power_w[0]", -200.0),
+        ("gpu_types.memory_gib[0]", 0.0),
+        ("gpu_types.max_gpus_per_node[0]", 1025),
+        ("gpu_types.max_gpus_per_node[0]", 2.5),
+        ("nodes.gpu_type", []),
+        ("nodes.gpus[0]", 0),
+        ("nodes.gpus[0]", 5),
+        ("configurations.gpus_per_node[1]", 0),
+        ("configurations.nodes[0]", 2),
+        ("configurations", {"gpu_type": ["G", "G"], "gpus_per_node": [2, 2], "nodes": [1, 1], "share": [1, 1]}),
+        ("jobs.submission_s", []),
+        ("jobs.submission_s[0]", -1.0),
+        ("jobs.submission_s[1]", -1.0),
+        ("jobs.due_s[1]", 3599.0),
+        ("jobs.tardiness_weight_eur_per_s[0]", -0.03),
+        ("jobs.max_epochs[0]", 0.0),
+        ("jobs.epochs_needed[0]", 20.1),
+        ("jobs.epochs_needed[1]", 0.0),
+        ("jobs.memory_gib[1]", -16.0),
+        ("jobs.application[1]", 1),
+        ("jobs.application[1]", -1),
+        ("jobs.distribution[0]", 2),
+        ("jobs.distribution[0]", -1),
+        ("jobs.seconds_per_epoch[1]", [None, None]),
+        ("jobs.seconds_per_epoch[1]", [0.0, None]),
+        ("distributions[0].edges", [0.0, 0.25, 0.9]),
+        ("distributions[0].edges", [0.0, 0.0, 1.0]),
+        ("distributions[0].edges", []),
+        ("distributions[0].survival", [0.9, 0.5]),
+        ("distributions[0].survival", [1.0, 1.1]),
+        ("distributions[0].survival[1]", -0.5),
+        ("distributions[0].survival", [1.0]),
+    ],
+)
+def test_an_instance_that_cannot_be_is_one_error_that_names_the_field(folder: Path, field: str, bad: object) -> None:
+    document = changed(INSTANCE, field, bad)
+    (folder / "instance.json").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        audit(folder)
+    assert caught.value.field == f"instance.json: {field}"
+
+
+def test_submissions_that_are_not_sorted_are_one_error(folder: Path) -> None:
+    document = changed(INSTANCE, "jobs.submission_s[0]", 3601.0)
+    (folder / "instance.json").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        audit(folder)
+    assert caught.value.field == "instance.json: jobs.submission_s[1]"
+
+
+@pytest.mark.parametrize(
+    ("field", "bad"),
+    [
+        ("policy", 3),
+        ("policy", None),
+        ("seed", "0"),
+        ("seed", -1),
+        ("rounds", "many"),
+        ("rounds", 0),
+        ("rounds", 2.5),
+        ("decision_s", -1),
+        ("decision_s", "long"),
+        ("provenance", []),
+    ],
+)
+def test_a_fact_of_the_run_that_cannot_be_is_one_error_that_names_the_field(
+    folder: Path, field: str, bad: object
+) -> None:
+    (folder / "run.json").write_text(json.dumps(changed(RUN, field, bad)), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        audit(folder)
+    assert caught.value.field == f"run.json: {field}"
+
+
+@pytest.mark.parametrize("field", ["policy", "seed", "rounds", "decision_s", "provenance"])
+def test_a_fact_of_the_run_that_is_missing_is_one_error(folder: Path, field: str) -> None:
+    (folder / "run.json").write_text(json.dumps({k: v for k, v in RUN.items() if k != field}), encoding="utf-8")
+    with pytest.raises(InputError, match="the field is missing") as caught:
+        audit(folder)
+    assert caught.value.field == f"run.json: {field}"
+
+
+def test_the_seconds_of_decision_may_be_unknown(folder: Path) -> None:
+    (folder / "run.json").write_text(json.dumps(changed(RUN, "decision_s", None)), encoding="utf-8")
+    assert audit(folder) == []
+
+
+def test_values_at_the_ends_of_their_ranges_are_allowed(folder: Path) -> None:
+    """Free energy, no restart, a node as large as its type allows: the audit reports costs, and no error."""
+    document = INSTANCE
+    for field, value in (
+        ("energy_price_eur_per_kwh", 0.0),
+        ("pue", 1.0),
+        ("restart_s", 0.0),
+        ("gpu_types.node_base_power_w[0]", 0.0),
+        ("gpu_types.max_gpus_per_node[0]", 3),
+        ("jobs.tardiness_weight_eur_per_s", [0.0, 0.0]),
+        ("distributions[0].survival", [1.0, 0.0]),
+    ):
+        document = changed(document, field, value)
+    (folder / "instance.json").write_text(json.dumps(document), encoding="utf-8")
+    assert {difference.what for difference in audit(folder)} == {"energy_eur", "tardiness_eur", "total_eur"}
 
 
 def test_the_audit_imports_the_standard_library_and_the_errors_alone() -> None:

@@ -1,0 +1,296 @@
+"""Every feature of every step of small episodes, computed again in plain Python from what is public.
+
+The facts come from the instance, the state of the jobs from `env.view`; free GPUs follow from what the jobs hold.
+Nothing of the simulator or of the observation is called. The features are compared by name: the functions below say
+each name of `gpusched_env.observation` again, and what it means.
+"""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+
+from gpusched_env import EpochDistribution, GpuClusterEnv, Instance, Node, load_scenario, make_instance
+from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
+from gpusched_env.simulator import layout as at
+
+CONSTANT = {"share of each GPU"}  # 1, as long as there are no shared GPUs
+
+
+def squash(x: float) -> float:
+    return x / (1.0 + abs(x))
+
+
+def squash_of(part: float, whole: float) -> float:
+    """Give squash(part / whole), for a whole that may be 0."""
+    return part / (part + whole) if part > 0.0 else 0.0
+
+
+def survival(of: EpochDistribution, fraction: float) -> float:
+    """Give S at a fraction of the maximum epochs."""
+    bins = zip(of.edges[:-1].tolist(), of.edges[1:].tolist(), of.survival.tolist(), strict=True)
+    return next((s for low, high, s in bins if low <= fraction < high), float(of.survival[-1]))
+
+
+def area(of: EpochDistribution, fraction: float) -> float:
+    """Give the integral of S from a fraction of the maximum epochs to 1."""
+    bins = zip(of.edges[:-1].tolist(), of.edges[1:].tolist(), of.survival.tolist(), strict=True)
+    return math.fsum(s * max(0.0, high - max(low, fraction)) for low, high, s in bins)
+
+
+class Facts:
+    """The public facts of one step."""
+
+    def __init__(self, env: GpuClusterEnv, asked: int) -> None:
+        self.instance, self.job, self.asked = env.instance, env.job, asked
+        self.now, self.state, self.active = env.view.now_s, env.view.jobs.copy(), env.view.active.tolist()
+        self.completed = int(np.sum(np.isfinite(self.state[:, at.END_S])))
+        before = [self.held_before(j) < 0 for j in self.active]
+        self.to_ask = len(self.active) if env.preemption else sum(before)
+        self.free = [node.gpus for node in self.instance.nodes]
+        for j in self.active:
+            if self.held(j) >= 0:
+                self.free[int(self.state[j, at.NODE])] -= self.instance.configurations[self.held(j)].gpus_per_node
+        self.most = max(c.gpus_per_node for c in self.instance.configurations)
+
+    def held(self, job: int) -> int:
+        return int(self.state[job, at.CONFIG])
+
+    def held_before(self, job: int) -> int:
+        return int(self.state[job, at.OLD_CONFIG])
+
+    def fact(self, name: str, job: int) -> float:
+        return float(getattr(self.instance.jobs, name)[job])
+
+    def done(self, job: int) -> float:
+        return float(self.state[job, at.EPOCHS])
+
+    def left(self, job: int) -> float:
+        return self.fact("max_epochs", job) - self.done(job)
+
+    def seconds(self, job: int, c: int) -> float:
+        return float(self.instance.jobs.seconds_per_epoch[job, c])
+
+    def fastest(self, job: int) -> float:
+        """Give the job's T: its least execution time left in the worst case [s]."""
+        return self.left(job) * min(self.instance.jobs.seconds_per_epoch[job].tolist())
+
+    def time_left(self, job: int) -> float:
+        """Give the job's D: its time to the due date [s]."""
+        return self.fact("due_s", job) - self.now
+
+    def node_rate(self, gpu_type: str, gpus: int) -> float:
+        """Give what a node costs while `gpus` of its GPUs are busy [€/s]."""
+        v = next(v for v in self.instance.gpu_types if v.name == gpu_type)
+        kilowatts = (v.node_base_power_w + gpus * v.gpu_power_w) / 1000.0
+        return kilowatts * self.instance.energy_price_eur_per_kwh * self.instance.pue / 3600.0
+
+    def rate(self, c: int) -> float:
+        configuration = self.instance.configurations[c]
+        return self.node_rate(configuration.gpu_type, configuration.gpus_per_node)
+
+    def worst_energy(self, c: int) -> float:
+        return self.left(self.job) * self.seconds(self.job, c) * self.rate(c)
+
+    def least_energy(self) -> float:
+        allowed = [c for c in range(len(self.instance.configurations)) if math.isfinite(self.seconds(self.job, c))]
+        return min(self.worst_energy(c) for c in allowed)
+
+    def distribution(self) -> EpochDistribution:
+        return self.instance.jobs.distributions[int(self.instance.jobs.distribution[self.job])]
+
+    def expected_left(self) -> float:
+        """Give the epochs that the job at hand is expected to need still, given that it has survived so far."""
+        largest = self.fact("max_epochs", self.job)
+        fraction = self.done(self.job) / largest
+        alive = survival(self.distribution(), fraction)
+        return area(self.distribution(), fraction) / alive * largest if alive > 0.0 else self.left(self.job)
+
+    def nodes_of(self, gpu_type: str) -> list[tuple[int, int]]:
+        """List (GPUs, free GPUs) of the nodes of a type."""
+        pairs = zip(self.instance.nodes, self.free, strict=True)
+        return [(node.gpus, free) for node, free in pairs if node.gpu_type == gpu_type]
+
+
+def job_by_hand(facts: Facts) -> dict[str, float]:
+    job, largest = facts.job, facts.fact("max_epochs", facts.job)
+    done, left, distribution = facts.done(job), facts.left(job), facts.distribution()
+    fastest, time_left = facts.fastest(job), facts.time_left(job)
+    alive = survival(distribution, done / largest)
+    features = {
+        "epochs done / maximum epochs": done / largest,
+        "squash(D / T)": squash(time_left / fastest),
+        "squash((D - T) / T): slack of the fastest configuration": squash((time_left - fastest) / fastest),
+        "1 if late already": float(time_left < 0.0),
+        "1 if it held GPUs before this round": float(facts.held_before(job) >= 0),
+        "squash(tardiness cost of T seconds / least worst-case energy cost)": squash_of(
+            facts.fact("tardiness_weight_eur_per_s", job) * fastest, facts.least_energy()
+        ),
+        "log10(1 + T) / 8": math.log10(1.0 + fastest) / 8.0,
+        "expected epochs left / epochs left in the worst case": facts.expected_left() / left,
+        "squash(time since submission / T)": squash((facts.now - facts.fact("submission_s", job)) / fastest),
+        "jobs of this round already asked / jobs of this round": facts.asked / facts.to_ask,
+    }
+    for eighth in ("0.5", "1.5", "2.5", "3.5", "4.5", "5.5", "6.5", "7.5"):
+        later = survival(distribution, (done + left * float(eighth) / 8) / largest)
+        name = f"probability to survive {eighth}/8 of the epochs left, given those done"
+        features[name] = later / alive if alive > 0.0 else 1.0
+    return features
+
+
+def option_by_hand(facts: Facts, c: int) -> dict[str, float]:
+    job, seconds = facts.job, facts.seconds(facts.job, c)
+    if math.isinf(seconds):
+        return dict.fromkeys(OPTION_FEATURES, 0.0)
+    configurations = facts.instance.configurations
+    gpus, nodes = configurations[c].gpus_per_node, facts.nodes_of(configurations[c].gpu_type)
+    weight, time_left, least = facts.fact("tardiness_weight_eur_per_s", job), facts.time_left(job), facts.least_energy()
+    worst_s, expected_s = facts.left(job) * seconds, facts.expected_left() * seconds
+    worst = worst_s * facts.rate(c) + weight * max(0.0, worst_s - time_left)
+    expected = expected_s * facts.rate(c) + weight * max(0.0, expected_s - time_left)
+    gap = max(free for _, free in nodes) if nodes else 0
+    return {
+        "1 if it can be placed now": float(gpus <= gap),
+        "1 if it meets the due date in the worst case": float(worst_s <= time_left),
+        "1 if it meets the due date in expectation": float(expected_s <= time_left),
+        "1 - least energy cost / its energy cost, alone on the node": 1.0 - least / facts.worst_energy(c),
+        "c / (c + least worst-case energy cost), c = worst-case energy + tardiness cost": worst / (worst + least),
+        "c / (c + least worst-case energy cost), c = energy + tardiness cost at the expected epochs": expected
+        / (expected + least),
+        "1 - least seconds per epoch / its seconds per epoch": 1.0 - facts.fastest(job) / worst_s,
+        "squash((D - its worst-case execution time) / T)": squash((time_left - worst_s) / facts.fastest(job)),
+        "its cost rate / the largest of any configuration": facts.rate(c)
+        / max(facts.rate(other) for other in range(len(configurations))),
+        "its GPUs / the most GPUs of any configuration": gpus / facts.most,
+        "share of each GPU": 1.0,
+        "1 if the job held it before this round": float(facts.held_before(job) == c),
+        "free GPUs of its type / GPUs of its type": sum(free for _, free in nodes) / sum(all_ for all_, _ in nodes),
+        "GPUs left on the emptiest node of its type after it / the most GPUs of any configuration": max(0, gap - gpus)
+        / facts.most,
+        "1 if it fits on a node that is in use": float(any(free < all_ and free >= gpus for all_, free in nodes)),
+    }
+
+
+def cluster_by_hand(facts: Facts, gpu_type: str) -> dict[str, float]:
+    nodes = facts.nodes_of(gpu_type)
+    if not nodes:
+        return dict.fromkeys(CLUSTER_FEATURES, 0.0)
+    gpus, free = sum(all_ for all_, _ in nodes), sum(free for _, free in nodes)
+    one, full = facts.node_rate(gpu_type, 1), facts.node_rate(gpu_type, max(all_ for all_, _ in nodes))
+    return {
+        "free GPUs / GPUs of the type": free / gpus,
+        "nodes not in use / nodes of the type": sum(free == all_ for all_, free in nodes) / len(nodes),
+        "most free GPUs on one node / the most GPUs of any configuration": max(free for _, free in nodes) / facts.most,
+        "GPUs of the type / GPUs of the cluster": gpus / sum(node.gpus for node in facts.instance.nodes),
+        "cost rate of a node with one busy GPU / with all busy, of the type": one / full,
+        "cost rate of a node with one busy GPU / the largest such of any type": one
+        / max(facts.node_rate(v.name, 1) for v in facts.instance.gpu_types),
+        "log10(1 + nodes of the type) / 4": math.log10(1 + len(nodes)) / 4,
+    }
+
+
+def queue_by_hand(facts: Facts) -> dict[str, float]:
+    others = [j for j in facts.active if j != facts.job]
+    waiting = [j for j in others if facts.held(j) < 0]
+    late = [j for j in others if facts.now > facts.fact("due_s", j)]
+    ratios = [squash(facts.time_left(j) / facts.fastest(j)) for j in others]
+    weights = [facts.fact("tardiness_weight_eur_per_s", j) for j in others]
+    own, number = facts.fact("tardiness_weight_eur_per_s", facts.job), max(1, len(others))
+    return {
+        "log10(1 + other active jobs) / 5": math.log10(1 + len(others)) / 5,
+        "log10(1 + other jobs that hold nothing) / 5": math.log10(1 + len(waiting)) / 5,
+        "share of the other active jobs that hold nothing": len(waiting) / number,
+        "share of the other active jobs that are late": len(late) / number,
+        "mean of squash(D / T) over the other active jobs": sum(ratios) / number,
+        "least squash(D / T) of the other active jobs": min(ratios, default=1.0),
+        "ω / (ω + mean ω of the other active jobs)": own / (own + sum(weights) / number),
+        "squash(jobs still to be asked in this round / free GPUs)": squash(
+            (facts.to_ask - facts.asked) / max(1, sum(facts.free))
+        ),
+    }
+
+
+def by_hand(facts: Facts) -> dict[str, list[dict[str, float]]]:
+    """Compute the whole observation: rows of features by name."""
+    return {
+        "job": [job_by_hand(facts)],
+        "options": [option_by_hand(facts, c) for c in range(len(facts.instance.configurations))],
+        "cluster": [cluster_by_hand(facts, v.name) for v in facts.instance.gpu_types],
+        "queue": [queue_by_hand(facts)],
+    }
+
+
+NAMES = {"job": JOB_FEATURES, "options": OPTION_FEATURES, "cluster": CLUSTER_FEATURES, "queue": QUEUE_FEATURES}
+
+
+@cache
+def small_instance() -> Instance:
+    """Make a crowded instance of the tiny scenario: due dates bite, and some configurations are closed to some jobs.
+
+    One type has nodes of different sizes.
+    """
+    instance = make_instance(load_scenario("tiny"), 1)
+    jobs = instance.jobs
+    seconds = jobs.seconds_per_epoch.copy()
+    closed = np.random.default_rng(0).random(seconds.shape) < 0.2
+    closed[np.arange(len(jobs)), seconds.argmin(axis=1)] = False
+    seconds[closed] = np.inf
+    submission = 0.2 * jobs.submission_s
+    due = submission + 0.5 * (jobs.due_s - jobs.submission_s)
+    nodes = (*instance.nodes, Node(instance.nodes[0].gpu_type, 1))
+    crowded = replace(jobs, submission_s=submission, due_s=due, seconds_per_epoch=seconds)
+    return replace(instance, nodes=nodes, jobs=crowded)
+
+
+@cache
+def episode(preemption: bool) -> list[tuple[Facts, dict[str, np.ndarray], dict[str, list[dict[str, float]]]]]:
+    """Play an episode at random, waiting one time in four; list every step's facts, observation and its computation."""
+    env = GpuClusterEnv("tiny", preemption=preemption)
+    rng = np.random.default_rng(0)
+    observation, info = env.reset(options={"instance": small_instance()})
+    steps, round_, asked, over = [], -1, 0, False
+    while not over:
+        same_round = int(env.view.count[at.ROUND]) == round_
+        round_, asked = int(env.view.count[at.ROUND]), asked + 1 if same_round else 0
+        facts = Facts(env, asked)
+        steps.append((facts, observation, by_hand(facts)))
+        allowed = np.flatnonzero(info["action_mask"])
+        action = 0 if rng.random() < 0.25 else int(rng.choice(allowed))
+        observation, _, over, _, info = env.step(action)
+    return steps
+
+
+@pytest.mark.parametrize("preemption", [True, False])
+@pytest.mark.parametrize("part", NAMES)
+def test_every_feature_of_every_step_is_what_its_name_says(part, preemption):
+    names = NAMES[part]
+    for facts, observation, expected in episode(preemption):
+        rows = observation[part].reshape(-1, len(names))
+        assert len(rows) == len(expected[part])
+        for row, by_name in zip(rows.tolist(), expected[part], strict=True):
+            assert set(by_name) == set(names)
+            for name, value in zip(names, row, strict=True):
+                assert value == pytest.approx(by_name[name], abs=2e-6), f"{name} of job {facts.job} at {facts.now} s"
+
+
+@pytest.mark.parametrize("part", NAMES)
+def test_every_feature_takes_several_values_so_that_a_wrong_one_shows(part):
+    for name in set(NAMES[part]) - CONSTANT:
+        values = {round(row[name], 4) for _, _, expected in episode(True) for row in expected[part]}
+        assert len(values) > 1, name
+
+
+def test_the_episode_is_not_trivial():
+    """In a round of it some jobs are done, one is late, one held GPUs before and one has been placed already."""
+    assert any(
+        facts.completed > 0
+        and facts.asked >= 1
+        and any(facts.held_before(j) >= 0 for j in facts.active)
+        and expected["queue"][0]["share of the other active jobs that are late"] > 0.0
+        and expected["queue"][0]["share of the other active jobs that hold nothing"] < 1.0
+        for facts, _, expected in episode(True)
+    )
