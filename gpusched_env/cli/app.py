@@ -15,7 +15,7 @@ from gpusched_env.cli.simulate import simulate_command
 app = typer.Typer(
     name="gpusched",
     cls=OneLineErrors,
-    no_args_is_help=True,
+    invoke_without_command=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
@@ -35,7 +35,8 @@ def _print_version(wanted: bool) -> None:
 
 @app.callback()
 def gpusched(
-    show_version: Annotated[
+    context: typer.Context,
+    show_version: Annotated[  # noqa: ARG001 - its callback prints it
         bool, typer.Option("--version", callback=_print_version, is_eager=True, help="Print the version and exit.")
     ] = False,
 ) -> None:
@@ -45,3 +46,5 @@ def gpusched(
 
     Start with **gpusched compare**, then look at **gpusched scenarios** and **gpusched policies**.
     """
+    if context.invoked_subcommand is None:
+        typer.echo(context.get_help())

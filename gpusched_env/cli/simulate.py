@@ -1,21 +1,14 @@
 """`gpusched simulate`."""
 
 from importlib import import_module
+from pathlib import Path
 from typing import Annotated
 
 import typer
 from rich.table import Table
 
 from gpusched_baselines.registry import make_policy
-from gpusched_env.cli.scenario_options import (
-    JobsOption,
-    NodesOption,
-    ScenarioOption,
-    SetOption,
-    TraceFormatOption,
-    TraceOption,
-    chosen_scenario,
-)
+from gpusched_env.cli import scenario_options as options
 from gpusched_env.cli.terminal import output
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
@@ -27,7 +20,7 @@ from gpusched_env.workload import make_instance
 
 def simulate_command(
     policy: Annotated[str, typer.Option("--policy", "-p", help="The policy (see `gpusched policies`).")] = "sts",
-    scenario: ScenarioOption = "default",
+    scenario: options.ScenarioOption = "default",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the workload and of the policy's randomness.")] = 0,
     out: Annotated[
         str | None,
@@ -36,11 +29,11 @@ def simulate_command(
     gantt: Annotated[
         str | None, typer.Option("--gantt", metavar="FILE", help="Draw the run as a Gantt chart: a .png file.")
     ] = None,
-    trace: TraceOption = None,
-    trace_format: TraceFormatOption = None,
-    jobs: JobsOption = None,
-    nodes: NodesOption = None,
-    settings: SetOption = None,
+    trace: options.TraceOption = None,
+    trace_format: options.TraceFormatOption = None,
+    jobs: options.JobsOption = None,
+    nodes: options.NodesOption = None,
+    settings: options.SetOption = None,
 ) -> None:
     """Run one policy once, and print what it cost.
 
@@ -52,12 +45,20 @@ def simulate_command(
     if gantt is not None and not gantt.lower().endswith(".png"):
         raise InputError("--gantt", gantt, "the name of a .png file")
     charts = None if gantt is None else import_module("gpusched_env.cli.charts")
-    chosen = chosen_scenario(scenario, trace, trace_format, jobs, nodes, settings)
+    chosen = options.chosen_scenario(scenario, trace, trace_format, jobs, nodes, settings)
     result = simulate(make_instance(chosen, seed), make_policy(policy), seed=seed)
-    if out is not None:
-        write_run(result, out, facts={"scenario": chosen.model_dump(mode="json")})
-    if charts is not None and gantt is not None:
-        write_atomically(gantt, charts.gantt_png(result))
+    # The chart waits under another name until the run is written: if either cannot be, neither is.
+    waiting = None if gantt is None else Path(gantt).with_name(f".{Path(gantt).name}.part")
+    if charts is not None and waiting is not None:
+        write_atomically(waiting, charts.gantt_png(result))
+    try:
+        if out is not None:
+            write_run(result, out, facts={"scenario": chosen.model_dump(mode="json")})
+        if gantt is not None and waiting is not None:
+            waiting.replace(gantt)
+    finally:
+        if waiting is not None:
+            waiting.unlink(missing_ok=True)
     _print(result)
     for path in (out, gantt):
         if path is not None:

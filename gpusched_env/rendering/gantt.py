@@ -7,7 +7,14 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.rendering.duration import duration_text
-from gpusched_env.rendering.gantt_marks import draw_bars, draw_due_dates, draw_labels, draw_nodes, draw_switches
+from gpusched_env.rendering.gantt_marks import (
+    MOST_MARKS,
+    draw_bars,
+    draw_due_dates,
+    draw_labels,
+    draw_nodes,
+    draw_switches,
+)
 from gpusched_env.rendering.gantt_panel import NODE_GAP, make_chart
 from gpusched_env.rendering.palette import GRID, INK, JOB_COLOURS, LATE, PAPER, SUBTLE, WAITING
 from gpusched_env.rendering.plotting import Figure, FigureCanvasAgg, FuncFormatter, Line2D, MaxNLocator, Patch
@@ -156,13 +163,18 @@ def _draw_heading(figure: Figure, chart: Chart, title: str | None) -> None:
     )  # fmt: skip
 
 
+def _change_label(timeline: Timeline) -> str:
+    changes = sum(len(bars) - 1 for bars in timeline.bars_of_jobs().values())
+    return "change of GPUs or node" if changes <= MOST_MARKS else f"{changes:,} changes of GPUs or node, not marked"
+
+
 def _legend(timeline: Timeline) -> list[Patch | Line2D]:
     handles: list[Patch | Line2D] = [
         Patch(facecolor=JOB_COLOURS[0], edgecolor=PAPER, label="GPUs held by job (number)"),
         Patch(facecolor=JOB_COLOURS[1], edgecolor=LATE, linewidth=1.2, label="late job"),
         Patch(facecolor=JOB_COLOURS[1], edgecolor=LATE, hatch="//////", label="after its due date"),
         _marker("v", JOB_COLOURS[0], 5.0, "due date"),
-        _marker("D", PAPER, 3.6, "change of GPUs or node"),
+        _marker("D", PAPER, 3.6, _change_label(timeline)),
         Line2D([], [], color=SUBTLE, linewidth=1, linestyle=(0, (1.5, 1.5)), label="move or pause"),
     ]
     if timeline.instance.restart_s > 0:

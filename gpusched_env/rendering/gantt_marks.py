@@ -18,6 +18,7 @@ Point = tuple[float, float]
 
 MOST_LABELS = 400  # labels in bars; more would only cost time
 MANY_CHANGES = 500  # from which on their marks are small
+MOST_MARKS = 1000  # above which they are only counted
 MOST_NUMBERED = 30  # jobs up to which due dates carry the job's number
 
 
@@ -79,7 +80,10 @@ def draw_bars(chart: Chart) -> None:
 
 
 def draw_switches(chart: Chart) -> None:
-    """Mark every change after a job's first start; join the bars where the node changed or the job paused."""
+    """Mark every change after a job's first start; join the bars where the node changed or the job paused.
+
+    More than `MOST_MARKS` changes would hide the bars: then they are only counted, in the legend.
+    """
     joins, colours, changes = [], [], []
     for job, bars in chart.timeline.bars_of_jobs().items():
         for old, new in pairwise(bars):
@@ -93,7 +97,7 @@ def draw_switches(chart: Chart) -> None:
     lines = LineCollection(joins, colors=colours, linewidths=0.7, linestyles=(0, (1.5, 1.5)), alpha=alpha, zorder=3)
     chart.axes.add_collection(lines, autolim=False)
     size = float(np.clip(0.5 * chart.row_points, 1.6, 3.4)) * (1.0 if len(changes) < MANY_CHANGES else 0.6)
-    if changes:
+    if 0 < len(changes) <= MOST_MARKS:
         places = np.array(changes)
         chart.axes.plot(
             places[:, 0],

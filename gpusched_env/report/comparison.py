@@ -15,13 +15,15 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.report.run_summary import RunSummary
 from gpusched_env.report.warm_up import warm_up
-from gpusched_env.simulator import simulate
+from gpusched_env.report.worker import start_worker
+from gpusched_env.simulator import Result, simulate
 
 if TYPE_CHECKING:
     from gpusched_env.simulator import Policy
 
 InstanceMaker: TypeAlias = Callable[[int], Instance]
-Progress: TypeAlias = Callable[[RunSummary], None]
+OnRun: TypeAlias = Callable[[RunSummary], None]
+OnResult: TypeAlias = Callable[[Result], None]
 
 
 class WorkerError(RuntimeError):
@@ -35,11 +37,28 @@ class _Cell:
     make: InstanceMaker
     policy: Policy
     seed: int
+    bounds_eur: tuple[float, float]
+    whole: bool
 
-    def run(self) -> RunSummary:
-        instance = self.make(self.seed)
-        result = simulate(instance, self.policy, seed=self.seed, record=False)
-        return RunSummary.of(result, self.seed, clairvoyant_bound(instance), non_clairvoyant_bound(instance))
+    def run(self) -> tuple[RunSummary, Result | None]:
+        """Give the summary, and if wanted the whole result with its intervals."""
+        result = simulate(self.make(self.seed), self.policy, seed=self.seed, record=self.whole)
+        return RunSummary.of(result, self.seed, *self.bounds_eur), result if self.whole else None
+
+
+@dataclass(frozen=True, slots=True)
+class _Listeners:
+    """Whom to tell of a run that has ended."""
+
+    on_run: OnRun | None
+    on_result: OnResult | None
+
+    def told(self, run: RunSummary, result: Result | None) -> RunSummary:
+        if result is not None and self.on_result is not None:
+            self.on_result(result)
+        if self.on_run is not None:
+            self.on_run(run)
+        return run
 
 
 def compare(
@@ -48,12 +67,14 @@ def compare(
     seeds: Sequence[int],
     *,
     workers: int = 1,
-    on_run: Progress | None = None,
+    on_run: OnRun | None = None,
+    on_result: OnResult | None = None,
 ) -> tuple[RunSummary, ...]:
     """Run every policy on the instance of every seed.
 
     The result does not depend on `workers`, but for the seconds of scheduling, which are measured. Before the first
-    run, each process runs every policy on a tiny instance, so that compilation is not measured.
+    run, every instance is made once for its bounds (so bad input shows), and each process runs every policy on a tiny
+    instance, so that compilation is not measured.
 
     Args:
         make: Gives the instance of a seed, always the same one: `functools.partial(make_instance, scenario)`.
@@ -61,6 +82,8 @@ def compare(
         seeds: The seeds, all different, ≥ 0; a seed decides the instance and the policy's own randomness.
         workers: Number of processes, ≥ 1; with more than one, `make` and the policies must be picklable.
         on_run: Called in this process after every run, in order of completion.
+        on_result: Called in this process with the whole result, intervals included, of every policy's run on the
+            first seed; without it no intervals are kept.
 
     Returns:
         The summaries by seed, and of each seed by policy, both in the order given.
@@ -71,36 +94,36 @@ def compare(
     """
     _check_unique("policies", [policy.name for policy in policies])
     _check_unique("seeds", [checks.whole(f"seeds[{i}]", seed, 0) for i, seed in enumerate(seeds)])
-    cells = [_Cell(make, policy, seed) for seed in seeds for policy in policies]
-    if checks.whole("workers", workers) == 1:
-        make(seeds[0])  # a bad workload shows before anything is compiled
+    checks.whole("workers", workers)
+    bounds_eur = {seed: _bounds_eur(make(seed)) for seed in seeds}
+    whole = None if on_result is None else seeds[0]
+    cells = [_Cell(make, policy, seed, bounds_eur[seed], seed == whole) for seed in seeds for policy in policies]
+    listeners = _Listeners(on_run, on_result)
+    if workers == 1:
         warm_up(policies)
-        return tuple(_reported(cell.run(), on_run) for cell in cells)
-    return _run_in_processes(cells, policies, workers, on_run)
+        return tuple(listeners.told(*cell.run()) for cell in cells)
+    return _run_in_processes(cells, policies, workers, listeners)
+
+
+def _bounds_eur(instance: Instance) -> tuple[float, float]:
+    return clairvoyant_bound(instance), non_clairvoyant_bound(instance)
 
 
 def _run_in_processes(
-    cells: list[_Cell], policies: Sequence[Policy], workers: int, on_run: Progress | None
+    cells: list[_Cell], policies: Sequence[Policy], workers: int, listeners: _Listeners
 ) -> tuple[RunSummary, ...]:
     _check_picklable(cells, workers)
-    cells[0].make(cells[0].seed)
     context = multiprocessing.get_context("spawn")
     processes = min(workers, len(cells))
-    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=warm_up, initargs=(tuple(policies),))
+    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=start_worker, initargs=(tuple(policies),))
     try:
         futures = {pool.submit(cell.run): index for index, cell in enumerate(cells)}
-        done = {futures[future]: _reported(future.result(), on_run) for future in as_completed(futures)}
+        done = {futures[future]: listeners.told(*future.result()) for future in as_completed(futures)}
     except BrokenProcessPool as error:
         raise WorkerError("a worker process ended early, perhaps out of memory; try fewer workers") from error
     finally:
         pool.shutdown(cancel_futures=True)
     return tuple(done[index] for index in range(len(cells)))
-
-
-def _reported(run: RunSummary, on_run: Progress | None) -> RunSummary:
-    if on_run is not None:
-        on_run(run)
-    return run
 
 
 def _check_unique(field: str, values: list[str] | list[int]) -> None:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 RESAMPLES = 9_999
 CONFIDENCE = 0.95
+LEAST_SEEDS = 5  # the bootstrap of fewer says little more than their least and greatest
 BOOTSTRAP_SEED = 20_220_101
 
 Interval = tuple[float, float]
@@ -33,13 +34,13 @@ class PolicyStatistics:
         energy_eur: Mean energy cost [€].
         tardiness_eur: Mean tardiness cost [€].
         total_eur: Mean total cost [€].
-        total_interval_eur: 95 % bootstrap interval of the mean total cost [€]; None with one seed.
+        total_interval_eur: 95 % bootstrap interval of the mean total cost [€]; None with fewer than 5 seeds.
         late_jobs: Mean number of late jobs.
         mean_completion_s: Mean time from submission to completion [s].
         decision_s_per_round: Seconds of scheduling per round: all seconds / all rounds.
         switches: Mean number of changes of configuration or node.
         saving: Share of the reference policy's cost that is saved, paired by seed; 0 for the reference.
-        saving_interval: Its 95 % bootstrap interval; None with one seed, and for the reference.
+        saving_interval: Its 95 % bootstrap interval; None with fewer than 5 seeds, and for the reference.
         energy_saving: The same share of the energy cost alone.
         energy_saving_interval: Its 95 % bootstrap interval; None as above.
         clairvoyant_gap: Mean total cost / mean clairvoyant bound - 1; NaN if the bound is 0.
@@ -111,19 +112,19 @@ def saving_interval(cost: ArrayLike, reference_cost: ArrayLike) -> Interval | No
         reference_cost: Costs of the reference on the same seeds, (S,) [€].
 
     Returns:
-        Lower and upper end; None with fewer than two seeds or a reference that costs nothing on some seed.
+        Lower and upper end; None with fewer than `LEAST_SEEDS` seeds or a reference that costs nothing on some seed.
     """
     own, other = np.asarray(cost, dtype=np.float64), np.asarray(reference_cost, dtype=np.float64)
-    if len(own) < 2 or not np.all(other > 0.0):
+    if len(own) < LEAST_SEEDS or not np.all(other > 0.0):
         return None
     draws = _draws(len(own))
     return _percentiles(1.0 - own[draws].sum(axis=1) / other[draws].sum(axis=1))
 
 
 def mean_interval(values: ArrayLike) -> Interval | None:
-    """Give the 95 % percentile bootstrap interval of the mean; None with fewer than two values."""
+    """Give the 95 % percentile bootstrap interval of the mean; None with fewer than `LEAST_SEEDS` values."""
     array = np.asarray(values, dtype=np.float64)
-    return _percentiles(array[_draws(len(array))].mean(axis=1)) if len(array) > 1 else None
+    return _percentiles(array[_draws(len(array))].mean(axis=1)) if len(array) >= LEAST_SEEDS else None
 
 
 def gap(cost: Sequence[float], bound: Sequence[float]) -> float:

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from gpusched_env.rendering.duration import duration_text
+from gpusched_env.report.statistics import LEAST_SEEDS
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -57,10 +58,12 @@ def columns(reference: str) -> tuple[Column, ...]:
 def notes(rows: Sequence[PolicyStatistics], reference: str) -> tuple[str, ...]:
     """Say what the table's figures are, a sentence each."""
     runs = rows[0].runs
-    interval = "; in brackets the 95 % bootstrap interval over seeds" if runs > 1 else ""
+    interval = "; in brackets the 95 % bootstrap interval over seeds" if runs >= LEAST_SEEDS else ""
+    too_few = () if runs >= LEAST_SEEDS else (f"No intervals: they need {LEAST_SEEDS} seeds or more.",)
     return (
         f"Means over {runs} seed{'s' if runs > 1 else ''}; every policy ran on the same instances.",
         f"Saving: 1 - (sum of total costs) / (sum of total costs of {reference}), paired by seed{interval}.",
+        *too_few,
         "Gaps: mean total cost above the mean bound. The clairvoyant bound knows the epochs each job will need.",
         (
             "The other bounds what policies that keep due dates in the worst case can expect to pay if jobs need "

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpusched_baselines.bounds import clairvoyant_bound, non_clairvoyant_bound
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import simulate
 
@@ -25,9 +24,7 @@ def tiny_instance() -> Instance:
 
 
 def warm_up(policies: Sequence[Policy]) -> None:
-    """Run every policy, and the bounds, once on a tiny instance."""
+    """Run every policy once on a tiny instance."""
     instance = tiny_instance()
-    clairvoyant_bound(instance)
-    non_clairvoyant_bound(instance)
     for policy in policies:
         simulate(instance, policy, record=False)

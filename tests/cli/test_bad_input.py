@@ -87,6 +87,8 @@ def test_a_negative_seed_and_a_chart_that_is_no_png_are_refused(folder):
         ("[cluster]\nracks = 3", ["cluster.racks"]),
         ("restart_s = nan", ["restart_s", "nan"]),
         ("[jobs]\napplications = ['doom']", ["jobs.applications", "doom"]),
+        ("[compare]\nworkers = 0", ["compare.workers", "0"]),
+        ("[compare]\nreference = 'sts'", ["compare.reference", "sts", "edf"]),
     ],
 )
 def test_a_wrong_scenario_file_is_refused(folder, text, words):
@@ -111,6 +113,13 @@ def test_a_wrong_trace_is_refused(folder, text, words):
     (folder / "trace.csv").write_text(text)
     error = refused(folder, *COMPARE, "--trace", "trace.csv", "--jobs", "1", "--nodes", "1")
     for word in words:
+        assert word in error
+
+
+def test_a_policy_of_a_scenario_file_that_does_not_exist_is_refused(folder):
+    (folder / "bad.toml").write_text("[compare]\npolicies = ['edf', 'slurm']\n")
+    error = refused(folder, "compare", "-s", "bad.toml", "--out", "out")
+    for word in ("compare.policies[1]", "slurm", "random-greedy"):
         assert word in error
 
 

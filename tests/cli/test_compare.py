@@ -5,6 +5,7 @@ import json
 import pytest
 from typer.testing import CliRunner
 
+from gpusched_env.cli import charts
 from gpusched_env.cli import compare as compare_module
 from gpusched_env.cli.app import app
 from gpusched_env.rendering import MissingExtraError
@@ -46,7 +47,8 @@ def test_the_results_hold_every_run_the_scenario_and_where_they_come_from(compar
     assert {run["jobs"] for run in results["runs"]} == {6}
     facts = results["provenance"]["facts"]
     assert facts["scenario"]["prices"]["pue"] == 1.25
-    assert facts["seeds"] == [0, 1, 5]
+    assert (facts["policies"], facts["seeds"], facts["workers"]) == (["fifo", "edf", "greedy"], [0, 1, 5], 1)
+    assert facts["reference"] == "edf"
     assert results["reference"] == "edf"
     assert len(list(csv.DictReader(io.StringIO((out / "runs.csv").read_text())))) == 9
     assert (out / "table.md").read_text().startswith("| policy |")
@@ -55,7 +57,9 @@ def test_the_results_hold_every_run_the_scenario_and_where_they_come_from(compar
 def test_the_scenario_that_was_compared_can_be_run_again(compared):
     out, _ = compared
     again = load_scenario(out / "scenario.toml")
-    assert again == load_scenario("tiny").replace({"jobs.count": 6, "prices.pue": 1.25})
+    compare = {"policies": ["fifo", "edf", "greedy"], "seeds": "0-1,5", "workers": 1}
+    values = {"jobs.count": 6, "prices.pue": 1.25} | {f"compare.{name}": value for name, value in compare.items()}
+    assert again == load_scenario("tiny").replace(values)
 
 
 def test_a_former_comparison_is_replaced_and_nothing_else_is(tmp_path):
@@ -84,6 +88,20 @@ def test_without_matplotlib_there_are_no_figures_and_it_is_said(tmp_path, monkey
     assert done.exit_code == 0
     assert "note: no figures, since charts need matplotlib" in done.stderr
     assert {path.name for path in (tmp_path / "a").iterdir()} == FILES - {"costs.png", "gantt.png"}
+
+
+def test_the_gantt_chart_shows_a_run_of_the_comparison_itself(tmp_path, monkeypatch):
+    drawn = []
+    monkeypatch.setattr(charts, "gantt_png", lambda result: drawn.append(result) or b"")
+    out = tmp_path / "a"
+    done = gpusched("compare", "-p", "fifo,greedy", "-s", "tiny", "--seeds", "3,1", "-w", 1, "--out", out)
+    assert done.exit_code == 0, done.output
+    results = json.loads((out / "results.json").read_text())
+    best = min(results["policies"], key=lambda row: row["total_eur"])["policy"]
+    (run,) = [run for run in results["runs"] if (run["policy"], run["seed"]) == (best, 3)]
+    (result,) = drawn
+    assert (result.policy, result.seed, result.decision_s) == (best, 3, run["decision_s"])
+    assert len(result.log) >= run["jobs"]
 
 
 def test_a_trace_can_be_compared(tmp_path):

@@ -7,7 +7,7 @@ from gpusched_baselines.bounds import clairvoyant_bound, non_clairvoyant_bound
 from gpusched_baselines.dispatch import DispatchPolicy
 from gpusched_baselines.registry import make_policy, policy_names
 from gpusched_env.errors import InputError
-from gpusched_env.report import compare
+from gpusched_env.report import compare, comparison
 from gpusched_env.report.warm_up import tiny_instance, warm_up
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
@@ -47,6 +47,46 @@ def test_progress_is_told_once_a_run():
     seen = []
     runs = compare(TINY, [make_policy("edf")], range(3), on_run=seen.append)
     assert tuple(seen) == runs
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_whole_results_are_those_of_the_first_seed_with_their_intervals(workers):
+    seen = []
+    runs = compare(
+        TINY, [make_policy("edf"), make_policy("greedy")], [3, 1], workers=workers, on_result=seen.append
+    )  # fmt: skip
+    assert sorted((result.policy, result.seed) for result in seen) == [("edf", 3), ("greedy", 3)]
+    for result in seen:
+        again = simulate(TINY(3), make_policy(result.policy), seed=3)
+        assert result.intervals().equals(again.intervals())
+    assert without_times(runs) == without_times(compare(TINY, [make_policy("edf"), make_policy("greedy")], [3, 1]))
+
+
+def test_intervals_are_kept_for_nobody_who_does_not_ask(monkeypatch):
+    recorded = []
+
+    def spied(*arguments, record, **others):
+        recorded.append(record)
+        return simulate(*arguments, record=record, **others)
+
+    monkeypatch.setattr(comparison, "simulate", spied)
+    compare(TINY, [make_policy("edf")], [0, 1])
+    assert recorded == [False, False]
+    compare(TINY, [make_policy("edf")], [0, 1], on_result=lambda _: None)
+    assert recorded[2:] == [True, False]
+
+
+def test_bounds_are_computed_once_a_seed(monkeypatch):
+    seen = []
+
+    def spied(instance):
+        seen.append(instance.seed)
+        return clairvoyant_bound(instance)
+
+    monkeypatch.setattr(comparison, "clairvoyant_bound", spied)
+    runs = compare(TINY, [make_policy("edf"), make_policy("fifo")], [3, 1])
+    assert seen == [3, 1]
+    assert [run.clairvoyant_eur for run in runs] == [clairvoyant_bound(TINY(seed)) for seed in (3, 3, 1, 1)]
 
 
 def test_a_warm_up_runs_every_policy_so_that_jobs_wait():

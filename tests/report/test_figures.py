@@ -4,9 +4,9 @@ from gpusched_env.report import RunSummary, summarise
 from gpusched_env.report.figures import cost_figure, png_bytes
 
 
-def runs(tardiness, seeds=2):
+def runs(tardiness, seeds=5):
     return [
-        RunSummary(policy, seed, 4, 10.0 + seed, cost, 0, 60.0, 0, 5, 0.1, 6.0, 7.0)
+        RunSummary(policy, seed, 4, 10.0 + 0.25 * seed, cost, 0, 60.0, 0, 5, 0.1, 6.0, 7.0)
         for seed in range(seeds)
         for policy, cost in (("edf", tardiness), ("sts", 0.0))
     ]
@@ -38,8 +38,8 @@ def test_everything_is_named_with_its_unit():
     assert named | {"clairvoyant bound", "non-clairvoyant bound", "95 % interval of the mean total"} <= set(found)
 
 
-def test_one_seed_has_no_whiskers():
-    assert "95 % interval of the mean total" not in texts(figure_of(runs(2.0, seeds=1)))
+def test_few_seeds_have_no_whiskers():
+    assert "95 % interval of the mean total" not in texts(figure_of(runs(2.0, seeds=4)))
 
 
 def test_a_policy_that_costs_a_multiple_gets_a_second_panel_for_the_others():

@@ -5,7 +5,7 @@ import pytest
 
 from gpusched_env.errors import InputError
 from gpusched_env.report import RunSummary, summarise
-from gpusched_env.report.statistics import gap, mean_interval, saving, saving_interval
+from gpusched_env.report.statistics import LEAST_SEEDS, gap, mean_interval, saving, saving_interval
 
 
 def run(policy, seed, energy, tardiness=0.0, **other):
@@ -23,17 +23,18 @@ def test_a_saving_is_a_ratio_of_means_not_a_mean_of_ratios():
 
 def test_a_saving_against_nothing_is_not_a_number():
     assert math.isnan(saving([1.0], [0.0]))
-    assert saving_interval([1.0, 1.0], [0.0, 1.0]) is None
+    assert saving_interval([1.0] * 5, [0.0, 1.0, 1.0, 1.0, 1.0]) is None
 
 
 def test_equal_savings_on_every_seed_have_an_interval_of_no_width():
-    assert saving_interval([5.0, 50.0, 1.0], [10.0, 100.0, 2.0]) == pytest.approx((0.5, 0.5))
+    assert saving_interval([5.0, 50.0, 1.0, 2.0, 3.0], [10.0, 100.0, 2.0, 4.0, 6.0]) == pytest.approx((0.5, 0.5))
 
 
-def test_the_interval_of_two_seeds_spans_both_of_them():
-    # The draws are (a, a), (a, b), (b, b) with probabilities 1/4, 1/2, 1/4: the 2.5th percentile is that of (a, a).
-    assert saving_interval([9.0, 2.0], [10.0, 10.0]) == pytest.approx((0.1, 0.8))
-    assert mean_interval([3.0, 7.0]) == pytest.approx((3.0, 7.0))
+def test_the_interval_of_five_seeds_of_which_one_differs_is_that_of_a_binomial():
+    # How often the odd one is among 5 draws is binomial(5, 1/5): never with probability 0.328 (above 2.5 %), more than
+    # twice with 0.058, more than three times with 0.0067. So 97.5 % lie at three times or below.
+    assert mean_interval([10.0, 0.0, 0.0, 0.0, 0.0]) == pytest.approx((0.0, 6.0))
+    assert saving_interval([0.0, 10.0, 10.0, 10.0, 10.0], [10.0] * 5) == pytest.approx((0.0, 0.6))
 
 
 def test_the_interval_is_that_of_the_bootstrap_distribution():
@@ -48,13 +49,18 @@ def test_the_interval_is_that_of_the_bootstrap_distribution():
     assert high == pytest.approx(1.0 - ratio + 1.96 * error, abs=0.15 * error)
 
 
-def test_one_seed_has_no_interval():
-    assert saving_interval([1.0], [2.0]) is None
-    assert mean_interval([1.0]) is None
+@pytest.mark.parametrize("seeds", range(1, LEAST_SEEDS))
+def test_fewer_than_five_seeds_have_no_interval(seeds):
+    assert LEAST_SEEDS == 5
+    assert saving_interval([1.0] * seeds, [2.0] * seeds) is None
+    assert mean_interval([1.0] * seeds) is None
 
 
 def test_intervals_are_the_same_at_every_call():
-    assert saving_interval([1.0, 5.0, 2.0], [3.0, 4.0, 5.0]) == saving_interval([1.0, 5.0, 2.0], [3.0, 4.0, 5.0])
+    costs = [1.0, 5.0, 2.0, 7.0, 3.0], [3.0, 4.0, 5.0, 8.0, 9.0]
+    first = saving_interval(*costs)
+    assert first is not None
+    assert first == saving_interval(*costs)
 
 
 def test_a_gap_is_the_mean_cost_above_the_mean_bound():
@@ -72,7 +78,7 @@ def test_a_policy_is_summed_up_over_its_seeds():
     assert (edf.saving, edf.saving_interval, edf.late_jobs) == (0.0, None, 1.0)
     assert sts.total_eur == 10.5
     assert sts.saving == pytest.approx(1.0 - 21.0 / 40.0)
-    assert sts.saving_interval == pytest.approx((1.0 - 12.0 / 20.0, 1.0 - 9.0 / 20.0))
+    assert (sts.saving_interval, sts.energy_saving_interval, sts.total_interval_eur) == (None, None, None)
     assert sts.energy_saving == pytest.approx(1.0 - 20.0 / 30.0)
     assert (sts.late_jobs, sts.switches, sts.mean_completion_s) == (0.5, 3.5, 200.0)
     assert sts.decision_s_per_round == pytest.approx(2.5 / 40)
@@ -81,8 +87,9 @@ def test_a_policy_is_summed_up_over_its_seeds():
 
 
 def test_savings_are_paired_by_seed_whatever_the_order_of_the_runs():
-    runs = [run("edf", 0, 10.0), run("edf", 1, 100.0), run("sts", 1, 50.0), run("sts", 0, 5.0)]
-    assert summarise(runs, "edf")[1].saving_interval == pytest.approx((0.5, 0.5))
+    edf = [run("edf", seed, 10.0**seed) for seed in range(5)]
+    sts = [run("sts", seed, 0.5 * 10.0**seed) for seed in (3, 1, 4, 0, 2)]
+    assert summarise([*edf, *sts], "edf")[1].saving_interval == pytest.approx((0.5, 0.5))
 
 
 def test_an_unknown_reference_is_refused():

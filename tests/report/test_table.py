@@ -1,6 +1,7 @@
 import csv
 import io
 import json
+from dataclasses import replace
 
 import pytest
 
@@ -15,10 +16,11 @@ RUNS = tuple(
         ("sts", 1, 617.25, 0.0, 0, 0.0),
     )
 )
+FIVE = tuple(replace(run, seed=run.seed + 2 * again) for again in range(3) for run in RUNS)[:10]
 
 
 def test_the_markdown_table_has_a_row_for_each_policy():
-    lines = markdown_table(summarise(RUNS, "edf"), "edf").splitlines()
+    lines = markdown_table(summarise(FIVE, "edf"), "edf").splitlines()
     cells = [[cell.strip() for cell in line.strip("|").split("|")] for line in lines[:4]]
     table = [dict(zip(cells[0], row, strict=True)) for row in cells[2:]]
     assert table[0]["policy"] == "edf"
@@ -26,7 +28,7 @@ def test_the_markdown_table_has_a_row_for_each_policy():
     assert table[0]["tardiness €"] == "234.50"
     assert table[0]["total €"] == "1,234.50"
     assert table[0]["saving vs edf"] == "reference"
-    assert table[0]["late jobs"] == "1.5"
+    assert table[0]["late jobs"] == "1.4"
     assert table[1]["saving vs edf"] == "+50.0% [+50.0%, +50.0%]"
     assert table[1]["energy saving vs edf"] == "+38.3% [+38.3%, +38.3%]"
     assert table[1]["mean completion"] == "1 h 1 min"
@@ -34,14 +36,18 @@ def test_the_markdown_table_has_a_row_for_each_policy():
     assert table[1]["ms per round"] == "2"
     assert table[1]["gap, clairvoyant"] == "n/a"
     assert table[1]["gap, non-clairv."] == "+7616%"
-    assert "Means over 2 seeds" in lines[5]
+    assert "Means over 5 seeds" in lines[5]
+    assert "95 % bootstrap interval" in lines[6]
+    assert "No intervals" not in "\n".join(lines)
 
 
-def test_one_seed_has_a_saving_without_an_interval():
-    text = markdown_table(summarise(RUNS[:2], "edf"), "edf")
+@pytest.mark.parametrize(("runs", "means"), [(RUNS[:2], "Means over 1 seed;"), (RUNS, "Means over 2 seeds;")])
+def test_few_seeds_have_savings_without_intervals_and_a_note_that_says_so(runs, means):
+    text = markdown_table(summarise(runs, "edf"), "edf")
     assert "| +50.0% |" in text
-    assert "Means over 1 seed;" in text
-    assert "interval" not in text
+    assert means in text
+    assert "No intervals: they need 5 seeds or more." in text
+    assert "95 %" not in text
 
 
 def test_the_csv_holds_every_run():
