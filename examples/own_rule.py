@@ -10,7 +10,7 @@ import argparse
 import numpy as np
 
 from gpusched_baselines import DispatchPolicy, Sts, edf
-from gpusched_env import load_scenario, make_instance, simulate
+from gpusched_env import InputError, load_scenario, make_instance, simulate
 
 # A rule gives every active job a number; the smallest goes first. `gpusched_env.ActiveJobs` lists what it may use.
 # This one is the classic for weighted tardiness: dear and short jobs first, by the time they are expected to need.
@@ -26,7 +26,8 @@ def main() -> None:
     parser.add_argument("--scenario", default="default", help="name of a built-in scenario, or a .toml file")
     parser.add_argument("--seeds", type=int, default=10, help="number of workloads")
     args = parser.parse_args()
-
+    if args.seeds < 1:
+        raise InputError("--seeds", args.seeds, "a whole number >= 1")
     scenario = load_scenario(args.scenario)
     instances = [make_instance(scenario, seed) for seed in range(args.seeds)]
     print(f"Scenario {scenario.name}, means over {args.seeds} workloads\n")
@@ -41,4 +42,7 @@ def main() -> None:
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except InputError as error:
+        raise SystemExit(f"error: {error}") from None

@@ -6,25 +6,23 @@ Run `python examples/replay_trace.py my_trace.csv --jobs 500 --nodes 20`; withou
 from __future__ import annotations
 
 import argparse
-import csv
 import random
 import tempfile
 from pathlib import Path
 
 from gpusched_baselines import Sts, edf, fifo
-from gpusched_env import make_instance, simulate
+from gpusched_env import InputError, make_instance, simulate
 from gpusched_env.workload import replayed_trace, scenario_for_trace
 
 
 def write_trace(path: Path) -> Path:
     """Write a trace in the generic format: when jobs came, how long they ran, on how many GPUs."""
     rng, submission_s = random.Random(0), 0  # noqa: S311 - made-up jobs, not secrets
-    with path.open("w", newline="", encoding="utf-8") as file:
-        rows = csv.writer(file)
-        rows.writerow(["submission_s", "duration_s", "gpus"])  # further columns: docs/traces.md
-        for _ in range(60):
-            rows.writerow([submission_s, rng.randint(600, 36_000), rng.choice([1, 1, 1, 2, 4, 8])])
-            submission_s += rng.randint(1, 900)
+    rows = ["submission_s,duration_s,gpus"]  # further columns: docs/traces.md
+    for _ in range(60):
+        rows.append(f"{submission_s},{rng.randint(600, 36_000)},{rng.choice([1, 1, 1, 2, 4, 8])}")
+        submission_s += rng.randint(1, 900)
+    path.write_text("\n".join(rows), encoding="utf-8")
     return path
 
 
@@ -41,10 +39,12 @@ def main() -> None:
         trace, instance = replayed_trace(scenario), make_instance(scenario, seed=0)
     print(f"{path.name}: {len(trace)} jobs, {trace.gpu_seconds / 3600.0:.0f} GPU-hours, on {args.nodes} nodes\n")
     print(f"{'policy':10}{'energy €':>12}{'tardiness €':>14}{'late jobs':>12}")
-    for policy in (fifo(), edf(), Sts()):
-        r = simulate(instance, policy)
-        print(f"{policy.name:10}{r.energy_eur:12.2f}{r.tardiness_eur:14.2f}{r.late_jobs:12d}")
+    for r in [simulate(instance, policy) for policy in (fifo(), edf(), Sts())]:
+        print(f"{r.policy:10}{r.energy_eur:12.2f}{r.tardiness_eur:14.2f}{r.late_jobs:12d}")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except InputError as error:
+        raise SystemExit(f"error: {error}") from None

@@ -10,7 +10,7 @@ import argparse
 import gymnasium
 
 from gpusched_baselines import Sts, edf
-from gpusched_env import Result, rollout
+from gpusched_env import InputError, Result, rollout
 
 
 def random_agent(env: gymnasium.Env, seed: int) -> Result:
@@ -31,7 +31,6 @@ def main() -> None:
     parser.add_argument("--scenario", default="tiny", help="name of a built-in scenario, or a .toml file")
     parser.add_argument("--seed", type=int, default=0, help="seed of the workload")
     args = parser.parse_args()
-
     name = "gpusched_env:gpusched_env/GpuCluster-v0"
     results = [random_agent(gymnasium.make(name, scenario=args.scenario), args.seed)]
     for policy in (edf(), Sts()):
@@ -39,11 +38,13 @@ def main() -> None:
         own_way = {"job_order": policy.job_order, "preemption": policy.preemption, "milestones": 0}
         result, _ = rollout(gymnasium.make(name, scenario=args.scenario, **own_way), policy, seed=args.seed)
         results.append(result)
-
     print(f"{'policy':10}{'energy €':>12}{'tardiness €':>14}{'total €':>12}{'late jobs':>12}")
     for r in results:
         print(f"{r.policy:10}{r.energy_eur:12.2f}{r.tardiness_eur:14.2f}{r.total_eur:12.2f}{r.late_jobs:12d}")
 
 
 if __name__ == "__main__":
-    main()
+    try:
+        main()
+    except (InputError, gymnasium.error.Error) as error:
+        raise SystemExit(f"error: {error}") from None

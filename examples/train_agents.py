@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import argparse
 
-import gymnasium
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
@@ -15,9 +14,8 @@ from stable_baselines3 import PPO
 
 from gpusched_agents import evaluate
 from gpusched_baselines import Sts, edf
-from gpusched_env import Result, load_scenario, make_instance, simulate
+from gpusched_env import GpuClusterEnv, Result, load_scenario, make_instance, simulate
 
-NAME = "gpusched_env:gpusched_env/GpuCluster-v0"
 SETTINGS = {"learning_rate": 1e-3, "n_steps": 256, "batch_size": 64, "gamma": 1.0}  # gamma 1: a euro is a euro
 
 
@@ -33,13 +31,15 @@ def main() -> None:
     parser.add_argument("--steps", type=int, default=8192, help="steps of training")
     parser.add_argument("--seeds", type=int, default=20, help="number of held-out workloads")
     args = parser.parse_args()
+    if min(args.steps, args.seeds) < 1:
+        parser.error("--steps and --seeds must be 1 or more")
     seeds = range(1_000, 1_000 + args.seeds)  # training draws the seeds of its workloads from 2^31
     torch.set_num_threads(1)  # the networks are small: more threads only wait for each other
     print(f"{'policy':24}{'energy €':>10}{'tardiness €':>14}{'total €':>12}{'late jobs':>12}{'forced':>10}")
     for policy in (edf(), Sts()):
         show(policy.name, [simulate(make_instance(load_scenario("tiny"), seed), policy) for seed in seeds])
     for algorithm in (PPO, MaskablePPO):
-        env, test_env = (gymnasium.make(NAME, scenario="tiny") for _ in range(2))
+        env, test_env = GpuClusterEnv("tiny"), GpuClusterEnv("tiny")
         model = algorithm("MultiInputPolicy", env, seed=0, device="cpu", **SETTINGS)
         for steps in (0, args.steps):
             runs = evaluate(model.learn(steps), test_env, seeds)

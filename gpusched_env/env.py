@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from gpusched_env import rendering
-from gpusched_env.env_input import action_index, check_shape, shape_of
+from gpusched_env.env_input import action_index, check_shape, finite_reward, shape_of
 from gpusched_env.errors import InputError
 from gpusched_env.observation import (
     CLUSTER_FEATURES,
@@ -90,6 +90,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self.scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
         if not isinstance(preemption, bool | np.bool_):
             raise InputError("preemption", preemption, "True or False")
+        if reward is not None and (isinstance(reward, type) or not callable(reward)):
+            raise InputError("reward", reward, "a function of energy_eur and tardiness_eur [€] that returns a number")
         if reward is not None and reward_scale != 1.0:
             raise InputError("reward_scale", reward_scale, "1, beside a reward of your own")
         self.preemption, self.job_order = bool(preemption), job_order
@@ -156,7 +158,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             step), `total_energy_eur`, `total_tardiness_eur` and `invalid_actions` (of the episode).
 
         Raises:
-            InputError: The action is not in the action space.
+            InputError: The action is not in the action space, or a reward of your own returns no finite number.
             gymnasium.error.ResetNeeded: The episode is over, or none has begun.
         """
         if not self._running:
@@ -172,7 +174,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         tardiness_eur = float(state.clock[at.LATENESS] - tardiness)
         observation, mask = self._observe()
         info = self._info(mask, energy_eur, tardiness_eur)
-        return observation, self._reward(energy_eur, tardiness_eur), not self._running, False, info
+        reward = finite_reward(self._reward(energy_eur, tardiness_eur))
+        return observation, reward, not self._running, False, info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Give what can be placed now, (1 + C,), as `MaskablePPO` asks for it; waiting is always allowed."""

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any, TypeAlias
+
+import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, Instance
@@ -38,7 +41,7 @@ def action_index(action: Any, actions: int) -> int:
         InputError: It is not a whole number from 0 to `actions` - 1.
     """
     try:
-        chosen = action.__index__()
+        chosen = -1 if isinstance(action, bool) else action.__index__()
     except AttributeError:
         chosen = -1
     except TypeError:
@@ -46,3 +49,15 @@ def action_index(action: Any, actions: int) -> int:
     if not 0 <= chosen < actions:
         raise InputError("action", action, f"a whole number from 0 to {actions - 1}")
     return int(chosen)
+
+
+def finite_reward(value: Any) -> float:
+    """Give what a reward returned, as a float.
+
+    Raises:
+        InputError: It is not a finite number.
+    """
+    number = isinstance(value, int | float | np.integer | np.floating) and not isinstance(value, bool)
+    if not number or not math.isfinite(value):
+        raise InputError("reward", value, "a reward that returns a finite number")
+    return float(value)

@@ -116,6 +116,22 @@ def test_a_reward_of_your_own_takes_its_place():
     assert -sum(r[1] for r in rows) == pytest.approx(env.unwrapped.result().energy_eur)
 
 
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "much", None, True, np.zeros(2)])
+def test_a_reward_that_returns_no_finite_number_is_named_at_that_step(value):
+    env = make(reward=lambda energy_eur, tardiness_eur: value)  # noqa: ARG005
+    env.reset(seed=0)
+    with pytest.raises(InputError, match=r"^reward = "):
+        env.step(0)
+
+
+@pytest.mark.parametrize("value", [np.float32(-2.0), -2, np.int64(-2)])
+def test_a_reward_may_return_any_kind_of_number(value):
+    env = make(reward=lambda energy_eur, tardiness_eur: value)  # noqa: ARG005
+    env.reset(seed=0)
+    reward = env.step(0)[1]
+    assert (reward, type(reward)) == (-2.0, float)
+
+
 @pytest.mark.parametrize("settings_", SETTINGS)
 def test_observations_lie_in_the_space_and_are_fresh(settings_):
     env = make(**settings_)
@@ -294,7 +310,7 @@ def test_a_finished_episode_must_be_reset():
         env.step(0)
 
 
-@pytest.mark.parametrize("action", [-1, 1_000, 1.5, "wait", None, np.array([1, 2])])
+@pytest.mark.parametrize("action", [-1, 1_000, 1.5, "wait", None, np.array([1, 2]), True, False, np.True_])
 def test_an_action_outside_the_space_is_refused(action):
     env = GpuClusterEnv("tiny")
     env.reset(seed=0)
@@ -313,6 +329,8 @@ def test_actions_may_come_as_numpy_numbers(action):
     ("settings_", "field"),
     [
         ({"scenario": "no-such"}, "scenario"),
+        ({"scenario": 3}, "scenario = 3"),
+        ({"reward": 3}, "reward = 3"),
         ({"job_order": "random"}, "job_order"),
         ({"milestones": -1}, "milestones"),
         ({"idle_review_s": 0.0}, "idle_review_s"),

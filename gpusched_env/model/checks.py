@@ -37,6 +37,13 @@ def whole(field: str, value: int, lowest: int = 1) -> int:
     return int(value)
 
 
+def seed(value: int, field: str = "seed") -> int:
+    """Return `value`; raise InputError unless it is a whole number from 0 to 2^63 - 1, which run files can hold."""
+    if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 2**63:
+        raise InputError(field, value, "a whole number >= 0 and < 2^63")
+    return int(value)
+
+
 def frozen_array(values: ArrayLike, dtype: type = np.float64) -> NDArray[np.float64]:
     """Return a read-only, C-contiguous copy of `values`."""
     array: NDArray[np.float64] = np.array(values, dtype=dtype, order="C")

@@ -155,7 +155,22 @@ class Instance:
         not_allowed = closed[None, :] | (self.jobs.memory_gib[:, None] > memory[None, :])
         if np.any(not_allowed & np.isfinite(seconds)):
             open_seconds = np.where(not_allowed, np.inf, seconds)
+            for job in np.flatnonzero(~np.any(np.isfinite(open_seconds), axis=1)):
+                raise self._fits_nowhere(int(job), closed)
             object.__setattr__(self, "jobs", replace(self.jobs, seconds_per_epoch=open_seconds))
+
+    def _fits_nowhere(self, job: int, closed: NDArray[np.bool_]) -> InputError:
+        """Say why: its memory, or else no node holds a configuration that it may use."""
+        may_use = np.isfinite(self.jobs.seconds_per_epoch[job])
+        types = {self.configurations[c].gpu_type for c in np.flatnonzero(may_use & ~closed)}
+        if types:
+            has = ", ".join(f"{v.name} {v.memory_gib:g}" for v in self.gpu_types if v.name in types)
+            allowed = f"at most what a GPU has that the job may use [GiB]: {has}"
+            return InputError(f"jobs[{job}].memory_gib", float(self.jobs.memory_gib[job]), allowed)
+        asked = [self.configurations[c].name for c in np.flatnonzero(may_use)]
+        held = ", ".join(self.configurations[c].name for c in np.flatnonzero(~closed)) or "none of them"
+        allowed = f"one or more that the nodes of the cluster can hold: {held}"
+        return InputError(f"jobs[{job}].seconds_per_epoch", asked, allowed)
 
 
 def single_node_configurations(gpu_types: Sequence[GpuType], nodes: Sequence[Node]) -> tuple[Configuration, ...]:

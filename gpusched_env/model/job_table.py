@@ -77,7 +77,9 @@ class JobTable:
         self._each("memory_gib", np.isfinite(self.memory_gib) & (self.memory_gib >= 0), "a finite number >= 0")
         self._each("seconds_per_epoch", np.all(self.seconds_per_epoch > 0, axis=1), "numbers > 0, or inf")
         fits = np.any(np.isfinite(self.seconds_per_epoch), axis=1)
-        self._each("seconds_per_epoch", fits, "finite for at least one configuration that the cluster has")
+        if not np.all(fits):
+            allowed = "finite for at least one configuration that the cluster has"
+            raise InputError(f"jobs[{int(np.argmin(fits))}].seconds_per_epoch", "inf for all", allowed)
         for column, names in (("application", self.applications), ("distribution", self.distributions)):
             index = getattr(self, column)
             self._each(column, (index >= 0) & (index < len(names)), f"an index below {len(names)}")
@@ -112,6 +114,9 @@ class JobTable:
         column_of = {c: i for i, c in enumerate(configurations)}
         seconds = np.full((len(jobs), len(configurations)), np.inf)
         for row, job in enumerate(jobs):
+            if not job.seconds_per_epoch:
+                names = ", ".join(c.name for c in configurations)
+                raise InputError(f"jobs[{row}].seconds_per_epoch", {}, f"values for one or more of {names}")
             for configuration, value in job.seconds_per_epoch.items():
                 if configuration not in column_of:
                     names = ", ".join(c.name for c in configurations)

@@ -13,7 +13,7 @@ from gpusched_env.simulator import rounds
 from gpusched_env.simulator.active_jobs import ActiveJobs
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
     from gpusched_env.simulator.view import View
 
@@ -51,16 +51,26 @@ def ask_order(view: View, order: Order, *, waiting_only: bool) -> NDArray[np.int
         A view of the state's own buffer, shape (A,): valid until the next round.
 
     Raises:
-        InputError: A rule gives the wrong number of keys, or NaN.
+        InputError: A rule gives the wrong number of keys, NaN, or what is no number.
     """
     active = view.count[at.ACTIVE]
     if callable(order):
-        keys = np.asarray(order(ActiveJobs(view, view.active)), dtype=np.float64)
-        if keys.shape != (active,) or np.isnan(keys).any():
-            raise InputError("job_order", keys.tolist(), f"{active} numbers, one for each active job")
-        view.keys_buffer[:active] = keys
+        view.keys_buffer[:active] = _keys(order(ActiveJobs(view, view.active)), active)
     else:
         kind = NAMED_ORDERS[order]
         rounds.round_keys(view.jobs, view.clock, view.count, view.active_buffer, view.keys_buffer, kind)
     rounds.order_round(view.jobs, view.count, view.active_buffer, view.keys_buffer, view.order_buffer, waiting_only)
     return view.order_buffer[: view.count[at.TO_ASK]]
+
+
+def _keys(given: ArrayLike, active: int) -> NDArray[np.float64]:
+    """Check what a rule gives; inf passes, since a rule that divides by a weight of 0 means "last" by it."""
+    try:
+        keys = np.asarray(given)
+    except ValueError:  # lists of different lengths
+        keys = np.empty(0, dtype=np.object_)
+    if keys.dtype.kind not in "biuf" or keys.shape != (active,) or np.isnan(keys).any():
+        shown = given.tolist() if isinstance(given, np.ndarray) else given
+        count = "1 finite number" if active == 1 else f"{active} finite numbers"
+        raise InputError("job_order", shown, f"{count}, one for each active job")
+    return keys

@@ -7,15 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.errors import InputError
+from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.policy import Policy
 from gpusched_env.simulator.result import Result
 from gpusched_env.simulator.state import State
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from gpusched_env.model import Instance
-    from gpusched_env.simulator.policy import Policy
 
 MOST_IDLE_S = 10_000 * 3600.0  # over a year
 
@@ -38,16 +38,18 @@ def simulate(
     Args:
         instance: The cluster and its jobs.
         policy: The policy.
-        seed: Seed of the policy's randomness, ≥ 0.
+        seed: Seed of the policy's randomness, a whole number from 0 to 2^63 - 1.
         record: Whether to keep the intervals.
         review_s: Interval of fixed reviews [s], > 0; none by default.
         on_round: Called after every round, for progress bars and observers.
 
     Raises:
+        InputError: An argument is of the wrong kind or out of its range.
         StalledError: For more than a year (10,000 h) nothing has run and nothing was still to come, and jobs wait.
     """
+    _check(instance, policy)
+    rng = np.random.default_rng(checks.seed(seed))
     state = State(instance, review_s=review_s, record=record)
-    rng = np.random.default_rng(seed)
     seconds = 0.0
     while state.advance():
         if state.count[at.ACTIVE] == 0:
@@ -62,4 +64,12 @@ def simulate(
             raise StalledError(f"policy {policy.name} leaves {waiting} jobs waiting while nothing runs")
         if on_round is not None:
             on_round(state)
-    return Result.of(state, policy.name, seed, seconds)
+    return Result.of(state, policy.name, int(seed), seconds)
+
+
+def _check(instance: object, policy: object) -> None:
+    if not isinstance(instance, Instance):
+        raise InputError("instance", instance, "an Instance; make_instance(scenario, seed) makes one")
+    # A class has all that its objects have, so it would pass for one of them.
+    if isinstance(policy, type) or not isinstance(policy, Policy):
+        raise InputError("policy", policy, 'a policy, with name, preemption and decide; make_policy("edf") makes one')

@@ -3,6 +3,7 @@
 from gpusched_env.workload.applications import Application, builtin_applications, builtin_gpu_types
 from gpusched_env.workload.arrivals import Arrivals
 from gpusched_env.workload.cluster import Cluster, GpuTypeOverride
+from gpusched_env.workload.comparison import Comparison
 from gpusched_env.workload.costs import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
 from gpusched_env.workload.due_dates import DueDates
 from gpusched_env.workload.epochs import (
@@ -28,6 +29,7 @@ from gpusched_env.workload.scenario_file import (
     scenario_for_trace,
     scenario_toml,
 )
+from gpusched_env.workload.seeds import parse_seeds
 from gpusched_env.workload.storage import load_instance, save_instance
 from gpusched_env.workload.trace import Trace, detect_format, read_trace
 from gpusched_env.workload.trace_replay import replayed_trace
@@ -37,6 +39,7 @@ __all__ = [
     "Arrivals",
     "BetaEpochs",
     "Cluster",
+    "Comparison",
     "DueDates",
     "Epochs",
     "GeometricEpochs",
@@ -63,6 +66,7 @@ __all__ = [
     "load_scenario",
     "lognormal_distribution",
     "make_instance",
+    "parse_seeds",
     "planning_rate_eur_per_s",
     "read_trace",
     "replayed_trace",

@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.settings import Positive, Settings
+from gpusched_env.workload.settings import Settings, number
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
 ArrivalKind = Literal["high", "low", "mixed", "exponential", "poisson", "simultaneous"]
+
+# NumPy draws no Poisson numbers with a mean above 9e18; 1e12 s are 30,000 years.
+Gap = Annotated[float, number("a finite number > 0 and <= 1e12", lambda x: 0.0 < x <= 1e12)]
 
 JOBS_PER_CLUSTER = 10
 """Jobs in one of the thesis's clusters of arrivals."""
@@ -26,10 +29,10 @@ class Arrivals(Settings):
     kind: ArrivalKind = Field(
         default="mixed", description="high, low, mixed, exponential, poisson, or simultaneous (all at time 0)."
     )
-    mean_gap_s: Positive | None = Field(
+    mean_gap_s: Gap | None = Field(
         default=None, description="Mean time between submissions [s]; only with exponential or poisson."
     )
-    lambda_s: Positive | None = Field(
+    lambda_s: Gap | None = Field(
         default=None, description="The same times the number of nodes: mean gap = lambda_s / nodes [s]."
     )
 
@@ -37,9 +40,12 @@ class Arrivals(Settings):
     def _check_gap(self) -> Self:
         given = [name for name in ("mean_gap_s", "lambda_s") if getattr(self, name) is not None]
         if self.kind in {"exponential", "poisson"}:
-            if len(given) != 1:
-                values = {name: getattr(self, name) for name in given}
-                raise InputError("mean_gap_s, lambda_s", values, f"exactly one of the two with kind = {self.kind!r}")
+            if not given:
+                allowed = f"a number of seconds with kind = {self.kind!r}; set it, or lambda_s, but not both"
+                raise InputError("mean_gap_s", None, allowed)
+            if len(given) == 2:
+                allowed = f"nothing beside mean_gap_s = {self.mean_gap_s}: set one of the two"
+                raise InputError("lambda_s", self.lambda_s, allowed)
         elif given:
             allowed = f"nothing with kind = {self.kind!r}: its own rule sets the rate"
             raise InputError(given[0], getattr(self, given[0]), allowed)

@@ -10,7 +10,7 @@ from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, GpuType, Node, single_node_configurations
 from gpusched_env.workload.applications import builtin_gpu_types
-from gpusched_env.workload.settings import Count, NotNegative, Positive, Settings, as_tuple
+from gpusched_env.workload.settings import Count, NotNegative, Positive, Settings, as_tuple, whole
 
 
 def _known_gpu_type(name: str) -> str:
@@ -18,6 +18,9 @@ def _known_gpu_type(name: str) -> str:
         raise InputError("", name, f"one of the GPU types {', '.join(builtin_gpu_types())}")
     return name
 
+
+MOST_NODES = 100_000
+"""Nodes that a cluster may have: more than any has, and few enough to be made in a moment."""
 
 GpuTypeName = Annotated[str, AfterValidator(_known_gpu_type)]
 
@@ -35,7 +38,7 @@ class GpuTypeOverride(Settings):
 class Cluster(Settings):
     """The nodes: node i has the GPU type i mod the number of types."""
 
-    nodes: Count = Field(default=10, description="Number of nodes.")
+    nodes: Annotated[int, whole(1, MOST_NODES)] = Field(default=10, description="Number of nodes.")
     gpu_types: Annotated[tuple[GpuTypeName, ...], BeforeValidator(as_tuple)] = Field(
         default=("V100", "A100", "T4"), description="GPU types; node i has the type i mod their number."
     )

@@ -14,20 +14,30 @@ from pydantic import BeforeValidator, Discriminator, Field, model_validator
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution
 from gpusched_env.workload.settings import (
-    Count,
     FractionRange,
     PositiveRange,
     ProbabilityRange,
     Settings,
     as_tuple,
+    number_range,
+    whole,
 )
 
 Masses = Annotated[tuple[Annotated[tuple[float, ...], BeforeValidator(as_tuple)], ...], BeforeValidator(as_tuple)]
 
 
+MOST_BINS = 10_000
+"""Bins of a distribution, and distributions of a library: more only cost memory."""
+
+MostBins = Annotated[int, whole(1, MOST_BINS)]
+Runs = Annotated[tuple[float, float], number_range("> 0 and <= 1,000,000", lambda x: 0.0 < x <= 1e6)]
+
+
 class _EpochFamily(Settings):
-    bins: Count = Field(default=100, description="Equal bins of (0, E].")
-    library_size: Count = Field(default=20, description="Distributions in the library; each job draws one uniformly.")
+    bins: MostBins = Field(default=100, description="Equal bins of (0, E].")
+    library_size: MostBins = Field(
+        default=20, description="Distributions in the library; each job draws one uniformly."
+    )
 
 
 class HistogramEpochs(_EpochFamily):
@@ -40,7 +50,7 @@ class HistogramEpochs(_EpochFamily):
     concentration: PositiveRange = Field(
         default=(2.0, 8.0), description="How narrow the needs of past runs are (beta distribution)."
     )
-    runs: PositiveRange = Field(default=(50.0, 500.0), description="Past runs behind each histogram.")
+    runs: Runs = Field(default=(50.0, 500.0), description="Past runs behind each histogram.")
     masses: Masses | None = Field(
         default=None, description="Your own histograms, one list of weights each, instead of made-up ones."
     )

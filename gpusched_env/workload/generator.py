@@ -14,15 +14,17 @@ from gpusched_env.workload.arrivals import submission_times
 from gpusched_env.workload.cluster import Site
 from gpusched_env.workload.due_dates import due_dates
 from gpusched_env.workload.library import draw_fractions, make_library
+from gpusched_env.workload.scenario import Scenario
 from gpusched_env.workload.trace_replay import choose_applications, epochs_of_duration, offered, replayed_trace
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.random import Generator
     from numpy.typing import NDArray
 
     from gpusched_env.model import EpochDistribution
     from gpusched_env.workload.applications import Application
-    from gpusched_env.workload.scenario import Scenario
     from gpusched_env.workload.trace import Trace
 
 
@@ -66,12 +68,16 @@ def make_instance(scenario: Scenario, seed: int) -> Instance:
 
     Args:
         scenario: The scenario.
-        seed: Seed, a whole number ≥ 0.
+        seed: Seed, a whole number from 0 to 2^63 - 1.
 
     Raises:
-        InputError: The seed is negative, an application fits no GPU of the cluster, or the trace is not valid.
+        InputError: The seed is out of its range, an application or a job fits no configuration of the cluster, or the
+            trace is not valid.
     """
-    streams = _Streams.of(checks.whole("seed", seed, 0))
+    if not isinstance(scenario, Scenario):
+        raise InputError("scenario", scenario, "a Scenario; load_scenario(name_or_path) makes one")
+    seed = checks.seed(seed)
+    streams = _Streams.of(seed)
     site = Site.of(scenario.cluster, scenario.jobs.gpu_counts)
     known = builtin_applications()
     applications = tuple(known[name] for name in scenario.jobs.application_names)
@@ -120,7 +126,8 @@ def _replay_jobs(scenario: Scenario, site: Site, applications: tuple[Application
     fractions = draw_fractions(library, distribution, streams.epochs)
     reference = (scenario.trace and scenario.trace.reference_gpu_type) or scenario.cluster.gpu_types[0]
     held = np.array([c.gpus_per_node for c in site.configurations])
-    seconds = _seconds_table(applications, site)[choice]
+    seconds = np.where(offered(scenario, trace, held), _seconds_table(applications, site)[choice], np.inf)
+    _check_demand(scenario, trace, site, tuple(applications[i].name for i in choice), seconds)
     return _Draft(
         submission_s=trace.submission_s,
         application=choice,
@@ -128,7 +135,7 @@ def _replay_jobs(scenario: Scenario, site: Site, applications: tuple[Application
         distributions=library,
         fractions=fractions,
         max_epochs=epochs_of_duration(trace, applications, choice, fractions, reference),
-        seconds_per_epoch=np.where(offered(scenario, trace, held), seconds, np.inf),
+        seconds_per_epoch=seconds,
         trace=trace,
     )
 
@@ -162,16 +169,41 @@ def _job_table(scenario: Scenario, draft: _Draft, applications: tuple[Applicatio
 
 def _seconds_table(applications: tuple[Application, ...], site: Site) -> NDArray[np.float64]:
     """Give τ of every application on every configuration, shape (A, C); inf where its memory does not fit."""
-    memory = {v.name: v.memory_gib for v in site.gpu_types}
+    memory = {c.gpu_type: v.memory_gib for v in site.gpu_types for c in site.configurations if c.gpu_type == v.name}
     table = np.full((len(applications), len(site.configurations)), np.inf)
     for row, application in enumerate(applications):
         for column, c in enumerate(site.configurations):
             if application.memory_gib <= memory[c.gpu_type]:
                 table[row, column] = application.seconds_per_epoch.get((c.gpu_type, c.gpus_per_node), np.inf)
         if not np.any(np.isfinite(table[row])):
-            allowed = f"applications whose memory ({application.memory_gib:g} GiB) a GPU of the cluster has"
-            raise InputError("jobs.applications", application.name, allowed)
+            raise _fits_nowhere(application, site, memory)
     return table
+
+
+def _fits_nowhere(application: Application, site: Site, memory: Mapping[str, float]) -> InputError:
+    """Say why: too much memory on every GPU type, or never measured on what the cluster offers."""
+    if application.memory_gib > max(memory.values()):
+        has = ", ".join(f"{name} {gib:g}" for name, gib in memory.items())
+        allowed = f"applications whose memory fits: it needs {application.memory_gib:g} GiB, the GPUs have {has}"
+    else:
+        names = ", ".join(c.name for c in site.configurations)
+        allowed = f"applications measured, and with memory enough, on what the cluster offers: {names}"
+    return InputError("jobs.applications", application.name, allowed)
+
+
+def _check_demand(
+    scenario: Scenario, trace: Trace, site: Site, names: tuple[str, ...], seconds: NDArray[np.float64]
+) -> None:
+    """Check that the rule `trace.gpu_demand` leaves every job something that it can run on."""
+    fits = np.any(np.isfinite(seconds), axis=1)
+    if scenario.trace is not None and not np.all(fits):
+        job = int(np.argmin(fits))
+        offers = ", ".join(c.name for c in site.configurations)
+        allowed = (
+            f"a rule that offers every job a configuration: job {job} of the trace ({names[job]}, {trace.gpus[job]} "
+            f"GPUs) cannot run on so many; the cluster has {offers}"
+        )
+        raise InputError("trace.gpu_demand", scenario.trace.gpu_demand, allowed)
 
 
 def _one_gpu_s(application: Application, site: Site) -> float:

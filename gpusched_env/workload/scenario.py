@@ -1,4 +1,4 @@
-"""A scenario: everything that an instance is made from, beside the seed."""
+"""A scenario: everything that an instance is made from, beside the seed, and what is compared on it."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.workload.applications import builtin_applications
 from gpusched_env.workload.arrivals import Arrivals
 from gpusched_env.workload.cluster import Cluster, GpuTypeName
+from gpusched_env.workload.comparison import Comparison
 from gpusched_env.workload.due_dates import DueDates
 from gpusched_env.workload.epochs import Epochs, HistogramEpochs
 from gpusched_env.workload.settings import (
@@ -20,6 +21,7 @@ from gpusched_env.workload.settings import (
     Positive,
     Settings,
     as_tuple,
+    whole,
 )
 from gpusched_env.workload.trace_columns import TRACE_FIELDS
 
@@ -34,6 +36,9 @@ def _known_application(name: str) -> str:
     return name
 
 
+MOST_JOBS = 10_000_000
+"""Jobs that an instance may have: what a large machine's memory can hold."""
+
 ApplicationName = Annotated[str, AfterValidator(_known_application)]
 
 
@@ -47,7 +52,9 @@ class Prices(Settings):
 class Jobs(Settings):
     """How many jobs, what they train, and what they are offered."""
 
-    count: Count = Field(default=100, description="Number of jobs; with a trace, at most so many.")
+    count: Annotated[int, whole(1, MOST_JOBS)] = Field(
+        default=100, description="Number of jobs; with a trace, at most so many."
+    )
     applications: Annotated[tuple[ApplicationName, ...], BeforeValidator(as_tuple)] | None = Field(
         default=None, description="Applications; each job draws one uniformly. By default all."
     )
@@ -120,7 +127,8 @@ class TraceReplay(Settings):
 class Scenario(Settings):
     """Everything that an instance is made from, beside the seed: `make_instance(scenario, seed)`.
 
-    Every section and every value has a default, except the trace's path; `docs/scenarios.md` lists them.
+    Every section and every value has a default, except the trace's path; `docs/scenarios.md` lists them. The section
+    `compare` decides nothing about the instance: it says what `gpusched compare` runs.
 
     Raises:
         InputError: A value is not allowed; names the field with dots (`cluster.gpu_types[1]`), value and what is.
@@ -139,6 +147,7 @@ class Scenario(Settings):
     due_dates: DueDates = Field(default_factory=DueDates)
     weights: Weights = Field(default_factory=Weights)
     trace: TraceReplay | None = Field(default=None)
+    compare: Comparison = Field(default_factory=Comparison)
 
     def replace(self, values: Mapping[str, object]) -> Scenario:
         """Make a scenario with other values: `scenario.replace({"cluster.nodes": 20, "jobs.count": 200})`.

@@ -7,6 +7,7 @@ import re
 import tomllib
 from collections.abc import Mapping
 from importlib.resources import files
+from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -29,15 +30,17 @@ def load_scenario(name_or_path: str | Path) -> Scenario:
     Raises:
         InputError: There is no such scenario or file, it is not valid TOML, or a value is not allowed.
     """
+    if not isinstance(name_or_path, str | PathLike):
+        raise InputError("scenario", name_or_path, "the name of a built-in scenario, or the path of a .toml file")
     path = Path(name_or_path)
     if path.suffix != ".toml":
         names = _builtin_files()
         if str(name_or_path) not in names:
             raise InputError("scenario", str(name_or_path), f"one of {', '.join(names)}, or a .toml file")
         return _parse(names[str(name_or_path)].read_text(encoding="utf-8"), str(name_or_path), None)
-    if not path.is_file():
-        raise InputError("scenario", str(path), "a .toml file that exists")
     try:
+        if not path.is_file():
+            raise InputError("scenario", str(path), "a .toml file that exists")
         text = path.read_text(encoding="utf-8")
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("scenario", str(path), f"a readable file in UTF-8 ({error})") from None

@@ -42,13 +42,15 @@ def number(allowed: str, test: Callable[[float], bool]) -> BeforeValidator:
     return BeforeValidator(check)
 
 
-def whole(lowest: int) -> BeforeValidator:
-    """Make the check of a whole number, `lowest` or above."""
+def whole(lowest: int, highest: int | None = None) -> BeforeValidator:
+    """Make the check of a whole number from `lowest` to `highest`, if there is a highest."""
+    allowed = f"a whole number >= {lowest}" + ("" if highest is None else f" and <= {highest:,}")
 
     def check(value: object) -> int:
-        if isinstance(value, bool) or not isinstance(value, int) or value < lowest:
-            raise InputError("", value, f"a whole number >= {lowest}")
-        return value
+        low = isinstance(value, bool) or not isinstance(value, int) or value < lowest
+        if low or (highest is not None and value > highest):  # type: ignore[operator]
+            raise InputError("", value, allowed)
+        return value  # type: ignore[return-value]
 
     return BeforeValidator(check)
 
@@ -92,7 +94,12 @@ def dotted(parts: tuple[int | str, ...]) -> str:
 
 
 def _is_number(value: object) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool) and math.isfinite(value)
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number that no float holds
+        return False
 
 
 def _input_error(error: ValidationError, model: type[BaseModel]) -> InputError:
@@ -108,7 +115,9 @@ def _input_error(error: ValidationError, model: type[BaseModel]) -> InputError:
     if first["type"] == "union_tag_invalid":
         tag = str(first["ctx"]["discriminator"]).strip("'")
         return InputError(dotted((*place, tag)), first["ctx"]["tag"], f"one of {first['ctx']['expected_tags']}")
-    return InputError(dotted(place), first["input"], _allowed(first, model))
+    # What pydantic calls the input of a missing value is the section that lacks it.
+    value = None if first["type"] == "missing" else first["input"]
+    return InputError(dotted(place), value, _allowed(first, model))
 
 
 def _allowed(details: ErrorDetails, model: type[BaseModel]) -> str:

@@ -91,7 +91,7 @@ class TraceColumns:
         Raises:
             InputError: A cell is empty, no number, or does not pass; names the first such row.
         """
-        values: NDArray[np.float64] = self._text(field).cast(pl.Float64, strict=False).fill_null(np.nan).to_numpy()
+        values: NDArray[np.float64] = _plain(self._text(field)).fill_null(np.nan).to_numpy()
         with np.errstate(invalid="ignore"):
             self.check(field, np.isfinite(values) & test(values), allowed)
         return values
@@ -100,16 +100,19 @@ class TraceColumns:
         """Give a field as seconds, shape (rows,): numbers, or dates as seconds since 1970 (UTC where no zone is given).
 
         Raises:
-            InputError: A cell is empty or unreadable; names the first such row.
+            InputError: A cell is empty or unreadable; names the first such row. In a column of numbers and dates it
+                is the first that differs from row 1.
         """
+        text = self._text(field)
+        read, read_other, first = (_micros, _plain, "a number") if as_dates else (_plain, _micros, "a date")
+        values = read(text)
+        if read_other(text.head(1))[0] is not None:
+            allowed = f"{first}, as above it; a column holds either dates or numbers of seconds"
+            self.check(field, values.is_null().to_numpy(), allowed)
         if not as_dates:
             return self.numbers(field, "a finite number of seconds", np.isfinite)
-        text = self._text(field).str.replace("T", " ").str.replace(r"Z$", "+00:00")
-        plain = [text.str.to_datetime(form, strict=False, time_unit="us") for form in _PLAIN_FORMS]
-        zoned = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%:z", strict=False, time_unit="us", time_zone="UTC")
-        micros = pl.select(pl.coalesce([s.cast(pl.Int64) for s in (*plain, zoned)])).to_series()
-        self.check(field, micros.is_not_null().to_numpy(), _TIMES)
-        seconds: NDArray[np.float64] = micros.to_numpy() / 1e6
+        self.check(field, values.is_not_null().to_numpy(), _TIMES)
+        seconds: NDArray[np.float64] = values.to_numpy() / 1e6
         return seconds
 
     def check(self, field: str, good: NDArray[np.bool_], allowed: str) -> None:
@@ -126,6 +129,19 @@ class TraceColumns:
 _PLAIN_FORMS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M")
 
 
+def _plain(text: pl.Series) -> pl.Series:
+    """Read numbers, null where there is none."""
+    return text.cast(pl.Float64, strict=False)
+
+
+def _micros(text: pl.Series) -> pl.Series:
+    """Read dates as microseconds since 1970, null where there is none."""
+    text = text.str.replace("T", " ").str.replace(r"Z$", "+00:00")
+    plain = [text.str.to_datetime(form, strict=False, time_unit="us") for form in _PLAIN_FORMS]
+    zoned = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%:z", strict=False, time_unit="us", time_zone="UTC")
+    return pl.select(pl.coalesce([s.cast(pl.Int64) for s in (*plain, zoned)])).to_series()
+
+
 def column_names(path: str | Path) -> list[str]:
     """List the columns of a CSV file.
 
@@ -136,15 +152,31 @@ def column_names(path: str | Path) -> list[str]:
 
 
 def _read_text(path: Path, rows: int | None = None) -> pl.DataFrame:
-    if not path.is_file():
+    try:
+        exists = path.is_file()
+    except OSError:  # a name too long for any file
+        exists = False
+    if not exists:
         raise InputError("trace.path", str(path), "a CSV file that exists")
     try:
-        return pl.read_csv(path, infer_schema=False, n_rows=rows)
+        table = pl.read_csv(path, infer_schema=False, n_rows=rows)
     except pl.exceptions.NoDataError:
         raise InputError(path.name, "empty file", "a header and at least one row below it") from None
     except (pl.exceptions.PolarsError, OSError) as error:
         allowed = "a CSV file in UTF-8 with a header and as many cells in every row"
         raise InputError(path.name, str(error).splitlines()[0], allowed) from None
+    _check_header(path.name, table.columns)
+    return table
+
+
+def _check_header(file: str, names: list[str]) -> None:
+    if any("\0" in name for name in names):
+        raise InputError(file, "binary data", "a CSV file in UTF-8 with a header")
+    for name in names:
+        # So polars names a column whose name stands further left already; empty names are no column's.
+        first, copy, _ = name.rpartition("_duplicated_")
+        if copy and first and first in names:
+            raise InputError(f"{file}: columns", first, "names that stand once in the header")
 
 
 def _find_columns(file: str, names: list[str], columns: Mapping[str, str], *, all_named: bool) -> dict[str, str]:

@@ -53,6 +53,32 @@ def test_the_example_of_training_prints_policies_and_agents_on_the_same_workload
         assert re.fullmatch(re.escape(row) + NUMBERS, line)
 
 
+@pytest.mark.parametrize(
+    ("name", "arguments", "words"),
+    [
+        ("own_rule", ("--seeds", "0"), "--seeds = 0"),
+        ("own_rule", ("--scenario", "nowhere"), "scenario = 'nowhere'"),
+        ("replay_trace", ("nowhere.csv",), "trace.path = 'nowhere.csv'"),
+        ("replay_trace", ("--nodes", "0"), "cluster.nodes = 0"),
+        ("run_a_policy", ("--scenario", "nowhere"), "scenario = 'nowhere'"),
+        ("run_a_policy", ("--seed", "-1"), "zero"),
+    ],
+)
+def test_an_example_says_in_a_line_what_is_wrong(name: str, arguments: tuple[str, ...], words: str, printed):
+    with pytest.raises(SystemExit) as caught:
+        printed(name, *arguments)
+    assert words in str(caught.value)
+    assert re.fullmatch(r"error: .+", str(caught.value))
+
+
+@pytest.mark.parametrize("arguments", [("--steps", "0"), ("--seeds", "0")])
+def test_the_example_of_training_refuses_to_train_or_evaluate_nothing(arguments: tuple[str, ...], printed, capsys):
+    pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
+    with pytest.raises(SystemExit):
+        printed("train_agents", *arguments)
+    assert "error: --steps and --seeds must be 1 or more" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("name", [*SMALL, "train_agents"])
 def test_an_example_is_short_enough_to_read(name: str):
     assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 50

@@ -134,8 +134,18 @@ def test_configurations_that_no_node_holds_and_memory_that_does_not_fit_are_clos
     both = job(seconds_per_epoch={one: 2.0, four: 1.0})
     instance = Instance.from_jobs([V100], [Node("V100", 2)], [both], [one, four])
     assert instance.jobs.seconds_per_epoch.tolist() == [[2.0, np.inf]]
-    with pytest.raises(InputError, match=r"jobs\[0\].seconds_per_epoch"):
-        Instance.from_jobs([V100], [Node("V100", 2)], [replace(both, memory_gib=17.0)], [one, four])
+
+
+def test_a_job_that_fits_no_configuration_is_told_why():
+    one, four = Configuration("V100", 1), Configuration("V100", 4)
+    nodes = [Node("V100", 2)]
+    both, large = job(seconds_per_epoch={one: 2.0, four: 1.0}), job(seconds_per_epoch={four: 1.0})
+    with pytest.raises(InputError, match=r"jobs\[0\].memory_gib = 17.0; .* \[GiB\]: V100 16$"):
+        Instance.from_jobs([V100], nodes, [replace(both, memory_gib=17.0)], [one, four])
+    with pytest.raises(InputError, match=rf"jobs\[1\].seconds_per_epoch = \['{four.name}'\]; .* hold: {one.name}$"):
+        Instance.from_jobs([V100], nodes, [both, large], [one, four])
+    with pytest.raises(InputError, match=rf"jobs\[0\].seconds_per_epoch = {{}}; .* {one.name}, {four.name}$"):
+        Instance.from_jobs([V100], nodes, [job(seconds_per_epoch={})], [one, four])
 
 
 @pytest.mark.parametrize(

@@ -94,6 +94,45 @@ def test_a_policy_that_never_starts_a_job_is_stopped():
         simulate(three_jobs(), Lazy("lazy", "due"))
 
 
+@pytest.mark.parametrize("seed", [-1, 1.5, "0", None, True, 2**63])
+def test_a_seed_that_is_no_whole_number_in_range_is_refused(seed):
+    with pytest.raises(InputError, match=r"^seed = .*>= 0 and < 2\^63"):
+        simulate(three_jobs(), edf(), seed=seed)
+
+
+def test_the_largest_seed_is_a_seed():
+    assert simulate(three_jobs(), edf(), seed=np.int64(2**63 - 1)).seed == 2**63 - 1
+
+
+@pytest.mark.parametrize("policy", ["edf", edf, DispatchPolicy, None])
+def test_what_is_no_policy_is_refused_with_what_makes_one(policy):
+    with pytest.raises(InputError, match=r"^policy = .*make_policy"):
+        simulate(three_jobs(), policy)
+
+
+def test_what_is_no_instance_is_refused_with_what_makes_one():
+    with pytest.raises(InputError, match=r"^instance = 'tiny'.*make_instance"):
+        simulate("tiny", edf())
+
+
+@pytest.mark.parametrize(
+    "keys", [["a", "b", "c"], [1.0, float("nan"), 2.0], [1, 2], [[1], [2, 3], [4]], None, 7.0, [1j, 2j, 3j]]
+)
+def test_a_rule_that_gives_no_number_for_each_job_is_refused(keys):
+    with pytest.raises(InputError, match=r"^job_order = .*: 3 finite numbers, one for each active job$"):
+        simulate(three_jobs(), DispatchPolicy("bad", lambda _: keys))
+
+
+def test_a_rule_asked_for_one_job_is_told_so_in_the_singular():
+    with pytest.raises(InputError, match=r": 1 finite number, one for each active job$"):
+        simulate(random_instance(0, jobs=1), DispatchPolicy("bad", lambda _: "first"))
+
+
+def test_a_rule_may_put_jobs_last_with_inf():
+    rule = DispatchPolicy("last", lambda jobs: np.where(jobs.due_s > 2 * HOUR, np.inf, 0.0))
+    assert simulate(three_jobs(), rule).start_s[2] == 0.0
+
+
 def test_free_energy_is_not_taken_for_standing_still():
     """At a price of 0 nothing costs anything while it runs, for more events than a stalled run would be given."""
     free = replace(random_instance(0, jobs=40, span_s=0.0), energy_price_eur_per_kwh=0.0)

@@ -82,8 +82,8 @@ def test_any_number_of_jobs_is_dealt_into_clusters(count):
     ("values", "field"),
     [
         ({"kind": "sometimes"}, "kind"),
-        ({"kind": "poisson"}, "mean_gap_s, lambda_s"),
-        ({"kind": "poisson", "mean_gap_s": 1.0, "lambda_s": 1.0}, "mean_gap_s, lambda_s"),
+        ({"kind": "poisson"}, "mean_gap_s"),
+        ({"kind": "poisson", "mean_gap_s": 1.0, "lambda_s": 1.0}, "lambda_s"),
         ({"kind": "exponential", "mean_gap_s": 0.0}, "mean_gap_s"),
         ({"kind": "high", "lambda_s": 5.0}, "lambda_s"),
     ],

@@ -178,7 +178,9 @@ def test_an_application_that_fits_no_gpu_is_named():
     scenario = Scenario(
         cluster={"overrides": overrides}, jobs={"applications": ["lm-wikitext2-bs5", "lm-wikitext2-bs80"]}
     )
-    with pytest.raises(InputError, match=r"jobs.applications = 'lm-wikitext2-bs80'.*2\.35534 GiB"):
+    with pytest.raises(
+        InputError, match=r"jobs.applications = 'lm-wikitext2-bs80'.*2\.35534 GiB.* V100 2, A100 2, T4 2$"
+    ):
         make_instance(scenario, 0)
 
 
@@ -201,10 +203,15 @@ def test_gpu_counts_that_no_node_has_are_refused():
         make_instance(scenario, 0)
 
 
-@pytest.mark.parametrize("seed", [-1, 1.5, True])
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "0", None, 2**63, 10**30])
 def test_a_seed_that_is_no_whole_number_from_zero_is_refused(seed):
     with pytest.raises(InputError, match=r"seed.*>= 0"):
         make_instance(load_scenario("tiny"), seed)
+
+
+def test_a_name_is_no_scenario():
+    with pytest.raises(InputError, match=r"^scenario = 'tiny'.*load_scenario"):
+        make_instance("tiny", seed=0)
 
 
 @pytest.mark.slow

@@ -18,6 +18,7 @@ from gpusched_env.workload import (
     TwoPointEpochs,
     builtin_scenarios,
     load_scenario,
+    make_instance,
     scenario_toml,
 )
 
@@ -83,6 +84,7 @@ def test_a_scenario_with_every_setting_changed_loads_back_equal(tmp_path):
             "reference_gpu_type": "K80",
             "load": 0.7,
         },
+        compare={"policies": ["sts", "mine"], "seeds": [0, 3, 5], "reference": "mine", "workers": 2},
     )
     assert load_scenario(write(tmp_path, scenario_toml(scenario))) == scenario
 
@@ -115,6 +117,18 @@ def test_a_file_without_a_name_bears_its_files_name_and_its_trace_stands_beside_
     scenario = load_scenario(write(tmp_path, '[trace]\npath = "logs/trace.csv"\n', "night.toml"))
     assert scenario.name == "night"
     assert Path(scenario.trace.path) == tmp_path.resolve() / "logs" / "trace.csv"
+
+
+@pytest.mark.parametrize(("seeds", "text"), [("0-3, 7", "0-3, 7"), ([0, 3, 5], "0,3,5"), (4, "4")])
+def test_the_seeds_of_a_comparison_are_a_text_a_list_or_a_number(seeds, text):
+    assert Scenario(compare={"seeds": seeds}).compare.seeds == text
+
+
+def test_what_is_compared_changes_no_instance():
+    tiny = load_scenario("tiny")
+    other = tiny.replace({"compare.policies": ["sts"], "compare.seeds": "8", "compare.workers": 2})
+    assert other != tiny
+    assert make_instance(other, 3) == make_instance(tiny, 3)
 
 
 def test_replace_changes_single_values_and_leaves_the_scenario_as_it_was():
@@ -159,6 +173,11 @@ BAD = [
     ("name = 3", "name", "a text"),
     ("cluster = 3", "cluster", "a table"),
     ("[cluster]\nnodes = 0", "cluster.nodes", "whole number >= 1"),
+    ("[cluster]\nnodes = 100_001", "cluster.nodes", "<= 100,000"),
+    ("[jobs]\ncount = 9999999999999999999999", "jobs.count", "<= 10,000,000"),
+    ("[epochs]\nbins = 10_001", "epochs.bins", "<= 10,000"),
+    ("[epochs]\nruns = [1, 1e18]", "epochs.runs", "<= 1,000,000"),
+    ("[prices]\npue = 1" + 400 * "0", "prices.pue", ">= 1"),
     ("[cluster]\nnodes = true", "cluster.nodes", "whole number >= 1"),
     ("[cluster]\nnodes = 2.5", "cluster.nodes", "whole number >= 1"),
     ('[cluster]\ngpu_types = "V100"', "cluster.gpu_types", "a list"),
@@ -178,7 +197,9 @@ BAD = [
     ("[jobs]\ngpu_counts = [1, 0]", "jobs.gpu_counts[1]", "whole number >= 1"),
     ("[jobs]\ngpu_counts = [2, 2]", "jobs.gpu_counts", "each once"),
     ('[arrivals]\nkind = "hihg"', "arrivals.kind", "'high', 'low', 'mixed'"),
-    ('[arrivals]\nkind = "poisson"', "arrivals.mean_gap_s, lambda_s", "exactly one"),
+    ('[arrivals]\nkind = "poisson"', "arrivals.mean_gap_s", "a number of seconds with kind = 'poisson'"),
+    ('[arrivals]\nkind = "poisson"\nmean_gap_s = 2\nlambda_s = 3', "arrivals.lambda_s", "beside mean_gap_s = 2.0"),
+    ('[arrivals]\nkind = "poisson"\nmean_gap_s = 1e20', "arrivals.mean_gap_s", "<= 1e12"),
     ('[epochs]\nfamily = "gauss"', "epochs.family", "'histogram', 'lognormal'"),
     ("[epochs]\nmean = [0.5, 0.2]", "epochs.mean", "[lowest, highest]"),
     ('[epochs]\nfamily = "beta"\nmean = [0.5, 1.0]', "epochs.mean", "> 0 and < 1"),
@@ -192,6 +213,18 @@ BAD = [
     ('[trace]\npath = "t.csv"\nformat = "json"', "trace.format", "'philly', 'generic'"),
     ('[trace]\npath = "t.csv"\nload = 1.0\ntime_scale = 2.0', "trace.load", "either"),
     ('[trace]\npath = "t.csv"\ncolumns = {start = "x"}', "trace.columns", "submission_s"),
+    ('[compare]\npolicies = "edf"', "compare.policies", "a list"),
+    ("[compare]\npolicies = []", "compare.policies", "one or more"),
+    ('[compare]\npolicies = ["edf", "edf"]', "compare.policies", "each once"),
+    ("[compare]\npolicies = [3]", "compare.policies[0]", "a text"),
+    ('[compare]\npolicies = ["edf"]\nreference = "sts"', "compare.reference", "one of the policies compared: edf"),
+    ('[compare]\nseeds = "5-1"', "compare.seeds", "ranges run upwards"),
+    ("[compare]\nseeds = [1, 1]", "compare.seeds", "each once"),
+    ("[compare]\nseeds = []", "compare.seeds", "whole numbers >= 0"),
+    ("[compare]\nseeds = true", "compare.seeds", "whole numbers >= 0"),
+    ("[compare]\nseeds = [0.5]", "compare.seeds", "whole numbers >= 0"),
+    ("[compare]\nworkers = 0", "compare.workers", "whole number >= 1"),
+    ("[compare]\nout = 'x'", "compare.out", "policies, seeds, reference, workers"),
     ("colour = 3", "colour", "cluster, prices, jobs"),
 ]
 
@@ -202,6 +235,24 @@ def test_a_wrong_file_is_one_error_that_names_field_value_and_what_is_allowed(te
         load_scenario(write(tmp_path, text))
     assert caught.value.field == field
     assert allowed in caught.value.allowed
+
+
+def test_a_value_that_is_missing_is_shown_as_none():
+    with pytest.raises(InputError, match=r"^trace.path = None; allowed: a value; it has no default$"):
+        load_scenario("tiny").replace({"trace.gpu_demand": "exact"})
+    with pytest.raises(InputError, match=r"^arrivals.mean_gap_s = None; "):
+        load_scenario("tiny").replace({"arrivals.kind": "exponential"})
+
+
+def test_the_largest_counts_are_allowed():
+    scenario = Scenario(cluster={"nodes": 100_000}, jobs={"count": 10_000_000}, epochs={"bins": 10_000})
+    assert (scenario.cluster.nodes, scenario.jobs.count) == (100_000, 10_000_000)
+
+
+@pytest.mark.parametrize("name", [3, None, ["tiny"], "x" * 5_000 + ".toml", "a\0.toml"])
+def test_what_is_no_name_and_no_path_is_refused(name):
+    with pytest.raises(InputError, match=r"^scenario = "):
+        load_scenario(name)
 
 
 def test_a_missing_file_an_unknown_name_and_broken_toml_are_input_errors(tmp_path):

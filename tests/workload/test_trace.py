@@ -143,6 +143,24 @@ BAD = [
     ),
     ("submission_s,duration_s,gpus,application\n5,2,1,\n", "trace.csv row 1: application", "a text"),
     ("submission_s,duration_s,gpus\n1,2,3,4\n", "trace.csv", "as many cells"),
+    ("submission_s,gpus,duration_s,gpus\n1,2,3,4\n", "trace.csv: columns", "once in the header"),
+    ("\0" * 3_000, "trace.csv", "UTF-8"),
+    (
+        "submission_s,duration_s,gpus\n2017-10-09 07:01:55,2,1\n7,2,1\n",
+        "trace.csv row 2: submission_s",
+        "a date, as above it",
+    ),
+    (
+        "submission_s,duration_s,gpus\n0,2,1\n2017-10-09 07:01:55,2,1\n",
+        "trace.csv row 2: submission_s",
+        "number of seconds",
+    ),
+    (
+        "timestamp,duration_s,gpus\n0,2,1\n\n5,2,1\n2017-10-09 07:01:55,2,1\n",
+        "trace.csv row 4: timestamp",
+        "a number, as above it",
+    ),
+    ("timestamp,duration_s,gpus\n0,2,1\n5,2,1\n", "trace.csv row 1: timestamp", "a time such as"),
 ]
 
 
@@ -152,6 +170,29 @@ def test_a_wrong_trace_is_one_error_that_names_row_value_and_what_is_allowed(tex
         read_trace(write(tmp_path, text))
     assert caught.value.field == field
     assert allowed in caught.value.allowed
+
+
+def test_a_column_that_stands_twice_is_named_and_empty_ones_at_the_end_are_let_be(tmp_path):
+    with pytest.raises(InputError, match=r"^trace.csv: columns = 'note'; "):
+        read_trace(write(tmp_path, "submission_s,duration_s,gpus,note,note\n1,2,1,a,b\n"))
+    assert len(read_trace(write(tmp_path, "submission_s,duration_s,gpus,,\n1,2,1,,\n"))) == 1
+
+
+@pytest.mark.parametrize("path", ["x" * 5_000, "a\0.csv"])
+def test_a_path_that_cannot_be_is_refused(path):
+    with pytest.raises(InputError, match=r"^trace.path = .*; allowed: a CSV file that exists$"):
+        read_trace(path)
+
+
+def test_a_job_that_the_demand_rule_leaves_nothing_is_named(tmp_path, monkeypatch):
+    """Measured on one GPU only: the second job asks for exactly two."""
+    known = builtin_applications()["yolov3-voc-global64"]
+    one = {key: s for key, s in known.seconds_per_epoch.items() if key[1] == 1}
+    small = type(known)(known.name, known.max_epochs, known.memory_gib, one)
+    monkeypatch.setattr("gpusched_env.workload.generator.builtin_applications", lambda: {known.name: small})
+    scenario = replay(write(tmp_path, GENERIC), gpu_demand="exact").replace({"jobs.applications": [known.name]})
+    with pytest.raises(InputError, match=r"trace.gpu_demand = 'exact'; .* job 1 of the trace \(yolov3.*, 2 GPUs\)"):
+        make_instance(scenario, 0)
 
 
 def test_the_error_holds_the_cell_as_it_stands_in_the_file(tmp_path):

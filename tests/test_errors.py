@@ -1,0 +1,40 @@
+"""The one error: field, value and what is allowed in one line, however odd the value."""
+
+from __future__ import annotations
+
+import pickle
+
+import numpy as np
+import pytest
+
+from gpusched_env.errors import SHOWN, InputError
+
+
+def test_the_message_says_field_value_and_what_is_allowed():
+    assert str(InputError("jobs.count", "ten", "a whole number")) == "jobs.count = 'ten'; allowed: a whole number"
+
+
+def test_of_a_long_value_both_ends_are_shown_and_all_of_it_is_kept():
+    value = "a" * 3_000 + "z"
+    error = InputError("path", value, "short")
+    shown = str(error).removeprefix("path = ").removesuffix("; allowed: short")
+    assert (len(shown), shown[:3], shown[-3:]) == (SHOWN, "'aa", "az'")
+    assert "a…a" in shown
+    assert error.value == value
+    assert str(pickle.loads(pickle.dumps(error))) == str(error)  # noqa: S301 - our own bytes
+
+
+def test_a_value_of_just_that_length_is_shown_whole():
+    assert "…" not in str(InputError("x", "a" * (SHOWN - 2), "y"))
+    assert "…" in str(InputError("x", "a" * (SHOWN - 1), "y"))
+
+
+@pytest.mark.parametrize(
+    "value",
+    ["\0" * 3_000, "a\nb", np.zeros((9, 9)), 10**5_000, "\u2028"],
+    ids=["binary", "two lines", "array", "long number", "line separator"],
+)
+def test_the_message_is_one_short_line_whatever_the_value(value: object):
+    message = str(InputError("x", value, "two\nlines"))
+    assert len(message.splitlines()) == 1
+    assert len(message) <= SHOWN + 30
