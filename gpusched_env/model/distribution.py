@@ -80,8 +80,20 @@ class EpochDistribution:
 
     def sample(self, rng: Generator) -> float:
         """Draw the epochs needed, as a fraction of the maximum epochs: the right edge of a bin."""
-        bin_index = int(np.searchsorted(-self.survival, -rng.random(), side="left"))
-        return float(self.edges[max(bin_index, 1)])
+        return float(self.fractions_at(np.array([rng.random()]))[0])
+
+    def fractions_at(self, uniform: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Turn uniform draws u in [0, 1) into epochs needed: the right edge of the last bin with S > u.
+
+        Args:
+            uniform: The draws, shape (n,).
+
+        Returns:
+            Fractions of the maximum epochs in (0, 1], shape (n,).
+        """
+        survived = np.searchsorted(-self.survival, -uniform, side="left")
+        fractions: NDArray[np.float64] = self.edges[np.maximum(survived, 1)]
+        return fractions
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         """Give what rebuilds the value, arrays read-only again."""

@@ -43,7 +43,7 @@ def make_library(epochs: Epochs, rng: Generator) -> tuple[EpochDistribution, ...
 def draw_fractions(
     library: Sequence[EpochDistribution], choice: NDArray[np.int64], rng: Generator
 ) -> NDArray[np.float64]:
-    """Draw the epochs needed by many jobs as fractions of their maximum epochs: the rule of `EpochDistribution.sample`.
+    """Draw the epochs needed by many jobs as fractions of their maximum epochs.
 
     Args:
         library: The distributions.
@@ -56,10 +56,8 @@ def draw_fractions(
     uniform = rng.random(len(choice))
     fractions = np.empty(len(choice))
     for index in np.unique(choice):
-        distribution = library[index]
         jobs = np.flatnonzero(choice == index)
-        survivors = np.searchsorted(-distribution.survival, -uniform[jobs], side="left")
-        fractions[jobs] = distribution.edges[np.maximum(survivors, 1)]
+        fractions[jobs] = library[index].fractions_at(uniform[jobs])
     return fractions
 
 
