@@ -165,7 +165,7 @@ def _draw_heading(figure: Figure, chart: Chart, title: str | None) -> None:
 
 def _change_label(timeline: Timeline) -> str:
     changes = sum(len(bars) - 1 for bars in timeline.bars_of_jobs().values())
-    return "change of GPUs or node" if changes <= MOST_MARKS else f"{changes:,} changes of GPUs or node, not marked"
+    return "change of GPUs or node" if changes <= MOST_MARKS else f"{changes:,} changes, moves and pauses, not marked"
 
 
 def _legend(timeline: Timeline) -> list[Patch | Line2D]:

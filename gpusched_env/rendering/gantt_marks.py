@@ -92,12 +92,14 @@ def draw_switches(chart: Chart) -> None:
             if new.node != old.node or new.start_s > old.end_s:
                 joins.append([(old.end_s / chart.unit_s, chart.middle(old)), (x, y)])
                 colours.append(LATE if chart.timeline.late[job] else SUBTLE)
+    if len(changes) > MOST_MARKS:
+        return
     # Many moves would hide the bars behind their lines.
     alpha = float(np.clip(20 / max(1, len(joins)), 0.05, 0.8))
     lines = LineCollection(joins, colors=colours, linewidths=0.7, linestyles=(0, (1.5, 1.5)), alpha=alpha, zorder=3)
     chart.axes.add_collection(lines, autolim=False)
     size = float(np.clip(0.5 * chart.row_points, 1.6, 3.4)) * (1.0 if len(changes) < MANY_CHANGES else 0.6)
-    if 0 < len(changes) <= MOST_MARKS:
+    if changes:
         places = np.array(changes)
         chart.axes.plot(
             places[:, 0],
