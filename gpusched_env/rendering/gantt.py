@@ -163,9 +163,12 @@ def _draw_heading(figure: Figure, chart: Chart, title: str | None) -> None:
     )  # fmt: skip
 
 
-def _change_label(timeline: Timeline) -> str:
+def _change_handles(timeline: Timeline) -> list[Patch | Line2D]:
     changes = sum(len(bars) - 1 for bars in timeline.bars_of_jobs().values())
-    return "change of GPUs or node" if changes <= MOST_MARKS else f"{changes:,} changes, moves and pauses, not marked"
+    if changes > MOST_MARKS:
+        return [Line2D([], [], linestyle="none", label=f"{changes:,} changes, moves and pauses, not marked")]
+    joins = Line2D([], [], color=SUBTLE, linewidth=1, linestyle=(0, (1.5, 1.5)), label="move or pause")
+    return [_marker("D", PAPER, 3.6, "change of GPUs or node"), joins]
 
 
 def _legend(timeline: Timeline) -> list[Patch | Line2D]:
@@ -174,8 +177,7 @@ def _legend(timeline: Timeline) -> list[Patch | Line2D]:
         Patch(facecolor=JOB_COLOURS[1], edgecolor=LATE, linewidth=1.2, label="late job"),
         Patch(facecolor=JOB_COLOURS[1], edgecolor=LATE, hatch="//////", label="after its due date"),
         _marker("v", JOB_COLOURS[0], 5.0, "due date"),
-        _marker("D", PAPER, 3.6, _change_label(timeline)),
-        Line2D([], [], color=SUBTLE, linewidth=1, linestyle=(0, (1.5, 1.5)), label="move or pause"),
+        *_change_handles(timeline),
     ]
     if timeline.instance.restart_s > 0:
         handles.append(Patch(facecolor=INK, alpha=0.45, label="restart, no progress"))

@@ -115,3 +115,13 @@ def test_neighbouring_jobs_differ_in_colour_and_no_label_is_hard_to_read():
     assert len({colour_of(job) for job in range(12)}) == 12
     assert LATE not in {colour_of(job) for job in range(12)}
     assert ink_on(0) != ink_on(1)
+
+
+def test_changes_too_many_to_mark_are_counted_instead(result, monkeypatch):
+    def legend() -> str:
+        return " ".join(text.get_text() for box in gantt_figure(result).legends for text in box.get_texts())
+
+    assert "move or pause" in legend()
+    monkeypatch.setattr("gpusched_env.rendering.gantt.MOST_MARKS", -1)
+    assert "not marked" in legend()
+    assert "move or pause" not in legend()
