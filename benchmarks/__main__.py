@@ -1,4 +1,4 @@
-"""The command: `python -m benchmarks [rounds] [steps] [runs] [startup]`."""
+"""The command: `python -m benchmarks [rounds] [steps] [runs] [scale] [solvers] [startup]`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from benchmarks import rounds, runs, startup, steps
+from benchmarks import rounds, runs, scale, solvers, startup, steps
 from benchmarks.machine import machine
 from benchmarks.table import render
 from gpusched_env.errors import InputError
@@ -24,12 +24,16 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "rounds": rounds.measure,
     "steps": steps.measure,
     "runs": runs.measure,
+    "scale": scale.measure,
+    "solvers": solvers.measure,
     "startup": startup.measure,
 }
 TITLES = {
     "rounds": "Decision rounds: all jobs at t = 0, five GPU types, fresh states",
     "steps": "Environment steps with random actions (masked where there is a mask), resets included",
     "runs": "Whole simulations: scenario large, 100 nodes",
+    "scale": "Growth: all jobs at t = 0, five GPU types, fresh states; and long runs",
+    "solvers": "Single-job solvers on the same problems, all of which need a plan that speeds up on the way",
     "startup": "Start-up of a fresh process",
 }
 

@@ -49,7 +49,7 @@ def measure(nodes: Sequence[int] = (25, 50, 100), repetitions: int = 7, construc
 def _sts_rounds(nodes: int, most_nodes: int, repetitions: int) -> list[Figure]:
     instances = [burst(nodes, each) for each in JOBS_PER_NODE]
     sts = make_policy("sts")
-    times = interleaved({str(len(i.jobs)): _Round(i, sts) for i in instances}, repetitions)
+    times = interleaved({str(len(i.jobs)): Round(i, sts) for i in instances}, repetitions)
     figures = []
     for instance, measured in zip(instances, times.values(), strict=True):
         jobs = len(instance.jobs)
@@ -62,7 +62,7 @@ def _sts_rounds(nodes: int, most_nodes: int, repetitions: int) -> list[Figure]:
 
 
 def _other_policies(instance: Instance, repetitions: int, constructions: int) -> list[Figure]:
-    from_name = {name: _Round(instance, make_policy(name)) for name in (*OTHERS, "random-greedy")}
+    from_name = {name: Round(instance, make_policy(name)) for name in (*OTHERS, "random-greedy")}
     times = interleaved(from_name, repetitions)
     size = f"{len(instance.nodes)} nodes, {len(instance.jobs)} jobs"
     figures = [Figure(f"{name}, {size}", times[name], "ms") for name in OTHERS]
@@ -71,7 +71,7 @@ def _other_policies(instance: Instance, repetitions: int, constructions: int) ->
 
 
 def _sts_hardest_round(instance: Instance, ordinary: Instance, repetitions: int) -> list[Figure]:
-    times = interleaved({"sts": _Round(instance, make_policy("sts"))}, repetitions)["sts"]
+    times = interleaved({"sts": Round(instance, make_policy("sts"))}, repetitions)["sts"]
     name = f"sts, {len(instance.nodes)} nodes, {len(instance.jobs)} jobs, hardest"
     shares = (100.0 * tight_share(each) for each in (instance, ordinary))
     note = "{:.0f} % of the single-job problems are tight (in the ordinary burst {:.0f} %)".format(*shares)
@@ -86,7 +86,7 @@ def _sts_whole_run(title: str, instance: Instance) -> list[Figure]:
 
 
 @dataclass
-class _Round:
+class Round:
     """The first round of an instance, ready to be timed again and again."""
 
     instance: Instance

@@ -18,6 +18,13 @@ TARGET_JOBS = 10_000
 Answers = tuple[dict[str, float], ...]
 
 
+def one_run(policy: str, jobs: int, *, recorded: bool) -> dict[str, float]:
+    """Run a policy once in a process of its own, and give what `one_run.run` gives."""
+    mode = "recorded" if recorded else "bare"
+    answer: dict[str, float] = json.loads(run_python(["-m", "benchmarks.one_run", str(jobs), policy, mode]))
+    return answer
+
+
 @dataclass(frozen=True, slots=True)
 class _Run:
     """A run to be measured, each time in a process of its own.
@@ -34,11 +41,7 @@ class _Run:
 
     def __call__(self) -> dict[str, float]:
         """Run it once, and give what `one_run.run` gives."""
-        mode = "recorded" if self.recorded else "bare"
-        answer: dict[str, float] = json.loads(
-            run_python(["-m", "benchmarks.one_run", str(self.jobs), self.policy, mode])
-        )
-        return answer
+        return one_run(self.policy, self.jobs, recorded=self.recorded)
 
     @property
     def title(self) -> str:

@@ -6,7 +6,7 @@ policy without it. Reference policies are in `gpusched_baselines`.
 
 from gpusched_env.env import GpuClusterEnv
 from gpusched_env.errors import InputError
-from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, JobTable, Node
+from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Interference, Job, JobTable, Node
 from gpusched_env.registration import ENVIRONMENT_ID, register_envs
 from gpusched_env.reward import CostReward, Reward
 from gpusched_env.rollout import rollout
@@ -31,6 +31,7 @@ __all__ = [
     "GpuType",
     "InputError",
     "Instance",
+    "Interference",
     "Job",
     "JobPolicy",
     "JobTable",

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator import Result
 
 FORMAT = "gpusched run"
-VERSION = 1
+VERSION = 2
 RUN_FILES = ("instance.json", "intervals.csv", "jobs.csv", "run.json")
 
 _INTERVALS = pl.Schema(
@@ -30,6 +30,7 @@ _INTERVALS = pl.Schema(
         "job": pl.Int64,
         "node": pl.Int64,
         "gpus": pl.Int64,
+        "gpu": pl.Int64,
         "configuration": pl.String,
         "start_s": pl.Float64,
         "ready_s": pl.Float64,
@@ -70,7 +71,7 @@ class RecordedRun:
 
     Attributes:
         instance: The instance that was run.
-        intervals: One row per interval, the columns of `intervals.csv`.
+        intervals: One row per interval and node, the columns of `intervals.csv`.
         jobs: One row per job, the columns of `jobs.csv`.
         policy: Name of the policy.
         facts: The fields of `run.json`: seed, totals, rounds, provenance.

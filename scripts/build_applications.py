@@ -1,8 +1,10 @@
 """Make the built-in application profiles and GPU types from the public measurements.
 
-Writes `gpu_types.csv`, `applications.csv` and `application_facts.csv`, always the same bytes for the same measurements.
-Prints the single-GPU speed factors it used and a line `dropped FILE ROW: REASON` for every cell of the scaling tables
-that is zero, blank, NaN or out of line (see `applications/screening.py`). `docs/applications.md` explains the figures.
+Writes `gpu_types.csv`, `applications.csv`, `application_facts.csv`, `whole_nodes.csv`, `colocation.csv` and
+`inflation.csv`, always the same bytes for the same measurements. Prints the single-GPU speed factors it used, how
+unequal the workers of jobs on shared GPUs are, and a line `dropped FILE ROW: REASON` for every cell of the scaling
+tables that is zero, blank, NaN or out of line (see `applications/screening.py`). `docs/applications.md` explains the
+figures.
 """
 
 from __future__ import annotations
@@ -10,17 +12,21 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from applications.colocation import colocation_rows
 from applications.factors import mean_factors, speed_factors
 from applications.facts import facts_row
+from applications.inflation import inflation_rows
 from applications.power import gpu_type_rows
 from applications.profiles import Profile
 from applications.recipes import RECIPES
 from applications.screening import survey
+from applications.spread import worker_spread
 from applications.tables import write_csv
+from applications.whole_nodes import whole_nodes_rows
 
 
 def main() -> None:
-    """Read the measurements, write the three tables, print the report."""
+    """Read the measurements, write the tables, print the report."""
     arguments = _parse()
     factors = speed_factors(arguments.data)
     means = mean_factors(factors)
@@ -37,6 +43,10 @@ def main() -> None:
         arguments.out / "application_facts.csv",
         [facts_row(recipe, single_v100[recipe.name]) for recipe in RECIPES],
     )
+    whole_nodes = [row for recipe in RECIPES for row in whole_nodes_rows(recipe, arguments.data)]
+    write_csv(arguments.out / "whole_nodes.csv", whole_nodes)
+    write_csv(arguments.out / "colocation.csv", colocation_rows(RECIPES, means, arguments.data))
+    write_csv(arguments.out / "inflation.csv", inflation_rows(means, arguments.data))
     _report(arguments.data, factors, means)
 
 
@@ -51,6 +61,7 @@ def _report(data: Path, factors: dict[str, dict[str, float]], means: dict[str, f
     for gpu, ratios in factors.items():
         parts = ", ".join(f"{name} {ratio:.3f}" for name, ratio in ratios.items())
         print(f"speed of one {gpu} against one V100: {means[gpu]:.4f} (geometric mean of {parts})")
+    print(worker_spread(data))
     for line in survey(data):
         print(line)
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, JobTable, Node
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Interference, Job, JobTable, Node
 from gpusched_env.model import single_node_configurations
 
 HOUR = 3600.0
@@ -27,18 +27,35 @@ def three_jobs() -> Instance:
 
 
 def random_instance(
-    seed: int, *, jobs: int = 12, nodes: int = 3, types: int = 2, span_s: float = 4000.0, restart_s: float = 0.0
+    seed: int,
+    *,
+    jobs: int = 12,
+    nodes: int = 3,
+    types: int = 2,
+    span_s: float = 4000.0,
+    restart_s: float = 0.0,
+    kinds: bool = False,
+    interference: bool = False,
 ) -> Instance:
-    """Make a small instance: unequal nodes, closed configurations, non-monotone speed-ups, several distributions."""
+    """Make a small instance: unequal nodes, closed configurations, non-monotone speed-ups, several distributions.
+
+    With `kinds`, jobs may share GPUs and take several whole nodes too; with `interference`, sharing slows them down by
+    pairs.
+    """
     rng = np.random.default_rng(seed)
     gpu_types = [GpuType(f"T{i}", rng.uniform(60, 400), rng.uniform(0, 600), 16.0, 4) for i in range(types)]
     cluster = [Node(f"T{i % types}", int(rng.integers(1, 5))) for i in range(nodes)]
     configurations = single_node_configurations(gpu_types, cluster)
+    if kinds:
+        largest = {c.gpu_type: c.gpus_per_node for c in configurations}
+        shares = [Configuration(name, 1, share=share) for name in largest for share in (0.2, 0.3, 0.5)]
+        several = [Configuration(name, gpus, nodes=k) for name, gpus in largest.items() for k in (2, 3)]
+        configurations = (*configurations, *shares, *several)
     distributions = tuple(EpochDistribution.from_masses(rng.dirichlet(np.full(bins, 0.5))) for bins in (1, 4, 20, 100))
     kind = rng.integers(0, len(distributions), jobs)
     largest = rng.uniform(2.0, 60.0, jobs)
     needed = np.array([distributions[k].sample(rng) for k in kind]) * largest
-    speed_up = np.array([c.gpus_per_node for c in configurations]) ** rng.uniform(0.2, 1.0, (jobs, 1))
+    speed_up = np.array([c.gpus_per_node * c.nodes for c in configurations]) ** rng.uniform(0.2, 1.0, (jobs, 1))
     speed = np.array([1.0 + int(c.gpu_type[1]) for c in configurations])
     seconds = rng.uniform(5, 60, (jobs, 1)) / (speed * speed_up * rng.uniform(0.9, 1.1, speed_up.shape))
     closed = rng.random(seconds.shape) < 0.15
@@ -58,7 +75,9 @@ def random_instance(
         applications=("a", "b"),
         distribution=kind,
         distributions=distributions,
+        restart_s=np.full(jobs, restart_s),
     )
+    slowdown = Interference(1.0 + rng.exponential(0.4, (types, 2, 2))) if interference else None
     return Instance(
-        tuple(gpu_types), tuple(cluster), configurations, table, restart_s=restart_s, name="random", seed=seed
+        tuple(gpu_types), tuple(cluster), configurations, table, interference=slowdown, name="random", seed=seed
     )

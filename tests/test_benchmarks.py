@@ -6,10 +6,11 @@ import json
 import math
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import rounds, runs, startup, steps
+from benchmarks import rounds, runs, scale, solvers, startup, steps
 from benchmarks.bursts import burst, hardest_burst, tight_share
 from benchmarks.figure import Figure, at_least, at_most, interleaved, ratios
 from benchmarks.table import render
@@ -21,6 +22,8 @@ SMALL: dict[str, Callable[[], list[Figure]]] = {
     "rounds": lambda: rounds.measure(nodes=(5,), repetitions=1, constructions=3),
     "steps": lambda: steps.measure(steps=30, repetitions=1),
     "runs": lambda: runs.measure(sizes=(20,), policies=("edf",), repetitions=1),
+    "scale": lambda: scale.measure(nodes=(2, 4), policies=("edf",), run_jobs=20, run_policies=("edf",)),
+    "solvers": lambda: solvers.measure(nodes=3, problems=2),
     "startup": lambda: startup.measure(repetitions=1, programs={"nothing": "print('[0.25, 0.5]')"}),
 }
 
@@ -28,6 +31,7 @@ SMALL: dict[str, Callable[[], list[Figure]]] = {
 @pytest.mark.parametrize("name", SMALL)
 def test_every_benchmark_gives_positive_figures(name: str):
     figures = SMALL[name]()
+    assert figures
     measured = [value for figure in figures for value in figure.values]
     assert measured
     assert all(math.isfinite(value) and value >= 0.0 for value in measured)
@@ -74,4 +78,13 @@ def test_an_unknown_benchmark_is_one_clear_error(capsys):
     with pytest.raises(SystemExit) as stopped:
         command.main(["speed"])
     assert stopped.value.code == 2
-    assert "'speed'; allowed: one of rounds, steps, runs, startup" in capsys.readouterr().err
+    assert "'speed'; allowed: one of rounds, steps, runs, scale, solvers, startup" in capsys.readouterr().err
+
+
+def test_the_solvers_are_measured_on_problems_that_need_a_plan():
+    problems = solvers.tight_problems(hardest_burst(3, 4), 5)
+    assert len(problems) == 5
+    for problem in problems:
+        cheapest = problem.seconds_per_epoch[np.argmin(problem.cost_eur_per_epoch)]
+        assert cheapest * problem.max_epochs > problem.time_left_s
+        assert problem.optimum_eur > 0.0

@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import csv
 import json
+import statistics
 import subprocess
 import sys
 from pathlib import Path
@@ -11,7 +12,14 @@ import pytest
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
 COMMITTED = ROOT / "gpusched_env" / "workload" / "data"
-TABLES = ("gpu_types.csv", "applications.csv", "application_facts.csv")
+TABLES = (
+    "gpu_types.csv",
+    "applications.csv",
+    "application_facts.csv",
+    "whole_nodes.csv",
+    "colocation.csv",
+    "inflation.csv",
+)
 
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the public measurements are not beside the repository")
 
@@ -23,6 +31,27 @@ def built(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     command = [sys.executable, str(ROOT / "scripts" / "build_applications.py"), "--data", str(DATA), "--out", str(out)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return out, done.stdout
+
+
+def rows(name: str) -> list[dict[str, str]]:
+    with (COMMITTED / name).open(encoding="utf-8", newline="") as file:
+        return list(csv.DictReader(file))
+
+
+def slowdown(gpu_type: str, application: str, other: str) -> tuple[float, str]:
+    for row in rows("colocation.csv"):
+        if (row["gpu_type"], row["application"], row["other"]) == (gpu_type, application, other):
+            return float(row["slowdown"]), row["method"]
+    raise KeyError(application)
+
+
+def gavel_slowdowns(gpu_type: str) -> dict[tuple[str, str], float]:
+    """Speed alone / speed beside another, of all pairs of single-GPU jobs that both made progress."""
+    text = (DATA / "gavel" / "physical_cluster_throughputs.json").read_text(encoding="utf-8")
+    table = json.loads(text)[gpu_type.lower()]
+    keys = [key for key in table if key.endswith(", 1)")]
+    pairs = {(a, b): table[a][b] for a in keys for b in keys if b in table[a]}
+    return {(a, b): max(1.0, table[a]["null"] / own) for (a, b), (own, others) in pairs.items() if own and others}
 
 
 def seconds(application: str, gpu_type: str, gpus: int) -> tuple[float, str]:
@@ -38,7 +67,7 @@ def test_the_committed_table_is_what_the_script_makes(built: tuple[Path, str], n
     assert (built[0] / name).read_bytes() == (COMMITTED / name).read_bytes()
 
 
-def test_only_the_three_tables_are_left(built: tuple[Path, str]) -> None:
+def test_only_the_six_tables_are_left(built: tuple[Path, str]) -> None:
     assert {path.name for path in built[0].iterdir()} == set(TABLES)
 
 
@@ -72,8 +101,81 @@ def test_a_single_v100_epoch_comes_straight_from_zeus() -> None:
     assert (round(found), method) == (5654, "measured")
 
 
+def test_a_time_on_two_whole_nodes_is_samples_over_iterations_times_the_global_batch() -> None:
+    # elasticflow/throughputs_A100/vgg16.csv, batch 256, 16 GPUs: 12.621757731334574 iterations/s
+    table = {(r["application"], r["gpu_type"], r["nodes"], r["gpus_per_node"]): r for r in rows("whole_nodes.csv")}
+    row = table["vgg16-imagenet-global256", "A100", "2", "8"]
+    assert float(row["seconds_per_epoch"]) == pytest.approx(1_281_167 / (12.621757731334574 * 256), rel=1e-5)
+    # elasticflow/throughputs_T4/yolov3.csv, batch 64, 16 GPUs over four nodes; 32 and 64 are NaN
+    row = table["yolov3-voc-global64", "T4", "4", "4"]
+    assert float(row["seconds_per_epoch"]) == pytest.approx(16_551 / (0.8514782062868322 * 64), rel=1e-5)
+    # pollux/cifar10/scalability.csv, 8 nodes of four, 129 samples a GPU: 0.2250307559967041 s
+    row = table["resnet18-cifar10-bs128", "T4", "8", "4"]
+    assert float(row["seconds_per_epoch"]) == pytest.approx(50_000 * 0.2250307559967041 / (32 * 129), rel=1e-5)
+
+
+def test_whole_nodes_hold_only_what_was_measured_over_nodes() -> None:
+    table = rows("whole_nodes.csv")
+    assert {row["method"] for row in table} == {"measured"}
+    assert {(row["gpu_type"], row["gpus_per_node"]) for row in table} == {("A100", "8"), ("T4", "4")}
+    assert all(int(row["nodes"]) > 1 for row in table)
+    assert "resnet50-cifar10-global256" not in {row["application"] for row in table}, "0 in the source: not run"
+    assert not any(row["application"].startswith("yolo") and int(row["nodes"]) > 4 for row in table), (
+        "NaN in the source"
+    )
+
+
+def test_a_measured_pair_is_the_speed_alone_over_the_speed_beside_the_other() -> None:
+    pair = gavel_slowdowns("P100")["('LM (batch size 5)', 1)", "('ResNet-18 (batch size 128)', 1)"]
+    found = slowdown("P100", "lm-wikitext2-bs5", "resnet18-cifar10-bs128")
+    assert found == (pytest.approx(pair, rel=1e-5), "measured")
+    assert found[0] == pytest.approx(3.03, abs=0.01)
+    assert slowdown("P100", "resnet18-cifar10-bs128", "lm-wikitext2-bs5")[0] == pytest.approx(1.40, abs=0.01)
+
+
+def test_a_pair_that_did_not_fit_is_no_measurement_but_the_median_of_the_others() -> None:
+    pairs, key = gavel_slowdowns("K80"), "('ResNet-50 (batch size 64)', 1)"
+    others = [value for (one, _), value in pairs.items() if one == key]
+    assert (key, "('Transformer (batch size 128)', 1)") not in pairs
+    found = slowdown("K80", "resnet50-imagenet-bs64", "transformer-multi30k-bs128")
+    assert found == (pytest.approx(statistics.median(others), rel=1e-5), "assumed")
+
+
+def test_an_application_that_was_never_paired_takes_what_the_other_inflicts_else_the_types_median() -> None:
+    pairs = gavel_slowdowns("V100")
+    inflicted = [value for (_, other), value in pairs.items() if other == "('LM (batch size 5)', 1)"]
+    beside = slowdown("V100", "vgg16-imagenet-global256", "lm-wikitext2-bs5")
+    assert beside == (pytest.approx(statistics.median(inflicted), rel=1e-5), "assumed")
+    neither = slowdown("V100", "vgg16-imagenet-global256", "gpt2-imdb-global128")
+    assert neither == (pytest.approx(statistics.median(pairs.values()), rel=1e-5), "assumed")
+
+
+def test_types_without_pairs_have_those_of_the_type_that_is_nearest_in_speed() -> None:
+    table = {
+        (r["gpu_type"], r["application"], r["other"]): (r["slowdown"], r["method"]) for r in rows("colocation.csv")
+    }
+    for (gpu_type, one, other), (value, method) in table.items():
+        if gpu_type in {"T4", "A100"}:
+            assert method == "assumed"
+            assert value == table[{"T4": "P100", "A100": "V100"}[gpu_type], one, other][0]
+    assert len(table) == 5 * 14 * 14
+    assert all(float(value) >= 1.0 for value, _ in table.values())
+
+
+def test_a_uniform_inflation_on_half_a_gpu_has_the_measured_median_and_less_of_it_adds_the_others_up() -> None:
+    greatest = {(r["gpu_type"], r["fraction"]): float(r["max_inflation"]) for r in rows("inflation.csv")}
+    for gpu_type, like in (("K80", "K80"), ("P100", "P100"), ("V100", "V100"), ("T4", "P100"), ("A100", "V100")):
+        median = statistics.median(gavel_slowdowns(like).values())
+        half = greatest[gpu_type, "0.5"]
+        assert (1.01 + half) / 2 == pytest.approx(median, rel=1e-5)
+        assert greatest[gpu_type, "0.25"] == pytest.approx(1 + 3 * (half - 1), rel=1e-5)
+        assert greatest[gpu_type, "0.125"] == pytest.approx(1 + 7 * (half - 1), rel=1e-5)
+
+
 def test_the_report_names_dropped_cells_with_their_reason(built: tuple[Path, str]) -> None:
     report = built[1].splitlines()
     assert any(line.startswith("dropped elasticflow/throughputs_A100/resnet50_cifar10.csv") for line in report)
     assert any("v100 ('ResNet-18 (batch size 16)', 2)" in line and "1.15 x 2" in line for line in report)
+    assert any(line.startswith("dropped pollux/cifar10/placements.csv placement 44") for line in report)
+    assert any(line.startswith("workers of one job on shared GPUs: ") for line in report)
     assert all(": " in line for line in report)

@@ -31,10 +31,10 @@ class AnyInstance(GpuClusterEnv):
 
 @pytest.mark.parametrize("name", POLICIES)
 @settings(max_examples=20, deadline=None)
-@given(seed=st.integers(0, 10_000), restart_s=st.sampled_from([0.0, 5.0]))
-def test_simulate_and_the_environment_agree(name: str, seed: int, restart_s: float):
+@given(seed=st.integers(0, 10_000), restart_s=st.sampled_from([0.0, 5.0]), kinds=st.booleans())
+def test_simulate_and_the_environment_agree(name: str, seed: int, restart_s: float, kinds: bool):
     policy = POLICIES[name]
-    instance = random_instance(seed, restart_s=restart_s)
+    instance = random_instance(seed, restart_s=restart_s, kinds=kinds, interference=kinds)
     direct = simulate(instance, policy)
     env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
     stepped, rewards = rollout(env, policy, instance=instance)

@@ -2,10 +2,11 @@ from __future__ import annotations
 
 import csv
 import json
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
+import polars as pl
 import pytest
 
 from gpusched_baselines.dispatch import edf
@@ -15,9 +16,12 @@ from gpusched_env.model import EpochDistribution, GpuType, Instance, JobTable, N
 from gpusched_env.provenance import provenance
 from gpusched_env.run_folder import RUN_FILES, read_run, write_run
 from gpusched_env.simulator import Result, simulate
+from instances import random_instance
 
 if TYPE_CHECKING:
     from pathlib import Path
+
+    from gpusched_env.simulator import View
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +50,23 @@ def result() -> Result:
     return simulate(Instance(types, nodes, configurations, table, name="small", seed=3), edf(), seed=7)
 
 
+@dataclass(frozen=True)
+class ByTurns:
+    """Gives waiting jobs the first configuration that fits, by turns a share, two nodes and whole GPUs first."""
+
+    name: str = "by turns"
+    preemption: bool = False
+
+    def decide(self, view: View, rng: np.random.Generator) -> None:
+        """Place jobs."""
+        for job in view.waiting.tolist():
+            kinds = ("shared", "multi-node", "single-node")
+            wanted = kinds[job % 3 :] + kinds[: job % 3]
+            allowed = np.flatnonzero(np.isfinite(view.tau[job])).tolist()
+            tried = sorted(allowed, key=lambda c: (wanted.index(view.configurations[c].kind), c))
+            any(view.place(job, c) for c in tried)
+
+
 def names(folder: Path) -> list[str]:
     return sorted(entry.name for entry in folder.iterdir())
 
@@ -61,7 +82,7 @@ def test_intervals_read_back_by_plain_python_are_exact(result: Result, tmp_path:
     with (tmp_path / "run" / "intervals.csv").open(encoding="utf-8", newline="") as file:
         rows = list(csv.DictReader(file))
     expected = result.intervals().rows(named=True)
-    assert list(rows[0]) == ["job", "node", "gpus", "configuration", "start_s", "ready_s", "end_s", "epochs"]
+    assert list(rows[0]) == ["job", "node", "gpus", "gpu", "configuration", "start_s", "ready_s", "end_s", "epochs"]
     assert len(rows) == len(expected) == 30
     for row, interval in zip(rows, expected, strict=True):
         assert {name: type(interval[name])(text) for name, text in row.items()} == interval
@@ -81,6 +102,23 @@ def test_a_run_reads_back_as_it_was_written(result: Result, tmp_path: Path) -> N
     assert run.facts["total_eur"] == result.total_eur
     assert run.facts["late_jobs"] == result.late_jobs
     assert run.facts["mean_completion_s"] == result.mean_completion_s
+
+
+def test_a_run_with_shared_gpus_several_nodes_and_interference_reads_back(tmp_path: Path) -> None:
+    instance = random_instance(4, jobs=20, nodes=6, types=1, span_s=300.0, kinds=True, interference=True, restart_s=3.0)
+    result = simulate(instance, ByTurns())
+    write_run(result, tmp_path / "run")
+    run = read_run(tmp_path / "run")
+    assert run.instance == instance
+    assert run.intervals.equals(result.intervals().select(run.intervals.columns))
+    shared = run.intervals["configuration"].str.contains(".", literal=True)
+    assert (run.intervals["gpu"] >= 0).to_list() == shared.to_list()
+    assert 0 < shared.sum() < len(shared)
+    several = run.intervals.filter(pl.col("configuration").str.starts_with("2*"))
+    assert (
+        several.group_by("job", "start_s", "end_s", "epochs").agg(pl.col("node").n_unique())["node"].unique().item()
+        == 2
+    )
 
 
 def test_run_json_says_where_the_run_comes_from(result: Result, tmp_path: Path) -> None:
@@ -125,12 +163,12 @@ def test_a_fact_that_json_cannot_hold_leaves_no_folder(result: Result, tmp_path:
 @pytest.mark.parametrize(
     ("file", "old", "new", "named"),
     [
-        ("run.json", '"version": 1', '"version": 9', "version"),
+        ("run.json", '"version": 2', '"version": 1', "version"),
         ("run.json", '"rounds"', '"circles"', "rounds"),
         ("run.json", "{", "", "run.json"),
         ("jobs.csv", "due_s", "deadline", "columns"),
         ("jobs.csv", "\n0,", "\nzero,", "line 2, job"),
-        ("intervals.csv", "\n", "\n0,0,1,Vx1,0.0,nan,1.0,1.0\n", "line 2, ready_s"),
+        ("intervals.csv", "\n", "\n0,0,1,-1,Vx1,0.0,nan,1.0,1.0\n", "line 2, ready_s"),
     ],
 )
 def test_a_malformed_run_is_one_error_that_names_it(

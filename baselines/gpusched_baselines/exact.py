@@ -78,7 +78,7 @@ def solve_single_job(
     """
     tau = np.asarray(seconds_per_epoch, dtype=np.float64)
     price = np.asarray(cost_eur_per_epoch, dtype=np.float64)
-    _check(tau, price, max_epochs, time_left_s, epochs_done)
+    check_problem(tau, price, max_epochs, time_left_s, epochs_done)
     hull = np.empty(len(tau), dtype=np.int64)
     points = lower_hull(tau, price, hull)
     chosen = hull[:points]
@@ -104,9 +104,14 @@ def solve_single_job(
     return Plan(_STATUS[status], float(cost), float(worst), segments)
 
 
-def _check(
+def check_problem(
     tau: NDArray[np.float64], price: NDArray[np.float64], max_epochs: float, time_left_s: float, epochs_done: float
 ) -> None:
+    """Refuse what is no single-job problem.
+
+    Raises:
+        InputError: A value is out of the range that `solve_single_job` names.
+    """
     if tau.ndim != 1 or not np.all(tau > 0) or not np.any(np.isfinite(tau)):
         raise InputError("seconds_per_epoch", tau.tolist(), "numbers > 0 (inf: not allowed), at least one finite")
     if price.shape != tau.shape or not np.all(np.isfinite(price)) or np.any(price < 0):

@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpusched_baselines.dispatch import dispatch
+from gpusched_baselines.epochs_left import epochs_left
 from gpusched_baselines.idle_gpus import give_idle_gpus
 from gpusched_env.simulator.ordering import ask_order
 
@@ -28,5 +29,6 @@ class Greedy:
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - Greedy draws nothing
         """Place all active jobs anew."""
         order = ask_order(view, "pressure", waiting_only=False)
-        dispatch(view.jobs, view.nodes, view.configs, view.gaps, view.tau, view.planning_rate, order, view.now_s)
+        left = epochs_left(view, order, "worst-case")
+        dispatch(view.jobs, view.nodes, view.configs, view.room, view.tau, view.planning_rate, order, left, view.now_s)
         give_idle_gpus(view.jobs, view.nodes, view.configs, view.tau, order)

@@ -17,22 +17,17 @@ if TYPE_CHECKING:
 def give_idle_gpus(jobs: Floats, nodes: Ints, configs: Ints, tau: Floats, order: Ints) -> None:
     """Give idle GPUs of every node that is in use to its jobs, again and again to the one that gains the most speed.
 
-    The gain is the ratio of seconds per epoch, before over after; a job takes more GPUs only if it gets faster.
+    The gain is the ratio of seconds per epoch, before over after; a job takes more GPUs only if it gets faster. Jobs on
+    shared GPUs or several nodes keep what they have.
 
     Args:
         jobs: State of the jobs, (J, JOB_COLUMNS); changed.
-        nodes: State of the nodes, (N, NODE_COLUMNS); changed. (`gaps` is not kept up to date: nothing is placed after.)
+        nodes: State of the nodes, (N, NODE_COLUMNS); changed. (`room` is not kept up to date: nothing is placed after.)
         configs: The configurations, (C, CONFIG_COLUMNS).
         tau: Seconds per epoch, (J, C).
         order: The jobs of the round, (A,).
     """
-    first = np.full(nodes.shape[0], -1)
-    following = np.full(order.shape[0], -1)
-    for i in range(order.shape[0] - 1, -1, -1):
-        node = int(jobs[order[i], at.NODE])
-        if node >= 0:
-            following[i] = first[node]
-            first[node] = i
+    first, following = jobs_by_node(jobs, nodes, order)
     for n in range(nodes.shape[0]):
         while nodes[n, at.FREE] > 0:
             winner, config = _most_gain(jobs, nodes, configs, tau, order, first[n], following, n)
@@ -40,6 +35,19 @@ def give_idle_gpus(jobs: Floats, nodes: Ints, configs: Ints, tau: Floats, order:
                 break
             nodes[n, at.FREE] -= configs[config, at.CONFIG_GPUS] - configs[int(jobs[winner, at.CONFIG]), at.CONFIG_GPUS]
             jobs[winner, at.CONFIG] = config
+
+
+@kernel
+def jobs_by_node(jobs: Floats, nodes: Ints, order: Ints) -> tuple[Ints, Ints]:
+    """List the jobs of every node: the place in `order` of the first, (N,), and of each next one, (A,); -1: none."""
+    first = np.full(nodes.shape[0], -1)
+    following = np.full(order.shape[0], -1)
+    for i in range(order.shape[0] - 1, -1, -1):
+        node = int(jobs[order[i], at.NODE])
+        if node >= 0:
+            following[i] = first[node]
+            first[node] = i
+    return first, following
 
 
 @kernel
@@ -60,7 +68,10 @@ def _most_gain(
     while i >= 0:
         job = order[i]
         old = int(jobs[job, at.CONFIG])
-        for c in range(configs.shape[0]):
+        fixed = configs[old, at.CONFIG_UNITS] > 0 or configs[old, at.CONFIG_NODES] > 1
+        for c in range(0 if fixed else configs.shape[0]):
+            if configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
+                continue
             more = configs[c, at.CONFIG_GPUS] - configs[old, at.CONFIG_GPUS]
             same_type = configs[c, at.CONFIG_TYPE] == configs[old, at.CONFIG_TYPE]
             if same_type and 0 < more <= nodes[node, at.FREE] and tau[job, old] > most * tau[job, c]:

@@ -6,16 +6,18 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpusched_env.audit.allowed import check_allowed
 from gpusched_env.audit.bill import Bill, check_bill, make_bill
 from gpusched_env.audit.difference import Difference, same_amount
-from gpusched_env.audit.holdings import check_holdings
-from gpusched_env.audit.progress import check_progress, lives
+from gpusched_env.audit.holding import check_together, lives
+from gpusched_env.audit.progress import check_progress
 from gpusched_env.audit.record import read_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpusched_env.audit.record import IntervalRecord, Record
+    from gpusched_env.audit.holding import Holding
+    from gpusched_env.audit.record import Record
 
 _LATE_S = 1e-6  # a job that ends within a microsecond of its due date is not counted as late
 
@@ -23,10 +25,11 @@ _LATE_S = 1e-6  # a job that ends within a microsecond of its due date is not co
 def audit(folder: str | Path) -> list[Difference]:
     """Recompute a run from its folder alone, and list what the folder records otherwise.
 
-    Checked are: GPUs, GPU type, memory and permission of every interval; the GPUs of every node at every time; order,
-    restart overhead and progress of every job's intervals; start, completion, switches, energy and tardiness cost of
-    every job; and the totals. Amounts are compared to 1e-9 relative, times to a nanosecond (see `difference`). The
-    number of rounds and the seconds of decision leave no trace to check.
+    Checked are: GPUs, GPU type, memory and permission of every interval; the nodes of what takes several; the GPUs of
+    every node and the shares of every GPU at every time; order, restart overhead, interference and progress of every
+    job's intervals; start, completion, switches, energy and tardiness cost of every job; and the totals. Amounts are
+    compared to 1e-9 relative, times to a nanosecond (see `difference`). The number of rounds and the seconds of
+    decision leave no trace to check.
 
     Args:
         folder: A run folder, as docs/run-format.md says.
@@ -43,7 +46,8 @@ def audit(folder: str | Path) -> list[Difference]:
     by_job = lives(record)
     bill = make_bill(record)
     return [
-        *check_holdings(record),
+        *check_allowed(record),
+        *check_together(record, by_job),
         *bill.overfull,
         *check_progress(record, by_job),
         *check_bill(record, bill),
@@ -51,7 +55,7 @@ def audit(folder: str | Path) -> list[Difference]:
     ]
 
 
-def _check_costs(record: Record, by_job: list[list[IntervalRecord]], bill: Bill) -> Iterator[Difference]:
+def _check_costs(record: Record, by_job: list[list[Holding]], bill: Bill) -> Iterator[Difference]:
     """Compare tardiness costs and totals; a job without intervals is reported elsewhere and left out here."""
     tardiness: list[float] = []
     stays: list[float] = []
@@ -59,7 +63,7 @@ def _check_costs(record: Record, by_job: list[list[IntervalRecord]], bill: Bill)
     for job, (facts, life) in enumerate(zip(record.jobs, by_job, strict=True)):
         if not life:
             continue
-        completion = max(interval.end_s for interval in life)
+        completion = max(holding.end_s for holding in life)
         cost = facts.weight_eur_per_s * max(0.0, completion - facts.due_s)
         tardiness.append(cost)
         stays.append(completion - facts.submission_s)

@@ -3,16 +3,19 @@
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import TYPE_CHECKING
 
 from gpusched_env.audit.difference import Difference, same_amount
+from gpusched_env.audit.stretches import stretches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gpusched_env.audit.record import IntervalRecord, Record
+
+_SHARES_ROUNDED = 1.0 + 1e-9  # shares that sum to 1 may be a rounding above it
 
 
 @dataclass(frozen=True, slots=True)
@@ -22,7 +25,7 @@ class Bill:
     Attributes:
         energy_eur: What all nodes cost [€].
         of_job: What is attributed to each job [€].
-        overfull: Where a node holds more GPUs than it has.
+        overfull: Where a node holds more GPUs than it has, or a GPU more than the whole of it.
     """
 
     energy_eur: float
@@ -33,31 +36,29 @@ class Bill:
 def make_bill(record: Record) -> Bill:
     """Sum up what each node costs while u of its GPUs are busy: (base + u · GPU power)/1000 · price · PUE · hours.
 
-    A job that holds g of the u busy GPUs is charged g/u of that.
+    Each busy GPU is charged 1/u of that: to the job that holds the whole of it, or by share to those that share it.
     """
     on_node: list[list[IntervalRecord]] = [[] for _ in record.nodes]
     for interval in record.intervals:
         on_node[interval.node].append(interval)
     pieces: list[float] = []
-    shares: list[list[float]] = [[] for _ in record.jobs]
+    parts: list[list[float]] = [[] for _ in record.jobs]
     overfull: list[Difference] = []
     for node, intervals in enumerate(on_node):
-        facts = record.nodes[node]
-        power = record.gpu_types[facts.gpu_type]
-        was_over = False
-        for start, end, holding in _stretches(intervals):
-            held = [(interval.job, record.configurations[interval.configuration].gpus) for interval in holding]
-            busy = sum(gpus for _, gpus in held)
+        power = record.gpu_types[record.nodes[node].gpu_type]
+        over: set[int | None] = set()
+        for start, end, holding in stretches(intervals):
+            busy, gpus_of = _gpus_held(record, holding)
             kwh = (power.base_power_w + busy * power.gpu_power_w) / 1000.0 * ((end - start) / 3600.0)
             pieces.append(kwh * record.eur_per_kwh)
-            for job, gpus in held:
-                shares[job].append(kwh * record.eur_per_kwh * gpus / busy)
-            if busy > facts.gpus and not was_over:
-                lines = ", ".join(str(interval.line) for interval in holding)
-                where = f"intervals.csv lines {lines} (node {node} from {start!r} s)"
-                overfull.append(Difference(where, busy, facts.gpus, "busy GPUs, and GPUs of the node"))
-            was_over = busy > facts.gpus
-    return Bill(math.fsum(pieces), [math.fsum(share) for share in shares], overfull)
+            for interval, gpus in gpus_of:
+                parts[interval.job].append(kwh * record.eur_per_kwh * gpus / busy)
+            before, over = over, set()
+            for gpu, difference in _beyond(record, node, start, holding, busy):
+                over.add(gpu)
+                if gpu not in before:
+                    overfull.append(difference)
+    return Bill(math.fsum(pieces), [math.fsum(part) for part in parts], overfull)
 
 
 def check_bill(record: Record, bill: Bill) -> Iterator[Difference]:
@@ -67,15 +68,44 @@ def check_bill(record: Record, bill: Bill) -> Iterator[Difference]:
             yield Difference(f"jobs.csv line {job + 2} (job {job})", claim["energy_eur"], energy, "energy_eur")
 
 
-def _stretches(intervals: list[IntervalRecord]) -> Iterator[tuple[float, float, list[IntervalRecord]]]:
-    """Give each stretch of time in which the same intervals lie on the node, with at least one on it."""
-    lasting = [interval for interval in intervals if interval.start_s < interval.end_s]
-    boundaries = sorted({time for interval in lasting for time in (interval.start_s, interval.end_s)})
-    waiting = sorted(lasting, key=lambda interval: interval.start_s, reverse=True)
-    holding: list[IntervalRecord] = []
-    for start, end in pairwise(boundaries):
-        holding = [interval for interval in holding if interval.end_s > start]
-        while waiting and waiting[-1].start_s <= start:
-            holding.append(waiting.pop())
-        if holding:
-            yield start, end, list(holding)
+def _gpus_held(record: Record, holding: list[IntervalRecord]) -> tuple[int, list[tuple[IntervalRecord, float]]]:
+    """Count the busy GPUs of a node, a shared one once, and say for how many of them each interval is charged."""
+    shares = _shares(record, holding)
+    gpus_of, busy = [], len(shares)
+    for interval in holding:
+        configuration = record.configurations[interval.configuration]
+        if configuration.is_shared:
+            gpus_of.append((interval, configuration.share / math.fsum(shares[interval.gpu])))
+        else:
+            busy += configuration.gpus
+            gpus_of.append((interval, float(configuration.gpus)))
+    return busy, gpus_of
+
+
+def _shares(record: Record, holding: list[IntervalRecord]) -> dict[int, list[float]]:
+    """List the shares held of each shared GPU of a node, by its number."""
+    shares: dict[int, list[float]] = defaultdict(list)
+    for interval in holding:
+        configuration = record.configurations[interval.configuration]
+        if configuration.is_shared:
+            shares[interval.gpu].append(configuration.share)
+    return shares
+
+
+def _beyond(
+    record: Record, node: int, start_s: float, holding: list[IntervalRecord], busy: int
+) -> Iterator[tuple[int | None, Difference]]:
+    """Say where more is held than there is: on the node (None), and on each of its shared GPUs (their number)."""
+    if busy > record.nodes[node].gpus:
+        where = _lines(holding, f"node {node} from {start_s!r} s")
+        yield None, Difference(where, busy, record.nodes[node].gpus, "busy GPUs, and GPUs of the node")
+    for gpu, shares in _shares(record, holding).items():
+        if math.fsum(shares) > _SHARES_ROUNDED:
+            on_it = [i for i in holding if i.gpu == gpu and record.configurations[i.configuration].is_shared]
+            where = _lines(on_it, f"node {node}, GPU {gpu} from {start_s!r} s")
+            yield gpu, Difference(where, math.fsum(shares), 1.0, "shares held of the GPU, and the whole of it")
+
+
+def _lines(intervals: list[IntervalRecord], place: str) -> str:
+    lines = sorted(interval.line for interval in intervals)
+    return f"intervals.csv lines {', '.join(map(str, lines))} ({place})"

@@ -7,7 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, Range, index_below
-from gpusched_env.audit.reading import Fields, number, read_json
+from gpusched_env.audit.reading import Fields, items_of, number, numbers_of, read_json
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,16 +15,22 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
+_SHARE = Range("a number in (0, 1]", 0.0, 1.0, open=True)
+_WHOLE_GPUS = Range("1, unless the configuration is one GPU on one node", 1.0, 1.0)
 
 
 @dataclass(frozen=True, slots=True)
 class GpuTypeRecord:
-    """A GPU type: power [W], memory [GiB], and the most GPUs that a node of it may have."""
+    """A GPU type: power [W], memory [GiB], and the most GPUs that a node of it may have.
+
+    `slowdown[a][b]` is the factor on the time of application a beside application b on one GPU of it; None: no model.
+    """
 
     gpu_power_w: float
     base_power_w: float
     memory_gib: float
     most_gpus: int
+    slowdown: list[list[float]] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +43,25 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationRecord:
-    """A configuration on one node: the name of its GPU type, its GPUs, and its column in `seconds_per_epoch`."""
+    """A configuration: its GPU type, GPUs on each node, nodes, share of a GPU, and column in `seconds_per_epoch`."""
 
     gpu_type: str
     gpus: int
+    nodes: int
+    share: float
     column: int
+
+    @property
+    def is_shared(self) -> bool:
+        """Say whether it is a share of a GPU."""
+        return self.share < 1.0
+
+    @property
+    def name(self) -> str:
+        """Give the name by which intervals know it."""
+        if self.is_shared:
+            return f"{self.gpu_type}x{self.share:g}"
+        return f"{self.nodes}*{self.gpu_type}x{self.gpus}" if self.nodes > 1 else f"{self.gpu_type}x{self.gpus}"
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,6 +73,8 @@ class JobRecord:
     weight_eur_per_s: float
     epochs_needed: float
     memory_gib: float
+    restart_s: float
+    application: int
     seconds_per_epoch: list[float | None]
 
 
@@ -65,7 +87,6 @@ class InstanceRecord:
     configurations: dict[str, ConfigurationRecord]
     jobs: list[JobRecord]
     eur_per_kwh: float
-    restart_s: float
 
 
 def read_instance(path: Path) -> InstanceRecord:
@@ -74,28 +95,37 @@ def read_instance(path: Path) -> InstanceRecord:
     Raises:
         InputError: A field is missing, or a value is not what it must be or out of its range.
     """
-    instance = read_json(path, "gpusched instance", 1)
-    gpu_types = _gpu_types(instance.fields("gpu_types"))
-    configurations = _configurations(instance.fields("configurations"), gpu_types)
-    distributions = _distributions(instance)
-    table = instance.fields("jobs")
-    return InstanceRecord(
-        gpu_types=gpu_types,
-        nodes=_nodes(instance.fields("nodes"), gpu_types),
-        configurations=configurations,
-        jobs=_jobs(table, len(configurations), len(instance.texts("applications")), distributions),
-        eur_per_kwh=instance.number("energy_price_eur_per_kwh", NOT_NEGATIVE) * instance.number("pue", AT_LEAST_ONE),
-        restart_s=instance.number("restart_s", NOT_NEGATIVE),
-    )
+    instance = read_json(path, "gpusched instance", 2)
+    applications = len(instance.texts("applications"))
+    gpu_types = _gpu_types(instance, applications)
+    nodes = _nodes(instance.fields("nodes"), gpu_types)
+    configurations = _configurations(instance.fields("configurations"), gpu_types, nodes)
+    jobs = _jobs(instance.fields("jobs"), len(configurations), applications, _distributions(instance))
+    price = instance.number("energy_price_eur_per_kwh", NOT_NEGATIVE) * instance.number("pue", AT_LEAST_ONE)
+    return InstanceRecord(gpu_types, nodes, configurations, jobs, price)
 
 
-def _gpu_types(table: Fields) -> dict[str, GpuTypeRecord]:
+def _gpu_types(instance: Fields, applications: int) -> dict[str, GpuTypeRecord]:
+    table = instance.fields("gpu_types")
     names = _all_different(table.name("name"), table.texts("name"))
     count = len(names)
     gpu, base = table.numbers("gpu_power_w", count, POSITIVE), table.numbers("node_base_power_w", count, NOT_NEGATIVE)
     memory = table.numbers("memory_gib", count, POSITIVE)
     most = table.wholes("max_gpus_per_node", count, _GPUS_OF_A_NODE)
-    return {names[i]: GpuTypeRecord(gpu[i], base[i], memory[i], most[i]) for i in range(count)}
+    slowdown = _slowdown(instance, count, applications)
+    return {names[i]: GpuTypeRecord(gpu[i], base[i], memory[i], most[i], slowdown[i]) for i in range(count)}
+
+
+def _slowdown(instance: Fields, gpu_types: int, applications: int) -> list[list[list[float]]] | list[None]:
+    """Give the slow-downs of pairs of applications for each GPU type; None for each if there is no model."""
+    if instance.get("interference") is None:
+        return [None] * gpu_types
+    model = instance.fields("interference")
+    where, tables = model.name("slowdown"), []
+    for v, table in enumerate(model.items("slowdown", gpu_types)):
+        rows = enumerate(items_of(f"{where}[{v}]", table, applications))
+        tables.append([numbers_of(f"{where}[{v}][{a}]", row, applications, AT_LEAST_ONE) for a, row in rows])
+    return tables
 
 
 def _nodes(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> list[NodeRecord]:
@@ -109,16 +139,32 @@ def _nodes(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> list[NodeRecor
     return [NodeRecord(name, count) for name, count in zip(names, gpus, strict=True)]
 
 
-def _configurations(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> dict[str, ConfigurationRecord]:
-    names = _known_types(table, gpu_types)
-    gpus = table.wholes("gpus_per_node", len(names), AT_LEAST_ONE)
-    only_one = Range("1: the audit knows whole GPUs on one node", 1, 1)
-    table.wholes("nodes", len(names), only_one)
-    table.numbers("share", len(names), only_one)
-    labels = [f"{name}x{count}" for name, count in zip(names, gpus, strict=True)]
+def _configurations(
+    table: Fields, gpu_types: dict[str, GpuTypeRecord], nodes: list[NodeRecord]
+) -> dict[str, ConfigurationRecord]:
+    types = _known_types(table, gpu_types)
+    gpus, count = (
+        table.wholes("gpus_per_node", len(types), AT_LEAST_ONE),
+        table.wholes("nodes", len(types), AT_LEAST_ONE),
+    )
+    share = table.numbers("share", len(types), _SHARE)
+    rows = zip(types, gpus, count, share, strict=True)
+    configurations = [ConfigurationRecord(*row, column) for column, row in enumerate(rows)]
+    for index, configuration in enumerate(configurations):
+        _check_kind(table, index, configuration, nodes)
+    labels = [configuration.name for configuration in configurations]
     _all_different(table.where, labels)
-    triples = enumerate(zip(labels, names, gpus, strict=True))
-    return {label: ConfigurationRecord(name, count, column) for column, (label, name, count) in triples}
+    return dict(zip(labels, configurations, strict=True))
+
+
+def _check_kind(table: Fields, index: int, configuration: ConfigurationRecord, nodes: list[NodeRecord]) -> None:
+    """Several nodes must be whole ones, and a share is one of one GPU."""
+    if configuration.is_shared and (configuration.gpus, configuration.nodes) != (1, 1):
+        _WHOLE_GPUS.check(f"{table.name('share')}[{index}]", configuration.share)
+    if configuration.nodes > 1:
+        largest = max((node.gpus for node in nodes if node.gpu_type == configuration.gpu_type), default=0)
+        whole = Range(f"whole nodes, {largest} GPUs on each, where they are several", largest)
+        whole.check(f"{table.name('gpus_per_node')}[{index}]", configuration.gpus)
 
 
 def _known_types(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> list[str]:
@@ -162,7 +208,8 @@ def _jobs(table: Fields, configurations: int, applications: int, distributions: 
     due, weight = table.numbers("due_s", count), table.numbers("tardiness_weight_eur_per_s", count, NOT_NEGATIVE)
     most, needed = table.numbers("max_epochs", count, POSITIVE), table.numbers("epochs_needed", count, POSITIVE)
     memory = table.numbers("memory_gib", count, NOT_NEGATIVE)
-    table.wholes("application", count, index_below(applications))
+    restart = table.numbers("restart_s", count, NOT_NEGATIVE)
+    application = table.wholes("application", count, index_below(applications))
     table.wholes("distribution", count, index_below(distributions))
     for index in range(count):
         Range("a number >= submission_s", submission[index]).check(f"{table.name('due_s')}[{index}]", due[index])
@@ -171,7 +218,8 @@ def _jobs(table: Fields, configurations: int, applications: int, distributions: 
         )
     rows = table.items("seconds_per_epoch", count)
     seconds = [_seconds(f"{table.name('seconds_per_epoch')}[{i}]", row, configurations) for i, row in enumerate(rows)]
-    return [JobRecord(*values) for values in zip(submission, due, weight, needed, memory, seconds, strict=True)]
+    columns = (submission, due, weight, needed, memory, restart, application, seconds)
+    return [JobRecord(*values) for values in zip(*columns, strict=True)]
 
 
 def _seconds(where: str, row: Any, configurations: int) -> list[float | None]:

@@ -68,17 +68,11 @@ class Fields:
 
     def items(self, key: str, length: int | None = None) -> list[Any]:
         """Give a list, of `length` values where that is given."""
-        value = self.get(key)
-        if not isinstance(value, list) or (length is not None and len(value) != length):
-            count = len(value) if isinstance(value, list) else type(value).__name__
-            raise InputError(self.name(key), count, "a list" + (f" of {length} values" if length is not None else ""))
-        return value
+        return items_of(self.name(key), self.get(key), length)
 
     def numbers(self, key: str, length: int | None = None, within: Range = ANY) -> list[float]:
         """Give a list of finite numbers that lie in a range."""
-        values = [number(f"{self.name(key)}[{i}]", value) for i, value in enumerate(self.items(key, length))]
-        within.check_each(self.name(key), values)
-        return values
+        return numbers_of(self.name(key), self.get(key), length, within)
 
     def wholes(self, key: str, length: int | None = None, within: Range = ANY) -> list[int]:
         """Give a list of whole numbers that lie in a range."""
@@ -120,6 +114,21 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
         if len(row) != len(heading):
             raise InputError(f"{path.name} line {line}", f"{len(row)} values", f"{len(heading)} values")
     return [dict(zip(heading, row, strict=True)) for row in table[1:]]
+
+
+def items_of(where: str, value: Any, length: int | None = None) -> list[Any]:
+    """Give the list that JSON holds, of `length` values where that is given."""
+    if not isinstance(value, list) or (length is not None and len(value) != length):
+        count = len(value) if isinstance(value, list) else type(value).__name__
+        raise InputError(where, count, "a list" + (f" of {length} values" if length is not None else ""))
+    return value
+
+
+def numbers_of(where: str, value: Any, length: int | None = None, within: Range = ANY) -> list[float]:
+    """Give the list of finite numbers in a range that JSON holds."""
+    values = [number(f"{where}[{i}]", item) for i, item in enumerate(items_of(where, value, length))]
+    within.check_each(where, values)
+    return values
 
 
 def number(where: str, value: Any) -> float:

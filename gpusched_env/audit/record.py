@@ -6,17 +6,23 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpusched_env.audit.instance_record import read_instance
-from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, index_below
+from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, Range, index_below
 from gpusched_env.audit.reading import number_of, read_json, read_rows, whole_of
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-    from gpusched_env.audit.instance_record import ConfigurationRecord, GpuTypeRecord, JobRecord, NodeRecord
+    from gpusched_env.audit.instance_record import (
+        ConfigurationRecord,
+        GpuTypeRecord,
+        InstanceRecord,
+        JobRecord,
+        NodeRecord,
+    )
     from gpusched_env.audit.reading import Fields
 
-_INTERVAL_COLUMNS = ("job", "node", "gpus", "configuration", "start_s", "ready_s", "end_s", "epochs")
+_INTERVAL_COLUMNS = ("job", "node", "gpus", "gpu", "configuration", "start_s", "ready_s", "end_s", "epochs")
 _JOB_COLUMNS = (
     "job",
     "submission_s",
@@ -32,12 +38,13 @@ _JOB_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class IntervalRecord:
-    """A line of intervals.csv."""
+    """A line of intervals.csv; `gpu` is the number of the shared GPU on the node, -1 for whole GPUs."""
 
     line: int
     job: int
     node: int
     gpus: int
+    gpu: int
     configuration: str
     start_s: float
     ready_s: float
@@ -59,7 +66,6 @@ class Record:
     configurations: dict[str, ConfigurationRecord]
     jobs: list[JobRecord]
     eur_per_kwh: float
-    restart_s: float
     intervals: list[IntervalRecord]
     claims: list[dict[str, float]]
     run: Fields
@@ -74,18 +80,16 @@ def read_record(folder: Path) -> Record:
     """
     if not folder.is_dir():
         raise InputError("folder", str(folder), "a run folder")
-    run = _check_run(read_json(folder / "run.json", "gpusched run", 1))
+    run = _check_run(read_json(folder / "run.json", "gpusched run", 2))
     instance = read_instance(folder / "instance.json")
-    jobs, nodes, configurations = len(instance.jobs), len(instance.nodes), instance.configurations
     return Record(
         gpu_types=instance.gpu_types,
         nodes=instance.nodes,
-        configurations=configurations,
+        configurations=instance.configurations,
         jobs=instance.jobs,
         eur_per_kwh=instance.eur_per_kwh,
-        restart_s=instance.restart_s,
-        intervals=_intervals(folder / "intervals.csv", jobs, nodes, configurations),
-        claims=_claims(folder / "jobs.csv", jobs),
+        intervals=_intervals(folder / "intervals.csv", instance),
+        claims=_claims(folder / "jobs.csv", len(instance.jobs)),
         run=run,
     )
 
@@ -101,19 +105,22 @@ def _check_run(run: Fields) -> Fields:
     return run
 
 
-def _intervals(
-    path: Path, jobs: int, nodes: int, configurations: dict[str, ConfigurationRecord]
-) -> list[IntervalRecord]:
+def _intervals(path: Path, instance: InstanceRecord) -> list[IntervalRecord]:
     intervals = []
     for line, row in enumerate(read_rows(path, _INTERVAL_COLUMNS), start=2):
         where = f"{path.name} line {line}"
         job, node, gpus = (whole_of(f"{where}, {name}", row[name]) for name in ("job", "node", "gpus"))
-        for name, value, count in (("job", job, jobs), ("node", node, nodes)):
-            index_below(count).check(f"{where}, {name}", value)
-        if row["configuration"] not in configurations:
+        for name, value, values in (("job", job, instance.jobs), ("node", node, instance.nodes)):
+            index_below(len(values)).check(f"{where}, {name}", value)
+        gpu = -1 if row["gpu"] == "-1" else whole_of(f"{where}, gpu", row["gpu"])
+        most = instance.nodes[node].gpus
+        Range(f"a GPU of node {node}, from 0 to {most - 1}, or -1 for whole ones", -1, most - 1).check(
+            f"{where}, gpu", gpu
+        )
+        if row["configuration"] not in instance.configurations:
             raise InputError(f"{where}, configuration", row["configuration"], "a configuration of the instance")
         numbers = [number_of(f"{where}, {name}", row[name]) for name in ("start_s", "ready_s", "end_s", "epochs")]
-        intervals.append(IntervalRecord(line, job, node, gpus, row["configuration"], *numbers))
+        intervals.append(IntervalRecord(line, job, node, gpus, gpu, row["configuration"], *numbers))
     return intervals
 
 

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 
-from gpusched_baselines.registry import make_policy, policy_names
+from gpusched_baselines.registry import make_policy, policy_names, usual_policy_names
 from gpusched_env.cli.policies import parse_policies
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -64,7 +64,7 @@ class ComparisonPlan:
 
 def _policies_of_file(scenario: Scenario) -> tuple[Policy, ...]:
     known = policy_names()
-    names = known if scenario.compare.policies is None else scenario.compare.policies
+    names = usual_policy_names() if scenario.compare.policies is None else scenario.compare.policies
     for index, name in enumerate(names):
         if name not in known:
             raise InputError(f"compare.policies[{index}]", name, f"one of {', '.join(known)}")

@@ -3,20 +3,22 @@
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
-from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names
+from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names, usual_policy_names
 from gpusched_env.cli.terminal import output
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy
 
 
 def policies_command() -> None:
-    """List the policies that can be compared."""
+    """List the policies, and say which of them `gpusched compare` runs if none are named."""
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("policy", style="bold", no_wrap=True)
+    table.add_column("default", no_wrap=True)
     table.add_column("what it does")
     for name, line in policy_descriptions().items():
-        table.add_row(name, line)
+        table.add_row(name, "yes" if name in usual_policy_names() else "", line)
     output().print(table)
+    output().print("`gpusched compare` runs the default ones, those of --policies, or with --policies all every one.")
 
 
 def parse_policies(text: str) -> tuple[Policy, ...]:

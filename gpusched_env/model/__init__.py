@@ -4,6 +4,7 @@ from gpusched_env.model.configuration import Configuration
 from gpusched_env.model.distribution import EpochDistribution
 from gpusched_env.model.gpu_type import GpuType
 from gpusched_env.model.instance import Instance, single_node_configurations
+from gpusched_env.model.interference import Interference
 from gpusched_env.model.job import Job
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.node import Node
@@ -13,6 +14,7 @@ __all__ = [
     "EpochDistribution",
     "GpuType",
     "Instance",
+    "Interference",
     "Job",
     "JobTable",
     "Node",

@@ -8,6 +8,9 @@ from typing import Literal
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 
+MOST_GPUS = 2**22
+"""GPUs that a configuration may have in all: more than any cluster, and few enough to be counted in 64 bits."""
+
 Kind = Literal["single-node", "multi-node", "shared"]
 
 
@@ -36,6 +39,8 @@ class Configuration:
     def __post_init__(self) -> None:
         checks.whole("configuration.gpus_per_node", self.gpus_per_node)
         checks.whole("configuration.nodes", self.nodes)
+        if self.gpus_per_node * self.nodes > MOST_GPUS:
+            raise InputError("configuration.nodes", self.nodes, f"at most {MOST_GPUS:,} GPUs in all")
         if not 0.0 < self.share <= 1.0:
             raise InputError("configuration.share", self.share, "a number in (0, 1]")
         if self.share < 1.0 and (self.gpus_per_node, self.nodes) != (1, 1):

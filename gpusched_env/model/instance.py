@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model.gpu_type import GpuType
+    from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
     from gpusched_env.model.node import Node
 
@@ -26,8 +27,8 @@ if TYPE_CHECKING:
 class Instance:
     """A cluster, its jobs and its prices: all that a run depends on beside the policy and its seed.
 
-    Configurations that no node of the cluster can hold, and jobs whose memory exceeds a GPU's, are closed here:
-    their `seconds_per_epoch` becomes inf.
+    Configurations that the nodes of the cluster cannot hold, and those whose memory a job exceeds, are closed here:
+    their `seconds_per_epoch` becomes inf. A job may use a share f of a GPU if its memory fits f of the GPU's.
 
     Args:
         gpu_types: The GPU types V, with unique names.
@@ -36,12 +37,13 @@ class Instance:
         jobs: The jobs J.
         energy_price_eur_per_kwh: Energy price [€/kWh], ≥ 0.
         pue: Power usage effectiveness of the data centre, ≥ 1.
-        restart_s: Seconds without progress after a job's configuration or node has changed, ≥ 0.
+        interference: What jobs on one GPU do to one another; None: shared GPUs take the time that `jobs` says.
         name: Name of the scenario or trace it comes from.
         seed: Seed it was made with.
 
     Raises:
-        InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration.
+        InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
+            configuration of several nodes does not take whole nodes.
     """
 
     gpu_types: tuple[GpuType, ...]
@@ -50,14 +52,13 @@ class Instance:
     jobs: JobTable
     energy_price_eur_per_kwh: float = 0.172
     pue: float = 1.58
-    restart_s: float = 0.0
+    interference: Interference | None = None
     name: str = ""
     seed: int = 0
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         checks.not_negative("energy_price_eur_per_kwh", self.energy_price_eur_per_kwh)
-        checks.not_negative("restart_s", self.restart_s)
         if checks.positive("pue", self.pue) < 1.0:
             raise InputError("pue", self.pue, "a finite number >= 1")
         names = [v.name for v in self.gpu_types]
@@ -66,6 +67,7 @@ class Instance:
         object.__setattr__(self, "_type_index", {name: i for i, name in enumerate(names)})
         self._check_nodes()
         self._check_configurations()
+        self._check_interference()
         self._close_what_does_not_fit()
 
     def _check_nodes(self) -> None:
@@ -77,12 +79,25 @@ class Instance:
             raise InputError("nodes", [], "at least one node")
 
     def _check_configurations(self) -> None:
+        largest = self.largest_node
         for index, configuration in enumerate(self.configurations):
-            self.type_index(f"configurations[{index}].gpu_type", configuration.gpu_type)
-            if configuration.kind != "single-node":
-                raise InputError(f"configurations[{index}]", configuration.name, "a single-node configuration")
-        if len(set(self.configurations)) != len(self.configurations) or not self.configurations:
-            raise InputError("configurations", [c.name for c in self.configurations], "one or more, all different")
+            where = f"configurations[{index}]"
+            self.type_index(f"{where}.gpu_type", configuration.gpu_type)
+            gpus = largest.get(configuration.gpu_type, 0)
+            if configuration.kind == "multi-node" and configuration.gpus_per_node < gpus:
+                allowed = f"whole nodes: {gpus} GPUs on each of the nodes of {configuration.gpu_type}"
+                raise InputError(where, configuration.name, allowed)
+        names = [c.name for c in self.configurations]
+        if len(set(names)) != len(names) or not names:
+            raise InputError("configurations", names, "one or more, all with different names")
+
+    def _check_interference(self) -> None:
+        if self.interference is None:
+            return
+        kinds = len(self.jobs.applications)
+        if self.interference.slowdown.shape != (len(self.gpu_types), kinds, kinds):
+            allowed = f"({len(self.gpu_types)}, {kinds}, {kinds}): GPU types, applications, applications"
+            raise InputError("interference.slowdown", self.interference.slowdown.shape, allowed)
 
     @classmethod
     def from_jobs(
@@ -95,6 +110,7 @@ class Instance:
         energy_price_eur_per_kwh: float = 0.172,
         pue: float = 1.58,
         restart_s: float = 0.0,
+        interference: Interference | None = None,
         name: str = "",
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
@@ -106,12 +122,14 @@ class Instance:
             configurations: The configurations; by default every number of GPUs that a node of the cluster has.
             energy_price_eur_per_kwh: Energy price [€/kWh].
             pue: Power usage effectiveness.
-            restart_s: Restart overhead [s].
+            restart_s: Restart overhead of jobs that name none [s], ≥ 0.
+            interference: What jobs on one GPU do to one another.
             name: Name of the instance.
         """
+        checks.not_negative("restart_s", restart_s)
         if configurations is None:
             configurations = single_node_configurations(gpu_types, nodes)
-        table = JobTable.from_jobs(sorted(jobs, key=lambda job: job.submission_s), configurations)
+        table = JobTable.from_jobs(sorted(jobs, key=lambda job: job.submission_s), configurations, restart_s)
         return cls(
             tuple(gpu_types),
             tuple(nodes),
@@ -119,7 +137,7 @@ class Instance:
             table,
             energy_price_eur_per_kwh=energy_price_eur_per_kwh,
             pue=pue,
-            restart_s=restart_s,
+            interference=interference,
             name=name,
         )
 
@@ -143,28 +161,45 @@ class Instance:
         """Give the GPU type's index of every node, shape (N,)."""
         return np.array([self._type_index[n.gpu_type] for n in self.nodes], dtype=np.int64)
 
+    @property
+    def largest_node(self) -> dict[str, int]:
+        """Give the GPUs of the largest node of every GPU type that has a node."""
+        largest: dict[str, int] = {}
+        for node in self.nodes:
+            largest[node.gpu_type] = max(largest.get(node.gpu_type, 0), node.gpus)
+        return largest
+
+    def _holds(self, configuration: Configuration) -> bool:
+        """Say whether the empty cluster can hold `configuration`."""
+        gpu_type, gpus = configuration.gpu_type, configuration.gpus_per_node
+        able = sum(node.gpu_type == gpu_type and node.gpus >= gpus for node in self.nodes)
+        return able >= configuration.nodes
+
     def _close_what_does_not_fit(self) -> None:
         seconds = self.jobs.seconds_per_epoch
         if seconds.shape[1] != len(self.configurations):
             raise InputError("jobs.seconds_per_epoch", seconds.shape, f"{len(self.configurations)} columns")
-        largest: dict[str, int] = {}
-        for node in self.nodes:
-            largest[node.gpu_type] = max(largest.get(node.gpu_type, 0), node.gpus)
-        closed = np.array([c.gpus_per_node > largest.get(c.gpu_type, 0) for c in self.configurations])
-        memory = np.array([self.gpu_types[v].memory_gib for v in self.type_of_configuration])
+        closed = np.array([not self._holds(c) for c in self.configurations])
+        memory = np.array(
+            [self.gpu_types[self._type_index[c.gpu_type]].memory_gib * c.share for c in self.configurations]
+        )
         not_allowed = closed[None, :] | (self.jobs.memory_gib[:, None] > memory[None, :])
         if np.any(not_allowed & np.isfinite(seconds)):
             open_seconds = np.where(not_allowed, np.inf, seconds)
             for job in np.flatnonzero(~np.any(np.isfinite(open_seconds), axis=1)):
-                raise self._fits_nowhere(int(job), closed)
+                raise self._fits_nowhere(int(job), closed, memory)
             object.__setattr__(self, "jobs", replace(self.jobs, seconds_per_epoch=open_seconds))
 
-    def _fits_nowhere(self, job: int, closed: NDArray[np.bool_]) -> InputError:
+    def _fits_nowhere(self, job: int, closed: NDArray[np.bool_], memory: NDArray[np.float64]) -> InputError:
         """Say why: its memory, or else no node holds a configuration that it may use."""
         may_use = np.isfinite(self.jobs.seconds_per_epoch[job])
-        types = {self.configurations[c].gpu_type for c in np.flatnonzero(may_use & ~closed)}
-        if types:
-            has = ", ".join(f"{v.name} {v.memory_gib:g}" for v in self.gpu_types if v.name in types)
+        able = np.flatnonzero(may_use & ~closed)
+        if len(able):
+            shared = any(self.configurations[c].kind == "shared" for c in able)
+            names = [
+                (self.configurations[c].name if shared else self.configurations[c].gpu_type, memory[c]) for c in able
+            ]
+            has = ", ".join(f"{name} {gib:g}" for name, gib in dict(names).items())
             allowed = f"at most what a GPU has that the job may use [GiB]: {has}"
             return InputError(f"jobs[{job}].memory_gib", float(self.jobs.memory_gib[job]), allowed)
         asked = [self.configurations[c].name for c in np.flatnonzero(may_use)]

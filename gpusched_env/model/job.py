@@ -28,6 +28,7 @@ class Job:
         seconds_per_epoch: τ_{j,c} [s/epoch] for every configuration it may use; a missing one is not allowed.
         memory_gib: Memory it needs on each GPU [GiB], ≥ 0.
         application: Name of what it trains.
+        restart_s: Seconds without progress after its configuration or node has changed, ≥ 0; None for the instance's.
         epochs_needed: Epochs it will really need, X_j in (0, E_j]; hidden from policies until the job ends.
 
     Raises:
@@ -43,12 +44,15 @@ class Job:
     seconds_per_epoch: Mapping[Configuration, float] = field(default_factory=dict)
     memory_gib: float = 0.0
     application: str = ""
+    restart_s: float | None = None
 
     def __post_init__(self) -> None:
         checks.not_negative("job.submission_s", self.submission_s)
         checks.not_negative("job.tardiness_weight_eur_per_s", self.tardiness_weight_eur_per_s)
         checks.positive("job.max_epochs", self.max_epochs)
         checks.not_negative("job.memory_gib", self.memory_gib)
+        if self.restart_s is not None:
+            checks.not_negative("job.restart_s", self.restart_s)
         if not checks.finite("job.due_s", self.due_s) >= self.submission_s:
             raise InputError("job.due_s", self.due_s, f"a number >= job.submission_s ({self.submission_s})")
         if not 0.0 < self.epochs_needed <= self.max_epochs:

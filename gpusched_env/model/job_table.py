@@ -31,11 +31,13 @@ class JobTable:
         max_epochs: Maximum epochs, shape (J,), > 0.
         epochs_needed: Epochs really needed, shape (J,), in (0, max_epochs]; hidden from policies.
         memory_gib: Memory needed on each GPU [GiB], shape (J,), ≥ 0.
-        seconds_per_epoch: τ [s/epoch], shape (J, C), > 0; inf where a configuration is not allowed.
+        seconds_per_epoch: τ [s/epoch], shape (J, C), > 0; inf where a configuration is not allowed. On a shared GPU:
+            the time alone on it if the instance has an interference model, else with the inflation in it.
         application: Index into `applications`, shape (J,).
         applications: Names of the applications.
         distribution: Index into `distributions`, shape (J,).
         distributions: The distributions of epochs needed that jobs refer to.
+        restart_s: Seconds without progress after a change of configuration or node, shape (J,), ≥ 0; 0 by default.
 
     Raises:
         InputError: A column has the wrong length, or a value is out of its range; names the first such job.
@@ -52,8 +54,11 @@ class JobTable:
     applications: tuple[str, ...]
     distribution: NDArray[np.int64]
     distributions: tuple[EpochDistribution, ...]
+    restart_s: NDArray[np.float64] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
+        if self.restart_s is None:
+            object.__setattr__(self, "restart_s", np.zeros(len(self.submission_s)))
         for column in _FLOAT_COLUMNS:
             object.__setattr__(self, column, checks.frozen_array(getattr(self, column)))
         for column in _INDEX_COLUMNS:
@@ -75,6 +80,7 @@ class JobTable:
         self._each("max_epochs", np.isfinite(end) & (end > 0), "a finite number > 0")
         self._each("epochs_needed", (needed > 0) & (needed <= end), "a number in (0, max_epochs]")
         self._each("memory_gib", np.isfinite(self.memory_gib) & (self.memory_gib >= 0), "a finite number >= 0")
+        self._each("restart_s", np.isfinite(self.restart_s) & (self.restart_s >= 0), "a finite number >= 0")
         self._each("seconds_per_epoch", np.all(self.seconds_per_epoch > 0, axis=1), "numbers > 0, or inf")
         fits = np.any(np.isfinite(self.seconds_per_epoch), axis=1)
         if not np.all(fits):
@@ -105,8 +111,15 @@ class JobTable:
     __hash__ = None  # type: ignore[assignment]
 
     @classmethod
-    def from_jobs(cls, jobs: Sequence[Job], configurations: Sequence[Configuration]) -> JobTable:
+    def from_jobs(
+        cls, jobs: Sequence[Job], configurations: Sequence[Configuration], restart_s: float = 0.0
+    ) -> JobTable:
         """Make the table of `jobs`, which must be sorted by submission, for the columns `configurations`.
+
+        Args:
+            jobs: The jobs.
+            configurations: The configurations.
+            restart_s: Restart overhead of jobs that name none [s].
 
         Raises:
             InputError: A job names a configuration that is not among `configurations`, or the table is not valid.
@@ -134,9 +147,10 @@ class JobTable:
             applications=applications,
             distribution=np.array([distribution_of[job.distribution] for job in jobs], dtype=np.int64),
             distributions=distributions,
+            restart_s=np.array([restart_s if job.restart_s is None else job.restart_s for job in jobs]),
         )
 
 
 _JOB_FIELDS = ("submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib")
-_FLOAT_COLUMNS = (*_JOB_FIELDS, "seconds_per_epoch")
+_FLOAT_COLUMNS = (*_JOB_FIELDS, "restart_s", "seconds_per_epoch")
 _INDEX_COLUMNS = ("application", "distribution")

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
 
 @kernel
-def write_cluster(nodes: Ints, configs: Ints, gaps: Ints, node_rate: Floats, out: Singles) -> int:
+def write_cluster(nodes: Ints, configs: Ints, room: Ints, node_rate: Floats, out: Singles) -> int:
     """Write a row of features per GPU type; return the free GPUs of the cluster."""
-    types = gaps.shape[0]
+    types = room.shape[0]
     totals = np.zeros((types, 5))  # GPUs, free GPUs, nodes, nodes not in use, GPUs of the largest node
     for n in range(nodes.shape[0]):
         row = totals[nodes[n, at.NODE_TYPE]]
@@ -25,9 +25,9 @@ def write_cluster(nodes: Ints, configs: Ints, gaps: Ints, node_rate: Floats, out
         row[2] += 1.0
         row[3] += 1.0 if nodes[n, at.FREE] == nodes[n, at.NODE_GPUS] else 0.0
         row[4] = max(row[4], nodes[n, at.NODE_GPUS])
-    most, dearest, gpus, free = 1, 0.0, 0.0, 0.0
+    most, dearest, gpus, free = 1.0, 0.0, 0.0, 0.0
     for c in range(configs.shape[0]):
-        most = max(most, configs[c, at.CONFIG_GPUS])
+        most = max(most, configs[c, at.CONFIG_SIZE] / at.UNITS)
     for v in range(types):
         dearest = max(dearest, node_rate[v, 1])
         gpus += totals[v, 0]
@@ -39,7 +39,7 @@ def write_cluster(nodes: Ints, configs: Ints, gaps: Ints, node_rate: Floats, out
         full = node_rate[v, int(totals[v, 4])]
         out[v, 0] = totals[v, 1] / totals[v, 0]
         out[v, 1] = totals[v, 3] / totals[v, 2]
-        out[v, 2] = min(1.0, gaps[v] / most)
+        out[v, 2] = min(1.0, room[v, at.GAP] / most)
         out[v, 3] = totals[v, 0] / gpus
         out[v, 4] = node_rate[v, 1] / full if full > 0.0 else 0.0
         out[v, 5] = node_rate[v, 1] / dearest if dearest > 0.0 else 0.0

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @kernel
 def write_options(
-    jobs: Floats, nodes: Ints, configs: Ints, gaps: Ints, tau: Floats, rate: Floats, cluster: Singles,
+    jobs: Floats, nodes: Ints, configs: Ints, room: Ints, tau: Floats, rate: Floats, cluster: Singles,
     now: float, job: int, expected: float, least: float, mask: Mask, out: Singles,
 ) -> None:  # fmt: skip
     """Write a row of features per configuration; a configuration that is not allowed has only zeros."""
@@ -25,21 +25,25 @@ def write_options(
     fastest = left * jobs[job, at.MIN_TAU]
     time_left = jobs[job, at.DUE] - now
     weight = jobs[job, at.WEIGHT]
-    most, dearest = 1, 0.0
+    most, dearest = 1.0, 0.0
     for c in range(configs.shape[0]):
-        most = max(most, configs[c, at.CONFIG_GPUS])
+        most = max(most, configs[c, at.CONFIG_SIZE] / at.UNITS)
         dearest = max(dearest, rate[c])
-    used_gap = np.zeros(gaps.shape[0], dtype=np.int64)
+    used_gap = np.zeros(
+        (room.shape[0], 2), dtype=np.int64
+    )  # most free GPUs on a node in use; on one that is no whole one
     for n in range(nodes.shape[0]):
         free, v = nodes[n, at.FREE], nodes[n, at.NODE_TYPE]
-        if free < nodes[n, at.NODE_GPUS] and free > used_gap[v]:
-            used_gap[v] = free
+        if free < nodes[n, at.NODE_GPUS]:
+            used_gap[v, 0] = max(used_gap[v, 0], free)
+        if free < room[v, at.LARGEST]:
+            used_gap[v, 1] = max(used_gap[v, 1], free)
     for c in range(configs.shape[0]):
         row = out[c]
         row[:] = 0.0
         if tau[job, c] == np.inf:
             continue
-        v, gpus = configs[c, at.CONFIG_TYPE], configs[c, at.CONFIG_GPUS]
+        v = configs[c, at.CONFIG_TYPE]
         seconds = left * tau[job, c]
         worst = seconds * rate[c] + weight * max(0.0, seconds - time_left)
         mean_s = expected * tau[job, c]
@@ -53,9 +57,22 @@ def write_options(
         row[6] = 1.0 - jobs[job, at.MIN_TAU] / tau[job, c]
         row[7] = squash((time_left - seconds) / fastest)
         row[8] = rate[c] / dearest if dearest > 0.0 else 0.0
-        row[9] = gpus / most
-        row[10] = 1.0
+        row[9] = configs[c, at.CONFIG_SIZE] / at.UNITS / most
+        row[10] = configs[c, at.CONFIG_UNITS] / at.UNITS if configs[c, at.CONFIG_UNITS] > 0 else 1.0
         row[11] = 1.0 if jobs[job, at.OLD_CONFIG] == c else 0.0
         row[12] = cluster[v, 0]
-        row[13] = min(1.0, max(0, gaps[v] - gpus) / most)
-        row[14] = 1.0 if used_gap[v] >= gpus else 0.0
+        spare, in_use = _after(configs, room, used_gap, c)
+        row[13] = min(1.0, spare / most)
+        row[14] = in_use
+
+
+@kernel
+def _after(configs: Ints, room: Ints, used_gap: Ints, c: int) -> tuple[float, float]:
+    """Count the GPUs left on the emptiest node of its type after configuration c, and say if it fits on one in use."""
+    v, gpus = configs[c, at.CONFIG_TYPE], configs[c, at.CONFIG_GPUS]
+    gap = room[v, at.GAP]
+    if configs[c, at.CONFIG_NODES] > 1:
+        return gap if room[v, at.EMPTY] > configs[c, at.CONFIG_NODES] else used_gap[v, 1], 0.0
+    if 0 < configs[c, at.CONFIG_UNITS] <= room[v, at.OPENING]:
+        return gap, 1.0
+    return max(0, gap - gpus), 1.0 if used_gap[v, 0] >= gpus else 0.0

@@ -9,10 +9,12 @@ import numpy as np
 from gpusched_env.rendering.duration import duration_text
 from gpusched_env.rendering.gantt_marks import (
     MOST_MARKS,
+    TIES,
     draw_bars,
     draw_due_dates,
     draw_labels,
     draw_nodes,
+    draw_places,
     draw_switches,
 )
 from gpusched_env.rendering.gantt_panel import NODE_GAP, make_chart
@@ -37,9 +39,10 @@ def gantt_figure(
 ) -> Figure:
     """Draw a run, finished or going on, as a Gantt chart.
 
-    A bar is an interval in which a job held GPUs; its height is their number, its colour and label the job. Bars of
-    late jobs have a red edge and are hatched red after the due date. Triangles mark due dates, diamonds and dotted
-    lines changes of configuration or node and pauses.
+    A bar is an interval in which a job held GPUs; its height is their number, its colour and label the job. A shared
+    GPU is shaded, and split by share among its jobs. A job on several nodes has a bar on each of them, tied by a dashed
+    line. Bars of late jobs have a red edge and are hatched red after the due date. Triangles mark due dates, diamonds
+    and dotted lines changes of configuration or place and pauses.
 
     Args:
         run: A result with its intervals, or a state in or just after a decision round.
@@ -63,6 +66,7 @@ def gantt_figure(
     usage = figure.add_axes((left, below, right - left, strip), sharex=axes)
     chart = make_chart(axes, timeline, end_s, ((right - left) * width * dpi, (top - bottom) * height * dpi), dpi)
     draw_nodes(chart)
+    draw_places(chart)
     draw_bars(chart)
     draw_switches(chart)
     draw_due_dates(chart)
@@ -157,7 +161,7 @@ def _draw_heading(figure: Figure, chart: Chart, title: str | None) -> None:
     figure.text(left, 1 - 0.16 / height, name, fontsize=12.5, fontweight="bold", color=INK, va="top")
     figure.text(left, 1 - 0.45 / height, facts, fontsize=8.5, color=SUBTLE, va="top")
     figure.legend(
-        handles=_legend(timeline), loc="upper left", bbox_to_anchor=(left - 0.08 / width, 1 - 0.64 / height), ncols=8,
+        handles=_legend(timeline), loc="upper left", bbox_to_anchor=(left - 0.08 / width, 1 - 0.64 / height), ncols=10,
         fontsize=7.5, frameon=False, handlelength=1.6, columnspacing=1.5, handletextpad=0.5, labelcolor=INK,
         borderpad=0.2,
     )  # fmt: skip
@@ -178,11 +182,23 @@ def _legend(timeline: Timeline) -> list[Patch | Line2D]:
         Patch(facecolor=JOB_COLOURS[1], edgecolor=LATE, hatch="//////", label="after its due date"),
         _marker("v", JOB_COLOURS[0], 5.0, "due date"),
         *_change_handles(timeline),
+        *_kind_handles(timeline),
     ]
-    if timeline.instance.restart_s > 0:
+    if timeline.instance.jobs.restart_s.any():
         handles.append(Patch(facecolor=INK, alpha=0.45, label="restart, no progress"))
     if timeline.running:
         handles.append(Line2D([], [], color=INK, linewidth=1.1, label="now"))
+    return handles
+
+
+def _kind_handles(timeline: Timeline) -> list[Patch | Line2D]:
+    """Explain bars of shares and of several nodes, if there are any."""
+    handles: list[Patch | Line2D] = []
+    if any(bar.gpu >= 0 for bar in timeline.bars):
+        handles.append(Line2D([], [], color=JOB_COLOURS[0], linewidth=2.2, label="share of a GPU"))
+    if any(len(bar.nodes) > 1 for bar in timeline.bars):
+        handles.append(_marker("s", JOB_COLOURS[2], 5.0, "job on several nodes"))
+        handles[-1].set(linestyle=TIES, linewidth=1.8)
     return handles
 
 

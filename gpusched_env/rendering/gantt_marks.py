@@ -19,6 +19,7 @@ Point = tuple[float, float]
 MOST_LABELS = 400  # labels in bars; more would only cost time
 MANY_CHANGES = 500  # from which on their marks are small
 MOST_MARKS = 1000  # above which they are only counted
+TIES = (0, (1.6, 0.8))  # dashes, so that a tie across a node between is not taken for a bar
 MOST_NUMBERED = 30  # jobs up to which due dates carry the job's number
 
 
@@ -55,6 +56,23 @@ def _label_nodes(chart: Chart) -> None:
     chart.axes.set_yticks(places, texts, fontsize=7.5, color=INK)
 
 
+def draw_places(chart: Chart) -> None:
+    """Shade the GPUs that are shared, and tie the bars of a job that is on several nodes."""
+    bars = chart.timeline.bars
+    lanes = [chart.box(bar.start_s, bar.end_s, *chart.lane(bar)) for bar in bars if bar.gpu >= 0]
+    shades = PolyCollection(lanes, facecolors=GRID, edgecolors="none", zorder=0.7)
+    on_several = sorted((bar for bar in bars if len(bar.nodes) > 1), key=lambda bar: (bar.job, bar.start_s, bar.node))
+    ties, colours = [], []
+    for above, below in pairwise(on_several):
+        if not below.is_first:
+            x = (above.start_s + above.end_s) / 2 / chart.unit_s
+            ties.append([(x, chart.middle(above)), (x, chart.middle(below))])
+            colours.append(colour_of(above.job))
+    lines = LineCollection(ties, colors=colours, linewidths=1.8, linestyles=TIES, zorder=1.5)
+    for collection in (shades, lines):
+        chart.axes.add_collection(collection, autolim=False)
+
+
 def draw_bars(chart: Chart) -> None:
     """Draw the bars, late jobs' last so that their edges are whole; hatch what is late, shade restarts."""
     timeline, thin = chart.timeline, min(1.0, chart.row_px / 6)
@@ -62,11 +80,13 @@ def draw_bars(chart: Chart) -> None:
     boxes, colours, edges, widths = [], [], [], []
     after_due, restarts = [], []
     for bar in sorted(timeline.bars, key=lambda bar: bool(late[bar.job])):
-        for low, high in ((low + 0.06, high - 0.06) for low, high in chart.boxes(bar)):
+        for low, high in chart.boxes(bar):
+            least_px = min((high - low) * chart.row_px, (bar.end_s - bar.start_s) * chart.second_px)
+            slim = thin * min(1.0, least_px / 6)  # edges must not hide the bar
             boxes.append(chart.box(bar.start_s, bar.end_s, low, high))
             colours.append(colour_of(bar.job))
             edges.append(LATE if late[bar.job] else PAPER)
-            widths.append((1.1 if late[bar.job] else 0.6) * thin)
+            widths.append((1.1 if late[bar.job] else 0.6) * slim)
             if late[bar.job] and bar.end_s > due[bar.job]:
                 after_due.append(chart.box(max(bar.start_s, due[bar.job]), bar.end_s, low, high))
             if bar.ready_s > bar.start_s:
@@ -80,7 +100,7 @@ def draw_bars(chart: Chart) -> None:
 
 
 def draw_switches(chart: Chart) -> None:
-    """Mark every change after a job's first start; join the bars where the node changed or the job paused.
+    """Mark every change after a job's first start; join the bars where the place changed or the job paused.
 
     More than `MOST_MARKS` changes would hide the bars: then they are only counted, in the legend.
     """
@@ -89,7 +109,7 @@ def draw_switches(chart: Chart) -> None:
         for old, new in pairwise(bars):
             x, y = new.start_s / chart.unit_s, chart.middle(new)
             changes.append((x, y))
-            if new.node != old.node or new.start_s > old.end_s:
+            if new.start_s > old.end_s or not new.in_the_place_of(old):
                 joins.append([(old.end_s / chart.unit_s, chart.middle(old)), (x, y)])
                 colours.append(LATE if chart.timeline.late[job] else SUBTLE)
     if len(changes) > MOST_MARKS:
@@ -121,18 +141,21 @@ def draw_due_dates(chart: Chart) -> None:
     """
     timeline, points, owners = chart.timeline, [], []
     joins: list[list[Point]] = []
+    widths: list[float] = []
     lateness: list[list[Point]] = []
     due, done = timeline.instance.jobs.due_s, ~np.isnan(timeline.completion_s)
     for job, bars in timeline.bars_of_jobs().items():
         met = timeline.running and done[job] and not timeline.late[job]
         if due[job] > chart.end_s or met:
             continue
-        point = (due[job] / chart.unit_s, min(low for low, _ in chart.boxes(bars[-1])) + 0.5)
+        point = (due[job] / chart.unit_s, chart.first_middle(bars[-1]))
         points.append(point)
         owners.append(job)
         (lateness if timeline.late[job] else joins).append([(bars[-1].end_s / chart.unit_s, point[1]), point])
+        if not timeline.late[job]:
+            widths.append(0.8 if bars[-1].gpu < 0 else 0.4)  # not to be taken for the bar of a small share
     tethers = [colour_of(job) for job in owners if not timeline.late[job]]
-    behind = LineCollection(joins, colors=tethers, linewidths=0.8, alpha=0.8, zorder=1)
+    behind = LineCollection(joins, colors=tethers, linewidths=widths, alpha=0.8, zorder=1)
     in_front = LineCollection(lateness, colors=LATE, linewidths=1.0, zorder=3.4)
     colours = [LATE if timeline.late[job] else colour_of(job) for job in owners]
     for lines in (behind, in_front):
@@ -154,7 +177,7 @@ def draw_due_dates(chart: Chart) -> None:
 def draw_labels(chart: Chart) -> None:
     """Write the job's number into every bar that has room for it, the widest first."""
     scale = chart.dpi / 72
-    bars = sorted(chart.timeline.bars, key=lambda bar: bar.start_s - bar.end_s)
+    bars = sorted((bar for bar in chart.timeline.bars if bar.is_first), key=lambda bar: bar.start_s - bar.end_s)
     for bar in bars[:MOST_LABELS]:
         low, high = max(chart.boxes(bar), key=lambda box: box[1] - box[0])
         size = min(8.0, 0.8 * (high - low) * chart.row_px / scale)

@@ -14,10 +14,12 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from gpusched_env.rendering.bars import Bar
     from gpusched_env.rendering.plotting import Axes
-    from gpusched_env.rendering.timeline import Bar, Timeline
+    from gpusched_env.rendering.timeline import Timeline
 
 NODE_GAP = 0.7  # space between two nodes, in GPUs
+GPU_GAP, SHARE_GAP = 0.06, 0.01  # space at the edges of bars on whole GPUs, and of those that share one, in GPUs
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,14 +54,30 @@ class Chart:
         return self.row_px * 72 / self.dpi
 
     def boxes(self, bar: Bar) -> Iterator[tuple[float, float]]:
-        """Give the lower and upper edge of each run of the bar's GPUs."""
-        for first, count in bar.runs:
-            yield self.first_row[bar.node] + first, self.first_row[bar.node] + first + count
+        """Give the upper and lower edge of each run of the bar's GPUs, or of each part of its shared GPU."""
+        for first, height in bar.runs:
+            if bar.gpu < 0:
+                top = self.first_row[bar.node] + first
+                yield top + GPU_GAP, top + height - GPU_GAP
+            else:
+                top, bottom = self.lane(bar)
+                low = top + (first - int(first)) * (bottom - top)
+                yield low + SHARE_GAP, low + height * (bottom - top) - SHARE_GAP
+
+    def lane(self, bar: Bar) -> tuple[float, float]:
+        """Give the upper and lower edge of the shared GPU that the bar has a part of."""
+        top = float(self.first_row[bar.node]) + int(bar.runs[0][0])
+        return top + GPU_GAP, top + 1 - GPU_GAP
 
     def middle(self, bar: Bar) -> float:
         """Give the middle of the bar's largest run."""
         low, high = max(self.boxes(bar), key=lambda box: box[1] - box[0])
         return (low + high) / 2
+
+    def first_middle(self, bar: Bar) -> float:
+        """Give the middle of the bar's first GPU, or of the first part of its shared GPU."""
+        low, high = min(self.boxes(bar))
+        return min(low - GPU_GAP + 0.5, (low + high) / 2)
 
     def box(self, start_s: float, end_s: float, low: float, high: float) -> list[tuple[float, float]]:
         """Give the corners of a rectangle."""

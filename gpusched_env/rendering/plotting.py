@@ -5,6 +5,7 @@ from __future__ import annotations
 from gpusched_env.rendering.missing_extra import MissingExtraError
 
 try:
+    from matplotlib import rc_context
     from matplotlib.axes import Axes
     from matplotlib.backends.backend_agg import FigureCanvasAgg
     from matplotlib.collections import LineCollection, PolyCollection
@@ -28,5 +29,6 @@ __all__ = [
     "MaxNLocator",
     "Patch",
     "PolyCollection",
+    "rc_context",
     "withStroke",
 ]

@@ -17,7 +17,8 @@ MOST_WAITING = 20
 def render_text(state: State) -> str:
     """Say who holds which GPUs now, who waits, and what the run has cost: one line per node, one per waiting job.
 
-    Jobs are shown by index; `!` marks a job that is past its due date.
+    Jobs are shown by index with the GPUs they hold on the node, or their share of one; those on one GPU are joined
+    by `+`. `!` marks a job that is past its due date.
 
     Args:
         state: The state of the run.
@@ -40,21 +41,34 @@ def _summary(state: State) -> list[str]:
 
 def _nodes(state: State) -> list[str]:
     view = state.view
-    holders: dict[int, list[str]] = defaultdict(list)
-    for job in sorted(view.active):
-        row = view.jobs[job]
-        if row[at.CONFIG] >= 0:
-            gpus = view.configs[int(row[at.CONFIG]), at.CONFIG_GPUS]
-            holders[int(row[at.NODE])].append(f"job {job}{_late_mark(state, job)} x{gpus}")
+    holders = _holders(state)
     lines = []
     digits = len(str(len(view.nodes) - 1))
     width = max(len(node.gpu_type) for node in state.instance.nodes)
     for index, node in enumerate(state.instance.nodes):
         busy = node.gpus - int(view.nodes[index, at.FREE])
         bar = "#" * busy + "." * (node.gpus - busy)
-        who = ", ".join(holders[index]) or "off"
+        who = ", ".join(" + ".join(jobs) for jobs in holders[index].values()) or "off"
         lines.append(f"node {index:>{digits}}  {node.gpu_type:<{width}}  [{bar}]  {who}")
     return lines
+
+
+def _holders(state: State) -> list[dict[tuple[int, int], list[str]]]:
+    """Say for each node who holds it: one entry for each job with whole GPUs, and one for each shared GPU."""
+    view = state.view
+    holders: list[dict[tuple[int, int], list[str]]] = [defaultdict(list) for _ in view.nodes]
+    for job in sorted(view.active.tolist()):
+        row = view.jobs[job]
+        if row[at.CONFIG] < 0:
+            continue
+        configuration, slot = view.configurations[int(row[at.CONFIG])], int(row[at.SLOT])
+        size = f"x{configuration.share:g}" if slot >= 0 else f"x{configuration.gpus_per_node}"
+        several = f" on {configuration.nodes} nodes" if configuration.nodes > 1 else ""
+        node, key = int(row[at.NODE]), (-1, job) if slot < 0 else (slot, -1)
+        while node >= 0:
+            holders[node][key].append(f"job {job}{_late_mark(state, job)} {size}{several}")
+            node = int(view.nodes[node, at.NEXT])
+    return holders
 
 
 def _waiting(state: State) -> list[str]:

@@ -4,43 +4,23 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass
-from heapq import heappop, heappush
-from itertools import groupby
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.rendering.lanes import Run, pick_lanes, runs_of
+from gpusched_env.rendering.bars import Bar, bars_of
 from gpusched_env.simulator import Result, State
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.rounds import stays
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from numpy.typing import NDArray
 
     from gpusched_env.model import Instance
 
 LATE_TOLERANCE_S = 1e-6
-
-
-@dataclass(frozen=True, slots=True)
-class Bar:
-    """An interval in which a job held GPUs of one node.
-
-    Attributes:
-        job: The job's index.
-        node: The node's index.
-        runs: The GPUs, as runs of neighbours.
-        start_s: When it began [s].
-        ready_s: From when on it made progress [s]: later than `start_s` after a restart.
-        end_s: When it ended, or the present time [s].
-    """
-
-    job: int
-    node: int
-    runs: tuple[Run, ...]
-    start_s: float
-    ready_s: float
-    end_s: float
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -52,7 +32,7 @@ class Timeline:
         policy: Name of the policy; empty if not known.
         now_s: Present time [s]; the last completion if the run is finished.
         running: Whether the run goes on.
-        bars: The bars, by start, then job.
+        bars: The bars, by start: one for each node that a job held.
         submitted: Whether each job is submitted by now, (J,).
         completion_s: Completion times [s], NaN before them, (J,).
         energy_eur: Energy cost so far [€].
@@ -87,14 +67,15 @@ class Timeline:
         return late
 
     def bars_of_jobs(self) -> dict[int, list[Bar]]:
-        """Group the bars by job, each in order of time."""
+        """Group the bars by job, each in order of time; of several nodes held at once, the first one's bar."""
         groups: dict[int, list[Bar]] = defaultdict(list)
         for bar in self.bars:
-            groups[bar.job].append(bar)
+            if bar.is_first:
+                groups[bar.job].append(bar)
         return dict(groups)
 
     def usage(self) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
-        """Count busy GPUs and waiting jobs over time.
+        """Count busy GPUs, a shared one once, and waiting jobs over time.
 
         Returns:
             Times [s], and from each time on the GPUs held and the jobs that are submitted but hold nothing, all (T,).
@@ -102,16 +83,30 @@ class Timeline:
         submissions = self.instance.jobs.submission_s[self.submitted]
         completions = self.completion_s[~np.isnan(self.completion_s)]
         changes = [(time, 0, 1) for time in submissions] + [(time, 0, -1) for time in completions]
-        for bar in self.bars:
-            gpus = sum(count for _, count in bar.runs)
-            changes += [(bar.start_s, gpus, -1)]
-            if not (self.running and bar.end_s >= self.now_s):
-                changes += [(bar.end_s, -gpus, 1)]
+        held = [(start_s, end_s, gpus, 0) for start_s, end_s, gpus in self._busy()]
+        held += [(bar.start_s, bar.end_s, 0, 1) for bar in self.bars if bar.is_first]
+        for start_s, end_s, gpus, jobs in held:
+            changes += [(start_s, gpus, -jobs)]
+            if not (self.running and end_s > self.now_s):
+                changes += [(end_s, -gpus, jobs)]
         table = np.array(sorted(changes)).reshape(-1, 3)
         times, first = np.unique(table[:, 0], return_index=True)
         last = np.append(first[1:], len(table)) - 1
         counts = np.cumsum(table[:, 1:], axis=0)[last].astype(np.int64)
         return times, counts[:, 0], counts[:, 1]
+
+    def _busy(self) -> Iterator[tuple[float, float, int]]:
+        """Give start, end and number of GPUs of each stretch in which some are busy."""
+        until: dict[tuple[int, int], float] = {}
+        for bar in self.bars:
+            if bar.gpu < 0:
+                yield bar.start_s, bar.end_s, round(sum(height for _, height in bar.runs))
+                continue
+            # Of a share, what others on the GPU have not covered yet.
+            start_s = max(bar.start_s, until.get((bar.node, bar.gpu), -np.inf))
+            if start_s < bar.end_s:
+                yield start_s, bar.end_s, 1
+                until[bar.node, bar.gpu] = bar.end_s
 
 
 def _of_result(result: Result) -> Timeline:
@@ -120,7 +115,7 @@ def _of_result(result: Result) -> Timeline:
         policy=result.policy,
         now_s=float(np.max(result.completion_s)),
         running=False,
-        bars=_bars(result.instance, result.log),
+        bars=bars_of(result.instance, result.log),
         submitted=np.ones(len(result.completion_s), dtype=np.bool_),
         completion_s=result.completion_s.copy(),
         energy_eur=result.energy_eur,
@@ -137,7 +132,7 @@ def _of_state(state: State, ahead_s: float) -> Timeline:
         policy="",
         now_s=state.view.now_s,
         running=running,
-        bars=_bars(state.instance, log),
+        bars=bars_of(state.instance, log),
         submitted=np.arange(len(jobs)) < state.count[at.SUBMITTED],
         completion_s=jobs[:, at.END_S].copy(),
         energy_eur=float(state.clock[at.BILL]),
@@ -147,40 +142,27 @@ def _of_state(state: State, ahead_s: float) -> Timeline:
 
 def _held(state: State, ahead_s: float) -> NDArray[np.float64]:
     """Give rows of the log's form for what jobs hold up to now, and from now on for `ahead_s` seconds."""
-    now, jobs = state.view.now_s, state.view.jobs
-    rows = []
-    for job in state.view.active:
-        row = jobs[job]
+    now, view = state.view.now_s, state.view
+    rows: list[list[float]] = []
+    for job in view.active.tolist():
+        row = view.jobs[job]
         # In an open round, CONFIG is what the job will hold; OLD_CONFIG is what it has held since BASE_S.
-        config, node, goes_on = row[at.CONFIG], row[at.NODE], False
+        goes_on = False
         if row[at.OLD_CONFIG] >= 0 and row[at.BASE_S] < now:
-            goes_on = bool(config == row[at.OLD_CONFIG] and node == row[at.OLD_NODE])
-            end = now + ahead_s if goes_on else now
-            start, ready = row[at.BASE_S], min(row[at.READY_S], now)
-            rows.append([job, row[at.OLD_NODE], row[at.OLD_CONFIG], start, ready, end, 0.0])
-        if config >= 0 and not goes_on and ahead_s > 0.0:
-            rows.append([job, node, config, now, now, now + ahead_s, 0.0])
+            goes_on = bool(stays(view.jobs, view.nodes, job))
+            times = (row[at.BASE_S], min(row[at.READY_S], now), now + ahead_s if goes_on else now)
+            rows += _rows_of(state, job, times, old=True)
+        if row[at.CONFIG] >= 0 and not goes_on and ahead_s > 0.0:
+            rows += _rows_of(state, job, (now, now, now + ahead_s), old=False)
     return np.array(rows, dtype=np.float64).reshape(-1, at.LOG_COLUMNS)
 
 
-def _bars(instance: Instance, log: NDArray[np.float64]) -> tuple[Bar, ...]:
-    """Give every row of the log its lanes, in order of time: first those free again, then first fit."""
-    free = [[True] * node.gpus for node in instance.nodes]
-    by_start = sorted(log.tolist(), key=lambda row: (row[at.LOG_START], row[at.LOG_JOB]))
-    open_bars: list[tuple[float, int, int, list[int]]] = []
-    last: dict[int, tuple[int, list[int]]] = {}
-    bars: list[Bar] = []
-    for start, rows in groupby(by_start, key=lambda row: row[at.LOG_START]):
-        while open_bars and open_bars[0][0] <= start:
-            _, _, node, lanes = heappop(open_bars)
-            for lane in lanes:
-                free[node][lane] = True
-        # Jobs that stay on their node choose first, so that they keep their GPUs.
-        for row in sorted(rows, key=lambda row: last.get(int(row[at.LOG_JOB]), (-1, []))[0] != row[at.LOG_NODE]):
-            job, node, config = int(row[at.LOG_JOB]), int(row[at.LOG_NODE]), int(row[at.LOG_CONFIG])
-            before = last[job][1] if job in last and last[job][0] == node else []
-            lanes = pick_lanes(free[node], instance.configurations[config].gpus_per_node, before)
-            last[job] = (node, lanes)
-            heappush(open_bars, (row[at.LOG_END], len(bars), node, lanes))
-            bars.append(Bar(job, node, runs_of(lanes), start, row[at.LOG_READY], row[at.LOG_END]))
-    return tuple(bars)
+def _rows_of(state: State, job: int, times: tuple[float, float, float], *, old: bool) -> list[list[float]]:
+    """Give a row for each node that a job holds, or held when the round began; `times` are start, ready and end."""
+    row, nodes = state.view.jobs[job], state.view.nodes
+    config, slot = row[at.OLD_CONFIG if old else at.CONFIG], row[at.OLD_SLOT if old else at.SLOT]
+    node, rows = int(row[at.OLD_NODE if old else at.NODE]), []
+    while node >= 0:
+        rows.append([job, node, config, *times, 0.0, slot])
+        node = int(nodes[node, at.OLD_NEXT if old else at.NEXT])
+    return rows

@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-import multiprocessing
 import pickle
 from collections.abc import Callable, Sequence
-from concurrent.futures import ProcessPoolExecutor, as_completed
-from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 from gpusched_baselines.bounds import clairvoyant_bound, non_clairvoyant_bound
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
+from gpusched_env.report.processes import run_in_processes
 from gpusched_env.report.run_summary import RunSummary
 from gpusched_env.report.warm_up import warm_up
-from gpusched_env.report.worker import start_worker
 from gpusched_env.simulator import Result, simulate
 
 if TYPE_CHECKING:
@@ -24,10 +21,6 @@ if TYPE_CHECKING:
 InstanceMaker: TypeAlias = Callable[[int], Instance]
 OnRun: TypeAlias = Callable[[RunSummary], None]
 OnResult: TypeAlias = Callable[[Result], None]
-
-
-class WorkerError(RuntimeError):
-    """A worker process of a comparison ended before its run did."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,16 +106,8 @@ def _run_in_processes(
     cells: list[_Cell], policies: Sequence[Policy], workers: int, listeners: _Listeners
 ) -> tuple[RunSummary, ...]:
     _check_picklable(cells, workers)
-    context = multiprocessing.get_context("spawn")
-    processes = min(workers, len(cells))
-    pool = ProcessPoolExecutor(processes, mp_context=context, initializer=start_worker, initargs=(tuple(policies),))
-    try:
-        futures = {pool.submit(cell.run): index for index, cell in enumerate(cells)}
-        done = {futures[future]: listeners.told(*future.result()) for future in as_completed(futures)}
-    except BrokenProcessPool as error:
-        raise WorkerError("a worker process ended early, perhaps out of memory; try fewer workers") from error
-    finally:
-        pool.shutdown(cancel_futures=True)
+    runs = run_in_processes([cell.run for cell in cells], policies, workers)
+    done = {index: listeners.told(*result) for index, result in runs}
     return tuple(done[index] for index in range(len(cells)))
 
 

@@ -22,13 +22,15 @@ def run_to_round(
     hidden: Floats,
     nodes: Ints,
     configs: Ints,
+    room: Ints,
     tau: Floats,
     rates: Floats,
+    slowdown: Floats,
+    planned: Floats,
     clock: Floats,
     count: Ints,
     active: Ints,
     log: Floats,
-    gaps: Ints,
     keys: Floats,
     order: Ints,
     preemption: bool,
@@ -37,15 +39,15 @@ def run_to_round(
     """Run to the next round that asks at least one job, and open it; with none left to ask, every job is done."""
     count[at.TO_ASK] = 0
     count[at.ASKED] = 0
-    while advance(jobs, hidden, nodes, configs, tau, rates, clock, count, active, log):
+    while advance(jobs, hidden, nodes, configs, room, tau, rates, clock, count, active, log):
         if count[at.ACTIVE] == 0:
             continue
-        begin_round(jobs, nodes, count, active, gaps, preemption)
+        begin_round(jobs, nodes, count, active, room, preemption)
         round_keys(jobs, clock, count, active, keys, kind)
         order_round(jobs, count, active, keys, order, not preemption)
         if count[at.TO_ASK] > 0:
             return
-        commit_round(jobs, hidden, nodes, tau, rates, clock, count, active, log)
+        commit_round(jobs, hidden, nodes, tau, rates, slowdown, planned, clock, count, active, log)
 
 
 @kernel
@@ -54,13 +56,15 @@ def decide(
     hidden: Floats,
     nodes: Ints,
     configs: Ints,
+    room: Ints,
     tau: Floats,
     rates: Floats,
+    slowdown: Floats,
+    planned: Floats,
     clock: Floats,
     count: Ints,
     active: Ints,
     log: Floats,
-    gaps: Ints,
     keys: Floats,
     order: Ints,
     preemption: bool,
@@ -75,11 +79,27 @@ def decide(
     job = order[count[at.ASKED]]
     placed = action == 0
     if action > 0 and tau[job, action - 1] < np.inf:
-        placed = place(jobs, nodes, configs, gaps, job, action - 1)
+        placed = place(jobs, nodes, configs, room, job, action - 1)
     count[at.ASKED] += 1
     if count[at.ASKED] == count[at.TO_ASK]:
-        commit_round(jobs, hidden, nodes, tau, rates, clock, count, active, log)
+        commit_round(jobs, hidden, nodes, tau, rates, slowdown, planned, clock, count, active, log)
         run_to_round(
-            jobs, hidden, nodes, configs, tau, rates, clock, count, active, log, gaps, keys, order, preemption, kind
+            jobs,
+            hidden,
+            nodes,
+            configs,
+            room,
+            tau,
+            rates,
+            slowdown,
+            planned,
+            clock,
+            count,
+            active,
+            log,
+            keys,
+            order,
+            preemption,
+            kind,
         )
     return placed

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.kernel import kernel
+from gpusched_env.simulator.placement import release
 
 if TYPE_CHECKING:
     from gpusched_env.simulator.arrays import Floats, Ints
@@ -50,31 +51,44 @@ def milestone_s(jobs: Floats, tau: Floats, milestones: int, job: int) -> float:
     number = jobs[job, at.MILESTONE]
     if number >= milestones:
         return np.inf
-    to_do = number / milestones * jobs[job, at.MAX_EPOCHS] - jobs[job, at.BASE_EPOCHS]
-    return jobs[job, at.READY_S] + to_do * tau[job, int(jobs[job, at.CONFIG])]
+    to_do = number / milestones * jobs[job, at.MAX_EPOCHS] - jobs[job, at.ANCHOR_EPOCHS]
+    return jobs[job, at.ANCHOR_S] + to_do * pace(jobs, tau, job)
+
+
+@kernel
+def pace(jobs: Floats, tau: Floats, job: int) -> float:
+    """Give the true seconds per epoch of a running job."""
+    return tau[job, int(jobs[job, at.CONFIG])] * jobs[job, at.PACE]
 
 
 @kernel
 def progress(jobs: Floats, tau: Floats, job: int, time: float) -> float:
     """Give the epochs that a running job has done at `time`: no rounding builds up between events."""
-    working = max(0.0, time - jobs[job, at.READY_S])
-    return jobs[job, at.BASE_EPOCHS] + working / tau[job, int(jobs[job, at.CONFIG])]
+    working = max(0.0, time - jobs[job, at.ANCHOR_S])
+    return jobs[job, at.ANCHOR_EPOCHS] + working / pace(jobs, tau, job)
 
 
 @kernel
-def log_interval(jobs: Floats, count: Ints, log: Floats, job: int, config: float, node: float, end: float) -> None:
-    """Write the interval that ends now to the log, if intervals are logged and it has a length."""
+def log_interval(jobs: Floats, nodes: Ints, count: Ints, log: Floats, job: int, old: bool, end: float) -> None:
+    """Write the interval that ends now to the log, a row per node, if intervals are logged and it has a length.
+
+    With `old`, it is that of what the job held when the round began, else of what it holds now.
+    """
     if count[at.LOGGING] == 0 or end <= jobs[job, at.BASE_S]:
         return
-    row = log[count[at.LOGGED]]
-    row[at.LOG_JOB] = job
-    row[at.LOG_NODE] = node
-    row[at.LOG_CONFIG] = config
-    row[at.LOG_START] = jobs[job, at.BASE_S]
-    row[at.LOG_READY] = min(end, jobs[job, at.READY_S])
-    row[at.LOG_END] = end
-    row[at.LOG_EPOCHS] = jobs[job, at.EPOCHS] - jobs[job, at.BASE_EPOCHS]
-    count[at.LOGGED] += 1
+    node = int(jobs[job, at.OLD_NODE if old else at.NODE])
+    while node >= 0:
+        row = log[count[at.LOGGED]]
+        row[at.LOG_JOB] = job
+        row[at.LOG_NODE] = node
+        row[at.LOG_CONFIG] = jobs[job, at.OLD_CONFIG if old else at.CONFIG]
+        row[at.LOG_START] = jobs[job, at.BASE_S]
+        row[at.LOG_READY] = min(end, jobs[job, at.READY_S])
+        row[at.LOG_END] = end
+        row[at.LOG_EPOCHS] = jobs[job, at.EPOCHS] - jobs[job, at.BASE_EPOCHS]
+        row[at.LOG_SLOT] = jobs[job, at.OLD_SLOT if old else at.SLOT]
+        count[at.LOGGED] += 1
+        node = nodes[node, at.OLD_NEXT if old else at.NEXT]
 
 
 @kernel
@@ -89,10 +103,7 @@ def accrue(
     active: Ints,
     time: float,
 ) -> None:
-    """Move the clock to `time`: progress of running jobs, energy cost of nodes and jobs, tardiness cost.
-
-    A node with u busy GPUs costs r_v(u); a job that holds g of them is charged g/u of it.
-    """
+    """Move the clock to `time`: progress of running jobs, energy cost of nodes and jobs, tardiness cost."""
     before = clock[at.NOW]
     length = time - before
     clock[at.NOW] = time
@@ -107,10 +118,21 @@ def accrue(
         if config < 0:
             continue
         jobs[job, at.EPOCHS] = progress(jobs, tau, job, time)
-        node = int(jobs[job, at.NODE])
-        busy = nodes[node, at.NODE_GPUS] - nodes[node, at.FREE]
-        rate = rates[nodes[node, at.NODE_TYPE], busy] * configs[config, at.CONFIG_GPUS] / busy
-        jobs[job, at.ENERGY] += rate * length
+        jobs[job, at.ENERGY] += charge(jobs, nodes, configs, rates, job, config) * length
+
+
+@kernel
+def charge(jobs: Floats, nodes: Ints, configs: Ints, rates: Floats, job: int, config: int) -> float:
+    """Give a job's part of the cost rate of its nodes [€/s].
+
+    A node with u busy GPUs costs r_v(u), each of them 1/u of it. A shared GPU's part is split by share among its jobs.
+    """
+    node = int(jobs[job, at.NODE])
+    busy = nodes[node, at.NODE_GPUS] - nodes[node, at.FREE]
+    rate = rates[nodes[node, at.NODE_TYPE], busy] * configs[config, at.CONFIG_GPUS] / busy
+    if configs[config, at.CONFIG_UNITS] > 0:
+        return rate * configs[config, at.CONFIG_UNITS] / nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])]
+    return rate * configs[config, at.CONFIG_NODES]
 
 
 @kernel
@@ -128,6 +150,7 @@ def complete(
     hidden: Floats,
     nodes: Ints,
     configs: Ints,
+    room: Ints,
     clock: Floats,
     count: Ints,
     active: Ints,
@@ -148,11 +171,9 @@ def complete(
             kept += 1
             continue
         jobs[job, at.EPOCHS] = hidden[job, at.NEEDED]
-        log_interval(jobs, count, log, job, jobs[job, at.CONFIG], jobs[job, at.NODE], now)
-        nodes[int(jobs[job, at.NODE]), at.FREE] += configs[int(jobs[job, at.CONFIG]), at.CONFIG_GPUS]
+        log_interval(jobs, nodes, count, log, job, False, now)
+        release(jobs, nodes, configs, room, job)
         jobs[job, at.END_S] = now
-        jobs[job, at.CONFIG] = -1.0
-        jobs[job, at.NODE] = -1.0
         hidden[job, at.FINISH_S] = np.inf
     ended = count[at.ACTIVE] - kept
     count[at.ACTIVE] = kept
@@ -175,6 +196,7 @@ def advance(
     hidden: Floats,
     nodes: Ints,
     configs: Ints,
+    room: Ints,
     tau: Floats,
     rates: Floats,
     clock: Floats,
@@ -198,7 +220,7 @@ def advance(
     if count[at.SUBMITTED] < jobs.shape[0] or anything_runs(jobs, count, active):
         clock[at.LAST_BUSY] = time
     accrue(jobs, nodes, configs, tau, rates, clock, count, active, time)
-    if complete(jobs, hidden, nodes, configs, clock, count, active, log) > 0:
+    if complete(jobs, hidden, nodes, configs, room, clock, count, active, log) > 0:
         clock[at.BILL_RATE] = bill_rate(nodes, rates)
     submit(jobs, hidden, tau, count, active, time)
     if count[at.MILESTONES] > 0:

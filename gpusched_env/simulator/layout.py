@@ -15,7 +15,7 @@ MIN_TAU = 4  # least seconds per epoch over all configurations
 MAX_TAU = 5  # largest finite seconds per epoch over all configurations
 DISTRIBUTION = 6  # index of the distribution of epochs needed
 CONFIG = 7  # configuration held, or -1
-NODE = 8  # node held, or -1
+NODE = 8  # node held, the first of several, or -1
 OLD_CONFIG = 9  # configuration held when the round began
 OLD_NODE = 10  # node held when the round began
 EPOCHS = 11  # epochs done now
@@ -28,8 +28,17 @@ ENERGY = 17  # energy cost attributed so far [€]
 TARDINESS = 18  # tardiness cost accrued so far [€]
 WAKE_S = 19  # time at which a policy asked to look again; inf: no plan for it, -inf: no plan holds
 MILESTONE = 20  # number of the next milestone
-SWITCHES = 21  # changes of configuration or node after the first start, pauses included
-JOB_COLUMNS = 22
+SWITCHES = 21  # changes of configuration or place after the first start, pauses included
+SLOT = 22  # shared GPU held on the node, or -1
+OLD_SLOT = 23  # shared GPU held when the round began
+APPLICATION = 24  # index of the application
+RESTART_S = 25  # seconds without progress after a change of configuration or place
+ANCHOR_EPOCHS = 26  # epochs done when the present pace began
+ANCHOR_S = 27  # from when on the present pace makes progress
+PACE = 28  # true seconds per epoch / planned ones (`tau`); below 1 only beside fewer or kinder jobs than planned for
+HOME = 29  # node to which placement brings the job back if it can; OLD_NODE unless a policy lets it go
+HOME_SLOT = 30  # shared GPU of that node, likewise
+JOB_COLUMNS = 31
 
 # hidden: float64 (J, FUTURE_TAU + C). What no policy may know.
 NEEDED = 0  # epochs needed X_j
@@ -37,28 +46,44 @@ FINISH_S = 1  # completion time if the job goes on as it runs; inf while it does
 FUTURE = 2  # the job's row of `jobs`, JOB_COLUMNS of them, to be disclosed when it is submitted
 FUTURE_TAU = FUTURE + JOB_COLUMNS  # the job's seconds per epoch, C of them, likewise
 
-# nodes: int64 (N, NODE_COLUMNS).
+# nodes: int64 (N, NODE_COLUMNS + 2 G), or (N, NODE_COLUMNS) if no configuration shares a GPU.
 NODE_TYPE = 0  # index of the GPU type
 NODE_GPUS = 1  # number of GPUs
-FREE = 2  # GPUs not held now
+FREE = 2  # GPUs not held now; a shared GPU is held
 OLD_FREE = 3  # GPUs not held when the round began
-NODE_COLUMNS = 4
+NEXT = 4  # the next node of the job that holds this whole one, or -1
+OLD_NEXT = 5  # the same when the round began
+NODE_COLUMNS = (
+    6  # then, if GPUs can be shared, G columns with the units used of every shared GPU, and G with the old ones
+)
+
+UNITS = 2**40  # units of a shared GPU: whole numbers, so that shares add up exactly
 
 # configs: int64 (C, CONFIG_COLUMNS).
 CONFIG_TYPE = 0  # index of the GPU type
-CONFIG_GPUS = 1  # GPUs held on the node
-CONFIG_COLUMNS = 2
+CONFIG_GPUS = 1  # GPUs held on each node
+CONFIG_NODES = 2  # nodes held; whole ones if more than one
+CONFIG_UNITS = 3  # units held of a shared GPU; 0 for whole GPUs
+CONFIG_SIZE = 4  # units held in all
+CONFIG_COLUMNS = 5
+
+# room: int64 (V, ROOM_COLUMNS + index). What fits now on the nodes of a GPU type.
+GAP = 0  # most free GPUs on one node
+EMPTY = 1  # whole nodes that are empty: nodes of the largest size of the type
+OPENING = 2  # most units free on a GPU that is shared already
+LARGEST = 3  # GPUs of the largest node; never changes
+SIZES = 4  # free GPUs that the index behind these columns tells apart; 0: there is no index
+ROOM_COLUMNS = 5  # then the index of `node_index`
 
 # clock: float64 (CLOCK_COLUMNS,).
 NOW = 0  # present time
 BILL = 1  # energy cost of all nodes so far [€]
 LATENESS = 2  # tardiness cost of all jobs so far [€]
 BILL_RATE = 3  # energy cost rate of all nodes now [€/s]
-RESTART = 4  # restart overhead [s]
-REVIEW = 5  # interval of the fixed reviews; inf: none
-IDLE_REVIEW = 6  # how far time moves when nothing runs and nothing is pending
-LAST_BUSY = 7  # when a job last ran, or was still to come
-CLOCK_COLUMNS = 8
+REVIEW = 4  # interval of the fixed reviews; inf: none
+IDLE_REVIEW = 5  # how far time moves when nothing runs and nothing is pending
+LAST_BUSY = 6  # when a job last ran, or was still to come
+CLOCK_COLUMNS = 7
 
 # count: int64 (COUNT_COLUMNS,).
 SUBMITTED = 0  # jobs submitted so far: the next one to come
@@ -73,12 +98,13 @@ IDLE = 8  # idle reviews in a row: nothing ran, and nothing was pending
 LOGGING = 9  # 1 if intervals are logged
 COUNT_COLUMNS = 10
 
-# log: float64 (L, LOG_COLUMNS), one row per interval in which a job held one configuration on one node.
+# log: float64 (L, LOG_COLUMNS), one row per node and interval in which a job held one configuration in one place.
 LOG_JOB = 0
 LOG_NODE = 1
 LOG_CONFIG = 2
 LOG_START = 3
 LOG_READY = 4
 LOG_END = 5
-LOG_EPOCHS = 6  # epochs done in the interval
-LOG_COLUMNS = 7
+LOG_EPOCHS = 6  # epochs done in the interval, the same in the rows of all its nodes
+LOG_SLOT = 7  # the shared GPU of the node, or -1
+LOG_COLUMNS = 8

@@ -6,109 +6,119 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.kernel import kernel
+from gpusched_env.simulator.node_index import find_node
+from gpusched_env.simulator.shared_gpus import best_slot, join, leave
+from gpusched_env.simulator.whole_gpus import hold, let_go
+from gpusched_env.simulator.whole_nodes import choose_nodes, hold_nodes, let_nodes_go
 
 if TYPE_CHECKING:
     from gpusched_env.simulator.arrays import Floats, Ints
 
-WIDE = 65536  # more GPUs than a node can have
+
+@kernel
+def fits(configs: Ints, room: Ints, config: int) -> bool:
+    """Say whether a configuration fits somewhere now."""
+    here = room[configs[config, at.CONFIG_TYPE]]
+    if configs[config, at.CONFIG_UNITS] > 0:
+        return here[at.GAP] > 0 or here[at.OPENING] >= configs[config, at.CONFIG_UNITS]
+    if configs[config, at.CONFIG_NODES] > 1:
+        return (
+            here[at.LARGEST] == configs[config, at.CONFIG_GPUS] and here[at.EMPTY] >= configs[config, at.CONFIG_NODES]
+        )
+    return here[at.GAP] >= configs[config, at.CONFIG_GPUS]
 
 
 @kernel
-def fit_key(nodes: Ints, n: int, gpu_type: int, gpus: int, home: int) -> int:
-    """Rank node `n` for `gpus` GPUs of type `gpu_type`: the smaller the better, unique, -1 if they do not fit.
-
-    First the job's previous node `home`, if they still fit there: no needless migration. Then by fewest free GPUs.
-    Among equals, nodes on which they fitted before the round began, again the fullest first, so that a job that came
-    later does not drive out one that will want its node back. Then by index.
-    """
-    free = nodes[n, at.FREE]
-    if nodes[n, at.NODE_TYPE] != gpu_type or free < gpus:
-        return -1
-    if n == home:
-        return 0
-    before = nodes[n, at.OLD_FREE]
-    return (free * WIDE + (before if before >= gpus else WIDE - 1)) * nodes.shape[0] + n
-
-
-@kernel
-def best_fit(nodes: Ints, gpu_type: int, gpus: int, home: int, after: int) -> int:
-    """Find the best node by `fit_key` among those whose key is above `after` (-1: all).
-
-    Returns:
-        The node's index, or -1 if the GPUs fit nowhere.
-    """
-    if home >= 0 and after < 0 and fit_key(nodes, home, gpu_type, gpus, home) == 0:
-        return home
-    best, best_key = -1, 0
-    for n in range(nodes.shape[0]):
-        key = fit_key(nodes, n, gpu_type, gpus, home)
-        if key > after and (best < 0 or key < best_key):
-            best, best_key = n, key
-    return best
-
-
-@kernel
-def largest_gap(nodes: Ints, gpu_type: int) -> int:
-    """Count the most GPUs of type `gpu_type` that are free on one node."""
-    most = 0
-    for n in range(nodes.shape[0]):
-        if nodes[n, at.NODE_TYPE] == gpu_type and nodes[n, at.FREE] > most:
-            most = nodes[n, at.FREE]
-    return most
-
-
-@kernel
-def take(jobs: Floats, nodes: Ints, configs: Ints, gaps: Ints, job: int, config: int, node: int) -> None:
-    """Give `job` the configuration `config` on `node`, where it must fit."""
-    gpu_type = configs[config, at.CONFIG_TYPE]
-    before = nodes[node, at.FREE]
-    nodes[node, at.FREE] = before - configs[config, at.CONFIG_GPUS]
-    if before == gaps[gpu_type]:
-        gaps[gpu_type] = largest_gap(nodes, gpu_type)
+def take(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int, config: int, node: int, slot: int) -> None:
+    """Give `job` a configuration of one node on `node`, where it must fit: whole GPUs, or the shared GPU `slot`."""
+    if configs[config, at.CONFIG_UNITS] > 0:
+        join(nodes, room, node, slot, configs[config, at.CONFIG_UNITS])
+    else:
+        hold(nodes, room, node, configs[config, at.CONFIG_GPUS])
     jobs[job, at.CONFIG] = config
     jobs[job, at.NODE] = node
+    jobs[job, at.SLOT] = slot
 
 
 @kernel
-def release(jobs: Floats, nodes: Ints, configs: Ints, gaps: Ints, job: int) -> None:
+def release(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int) -> None:
     """Take from `job` what it holds in this round, if anything."""
     config = int(jobs[job, at.CONFIG])
     if config < 0:
         return
     node = int(jobs[job, at.NODE])
-    gpu_type = configs[config, at.CONFIG_TYPE]
-    nodes[node, at.FREE] += configs[config, at.CONFIG_GPUS]
-    gaps[gpu_type] = max(gaps[gpu_type], nodes[node, at.FREE])
+    if configs[config, at.CONFIG_UNITS] > 0:
+        leave(nodes, room, node, int(jobs[job, at.SLOT]), configs[config, at.CONFIG_UNITS])
+    elif configs[config, at.CONFIG_NODES] > 1:
+        let_nodes_go(nodes, room, node)
+    else:
+        let_go(nodes, room, node, configs[config, at.CONFIG_GPUS])
     jobs[job, at.CONFIG] = -1.0
     jobs[job, at.NODE] = -1.0
+    jobs[job, at.SLOT] = -1.0
 
 
 @kernel
-def place(jobs: Floats, nodes: Ints, configs: Ints, gaps: Ints, job: int, config: int) -> bool:
-    """Give `job` the configuration `config` on its best-fit node, in place of what it holds in this round.
+def place(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int, config: int) -> bool:
+    """Give `job` the configuration `config` in its best place, instead of what it holds in this round.
+
+    Whole GPUs go to the best-fit node, a share to the fullest shared GPU that has room, several nodes to empty ones;
+    the job's previous place comes first wherever it fits, unless a policy has let it go (`View.forget_place`).
 
     Args:
         jobs: State of the jobs, (J, JOB_COLUMNS); changed.
-        nodes: State of the nodes, (N, NODE_COLUMNS); changed.
+        nodes: State of the nodes, (N, columns of `layout`); changed.
         configs: The configurations, (C, CONFIG_COLUMNS).
-        gaps: Most free GPUs on one node of each type, (V,); kept up to date.
+        room: What fits now by GPU type, (V, ROOM_COLUMNS); kept up to date.
         job: The job's index.
         config: The configuration's index.
 
     Returns:
         True if it was placed; False leaves everything as it was.
     """
-    held, held_node = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE])
+    held = int(jobs[job, at.CONFIG])
     if held == config:
         return True
-    release(jobs, nodes, configs, gaps, job)
-    node = -1
-    if gaps[configs[config, at.CONFIG_TYPE]] >= configs[config, at.CONFIG_GPUS]:
-        home = int(jobs[job, at.OLD_NODE])
-        node = best_fit(nodes, configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS], home, -1)
-    if node < 0:
-        if held >= 0:
-            take(jobs, nodes, configs, gaps, job, held, held_node)
+    if held < 0 and not fits(configs, room, config):
         return False
-    take(jobs, nodes, configs, gaps, job, config, node)
+    if held >= 0:
+        return _replace(jobs, nodes, configs, room, job, config)
+    _put(jobs, nodes, configs, room, job, config)
     return True
+
+
+@kernel
+def _replace(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int, config: int) -> bool:
+    """Give `job`, which holds something in this round, `config` instead, if it fits once that is free."""
+    held, node, slot = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
+    chain = nodes[:, at.NEXT].copy()
+    release(jobs, nodes, configs, room, job)
+    if fits(configs, room, config):
+        _put(jobs, nodes, configs, room, job, config)
+        return True
+    if configs[held, at.CONFIG_NODES] > 1:
+        nodes[:, at.NEXT] = chain
+        hold_nodes(nodes, room, node)
+        jobs[job, at.CONFIG] = held
+        jobs[job, at.NODE] = node
+    else:
+        take(jobs, nodes, configs, room, job, held, node, slot)
+    return False
+
+
+@kernel
+def _put(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int, config: int) -> None:
+    """Give `job`, which holds nothing, `config`, which fits."""
+    gpu_type, home = configs[config, at.CONFIG_TYPE], int(jobs[job, at.HOME])
+    if configs[config, at.CONFIG_UNITS] > 0:
+        units = configs[config, at.CONFIG_UNITS]
+        node, slot = best_slot(nodes, room, gpu_type, units, home, int(jobs[job, at.HOME_SLOT]))
+        take(jobs, nodes, configs, room, job, config, node, slot)
+    elif configs[config, at.CONFIG_NODES] > 1:
+        node = choose_nodes(nodes, room, gpu_type, configs[config, at.CONFIG_NODES], home)
+        hold_nodes(nodes, room, node)
+        jobs[job, at.CONFIG] = config
+        jobs[job, at.NODE] = node
+    else:
+        node = find_node(nodes, room, gpu_type, configs[config, at.CONFIG_GPUS], home)
+        take(jobs, nodes, configs, room, job, config, node, -1)

@@ -35,7 +35,7 @@ class Result:
         switches: Changes of configuration or node after the first start, pauses included, (J,).
         rounds: Number of decision rounds.
         decision_s: Seconds of wall clock that the policy took in all; NaN if not measured (run by an agent).
-        log: One row per interval (columns in `layout`), (L, LOG_COLUMNS); empty if not recorded.
+        log: One row per interval and node (columns in `layout`), (L, LOG_COLUMNS); empty if not recorded.
     """
 
     instance: Instance
@@ -88,11 +88,12 @@ class Result:
         return float(np.mean(self.completion_s - self.instance.jobs.submission_s))
 
     def intervals(self) -> pl.DataFrame:
-        """Give every interval in which a job held one configuration on one node.
+        """Give every interval in which a job held one configuration in one place, a row for each of its nodes.
 
         Returns:
-            Columns job, node, configuration (name), gpus, start_s, ready_s (progress from then on), end_s, epochs;
-            sorted by start, then job.
+            Columns job, node, configuration (name), gpus (on this node), gpu (number of the shared GPU on the node, -1
+            for whole GPUs), start_s, ready_s (progress from then on), end_s, epochs (done in the interval, the same
+            in the rows of all its nodes); sorted by start, job, node.
         """
         configurations = self.instance.configurations
         index = self.log[:, at.LOG_CONFIG].astype(np.int64)
@@ -102,10 +103,11 @@ class Result:
                 "node": self.log[:, at.LOG_NODE].astype(np.int64),
                 "configuration": [configurations[i].name for i in index],
                 "gpus": np.array([configurations[i].gpus_per_node for i in index], dtype=np.int64),
+                "gpu": self.log[:, at.LOG_SLOT].astype(np.int64),
                 "start_s": self.log[:, at.LOG_START],
                 "ready_s": self.log[:, at.LOG_READY],
                 "end_s": self.log[:, at.LOG_END],
                 "epochs": self.log[:, at.LOG_EPOCHS],
             }
         )
-        return frame.sort("start_s", "job")
+        return frame.sort("start_s", "job", "node")

@@ -9,6 +9,7 @@ import numpy as np
 from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import advance
+from gpusched_env.simulator.interference import planned_slowdown
 from gpusched_env.simulator.rounds import begin_round, commit_round
 from gpusched_env.simulator.view import View
 
@@ -42,9 +43,9 @@ class State:
     ) -> None:
         jobs = instance.jobs
         self.instance = instance
-        self.hidden = _hidden_state(jobs)
+        self.planned_slowdown = planned_slowdown(instance)
+        self.hidden = _hidden_state(jobs, self.planned_slowdown[jobs.application])
         self.clock = np.zeros(at.CLOCK_COLUMNS)
-        self.clock[at.RESTART] = instance.restart_s
         self.clock[at.REVIEW] = np.inf if review_s is None else checks.positive("review_s", review_s)
         self.clock[at.IDLE_REVIEW] = checks.positive("idle_review_s", idle_review_s)
         self.count = np.zeros(at.COUNT_COLUMNS, dtype=np.int64)
@@ -62,6 +63,7 @@ class State:
             self.hidden,
             view.nodes,
             view.configs,
+            view.room,
             view.tau,
             view.node_rate,
             self.clock,
@@ -73,7 +75,7 @@ class State:
     def begin_round(self, preemption: bool) -> None:
         """Open a decision round; with `preemption` it begins from an empty cluster."""
         view = self.view
-        begin_round(view.jobs, view.nodes, self.count, view.active_buffer, view.gaps, preemption)
+        begin_round(view.jobs, view.nodes, self.count, view.active_buffer, view.room, preemption)
 
     def commit_round(self) -> None:
         """Close the decision round: what was placed holds from now on."""
@@ -84,6 +86,8 @@ class State:
             view.nodes,
             view.tau,
             view.node_rate,
+            view.slowdown,
+            self.planned_slowdown,
             self.clock,
             self.count,
             view.active_buffer,
@@ -91,29 +95,39 @@ class State:
         )
 
     def make_room(self) -> None:
-        """Grow the log so that the next round and event surely fit: each active job ends at most two intervals."""
-        if self.count[at.LOGGING] and len(self.log) - self.count[at.LOGGED] < 2 * self.count[at.ACTIVE] + 2:
-            more = max(len(self.log), 2 * int(self.count[at.ACTIVE]) + 2)
+        """Grow the log so that the next round and event surely fit: each active job ends at most two intervals.
+
+        They take a row each, and those on several nodes no more than one for every node of the cluster.
+        """
+        most = 2 * int(self.count[at.ACTIVE]) + 2 * len(self.view.nodes) + 2
+        if self.count[at.LOGGING] and len(self.log) - self.count[at.LOGGED] < most:
+            more = max(len(self.log), most)
             self.log = np.concatenate([self.log, np.empty((more, at.LOG_COLUMNS))])
 
 
-def _hidden_state(table: JobTable) -> NDArray[np.float64]:
-    """Make the hidden array: epochs needed, and all of every job until it is submitted."""
+def _hidden_state(table: JobTable, slowdown: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Make the hidden array: epochs needed, and all of every job until it is submitted.
+
+    `slowdown` is the factor with which policies plan, (J, C).
+    """
+    seconds = table.seconds_per_epoch * slowdown
     hidden = np.zeros((len(table), at.FUTURE_TAU + table.seconds_per_epoch.shape[1]))
     hidden[:, at.NEEDED] = table.epochs_needed
     hidden[:, at.FINISH_S] = np.inf
-    hidden[:, at.FUTURE_TAU :] = table.seconds_per_epoch
+    hidden[:, at.FUTURE_TAU :] = seconds
     jobs = hidden[:, at.FUTURE : at.FUTURE_TAU]
     jobs[:, at.SUBMISSION] = table.submission_s
     jobs[:, at.DUE] = table.due_s
     jobs[:, at.WEIGHT] = table.tardiness_weight_eur_per_s
     jobs[:, at.MAX_EPOCHS] = table.max_epochs
-    jobs[:, at.MIN_TAU] = table.seconds_per_epoch.min(axis=1)
-    finite = np.isfinite(table.seconds_per_epoch)
-    jobs[:, at.MAX_TAU] = np.where(finite, table.seconds_per_epoch, 0.0).max(axis=1)
+    jobs[:, at.MIN_TAU] = seconds.min(axis=1)
+    jobs[:, at.MAX_TAU] = np.where(np.isfinite(seconds), seconds, 0.0).max(axis=1)
     jobs[:, at.DISTRIBUTION] = table.distribution
     jobs[:, at.WAKE_S] = -np.inf
     jobs[:, at.MILESTONE] = 1.0
-    jobs[:, [at.CONFIG, at.NODE, at.OLD_CONFIG, at.OLD_NODE]] = -1.0
+    jobs[:, at.APPLICATION] = table.application
+    jobs[:, at.RESTART_S] = table.restart_s
+    jobs[:, at.PACE] = 1.0
+    jobs[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0
     jobs[:, [at.START_S, at.END_S]] = np.nan
     return hidden

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass, replace
-from typing import Annotated, Self
+from typing import TYPE_CHECKING, Annotated, Self
 
+import numpy as np
 from pydantic import AfterValidator, BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, GpuType, Node, single_node_configurations
 from gpusched_env.workload.applications import builtin_gpu_types
 from gpusched_env.workload.settings import Count, NotNegative, Positive, Settings, as_tuple, whole
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpusched_env.model.configuration import Kind
+    from gpusched_env.workload.scenario import Scenario
 
 
 def _known_gpu_type(name: str) -> str:
@@ -83,21 +91,39 @@ class Site:
     configurations: tuple[Configuration, ...]
 
     @classmethod
-    def of(cls, cluster: Cluster, gpu_counts: tuple[int, ...]) -> Site:
-        """Build the cluster; `gpu_counts` are the numbers of GPUs that jobs are offered.
+    def of(cls, scenario: Scenario) -> Site:
+        """Build the cluster of a scenario, and what its jobs are offered.
+
+        Single-node configurations come first, then shares of a GPU, then whole nodes, each by GPU type; shares from the
+        largest to the smallest.
 
         Raises:
-            InputError: No node has as many GPUs as the least of `gpu_counts`.
+            InputError: No node has as many GPUs as the least of `jobs.gpu_counts`, or no GPU type has as many nodes as
+                the least of `jobs.node_counts` above one.
         """
+        cluster, jobs = scenario.cluster, scenario.jobs
         gpu_types = tuple(_gpu_type(cluster, name) for name in cluster.gpu_types)
         of_node = [gpu_types[i % len(gpu_types)] for i in range(cluster.nodes)]
         nodes = tuple(Node(v.name, cluster.gpus_per_node or v.max_gpus_per_node) for v in of_node)
-        every = single_node_configurations(gpu_types, nodes)
-        configurations = tuple(c for c in every if c.gpus_per_node in gpu_counts)
-        if not configurations:
+        single = [c for c in single_node_configurations(gpu_types, nodes) if c.gpus_per_node in jobs.gpu_counts]
+        if not single:
             most = max(node.gpus for node in nodes)
-            raise InputError("jobs.gpu_counts", list(gpu_counts), f"at least one that a node has (1 to {most})")
-        return cls(gpu_types, nodes, configurations)
+            raise InputError("jobs.gpu_counts", list(jobs.gpu_counts), f"at least one that a node has (1 to {most})")
+        with_node = {node.gpu_type for node in nodes}
+        fractions = sorted(scenario.sharing.fractions, reverse=True)
+        shared = [Configuration(v.name, 1, share=f) for v in gpu_types if v.name in with_node for f in fractions]
+        several = _several_nodes(gpu_types, nodes, jobs.node_counts)
+        return cls(gpu_types, nodes, (*single, *shared, *several))
+
+    def of_kind(self, kind: Kind) -> NDArray[np.bool_]:
+        """Say which configurations are of a kind, shape (C,)."""
+        return np.array([c.kind == kind for c in self.configurations])
+
+    @property
+    def memory_gib(self) -> NDArray[np.float64]:
+        """Give the memory that every configuration leaves to a job on each GPU [GiB]: its share of it, shape (C,)."""
+        of_type = {v.name: v.memory_gib for v in self.gpu_types}
+        return np.array([c.share * of_type[c.gpu_type] for c in self.configurations])
 
     @property
     def most_gpus(self) -> int:
@@ -105,9 +131,28 @@ class Site:
         return max(node.gpus for node in self.nodes)
 
     @property
+    def most_gpus_of_a_job(self) -> int:
+        """Count the GPUs of the largest node, or of the largest configuration over several nodes."""
+        return max(self.most_gpus, *(c.gpus_per_node * c.nodes for c in self.configurations))
+
+    @property
     def gpus(self) -> int:
         """Count all GPUs."""
         return sum(node.gpus for node in self.nodes)
+
+
+def _several_nodes(
+    gpu_types: tuple[GpuType, ...], nodes: tuple[Node, ...], counts: tuple[int, ...]
+) -> list[Configuration]:
+    """List the numbers of whole nodes, above one, that a type has; all nodes of a type have the same GPUs here."""
+    asked = sorted(set(counts) - {1})
+    has = Counter(node.gpu_type for node in nodes)
+    gpus = {node.gpu_type: node.gpus for node in nodes}
+    several = [Configuration(v.name, gpus[v.name], k) for v in gpu_types for k in asked if k <= has[v.name]]
+    if asked and not several:
+        allowed = f"at most the nodes that a GPU type has: {', '.join(f'{v.name} {has[v.name]}' for v in gpu_types)}"
+        raise InputError("jobs.node_counts", list(counts), allowed)
+    return several
 
 
 def _gpu_type(cluster: Cluster, name: str) -> GpuType:

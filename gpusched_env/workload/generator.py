@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,18 +13,20 @@ from gpusched_env.workload.applications import builtin_applications
 from gpusched_env.workload.arrivals import submission_times
 from gpusched_env.workload.cluster import Site
 from gpusched_env.workload.due_dates import due_dates
+from gpusched_env.workload.interference_model import interference_model
+from gpusched_env.workload.job_times import job_times
 from gpusched_env.workload.library import draw_fractions, make_library
 from gpusched_env.workload.scenario import Scenario
-from gpusched_env.workload.trace_replay import choose_applications, epochs_of_duration, offered, replayed_trace
+from gpusched_env.workload.trace_demand import offered
+from gpusched_env.workload.trace_replay import choose_applications, epochs_of_duration, replayed_trace
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
-
     from numpy.random import Generator
     from numpy.typing import NDArray
 
     from gpusched_env.model import EpochDistribution
     from gpusched_env.workload.applications import Application
+    from gpusched_env.workload.interference_model import InterferenceModel, SharingTimes
     from gpusched_env.workload.trace import Trace
 
 
@@ -39,11 +41,12 @@ class _Streams:
     arrivals: Generator
     due_dates: Generator
     weights: Generator
+    sharing: Generator
 
     @classmethod
     def of(cls, seed: int) -> _Streams:
         # The order of the fields is part of what a seed means: new concerns go to the end.
-        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(7)))
+        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(8)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -56,49 +59,57 @@ class _Draft:
     distributions: tuple[EpochDistribution, ...]
     fractions: NDArray[np.float64]
     max_epochs: NDArray[np.float64]
-    seconds_per_epoch: NDArray[np.float64]
+    times: SharingTimes
     trace: Trace | None = None
 
 
-def make_instance(scenario: Scenario, seed: int) -> Instance:
+def make_instance(scenario: Scenario, seed: int, interference: InterferenceModel | None = None) -> Instance:
     """Make an instance: a pure function of the scenario (with the content of its trace, if any) and the seed.
 
-    Applications, library, distributions, epochs needed, arrivals, due dates and weights each draw from their own
-    stream of the seed. Jobs are sorted by submission.
+    Applications, library, distributions, epochs needed, arrivals, due dates, weights and sharing each draw from their
+    own stream of the seed. Jobs are sorted by submission.
 
     Args:
         scenario: The scenario.
         seed: Seed, a whole number from 0 to 2^63 - 1.
+        interference: What sharing a GPU costs; by default the model that the scenario's `sharing` section names.
 
     Raises:
-        InputError: The seed is out of its range, an application or a job fits no configuration of the cluster, or the
-            trace is not valid.
+        InputError: The seed is out of its range, an application or a job fits no configuration of the cluster, no
+            application fits a fraction or was measured on several nodes, or the trace is not valid.
     """
     if not isinstance(scenario, Scenario):
         raise InputError("scenario", scenario, "a Scenario; load_scenario(name_or_path) makes one")
     seed = checks.seed(seed)
     streams = _Streams.of(seed)
-    site = Site.of(scenario.cluster, scenario.jobs.gpu_counts)
+    site = Site.of(scenario)
+    model = interference_model(scenario.sharing) if interference is None else interference
     known = builtin_applications()
     applications = tuple(known[name] for name in scenario.jobs.application_names)
     if scenario.trace is None:
-        draft = _draw_jobs(scenario, site, applications, streams)
+        draft = _draw_jobs(scenario, site, applications, model, streams)
     else:
-        draft = _replay_jobs(scenario, site, applications, streams)
+        draft = _replay_jobs(scenario, site, applications, model, streams)
     return Instance(
         site.gpu_types,
         site.nodes,
         site.configurations,
-        _job_table(scenario, draft, applications, streams),
+        _job_table(scenario, site, draft, applications, streams),
         energy_price_eur_per_kwh=scenario.prices.energy_price_eur_per_kwh,
         pue=scenario.prices.pue,
-        restart_s=scenario.restart_s,
+        interference=draft.times.interference,
         name=scenario.name,
         seed=seed,
     )
 
 
-def _draw_jobs(scenario: Scenario, site: Site, applications: tuple[Application, ...], streams: _Streams) -> _Draft:
+def _draw_jobs(
+    scenario: Scenario,
+    site: Site,
+    applications: tuple[Application, ...],
+    model: InterferenceModel,
+    streams: _Streams,
+) -> _Draft:
     """Draw jobs by the thesis's rules."""
     count = scenario.jobs.count
     choice = streams.applications.integers(len(applications), size=count)
@@ -113,11 +124,17 @@ def _draw_jobs(scenario: Scenario, site: Site, applications: tuple[Application, 
         distributions=library,
         fractions=draw_fractions(library, distribution, streams.epochs),
         max_epochs=np.array([application.max_epochs for application in applications])[choice],
-        seconds_per_epoch=_seconds_table(applications, site)[choice],
+        times=job_times(applications, site, choice, model, streams.sharing),
     )
 
 
-def _replay_jobs(scenario: Scenario, site: Site, applications: tuple[Application, ...], streams: _Streams) -> _Draft:
+def _replay_jobs(
+    scenario: Scenario,
+    site: Site,
+    applications: tuple[Application, ...],
+    model: InterferenceModel,
+    streams: _Streams,
+) -> _Draft:
     """Take jobs from the scenario's trace; draw what it lacks."""
     trace = replayed_trace(scenario)
     choice = choose_applications(trace, scenario.jobs.application_names, streams.applications)
@@ -125,9 +142,9 @@ def _replay_jobs(scenario: Scenario, site: Site, applications: tuple[Application
     distribution = streams.distributions.integers(len(library), size=len(trace))
     fractions = draw_fractions(library, distribution, streams.epochs)
     reference = (scenario.trace and scenario.trace.reference_gpu_type) or scenario.cluster.gpu_types[0]
-    held = np.array([c.gpus_per_node for c in site.configurations])
-    seconds = np.where(offered(scenario, trace, held), _seconds_table(applications, site)[choice], np.inf)
-    _check_demand(scenario, trace, site, tuple(applications[i].name for i in choice), seconds)
+    times = job_times(applications, site, choice, model, streams.sharing)
+    names = tuple(applications[i].name for i in choice)
+    seconds = np.where(offered(scenario, trace, site, names, times.seconds_per_epoch), times.seconds_per_epoch, np.inf)
     return _Draft(
         submission_s=trace.submission_s,
         application=choice,
@@ -135,15 +152,17 @@ def _replay_jobs(scenario: Scenario, site: Site, applications: tuple[Application
         distributions=library,
         fractions=fractions,
         max_epochs=epochs_of_duration(trace, applications, choice, fractions, reference),
-        seconds_per_epoch=seconds,
+        times=replace(times, seconds_per_epoch=seconds),
         trace=trace,
     )
 
 
-def _job_table(scenario: Scenario, draft: _Draft, applications: tuple[Application, ...], streams: _Streams) -> JobTable:
-    """Add due dates and weights, and sort by submission."""
-    trace, weights = draft.trace, scenario.weights
-    full_s = draft.max_epochs[:, None] * draft.seconds_per_epoch
+def _job_table(
+    scenario: Scenario, site: Site, draft: _Draft, applications: tuple[Application, ...], streams: _Streams
+) -> JobTable:
+    """Add due dates, weights and restart overheads, and sort by submission."""
+    trace, weights, seconds = draft.trace, scenario.weights, draft.times.seconds_per_epoch
+    full_s = draft.max_epochs[:, None] * _reference_times(seconds, site)
     due = due_dates(scenario.due_dates, draft.submission_s, full_s, streams.due_dates)
     weight = streams.weights.uniform(weights.min_eur_per_s, weights.max_eur_per_s, len(due))
     if trace is not None and trace.due_s is not None:
@@ -152,6 +171,8 @@ def _job_table(scenario: Scenario, draft: _Draft, applications: tuple[Applicatio
         weight = trace.tardiness_weight_eur_per_s
     order = np.argsort(draft.submission_s, kind="stable")
     memory = np.array([application.memory_gib for application in applications])
+    own = scenario.restart_by_application
+    restart_s = np.array([own.get(application.name, scenario.restart_s) for application in applications])
     return JobTable(
         submission_s=draft.submission_s[order],
         due_s=due[order],
@@ -159,51 +180,23 @@ def _job_table(scenario: Scenario, draft: _Draft, applications: tuple[Applicatio
         max_epochs=draft.max_epochs[order],
         epochs_needed=(draft.fractions * draft.max_epochs)[order],
         memory_gib=memory[draft.application[order]],
-        seconds_per_epoch=draft.seconds_per_epoch[order],
+        seconds_per_epoch=seconds[order],
         application=draft.application[order],
         applications=tuple(application.name for application in applications),
         distribution=draft.distribution[order],
         distributions=draft.distributions,
+        restart_s=restart_s[draft.application[order]],
     )
 
 
-def _seconds_table(applications: tuple[Application, ...], site: Site) -> NDArray[np.float64]:
-    """Give τ of every application on every configuration, shape (A, C); inf where its memory does not fit."""
-    memory = {c.gpu_type: v.memory_gib for v in site.gpu_types for c in site.configurations if c.gpu_type == v.name}
-    table = np.full((len(applications), len(site.configurations)), np.inf)
-    for row, application in enumerate(applications):
-        for column, c in enumerate(site.configurations):
-            if application.memory_gib <= memory[c.gpu_type]:
-                table[row, column] = application.seconds_per_epoch.get((c.gpu_type, c.gpus_per_node), np.inf)
-        if not np.any(np.isfinite(table[row])):
-            raise _fits_nowhere(application, site, memory)
-    return table
+def _reference_times(seconds: NDArray[np.float64], site: Site) -> NDArray[np.float64]:
+    """Give the times from which due dates follow: the single-node ones, so that sharing and whole nodes change none.
 
-
-def _fits_nowhere(application: Application, site: Site, memory: Mapping[str, float]) -> InputError:
-    """Say why: too much memory on every GPU type, or never measured on what the cluster offers."""
-    if application.memory_gib > max(memory.values()):
-        has = ", ".join(f"{name} {gib:g}" for name, gib in memory.items())
-        allowed = f"applications whose memory fits: it needs {application.memory_gib:g} GiB, the GPUs have {has}"
-    else:
-        names = ", ".join(c.name for c in site.configurations)
-        allowed = f"applications measured, and with memory enough, on what the cluster offers: {names}"
-    return InputError("jobs.applications", application.name, allowed)
-
-
-def _check_demand(
-    scenario: Scenario, trace: Trace, site: Site, names: tuple[str, ...], seconds: NDArray[np.float64]
-) -> None:
-    """Check that the rule `trace.gpu_demand` leaves every job something that it can run on."""
-    fits = np.any(np.isfinite(seconds), axis=1)
-    if scenario.trace is not None and not np.all(fits):
-        job = int(np.argmin(fits))
-        offers = ", ".join(c.name for c in site.configurations)
-        allowed = (
-            f"a rule that offers every job a configuration: job {job} of the trace ({names[job]}, {trace.gpus[job]} "
-            f"GPUs) cannot run on so many; the cluster has {offers}"
-        )
-        raise InputError("trace.gpu_demand", scenario.trace.gpu_demand, allowed)
+    A traced job that is offered none, because it asked for a share or for several nodes, keeps all that it is offered.
+    """
+    single = site.of_kind("single-node")
+    none = ~np.any(np.isfinite(seconds[:, single]), axis=1)
+    return np.where(single[None, :] | none[:, None], seconds, np.inf)
 
 
 def _one_gpu_s(application: Application, site: Site) -> float:

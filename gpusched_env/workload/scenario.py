@@ -23,6 +23,7 @@ from gpusched_env.workload.settings import (
     as_tuple,
     whole,
 )
+from gpusched_env.workload.sharing import Sharing
 from gpusched_env.workload.trace_columns import TRACE_FIELDS
 
 if TYPE_CHECKING:
@@ -61,13 +62,21 @@ class Jobs(Settings):
     gpu_counts: Annotated[tuple[Count, ...], BeforeValidator(as_tuple)] = Field(
         default=(1, 2, 3, 4, 5, 6, 7, 8), description="Numbers of GPUs that a job is offered, where a node has them."
     )
+    node_counts: Annotated[tuple[Count, ...], BeforeValidator(as_tuple)] = Field(
+        default=(1,),
+        description="Numbers of whole nodes that a job is offered, where there are so many; 1 stands for gpu_counts.",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for name in ("applications", "gpu_counts"):
+        for name in ("applications", "gpu_counts", "node_counts"):
             values = getattr(self, name)
             if values is not None and (not values or len(set(values)) != len(values)):
                 raise InputError(name, list(values), "one or more, each once")
+        if 1 not in self.node_counts:
+            raise InputError(
+                "node_counts", list(self.node_counts), "1, from which due dates follow, and larger numbers"
+            )
         return self
 
     @property
@@ -139,9 +148,13 @@ class Scenario(Settings):
     restart_s: NotNegative = Field(
         default=0.0, description="Seconds without progress after a job's configuration or node has changed."
     )
+    restart_by_application: dict[ApplicationName, NotNegative] = Field(
+        default_factory=dict, description="The same for single applications, by name; wins over restart_s [s]."
+    )
     cluster: Cluster = Field(default_factory=Cluster)
     prices: Prices = Field(default_factory=Prices)
     jobs: Jobs = Field(default_factory=Jobs)
+    sharing: Sharing = Field(default_factory=Sharing)
     arrivals: Arrivals = Field(default_factory=Arrivals)
     epochs: Epochs = Field(default_factory=HistogramEpochs)
     due_dates: DueDates = Field(default_factory=DueDates)

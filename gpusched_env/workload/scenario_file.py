@@ -81,6 +81,8 @@ def scenario_for_trace(
 def scenario_toml(scenario: Scenario) -> str:
     """Write a scenario as a commented TOML file that loads back to an equal scenario."""
     lines = [_line(scenario, field) for field in ("name", "description", "restart_s")]
+    lines += [] if scenario.restart_by_application else [""]
+    lines += _table(scenario, "restart_by_application", "restart_by_application")
     for section in Scenario.model_fields:
         value = getattr(scenario, section)
         if isinstance(value, Settings):
@@ -96,21 +98,25 @@ def _section(settings: Settings, prefix: str) -> list[str]:
     """Write the values of a section, then its tables; TOML wants them last."""
     values, tables = [], []
     for name in type(settings).model_fields:
-        value = getattr(settings, name)
-        if not isinstance(value, Mapping):
-            values.append(_line(settings, name))
-            continue
-        info = type(settings).model_fields[name]
-        if not value:
-            tables.append(f"# {info.description}\n# [{prefix}.{name}]")
-        elif all(isinstance(item, Settings) for item in value.values()):
-            for key, item in value.items():
-                table = f"{prefix}.{name}.{_key(key)}"
-                tables += ["", f"[{table}]", *_section(item, table)]
+        if isinstance(getattr(settings, name), Mapping):
+            tables += _table(settings, name, f"{prefix}.{name}")
         else:
-            tables += ["", f"# {info.description}", f"[{prefix}.{name}]"]
-            tables += [f"{_key(key)} = {_toml(item)}" for key, item in value.items()]
+            values.append(_line(settings, name))
     return values + tables
+
+
+def _table(settings: Settings, name: str, header: str) -> list[str]:
+    """Write the values of a setting that is a table of its own; where it has none, how to begin it."""
+    info, value = type(settings).model_fields[name], getattr(settings, name)
+    if not value:
+        return [f"# {info.description}", f"# [{header}]"]
+    if not all(isinstance(item, Settings) for item in value.values()):
+        lines = [f"{_key(key)} = {_toml(item)}" for key, item in value.items()]
+        return ["", f"# {info.description}", f"[{header}]", *lines]
+    lines = []
+    for key, item in value.items():
+        lines += ["", f"[{header}.{_key(key)}]", *_section(item, f"{header}.{_key(key)}")]
+    return lines
 
 
 def _line(settings: Settings, name: str) -> str:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,7 +10,8 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
-from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, JobTable, Node
+from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Interference, JobTable, Node
+from gpusched_env.workload.json_fields import check_fields, check_lengths, json_list, value_of, values_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -21,9 +21,9 @@ if TYPE_CHECKING:
 T = TypeVar("T")
 
 FORMAT = "gpusched instance"
-VERSION = 1
+VERSION = 2
 
-_SCALARS = {"name": str, "seed": int, "energy_price_eur_per_kwh": float, "pue": float, "restart_s": float}
+_SCALARS = {"name": str, "seed": int, "energy_price_eur_per_kwh": float, "pue": float}
 _GPU_TYPES = {
     "name": str,
     "gpu_power_w": float,
@@ -40,16 +40,11 @@ _JOBS = {
     "max_epochs": float,
     "epochs_needed": float,
     "memory_gib": float,
+    "restart_s": float,
     "application": int,
     "distribution": int,
 }
 _TABLES = ("gpu_types", "nodes", "configurations", "jobs")
-_KINDS: dict[type, tuple[frozenset[type], str]] = {
-    float: (frozenset({float, int}), "a finite number"),
-    int: (frozenset({int}), "a whole number"),
-    str: (frozenset({str}), "a text"),
-}
-_LARGEST: dict[type, float] = {float: sys.float_info.max, int: 2**63 - 1, str: 0}
 
 
 def save_instance(instance: Instance, path: str | Path) -> None:
@@ -90,6 +85,9 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         "distributions": [
             {"family": d.family, "edges": d.edges.tolist(), "survival": d.survival.tolist()} for d in jobs.distributions
         ],
+        "interference": None
+        if instance.interference is None
+        else {"slowdown": instance.interference.slowdown.tolist()},
     }
 
 
@@ -116,6 +114,9 @@ def _layout(document: Mapping[str, Any]) -> str:
             )
         elif name == "distributions":
             text = "[\n" + ",\n".join(f"  {_compact(entry)}" for entry in value) + "\n ]"
+        elif name == "interference" and value is not None:
+            rows = ",\n".join(f"  {_compact(of_type)}" for of_type in value["slowdown"])
+            text = '{"slowdown":[\n' + rows + "\n ]}"
         parts.append(f" {_compact(name)}: {text}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
 
@@ -138,9 +139,28 @@ def _read(path: Path) -> dict[str, Any]:
         raise InputError("file", type(document).__name__, "a JSON object")
     if document.get("format") != FORMAT:
         raise InputError("format", document.get("format"), repr(FORMAT))
-    if document.get("version") != VERSION or isinstance(document["version"], bool):
-        raise InputError("version", document.get("version"), f"{VERSION}, the version that this release reads")
-    return document
+    version = document.get("version")
+    if version not in (1, VERSION) or isinstance(version, bool):
+        raise InputError("version", version, f"1 or {VERSION}, the versions that this release reads")
+    return _from_version_1(document) if version == 1 else document
+
+
+def _from_version_1(document: dict[str, Any]) -> dict[str, Any]:
+    """Turn the one restart overhead of the first version into a column; nothing interfered in it."""
+    jobs = document.get("jobs")
+    if "interference" in document:
+        raise InputError("interference", "...", "no such field in version 1")
+    if "restart_s" not in document:
+        raise InputError("restart_s", None, "a value: the field is missing")
+    if isinstance(jobs, dict) and "restart_s" in jobs:
+        raise InputError("jobs.restart_s", "...", "no such field in version 1")
+    restart_s = value_of("restart_s", document["restart_s"], float)
+    if restart_s < 0.0:
+        raise InputError("restart_s", restart_s, "a finite number >= 0")
+    if isinstance(jobs, dict) and isinstance(jobs.get("submission_s"), list):
+        jobs = {**jobs, "restart_s": [restart_s] * len(jobs["submission_s"])}
+    rest = {name: value for name, value in document.items() if name != "restart_s"}
+    return {**rest, "jobs": jobs, "interference": None} if "jobs" in document else {**rest, "interference": None}
 
 
 def _no_constant(constant: str) -> float:
@@ -148,33 +168,25 @@ def _no_constant(constant: str) -> float:
 
 
 def _instance_of(document: dict[str, Any]) -> Instance:
-    _check_fields("", document, {"format", "version", *_SCALARS, *_TABLES, "applications", "distributions"})
-    scalars = {name: _value(name, document[name], kind) for name, kind in _SCALARS.items()}
+    names = {"format", "version", *_SCALARS, *_TABLES, "applications", "distributions", "interference"}
+    check_fields("", document, names)
+    scalars = {name: value_of(name, document[name], kind) for name, kind in _SCALARS.items()}
     return Instance(
         tuple(_rows("gpu_types", document, _GPU_TYPES, GpuType)),
         tuple(_rows("nodes", document, _NODES, Node)),
         tuple(_rows("configurations", document, _CONFIGURATIONS, Configuration)),
         _job_table(document),
+        interference=_interference(document["interference"]),
         **scalars,
     )
-
-
-def _check_fields(where: str, value: Any, names: set[str]) -> None:
-    if not isinstance(value, dict):
-        raise InputError(where, type(value).__name__, "a JSON object")
-    prefix = f"{where}." if where else ""
-    for name in sorted(names - value.keys()):
-        raise InputError(f"{prefix}{name}", None, "a value: the field is missing")
-    for name in sorted(value.keys() - names):
-        raise InputError(f"{prefix}{name}", "...", f"no such field; one of {', '.join(sorted(names))}")
 
 
 def _rows(where: str, document: dict[str, Any], kinds: Mapping[str, type], make: Callable[..., T]) -> list[T]:
     """Make one value per row of the table `where`."""
     table = document[where]
-    _check_fields(where, table, set(kinds))
-    columns = {name: _values(f"{where}.{name}", table[name], kind) for name, kind in kinds.items()}
-    _check_lengths(where, columns)
+    check_fields(where, table, set(kinds))
+    columns = {name: values_of(f"{where}.{name}", table[name], kind) for name, kind in kinds.items()}
+    check_lengths(where, columns)
     rows = []
     for index, values in enumerate(zip(*columns.values(), strict=True)):
         try:
@@ -187,79 +199,61 @@ def _rows(where: str, document: dict[str, Any], kinds: Mapping[str, type], make:
 
 def _job_table(document: dict[str, Any]) -> JobTable:
     table = document["jobs"]
-    _check_fields("jobs", table, {*_JOBS, "seconds_per_epoch"})
-    columns = {name: _values(f"jobs.{name}", table[name], kind) for name, kind in _JOBS.items()}
-    _check_lengths(
-        "jobs", {**columns, "seconds_per_epoch": _list("jobs.seconds_per_epoch", table["seconds_per_epoch"])}
+    check_fields("jobs", table, {*_JOBS, "seconds_per_epoch"})
+    columns = {name: values_of(f"jobs.{name}", table[name], kind) for name, kind in _JOBS.items()}
+    check_lengths(
+        "jobs", {**columns, "seconds_per_epoch": json_list("jobs.seconds_per_epoch", table["seconds_per_epoch"])}
     )
     return JobTable(
         **{name: np.array(column) for name, column in columns.items()},
         seconds_per_epoch=_seconds_per_epoch(table["seconds_per_epoch"]),
-        applications=tuple(_values("applications", document["applications"], str)),
+        applications=tuple(values_of("applications", document["applications"], str)),
         distributions=_distributions(document["distributions"]),
     )
 
 
 def _seconds_per_epoch(rows: list[Any]) -> NDArray[np.float64]:
-    width = len(_list("jobs.seconds_per_epoch[0]", rows[0])) if rows else 0
+    width = len(json_list("jobs.seconds_per_epoch[0]", rows[0])) if rows else 0
     seconds = np.empty((len(rows), width))
     for index, row in enumerate(rows):
         where = f"jobs.seconds_per_epoch[{index}]"
-        if len(_list(where, row)) != width:
+        if len(json_list(where, row)) != width:
             raise InputError(where, f"{len(row)} numbers", f"{width} numbers, as in row 0")
         finite = [value for value in row if value is not None]
-        _values(where, finite, float)
+        values_of(where, finite, float)
         seconds[index] = [np.inf if value is None else value for value in row]
     return seconds
 
 
+def _interference(entry: Any) -> Interference | None:
+    if entry is None:
+        return None
+    check_fields("interference", entry, {"slowdown"})
+    where = "interference.slowdown"
+    types = json_list(where, entry["slowdown"])
+    width = len(json_list(f"{where}[0]", types[0])) if types else 0
+    slowdown = np.empty((len(types), width, width))
+    for v, of_type in enumerate(types):
+        if len(json_list(f"{where}[{v}]", of_type)) != width:
+            raise InputError(f"{where}[{v}]", f"{len(of_type)} rows", f"{width} rows, one for each application")
+        for a, row in enumerate(of_type):
+            values = values_of(f"{where}[{v}][{a}]", row, float)
+            if len(values) != width:
+                raise InputError(f"{where}[{v}][{a}]", f"{len(values)} numbers", f"{width}, one for each application")
+            slowdown[v, a] = values
+    return Interference(slowdown)
+
+
 def _distributions(entries: Any) -> tuple[EpochDistribution, ...]:
     distributions = []
-    for index, entry in enumerate(_list("distributions", entries)):
+    for index, entry in enumerate(json_list("distributions", entries)):
         where = f"distributions[{index}]"
-        _check_fields(where, entry, {"family", "edges", "survival"})
-        family = _value(f"{where}.family", entry["family"], str)
-        edges = np.array(_values(f"{where}.edges", entry["edges"], float))
-        survival = np.array(_values(f"{where}.survival", entry["survival"], float))
+        check_fields(where, entry, {"family", "edges", "survival"})
+        family = value_of(f"{where}.family", entry["family"], str)
+        edges = np.array(values_of(f"{where}.edges", entry["edges"], float))
+        survival = np.array(values_of(f"{where}.survival", entry["survival"], float))
         try:
             distributions.append(EpochDistribution(edges, survival, family))
         except InputError as error:
             raise InputError(f"{where}.{error.field.rpartition('.')[2]}", error.value, error.allowed) from error
     return tuple(distributions)
-
-
-def _list(where: str, value: Any) -> list[Any]:
-    if not isinstance(value, list):
-        raise InputError(where, type(value).__name__, "a JSON list")
-    return value
-
-
-def _values(where: str, values: Any, kind: type) -> list[Any]:
-    """Give the column `values`, all of one kind; a whole number must fit 64 bits."""
-    column = _list(where, values)
-    largest = _LARGEST[kind]
-    if set(map(type, column)) <= _KINDS[kind][0] and (kind is str or all(-largest <= v <= largest for v in column)):
-        return [float(value) for value in column] if kind is float else column
-    for index, value in enumerate(column):
-        _value(f"{where}[{index}]", value, kind)
-        if kind is int and not -largest <= value <= largest:
-            break
-    raise InputError(f"{where}[{index}]", value, f"a whole number from {-largest} to {largest}")
-
-
-def _value(where: str, value: Any, kind: type) -> Any:
-    """Give `value`, which must be of one kind; a float may be written as a whole number."""
-    kinds, allowed = _KINDS[kind]
-    # 1e999 reads as inf, and a whole number may be too large for a float.
-    if type(value) not in kinds or (kind is float and not -_LARGEST[float] <= value <= _LARGEST[float]):
-        raise InputError(where, value, allowed)
-    return float(value) if kind is float else value
-
-
-def _check_lengths(where: str, columns: Mapping[str, list[Any]]) -> None:
-    first, *others = columns
-    for name in others:
-        if len(columns[name]) != len(columns[first]):
-            raise InputError(
-                f"{where}.{name}", f"{len(columns[name])} values", f"{len(columns[first])}, as {first} has"
-            )

@@ -28,7 +28,7 @@ class Trace:
         name: Name of the file.
         submission_s: Submission times [s], shape (J,), from 0.
         duration_s: How long each job ran on its GPUs [s], shape (J,), > 0.
-        gpus: GPUs that each job ran on, shape (J,), ≥ 1.
+        gpus: GPUs that each job ran on, shape (J,): whole numbers ≥ 1, or a share of one GPU in (0, 1).
         due_s: Due dates [s] on the clock of `submission_s`, shape (J,), if the trace has them.
         tardiness_weight_eur_per_s: Tardiness weights [€/s], shape (J,), ≥ 0, if the trace has them.
         application: Names of the applications, one per job, if the trace has them.
@@ -38,23 +38,22 @@ class Trace:
     name: str
     submission_s: NDArray[np.float64]
     duration_s: NDArray[np.float64]
-    gpus: NDArray[np.int64]
+    gpus: NDArray[np.float64]
     due_s: NDArray[np.float64] | None = None
     tardiness_weight_eur_per_s: NDArray[np.float64] | None = None
     application: tuple[str, ...] | None = None
-    asked_gpus: NDArray[np.int64] | None = None
+    asked_gpus: NDArray[np.float64] | None = None
 
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         """Give what rebuilds the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __post_init__(self) -> None:
-        for column in ("submission_s", "duration_s", "due_s", "tardiness_weight_eur_per_s"):
+        for column in ("submission_s", "duration_s", "gpus", "due_s", "tardiness_weight_eur_per_s"):
             values = getattr(self, column)
             if values is not None:
                 object.__setattr__(self, column, checks.frozen_array(values))
-        object.__setattr__(self, "gpus", checks.frozen_array(self.gpus, np.int64))
-        asked = self.gpus if self.asked_gpus is None else checks.frozen_array(self.asked_gpus, np.int64)
+        asked = self.gpus if self.asked_gpus is None else checks.frozen_array(self.asked_gpus)
         object.__setattr__(self, "asked_gpus", asked)
 
     def __len__(self) -> int:
@@ -62,7 +61,7 @@ class Trace:
 
     @property
     def clipped(self) -> int:
-        """Count the jobs that asked for more GPUs than they have here, because no node has so many."""
+        """Count the jobs that asked for more GPUs than they have here, because none are offered so many."""
         return 0 if self.asked_gpus is None else int(np.sum(self.gpus < self.asked_gpus))
 
     @property
@@ -167,12 +166,17 @@ def _parse(table: TraceColumns) -> tuple[Trace, NDArray[np.float64]]:
         name=table.file,
         submission_s=start,
         duration_s=table.numbers("duration_s", "a finite number of seconds > 0", lambda x: x > 0),
-        gpus=table.numbers("gpus", "a whole number >= 1", lambda x: (x >= 1) & (x == np.floor(x))).astype(np.int64),
+        gpus=table.numbers("gpus", "a whole number >= 1, or a share of one GPU > 0 and < 1", _whole_or_share),
         due_s=due,
         tardiness_weight_eur_per_s=weight,
         application=table.texts("application") if table.has("application") else None,
     )
     return trace, start
+
+
+def _whole_or_share(gpus: NDArray[np.float64]) -> NDArray[np.bool_]:
+    good: NDArray[np.bool_] = (gpus > 0) & ((gpus < 1) | (gpus == np.floor(gpus)))
+    return good
 
 
 def _take(trace: Trace, start: NDArray[np.float64], rows: NDArray[np.int64]) -> Trace:

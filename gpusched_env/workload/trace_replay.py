@@ -1,4 +1,4 @@
-"""Jobs from a trace: how much work each is, and which numbers of GPUs it is offered."""
+"""Jobs from a trace: when they come, what they train, and how much work each is."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 def replayed_trace(scenario: Scenario) -> Trace:
-    """Read the trace of a scenario as its instances use it: clipped to the cluster's nodes, and stretched if asked.
+    """Read the trace of a scenario as its instances use it: clipped to the largest configuration, stretched if asked.
 
     Raises:
         InputError: The scenario has no trace, the file is not valid, or its load cannot be scaled.
@@ -35,8 +35,8 @@ def replayed_trace(scenario: Scenario) -> Trace:
         first=replay.first,
         jobs=scenario.jobs.count,
     )
-    site = Site.of(scenario.cluster, scenario.jobs.gpu_counts)
-    trace = trace.clip(site.most_gpus)
+    site = Site.of(scenario)
+    trace = trace.clip(site.most_gpus_of_a_job)
     if replay.time_scale is not None:
         return trace.stretch(replay.time_scale)
     if replay.load is None:
@@ -72,7 +72,8 @@ def epochs_of_duration(
     """Size each job so that its realised run takes the trace's duration on the reference GPU type.
 
     E_j = duration / (fraction · τ), with τ of the job's application on the GPUs that it asked for. Where the
-    application was not measured on so many GPUs, the GPU-seconds are kept on the most that it was measured on.
+    application was not measured on so many GPUs, the GPU-seconds are kept on the most that it was measured on, or on
+    one GPU where the job asked for a share.
 
     Args:
         trace: The trace, clipped to the cluster.
@@ -88,29 +89,19 @@ def epochs_of_duration(
         InputError: An application was never measured on the reference GPU type.
     """
     seconds = np.empty(len(trace))
-    for index, gpus in {(int(a), int(g)) for a, g in zip(choice, trace.gpus, strict=True)}:
-        application = applications[index]
-        counts = [g for (v, g) in application.seconds_per_epoch if v == reference_gpu_type]
-        if not counts:
-            allowed = f"a GPU type that {application.name} was measured on"
-            raise InputError("trace.reference_gpu_type", reference_gpu_type, allowed)
-        measured = max((g for g in counts if g <= gpus), default=min(counts))
-        tau = application.seconds_per_epoch[reference_gpu_type, measured]
-        seconds[(choice == index) & (trace.gpus == gpus)] = tau * measured / gpus
+    for index, gpus in {(int(a), float(g)) for a, g in zip(choice, trace.gpus, strict=True)}:
+        tau = _times_on(applications[index], reference_gpu_type)
+        measured = max((g for g in tau if g <= gpus), default=min(tau))
+        seconds[(choice == index) & (trace.gpus == gpus)] = tau[measured] * measured / gpus
     epochs: NDArray[np.float64] = trace.duration_s / (fractions * seconds)
     return epochs
 
 
-def offered(scenario: Scenario, trace: Trace, gpus_of_configuration: NDArray[np.int64]) -> NDArray[np.bool_]:
-    """Say which configurations each job is offered, by the rule `trace.gpu_demand`, shape (J, C).
-
-    A demand that is not offered at all counts as the next smaller number that is, else as the least.
-    """
-    rule = "elastic" if scenario.trace is None else scenario.trace.gpu_demand
-    counts = np.unique(gpus_of_configuration)
-    if rule == "elastic":
-        return np.ones((len(trace), len(gpus_of_configuration)), dtype=np.bool_)
-    demand = counts[np.maximum(np.searchsorted(counts, trace.gpus, side="right") - 1, 0)][:, None]
-    held = gpus_of_configuration[None, :]
-    allowed: NDArray[np.bool_] = held == demand if rule == "exact" else held <= demand
-    return allowed
+def _times_on(application: Application, gpu_type: str) -> dict[int, float]:
+    """Give τ by number of GPUs of a type: in one node, and beyond on whole nodes, where they were measured."""
+    whole = {k * g: s for (v, k, g), s in application.whole_nodes_s.items() if v == gpu_type}
+    times = whole | {g: s for (v, g), s in application.seconds_per_epoch.items() if v == gpu_type}
+    if not times:
+        allowed = f"a GPU type that {application.name} was measured on"
+        raise InputError("trace.reference_gpu_type", gpu_type, allowed)
+    return times

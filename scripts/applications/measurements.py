@@ -129,6 +129,37 @@ class PolluxRows:
 
 
 @dataclass(frozen=True, slots=True)
+class PolluxNodes:
+    """Pollux's rows at one batch per GPU: up to four GPUs of one node, and whole nodes of four T4."""
+
+    model: str
+    batch_per_gpu: int
+
+    PLACEMENTS = ("1", "2", "3", "4", "44", "444", "4444")
+    NODES = (6, 8, 12, 16)
+
+    def read(self, data: Path) -> list[Point]:
+        """Return GPUs times the batch per GPU over the step time, from the tables of placements and of scalability."""
+        folder, batch = f"pollux/{self.model}", str(self.batch_per_gpu)
+        times = {}
+        for row in read_csv(data / folder / "placements.csv"):
+            if row["local_bsz"] == batch and row["placement"] in self.PLACEMENTS:
+                gpus = sum(int(digit) for digit in row["placement"])
+                times[gpus] = f"{folder}/placements.csv placement {row['placement']}", number(row["step_time"])
+        for row in read_csv(data / folder / "scalability.csv"):
+            nodes, gpus = int(row["num_nodes"]), int(row["num_replicas"])
+            if row["local_bsz"] == batch and nodes in self.NODES and gpus == 4 * nodes:
+                times[gpus] = (
+                    f"{folder}/scalability.csv num_nodes {nodes} num_replicas {gpus}",
+                    number(row["step_time"]),
+                )
+        return [
+            Point(g, g * self.batch_per_gpu / step_s, f"{where} local_bsz {batch} {g} GPUs x local_bsz / step_time")
+            for g, (where, step_s) in sorted(times.items())
+        ]
+
+
+@dataclass(frozen=True, slots=True)
 class ZeusRow:
     """The single-GPU epoch time in Zeus's power files, at the highest power limit of the file."""
 

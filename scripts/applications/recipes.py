@@ -12,6 +12,7 @@ from applications.measurements import (
     ElasticFlowRow,
     GavelRow,
     Measurement,
+    PolluxNodes,
     PolluxRows,
     ZeusRow,
 )
@@ -48,6 +49,7 @@ class Recipe:
         network: For the modelled memory.
         rows: Public row by GPU type; a row with one count only fixes the single-GPU speed.
         shapes: Public row by GPU type of which only the speed-ups are used.
+        whole_nodes: Public row by GPU type for several whole nodes, where the one in `rows` does not go so far.
     """
 
     name: str
@@ -58,6 +60,7 @@ class Recipe:
     network: Network
     rows: Mapping[str, Measurement]
     shapes: Mapping[str, Measurement] = field(default_factory=dict)
+    whole_nodes: Mapping[str, Measurement] = field(default_factory=dict)
 
 
 IMAGENET = (1_281_167, "ImageNet-1k (ILSVRC 2012) training images")
@@ -153,6 +156,7 @@ RECIPES = (
         Network(11.2, 12, 0.012),
         _RESNET18_CIFAR10["rows"] | {"T4": PolluxRows("cifar10", 129)},
         _RESNET18_CIFAR10["shapes"],
+        {"T4": PolluxNodes("cifar10", 129)},
     ),
     Recipe(
         "resnet50-cifar10-global256",
@@ -170,6 +174,7 @@ RECIPES = (
         RESNET50,
         _gavel("ResNet-50", 64)
         | {"A100": ElasticFlowDiagonal("throughputs_A100/resnet50.csv", 64), "T4": PolluxRows("imagenet", 57)},
+        whole_nodes={"T4": PolluxNodes("imagenet", 57)},
     ),
     Recipe(
         "resnet50-imagenet-global256",

@@ -8,10 +8,13 @@ from typing import TYPE_CHECKING
 
 from applications.measurements import GAVEL, WISR, ElasticFlowRow, GavelRow, read_csv, read_json
 from applications.point import Point
+from applications.recipes import RECIPES
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
+
+    from applications.measurements import Measurement
 
 SUPERLINEAR = 1.15
 """More speed per GPU than this, against fewer GPUs, is taken for a fault of the row."""
@@ -81,7 +84,7 @@ def survey(data: Path) -> Iterator[str]:
     yield from _slower_than_p100(data)
 
 
-def _scaling_rows(data: Path) -> Iterator[ElasticFlowRow | GavelRow]:
+def _scaling_rows(data: Path) -> Iterator[Measurement]:
     for path in sorted((data / "elasticflow").glob("throughputs_*/*.csv")):
         file = path.relative_to(data / "elasticflow").as_posix()
         for row in read_csv(path):
@@ -90,6 +93,8 @@ def _scaling_rows(data: Path) -> Iterator[ElasticFlowRow | GavelRow]:
         for worker in workers:
             for model, batch in scaling_models(data):
                 yield GavelRow(worker, model, batch, file)
+    for recipe in RECIPES:
+        yield from recipe.whole_nodes.values()
 
 
 def scaling_models(data: Path) -> list[tuple[str, int]]:

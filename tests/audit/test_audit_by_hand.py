@@ -13,10 +13,9 @@ from gpusched_env.errors import InputError
 
 INSTANCE: dict[str, Any] = {
     "format": "gpusched instance",
-    "version": 1,
+    "version": 2,
     "energy_price_eur_per_kwh": 0.2,
     "pue": 1.5,
-    "restart_s": 60.0,
     "gpu_types": {
         "name": ["G"],
         "gpu_power_w": [300.0],
@@ -33,6 +32,7 @@ INSTANCE: dict[str, Any] = {
         "max_epochs": [20.0, 40.0],
         "epochs_needed": [20.0, 10.0],
         "memory_gib": [4.0, 16.0],
+        "restart_s": [60.0, 50.0],
         "application": [0, 0],
         "distribution": [1, 0],
         "seconds_per_epoch": [[500.0, 360.0], [720.0, None]],
@@ -42,10 +42,11 @@ INSTANCE: dict[str, Any] = {
         {"family": "histogram", "edges": [0.0, 0.25, 1.0], "survival": [1.0, 0.5]},
         {"family": "certain", "edges": [0.0, 1.0], "survival": [1.0]},
     ],
+    "interference": None,
 }
-INTERVALS = """job,node,gpus,configuration,start_s,ready_s,end_s,epochs
-0,0,2,Gx2,0.0,0.0,7200.0,20.0
-1,0,1,Gx1,3600.0,3600.0,10800.0,10.0
+INTERVALS = """job,node,gpus,gpu,configuration,start_s,ready_s,end_s,epochs
+0,0,2,-1,Gx2,0.0,0.0,7200.0,20.0
+1,0,1,-1,Gx1,3600.0,3600.0,10800.0,10.0
 """
 JOBS = """job,submission_s,due_s,start_s,completion_s,epochs_needed,energy_eur,tardiness_eur,switches
 0,0.0,7200.0,0.0,7200.0,20.0,0.46,0.0,0
@@ -53,7 +54,7 @@ JOBS = """job,submission_s,due_s,start_s,completion_s,epochs_needed,energy_eur,t
 """
 RUN: dict[str, Any] = {
     "format": "gpusched run",
-    "version": 1,
+    "version": 2,
     "policy": "by hand",
     "seed": 0,
     "energy_eur": 0.72,
@@ -153,8 +154,8 @@ def test_a_restart_overhead_that_is_not_taken_is_named(folder: Path) -> None:
     """Job 0 changes to 1 GPU after 10 epochs: 60 s without progress are due, then 10 epochs of 500 s."""
     edit(
         folder / "intervals.csv",
-        "0,0,2,Gx2,0.0,0.0,7200.0,20.0",
-        "0,0,2,Gx2,0.0,0.0,3600.0,10.0\n0,0,1,Gx1,3600.0,3600.0,8600.0,10.0",
+        "0,0,2,-1,Gx2,0.0,0.0,7200.0,20.0",
+        "0,0,2,-1,Gx2,0.0,0.0,3600.0,10.0\n0,0,1,-1,Gx1,3600.0,3600.0,8600.0,10.0",
     )
     edit(folder / "jobs.csv", "0.0,7200.0,20.0,0.46,0.0,0", "0.0,8600.0,20.0,0.46,0.0,1")
     first = audit(folder)[0]
@@ -167,8 +168,8 @@ def test_a_pause_counts_as_two_switches_and_costs_a_restart(folder: Path) -> Non
     """Job 0 rests from 3,600 to 3,900 s, restarts until 3,960 s, and ends after ten more epochs at 7,560 s."""
     edit(
         folder / "intervals.csv",
-        "0,0,2,Gx2,0.0,0.0,7200.0,20.0",
-        "0,0,2,Gx2,0.0,0.0,3600.0,10.0\n0,0,2,Gx2,3900.0,3960.0,7560.0,10.0",
+        "0,0,2,-1,Gx2,0.0,0.0,7200.0,20.0",
+        "0,0,2,-1,Gx2,0.0,0.0,3600.0,10.0\n0,0,2,-1,Gx2,3900.0,3960.0,7560.0,10.0",
     )
     edit(folder / "jobs.csv", "0.0,7200.0,20.0,0.46,0.0,0", "0.0,7560.0,20.0,0.46,10.8,2")
     assert {difference.what for difference in audit(folder)} == {
@@ -194,7 +195,7 @@ def test_an_interval_that_ends_before_it_starts_is_named(folder: Path) -> None:
 
 
 def test_a_configuration_that_is_not_allowed_is_named(folder: Path) -> None:
-    edit(folder / "intervals.csv", "1,0,1,Gx1,", "1,0,2,Gx2,")
+    edit(folder / "intervals.csv", "1,0,1,-1,Gx1,", "1,0,2,-1,Gx2,")
     first = audit(folder)[0]
     assert first == Difference("intervals.csv line 3 (job 1)", "Gx2", "not allowed", "configuration of the job")
 
@@ -212,7 +213,7 @@ def test_a_job_that_needs_more_memory_than_its_gpu_has_is_named(folder: Path) ->
 
 def test_a_job_that_goes_on_after_its_epochs_are_done_is_named(folder: Path) -> None:
     """Job 0 does 20 epochs in 7,200 s, then holds a GPU for 560 s more (60 s restart, one epoch of 500 s)."""
-    edit(folder / "intervals.csv", "1,0,1", "0,0,1,Gx1,7200.0,7260.0,7760.0,1.0\n1,0,1")
+    edit(folder / "intervals.csv", "1,0,1", "0,0,1,-1,Gx1,7200.0,7260.0,7760.0,1.0\n1,0,1")
     whats = [(difference.where, difference.recorded, difference.recomputed) for difference in audit(folder)]
     assert whats[0] == ("jobs.csv line 2 (job 0)", 20.0, 21.0)
     edit(folder / "intervals.csv", "7200.0,20.0", "7560.0,21.0")
@@ -235,12 +236,12 @@ def test_a_missing_folder_is_one_error(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("file", "old", "new", "field"),
     [
-        ("run.json", '"version": 1', '"version": 2', "run.json: version"),
+        ("run.json", '"version": 2', '"version": 1', "run.json: version"),
         ("run.json", "gpusched run", "run", "run.json: format"),
         ("run.json", '"total_eur": 18.72', '"total_eur": NaN', "run.json: total_eur"),
         ("run.json", '"late_jobs"', '"late"', "run.json: late_jobs"),
         ("run.json", '{"format"', '"format"', "run.json"),
-        ("instance.json", '"version": 1', '"version": "1"', "instance.json: version"),
+        ("instance.json", '"version": 2', '"version": "2"', "instance.json: version"),
         ("instance.json", '"pue": 1.5', '"pue": true', "instance.json: pue"),
         ("instance.json", '"gpus": [3]', '"gpus": [3, 3]', "instance.json: nodes.gpus"),
         ("instance.json", '"gpus": [3]', '"gpus": [3.5]', "instance.json: nodes.gpus[0]"),
@@ -251,9 +252,9 @@ def test_a_missing_folder_is_one_error(tmp_path: Path) -> None:
         ("intervals.csv", "ready_s", "ready", "intervals.csv: column ready_s"),
         ("intervals.csv", "7200.0,20.0", "nan,20.0", "intervals.csv line 2, end_s"),
         ("intervals.csv", "7200.0,20.0", "7200.0", "intervals.csv line 2"),
-        ("intervals.csv", "1,0,1,Gx1", "2,0,1,Gx1", "intervals.csv line 3, job"),
-        ("intervals.csv", "1,0,1,Gx1", "1,-1,1,Gx1", "intervals.csv line 3, node"),
-        ("intervals.csv", "1,0,1,Gx1", "1,0,1,Gx7", "intervals.csv line 3, configuration"),
+        ("intervals.csv", "1,0,1,-1,Gx1", "2,0,1,-1,Gx1", "intervals.csv line 3, job"),
+        ("intervals.csv", "1,0,1,-1,Gx1", "1,-1,1,-1,Gx1", "intervals.csv line 3, node"),
+        ("intervals.csv", "1,0,1,-1,Gx1", "1,0,1,-1,Gx7", "intervals.csv line 3, configuration"),
         ("jobs.csv", "0.46", "", "jobs.csv line 2, energy_eur"),
         ("jobs.csv", "0,0.0,7200.0", "1,0.0,7200.0", "jobs.csv line 2, job"),
         ("jobs.csv", "1,3600.0,9000.0,3600.0,10800.0,10.0,0.26,18.0,0\n", "", "jobs.csv: lines"),
@@ -274,7 +275,7 @@ def test_a_malformed_folder_is_one_error_that_names_the_field(
         ("energy_price_eur_per_kwh", -0.2),
         ("pue", -1.5),
         ("pue", 0.9),
-        ("restart_s", -60.0),
+        ("jobs.restart_s[0]", -60.0),
         ("gpu_types.name", [""]),
         ("gpu_types.name", []),
         ("gpu_types.gpu_power_w[0]", 0.0),
@@ -286,7 +287,7 @@ def test_a_malformed_folder_is_one_error_that_names_the_field(
         ("nodes.gpus[0]", 0),
         ("nodes.gpus[0]", 5),
         ("configurations.gpus_per_node[1]", 0),
-        ("configurations.nodes[0]", 2),
+        ("configurations.nodes[0]", 0),
         ("configurations", {"gpu_type": ["G", "G"], "gpus_per_node": [2, 2], "nodes": [1, 1], "share": [1, 1]}),
         ("jobs.submission_s", []),
         ("jobs.submission_s[0]", -1.0),
@@ -371,7 +372,7 @@ def test_values_at_the_ends_of_their_ranges_are_allowed(folder: Path) -> None:
     for field, value in (
         ("energy_price_eur_per_kwh", 0.0),
         ("pue", 1.0),
-        ("restart_s", 0.0),
+        ("jobs.restart_s", [0.0, 0.0]),
         ("gpu_types.node_base_power_w[0]", 0.0),
         ("gpu_types.max_gpus_per_node[0]", 3),
         ("jobs.tardiness_weight_eur_per_s", [0.0, 0.0]),
@@ -385,6 +386,7 @@ def test_values_at_the_ends_of_their_ranges_are_allowed(folder: Path) -> None:
 def test_the_audit_imports_the_standard_library_and_the_errors_alone() -> None:
     allowed = {
         "__future__",
+        "collections",
         "collections.abc",
         "csv",
         "dataclasses",

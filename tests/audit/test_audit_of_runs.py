@@ -50,8 +50,9 @@ def make_instance(
         applications=("a",),
         distribution=np.zeros(jobs, dtype=np.int64),
         distributions=(shape,),
+        restart_s=np.full(jobs, restart_s),
     )
-    return Instance(types, cluster, configurations, table, restart_s=restart_s, seed=seed)
+    return Instance(types, cluster, configurations, table, seed=seed)
 
 
 PREEMPTIVE = DispatchPolicy("preemptive", "pressure", preemption=True)

@@ -8,12 +8,22 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpusched_baselines import DispatchPolicy, Greedy, RandomGreedy, Sts, make_policy, policy_descriptions, policy_names
+from gpusched_baselines import (
+    DispatchPolicy,
+    Greedy,
+    RandomGreedy,
+    Sts,
+    make_policy,
+    policy_descriptions,
+    policy_names,
+    usual_policy_names,
+)
 from gpusched_baselines.proxy import proxy_cost
 from gpusched_env import ActiveJobs, InputError, Policy, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import HOUR, random_instance, three_jobs
+from policies import quick_policy
 
 
 def first_round(instance, policy: Policy, seed: int = 0) -> State:
@@ -34,6 +44,13 @@ def test_every_name_makes_a_policy_of_that_name():
         assert policy_descriptions()[name]
     with pytest.raises(InputError, match="'nope'; allowed: one of fifo, edf"):
         make_policy("nope")
+
+
+def test_the_usual_policies_are_registered_ones_without_variants():
+    usual = usual_policy_names()
+    assert set(usual) < set(policy_names())
+    assert {"edf", "random-greedy", "sts"} <= set(usual)
+    assert not {"edf-mean", "random-greedy-mean", "local-search", "path-relinking"} & set(usual)
 
 
 def test_a_dispatch_rule_is_a_function_of_the_active_jobs():
@@ -111,7 +128,7 @@ def test_sts_refuses_an_unknown_rank():
 
 def test_a_policy_keeps_nothing_of_a_run():
     for name in policy_names():
-        policy = RandomGreedy(constructions=5) if name == "random-greedy" else make_policy(name)
+        policy = quick_policy(name)
         first = simulate(random_instance(1), policy)
         simulate(random_instance(2), policy)
         again = simulate(random_instance(1), policy)

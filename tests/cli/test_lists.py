@@ -2,7 +2,7 @@ import tomllib
 
 from typer.testing import CliRunner
 
-from gpusched_baselines.registry import policy_descriptions
+from gpusched_baselines.registry import policy_descriptions, usual_policy_names
 from gpusched_env.cli.app import app
 from gpusched_env.workload import builtin_scenarios, load_scenario
 
@@ -16,6 +16,13 @@ def test_all_policies_are_listed_with_what_they_do():
     for name, line in policy_descriptions().items():
         assert name in done.stdout
         assert line in done.stdout
+
+
+def test_the_policies_that_a_comparison_runs_by_default_are_marked():
+    marked = [row.split()[0] for row in gpusched("policies").stdout.splitlines() if row.split()[1:2] == ["yes"]]
+    assert marked == list(usual_policy_names())
+    assert marked[:2] == ["fifo", "edf"]
+    assert "path-relinking" not in marked
 
 
 def test_all_scenarios_are_listed():

@@ -11,7 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusched_env import Configuration, EpochDistribution, GpuType, InputError, Instance, Job, JobTable, Node
+from gpusched_env import (
+    Configuration,
+    EpochDistribution,
+    GpuType,
+    InputError,
+    Instance,
+    Interference,
+    Job,
+    JobTable,
+    Node,
+)
 from instances import random_instance, three_jobs
 
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
@@ -154,7 +164,7 @@ def test_a_job_that_fits_no_configuration_is_told_why():
         ({"pue": 0.9}, "pue"),
         ({"energy_price_eur_per_kwh": -0.1}, "energy_price_eur_per_kwh"),
         ({"energy_price_eur_per_kwh": float("nan")}, "energy_price_eur_per_kwh"),
-        ({"restart_s": -1.0}, "restart_s"),
+        ({"interference": Interference(np.ones((1, 2, 2)))}, "interference.slowdown"),
         ({"nodes": ()}, "nodes"),
         ({"nodes": (Node("X", 1),)}, r"nodes\[0\].gpu_type"),
         ({"nodes": (Node("V", 3),)}, r"nodes\[0\].gpus"),
@@ -162,12 +172,52 @@ def test_a_job_that_fits_no_configuration_is_told_why():
         ({"configurations": (Configuration("V", 1), Configuration("V", 1))}, "configurations"),
         ({"configurations": (Configuration("V", 1), Configuration("X", 1))}, r"configurations\[1\].gpu_type"),
         ({"configurations": (Configuration("V", 1),)}, "seconds_per_epoch"),
-        ({"configurations": (Configuration("V", 1), Configuration("V", 2, 2))}, r"configurations\[1\]"),
+        ({"configurations": (Configuration("V", 1), Configuration("V", 1, 2))}, r"configurations\[1\] = '2\*V"),
     ],
 )
 def test_a_wrong_instance_is_named(changes, field):
     with pytest.raises(InputError, match=field):
         replace(three_jobs(), **changes)
+
+
+def test_a_negative_restart_overhead_is_named():
+    with pytest.raises(InputError, match="restart_s = -1"):
+        Instance.from_jobs([V100], [Node("V100", 2)], [job()], restart_s=-1.0)
+    with pytest.raises(InputError, match=r"job\.restart_s"):
+        job(restart_s=-1.0)
+
+
+def test_more_nodes_than_the_cluster_has_are_closed_or_named():
+    one, two, three = (Configuration("V100", 4, nodes=k) for k in (1, 2, 3))
+    nodes = [Node("V100", 4), Node("V100", 2), Node("V100", 4)]
+    some = job(seconds_per_epoch={one: 3.0, two: 2.0, three: 1.0})
+    instance = Instance.from_jobs([V100], nodes, [some], [one, two, three])
+    assert instance.jobs.seconds_per_epoch.tolist() == [[3.0, 2.0, np.inf]]
+    with pytest.raises(InputError, match=r"jobs\[0\].seconds_per_epoch = \['3\*V100x4'\]; .* V100x4, 2\*V100x4$"):
+        Instance.from_jobs([V100], nodes, [job(seconds_per_epoch={three: 1.0})], [one, two, three])
+
+
+def test_a_share_is_closed_if_the_memory_does_not_fit_that_part_of_the_gpu():
+    whole, half = Configuration("V100", 1), Configuration("V100", 1, share=0.5)
+    shared = job(seconds_per_epoch={whole: 1.0, half: 1.0}, memory_gib=9.0)
+    instance = Instance.from_jobs([V100], [Node("V100", 2)], [shared], [whole, half])
+    assert instance.jobs.seconds_per_epoch.tolist() == [[1.0, np.inf]]
+    only = job(seconds_per_epoch={half: 1.0}, memory_gib=9.0)
+    with pytest.raises(InputError, match=r"jobs\[0\].memory_gib = 9.0; .*V100x0.5 8$"):
+        Instance.from_jobs([V100], [Node("V100", 2)], [only], [whole, half])
+
+
+@pytest.mark.parametrize("slowdown", [np.ones((1, 2)), np.ones((1, 2, 3)), [[[0.9]]], [[[np.nan]]]])
+def test_a_wrong_slowdown_is_named(slowdown):
+    with pytest.raises(InputError, match=r"interference\.slowdown"):
+        Interference(np.array(slowdown))
+
+
+def test_slowdowns_are_compared_and_read_only():
+    interference = Interference(np.array([[[1.0, 1.5], [1.2, 1.1]]]))
+    assert interference == Interference(interference.slowdown)
+    assert interference != Interference(np.ones((1, 2, 2)))
+    assert not interference.slowdown.flags.writeable
 
 
 @pytest.mark.parametrize(

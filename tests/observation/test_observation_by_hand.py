@@ -14,11 +14,20 @@ from functools import cache
 import numpy as np
 import pytest
 
-from gpusched_env import EpochDistribution, GpuClusterEnv, Instance, Node, load_scenario, make_instance
+from gpusched_env import (
+    EpochDistribution,
+    GpuClusterEnv,
+    Instance,
+    Interference,
+    Node,
+    Scenario,
+    load_scenario,
+    make_instance,
+)
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.simulator import layout as at
 
-CONSTANT = {"share of each GPU"}  # 1, as long as there are no shared GPUs
+CONSTANT = {False: {"share of each GPU"}, True: set()}  # 1, as long as there are no shared GPUs
 
 
 def squash(x: float) -> float:
@@ -52,10 +61,24 @@ class Facts:
         before = [self.held_before(j) < 0 for j in self.active]
         self.to_ask = len(self.active) if env.preemption else sum(before)
         self.free = [node.gpus for node in self.instance.nodes]
+        self.shared: dict[tuple[int, int], float] = {}  # what is held of each shared GPU, by node and number
+        following = env.view.nodes[:, at.NEXT].tolist()
         for j in self.active:
             if self.held(j) >= 0:
-                self.free[int(self.state[j, at.NODE])] -= self.instance.configurations[self.held(j)].gpus_per_node
-        self.most = max(c.gpus_per_node for c in self.instance.configurations)
+                self.hold(j, following)
+        self.most = max(c.gpus_per_node * c.nodes for c in self.instance.configurations)
+
+    def hold(self, job: int, following: list[int]) -> None:
+        """Take what a job holds from the free GPUs; a shared GPU once."""
+        configuration = self.instance.configurations[self.held(job)]
+        node, gpu = int(self.state[job, at.NODE]), int(self.state[job, at.SLOT])
+        if configuration.share < 1.0:
+            self.free[node] -= (node, gpu) not in self.shared
+            self.shared[node, gpu] = self.shared.get((node, gpu), 0.0) + configuration.share
+            return
+        for _ in range(configuration.nodes):
+            self.free[node] -= configuration.gpus_per_node
+            node = following[node]
 
     def held(self, job: int) -> int:
         return int(self.state[job, at.CONFIG])
@@ -73,11 +96,25 @@ class Facts:
         return self.fact("max_epochs", job) - self.done(job)
 
     def seconds(self, job: int, c: int) -> float:
-        return float(self.instance.jobs.seconds_per_epoch[job, c])
+        """Give the seconds per epoch to plan with: of a share, beside as many of the worst jobs as have room."""
+        seconds = float(self.instance.jobs.seconds_per_epoch[job, c])
+        configuration, interference = self.instance.configurations[c], self.instance.interference
+        if configuration.share == 1.0 or interference is None:
+            return seconds
+        jobs, v = self.instance.jobs, int(self.instance.type_of_configuration[c])
+        shares = {
+            o: k.share
+            for o, k in enumerate(self.instance.configurations)
+            if k.gpu_type == configuration.gpu_type and k.share < 1.0
+        }
+        may = [j for j in range(len(jobs)) if any(math.isfinite(jobs.seconds_per_epoch[j, o]) for o in shares)]
+        worst = max(float(interference.slowdown[v, jobs.application[job], jobs.application[j]]) for j in may)
+        others = (1.0 - configuration.share) // min(shares.values())
+        return seconds * (1.0 + others * (worst - 1.0))
 
     def fastest(self, job: int) -> float:
         """Give the job's T: its least execution time left in the worst case [s]."""
-        return self.left(job) * min(self.instance.jobs.seconds_per_epoch[job].tolist())
+        return self.left(job) * min(self.seconds(job, c) for c in range(len(self.instance.configurations)))
 
     def time_left(self, job: int) -> float:
         """Give the job's D: its time to the due date [s]."""
@@ -91,7 +128,8 @@ class Facts:
 
     def rate(self, c: int) -> float:
         configuration = self.instance.configurations[c]
-        return self.node_rate(configuration.gpu_type, configuration.gpus_per_node)
+        of_node = self.node_rate(configuration.gpu_type, configuration.gpus_per_node)
+        return of_node * configuration.nodes * configuration.share
 
     def worst_energy(self, c: int) -> float:
         return self.left(self.job) * self.seconds(self.job, c) * self.rate(c)
@@ -114,6 +152,24 @@ class Facts:
         """List (GPUs, free GPUs) of the nodes of a type."""
         pairs = zip(self.instance.nodes, self.free, strict=True)
         return [(node.gpus, free) for node, free in pairs if node.gpu_type == gpu_type]
+
+    def placing(self, c: int) -> tuple[bool, int, bool]:
+        """Say whether configuration c can be placed, what it leaves on the emptiest node, if it fits on one in use."""
+        configuration = self.instance.configurations[c]
+        nodes, gpus = self.nodes_of(configuration.gpu_type), configuration.gpus_per_node
+        gap = max((free for _, free in nodes), default=0)
+        on_used = any(free < all_ and free >= gpus for all_, free in nodes)
+        if configuration.nodes > 1:
+            empty = [all_ for all_, free in nodes if all_ == free == gpus]
+            others = [free for all_, free in nodes if not all_ == free == gpus]
+            kept = [*others, *empty[configuration.nodes :]]
+            return len(empty) >= configuration.nodes, max(kept, default=0), False
+        joins = configuration.share < 1.0 and any(
+            used + configuration.share <= 1.0
+            for (node, _), used in self.shared.items()
+            if self.instance.nodes[node].gpu_type == configuration.gpu_type
+        )
+        return (True, gap, True) if joins else (gap >= gpus, max(0, gap - gpus), on_used)
 
 
 def job_by_hand(facts: Facts) -> dict[str, float]:
@@ -147,14 +203,13 @@ def option_by_hand(facts: Facts, c: int) -> dict[str, float]:
     if math.isinf(seconds):
         return dict.fromkeys(OPTION_FEATURES, 0.0)
     configurations = facts.instance.configurations
-    gpus, nodes = configurations[c].gpus_per_node, facts.nodes_of(configurations[c].gpu_type)
+    nodes, (placeable, left_over, on_used) = facts.nodes_of(configurations[c].gpu_type), facts.placing(c)
     weight, time_left, least = facts.fact("tardiness_weight_eur_per_s", job), facts.time_left(job), facts.least_energy()
     worst_s, expected_s = facts.left(job) * seconds, facts.expected_left() * seconds
     worst = worst_s * facts.rate(c) + weight * max(0.0, worst_s - time_left)
     expected = expected_s * facts.rate(c) + weight * max(0.0, expected_s - time_left)
-    gap = max(free for _, free in nodes) if nodes else 0
     return {
-        "1 if it can be placed now": float(gpus <= gap),
+        "1 if it can be placed now": float(placeable),
         "1 if it meets the due date in the worst case": float(worst_s <= time_left),
         "1 if it meets the due date in expectation": float(expected_s <= time_left),
         "1 - least energy cost / its energy cost, alone on the node": 1.0 - least / facts.worst_energy(c),
@@ -165,13 +220,13 @@ def option_by_hand(facts: Facts, c: int) -> dict[str, float]:
         "squash((D - its worst-case execution time) / T)": squash((time_left - worst_s) / facts.fastest(job)),
         "its cost rate / the largest of any configuration": facts.rate(c)
         / max(facts.rate(other) for other in range(len(configurations))),
-        "its GPUs / the most GPUs of any configuration": gpus / facts.most,
-        "share of each GPU": 1.0,
+        "its GPUs / the most GPUs of any configuration": configurations[c].gpus / facts.most,
+        "share of each GPU": configurations[c].share,
         "1 if the job held it before this round": float(facts.held_before(job) == c),
         "free GPUs of its type / GPUs of its type": sum(free for _, free in nodes) / sum(all_ for all_, _ in nodes),
-        "GPUs left on the emptiest node of its type after it / the most GPUs of any configuration": max(0, gap - gpus)
+        "GPUs left on the emptiest node of its type after it / the most GPUs of any configuration": left_over
         / facts.most,
-        "1 if it fits on a node that is in use": float(any(free < all_ and free >= gpus for all_, free in nodes)),
+        "1 if it fits on a node that is in use": float(on_used),
     }
 
 
@@ -247,11 +302,37 @@ def small_instance() -> Instance:
 
 
 @cache
-def episode(preemption: bool) -> list[tuple[Facts, dict[str, np.ndarray], dict[str, list[dict[str, float]]]]]:
+def instance_of_all_kinds() -> tuple[Scenario, Instance]:
+    """Make a crowded scenario and instance with shares and several nodes, and jobs that slow one another down."""
+    settings = {"cluster.nodes": 5, "cluster.gpu_types": ("V100", "T4"), "cluster.gpus_per_node": 4, "jobs.count": 20}
+    scenario = load_scenario("tiny").replace(settings | {"sharing.fractions": (0.5, 0.25), "jobs.node_counts": (1, 2)})
+    instance, rng = make_instance(scenario, 1), np.random.default_rng(0)
+    jobs, names = instance.jobs, [c.name for c in instance.configurations]
+    seconds = jobs.seconds_per_epoch.copy()
+    for c, configuration in enumerate(instance.configurations):
+        if configuration.kind != "single-node":
+            gpus = configuration.gpus_per_node
+            one = seconds[:, names.index(f"{configuration.gpu_type}x{gpus}")]
+            seconds[:, c] = one * (0.6 if configuration.nodes > 1 else 1.1)
+    seconds[rng.random(seconds.shape) < 0.1] = np.inf
+    submission = 0.1 * jobs.submission_s
+    due = submission + 0.5 * (jobs.due_s - jobs.submission_s)
+    memory = rng.uniform(1.0, 12.0, len(jobs))
+    crowded = replace(jobs, submission_s=submission, due_s=due, seconds_per_epoch=seconds, memory_gib=memory)
+    slowdown = 1.0 + rng.exponential(0.3, (2, len(jobs.applications), len(jobs.applications)))
+    nodes = (*instance.nodes, Node("V100", 1))
+    return scenario, replace(instance, nodes=nodes, jobs=crowded, interference=Interference(slowdown))
+
+
+@cache
+def episode(
+    preemption: bool, kinds: bool = False
+) -> list[tuple[Facts, dict[str, np.ndarray], dict[str, list[dict[str, float]]]]]:
     """Play an episode at random, waiting one time in four; list every step's facts, observation and its computation."""
-    env = GpuClusterEnv("tiny", preemption=preemption)
+    scenario, instance = instance_of_all_kinds() if kinds else (load_scenario("tiny"), small_instance())
+    env = GpuClusterEnv(scenario, preemption=preemption)
     rng = np.random.default_rng(0)
-    observation, info = env.reset(options={"instance": small_instance()})
+    observation, info = env.reset(options={"instance": instance})
     steps, round_, asked, over = [], -1, 0, False
     while not over:
         same_round = int(env.view.count[at.ROUND]) == round_
@@ -264,11 +345,12 @@ def episode(preemption: bool) -> list[tuple[Facts, dict[str, np.ndarray], dict[s
     return steps
 
 
+@pytest.mark.parametrize("kinds", [False, True])
 @pytest.mark.parametrize("preemption", [True, False])
 @pytest.mark.parametrize("part", NAMES)
-def test_every_feature_of_every_step_is_what_its_name_says(part, preemption):
+def test_every_feature_of_every_step_is_what_its_name_says(part, preemption, kinds):
     names = NAMES[part]
-    for facts, observation, expected in episode(preemption):
+    for facts, observation, expected in episode(preemption, kinds):
         rows = observation[part].reshape(-1, len(names))
         assert len(rows) == len(expected[part])
         for row, by_name in zip(rows.tolist(), expected[part], strict=True):
@@ -277,14 +359,16 @@ def test_every_feature_of_every_step_is_what_its_name_says(part, preemption):
                 assert value == pytest.approx(by_name[name], abs=2e-6), f"{name} of job {facts.job} at {facts.now} s"
 
 
+@pytest.mark.parametrize("kinds", [False, True])
 @pytest.mark.parametrize("part", NAMES)
-def test_every_feature_takes_several_values_so_that_a_wrong_one_shows(part):
-    for name in set(NAMES[part]) - CONSTANT:
-        values = {round(row[name], 4) for _, _, expected in episode(True) for row in expected[part]}
+def test_every_feature_takes_several_values_so_that_a_wrong_one_shows(part, kinds):
+    for name in set(NAMES[part]) - CONSTANT[kinds]:
+        values = {round(row[name], 4) for _, _, expected in episode(True, kinds) for row in expected[part]}
         assert len(values) > 1, name
 
 
-def test_the_episode_is_not_trivial():
+@pytest.mark.parametrize("kinds", [False, True])
+def test_the_episode_is_not_trivial(kinds):
     """In a round of it some jobs are done, one is late, one held GPUs before and one has been placed already."""
     assert any(
         facts.completed > 0
@@ -292,5 +376,18 @@ def test_the_episode_is_not_trivial():
         and any(facts.held_before(j) >= 0 for j in facts.active)
         and expected["queue"][0]["share of the other active jobs that are late"] > 0.0
         and expected["queue"][0]["share of the other active jobs that hold nothing"] < 1.0
-        for facts, _, expected in episode(True)
+        for facts, _, expected in episode(True, kinds)
     )
+
+
+@pytest.mark.parametrize("preemption", [True, False])
+def test_in_the_episode_of_all_kinds_shares_join_a_gpu_or_open_one_and_several_nodes_fit_or_not(preemption):
+    seen = set()
+    for facts, _, expected in episode(preemption, True):
+        for configuration, row in zip(facts.instance.configurations, expected["options"], strict=True):
+            allowed = row["share of each GPU"] > 0.0
+            seen.add((configuration.kind, allowed, row[OPTION_FEATURES[0]], row[OPTION_FEATURES[14]]))
+    for kind in ("shared", "multi-node"):
+        assert {(kind, False, 0.0, 0.0), (kind, True, 1.0, 0.0), (kind, True, 0.0, 0.0)} <= seen
+    assert ("shared", True, 1.0, 1.0) in seen
+    assert any(used > 0.5 for facts, _, _ in episode(preemption, True) for used in facts.shared.values())

@@ -62,7 +62,7 @@ def test_the_chart_names_policy_nodes_jobs_and_marks(result):
 
 def test_a_restart_is_explained_only_where_there_is_one(tiny):
     assert "restart, no progress" not in texts(gantt_figure(simulate(tiny, make_policy("greedy"))))
-    restarting = replace(tiny, restart_s=60.0)
+    restarting = replace(tiny, jobs=replace(tiny.jobs, restart_s=np.full(len(tiny.jobs), 60.0)))
     assert "restart, no progress" in texts(gantt_figure(simulate(restarting, make_policy("greedy"))))
 
 

@@ -10,7 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from gpusched_baselines import RandomGreedy, make_policy, policy_names
+from compiled_policies import POLICIES
+from gpusched_baselines import RandomGreedy
 from gpusched_env import simulate
 from instances import random_instance
 
@@ -18,14 +19,13 @@ PROGRAM = """
 import json, sys
 sys.path.insert(0, sys.argv[1])
 from instances import random_instance
-from gpusched_baselines import RandomGreedy, make_policy, policy_names
+from compiled_policies import POLICIES
 from gpusched_env import simulate, GpuClusterEnv
 import numpy as np
 
 out = {}
-for name in policy_names():
-    policy = RandomGreedy(constructions=10) if name == "random-greedy" else make_policy(name)
-    result = simulate(random_instance(11), policy, seed=5)
+for name, policy in POLICIES.items():
+    result = simulate(random_instance(11, kinds=True, interference=True), policy, seed=5)
     out[name] = [result.energy_eur, result.tardiness_eur, result.completion_s.tolist(), result.switches.tolist()]
 env = GpuClusterEnv("tiny")
 observation, info = env.reset(seed=3)
@@ -59,9 +59,8 @@ def compiled() -> dict[str, list[object]]:
 
 
 def test_a_fresh_process_gives_the_same_run(compiled):
-    for name in policy_names():
-        policy = RandomGreedy(constructions=10) if name == "random-greedy" else make_policy(name)
-        result = simulate(random_instance(11), policy, seed=5)
+    for name, policy in POLICIES.items():
+        result = simulate(random_instance(11, kinds=True, interference=True), policy, seed=5)
         here = [result.energy_eur, result.tardiness_eur, result.completion_s.tolist(), result.switches.tolist()]
         assert compiled[name] == here
 

@@ -15,7 +15,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusched_baselines import RandomGreedy, Sts, clairvoyant_bounds, make_policy, non_clairvoyant_bounds
+from gpusched_baselines import (
+    DispatchPolicy,
+    LocalSearch,
+    PathRelinking,
+    RandomGreedy,
+    Sts,
+    clairvoyant_bounds,
+    make_policy,
+    non_clairvoyant_bounds,
+)
 from gpusched_env import Result, simulate
 from instances import HOUR, three_jobs
 
@@ -89,6 +98,82 @@ def test_random_greedy():
     best = round((4 / 3 + 2 / 3 + 8 / 9) * 1.9 + 4 / 3, 6)
     greedy = round((4 / 3 + 4 / 9) * 1.9 + 10 / 3, 6)
     assert {best, greedy} <= outcomes
+
+
+def test_edf_mean():
+    """C: x2 on node 0. A: only x1 on node 1 fits; it expects 3 h and thinks itself in time. Then as EDF."""
+    check(run("edf-mean"), 4 / 3 * 1.9 + 2.0 + 2.0, 0.0, [2.0, 10 / 3, 4 / 3])
+
+
+def test_fifo_on_mean_times_takes_the_cheap_configuration_that_may_be_late():
+    """A expects 3 epochs, so x1 is in time for it: on node 1. B: x1 on node 0. C: x1 is left, until 2 h: 5.40 €."""
+    result = simulate(three_jobs(), DispatchPolicy("fifo-mean", "submission", epochs="mean"))
+    check(result, 2.0 * 1.9 + 2.0 * 1.0, 5.4, [2.0, 2.0, 2.0])
+
+
+def test_random_greedy_on_mean_times_without_constructions():
+    """At 0 as Greedy: C on x2 on node 0, A on x1 on node 1. At 1⅓ h A, 1⅓ epochs done, expects ⅔ + ½ · 2 = 1⅔ more.
+
+    On x1 it would end at 3 h, in time (at worst at 4 h, so Greedy gives it x2). It stays; B takes x1 on node 0 and the
+    idle GPU, until 2⅔ h. Node 0: 2⅔ h at 1.9; node 1: until A ends at 2 h.
+    """
+    result = simulate(three_jobs(), RandomGreedy(constructions=0, epochs="mean"))
+    check(result, 8 / 3 * 1.9 + 2.0, 0.0, [2.0, 8 / 3, 4 / 3])
+
+
+def test_random_greedy_mean():
+    """At 1⅓ h the proxies are, by the mean: A on x1 beside B on x2, as above, 2.9 · 1⅓ = 3.8667; A on x2 on node 0 and
+    B on x1, 2.9 · 10/9 = 3.2222; both on x1 on node 0, 1.9 · 1⅔ = 3.1667, the best.
+
+    With the last A ends at 2 h, and B, 1⅓ epochs left, gets the second GPU until 2.8889 h, or goes to node 1 by chance.
+    With the one before it goes on as Greedy: 6.7111 €.
+    """
+    outcomes = {
+        round(simulate(three_jobs(), make_policy("random-greedy-mean"), seed=seed).energy_eur, 6) for seed in range(40)
+    }
+    stays, moves = round((2.0 + 8 / 9) * 1.9 + 4 / 3, 6), round(2.0 * 1.9 + 4 / 3 + 4 / 3, 6)
+    greedy = round((4 / 3 + 4 / 9) * 1.9 + 10 / 3, 6)
+    assert {stays, greedy} <= outcomes <= {stays, moves, greedy}
+
+
+def test_local_search_without_constructions_is_greedy_here():
+    """Whatever would make a round cheaper makes a job late that is not, or slower that is."""
+    greedy, search = run("greedy"), simulate(three_jobs(), LocalSearch(constructions=0))
+    assert np.array_equal(greedy.log, search.log)
+
+
+def test_local_search():
+    """Until 2 h as Random Greedy. If A ends then, B is alone, 1⅓ epochs left, and Random Greedy gives it both GPUs of
+    node 0, since no construction leaves a GPU idle that speeds it up: 8/9 · 1.9 = 1.6889 €, 6.8222 € in all.
+
+    Local Search moves B to x1, with time to spare, for 1⅓ · 1.0 €: 2 h at 1.9 and 1⅓ h at 1.0 on node 0, and node 1
+    until 1⅓ h. Or, if A ended before, it goes on as Greedy.
+    """
+    outcomes = {
+        round(simulate(three_jobs(), make_policy("local-search"), seed=seed).energy_eur, 6) for seed in range(40)
+    }
+    best = round(2.0 * 1.9 + 4 / 3 + 4 / 3, 6)
+    greedy = round((4 / 3 + 4 / 9) * 1.9 + 10 / 3, 6)
+    assert {best, greedy} <= outcomes
+    assert round((2.0 + 8 / 9) * 1.9 + 4 / 3, 6) not in outcomes
+
+
+def test_path_relinking_with_one_of_the_elite_and_no_constructions_is_greedy():
+    greedy, relinked = run("greedy"), simulate(three_jobs(), PathRelinking(constructions=0, elite=1))
+    assert np.array_equal(greedy.log, relinked.log)
+
+
+def test_path_relinking():
+    """The guidance, in h/€: C on x2 and A on x1, as Greedy, 2 / 2.5333 + 4 / 5.8 = 1.4791. A on x2 and B on x1,
+    4 / 5.0667 + 2 / 2.0 = 1.7895. All three on x1, with C alone on node 1, 4 / 5.6 + 2 / 1.9 + 2 / 7.4 = 2.0372;
+    with A alone there 4 / 5.8 + 2 / 1.9 + 2 / 7.3 = 2.0163; with B alone 4 / 5.6 + 2 / 2.0 + 2 / 7.3 = 1.9883.
+
+    So three jobs that run are better than two, even if C is late. From any two of the elite all three come about, as
+    jobs that fit are placed when a path ends. All end at 2 h, C half an hour late.
+    """
+    for seed in range(10):
+        result = simulate(three_jobs(), make_policy("path-relinking"), seed=seed)
+        check(result, 2.0 * 1.9 + 2.0 * 1.0, 5.4, [2.0, 2.0, 2.0])
 
 
 def test_sts():

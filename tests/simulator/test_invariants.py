@@ -9,15 +9,12 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusched_baselines import RandomGreedy, clairvoyant_bound, make_policy, policy_names
-from gpusched_env import Instance, Policy, Result, simulate
+from compiled_policies import POLICIES
+from gpusched_baselines import RandomGreedy, clairvoyant_bound, make_policy
+from gpusched_env import Instance, Result, simulate
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload.costs import cost_rate_eur_per_h
 from instances import random_instance
-
-POLICIES: dict[str, Policy] = {name: make_policy(name) for name in policy_names()} | {
-    "random-greedy": RandomGreedy(constructions=20)
-}
 
 cases = st.builds(
     random_instance,
@@ -27,21 +24,35 @@ cases = st.builds(
     types=st.integers(1, 2),
     span_s=st.sampled_from([0.0, 500.0, 20_000.0]),
     restart_s=st.sampled_from([0.0, 7.5]),
+    kinds=st.booleans(),
+    interference=st.booleans(),
 )
 
 
 def busy_gpus(result: Result) -> list[tuple[int, float, float, int]]:
-    """List (node, start, end, busy GPUs) for every stretch between two boundaries of the run's intervals."""
+    """List (node, start, end, busy GPUs) for every stretch between two boundaries of the run's intervals.
+
+    A shared GPU counts once, whoever is on it; on the way, nobody's shares may sum beyond it.
+    """
     frame = result.intervals()
     times = np.unique(np.concatenate([frame["start_s"], frame["end_s"]]))
-    node, start, end, gpus = (frame[c].to_numpy() for c in ("node", "start_s", "end_s", "gpus"))
+    node, start, end, gpus, gpu = (frame[c].to_numpy() for c in ("node", "start_s", "end_s", "gpus", "gpu"))
+    share = np.array([result.instance.configurations[int(c)].share for c in ordered_configurations(result)])
     stretches = []
     for begin, finish in itertools.pairwise(times):
         inside = (start <= begin) & (end >= finish)
-        stretches += [
-            (n, begin, finish, int(gpus[inside & (node == n)].sum())) for n in range(len(result.instance.nodes))
-        ]
+        for n in range(len(result.instance.nodes)):
+            here = inside & (node == n)
+            shared = [share[here & (gpu == g)].sum() for g in np.unique(gpu[here & (gpu >= 0)])]
+            assert max(shared, default=0.0) <= 1.0 + 1e-9
+            stretches.append((n, begin, finish, int(gpus[here & (gpu < 0)].sum()) + len(shared)))
     return stretches
+
+
+def ordered_configurations(result: Result) -> np.ndarray:
+    """Give the configuration of every row of `intervals()`."""
+    order = np.lexsort((result.log[:, at.LOG_NODE], result.log[:, at.LOG_JOB], result.log[:, at.LOG_START]))
+    return result.log[order, at.LOG_CONFIG]
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -69,7 +80,7 @@ def test_every_run_keeps_the_rules(name: str, instance: Instance, seed: int):
 
     # Progress never exceeds the epochs needed, and reaches them at completion.
     for job in range(len(instance.jobs)):
-        own = frame.filter(frame["job"] == job)
+        own = frame.filter(frame["job"] == job).unique("start_s", keep="first", maintain_order=True)
         done = own["epochs"].cum_sum().to_numpy()
         needed = instance.jobs.epochs_needed[job]
         assert np.all(np.diff(done) >= -1e-9 * needed)
@@ -89,11 +100,11 @@ def test_a_restart_overhead_costs_time_after_each_change(instance: Instance):
     result = simulate(instance, POLICIES["sts"])
     frame = result.intervals()
     for job in range(len(instance.jobs)):
-        own = frame.filter(frame["job"] == job)
+        own = frame.filter(frame["job"] == job).unique("start_s", keep="first", maintain_order=True)
         waits = (own["ready_s"] - own["start_s"]).to_numpy()
         lengths = (own["end_s"] - own["start_s"]).to_numpy()
         assert waits[0] == 0.0
-        assert waits[1:] == pytest.approx(np.minimum(instance.restart_s, lengths[1:]), abs=1e-6)
+        assert waits[1:] == pytest.approx(np.minimum(instance.jobs.restart_s[job], lengths[1:]), abs=1e-6)
 
 
 def test_running_jobs_keep_their_node_when_nothing_better_comes():

@@ -9,15 +9,11 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusched_baselines import RandomGreedy, make_policy, policy_names
-from gpusched_env import Instance, Policy, Result, simulate
+from compiled_policies import POLICIES
+from gpusched_env import Instance, Result, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import random_instance
-
-POLICIES: dict[str, Policy] = {name: make_policy(name) for name in policy_names()} | {
-    "random-greedy": RandomGreedy(constructions=20)
-}
 
 
 def until(result: Result, time_s: float) -> np.ndarray:
@@ -49,7 +45,7 @@ def altered_after(instance: Instance, result: Result, time_s: float, seed: int) 
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000), share=st.floats(0.05, 0.9))
 def test_the_past_does_not_change_when_the_future_does(name: str, seed: int, share: float):
-    instance = random_instance(seed, jobs=10, nodes=3)
+    instance = random_instance(seed, jobs=10, nodes=3, kinds=bool(seed % 2))
     first = simulate(instance, POLICIES[name])
     time_s = float(first.completion_s.max() * share)
     other = altered_after(instance, first, time_s, seed)
@@ -61,7 +57,7 @@ def test_the_past_does_not_change_when_the_future_does(name: str, seed: int, sha
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10_000), share=st.floats(0.05, 0.9))
 def test_the_past_does_not_depend_on_jobs_to_come(name: str, seed: int, share: float):
-    instance = random_instance(seed, jobs=10, nodes=3)
+    instance = random_instance(seed, jobs=10, nodes=3, kinds=bool(seed % 2), interference=bool(seed % 4 == 3))
     time_s = float(instance.jobs.submission_s[-1] * share)
     to_come = instance.jobs.submission_s > time_s
     jobs = instance.jobs

@@ -1,89 +1,294 @@
-"""Placement: best fit without needless migration."""
+"""Placement of all three kinds of configurations: it keeps the books, and never gives more than there is."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement import best_fit, fit_key, largest_gap, place, release
+from gpusched_env.simulator.node_index import MOST_GPUS, new_room
+from gpusched_env.simulator.placement import fits, place, release
+from gpusched_env.simulator.rounds import begin_round, measure, stays
+from gpusched_env.simulator.shared_gpus import slots
 
-# type, GPUs, free now, free before the round
-NODES = np.array([[0, 8, 8, 8], [0, 8, 3, 3], [1, 4, 4, 4], [0, 8, 5, 2]], dtype=np.int64)
-
-
-def fit(gpu_type: int, gpus: int, home: int = -1, after: int = -1, nodes: np.ndarray = NODES) -> int:
-    return best_fit(nodes, gpu_type, gpus, home, after)
-
-
-def test_the_fullest_node_that_fits_is_taken():
-    assert [fit(0, g) for g in (1, 3, 4, 5, 6, 8)] == [1, 1, 3, 3, 0, 0]
-
-
-def test_only_nodes_of_the_type_are_taken():
-    assert fit(1, 4) == 2
-    assert fit(1, 5) == -1
-    assert fit(2, 1) == -1
-
-
-def test_the_previous_node_comes_first_if_it_still_fits():
-    assert fit(0, 2, home=0) == 0
-    assert fit(0, 6, home=1) == 0
-    assert fit(1, 1, home=0) == 2
+HALF, QUARTER = at.UNITS // 2, at.UNITS // 4
+ONE, TWO, FOUR, HALF_GPU, QUARTER_GPU, TWO_NODES = range(6)
+CONFIGS = np.array(
+    [
+        [0, 1, 1, 0, at.UNITS],
+        [0, 2, 1, 0, 2 * at.UNITS],
+        [0, 4, 1, 0, 4 * at.UNITS],
+        [0, 1, 1, HALF, HALF],
+        [0, 1, 1, QUARTER, QUARTER],
+        [0, 4, 2, 0, 8 * at.UNITS],
+    ],
+    dtype=np.int64,
+)
 
 
-def test_among_equals_the_one_that_had_room_before_the_round_and_was_fullest():
-    """From an empty cluster all are equal; node 1 had 2 GPUs free before, node 2 had 6, node 0 had none."""
-    nodes = np.array([[0, 8, 8, 0], [0, 8, 8, 2], [0, 8, 8, 6], [0, 8, 8, 1]], dtype=np.int64)
-    assert [fit(0, g, nodes=nodes) for g in (1, 2, 3, 6)] == [3, 1, 2, 2]
-    assert fit(0, 7, nodes=nodes) == 0  # none had room: the first
+@dataclass
+class Round:
+    """A round over nodes of one type, most of them with 4 GPUs, from an empty cluster."""
 
+    jobs: np.ndarray
+    nodes: np.ndarray
+    room: np.ndarray
 
-def test_the_nodes_can_be_walked_from_best_to_worst():
-    walked, after = [], -1
-    while (node := fit(0, 2, home=3, after=after)) >= 0:
-        walked.append(node)
-        after = fit_key(NODES, node, 0, 2, 3)
-    assert walked == [3, 1, 0]
+    @classmethod
+    def of(cls, *gpus: int, jobs: int = 3, no_index: bool = False) -> Round:
+        table = np.zeros((jobs, at.JOB_COLUMNS))
+        table[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0
+        nodes = np.zeros((len(gpus), at.NODE_COLUMNS + 8), dtype=np.int64)
+        for column in (at.NODE_GPUS, at.FREE, at.OLD_FREE):
+            nodes[:, column] = gpus
+        nodes[:, [at.NEXT, at.OLD_NEXT]] = -1
+        room = new_room(1, len(gpus), MOST_GPUS + 1 if no_index else 4)
+        measure(nodes, room)
+        return cls(table, nodes, room)
 
+    def place(self, job: int, config: int) -> bool:
+        return place(self.jobs, self.nodes, CONFIGS, self.room, job, config)
 
-def test_the_largest_gap_is_the_most_free_gpus_on_one_node():
-    assert [largest_gap(NODES, v) for v in range(3)] == [8, 4, 0]
+    def release(self, job: int) -> None:
+        release(self.jobs, self.nodes, CONFIGS, self.room, job)
 
+    def where(self, job: int) -> tuple[int, int]:
+        return int(self.jobs[job, at.NODE]), int(self.jobs[job, at.SLOT])
 
-def new_round() -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """Make two jobs, two nodes of one type with 4 and 2 GPUs, and configurations of 1, 2 and 4 GPUs."""
-    jobs = np.zeros((2, at.JOB_COLUMNS))
-    jobs[:, [at.CONFIG, at.NODE, at.OLD_CONFIG, at.OLD_NODE]] = -1.0
-    nodes = np.array([[0, 4, 4, 4], [0, 2, 2, 2]], dtype=np.int64)
-    configs = np.array([[0, 1], [0, 2], [0, 4]], dtype=np.int64)
-    return jobs, nodes, configs, np.array([4], dtype=np.int64)
+    def chain(self, job: int) -> list[int]:
+        nodes, n = [], int(self.jobs[job, at.NODE])
+        while n >= 0:
+            nodes.append(n)
+            n = int(self.nodes[n, at.NEXT])
+        return nodes
+
+    def free(self) -> list[int]:
+        return self.nodes[:, at.FREE].tolist()
+
+    def used(self, node: int) -> list[float]:
+        """Give what is used of every shared GPU of a node."""
+        return (self.nodes[node, at.NODE_COLUMNS : at.NODE_COLUMNS + 4] / at.UNITS).tolist()
+
+    def next_round(self) -> None:
+        """Begin another round, from an empty cluster, with every job active."""
+        count = np.zeros(at.COUNT_COLUMNS, dtype=np.int64)
+        count[at.ACTIVE] = len(self.jobs)
+        begin_round(self.jobs, self.nodes, count, np.arange(len(self.jobs)), self.room, True)
 
 
 def test_placing_and_releasing_keep_the_books():
-    jobs, nodes, configs, gaps = new_round()
-    assert place(jobs, nodes, configs, gaps, 0, 1)
-    assert (jobs[0, at.NODE], nodes[1, at.FREE], gaps[0]) == (1, 0, 4)
-    assert place(jobs, nodes, configs, gaps, 1, 2)
-    assert (jobs[1, at.NODE], nodes[0, at.FREE], gaps[0]) == (0, 0, 0)
-    release(jobs, nodes, configs, gaps, 0)
-    assert (jobs[0, at.CONFIG], nodes[1, at.FREE], gaps[0]) == (-1, 2, 2)
-    release(jobs, nodes, configs, gaps, 0)
-    assert nodes[1, at.FREE] == 2
+    now = Round.of(4, 2)
+    assert now.place(0, TWO)
+    assert (now.where(0), now.free(), now.room[0, at.GAP]) == ((1, -1), [4, 0], 4)
+    assert now.place(1, FOUR)
+    assert (now.where(1), now.free(), now.room[0, at.GAP]) == ((0, -1), [0, 0], 0)
+    now.release(0)
+    assert (now.jobs[0, at.CONFIG], now.free(), now.room[0, at.GAP]) == (-1, [0, 2], 2)
+    now.release(0)
+    assert now.free() == [0, 2]
 
 
 def test_placing_anew_replaces_what_the_job_holds():
-    jobs, nodes, configs, gaps = new_round()
-    assert place(jobs, nodes, configs, gaps, 0, 0)
-    assert place(jobs, nodes, configs, gaps, 0, 2)
-    assert (jobs[0, at.CONFIG], jobs[0, at.NODE]) == (2, 0)
-    assert nodes[:, at.FREE].tolist() == [0, 2]
+    now = Round.of(4, 2)
+    assert now.place(0, ONE)
+    assert now.place(0, FOUR)
+    assert (now.jobs[0, at.CONFIG], now.where(0), now.free()) == (FOUR, (0, -1), [0, 2])
 
 
 def test_a_configuration_that_does_not_fit_changes_nothing():
-    jobs, nodes, configs, gaps = new_round()
-    assert place(jobs, nodes, configs, gaps, 0, 2)
-    assert place(jobs, nodes, configs, gaps, 1, 1)
-    before = jobs.copy(), nodes.copy(), gaps.copy()
-    assert not place(jobs, nodes, configs, gaps, 1, 2)
-    for now, then in zip((jobs, nodes, gaps), before, strict=True):
-        np.testing.assert_array_equal(now, then)
+    for held in (TWO, HALF_GPU, TWO_NODES):
+        now = Round.of(4, 4, 4)
+        assert now.place(0, FOUR)
+        assert now.place(1, held)
+        wanted = TWO_NODES if held != TWO_NODES else FOUR
+        blocked = now.place(2, FOUR)
+        assert blocked == (held != TWO_NODES)
+        before = now.jobs.copy(), now.nodes.copy(), now.room.copy()
+        assert not now.place(1 if wanted == TWO_NODES else 2, wanted)
+        for after, then in zip((now.jobs, now.nodes, now.room), before, strict=True):
+            np.testing.assert_array_equal(after, then)
+
+
+def test_several_jobs_share_a_gpu_that_counts_once():
+    now = Round.of(4, 4)
+    assert [now.place(0, HALF_GPU), now.place(1, QUARTER_GPU), now.place(2, QUARTER_GPU)] == [True] * 3
+    assert [now.where(job) for job in range(3)] == [(0, 0)] * 3
+    assert now.free() == [3, 4]
+    assert now.used(0) == [1.0, 0.0, 0.0, 0.0]
+    now.release(0)
+    assert (now.free(), now.used(0)) == ([3, 4], [0.5, 0.0, 0.0, 0.0])
+    now.release(1)
+    now.release(2)
+    assert (now.free(), now.used(0)) == ([4, 4], [0.0] * 4)
+
+
+def test_shares_never_sum_beyond_one_gpu():
+    now = Round.of(1, jobs=4)
+    assert [now.place(job, HALF_GPU) for job in range(3)] == [True, True, False]
+    assert not now.place(3, QUARTER_GPU)
+    assert not now.place(3, ONE)
+
+
+def test_a_share_goes_to_the_fullest_shared_gpu_that_has_room():
+    now = Round.of(4, 4, jobs=6)
+    now.place(0, HALF_GPU)
+    now.place(1, QUARTER_GPU)  # GPU 0: 3/4
+    now.place(2, HALF_GPU)  # GPU 1: 1/2
+    assert now.where(2) == (0, 1)
+    assert now.place(3, QUARTER_GPU)
+    assert now.where(3) == (0, 0)
+    assert now.place(4, QUARTER_GPU)
+    assert now.where(4) == (0, 1)
+    assert now.room[0, at.OPENING] == QUARTER
+
+
+def test_the_node_for_a_newly_shared_gpu_is_the_best_fit_for_one_gpu():
+    now = Round.of(4, 4)
+    now.place(0, TWO)
+    now.place(1, HALF_GPU)
+    assert now.where(1) == (0, 0)
+    assert now.free() == [1, 4]
+
+
+def test_a_job_comes_back_to_its_shared_gpu():
+    now = Round.of(4, 4, jobs=4)
+    for job in range(4):
+        now.place(job, HALF_GPU)
+    assert [now.where(job) for job in range(4)] == [(0, 0), (0, 0), (0, 1), (0, 1)]
+    now.next_round()
+    for job in (3, 1, 2, 0):
+        now.place(job, HALF_GPU)
+    assert [now.where(job) for job in range(4)] == [(0, 0), (0, 0), (0, 1), (0, 1)]
+    assert all(stays(now.jobs, now.nodes, job) for job in range(4))
+
+
+def test_a_job_whose_place_is_forgotten_goes_where_it_fits_best():
+    now = Round.of(4, 4)
+    now.place(0, TWO)
+    now.place(1, FOUR)
+    assert (now.where(0), now.where(1)) == ((0, -1), (1, -1))
+    now.next_round()
+    now.place(2, ONE)
+    assert now.where(2) == (0, -1)  # where there was room before
+    now.jobs[1, [at.HOME, at.HOME_SLOT]] = -1.0
+    assert now.place(1, TWO)
+    assert now.where(1) == (0, -1)
+    assert not stays(now.jobs, now.nodes, 1)
+
+
+def test_another_gpu_of_the_same_node_is_a_change():
+    now = Round.of(4)
+    now.place(0, HALF_GPU)
+    now.next_round()
+    now.jobs[0, at.OLD_SLOT] = 2.0
+    now.jobs[0, [at.CONFIG, at.NODE, at.SLOT]] = [HALF_GPU, 0, 1]
+    assert not stays(now.jobs, now.nodes, 0)
+
+
+def test_a_newcomer_does_not_take_a_shared_gpu_that_was_full():
+    """GPU 0 was full before the round, GPU 1 half full; the newcomer, who is first, opens neither of them."""
+    now = Round.of(4, jobs=4)
+    now.place(0, HALF_GPU)
+    now.place(1, HALF_GPU)
+    now.place(2, HALF_GPU)
+    now.next_round()
+    now.place(3, HALF_GPU)
+    assert now.where(3) == (0, 2)
+    assert [now.place(job, HALF_GPU) for job in range(3)] == [True] * 3
+    assert [now.where(job) for job in range(3)] == [(0, 0), (0, 0), (0, 1)]
+
+
+def test_several_nodes_are_taken_whole():
+    now = Round.of(4, 2, 4, 4)
+    now.place(0, ONE)
+    assert now.where(0) == (1, -1)
+    assert now.place(1, TWO_NODES)
+    assert (now.chain(1), now.free()) == ([0, 2], [0, 1, 0, 4])
+    assert now.room[0, at.EMPTY] == 1
+    assert not now.place(2, TWO_NODES)
+    now.release(1)
+    assert (now.free(), now.room[0, at.EMPTY], now.room[0, at.GAP]) == ([4, 1, 4, 4], 3, 4)
+    assert (now.nodes[:, at.NEXT] == -1).all()
+
+
+def test_a_node_in_use_is_no_whole_node():
+    now = Round.of(4, 4, 2)
+    now.place(0, QUARTER_GPU)
+    assert now.where(0) == (2, 0)
+    now.place(1, FOUR)
+    assert not now.place(2, TWO_NODES)
+    now.release(1)
+    assert now.place(2, TWO_NODES)
+
+
+def test_a_job_comes_back_to_its_nodes():
+    now = Round.of(4, 4, 4)
+    now.place(0, FOUR)
+    now.place(1, TWO_NODES)
+    assert now.chain(1) == [1, 2]
+    now.next_round()
+    now.release(0)
+    assert now.place(1, TWO_NODES)
+    assert now.chain(1) == [1, 2]
+    assert stays(now.jobs, now.nodes, 1)
+
+
+def test_other_nodes_are_a_change_even_if_the_first_is_the_same():
+    now = Round.of(4, 4, 4)
+    now.place(0, TWO_NODES)
+    now.next_round()
+    now.place(1, FOUR)  # a newcomer takes node 2, which was empty
+    assert now.where(1) == (2, -1)
+    now.release(1)
+    now.nodes[1, at.FREE] = 0  # as if another job had taken node 1
+    measure(now.nodes, now.room)
+    assert now.place(0, TWO_NODES)
+    assert now.chain(0) == [0, 2]
+    assert not stays(now.jobs, now.nodes, 0)
+
+
+steps = st.lists(st.tuples(st.integers(0, 7), st.integers(-1, 5), st.booleans()), max_size=60)
+
+
+@settings(max_examples=200, deadline=None)
+@given(gpus=st.lists(st.sampled_from([1, 2, 4, 4]), min_size=1, max_size=5), steps=steps, no_index=st.booleans())
+def test_after_any_sequence_the_books_agree_with_what_is_held(
+    gpus: list[int], steps: list[tuple[int, int, bool]], no_index: bool
+):
+    now = Round.of(*gpus, jobs=8, no_index=no_index)
+    for job, config, anew in steps:
+        if anew:
+            now.next_round()
+        if config < 0:
+            now.release(job)
+        else:
+            could = fits(CONFIGS, now.room, config)
+            held = now.jobs[job, at.CONFIG] >= 0
+            assert now.place(job, config) >= (could and not held)
+        _check_books(now)
+
+
+def _check_books(now: Round) -> None:
+    measured = now.room.copy()
+    measure(now.nodes, measured)
+    np.testing.assert_array_equal(now.room, measured)
+    busy = np.zeros(len(now.nodes), dtype=np.int64)
+    used = np.zeros((len(now.nodes), slots(now.nodes)), dtype=np.int64)
+    for job in range(len(now.jobs)):
+        config = int(now.jobs[job, at.CONFIG])
+        if config < 0:
+            continue
+        nodes = now.chain(job)
+        assert len(nodes) == CONFIGS[config, at.CONFIG_NODES]
+        if CONFIGS[config, at.CONFIG_UNITS] > 0:
+            used[nodes[0], int(now.jobs[job, at.SLOT])] += CONFIGS[config, at.CONFIG_UNITS]
+        else:
+            busy[nodes] += CONFIGS[config, at.CONFIG_GPUS]
+    assert (used <= at.UNITS).all()
+    np.testing.assert_array_equal(used, now.nodes[:, at.NODE_COLUMNS : at.NODE_COLUMNS + used.shape[1]])
+    busy += (used > 0).sum(axis=1)
+    np.testing.assert_array_equal(now.nodes[:, at.FREE], now.nodes[:, at.NODE_GPUS] - busy)
+    assert (busy <= now.nodes[:, at.NODE_GPUS]).all()

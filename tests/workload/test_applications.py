@@ -8,6 +8,7 @@ from importlib.resources import files
 import pytest
 
 from gpusched_env.errors import InputError
+from gpusched_env.model import Configuration
 from gpusched_env.workload import applications as loader
 from gpusched_env.workload.applications import Application, builtin_applications, builtin_gpu_types
 
@@ -38,7 +39,17 @@ def test_all_numbers_are_finite_and_positive() -> None:
     assert set(builtin_gpu_types()) == GPU_TYPES
 
 
-@pytest.mark.parametrize("name", ["applications.csv", "application_facts.csv", "gpu_types.csv"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        "applications.csv",
+        "application_facts.csv",
+        "gpu_types.csv",
+        "whole_nodes.csv",
+        "colocation.csv",
+        "inflation.csv",
+    ],
+)
 def test_every_row_names_its_source(name: str) -> None:
     assert all(row["source"].strip() for row in table(name))
 
@@ -84,6 +95,7 @@ def test_what_is_handed_out_cannot_change_what_the_next_caller_gets() -> None:
 
 def test_an_application_survives_pickling() -> None:
     application = builtin_applications()["resnet50-imagenet-bs64"]
+    assert application.whole_nodes_s
     assert pickle.loads(pickle.dumps(application)) == application  # noqa: S301
 
 
@@ -104,12 +116,31 @@ def test_bad_facts_name_their_field() -> None:
 
 def test_a_damaged_table_names_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"application": "a", "gpu_type": "V100", "gpus": "1", "seconds_per_epoch": "soon"}
-    monkeypatch.setattr(loader, "_read", lambda _: [row])
+    monkeypatch.setattr(loader, "read_table", lambda _: [row])
     with pytest.raises(InputError, match=r"applications\.csv\.a\.V100\.seconds_per_epoch = 'soon'"):
         loader._times()
-    monkeypatch.setattr(loader, "_read", lambda _: [row | {"gpus": "one"}])
+    monkeypatch.setattr(loader, "read_table", lambda _: [row | {"gpus": "one"}])
     with pytest.raises(InputError, match="whole number"):
         loader._times()
-    monkeypatch.setattr(loader, "_read", lambda _: [row | {"seconds_per_epoch": "1"}] * 2)
+    monkeypatch.setattr(loader, "read_table", lambda _: [row | {"seconds_per_epoch": "1"}] * 2)
     with pytest.raises(InputError, match="each number of GPUs once"):
         loader._times()
+
+
+def test_the_time_on_a_configuration_is_that_on_its_gpus_or_on_its_whole_nodes() -> None:
+    times, nodes = {("V100", 1): 10.0, ("V100", 8): 2.0}, {("V100", 2, 8): 1.5}
+    application = Application("a", 10.0, 1.0, times, nodes)
+    assert application.time_s(Configuration("V100", 8)) == 2.0
+    assert application.time_s(Configuration("V100", 1, share=0.5)) == 10.0, "alone on the GPU"
+    assert application.time_s(Configuration("V100", 8, nodes=2)) == 1.5
+    for unknown in (Configuration("V100", 2), Configuration("V100", 4, nodes=2), Configuration("T4", 8, nodes=2)):
+        assert application.time_s(unknown) == math.inf
+    with pytest.raises(InputError, match=r"applications\.a\.whole_nodes_s\[V100, 2, 8\]"):
+        Application("a", 10.0, 1.0, times, {("V100", 2, 8): 0.0})
+
+
+def test_whole_nodes_are_those_of_the_built_in_types() -> None:
+    most = {name: gpu_type.max_gpus_per_node for name, gpu_type in builtin_gpu_types().items()}
+    known = [key for application in builtin_applications().values() for key in application.whole_nodes_s]
+    assert {gpu_type for gpu_type, _, _ in known} == {"A100", "T4"}
+    assert all(nodes > 1 and gpus == most[gpu_type] for gpu_type, nodes, gpus in known)

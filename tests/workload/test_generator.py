@@ -34,6 +34,14 @@ def test_the_same_seed_gives_the_same_instance_here_and_in_a_fresh_process(capsy
     assert capsys.readouterr().out == in_a_fresh_process()
 
 
+def test_a_seed_keeps_its_meaning_when_rules_are_added():
+    """The numbers are those of the release before sharing: new randomness must come from new streams, at the end."""
+    jobs = make_instance(load_scenario("tiny"), 7).jobs
+    sums = [c.sum() for c in (jobs.submission_s, jobs.due_s, jobs.epochs_needed, jobs.tardiness_weight_eur_per_s)]
+    assert sums == pytest.approx([48062.18890122262, 2142917.730932293, 840.04, 0.37073017948345033])
+    assert jobs.application.tolist() == [4, 11, 2, 0, 11, 8, 8, 12, 12, 10]
+
+
 @given(st.integers(0, 10_000), st.integers(0, 10_000))
 @settings(max_examples=20, deadline=None)
 def test_different_seeds_give_different_instances(one, other):
@@ -79,8 +87,17 @@ def test_overrides_win_over_the_clusters_base_power_and_that_over_the_built_in_o
 def test_prices_restart_name_and_seed_reach_the_instance():
     prices = {"energy_price_eur_per_kwh": 0.3, "pue": 1.2}
     instance = make_instance(Scenario(name="mine", restart_s=12.0, prices=prices, jobs={"count": 1}), 5)
-    assert (instance.energy_price_eur_per_kwh, instance.pue, instance.restart_s) == (0.3, 1.2, 12.0)
+    assert (instance.energy_price_eur_per_kwh, instance.pue, instance.jobs.restart_s.tolist()) == (0.3, 1.2, [12.0])
     assert (instance.name, instance.seed) == ("mine", 5)
+
+
+def test_an_application_may_have_a_restart_overhead_of_its_own():
+    own = {"restart_s": 12.0, "restart_by_application": {"vgg16-imagenet-global256": 90, "lm-wikitext2-bs5": 0.0}}
+    jobs = make_instance(load_scenario("default").replace(own), 0).jobs
+    expected = {"vgg16-imagenet-global256": 90.0, "lm-wikitext2-bs5": 0.0}
+    names = [jobs.applications[a] for a in jobs.application]
+    assert set(expected) < set(names)
+    assert jobs.restart_s.tolist() == [expected.get(name, 12.0) for name in names]
 
 
 def test_a_jobs_times_and_epochs_are_its_applications():

@@ -14,6 +14,7 @@ from gpusched_env.workload import (
     BetaEpochs,
     Cluster,
     Scenario,
+    Sharing,
     TraceReplay,
     TwoPointEpochs,
     builtin_scenarios,
@@ -22,7 +23,19 @@ from gpusched_env.workload import (
     scenario_toml,
 )
 
-NAMES = ["default", "burst", "exponential", "high", "large", "low", "mixed", "poisson", "tiny"]
+NAMES = [
+    "default",
+    "burst",
+    "exponential",
+    "high",
+    "large",
+    "low",
+    "mixed",
+    "multi-node",
+    "poisson",
+    "sharing",
+    "tiny",
+]
 
 
 def write(folder: Path, text: str, name: str = "mine.toml") -> Path:
@@ -62,6 +75,7 @@ def test_a_scenario_with_every_setting_changed_loads_back_equal(tmp_path):
         name='with "quotes" and \\',
         description="two\nlines, ünïcode \x7f 🚀",
         restart_s=30,
+        restart_by_application={"lm-wikitext2-bs80": 5, "vgg16-imagenet-global256": 60.5},
         cluster={
             "nodes": 7,
             "gpu_types": ["T4", "A100"],
@@ -70,7 +84,8 @@ def test_a_scenario_with_every_setting_changed_loads_back_equal(tmp_path):
             "overrides": {"A100": {"memory_gib": 80}, "T4": {"gpu_power_w": 70.5, "node_base_power_w": 0}},
         },
         prices={"energy_price_eur_per_kwh": 1e20, "pue": 1},
-        jobs={"count": 3, "applications": ["lm-wikitext2-bs80"], "gpu_counts": [1, 4]},
+        jobs={"count": 3, "applications": ["lm-wikitext2-bs80"], "gpu_counts": [1, 4], "node_counts": [1, 3]},
+        sharing={"fractions": [0.5, 0.2], "max_inflation": [1.5, 4]},
         arrivals={"kind": "poisson", "mean_gap_s": 3.5},
         epochs={"masses": [[1, 2, 0], [3]]},
         due_dates={"slack": 0.5},
@@ -139,6 +154,13 @@ def test_replace_changes_single_values_and_leaves_the_scenario_as_it_was():
     assert before.replace({}) == before
 
 
+def test_replace_reaches_the_restart_of_one_application_and_the_fractions():
+    scenario = Scenario().replace({"restart_by_application.lm-wikitext2-bs5": 4, "sharing.fractions": [0.5]})
+    assert scenario.restart_by_application == {"lm-wikitext2-bs5": 4.0}
+    assert scenario.sharing.fractions == (0.5,)
+    assert scenario.replace({"sharing": Sharing(), "restart_by_application": None}) == Scenario()
+
+
 def test_replace_takes_whole_sections_and_none_for_the_default():
     scenario = Scenario(cluster={"gpus_per_node": 2})
     assert scenario.replace({"cluster.gpus_per_node": None}).cluster.gpus_per_node is None
@@ -170,6 +192,9 @@ def test_a_scenario_crosses_process_borders_and_cannot_be_changed():
 BAD = [
     ("restart_s = nan", "restart_s", ">= 0"),
     ("restart_s = -1.0", "restart_s", ">= 0"),
+    ("[restart_by_application]\nresnet = 3", "restart_by_application.resnet", "resnet50-imagenet-bs64"),
+    ("[restart_by_application]\nlm-wikitext2-bs5 = -3", "restart_by_application.lm-wikitext2-bs5", ">= 0"),
+    ("restart_by_application = 3", "restart_by_application", "a table"),
     ("name = 3", "name", "a text"),
     ("cluster = 3", "cluster", "a table"),
     ("[cluster]\nnodes = 0", "cluster.nodes", "whole number >= 1"),
@@ -196,6 +221,10 @@ BAD = [
     ('[jobs]\napplications = ["resnet"]', "jobs.applications[0]", "resnet50-imagenet-bs64"),
     ("[jobs]\ngpu_counts = [1, 0]", "jobs.gpu_counts[1]", "whole number >= 1"),
     ("[jobs]\ngpu_counts = [2, 2]", "jobs.gpu_counts", "each once"),
+    ("[jobs]\nnode_counts = [1, 0]", "jobs.node_counts[1]", "whole number >= 1"),
+    ("[jobs]\nnode_counts = [1, 2, 2]", "jobs.node_counts", "each once"),
+    ("[jobs]\nnode_counts = [2, 4]", "jobs.node_counts", "1, from which due dates follow"),
+    ("[sharing]\nfractions = [1.5]", "sharing.fractions[0]", "< 1"),
     ('[arrivals]\nkind = "hihg"', "arrivals.kind", "'high', 'low', 'mixed'"),
     ('[arrivals]\nkind = "poisson"', "arrivals.mean_gap_s", "a number of seconds with kind = 'poisson'"),
     ('[arrivals]\nkind = "poisson"\nmean_gap_s = 2\nlambda_s = 3', "arrivals.lambda_s", "beside mean_gap_s = 2.0"),

@@ -10,9 +10,11 @@ import pytest
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import (
+    Configuration,
     EpochDistribution,
     GpuType,
     Instance,
+    Interference,
     JobTable,
     Node,
     single_node_configurations,
@@ -25,11 +27,12 @@ if TYPE_CHECKING:
 
 
 def make_instance(jobs: int = 12, seed: int = 0) -> Instance:
-    """Random jobs on three GPU types with 8 GPUs a node: 24 configurations, some of them not allowed."""
+    """Random jobs on three GPU types with 8 GPUs a node: 24 single-node configurations, a share, two whole nodes."""
     rng = np.random.default_rng(seed)
     types = [GpuType(f"T{v}", 150.0 + 70 * v, 200.0, (16.0, 32.0, 40.0)[v], 8) for v in range(3)]
     nodes = [Node(f"T{n % 3}", 8) for n in range(6)]
-    configurations = single_node_configurations(types, nodes)
+    single = single_node_configurations(types, nodes)
+    configurations = (*single, Configuration("T0", 1, share=0.3), Configuration("T2", 8, nodes=2))
     distributions = tuple(
         EpochDistribution.from_masses(rng.dirichlet(np.ones(100)), family=family) for family in ("histogram", "beta")
     )
@@ -45,6 +48,7 @@ def make_instance(jobs: int = 12, seed: int = 0) -> Instance:
         epochs_needed=rng.uniform(1.0, 100.0, jobs),
         memory_gib=rng.choice([8.0, 15.9], jobs),
         seconds_per_epoch=seconds,
+        restart_s=rng.uniform(0.0, 90.0, jobs),
         application=rng.integers(0, 2, jobs),
         applications=("résnet, 50", 'l"m'),
         distribution=rng.integers(0, 2, jobs),
@@ -57,7 +61,7 @@ def make_instance(jobs: int = 12, seed: int = 0) -> Instance:
         table,
         energy_price_eur_per_kwh=0.1 + 0.2,
         pue=1.1,
-        restart_s=12.5,
+        interference=Interference(rng.uniform(1.0, 3.0, (3, 2, 2))),
         name="a name",
         seed=2**100,
     )
@@ -88,6 +92,48 @@ def test_a_loaded_instance_equals_the_saved_one_to_the_last_bit(tmp_path: Path, 
             assert getattr(loaded, column.name) == getattr(instance, column.name)
 
 
+def test_an_instance_without_interference_has_null_there(tmp_path: Path) -> None:
+    instance = replace(make_instance(), interference=None)
+    save_instance(instance, tmp_path / "i.json")
+    assert json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))["interference"] is None
+    assert load_instance(tmp_path / "i.json") == instance
+
+
+def version_1(document: dict[str, Any]) -> dict[str, Any]:
+    """Write a document as the first version had it: one restart overhead for all, no interference."""
+    jobs = {name: column for name, column in document["jobs"].items() if name != "restart_s"}
+    rest = {name: value for name, value in document.items() if name != "interference"}
+    return {**rest, "version": 1, "restart_s": 12.5, "jobs": jobs}
+
+
+def test_a_file_of_the_first_version_is_read_with_its_restart_overhead_for_every_job(saved: Path) -> None:
+    document = version_1(json.loads(saved.read_text(encoding="utf-8")))
+    saved.write_text(json.dumps(document), encoding="utf-8")
+    instance = make_instance()
+    jobs = replace(instance.jobs, restart_s=np.full(12, 12.5))
+    assert load_instance(saved) == replace(instance, jobs=jobs, interference=None)
+
+
+@pytest.mark.parametrize(
+    ("field", "edit"),
+    [
+        ("restart_s", {"restart_s": -1.0}),
+        ("restart_s", {"restart_s": None}),
+        ("interference", {"interference": None}),
+        ("jobs", {"jobs": []}),
+        ("jobs.restart_s", {"jobs": {"restart_s": [1.0]}}),
+        ("jobs.application", {"jobs": {"submission_s": [1.0]}}),
+        ("colour", {"colour": "red"}),
+    ],
+)
+def test_an_edited_file_of_the_first_version_is_one_error_that_names_the_field(saved: Path, field, edit) -> None:
+    document = version_1(json.loads(saved.read_text(encoding="utf-8"))) | edit
+    saved.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load_instance(saved)
+    assert caught.value.field == f"{saved}: {field}"
+
+
 def test_a_changed_instance_is_not_equal_to_the_loaded_one(saved: Path) -> None:
     other = replace(make_instance(), pue=np.nextafter(1.1, 2.0).item())
     assert load_instance(saved) != other
@@ -101,7 +147,7 @@ def test_saving_twice_gives_the_same_bytes(saved: Path, tmp_path: Path) -> None:
 def test_the_file_is_columnar_holds_each_distribution_once_and_writes_inf_as_null(saved: Path) -> None:
     document = json.loads(saved.read_text(encoding="utf-8"))
     seconds = make_instance().jobs.seconds_per_epoch
-    assert (document["format"], document["version"]) == ("gpusched instance", 1)
+    assert (document["format"], document["version"]) == ("gpusched instance", 2)
     assert [entry["family"] for entry in document["distributions"]] == ["histogram", "beta"]
     assert len(document["jobs"]["submission_s"]) == 12
     nulls = [
@@ -136,9 +182,17 @@ def _set(*keys: str | int, to: Any) -> Callable[[dict[str, Any]], None]:
 
 EDITS = {
     "format": _set("format", to="something else"),
-    "version": _set("version", to=2),
+    "version": _set("version", to=3),
     "pue": _set("pue", to=0.5),
-    "restart_s": _set("restart_s", to="12"),
+    "restart_s": _set("restart_s", to=12.0),
+    "jobs.restart_s[4]": _set("jobs", "restart_s", 4, to="12"),
+    "jobs[4].restart_s": _set("jobs", "restart_s", 4, to=-1.0),
+    "interference": _set("interference", to=[]),
+    "interference.slowdown": lambda d: d["interference"].pop("slowdown"),
+    "interference.slowdown[1]": lambda d: d["interference"]["slowdown"][1].pop(),
+    "interference.slowdown[2][1]": lambda d: d["interference"]["slowdown"][2][1].pop(),
+    "interference.slowdown[2][1][0]": _set("interference", "slowdown", 2, 1, 0, to="2"),
+    "interference.slowdown[2, 1, 0]": _set("interference", "slowdown", 2, 1, 0, to=0.5),
     "seed": _set("seed", to=1.5),
     "energy_price_eur_per_kwh": lambda d: d.pop("energy_price_eur_per_kwh"),
     "colour": _set("colour", to="red"),

@@ -1,0 +1,30 @@
+"""Solver references: the single-job problem by Ipopt and HiGHS, and certificates for small instances.
+
+Pyomo, HiGHS and cyipopt are imported when they are first needed; without them everything else works.
+"""
+
+from gpusched_baselines.solvers.errors import SolverFailedError, SolverFallbackWarning, SolverMissingError
+from gpusched_baselines.solvers.fallback import SOLVER_NAMES, FallbackSolver, SingleJobSolver, single_job_solver
+from gpusched_baselines.solvers.highs import HighsSolver, solve_highs
+from gpusched_baselines.solvers.ipopt import solve_ipopt
+from gpusched_baselines.solvers.pyomo_highs import require_highs
+from gpusched_baselines.solvers.round import RoundCertificate, certify_round
+from gpusched_baselines.solvers.static import StaticCertificate, certify_static
+
+__all__ = [
+    "SOLVER_NAMES",
+    "FallbackSolver",
+    "HighsSolver",
+    "RoundCertificate",
+    "SingleJobSolver",
+    "SolverFailedError",
+    "SolverFallbackWarning",
+    "SolverMissingError",
+    "StaticCertificate",
+    "certify_round",
+    "certify_static",
+    "require_highs",
+    "single_job_solver",
+    "solve_highs",
+    "solve_ipopt",
+]

@@ -1,0 +1,52 @@
+"""What goes wrong with solvers: one is not installed, or one gives nothing that can be used."""
+
+from __future__ import annotations
+
+from gpusched_env.rendering import MissingExtraError
+
+
+class SolverMissingError(MissingExtraError):
+    """A solver is not installed: says what is missing and how to get it.
+
+    Args:
+        solver: Name of the solver.
+        package: The Python package that could not be imported.
+        extra: The extra of this distribution that brings it.
+        debian: Debian packages that must be there first.
+        reason: What the import said, if the package is there but cannot be loaded.
+    """
+
+    def __init__(
+        self, solver: str, package: str, extra: str, debian: tuple[str, ...] = (), reason: str | None = None
+    ) -> None:
+        super().__init__(package, extra, f"plans by {solver}")
+        self.solver, self.debian, self.reason = solver, debian, reason
+        first = f"; before that, on Debian: apt-get install {' '.join(debian)}" if debian else ""
+        cannot = "is not installed" if reason is None else f"cannot be loaded ({reason})"
+        needs = f"the solver {solver} needs the package {package}, which {cannot}"
+        self.msg = f'{needs}; install it with: pip install "gpusched-env[{extra}]"{first}'
+
+    def __reduce__(self) -> tuple[type[SolverMissingError], tuple[object, ...]]:  # type: ignore[override]
+        """Return what rebuilds the error in another process."""
+        return type(self), (self.solver, self.package, self.extra, self.debian, self.reason)
+
+
+class SolverFailedError(RuntimeError):
+    """A solver ended without a usable answer.
+
+    Args:
+        solver: Name of the solver.
+        reason: What it said, or what is wrong with its answer.
+    """
+
+    def __init__(self, solver: str, reason: str) -> None:
+        self.solver, self.reason = solver, reason
+        super().__init__(f"the solver {solver} failed: {' '.join(reason.split())}")
+
+    def __reduce__(self) -> tuple[type[SolverFailedError], tuple[str, str]]:
+        """Return what rebuilds the error in another process."""
+        return type(self), (self.solver, self.reason)
+
+
+class SolverFallbackWarning(UserWarning):
+    """The exact solver answers in place of the one that was asked for."""

@@ -1,0 +1,81 @@
+"""The holdings of each job: what it held at one time, on one node or several."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpusched_env.audit.difference import Difference
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpusched_env.audit.record import IntervalRecord, Record
+
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A configuration that a job held in one place: one line of intervals.csv for each of its nodes."""
+
+    lines: tuple[IntervalRecord, ...]
+
+    @property
+    def configuration(self) -> str:
+        """Name the configuration."""
+        return self.lines[0].configuration
+
+    @property
+    def start_s(self) -> float:
+        """Give its start [s], the same on all lines."""
+        return self.lines[0].start_s
+
+    @property
+    def end_s(self) -> float:
+        """Give its end [s], which must be the same on all lines."""
+        return self.lines[0].end_s
+
+    @property
+    def place(self) -> tuple[int, list[int]]:
+        """Give the number of the shared GPU, if any, and the nodes."""
+        return self.lines[0].gpu, sorted(line.node for line in self.lines)
+
+    @property
+    def where(self) -> str:
+        """Name the lines."""
+        if len(self.lines) == 1:
+            return self.lines[0].where
+        return f"intervals.csv lines {', '.join(str(i.line) for i in self.lines)} (job {self.lines[0].job})"
+
+    def continues(self, before: Holding) -> bool:
+        """Say whether it is the same configuration in the same place as `before`, which ends where it starts."""
+        same = (before.configuration, before.place) == (self.configuration, self.place)
+        return same and self.start_s == before.end_s
+
+
+def lives(record: Record) -> list[list[Holding]]:
+    """Give the holdings of each job, sorted by start.
+
+    Lines of one job belong together if they have the same start and the same configuration of several nodes.
+    """
+    by_job: list[list[list[IntervalRecord]]] = [[] for _ in record.jobs]
+    for line in sorted(record.intervals, key=lambda line: (line.start_s, line.configuration, line.line)):
+        life = by_job[line.job]
+        together = life and (life[-1][0].start_s, life[-1][0].configuration) == (line.start_s, line.configuration)
+        if together and record.configurations[line.configuration].nodes > 1:
+            life[-1].append(line)
+        else:
+            life.append([line])
+    return [[Holding(tuple(lines)) for lines in life] for life in by_job]
+
+
+def check_together(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:
+    """Check that holdings are on as many nodes as their configuration, each once, and end on all of them at once."""
+    for life in by_job:
+        for holding in life:
+            nodes, wanted = holding.place[1], record.configurations[holding.configuration].nodes
+            if len(nodes) != wanted or len(set(nodes)) != wanted:
+                yield Difference(holding.where, nodes, wanted, "nodes held at once, and different nodes to hold")
+            for line in holding.lines[1:]:
+                if line.end_s != holding.end_s:
+                    what = f"end_s, as on node {holding.lines[0].node} (line {holding.lines[0].line})"
+                    yield Difference(line.where, line.end_s, holding.end_s, what)

@@ -1,0 +1,50 @@
+"""Interference: how much working time each interval on a shared GPU was worth."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from typing import TYPE_CHECKING
+
+from gpusched_env.audit.stretches import stretches
+
+if TYPE_CHECKING:
+    from gpusched_env.audit.record import IntervalRecord, Record
+
+
+def seconds_worth(record: Record) -> dict[int, float]:
+    """Give the working seconds of each interval, by line, in seconds of a job that is alone on its GPU.
+
+    Beside others on one GPU, a job takes 1 + Σ (slow-down - 1) times as long. They slow it down as long as they hold
+    the GPU, their restarts included.
+    """
+    worth: dict[int, float] = {}
+    sharing: dict[tuple[int, int], list[IntervalRecord]] = defaultdict(list)
+    for interval in record.intervals:
+        worth[interval.line] = max(0.0, interval.end_s - interval.ready_s)
+        if record.configurations[interval.configuration].is_shared:
+            sharing[interval.node, interval.gpu].append(interval)
+    for (node, _), intervals in sharing.items():
+        slowdown = record.gpu_types[record.nodes[node].gpu_type].slowdown
+        if slowdown is not None:
+            worth.update(_beside_others(record, slowdown, intervals))
+    return worth
+
+
+def _beside_others(record: Record, slowdown: list[list[float]], intervals: list[IntervalRecord]) -> dict[int, float]:
+    """Give the working seconds of each of the intervals on one shared GPU, by line."""
+    pieces: dict[int, list[float]] = {interval.line: [] for interval in intervals}
+    for start, end, holding in stretches(intervals):
+        for interval in holding:
+            working = end - max(start, interval.ready_s)
+            if working > 0.0:
+                pieces[interval.line].append(working / _factor(record, slowdown, interval, holding))
+    return {line: math.fsum(parts) for line, parts in pieces.items()}
+
+
+def _factor(
+    record: Record, slowdown: list[list[float]], interval: IntervalRecord, holding: list[IntervalRecord]
+) -> float:
+    own = slowdown[record.jobs[interval.job].application]
+    others = [own[record.jobs[other.job].application] for other in holding if other is not interval]
+    return 1.0 + math.fsum(factor - 1.0 for factor in others)

@@ -1,0 +1,108 @@
+"""What sharing a GPU does to the time of jobs: the extension point, the thesis's random model, and measured pairs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+
+from gpusched_env.model import Interference
+from gpusched_env.workload.colocation import builtin_max_inflation, builtin_slowdowns
+from gpusched_env.workload.sharing import LEAST_INFLATION
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import Configuration, GpuType
+    from gpusched_env.workload.sharing import Sharing
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharingJobs:
+    """Jobs and the shared configurations C' that they are offered, as an interference model is asked about them.
+
+    Attributes:
+        alone_s: Time of one epoch alone on the GPU [s], shape (J, C'); inf where the job's memory exceeds the share.
+        configurations: The shared configurations.
+        gpu_types: The GPU types of the instance.
+        application: Index into `applications`, shape (J,).
+        applications: Names of the applications.
+    """
+
+    alone_s: NDArray[np.float64]
+    configurations: tuple[Configuration, ...]
+    gpu_types: tuple[GpuType, ...]
+    application: NDArray[np.int64]
+    applications: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class SharingTimes:
+    """What an interference model says of jobs.
+
+    Attributes:
+        seconds_per_epoch: Time of one epoch [s], shape (J, C'): with all inflation in it, or alone on the GPU if there
+            is an `interference` beside it.
+        interference: What applications on one GPU do to one another, if that depends on who is there.
+    """
+
+    seconds_per_epoch: NDArray[np.float64]
+    interference: Interference | None = None
+
+
+class InterferenceModel(Protocol):
+    """What sharing a GPU does to the time of jobs."""
+
+    def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:
+        """Give the jobs' times on the shared configurations.
+
+        Args:
+            jobs: The jobs and the configurations.
+            rng: Randomness; its own stream of the seed.
+        """
+
+
+@dataclass(frozen=True, slots=True)
+class RandomInflation:
+    """The thesis's model: each job draws its inflation for every GPU type and fraction, whoever is beside it.
+
+    Inflations are uniform from 1.01 to a maximum that depends on GPU type and fraction.
+
+    Attributes:
+        greatest: Greatest inflation by fraction; for other fractions that of the built-in table, whose row is the
+            largest fraction not above the one asked for.
+    """
+
+    greatest: Mapping[float, float] = field(default_factory=dict)
+
+    def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:
+        """Draw one inflation for every job and shared configuration, those included that the job may not use."""
+        greatest = np.array([self._greatest(c.gpu_type, c.share) for c in jobs.configurations])
+        uniform = rng.random(jobs.alone_s.shape)
+        return SharingTimes(jobs.alone_s * (LEAST_INFLATION + uniform * (greatest - LEAST_INFLATION)))
+
+    def _greatest(self, gpu_type: str, fraction: float) -> float:
+        if fraction in self.greatest:
+            return self.greatest[fraction]
+        rows = {row: value for (name, row), value in builtin_max_inflation().items() if name == gpu_type}
+        return rows[max(row for row in rows if row <= fraction)]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredPairs:
+    """Pairs of applications on one GPU, as the built-in table has them: a job is slowed by those beside it."""
+
+    def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:  # noqa: ARG002 - nothing is drawn
+        """Give the times alone, and the slow-downs of all pairs."""
+        table, names = builtin_slowdowns(), jobs.applications
+        slowdown = [[[table[v.name, one, other] for other in names] for one in names] for v in jobs.gpu_types]
+        return SharingTimes(jobs.alone_s, Interference(np.array(slowdown)))
+
+
+def interference_model(sharing: Sharing) -> InterferenceModel:
+    """Make the model that a scenario's `sharing` section names."""
+    return MeasuredPairs() if sharing.interference == "measured" else RandomInflation(sharing.own_max_inflation())

@@ -1,0 +1,88 @@
+"""Fields of a JSON file, checked one by one: an error names the first that is wrong."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Any
+
+from gpusched_env.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+_KINDS: dict[type, tuple[frozenset[type], str]] = {
+    float: (frozenset({float, int}), "a finite number"),
+    int: (frozenset({int}), "a whole number"),
+    str: (frozenset({str}), "a text"),
+}
+_LARGEST: dict[type, float] = {float: sys.float_info.max, int: 2**63 - 1, str: 0}
+
+
+def check_fields(where: str, value: Any, names: set[str]) -> None:
+    """Check that `value` is an object that has just the fields `names`; `where` is its place in the file.
+
+    Raises:
+        InputError: It is none, or a field is missing or unknown.
+    """
+    if not isinstance(value, dict):
+        raise InputError(where, type(value).__name__, "a JSON object")
+    prefix = f"{where}." if where else ""
+    for name in sorted(names - value.keys()):
+        raise InputError(f"{prefix}{name}", None, "a value: the field is missing")
+    for name in sorted(value.keys() - names):
+        raise InputError(f"{prefix}{name}", "...", f"no such field; one of {', '.join(sorted(names))}")
+
+
+def json_list(where: str, value: Any) -> list[Any]:
+    """Give `value`, which must be a list.
+
+    Raises:
+        InputError: It is none.
+    """
+    if not isinstance(value, list):
+        raise InputError(where, type(value).__name__, "a JSON list")
+    return value
+
+
+def values_of(where: str, values: Any, kind: type) -> list[Any]:
+    """Give the column `values`, all of one kind; a whole number must fit 64 bits.
+
+    Raises:
+        InputError: It is no list, or a value is of another kind.
+    """
+    column = json_list(where, values)
+    largest = _LARGEST[kind]
+    if set(map(type, column)) <= _KINDS[kind][0] and (kind is str or all(-largest <= v <= largest for v in column)):
+        return [float(value) for value in column] if kind is float else column
+    for index, value in enumerate(column):
+        value_of(f"{where}[{index}]", value, kind)
+        if kind is int and not -largest <= value <= largest:
+            break
+    raise InputError(f"{where}[{index}]", value, f"a whole number from {-largest} to {largest}")
+
+
+def value_of(where: str, value: Any, kind: type) -> Any:
+    """Give `value`, which must be of one kind; a float may be written as a whole number.
+
+    Raises:
+        InputError: It is of another kind.
+    """
+    kinds, allowed = _KINDS[kind]
+    # 1e999 reads as inf, and a whole number may be too large for a float.
+    if type(value) not in kinds or (kind is float and not -_LARGEST[float] <= value <= _LARGEST[float]):
+        raise InputError(where, value, allowed)
+    return float(value) if kind is float else value
+
+
+def check_lengths(where: str, columns: Mapping[str, list[Any]]) -> None:
+    """Check that the columns of the table `where` are equally long.
+
+    Raises:
+        InputError: One is not as long as the first.
+    """
+    first, *others = columns
+    for name in others:
+        if len(columns[name]) != len(columns[first]):
+            raise InputError(
+                f"{where}.{name}", f"{len(columns[name])} values", f"{len(columns[first])}, as {first} has"
+            )

@@ -1,0 +1,75 @@
+"""The linear program by HiGHS against the exact solver."""
+
+import sys
+
+import pytest
+
+from gpusched_baselines.solvers import HighsSolver, SolverMissingError, solve_highs
+from gpusched_env import InputError
+from single_job import random_single_job, two_speeds
+
+HOUR = 3600.0
+
+
+@pytest.fixture
+def _needs_highs():
+    pytest.importorskip("pyomo", reason="Pyomo is not installed: pip install 'gpusched-env[solvers]'")
+    pytest.importorskip("highspy", reason="highspy is not installed: pip install 'gpusched-env[solvers]'")
+
+
+@pytest.mark.usefixtures("_needs_highs")
+def test_it_equals_the_exact_solver_on_three_hundred_problems():
+    solver, statuses = HighsSolver(), {"slack": 0, "tight": 0, "late": 0}
+    for seed in range(300):
+        job = random_single_job(seed)
+        plan, exact = solver(*job.arguments), job.exactly()
+        statuses[plan.status] += 1
+        assert plan.status == exact.status, seed
+        assert plan.expected_cost_eur == pytest.approx(exact.expected_cost_eur, rel=1e-7), seed
+        assert plan.status == "late" or plan.worst_case_s <= job.time_left + 1e-6
+        assert plan.segments[0].start_epoch == job.done
+        assert plan.segments[-1].end_epoch == job.largest
+    assert min(statuses.values()) > 15, statuses
+
+
+@pytest.mark.usefixtures("_needs_highs")
+def test_a_worked_example():
+    """Half an hour must be saved: 1.5 epochs at the end, where they are half as likely to be needed, save it."""
+    plan = solve_highs(*two_speeds(3.5 * HOUR).arguments)
+    assert (plan.status, plan.expected_cost_eur) == ("tight", pytest.approx(3.2))
+    assert [s.configuration for s in plan.segments] == [0, 1]
+    assert plan.segments[0].end_epoch == pytest.approx(2.5)
+
+
+@pytest.mark.usefixtures("_needs_highs")
+@pytest.mark.parametrize(("hours", "status", "config"), [(4.0, "slack", 0), (2.6, "late", 1)])
+def test_slack_takes_the_cheapest_and_late_the_fastest(hours: float, status: str, config: int):
+    plan = solve_highs(*two_speeds(hours * HOUR).arguments)
+    assert (plan.status, [s.configuration for s in plan.segments]) == (status, [config])
+
+
+@pytest.mark.usefixtures("_needs_highs")
+def test_a_solver_that_is_used_again_gives_what_a_fresh_one_gives():
+    solver = HighsSolver()
+    for seed in range(40):
+        arguments = random_single_job(seed).arguments
+        again, fresh = solver(*arguments), solve_highs(*arguments)
+        assert again.expected_cost_eur == pytest.approx(fresh.expected_cost_eur, rel=1e-9)
+
+
+@pytest.mark.parametrize("package", ["highspy", "pyomo.environ"])
+@pytest.mark.parametrize("hours", [3.5, 9.0])
+def test_a_missing_package_is_named_with_the_command_that_installs_it(
+    monkeypatch: pytest.MonkeyPatch, package: str, hours: float
+):
+    for name in ("highspy", "pyomo.environ", "pyomo.contrib.solver.solvers.highs"):
+        if name == package or package.startswith("pyomo"):
+            monkeypatch.setitem(sys.modules, name, None)
+    with pytest.raises(SolverMissingError, match=r"HiGHS needs .* pip install \"gpusched-env\[solvers\]\""):
+        solve_highs(*two_speeds(hours * HOUR).arguments)
+
+
+def test_bad_input_is_named():
+    job = two_speeds(3.5 * HOUR)
+    with pytest.raises(InputError, match="epochs_done"):
+        solve_highs(*job.arguments[:-1], 7.0)

@@ -1,0 +1,26 @@
+"""Dispatch over the jobs of a round, on the instance of `test_hand_computed.py`."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from gpusched_baselines.dispatch import dispatch
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from instances import three_jobs
+
+A, B, C = range(3)
+X1, X2 = range(2)
+
+
+def test_a_job_that_holds_something_keeps_it():
+    """B holds node 0 with both GPUs, though one would be cheaper; A takes what is left, in time or not, and C waits."""
+    state = State(three_jobs())
+    state.advance()
+    state.begin_round(preemption=True)
+    view = state.view
+    assert view.place(B, X2)
+    order, left = np.array([B, A, C]), np.array([2.0, 4.0, 2.0])
+    rest = (view.tau, view.planning_rate, order, left, view.now_s)
+    dispatch(view.jobs, view.nodes, view.configs, view.room, *rest)
+    assert view.jobs[:, at.CONFIG].tolist() == [X1, X2, -1]

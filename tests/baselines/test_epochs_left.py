@@ -1,0 +1,56 @@
+"""The epochs that jobs are taken to have left, on job A of the three: S is 1 on [0, 2) and ½ on [2, 4)."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpusched_baselines import DispatchPolicy, RandomGreedy
+from gpusched_baselines.epochs_left import epochs_left, expected_slack
+from gpusched_env import ActiveJobs, InputError
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from instances import HOUR, random_instance, three_jobs
+
+A, B, C = range(3)
+
+
+def opened(instance) -> State:
+    state = State(instance)
+    state.advance()
+    state.begin_round(preemption=True)
+    return state
+
+
+@pytest.mark.parametrize(("done", "expected"), [(0.0, 3.0), (1.0, 2.0), (2.0, 2.0), (3.0, 1.0), (4.0, 0.0)])
+def test_the_mean_is_given_the_epochs_done(done, expected):
+    """After one epoch 1 + ½ · 2 = 2 are expected; after two, which half of the jobs survive, again 2."""
+    view = opened(three_jobs()).view
+    view.jobs[A, at.EPOCHS] = done
+    assert epochs_left(view, np.array([A]), "mean").tolist() == [expected]
+    assert epochs_left(view, np.array([A]), "worst-case").tolist() == [4.0 - done]
+
+
+def test_the_jobs_come_in_the_order_asked():
+    view = opened(three_jobs()).view
+    assert epochs_left(view, np.array([C, A]), "mean").tolist() == [2.0, 3.0]
+
+
+def test_the_expected_slack_reckons_with_the_mean():
+    """A needs 3 · ⅔ h on two GPUs and is due at 3.5 h; B and C need 1⅓ h."""
+    view = opened(three_jobs()).view
+    slack = expected_slack(ActiveJobs(view, view.active))
+    assert slack / HOUR == pytest.approx([3.5 - 2.0, 10.0 - 4 / 3, 1.5 - 4 / 3])
+
+
+def test_the_mean_is_what_rules_see():
+    view = opened(random_instance(4, span_s=0.0)).view
+    active = ActiveJobs(view, view.active)
+    assert epochs_left(view, view.active, "mean") == pytest.approx(active.expected_epochs_left, rel=1e-12)
+    assert epochs_left(view, view.active, "worst-case") == pytest.approx(active.epochs_left, rel=1e-12)
+
+
+@pytest.mark.parametrize("make", [lambda e: RandomGreedy(epochs=e), lambda e: DispatchPolicy("x", "due", epochs=e)])
+def test_other_epochs_are_refused(make):
+    with pytest.raises(InputError, match="epochs = 'median'; allowed: worst-case or mean"):
+        make("median")

@@ -1,0 +1,168 @@
+"""Local Search, by hand and by the rules that it keeps."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from books import check_books
+from gpusched_baselines import LocalSearch, RandomGreedy, make_policy
+from gpusched_baselines.local_search import improve
+from gpusched_baselines.proxy import proxy_cost
+from gpusched_env import Configuration, EpochDistribution, GpuType, InputError, Instance, Job, Node, Policy, simulate
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from instances import HOUR, random_instance
+
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+FAST, SLOW = Configuration("F", 1), Configuration("S", 1)
+LONG, SHORT = range(2)
+
+
+def decided(instance: Instance, policy: Policy, seed: int = 0) -> State:
+    state = State(instance)
+    state.advance()
+    state.begin_round(policy.preemption)
+    policy.decide(state.view, np.random.default_rng(seed))
+    return state
+
+
+def held(state: State) -> list[int]:
+    return state.view.jobs[:, at.CONFIG].astype(int).tolist()
+
+
+def proxy(state: State) -> float:
+    view = state.view
+    return proxy_cost(view.jobs, view.nodes, view.tau, view.node_rate, view.active, view.now_s)
+
+
+def two_types(long_due_h: float) -> Instance:
+    """Make two jobs and two nodes with one GPU: F costs 1.0 €/h and does an epoch an hour, S 0.6 €/h in two hours.
+
+    "long" has 10 epochs, "short" one, due after 100 h.
+    """
+    types = [GpuType("F", 1000.0, 0.0, 16.0), GpuType("S", 600.0, 0.0, 16.0)]
+    seconds = {FAST: HOUR, SLOW: 2.0 * HOUR}
+    jobs = [
+        Job(0.0, long_due_h * HOUR, 0.01, 10.0, CERTAIN, 10.0, seconds),
+        Job(0.0, 100.0 * HOUR, 0.01, 1.0, CERTAIN, 1.0, seconds),
+    ]
+    return Instance.from_jobs(types, [Node("F", 1), Node("S", 1)], jobs, energy_price_eur_per_kwh=1.0, pue=1.0)
+
+
+def test_it_finds_a_swap_that_greedy_misses():
+    """Both prefer F (10 € to 12 €, 1.0 € to 1.2 €). long has the higher pressure: F, and S is left for short.
+
+    The first completion is at 2 h: 1.6 · 2 = 3.20 €. Swapped it is at 1 h: 1.60 €. Long ends at 20 h, in time.
+    """
+    greedy, search = (decided(two_types(90.0), p) for p in (RandomGreedy(constructions=0), LocalSearch(0)))
+    assert held(greedy) == [0, 1]
+    assert held(search) == [1, 0]
+    assert (proxy(greedy), proxy(search)) == (pytest.approx(3.2), pytest.approx(1.6))
+
+
+def test_no_swap_makes_a_job_miss_its_due_date():
+    """Due at 15 h, long must not go to S, where it would end at 20 h."""
+    assert held(decided(two_types(15.0), LocalSearch(0))) == [0, 1]
+
+
+def test_a_job_that_is_late_anyhow_gets_no_slower():
+    """Due at 8 h, long is late on F, too, but less: 2 h, not 12."""
+    assert held(decided(two_types(8.0), LocalSearch(0))) == [0, 1]
+
+
+def test_no_iterations_leave_random_greedys_best():
+    assert held(decided(two_types(90.0), LocalSearch(0, iterations=0))) == [0, 1]
+
+
+def idle_gpu(weight: float = 0.01, due_h: float = 100.0) -> Instance:
+    """Make a node with two GPUs of 1.0 €/h and no base power, and a job of 2 epochs: 1 h on one GPU, 0.8 h on both."""
+    one, two = Configuration("V", 1), Configuration("V", 2)
+    job = Job(0.0, due_h * HOUR, weight, 2.0, CERTAIN, 2.0, {one: HOUR, two: 0.8 * HOUR})
+    gpu = GpuType("V", 1000.0, 0.0, 16.0)
+    return Instance.from_jobs([gpu], [Node("V", 2)], [job], energy_price_eur_per_kwh=1.0, pue=1.0)
+
+
+def test_a_job_gives_back_the_gpus_that_cost_more_than_they_save():
+    """Greedy hands out the idle GPU: 1.6 h at 2.0 €/h are 3.20 €; one GPU takes 2 h at 1.0: 2.00 €."""
+    greedy, search = (decided(idle_gpu(), p) for p in (make_policy("greedy"), LocalSearch(0)))
+    assert (held(greedy), held(search)) == ([1], [0])
+    assert (proxy(greedy), proxy(search)) == (pytest.approx(3.2), pytest.approx(2.0))
+
+
+def test_the_published_search_only_exchanges():
+    assert held(decided(idle_gpu(), LocalSearch(0, moves=False))) == [1]
+    assert held(decided(two_types(90.0), LocalSearch(0, moves=False))) == [1, 0]
+
+
+def test_a_job_keeps_the_gpus_that_it_needs_to_be_in_time():
+    assert held(decided(idle_gpu(due_h=1.7), LocalSearch(0))) == [1]
+
+
+def test_a_waiting_job_takes_the_place_of_one_that_can_better_wait():
+    """Two jobs of 2 h, due at 3 h, hold the GPUs of a node. A third, 6 h, is due at 5 h: it has the highest pressure.
+
+    Left out, the third costs 100 · 0.1 · 3,600 = 36,000 €, the others nothing: either could end at 2 h. So the third
+    takes the place of one of them. The first completion is at 2 h either way, for 2 · 2.0 €.
+    """
+    one = Configuration("V", 1)
+    short = Job(0.0, 3.0 * HOUR, 0.001, 2.0, CERTAIN, 2.0, {one: HOUR})
+    long = Job(0.0, 5.0 * HOUR, 0.1, 2.0, CERTAIN, 2.0, {one: 3.0 * HOUR})
+    gpu = GpuType("V", 1000.0, 0.0, 16.0)
+    instance = Instance.from_jobs([gpu], [Node("V", 2)], [short, short, long], energy_price_eur_per_kwh=1.0, pue=1.0)
+    state = State(instance)
+    state.advance()
+    state.begin_round(preemption=True)
+    view, order, left = state.view, np.array([2, 0, 1]), np.array([2.0, 2.0, 2.0])
+    assert view.place(0, 0)
+    assert view.place(1, 0)
+    assert proxy(state) == pytest.approx(4.0 + 36_000.0)
+    arrays = (view.jobs, view.nodes, view.configs, view.room, view.tau, view.node_rate, order, left, view.now_s)
+    assert improve(*arrays, 10, False) == 1
+    assert proxy(state) == pytest.approx(4.0)
+    assert held(state) == [-1, 0, 0]
+    check_books(view)
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    kinds=st.booleans(),
+    moves=st.booleans(),
+    jobs=st.integers(1, 15),
+    interference=st.booleans(),
+)
+def test_it_is_never_worse_than_random_greedys_best(seed, kinds, moves, jobs, interference):
+    instance = random_instance(seed, jobs=jobs, nodes=4, span_s=0.0, kinds=kinds, interference=interference)
+    best = decided(instance, RandomGreedy(constructions=20), seed)
+    search = decided(instance, LocalSearch(constructions=20, moves=moves), seed)
+    check_books(search.view)
+    assert proxy(search) <= proxy(best)
+
+
+def test_it_often_is_better():
+    better = 0
+    for seed in range(20):
+        instance = random_instance(seed, nodes=6, span_s=0.0)
+        instance = replace(instance, jobs=replace(instance.jobs, due_s=5.0 * instance.jobs.due_s))
+        best, search = (decided(instance, p, seed) for p in (RandomGreedy(20), LocalSearch(20)))
+        better += proxy(search) < proxy(best)
+    assert better > 10
+
+
+def test_the_same_seed_gives_the_same_run_and_another_one_another():
+    instance = random_instance(11, jobs=30)
+    costs = [simulate(instance, LocalSearch(constructions=10), seed=seed).total_eur for seed in (5, 5, 6, 7, 8)]
+    assert costs[0] == costs[1]
+    assert len(set(costs)) > 1
+
+
+@pytest.mark.parametrize(("field", "value"), [("constructions", -1), ("constructions", 1.5), ("iterations", -1)])
+def test_numbers_that_make_no_sense_are_refused(field, value):
+    with pytest.raises(InputError) as caught:
+        LocalSearch(**{field: value})
+    assert caught.value.field == field

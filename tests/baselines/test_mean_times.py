@@ -1,0 +1,119 @@
+"""Policies on expected instead of worst-case times, on a job for which the two choose otherwise.
+
+One node with two GPUs, 1 € per GPU and hour, no base power. An epoch takes 1 h on one GPU, 0.6 h on two, so one GPU is
+cheaper. The job has at most 4 epochs, S is 1 on [0, 2) and ½ on [2, 4): it needs 3 in expectation.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpusched_baselines import DispatchPolicy, RandomGreedy, edf_mean, make_policy, random_greedy_mean
+from gpusched_baselines.constructions import Constructions
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from instances import HOUR, random_instance
+
+ONE, TWO = Configuration("V", 1), Configuration("V", 2)
+X1, X2 = range(2)
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+
+
+def instance(due_h: float, needed: float = 2.0) -> Instance:
+    halves = EpochDistribution(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.5]))
+    job = Job(0.0, due_h * HOUR, 0.001, 4.0, halves, needed, {ONE: HOUR, TWO: 0.6 * HOUR})
+    gpu = GpuType("V", 1000.0, 0.0, 16.0)
+    return Instance.from_jobs([gpu], [Node("V", 2)], [job], energy_price_eur_per_kwh=1.0, pue=1.0)
+
+
+def held(policy, due_h: float) -> int:
+    state = State(instance(due_h))
+    state.advance()
+    state.begin_round(policy.preemption)
+    policy.decide(state.view, np.random.default_rng(0))
+    return int(state.view.jobs[0, at.CONFIG])
+
+
+def test_edf_takes_one_gpu_where_only_the_worst_case_is_late():
+    """At most 4 h, 3 h expected: due at 3.5 h the worst case asks for two GPUs. Due at 2.9 h so does the mean."""
+    assert (held(make_policy("edf"), 3.5), held(edf_mean(), 3.5)) == (X2, X1)
+    assert (held(make_policy("edf"), 4.0), held(edf_mean(), 4.0)) == (X1, X1)
+    assert (held(make_policy("edf"), 2.9), held(edf_mean(), 2.9)) == (X2, X2)
+
+
+def test_what_the_mean_chooses_is_late_if_the_worst_comes():
+    """Four epochs on one GPU end at 4 h, half an hour late: 1.80 €. On two GPUs they end at 2.4 h."""
+    unlucky = instance(3.5, needed=4.0)
+    assert simulate(unlucky, edf_mean()).tardiness_eur == pytest.approx(1.8)
+    assert simulate(unlucky, make_policy("edf")).tardiness_eur == 0.0
+
+
+def test_job_by_job_the_mean_chooses_the_same():
+    for epochs, expected in (("worst-case", X2), ("mean", X1)):
+        state = State(instance(3.5))
+        state.advance()
+        state.begin_round(preemption=False)
+        assert DispatchPolicy("x", "due", epochs=epochs).choose(state.view, 0) == expected
+
+
+def test_random_greedy_on_means_takes_the_mean_for_pressure_choice_and_proxy():
+    """One GPU. "sure" takes 3 h and is due at 4 h. "risky" takes at most 4 h, 2.2 h expected, and is due at 4.5 h.
+
+    By the worst case risky is pressed more (4 - 4.5 h) than sure (3 - 4 h), by the mean less (2.2 - 4.5 h).
+    """
+    risk = EpochDistribution(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.1]))
+    jobs = [
+        Job(0.0, 4 * HOUR, 0.001, 3.0, CERTAIN, 3.0, {ONE: HOUR}),
+        Job(0.0, 4.5 * HOUR, 0.001, 4.0, risk, 2.0, {ONE: HOUR}),
+    ]
+    two = Instance.from_jobs([GpuType("V", 1000.0, 0.0, 16.0)], [Node("V", 1)], jobs)
+    served = {}
+    for epochs in ("worst-case", "mean"):
+        state = State(two)
+        state.advance()
+        state.begin_round(preemption=True)
+        RandomGreedy(constructions=0, epochs=epochs).decide(state.view, np.random.default_rng(0))
+        served[epochs] = (state.view.jobs[:, at.CONFIG] >= 0).tolist()
+    assert served == {"worst-case": [False, True], "mean": [True, False]}
+    # Neither is late if it waits, by the mean, so the better round is the one that ends first: risky, after 2.2 h.
+    state.begin_round(preemption=True)
+    RandomGreedy(constructions=100, epochs="mean").decide(state.view, np.random.default_rng(0))
+    assert (state.view.jobs[:, at.CONFIG] >= 0).tolist() == [False, True]
+
+
+def test_constructions_on_means_prefer_what_the_mean_prefers():
+    """S is cheap, and in time for 3 epochs, not for 4; F is dear. By the mean constructions take S, as Greedy does, but
+    for one in twenty that passes on: then there are two different ones.
+    """
+    types = [GpuType("F", 1000.0, 0.0, 16.0), GpuType("S", 100.0, 0.0, 16.0)]
+    halves = EpochDistribution(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.5]))
+    seconds = {Configuration("F", 1): 0.5 * HOUR, Configuration("S", 1): HOUR}
+    job = Job(0.0, 3.5 * HOUR, 0.001, 4.0, halves, 2.0, seconds)
+    two_types = Instance.from_jobs(types, [Node("F", 1), Node("S", 1)], [job])
+    found = []
+    for seed in range(200):
+        state = State(two_types)
+        state.advance()
+        state.begin_round(preemption=True)
+        made = Constructions.of(state.view, np.random.default_rng(seed), 1, size=2, epochs="mean")
+        found.append(len(made.costs))
+    assert 0 < found.count(2) < 30
+
+
+def test_where_all_is_certain_means_change_nothing():
+    for seed in range(5):
+        made = random_instance(seed, kinds=True)
+        fixed = {"distribution": np.zeros(len(made.jobs), dtype=np.int64), "distributions": (CERTAIN,)}
+        sure = replace(made, jobs=replace(made.jobs, **fixed, epochs_needed=made.jobs.max_epochs))
+        worst, mean = RandomGreedy(constructions=10), RandomGreedy(constructions=10, epochs="mean")
+        np.testing.assert_array_equal(simulate(sure, worst).log, simulate(sure, mean).log)
+        np.testing.assert_array_equal(simulate(sure, make_policy("edf")).log, simulate(sure, edf_mean()).log)
+
+
+def test_the_names_say_which_it_is():
+    assert (edf_mean().name, random_greedy_mean().name) == ("edf-mean", "random-greedy-mean")
+    assert (edf_mean().epochs, random_greedy_mean().epochs) == ("mean", "mean")

@@ -1,0 +1,156 @@
+"""The moves of Local Search, against trying all of them through the view."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from books import check_books
+from constructed import constructed, may_take, proxy
+from gpusched_baselines.moves import sweep_moves
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from instances import HOUR
+
+if TYPE_CHECKING:
+    from gpusched_baselines.constructions import Constructions
+    from gpusched_env.simulator import View
+
+
+def snapshot(view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    return view.jobs.copy(), view.nodes.copy(), view.room.copy()
+
+
+def back_to(view: View, saved: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
+    view.jobs[:], view.nodes[:], view.room[:] = saved
+
+
+def sweep_slowly(view: View, found: Constructions) -> int:
+    """Do what `sweep_moves` does, by trying; return how many jobs moved."""
+    moved = 0
+    for i, job in enumerate(found.order):
+        saved, best, least = snapshot(view), -1, proxy(view, found) * (1 - 1e-12)
+        for config in range(len(view.configs)):
+            if not may_take(view, job, config, found.left[i]):
+                continue
+            view.release(job)
+            if view.place(job, config):
+                cost = proxy(view, found)
+                if cost < least:
+                    best, least = config, cost
+            back_to(view, saved)
+        if best >= 0:
+            view.release(job)
+            view.place(job, best)
+            moved += 1
+    return moved
+
+
+def sweep(view: View, found: Constructions) -> None:
+    sweep_moves(
+        view.jobs,
+        view.nodes,
+        view.configs,
+        view.room,
+        view.tau,
+        view.node_rate,
+        found.order,
+        found.left,
+        view.now_s,
+    )
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), kinds=st.booleans(), slack=st.sampled_from([0.02, 0.5, 1.0, 5.0]))
+def test_every_job_makes_the_move_that_helps_most(seed, kinds, slack):
+    view, found = constructed(seed, kinds, slack)
+    saved = snapshot(view)
+    sweep_slowly(view, found)
+    by_hand = proxy(view, found)
+    back_to(view, saved)
+    sweep(view, found)
+    check_books(view)
+    assert proxy(view, found) == pytest.approx(by_hand, rel=1e-9)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), kinds=st.booleans(), slack=st.sampled_from([0.02, 0.5, 1.0, 5.0]))
+def test_moves_only_help_and_nobody_comes_to_wait(seed, kinds, slack):
+    view, found = constructed(seed, kinds, slack)
+    before, ran = proxy(view, found), view.jobs[:, at.CONFIG] >= 0
+    missed = [not may_take_now(view, found, i) for i in range(len(found.order))]
+    sweep(view, found)
+    assert proxy(view, found) <= before * (1 + 1e-12)
+    assert (view.jobs[ran, at.CONFIG] >= 0).all()
+    for i in range(len(found.order)):
+        if view.jobs[found.order[i], at.CONFIG] >= 0 and ran[found.order[i]]:
+            assert missed[i] or may_take_now(view, found, i)
+
+
+def may_take_now(view: View, found: Constructions, i: int) -> bool:
+    """Say whether a running job is in time with what it holds, at worst."""
+    job = found.order[i]
+    ends = view.now_s + found.left[i] * view.tau[job, int(view.jobs[job, at.CONFIG])]
+    return bool(view.jobs[job, at.CONFIG] < 0 or ends <= view.jobs[job, at.DUE] + 1e-6)
+
+
+def easy_and_late(weight: float) -> View:
+    """Open a round on three GPUs of 1.0 €/h: "easy" takes 2 h on one, 1.6 h on two, which it holds; "late" takes 10 h.
+
+    Late was due long ago, and waits; it costs `weight` [€/s].
+    """
+    one, two = Configuration("V", 1), Configuration("V", 2)
+    certain = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+    jobs = [
+        Job(0.0, 100.0 * HOUR, 0.0, 2.0, certain, 2.0, {one: HOUR, two: 0.8 * HOUR}),
+        Job(0.0, 1.0, weight, 10.0, certain, 10.0, {one: HOUR}),
+    ]
+    gpu = GpuType("V", 1000.0, 0.0, 16.0)
+    nodes = [Node("V", 3)]
+    instance = Instance.from_jobs([gpu], nodes, jobs, [one, two], energy_price_eur_per_kwh=1.0, pue=1.0)
+    state = State(instance)
+    state.advance()
+    state.begin_round(preemption=True)
+    assert state.view.place(0, 1)
+    return state.view
+
+
+def sweep_easy(view: View, *order: int) -> list[float]:
+    arrays = (view.jobs, view.nodes, view.configs, view.room, view.tau, view.node_rate)
+    sweep_moves(*arrays, np.array(order), np.array([2.0, 10.0])[list(order)], view.now_s)
+    return view.jobs[:, at.CONFIG].tolist()
+
+
+def test_the_lateness_of_others_until_the_first_completion_counts():
+    """Late runs. Easy on two GPUs: 1.6 h at 3.0 €/h are 4.80 €; on one, 2 h at 2.0: 4.00 €, but 0.4 h more of lateness.
+
+    At 0.001 €/s they cost 1.44 €, at 0.0001 €/s 0.14 €.
+    """
+    for weight, config in ((0.001, 1), (0.0001, 0)):
+        view = easy_and_late(weight)
+        assert view.place(1, 0)
+        assert sweep_easy(view, 0, 1) == [config, 0]
+
+
+def test_the_lateness_of_a_job_that_has_just_been_placed_counts_too():
+    """Late is placed first, for 100 times its lateness; then easy keeps its two GPUs, as above."""
+    assert sweep_easy(easy_and_late(0.001), 1, 0) == [1, 0]
+    assert sweep_easy(easy_and_late(0.0001), 1, 0) == [0, 0]
+
+
+def test_there_are_rounds_in_which_running_and_waiting_jobs_move():
+    """Else the tests above would show nothing."""
+    running = waiting = 0
+    for seed in range(30):
+        view, found = constructed(seed, kinds=bool(seed % 2))
+        before = view.jobs[:, at.CONFIG].copy()
+        sweep(view, found)
+        changed = view.jobs[:, at.CONFIG] != before
+        running += int((changed & (before >= 0)).sum())
+        waiting += int((changed & (before < 0)).sum())
+    assert min(running, waiting) > 0

@@ -1,0 +1,117 @@
+"""Path Relinking: never worse than the best of its elite, and feasible whatever the path."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from books import check_books
+from gpusched_baselines import PathRelinking, RandomGreedy
+from gpusched_baselines.constructions import Constructions
+from gpusched_baselines.guidance import guidance
+from gpusched_baselines.relinking import relink
+from gpusched_env import InputError, Instance, simulate
+from gpusched_env.simulator import State, View
+from gpusched_env.simulator import layout as at
+from instances import random_instance
+
+cases = st.builds(
+    random_instance,
+    st.integers(0, 10_000),
+    jobs=st.integers(1, 15),
+    nodes=st.integers(2, 5),
+    span_s=st.just(0.0),
+    kinds=st.booleans(),
+    interference=st.booleans(),
+)
+
+
+def opened(instance: Instance) -> View:
+    state = State(instance)
+    state.advance()
+    state.begin_round(preemption=True)
+    return state.view
+
+
+def value(view: View, found: Constructions) -> float:
+    rest = (view.configs, view.tau, view.node_rate, found.order, found.left, view.now_s)
+    return guidance(view.jobs, view.nodes, *rest)
+
+
+def elite_of(instance: Instance, seed: int, size: int = 6) -> tuple[View, Constructions, list[float]]:
+    """Make the elite that Path Relinking has with this seed, and the guidance of each."""
+    view = opened(instance)
+    found = Constructions.of(view, np.random.default_rng(seed), 30, size=size)
+    values = []
+    for k in range(len(found.costs)):
+        found.restore(view, k)
+        values.append(value(view, found))
+    return view, found, values
+
+
+@settings(max_examples=60, deadline=None)
+@given(instance=cases, seed=st.integers(0, 100))
+def test_it_is_never_worse_than_the_best_of_its_elite(instance, seed):
+    _, found, values = elite_of(instance, seed)
+    view = opened(instance)
+    PathRelinking(constructions=30, elite=6).decide(view, np.random.default_rng(seed))
+    check_books(view)
+    assert value(view, found) >= max(values)
+    assert (view.jobs[:, at.CONFIG] >= 0).any()
+
+
+def test_paths_often_lead_to_something_better():
+    better = 0
+    for seed in range(20):
+        instance = random_instance(seed, jobs=20, nodes=5, span_s=0.0, kinds=bool(seed % 2))
+        _, found, values = elite_of(instance, seed)
+        view = opened(instance)
+        PathRelinking(constructions=30, elite=6).decide(view, np.random.default_rng(seed))
+        better += value(view, found) > max(values)
+    assert better > 5
+
+
+@settings(max_examples=60, deadline=None)
+@given(instance=cases, seed=st.integers(0, 100))
+def test_every_path_stays_feasible_and_its_best_solution_is_worth_what_it_says(instance, seed):
+    view, found, _ = elite_of(instance, seed)
+    start, goal = 0, len(found.costs) - 1
+    held, kept = np.empty_like(found.held[0]), np.empty_like(found.kept[0])
+    found.restore(view, start)
+    arrays = (view.jobs, view.nodes, view.configs, view.room, view.tau, view.planning_rate, view.node_rate)
+    goals = found.held[goal, :, 0].copy()
+    best = relink(*arrays, found.order, found.left, view.now_s, goals, held, kept)
+    check_books(view)
+    reached = view.jobs[found.order, at.CONFIG]
+    assert ((reached == goals) | (reached < 0)).all()
+    if best == -np.inf:
+        np.testing.assert_array_equal(found.held[start, :, 0], goals)
+        return
+    found.held[start], found.kept[start] = held, kept
+    found.restore(view, start)
+    check_books(view)
+    assert value(view, found) == pytest.approx(best, rel=1e-12)
+
+
+def test_with_one_of_the_elite_it_is_random_greedy():
+    for seed in range(5):
+        one, other = (opened(random_instance(seed, span_s=0.0, kinds=True)) for _ in range(2))
+        PathRelinking(constructions=20, elite=1).decide(one, np.random.default_rng(seed))
+        RandomGreedy(constructions=20).decide(other, np.random.default_rng(seed))
+        np.testing.assert_array_equal(one.jobs, other.jobs)
+
+
+def test_the_same_seed_gives_the_same_run_and_another_one_another():
+    instance = random_instance(11, jobs=30)
+    costs = [simulate(instance, PathRelinking(constructions=10), seed=seed).total_eur for seed in (5, 5, 6, 7, 8)]
+    assert costs[0] == costs[1]
+    assert len(set(costs)) > 1
+
+
+@pytest.mark.parametrize(("field", "value"), [("constructions", -1), ("elite", 0), ("elite", 2.5)])
+def test_numbers_that_make_no_sense_are_refused(field, value):
+    with pytest.raises(InputError) as caught:
+        PathRelinking(**{field: value})
+    assert caught.value.field == field

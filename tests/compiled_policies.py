@@ -1,0 +1,19 @@
+"""The registered policies whose rounds take no solver in Python: quick enough for properties over many instances."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusched_baselines import LocalSearch, PathRelinking, RandomGreedy, make_policy, policy_names
+
+if TYPE_CHECKING:
+    from gpusched_env import Policy
+
+SOLVERS = ("sts-ipopt", "sts-highs")  # decide as "sts" does but for the plans, which tests/baselines/solvers compare
+
+POLICIES: dict[str, Policy] = {name: make_policy(name) for name in policy_names() if name not in SOLVERS} | {
+    "random-greedy": RandomGreedy(constructions=20),
+    "random-greedy-mean": RandomGreedy(constructions=20, name="random-greedy-mean", epochs="mean"),
+    "local-search": LocalSearch(constructions=20),
+    "path-relinking": PathRelinking(constructions=20),
+}

@@ -1,0 +1,56 @@
+"""The index of nodes finds what best fit finds."""
+
+from __future__ import annotations
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.best_fit import best_fit
+from gpusched_env.simulator.node_index import MOST_GPUS, find_node, most_free, new_room
+from gpusched_env.simulator.rounds import measure
+from gpusched_env.simulator.whole_gpus import hold, let_go
+
+node = st.tuples(st.integers(0, 1), st.integers(1, 8), st.integers(0, 8), st.integers(0, 8))
+
+
+def make_nodes(facts: list[tuple[int, int, int, int]]) -> np.ndarray:
+    nodes = np.full((len(facts), at.NODE_COLUMNS), -1, dtype=np.int64)
+    for row, (gpu_type, gpus, free, before) in zip(nodes, facts, strict=True):
+        row[: at.OLD_FREE + 1] = [gpu_type, gpus, min(free, gpus), min(before, gpus)]
+    return nodes
+
+
+def make_room(nodes: np.ndarray, most_gpus: int = 8) -> np.ndarray:
+    room = new_room(2, len(nodes), most_gpus)
+    measure(nodes, room)
+    return room
+
+
+@settings(max_examples=300, deadline=None)
+@given(facts=st.lists(node, min_size=1, max_size=80), data=st.data())
+def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tuple[int, int, int, int]], data):
+    nodes = make_nodes(facts)
+    room = make_room(nodes)
+    for _ in range(10):
+        n = data.draw(st.integers(0, len(nodes) - 1))
+        if nodes[n, at.FREE] > 0 and data.draw(st.booleans()):
+            hold(nodes, room, n, data.draw(st.integers(1, int(nodes[n, at.FREE]))))
+        elif nodes[n, at.FREE] < nodes[n, at.NODE_GPUS]:
+            let_go(nodes, room, n, data.draw(st.integers(1, int(nodes[n, at.NODE_GPUS] - nodes[n, at.FREE]))))
+        np.testing.assert_array_equal(room, make_room(nodes))
+        for v in (0, 1):
+            of_type = nodes[nodes[:, at.NODE_TYPE] == v, at.FREE]
+            assert most_free(nodes, room, v, 8) == max(of_type, default=0)
+            for gpus in (1, 2, 5, 8):
+                home = data.draw(st.integers(-1, len(nodes) - 1))
+                assert find_node(nodes, room, v, gpus, home) == best_fit(nodes, v, gpus, home, -1)
+
+
+def test_nodes_of_very_many_gpus_have_no_index():
+    nodes = make_nodes([(0, 8, 3, 3), (0, 8, 2, 2), (1, 8, 8, 8)])
+    room = make_room(nodes, MOST_GPUS + 1)
+    assert room.shape == (2, at.ROOM_COLUMNS)
+    assert [find_node(nodes, room, 0, g, -1) for g in (1, 2, 3, 4)] == [1, 1, 0, -1]
+    assert most_free(nodes, room, 0, 8) == 3

@@ -1,0 +1,38 @@
+"""Instances with few jobs, all there at the beginning: small enough to be solved whole."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
+from instances import HOUR, random_instance
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+KILOWATT = GpuType("V", 1000.0, 0.0, 16.0, 8)  # a busy GPU costs 1 €/h
+
+
+def hours_job(due_h: float, hours: Mapping[Configuration, float], weight_eur_per_h: float = 100.0) -> Job:
+    """Make a job of one epoch, which takes `hours`."""
+    seconds = {c: h * HOUR for c, h in hours.items()}
+    return Job(0.0, due_h * HOUR, weight_eur_per_h / HOUR, 1.0, CERTAIN, 1.0, seconds)
+
+
+def kilowatt_cluster(
+    jobs: Sequence[Job], nodes: Sequence[int], configurations: Sequence[Configuration], base_w: float = 0.0
+) -> Instance:
+    """Make a cluster of nodes with so many GPUs, each of which costs 1 €/h while it is busy."""
+    gpu_type = replace(KILOWATT, node_base_power_w=base_w)
+    return Instance.from_jobs(
+        [gpu_type], [Node("V", g) for g in nodes], jobs, configurations, energy_price_eur_per_kwh=1.0, pue=1.0
+    )
+
+
+def small_random_instance(seed: int, *, jobs: int = 3, nodes: int = 2, kinds: bool = False) -> Instance:
+    """Make a small instance of unequal nodes in which some jobs cannot help being late."""
+    return random_instance(seed, jobs=jobs, nodes=nodes, types=1 + seed % 2, span_s=0.0, kinds=kinds)

@@ -1,0 +1,73 @@
+"""The `sharing` section, and where a scenario's fractions and nodes fit nothing."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload import Scenario, Sharing, make_instance
+
+
+def test_sharing_is_off_by_default():
+    assert (Sharing().fractions, Sharing().interference, Sharing().max_inflation) == ((), "random", None)
+
+
+def test_one_greatest_inflation_holds_for_all_fractions_and_a_list_for_each():
+    assert Sharing(fractions=[0.5, 0.25], max_inflation=1.5).own_max_inflation() == {0.5: 1.5, 0.25: 1.5}
+    assert Sharing(fractions=[0.25, 0.5], max_inflation=[3, 2]).own_max_inflation() == {0.25: 3.0, 0.5: 2.0}
+    assert Sharing(fractions=[0.5]).own_max_inflation() == {}
+
+
+BAD = [
+    ({"fractions": [0.5, 1.0]}, "fractions[1]", "< 1"),
+    ({"fractions": [2]}, "fractions[0]", "< 1"),
+    ({"fractions": [0.0]}, "fractions[0]", ">= 0.001"),
+    ({"fractions": [-0.5]}, "fractions[0]", ">= 0.001"),
+    ({"fractions": [float("nan")]}, "fractions[0]", "< 1"),
+    ({"fractions": ["0.5"]}, "fractions[0]", "a number"),
+    ({"fractions": 0.5}, "fractions", "a list"),
+    ({"fractions": [0.5, 0.5]}, "fractions", "each once"),
+    ({"fractions": [0.5, 0.1]}, "fractions[1]", "at least 0.125, the least of the built-in table"),
+    ({"interference": "none"}, "interference", "'random', 'measured'"),
+    ({"fractions": [0.5], "max_inflation": 1.0}, "max_inflation[0]", ">= 1.01"),
+    ({"fractions": [0.5], "max_inflation": float("inf")}, "max_inflation[0]", "finite"),
+    ({"fractions": [0.5], "max_inflation": [2, 3]}, "max_inflation", "one for each of fractions (1)"),
+    ({"fractions": [0.5], "interference": "measured", "max_inflation": 2}, "max_inflation", "the pairs set"),
+    ({"fraction": [0.5]}, "fraction", "fractions, interference, max_inflation"),
+]
+
+
+@pytest.mark.parametrize(("values", "field", "allowed"), BAD)
+def test_a_wrong_section_is_one_clear_error(values, field, allowed):
+    with pytest.raises(InputError) as caught:
+        Scenario(sharing=values)
+    assert caught.value.field == f"sharing.{field}"
+    assert allowed in caught.value.allowed
+
+
+def test_a_small_fraction_needs_an_inflation_of_its_own_or_measured_pairs():
+    assert Sharing(fractions=[0.05], max_inflation=9).fractions == (0.05,)
+    assert Sharing(fractions=[0.05], interference="measured").fractions == (0.05,)
+
+
+def test_a_fraction_that_no_application_fits_is_one_clear_error():
+    """The smallest needs 4.33 GiB; a quarter of 16 GiB are 4."""
+    scenario = Scenario().replace(
+        {
+            "cluster.gpu_types": ["V100", "T4"],
+            "jobs.applications": ["vgg16-imagenet-global256", "transformer-multi30k-bs128"],
+            "sharing.fractions": [0.5, 0.25],
+        }
+    )
+    message = r"sharing.fractions = 0.25; .*transformer-multi30k-bs128 needs least, 4.33486 GiB.*V100 16, T4 16$"
+    with pytest.raises(InputError, match=message):
+        make_instance(scenario, 0)
+
+
+def test_nodes_on_which_no_application_was_measured_are_one_clear_error():
+    scenario = Scenario().replace({"jobs.node_counts": [1, 2], "cluster.gpu_types": ["K80", "P100"]})
+    with pytest.raises(InputError, match=r"jobs.node_counts = \[1, 2\]; .*2\*A100x8, .*2\*T4x4"):
+        make_instance(scenario, 0)
+    own = scenario.replace({"jobs.applications": ["lm-wikitext2-bs5"], "cluster.gpu_types": ["A100"]})
+    with pytest.raises(InputError, match=r"jobs.node_counts = \[1, 2\]; .*measured on: none$"):
+        make_instance(own, 0)
