@@ -64,17 +64,18 @@ def _most_gain(
     """Find the job on `node`, and its new configuration, that gain the most speed from the idle GPUs; -1 if none."""
     winner, config = -1, -1
     most = 1.0
+    v, free = nodes[node, at.NODE_TYPE], nodes[node, at.FREE]
     i = head
     while i >= 0:
         job = order[i]
         old = int(jobs[job, at.CONFIG])
-        fixed = configs[old, at.CONFIG_UNITS] > 0 or configs[old, at.CONFIG_NODES] > 1
-        for c in range(0 if fixed else configs.shape[0]):
-            if configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
+        gpus, before = configs[old, at.CONFIG_GPUS], tau[job, old]
+        whole = configs[old, at.CONFIG_UNITS] == 0 and configs[old, at.CONFIG_NODES] == 1
+        for c in range(configs.shape[0] if whole else 0):
+            if configs[c, at.CONFIG_TYPE] != v or before <= most * tau[job, c]:
                 continue
-            more = configs[c, at.CONFIG_GPUS] - configs[old, at.CONFIG_GPUS]
-            same_type = configs[c, at.CONFIG_TYPE] == configs[old, at.CONFIG_TYPE]
-            if same_type and 0 < more <= nodes[node, at.FREE] and tau[job, old] > most * tau[job, c]:
-                winner, config, most = job, c, tau[job, old] / tau[job, c]
+            more = configs[c, at.CONFIG_GPUS] - gpus
+            if 0 < more <= free and configs[c, at.CONFIG_UNITS] == 0 and configs[c, at.CONFIG_NODES] == 1:
+                winner, config, most = job, c, before / tau[job, c]
         i = following[i]
     return winner, config

@@ -16,6 +16,8 @@ from gpusched_env.simulator.whole_nodes import hold_nodes
 if TYPE_CHECKING:
     from gpusched_env.simulator.arrays import Floats, Ints
 
+BETTER = 1.0 - 1e-12  # a move must make the cost smaller by more than rounding does
+
 
 @kernel
 def sweep_moves(
@@ -46,20 +48,48 @@ def sweep_moves(
     """
     seen = its.see(jobs, tau, order, left, now)
     soonest, table = its.soonest_jobs(seen), its.lateness_table(seen)
+    bill = bill_rate(nodes, node_rate)
     for i in range(order.shape[0]):
         job, held = order[i], int(seen[i, its.HOLDS])
-        node, slot, chain = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]), nodes[:, at.NEXT].copy()
-        cost = _cost_with(seen, soonest, table, i, seen[i, its.ENDS_IN], bill_rate(nodes, node_rate))
+        node, slot, chain = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]), _chain(jobs, nodes, configs, job)
+        cost = _cost_with(seen, soonest, table, i, seen[i, its.ENDS_IN], bill)
+        idle = bill - _own_rate(jobs, nodes, configs, node_rate, job)
         release(jobs, nodes, configs, room, job)
-        config = _best_move(jobs, nodes, configs, room, tau, node_rate, job, left[i], seen, soonest, table, i, cost)
+        config = _best_move(
+            jobs, nodes, configs, room, tau, node_rate, job, left[i], seen, soonest, table, i, idle, cost * BETTER
+        )
         if config < 0:
             _put_back(jobs, nodes, configs, room, job, held, node, slot, chain)
             continue
         place(jobs, nodes, configs, room, job, config)
+        bill = idle + _own_rate(jobs, nodes, configs, node_rate, job)
         seen[i, its.HOLDS], seen[i, its.ENDS_IN] = config, left[i] * tau[job, config]
         soonest = its.soonest_jobs(seen)
         if held < 0:
-            table = its.lateness_table(seen)
+            its.count_in(table, seen, i)
+
+
+@kernel
+def _chain(jobs: Floats, nodes: Ints, configs: Ints, job: int) -> Ints:
+    """Copy the column NEXT of the nodes, if `job` holds several of them; else give nothing."""
+    config = int(jobs[job, at.CONFIG])
+    if config >= 0 and configs[config, at.CONFIG_NODES] > 1:
+        return nodes[:, at.NEXT].copy()
+    return np.empty(0, dtype=np.int64)
+
+
+@kernel
+def _own_rate(jobs: Floats, nodes: Ints, configs: Ints, node_rate: Floats, job: int) -> float:
+    """Give by how much less the nodes would cost without `job` [€/s]."""
+    config, node = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE])
+    if config < 0:
+        return 0.0
+    gpus = configs[config, at.CONFIG_GPUS]
+    units = configs[config, at.CONFIG_UNITS]
+    if units > 0 and nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])] > units:
+        return 0.0
+    rates, busy = node_rate[nodes[node, at.NODE_TYPE]], nodes[node, at.NODE_GPUS] - nodes[node, at.FREE]
+    return configs[config, at.CONFIG_NODES] * (rates[busy] - rates[busy - gpus])
 
 
 @kernel
@@ -89,11 +119,14 @@ def _best_move(
     soonest: Ints,
     table: Floats,
     i: int,
+    idle: float,
     cost: float,
 ) -> int:
-    """Find the configuration of `job`, which holds nothing, that makes the round cheapest; -1: none is below `cost`."""
+    """Find the configuration of `job`, which holds nothing, that makes the round cheapest; -1: none is below `cost`.
+
+    Without the job the nodes cost `idle` [€/s].
+    """
     best = -1
-    idle = bill_rate(nodes, node_rate)
     for c in range(configs.shape[0]):
         seconds = left * tau[job, c]
         if not its.may_take(seen, i, seconds) or not fits(configs, room, c):
@@ -101,7 +134,8 @@ def _best_move(
         if _cost_with(seen, soonest, table, i, seconds, idle) >= cost:
             continue
         place(jobs, nodes, configs, room, job, c)
-        value = _cost_with(seen, soonest, table, i, seconds, bill_rate(nodes, node_rate))
+        rate = idle + _own_rate(jobs, nodes, configs, node_rate, job)
+        value = _cost_with(seen, soonest, table, i, seconds, rate)
         release(jobs, nodes, configs, room, job)
         if value < cost:
             best, cost = c, value

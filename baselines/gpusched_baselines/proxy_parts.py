@@ -78,21 +78,30 @@ def first_beside(seen: Floats, soonest: Ints, i: int, k: int) -> float:
 
 @kernel
 def lateness_table(seen: Floats) -> Floats:
-    """Sort the running jobs by due date, (3, R + 1).
+    """Sort the jobs by due date, (3, A + 1).
 
-    The rows: seconds until the due date, then inf; the sum of the weights of all jobs before; and that of weight ·
-    seconds until the due date.
+    The rows: seconds until the due date, then inf; the sum of the weights of the running jobs before; and that of their
+    weight · seconds until the due date.
     """
-    running = np.flatnonzero(seen[:, HOLDS] >= 0)
-    running = running[np.argsort(seen[running, DUE_IN], kind="mergesort")]
-    table = np.zeros((3, running.shape[0] + 1))
-    table[0, -1] = np.inf
-    for r in range(running.shape[0]):
-        i = running[r]
+    jobs = seen.shape[0]
+    ranks = np.argsort(seen[:, DUE_IN], kind="mergesort")
+    table = np.zeros((3, jobs + 1))
+    table[0, jobs] = np.inf
+    for r in range(jobs):
+        i = ranks[r]
+        weight = seen[i, WEIGHT] if seen[i, HOLDS] >= 0 else 0.0
         table[0, r] = seen[i, DUE_IN]
-        table[1, r + 1] = table[1, r] + seen[i, WEIGHT]
-        table[2, r + 1] = table[2, r] + seen[i, WEIGHT] * seen[i, DUE_IN]
+        table[1, r + 1] = table[1, r] + weight
+        table[2, r + 1] = table[2, r] + weight * seen[i, DUE_IN]
     return table
+
+
+@kernel
+def count_in(table: Floats, seen: Floats, i: int) -> None:
+    """Let job `i`, which waited, run in a table of `lateness_table`."""
+    rank = int(np.searchsorted(table[0], seen[i, DUE_IN]))
+    table[1, rank + 1 :] += seen[i, WEIGHT]
+    table[2, rank + 1 :] += seen[i, WEIGHT] * seen[i, DUE_IN]
 
 
 @kernel

@@ -28,7 +28,11 @@ FILES = ("results.json", "runs.csv", "table.md", "scenario.toml", "costs.png", "
 def compare_command(
     policies: Annotated[
         str | None,
-        typer.Option("--policies", "-p", help="Policies, separated by commas (see `gpusched policies`); default: all."),
+        typer.Option(
+            "--policies",
+            "-p",
+            help="Policies, separated by commas, or all; default: those that `gpusched policies` marks.",
+        ),
     ] = None,
     scenario: options.ScenarioOption = "default",
     seeds: Annotated[

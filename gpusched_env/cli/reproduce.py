@@ -63,7 +63,7 @@ def reproduce_command(
     parts. **scaling**: time of one round.
 
     A command that was stopped goes on where it was when it is given again: finished runs are kept, unless the code or
-    the settings have changed. The full set of all takes about 20 minutes on two cores.
+    the settings have changed. The full set of all takes 20 to 30 minutes on two cores.
 
     For example:
     - **gpusched reproduce all --quick**

@@ -1,8 +1,8 @@
 """An index of nodes by what is free on them, so that finding the best fit does not look at every node.
 
 It lies in `room` behind the columns of `layout`: for every GPU type, a bucket for each pair (free GPUs now, free GPUs
-before the round). A bucket has a count and a set of bits, one for every node. Clusters with nodes of very many GPUs
-have no index, and `best_fit` is used: the two give the same nodes.
+before the round). A bucket has a count and a set of bits, one for every node. Small clusters, and those with nodes of
+very many GPUs, have no index, and `best_fit` is used: the two give the same nodes.
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.arrays import Ints
 
 MOST_GPUS = 16  # on a node; the buckets grow with the square
+LEAST_NODES = 100  # of the cluster; looking at fewer takes no longer than keeping the index
 WORD = 32  # nodes in a word of bits
 
 
@@ -30,7 +31,7 @@ def new_room(gpu_types: int, nodes: int, most_gpus: int) -> Ints:
         nodes: Number of nodes.
         most_gpus: GPUs of the largest node of any type.
     """
-    sizes = most_gpus + 1 if most_gpus <= MOST_GPUS else 0
+    sizes = most_gpus + 1 if most_gpus <= MOST_GPUS and nodes >= LEAST_NODES else 0
     words = (nodes + WORD - 1) // WORD
     room = np.zeros((gpu_types, at.ROOM_COLUMNS + sizes * sizes * (1 + words)), dtype=np.int64)
     room[:, at.SIZES] = sizes
@@ -45,11 +46,9 @@ def clear_index(room: Ints) -> None:
 
 @kernel
 def enter(nodes: Ints, room: Ints, n: int) -> None:
-    """Put node `n` into its bucket; its free GPUs must not change until it is taken out."""
+    """Put node `n` into its bucket of the index, which there must be; its free GPUs then stay as they are."""
     here = room[nodes[n, at.NODE_TYPE]]
     sizes = here[at.SIZES]
-    if sizes == 0:
-        return
     bucket = nodes[n, at.FREE] * sizes + nodes[n, at.OLD_FREE]
     words = (nodes.shape[0] + WORD - 1) // WORD
     here[at.ROOM_COLUMNS + bucket] += 1
@@ -58,11 +57,9 @@ def enter(nodes: Ints, room: Ints, n: int) -> None:
 
 @kernel
 def take_out(nodes: Ints, room: Ints, n: int) -> None:
-    """Take node `n` out of its bucket."""
+    """Take node `n` out of its bucket of the index, which there must be."""
     here = room[nodes[n, at.NODE_TYPE]]
     sizes = here[at.SIZES]
-    if sizes == 0:
-        return
     bucket = nodes[n, at.FREE] * sizes + nodes[n, at.OLD_FREE]
     words = (nodes.shape[0] + WORD - 1) // WORD
     here[at.ROOM_COLUMNS + bucket] -= 1

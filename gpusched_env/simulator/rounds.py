@@ -49,10 +49,11 @@ def begin_round(jobs: Floats, nodes: Ints, count: Ints, active: Ints, room: Ints
 @kernel
 def clear(jobs: Floats, nodes: Ints, holders: Ints, room: Ints) -> None:
     """Empty the cluster; `holders` are all jobs that may hold something."""
+    shared = slots(nodes)
     for n in range(nodes.shape[0]):
         nodes[n, at.FREE] = nodes[n, at.NODE_GPUS]
         nodes[n, at.NEXT] = -1
-        for gpu in range(slots(nodes)):
+        for gpu in range(shared):
             nodes[n, at.NODE_COLUMNS + gpu] = 0
     for job in holders:
         jobs[job, at.CONFIG] = -1.0
@@ -64,18 +65,23 @@ def clear(jobs: Floats, nodes: Ints, holders: Ints, room: Ints) -> None:
 @kernel
 def measure(nodes: Ints, room: Ints) -> None:
     """Write what fits now on the nodes of every GPU type to `room`."""
-    room[:, : at.SIZES] = 0
-    clear_index(room)
-    for n in range(nodes.shape[0]):
-        enter(nodes, room, n)
-        here = room[nodes[n, at.NODE_TYPE]]
-        here[at.LARGEST] = max(here[at.LARGEST], nodes[n, at.NODE_GPUS])
-        here[at.GAP] = max(here[at.GAP], nodes[n, at.FREE])
-    for n in range(nodes.shape[0]):
-        here = room[nodes[n, at.NODE_TYPE]]
-        here[at.EMPTY] += 1 if nodes[n, at.FREE] == here[at.LARGEST] else 0
     for v in range(room.shape[0]):
-        room[v, at.OPENING] = largest_opening(nodes, v)
+        for column in range(at.SIZES):
+            room[v, column] = 0
+    for n in range(nodes.shape[0]):
+        v, free = nodes[n, at.NODE_TYPE], nodes[n, at.FREE]
+        room[v, at.LARGEST] = max(room[v, at.LARGEST], nodes[n, at.NODE_GPUS])
+        room[v, at.GAP] = max(room[v, at.GAP], free)
+    for n in range(nodes.shape[0]):
+        v = nodes[n, at.NODE_TYPE]
+        room[v, at.EMPTY] += 1 if nodes[n, at.FREE] == room[v, at.LARGEST] else 0
+    if slots(nodes) > 0:
+        for v in range(room.shape[0]):
+            room[v, at.OPENING] = largest_opening(nodes, v)
+    if room[0, at.SIZES] > 0:
+        clear_index(room)
+        for n in range(nodes.shape[0]):
+            enter(nodes, room, n)
 
 
 @kernel

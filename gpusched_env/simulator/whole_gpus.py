@@ -16,9 +16,11 @@ if TYPE_CHECKING:
 def hold(nodes: Ints, room: Ints, node: int, gpus: int) -> None:
     """Hold `gpus` free GPUs of a node."""
     gpu_type, before = nodes[node, at.NODE_TYPE], nodes[node, at.FREE]
-    take_out(nodes, room, node)
+    if room[gpu_type, at.SIZES] > 0:
+        take_out(nodes, room, node)
     nodes[node, at.FREE] = before - gpus
-    enter(nodes, room, node)
+    if room[gpu_type, at.SIZES] > 0:
+        enter(nodes, room, node)
     if before == room[gpu_type, at.LARGEST]:
         room[gpu_type, at.EMPTY] -= 1
     if before == room[gpu_type, at.GAP]:
@@ -29,9 +31,11 @@ def hold(nodes: Ints, room: Ints, node: int, gpus: int) -> None:
 def let_go(nodes: Ints, room: Ints, node: int, gpus: int) -> None:
     """Let go of `gpus` GPUs of a node."""
     gpu_type = nodes[node, at.NODE_TYPE]
-    take_out(nodes, room, node)
+    if room[gpu_type, at.SIZES] > 0:
+        take_out(nodes, room, node)
     nodes[node, at.FREE] += gpus
-    enter(nodes, room, node)
+    if room[gpu_type, at.SIZES] > 0:
+        enter(nodes, room, node)
     room[gpu_type, at.GAP] = max(room[gpu_type, at.GAP], nodes[node, at.FREE])
     if nodes[node, at.FREE] == room[gpu_type, at.LARGEST]:
         room[gpu_type, at.EMPTY] += 1

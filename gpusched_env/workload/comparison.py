@@ -28,7 +28,7 @@ class Comparison(Settings):
     """
 
     policies: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] | None = Field(
-        default=None, description="Names of the policies, a list. By default all."
+        default=None, description="Names of the policies, a list. By default those that `gpusched policies` marks."
     )
     seeds: Annotated[str, BeforeValidator(_seeds_text)] | None = Field(
         default=None, description='Seeds of the workloads. By default "0-39", with a trace "0-4".'

@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.best_fit import best_fit
-from gpusched_env.simulator.node_index import MOST_GPUS, find_node, most_free, new_room
+from gpusched_env.simulator.node_index import LEAST_NODES, MOST_GPUS, find_node, most_free, new_room
 from gpusched_env.simulator.rounds import measure
 from gpusched_env.simulator.whole_gpus import hold, let_go
 
@@ -29,7 +29,7 @@ def make_room(nodes: np.ndarray, most_gpus: int = 8) -> np.ndarray:
 
 
 @settings(max_examples=300, deadline=None)
-@given(facts=st.lists(node, min_size=1, max_size=80), data=st.data())
+@given(facts=st.lists(node, min_size=LEAST_NODES, max_size=LEAST_NODES + 80), data=st.data())
 def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tuple[int, int, int, int]], data):
     nodes = make_nodes(facts)
     room = make_room(nodes)
@@ -48,9 +48,11 @@ def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tu
                 assert find_node(nodes, room, v, gpus, home) == best_fit(nodes, v, gpus, home, -1)
 
 
-def test_nodes_of_very_many_gpus_have_no_index():
+def test_small_clusters_and_nodes_of_very_many_gpus_have_no_index():
+    assert new_room(2, LEAST_NODES, MOST_GPUS).shape[1] > at.ROOM_COLUMNS
+    assert new_room(2, LEAST_NODES, MOST_GPUS + 1).shape == (2, at.ROOM_COLUMNS)
     nodes = make_nodes([(0, 8, 3, 3), (0, 8, 2, 2), (1, 8, 8, 8)])
-    room = make_room(nodes, MOST_GPUS + 1)
+    room = make_room(nodes)
     assert room.shape == (2, at.ROOM_COLUMNS)
     assert [find_node(nodes, room, 0, g, -1) for g in (1, 2, 3, 4)] == [1, 1, 0, -1]
     assert most_free(nodes, room, 0, 8) == 3

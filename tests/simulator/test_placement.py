@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.node_index import MOST_GPUS, new_room
+from gpusched_env.simulator.node_index import new_room
 from gpusched_env.simulator.placement import fits, place, release
 from gpusched_env.simulator.rounds import begin_round, measure, stays
 from gpusched_env.simulator.shared_gpus import slots
@@ -38,14 +38,14 @@ class Round:
     room: np.ndarray
 
     @classmethod
-    def of(cls, *gpus: int, jobs: int = 3, no_index: bool = False) -> Round:
+    def of(cls, *gpus: int, jobs: int = 3) -> Round:
         table = np.zeros((jobs, at.JOB_COLUMNS))
         table[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0
         nodes = np.zeros((len(gpus), at.NODE_COLUMNS + 8), dtype=np.int64)
         for column in (at.NODE_GPUS, at.FREE, at.OLD_FREE):
             nodes[:, column] = gpus
         nodes[:, [at.NEXT, at.OLD_NEXT]] = -1
-        room = new_room(1, len(gpus), MOST_GPUS + 1 if no_index else 4)
+        room = new_room(1, len(gpus), 4)
         measure(nodes, room)
         return cls(table, nodes, room)
 
@@ -254,11 +254,9 @@ steps = st.lists(st.tuples(st.integers(0, 7), st.integers(-1, 5), st.booleans())
 
 
 @settings(max_examples=200, deadline=None)
-@given(gpus=st.lists(st.sampled_from([1, 2, 4, 4]), min_size=1, max_size=5), steps=steps, no_index=st.booleans())
-def test_after_any_sequence_the_books_agree_with_what_is_held(
-    gpus: list[int], steps: list[tuple[int, int, bool]], no_index: bool
-):
-    now = Round.of(*gpus, jobs=8, no_index=no_index)
+@given(gpus=st.lists(st.sampled_from([1, 2, 4, 4]), min_size=1, max_size=5), steps=steps)
+def test_after_any_sequence_the_books_agree_with_what_is_held(gpus: list[int], steps: list[tuple[int, int, bool]]):
+    now = Round.of(*gpus, jobs=8)
     for job, config, anew in steps:
         if anew:
             now.next_round()

@@ -27,7 +27,7 @@ SIZES = Sizes(
         Size(10, 5, 5), Size(20, 5, 5), Size(50, 5, 5), Size(100, 5, 5), Size(200, 3, 3), Size(500, 2, 1),
         Size(1000, 2, 1),
     ),
-    quick=(Size(20, 2, 2), Size(30, 2, 2)),
+    quick=(Size(20, 1, 1), Size(30, 1, 1)),
 )  # fmt: skip
 JOBS_PER_NODE = {"high": 4, "exponential": 2, "low": 1}
 EXTRA = ("path-relinking", "as reported", 100, 450)  # policy, arrivals, nodes and jobs of the source's own figure

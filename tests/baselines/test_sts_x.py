@@ -1,0 +1,169 @@
+"""STS-X: who runs, who waits, and where; by hand on nodes of two GPUs."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusched_baselines import StsX, make_policy
+from gpusched_baselines.registry import ABLATIONS
+from gpusched_env import Configuration, EpochDistribution, GpuType, InputError, Instance, Job, Node, Result, simulate
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from instances import random_instance
+
+HOUR = 3600.0
+ONE, TWO, HALF = Configuration("V", 1), Configuration("V", 2), Configuration("V", 1, share=0.5)
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+# A busy GPU costs 1 €/h, a node that is on 2 €/h more; an epoch takes an hour on one GPU, and as long on two.
+V = GpuType("V", gpu_power_w=1000.0, node_base_power_w=2000.0, memory_gib=16.0, max_gpus_per_node=2)
+
+
+def job(submission_h: float, due_h: float, epochs: float = 1.0, weight: float = 0.001, **more: object) -> Job:
+    facts = {"seconds_per_epoch": {ONE: HOUR, TWO: HOUR}, **more}
+    return Job(submission_h * HOUR, due_h * HOUR, weight, epochs, CERTAIN, epochs, **facts)
+
+
+def cluster(jobs: list[Job], nodes: int = 2, restart_s: float = 0.0, types: tuple[GpuType, ...] = (V,)) -> Instance:
+    every = [Node(v.name, 2) for v in types for _ in range(nodes)]
+    return Instance.from_jobs(types, every, jobs, energy_price_eur_per_kwh=1.0, pue=1.0, restart_s=restart_s)
+
+
+def starts_h(result: Result) -> list[float]:
+    return (result.start_s / HOUR).round(3).tolist()
+
+
+def test_a_job_with_slack_waits_for_company_and_starts_when_its_slack_ends():
+    """Alone it would not fill a node. It may wait until 1 % of its hour before its latest start, 3 h."""
+    result = simulate(cluster([job(0, 4)]), StsX())
+    assert starts_h(result) == [pytest.approx(2.99, abs=0.001)]
+    assert result.late_jobs == 0
+
+
+def test_two_jobs_with_slack_fill_a_node_at_once():
+    result = simulate(cluster([job(0, 4), job(1, 9)]), StsX())
+    assert starts_h(result) == [1.0, 1.0]
+    assert result.energy_eur == pytest.approx(4.0)
+
+
+def test_a_job_with_slack_joins_a_node_that_is_on():
+    """The first job has no slack: its node is on from 0 to 3 h, and the second one comes at 1 h."""
+    result = simulate(cluster([job(0, 3, epochs=3), job(1, 9)]), StsX())
+    assert starts_h(result) == [0.0, 1.0]
+    assert result.energy_eur == pytest.approx(3 * 3 + 1)
+
+
+def test_without_waiting_it_starts_at_once():
+    assert starts_h(simulate(cluster([job(0, 4)]), StsX(waits=False))) == [0.0]
+
+
+def test_the_type_is_chosen_by_what_it_costs_in_a_full_node():
+    """Alone V costs 3 €/h and W 2.5; in a full node V costs 2 €/h a GPU, W 2.25. Two jobs without slack share a V."""
+    other = GpuType("W", gpu_power_w=2000.0, node_base_power_w=500.0, memory_gib=16.0, max_gpus_per_node=2)
+    seconds = {ONE: HOUR, Configuration("W", 1): HOUR}
+    jobs = [job(0, 1, seconds_per_epoch=seconds) for _ in range(2)]
+    instance = cluster(jobs, nodes=1, types=(V, other))
+    held = {
+        policy.name: simulate(instance, policy).intervals()["configuration"].to_list()
+        for policy in (StsX(), make_policy("sts"))
+    }
+    assert held == {"sts-x": ["Vx1", "Vx1"], "sts": ["Wx1", "Wx1"]}
+
+
+def half_empty_nodes(restart_s: float = 0.0) -> Instance:
+    """Make two pairs of jobs without slack, a moment apart; of each pair one ends after 1 h, the other after 9 h."""
+    jobs = [job(0, 1), job(0, 9, epochs=9), job(0.01, 1.01), job(0.01, 9.01, epochs=9)]
+    return cluster(jobs, restart_s=restart_s)
+
+
+def test_jobs_move_together_so_that_a_node_can_be_switched_off():
+    """From 1.01 h on, one node with both that are left costs 4 €/h; two nodes with one each would cost 6."""
+    result = simulate(half_empty_nodes(), StsX())
+    apart = simulate(half_empty_nodes(), StsX(consolidates=False))
+    assert (result.switches.sum(), apart.switches.sum()) == (1, 0)
+    assert result.energy_eur == pytest.approx(4 + 0.01 * 3 + 7.99 * 4 + 0.01 * 3 + 4)
+    assert apart.energy_eur == pytest.approx(2 * (4 + 8 * 3))
+
+
+def test_jobs_that_would_have_to_restart_stay():
+    result = simulate(half_empty_nodes(restart_s=60.0), StsX())
+    assert result.switches.sum() == 0
+    assert result.late_jobs == 0
+
+
+def test_idle_gpus_make_a_job_faster_that_pays_for_the_node_alone():
+    """On two GPUs an epoch takes 40 minutes: 4 €/h · 2/3 h is less than 3 €/h · 1 h."""
+    alone = job(0, 2, epochs=2, seconds_per_epoch={ONE: HOUR, TWO: HOUR * 2 / 3})
+    assert simulate(cluster([alone]), StsX()).energy_eur == pytest.approx(2 * 2 / 3 * 4)
+    assert simulate(cluster([alone]), StsX(spreads=False)).energy_eur == pytest.approx(2 * 3)
+
+
+def test_of_jobs_that_must_be_late_the_one_with_least_time_for_its_weight_goes_first():
+    """One GPU: ten epochs of weight 0.002 €/s or one of 0.001: 5,000 h²/€ against 1,000."""
+    jobs = [job(0, 0.5, epochs=10, weight=0.002), job(0, 0.5, epochs=1, weight=0.001)]
+    for each in jobs:
+        each.seconds_per_epoch.pop(TWO)  # type: ignore[attr-defined]
+    instance = Instance.from_jobs([V], [Node("V", 1)], jobs, [ONE], energy_price_eur_per_kwh=1.0, pue=1.0)
+    assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
+    assert starts_h(simulate(instance, StsX(smith=False))) == [0.0, 10.0]
+
+
+def test_shares_are_part_of_the_hull():
+    """Half a GPU costs half, and takes 1.2 times as long: two jobs share one."""
+    seconds = {ONE: HOUR, HALF: 1.2 * HOUR}
+    jobs = [job(0, 1.3, seconds_per_epoch=seconds) for _ in range(4)]
+    instance = Instance.from_jobs([V], [Node("V", 2)], jobs, [ONE, HALF], energy_price_eur_per_kwh=1.0, pue=1.0)
+    result = simulate(instance, StsX())
+    assert set(result.intervals()["configuration"]) == {"Vx0.5"}
+    assert result.energy_eur == pytest.approx(1.2 * 4)
+
+
+def test_planning_a_round_changes_nothing_but_memory_and_wake_ups():
+    instance = random_instance(4, jobs=30, nodes=4, kinds=True, interference=True, restart_s=5.0)
+    checked = 0
+
+    class Watched(StsX):
+        def decide(self, view, rng):
+            nonlocal checked
+            before = [view.nodes.copy(), view.room.copy(), np.delete(view.jobs, at.WAKE_S, axis=1)]
+            self._plan(view)
+            after = [view.nodes, view.room, np.delete(view.jobs, at.WAKE_S, axis=1)]
+            for then, now in zip(before, after, strict=True):
+                np.testing.assert_array_equal(now, then)
+            checked += 1
+            super().decide(view, rng)
+
+    simulate(instance, Watched())
+    assert checked > 30
+
+
+@settings(max_examples=40, deadline=None)
+@given(
+    seed=st.integers(0, 10_000),
+    span_s=st.sampled_from([0.0, 500.0, 20_000.0]),
+    restart_s=st.sampled_from([0.0, 7.5, 300.0]),
+    kinds=st.booleans(),
+)
+def test_jobs_do_not_take_turns_for_ever(seed: int, span_s: float, restart_s: float, kinds: bool):
+    instance = random_instance(seed, jobs=25, nodes=3, span_s=span_s, restart_s=restart_s, kinds=kinds)
+
+    def check(state: State) -> None:
+        assert state.count[at.ROUND] < 60 * len(instance.jobs)
+
+    simulate(instance, StsX(), record=False, on_round=check)
+
+
+@pytest.mark.parametrize("name", ABLATIONS)
+def test_an_ablation_lacks_one_part(name: str):
+    policy = make_policy(name)
+    parts = ("full_nodes", "waits", "consolidates", "spreads", "smith")
+    assert sum(getattr(policy, part) != getattr(StsX(), part) for part in parts) == 1
+    assert policy.name == name
+
+
+@pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
+def test_a_wrong_fullness_is_named(share: float):
+    with pytest.raises(InputError, match="full_nodes"):
+        StsX(full_nodes=share)
