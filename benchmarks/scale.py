@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from gpusched_env import Instance
 
 JOBS_PER_NODE = 4
+IN_PYTHON = ("sts-ipopt", "sts-highs")  # minutes a round at such sizes: see the benchmark `solvers`
 SLOW_S = 20.0  # a policy whose round takes longer is not taken to larger sizes
 
 
@@ -32,12 +33,12 @@ def measure(
 
     Args:
         nodes: Numbers of nodes, growing, with 4 jobs a node.
-        policies: Names of policies; all by default.
+        policies: Names of policies; by default all but those that plan in Python.
         run_jobs: Jobs of the whole runs, on 100 nodes.
         run_policies: Policies of the whole runs.
     """
     instances = {count: burst(count, JOBS_PER_NODE) for count in nodes}
-    names = policy_names() if policies is None else policies
+    names = [name for name in policy_names() if name not in IN_PYTHON] if policies is None else policies
     figures = [figure for name in names for figure in _growth(name, instances)]
     return [*figures, *(_run(name, run_jobs) for name in run_policies if name in policy_names())]
 

@@ -24,6 +24,7 @@ PAGES = (
     "docs/model.md",
     "docs/environment.md",
     "docs/policies.md",
+    "docs/solvers.md",
     "docs/design.md",
     "docs/scenarios.md",
     "docs/traces.md",

@@ -12,7 +12,7 @@ from gpusched_baselines import DispatchPolicy, Sts, make_policy
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, InputError, Instance, Scenario, load_scenario, rollout, simulate
 from instances import random_instance
 
-POLICIES = {name: make_policy(name) for name in ("fifo", "edf", "priority", "sts", "sts-x")} | {
+POLICIES = {name: make_policy(name) for name in ("fifo", "edf", "priority", "sts", "sts-x", "edf-mean")} | {
     "sts-published": Sts("published"),
     "edf-preemptive": DispatchPolicy("edf-preemptive", "due", preemption=True),
 }

@@ -49,7 +49,7 @@ def test_every_name_makes_a_policy_of_that_name():
 def test_the_usual_policies_are_registered_ones_without_variants():
     usual = usual_policy_names()
     assert set(usual) < set(policy_names())
-    assert {"edf", "random-greedy", "sts"} <= set(usual)
+    assert {"edf", "random-greedy", "sts", "sts-x"} <= set(usual)
     assert not {"edf-mean", "random-greedy-mean", "local-search", "path-relinking"} & set(usual)
 
 
