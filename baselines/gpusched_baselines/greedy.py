@@ -9,6 +9,7 @@ from gpusched_baselines.dispatch import dispatch
 from gpusched_baselines.epochs_left import epochs_left
 from gpusched_baselines.idle_gpus import give_idle_gpus
 from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.rounds import measure
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -32,3 +33,4 @@ class Greedy:
         left = epochs_left(view, order, "worst-case")
         dispatch(view.jobs, view.nodes, view.configs, view.room, view.tau, view.planning_rate, order, left, view.now_s)
         give_idle_gpus(view.jobs, view.nodes, view.configs, view.tau, order)
+        measure(view.nodes, view.room)

@@ -34,7 +34,9 @@ class StsX:
     makes an epoch cheaper, and jobs leave nodes that the round can do without. Jobs that must be late go first, by
     Smith's rule. Where restarts cost time, running jobs are not interrupted for less than that is worth.
 
-    The round is planned as a whole when its first job is asked; then the jobs are decided one by one.
+    The round is planned as a whole when its first job is asked; then the jobs are decided one by one. So one such
+    policy should decide the whole round: planning sets the wake-ups of all active jobs. A restart that is under way
+    when a round is planned is not counted, only those that changes would take.
 
     Args:
         full_nodes: How full nodes are expected to be, 0 to 1: 1 plans at the rates of full nodes, 0 at those of a job

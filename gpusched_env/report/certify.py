@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 import numpy as np
 
 from gpusched_baselines.proxy import proxy_cost
-from gpusched_baselines.solvers import certify_round, certify_static
+from gpusched_baselines.solvers import SolverFailedError, certify_round, certify_static
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.report.certify_instances import static_instance
@@ -116,7 +116,11 @@ def certify(
     for seed in seeds:
         instance = make(checks.whole("seed", seed, 0))
         for problem in chosen:
-            runs += _certified(problem, instance, policies, seed, limit_s)
+            try:
+                runs += _certified(problem, instance, policies, seed, limit_s)
+            except SolverFailedError as error:
+                reason = f"{error.reason} on problem {problem}, seed {seed}; a larger limit or fewer jobs may help"
+                raise SolverFailedError(error.solver, reason) from error
             if on_problem is not None:
                 on_problem()
     return tuple(runs)

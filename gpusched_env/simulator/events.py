@@ -214,11 +214,10 @@ def advance(
     time = next_event(jobs, hidden, tau, clock, count, active)
     if time == np.inf:
         time = clock[at.NOW] + clock[at.IDLE_REVIEW]
-        count[at.IDLE] += 1
-    else:
-        count[at.IDLE] = 0
+    count[at.IDLE] += 1
     if count[at.SUBMITTED] < jobs.shape[0] or anything_runs(jobs, count, active):
         clock[at.LAST_BUSY] = time
+        count[at.IDLE] = 0
     accrue(jobs, nodes, configs, tau, rates, clock, count, active, time)
     if complete(jobs, hidden, nodes, configs, room, clock, count, active, log) > 0:
         clock[at.BILL_RATE] = bill_rate(nodes, rates)

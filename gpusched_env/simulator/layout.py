@@ -94,7 +94,7 @@ ROUND = 4  # decision rounds so far
 MILESTONES = 5  # milestones per job; 0: none
 ASKED = 6  # jobs of this round that have been asked
 TO_ASK = 7  # jobs that this round asks
-IDLE = 8  # idle reviews in a row: nothing ran, and nothing was pending
+IDLE = 8  # events in a row at which nothing ran and nothing was to come
 LOGGING = 9  # 1 if intervals are logged
 COUNT_COLUMNS = 10
 

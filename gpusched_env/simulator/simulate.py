@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 MOST_IDLE_S = 10_000 * 3600.0  # over a year
+MOST_IDLE_EVENTS = 1_000  # a policy may let all jobs wait for years, but must not be asked for ever meanwhile
 
 
 class StalledError(RuntimeError):
@@ -45,7 +46,8 @@ def simulate(
 
     Raises:
         InputError: An argument is of the wrong kind or out of its range.
-        StalledError: For more than a year (10,000 h) nothing has run and nothing was still to come, and jobs wait.
+        StalledError: For more than a year (10,000 h) and a thousand events nothing has run and nothing was still to
+            come, and jobs wait.
     """
     _check(instance, policy)
     rng = np.random.default_rng(checks.seed(seed))
@@ -59,7 +61,8 @@ def simulate(
         policy.decide(state.view, rng)
         seconds += time.perf_counter() - begin
         state.commit_round()
-        if state.clock[at.NOW] - state.clock[at.LAST_BUSY] > MOST_IDLE_S:
+        idle_s = state.clock[at.NOW] - state.clock[at.LAST_BUSY]
+        if idle_s > MOST_IDLE_S and state.count[at.IDLE] > MOST_IDLE_EVENTS:
             waiting = state.count[at.ACTIVE]
             raise StalledError(f"policy {policy.name} leaves {waiting} jobs waiting while nothing runs")
         if on_round is not None:

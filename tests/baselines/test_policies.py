@@ -22,6 +22,7 @@ from gpusched_baselines.proxy import proxy_cost
 from gpusched_env import ActiveJobs, InputError, Policy, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.rounds import measure
 from instances import HOUR, random_instance, three_jobs
 from policies import quick_policy
 
@@ -124,6 +125,20 @@ def test_sts_keeps_due_dates_that_can_be_kept_with_room_for_all():
 def test_sts_refuses_an_unknown_rank():
     with pytest.raises(InputError, match="rank"):
         Sts("best")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("nodes", [2, 150])
+def test_after_any_policy_jobs_can_still_be_placed(nodes: int):
+    """Whoever builds on a policy's round finds the books in order: what fits is what is free."""
+    instance = random_instance(7, jobs=10, nodes=nodes, span_s=0.0)
+    for name in policy_names():
+        state = State(instance)
+        state.advance()
+        state.begin_round(True)
+        quick_policy(name).decide(state.view, np.random.default_rng(0))
+        measured = state.view.room.copy()
+        measure(state.view.nodes, measured)
+        np.testing.assert_array_equal(state.view.room, measured, err_msg=name)
 
 
 def test_a_policy_keeps_nothing_of_a_run():

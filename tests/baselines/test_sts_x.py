@@ -55,6 +55,12 @@ def test_a_job_with_slack_joins_a_node_that_is_on():
     assert result.energy_eur == pytest.approx(3 * 3 + 1)
 
 
+def test_a_due_date_years_away_is_waited_for():
+    due_h = 50_000.0
+    result = simulate(cluster([job(0, due_h)]), StsX())
+    assert starts_h(result) == [pytest.approx(due_h - 1.01, abs=0.01)]
+
+
 def test_without_waiting_it_starts_at_once():
     assert starts_h(simulate(cluster([job(0, 4)]), StsX(waits=False))) == [0.0]
 
