@@ -27,7 +27,7 @@ def measure(
     nodes: Sequence[int] = (250, 500, 1000),
     policies: Sequence[str] | None = None,
     run_jobs: int = 100_000,
-    run_policies: Sequence[str] = ("edf", "sts", "sts-x"),
+    run_policies: Sequence[str] = ("edf", "sts"),
 ) -> list[Figure]:
     """Time one round of every policy, all jobs at t = 0 on five GPU types, and whole runs.
 
