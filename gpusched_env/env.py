@@ -58,6 +58,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         job_order: Order in which a round asks its jobs: `pressure`, `submission`, `due` or `weight`.
         milestones: Each job wakes its round at so many equal fractions of its maximum epochs, ≥ 0 (0: never).
         idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
+        deadline_wake_ups: Whether a job that would miss its due date as it runs, or waits, wakes its round just before
+            the cheapest configuration that would still meet it no longer does (in place of `wake_up`).
         reward_scale: Cost that counts as a reward of -1 [€], > 0.
         reward: A reward of your own, in place of the cost; then `reward_scale` must be left alone.
         render_mode: None, `ansi` or `rgb_array`.
@@ -79,6 +81,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         job_order: str = "pressure",
         milestones: int = 4,
         idle_review_s: float = 3600.0,
+        deadline_wake_ups: bool = False,
         reward_scale: float = 1.0,
         reward: Reward | None = None,
         render_mode: str | None = None,
@@ -90,13 +93,16 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self.scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
         if not isinstance(preemption, bool | np.bool_):
             raise InputError("preemption", preemption, "True or False")
+        if not isinstance(deadline_wake_ups, bool | np.bool_):
+            raise InputError("deadline_wake_ups", deadline_wake_ups, "True or False")
         if reward is not None and (isinstance(reward, type) or not callable(reward)):
             raise InputError("reward", reward, "a function of energy_eur and tardiness_eur [€] that returns a number")
         if reward is not None and reward_scale != 1.0:
             raise InputError("reward_scale", reward_scale, "1, beside a reward of your own")
         self.preemption, self.job_order = bool(preemption), job_order
         self.render_mode = render_mode
-        self.milestones, self._idle_review_s = milestones, idle_review_s
+        self.milestones, self.idle_review_s = milestones, idle_review_s
+        self.deadline_wake_ups = bool(deadline_wake_ups)
         self._reward: Reward = CostReward(reward_scale) if reward is None else reward
         self._kind = NAMED_ORDERS[job_order]
         self._state = self._new_state(make_instance(self.scenario, 0))
@@ -167,7 +173,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         state = self._state
         energy, tardiness = state.clock[at.BILL], state.clock[at.LATENESS]
         state.make_room()
-        if not decide(*self._arrays(chosen)):
+        if not decide(*self._arrays(state.view.least_rate, chosen)):
             self._invalid += 1
         self._running = self._jobs_to_ask()
         energy_eur = float(state.clock[at.BILL] - energy)
@@ -222,7 +228,12 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         return Result.of(self._state, policy, seed, float("nan"))
 
     def _new_state(self, instance: Instance) -> State:
-        return State(instance, idle_review_s=self._idle_review_s, milestones=self.milestones)
+        return State(
+            instance,
+            idle_review_s=self.idle_review_s,
+            milestones=self.milestones,
+            deadline_wake_ups=self.deadline_wake_ups,
+        )
 
     def _jobs_to_ask(self) -> bool:
         return bool(self._state.count[at.ASKED] < self._state.count[at.TO_ASK])
@@ -263,6 +274,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             view.configs,
             view.tau,
             view.planning_rate,
+            view.least_rate,
             view.node_rate,
             view.clock,
             view.count,

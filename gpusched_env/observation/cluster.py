@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.observation.squash import squash
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.kernel import kernel
 
 if TYPE_CHECKING:
@@ -14,10 +16,14 @@ if TYPE_CHECKING:
 
 
 @kernel
-def write_cluster(nodes: Ints, configs: Ints, room: Ints, node_rate: Floats, out: Singles) -> int:
+def write_cluster(
+    jobs: Floats, nodes: Ints, configs: Ints, room: Ints, node_rate: Floats, count: Ints, order: Ints, now: float,
+    out: Singles,
+) -> int:  # fmt: skip
     """Write a row of features per GPU type; return the free GPUs of the cluster."""
     types = room.shape[0]
-    totals = np.zeros((types, 5))  # GPUs, free GPUs, nodes, nodes not in use, GPUs of the largest node
+    # GPUs, free GPUs, nodes, nodes not in use, GPUs of the largest node, free GPUs on nodes in use
+    totals = np.zeros((types, 6))
     for n in range(nodes.shape[0]):
         row = totals[nodes[n, at.NODE_TYPE]]
         row[0] += nodes[n, at.NODE_GPUS]
@@ -25,6 +31,7 @@ def write_cluster(nodes: Ints, configs: Ints, room: Ints, node_rate: Floats, out
         row[2] += 1.0
         row[3] += 1.0 if nodes[n, at.FREE] == nodes[n, at.NODE_GPUS] else 0.0
         row[4] = max(row[4], nodes[n, at.NODE_GPUS])
+        row[5] += nodes[n, at.FREE] if nodes[n, at.FREE] < nodes[n, at.NODE_GPUS] else 0.0
     most, dearest, gpus, free = 1.0, 0.0, 0.0, 0.0
     for c in range(configs.shape[0]):
         most = max(most, configs[c, at.CONFIG_SIZE] / at.UNITS)
@@ -32,6 +39,7 @@ def write_cluster(nodes: Ints, configs: Ints, room: Ints, node_rate: Floats, out
         dearest = max(dearest, node_rate[v, 1])
         gpus += totals[v, 0]
         free += totals[v, 1]
+    wanted = wanted_gpus(jobs, configs, count, order, now, types)
     for v in range(types):
         out[v, :] = 0.0
         if totals[v, 2] == 0.0:
@@ -44,4 +52,19 @@ def write_cluster(nodes: Ints, configs: Ints, room: Ints, node_rate: Floats, out
         out[v, 4] = node_rate[v, 1] / full if full > 0.0 else 0.0
         out[v, 5] = node_rate[v, 1] / dearest if dearest > 0.0 else 0.0
         out[v, 6] = min(1.0, np.log10(1.0 + totals[v, 2]) / 4.0)
+        out[v, 7] = squash(wanted[v] / totals[v, 4])
+        out[v, 8] = min(1.0, totals[v, 5] / totals[v, 4])
     return int(free)
+
+
+@kernel
+def wanted_gpus(jobs: Floats, configs: Ints, count: Ints, order: Ints, now: float, types: int) -> Floats:
+    """Count the GPUs that the jobs after the one at hand would like, (V,): their cheapest, if it is in time."""
+    wanted = np.zeros(types)
+    for i in range(count[at.ASKED] + 1, count[at.TO_ASK]):
+        job = order[i]
+        config = int(jobs[job, at.CHEAPEST])
+        left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]
+        if config >= 0 and not misses(left * jobs[job, at.CHEAPEST_TAU], jobs[job, at.DUE] - now):
+            wanted[configs[config, at.CONFIG_TYPE]] += configs[config, at.CONFIG_SIZE] / at.UNITS
+    return wanted

@@ -1,7 +1,8 @@
 """The features of an observation, by name, and its space.
 
 Every feature lies in [-1, 1]. `squash(x)` is x / (1 + |x|). T is the job's least execution time left in the worst case,
-D its time to the due date.
+D its time to the due date. Its *cheapest* configuration is the one whose epochs cost least in full nodes; L is the
+worst-case energy cost left there.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ import numpy as np
 from gymnasium import spaces
 
 SURVIVAL_POINTS = 8
+ONE_PERCENT = 0.01  # of a worst-case execution time: about what deadline wake-ups leave
 
 JOB_FEATURES = (
     "epochs done / maximum epochs",
@@ -26,6 +28,8 @@ JOB_FEATURES = (
         f"probability to survive {k + 0.5:g}/{SURVIVAL_POINTS} of the epochs left, given those done"
         for k in range(SURVIVAL_POINTS)
     ),
+    "squash((D - W) / W), W = worst-case execution time of its cheapest configuration",
+    "the same, / 1 %",
 )
 OPTION_FEATURES = (
     "1 if it can be placed now",
@@ -43,6 +47,9 @@ OPTION_FEATURES = (
     "free GPUs of its type / GPUs of its type",
     "GPUs left on the emptiest node of its type after it / the most GPUs of any configuration",
     "1 if it fits on a node that is in use",
+    "c / (c + L), c = worst-case energy cost that it adds to the bill now",
+    "c / (c + L), c = its worst-case energy cost in full nodes",
+    "squash((D - W) / W / 1 %), W = its worst-case execution time",
 )
 CLUSTER_FEATURES = (
     "free GPUs / GPUs of the type",
@@ -52,6 +59,8 @@ CLUSTER_FEATURES = (
     "cost rate of a node with one busy GPU / with all busy, of the type",
     "cost rate of a node with one busy GPU / the largest such of any type",
     "log10(1 + nodes of the type) / 4",
+    "squash(GPUs that jobs still to be asked want, at their cheapest if in time / GPUs of its largest node)",
+    "GPUs on nodes that are in use, not held / GPUs of its largest node, at most 1",
 )
 QUEUE_FEATURES = (
     "log10(1 + other active jobs) / 5",

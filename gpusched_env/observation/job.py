@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.observation.features import SURVIVAL_POINTS
+from gpusched_env.observation.features import ONE_PERCENT, SURVIVAL_POINTS
 from gpusched_env.observation.squash import squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.kernel import kernel
@@ -47,4 +47,7 @@ def write_job(
     for k in range(SURVIVAL_POINTS):
         later = (done + left * (k + 0.5) / SURVIVAL_POINTS) / largest
         out[10 + k] = survival[row, bin_of(edges[row], later)] / alive if alive > 0.0 else 1.0
+    slack = time_left / (left * jobs[job, at.CHEAPEST_TAU]) - 1.0
+    out[10 + SURVIVAL_POINTS] = squash(slack)
+    out[11 + SURVIVAL_POINTS] = squash(slack / ONE_PERCENT)
     return expected, least

@@ -18,12 +18,13 @@ if TYPE_CHECKING:
 
 @kernel
 def observe(
-    jobs: Floats, nodes: Ints, configs: Ints, tau: Floats, rate: Floats, node_rate: Floats, clock: Floats,
-    count: Ints, active: Ints, order: Ints, room: Ints, edges: Floats, survival: Floats,
+    jobs: Floats, nodes: Ints, configs: Ints, tau: Floats, rate: Floats, least_rate: Floats, node_rate: Floats,
+    clock: Floats, count: Ints, active: Ints, order: Ints, room: Ints, edges: Floats, survival: Floats,
     tail: Floats, out_job: Singles, out_options: Singles, out_cluster: Singles, out_queue: Singles, mask: Mask,
 ) -> None:  # fmt: skip
     """Write the observation and the mask of the job at hand; all zeros, and only wait allowed, when the run is over."""
-    free = write_cluster(nodes, configs, room, node_rate, out_cluster)
+    now = clock[at.NOW]
+    free = write_cluster(jobs, nodes, configs, room, node_rate, count, order, now, out_cluster)
     if count[at.TO_ASK] == count[at.ASKED]:
         out_job[:] = 0.0
         out_options[:] = 0.0
@@ -32,8 +33,10 @@ def observe(
         mask[0] = 1
         return
     job = order[count[at.ASKED]]
-    now = clock[at.NOW]
     write_mask(configs, room, tau, job, mask)
     expected, least = write_job(jobs, count, edges, survival, tail, rate, tau, now, job, out_job)
-    write_options(jobs, nodes, configs, room, tau, rate, out_cluster, now, job, expected, least, mask, out_options)
+    write_options(
+        jobs, nodes, configs, room, tau, rate, least_rate, node_rate, out_cluster, now, job, expected, least, mask,
+        out_options,
+    )  # fmt: skip
     write_queue(jobs, count, active, now, job, free, out_queue)

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.observation.features import ONE_PERCENT
 from gpusched_env.observation.squash import squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
@@ -17,8 +18,8 @@ if TYPE_CHECKING:
 
 @kernel
 def write_options(
-    jobs: Floats, nodes: Ints, configs: Ints, room: Ints, tau: Floats, rate: Floats, cluster: Singles,
-    now: float, job: int, expected: float, least: float, mask: Mask, out: Singles,
+    jobs: Floats, nodes: Ints, configs: Ints, room: Ints, tau: Floats, rate: Floats, least_rate: Floats,
+    node_rate: Floats, cluster: Singles, now: float, job: int, expected: float, least: float, mask: Mask, out: Singles,
 ) -> None:  # fmt: skip
     """Write a row of features per configuration; a configuration that is not allowed has only zeros."""
     left = max(jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], 1e-12 * jobs[job, at.MAX_EPOCHS])
@@ -38,6 +39,9 @@ def write_options(
             used_gap[v, 0] = max(used_gap[v, 0], free)
         if free < room[v, at.LARGEST]:
             used_gap[v, 1] = max(used_gap[v, 1], free)
+    adds = added_rates(nodes, configs, room, rate, node_rate)
+    cheapest = int(jobs[job, at.CHEAPEST])
+    floor = left * tau[job, cheapest] * least_rate[cheapest] if cheapest >= 0 else least
     for c in range(configs.shape[0]):
         row = out[c]
         row[:] = 0.0
@@ -64,6 +68,35 @@ def write_options(
         spare, in_use = _after(configs, room, used_gap, c)
         row[13] = min(1.0, spare / most)
         row[14] = in_use
+        added, full = seconds * adds[c], seconds * least_rate[c]
+        row[15] = added / (added + floor) if added > 0.0 else 0.0
+        row[16] = full / (full + floor) if 0.0 < full < np.inf else 0.0
+        row[17] = squash((time_left / seconds - 1.0) / ONE_PERCENT)
+
+
+@kernel
+def added_rates(nodes: Ints, configs: Ints, room: Ints, rate: Floats, node_rate: Floats) -> Floats:
+    """Give what every configuration would add to the cluster's cost rate now [€/s], (C,).
+
+    Whole GPUs go to the fullest node in use that has room, else to an idle node; for shares and several nodes it is the
+    rate of a job alone.
+    """
+    most = node_rate.shape[1]
+    size = np.zeros((room.shape[0], most), dtype=np.int64)  # GPUs of a node in use with so many free ones; 0: none
+    for n in range(nodes.shape[0]):
+        if nodes[n, at.FREE] < nodes[n, at.NODE_GPUS]:
+            size[nodes[n, at.NODE_TYPE], nodes[n, at.FREE]] = nodes[n, at.NODE_GPUS]
+    adds = rate.copy()
+    for c in range(configs.shape[0]):
+        v, gpus = configs[c, at.CONFIG_TYPE], configs[c, at.CONFIG_GPUS]
+        if configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
+            continue
+        for free in range(gpus, most):
+            if size[v, free] > 0:
+                busy = size[v, free] - free
+                adds[c] = node_rate[v, busy + gpus] - node_rate[v, busy]
+                break
+    return adds
 
 
 @kernel

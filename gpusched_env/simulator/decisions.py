@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.due_wakes import due_wake_s
 from gpusched_env.simulator.events import advance
 from gpusched_env.simulator.kernel import kernel
 from gpusched_env.simulator.placement import place
@@ -69,9 +70,12 @@ def decide(
     order: Ints,
     preemption: bool,
     kind: int,
+    least_rate: Floats,
     action: int,
 ) -> bool:
     """Apply `action` to the job at hand: 0 = wait, a = configuration a - 1; after the last job, run to the next round.
+
+    If `count` asks for it, the job wakes its round in time for its due date.
 
     Returns:
         False if the action could not be placed: then the job waits.
@@ -80,6 +84,8 @@ def decide(
     placed = action == 0
     if action > 0 and tau[job, action - 1] < np.inf:
         placed = place(jobs, nodes, configs, room, job, action - 1)
+    if count[at.DUE_WAKES] > 0:
+        jobs[job, at.WAKE_S] = due_wake_s(jobs, tau, least_rate, clock[at.NOW], job)
     count[at.ASKED] += 1
     if count[at.ASKED] == count[at.TO_ASK]:
         commit_round(jobs, hidden, nodes, tau, rates, slowdown, planned, clock, count, active, log)

@@ -38,7 +38,9 @@ ANCHOR_S = 27  # from when on the present pace makes progress
 PACE = 28  # true seconds per epoch / planned ones (`tau`); below 1 only beside fewer or kinder jobs than planned for
 HOME = 29  # node to which placement brings the job back if it can; OLD_NODE unless a policy lets it go
 HOME_SLOT = 30  # shared GPU of that node, likewise
-JOB_COLUMNS = 31
+CHEAPEST = 31  # configuration whose epochs cost least in full nodes; -1: none
+CHEAPEST_TAU = 32  # its seconds per epoch; inf: none
+JOB_COLUMNS = 33
 
 # hidden: float64 (J, FUTURE_TAU + C). What no policy may know.
 NEEDED = 0  # epochs needed X_j
@@ -96,7 +98,8 @@ ASKED = 6  # jobs of this round that have been asked
 TO_ASK = 7  # jobs that this round asks
 IDLE = 8  # events in a row at which nothing ran and nothing was to come
 LOGGING = 9  # 1 if intervals are logged
-COUNT_COLUMNS = 10
+DUE_WAKES = 10  # 1 if every decision sets the job's wake-up (`due_wakes`)
+COUNT_COLUMNS = 11
 
 # log: float64 (L, LOG_COLUMNS), one row per node and interval in which a job held one configuration in one place.
 LOG_JOB = 0

@@ -29,6 +29,7 @@ class State:
         review_s: Interval of fixed reviews [s], > 0; none by default.
         idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
         milestones: Milestones per job: each wakes its round at that many equal fractions of its maximum epochs, ≥ 0.
+        deadline_wake_ups: Whether every decision sets the job's wake-up, in time for its due date (`due_wakes`).
         record: Whether the intervals of the run are kept.
     """
 
@@ -39,20 +40,22 @@ class State:
         review_s: float | None = None,
         idle_review_s: float = 3600.0,
         milestones: int = 0,
+        deadline_wake_ups: bool = False,
         record: bool = True,
     ) -> None:
         jobs = instance.jobs
         self.instance = instance
         self.planned_slowdown = planned_slowdown(instance)
-        self.hidden = _hidden_state(jobs, self.planned_slowdown[jobs.application])
         self.clock = np.zeros(at.CLOCK_COLUMNS)
         self.clock[at.REVIEW] = np.inf if review_s is None else checks.positive("review_s", review_s)
         self.clock[at.IDLE_REVIEW] = checks.positive("idle_review_s", idle_review_s)
         self.count = np.zeros(at.COUNT_COLUMNS, dtype=np.int64)
         self.count[at.MILESTONES] = checks.whole("milestones", milestones, 0)
+        self.count[at.DUE_WAKES] = int(deadline_wake_ups)
         self.count[at.LOGGING] = int(record)
         self.log = np.empty((4 * len(jobs) + 16 if record else 0, at.LOG_COLUMNS))
         self.view = View(instance, self.clock, self.count)
+        self.hidden = _hidden_state(jobs, self.planned_slowdown[jobs.application], self.view.least_rate)
 
     def advance(self) -> bool:
         """Run to the next event; return False when every job is done."""
@@ -105,10 +108,12 @@ class State:
             self.log = np.concatenate([self.log, np.empty((more, at.LOG_COLUMNS))])
 
 
-def _hidden_state(table: JobTable, slowdown: NDArray[np.float64]) -> NDArray[np.float64]:
+def _hidden_state(
+    table: JobTable, slowdown: NDArray[np.float64], least_rate: NDArray[np.float64]
+) -> NDArray[np.float64]:
     """Make the hidden array: epochs needed, and all of every job until it is submitted.
 
-    `slowdown` is the factor with which policies plan, (J, C).
+    `slowdown` is the factor with which policies plan, (J, C); `least_rate` the cost rates in full nodes [€/s], (C,).
     """
     seconds = table.seconds_per_epoch * slowdown
     hidden = np.zeros((len(table), at.FUTURE_TAU + table.seconds_per_epoch.shape[1]))
@@ -130,4 +135,9 @@ def _hidden_state(table: JobTable, slowdown: NDArray[np.float64]) -> NDArray[np.
     jobs[:, at.PACE] = 1.0
     jobs[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0
     jobs[:, [at.START_S, at.END_S]] = np.nan
+    price = np.where(np.isfinite(seconds), seconds, np.inf) * np.maximum(least_rate, 1e-300)
+    cheapest = price.argmin(axis=1)
+    exists = np.isfinite(price.min(axis=1))
+    jobs[:, at.CHEAPEST] = np.where(exists, cheapest, -1)
+    jobs[:, at.CHEAPEST_TAU] = np.where(exists, seconds[np.arange(len(table)), cheapest], np.inf)
     return hidden

@@ -1,0 +1,55 @@
+"""Wake-ups in time for the due date: a job is asked again before it is too late for what it could have now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.due_dates import misses
+from gpusched_env.simulator.kernel import kernel
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator.arrays import Floats
+
+MARGIN = 0.009  # of the worst-case execution time: how long before the last moment a job is asked again
+
+
+@kernel
+def due_wake_s(jobs: Floats, tau: Floats, least_rate: Floats, now: float, job: int) -> float:
+    """Give when a job must be asked again, given what it holds in this round.
+
+    If it would miss its due date as it runs, or waits, that is just before the cheapest configuration that would still
+    meet it in the worst case no longer would: with n seconds per epoch now (inf: it waits) and c then, L epochs left
+    and D seconds to the due date, after s seconds with (L - s / n) · c · (1 + margin) = D - s. Restarts on the way are
+    taken off D.
+
+    Args:
+        jobs: State of the jobs, (J, JOB_COLUMNS).
+        tau: Seconds per epoch, (J, C).
+        least_rate: Cost rates in full nodes [€/s], (C,).
+        now: Present time [s].
+        job: The job's index.
+
+    Returns:
+        The time [s]; inf if it meets the due date as it is, or nothing would.
+    """
+    left, time_left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], jobs[job, at.DUE] - now
+    held = int(jobs[job, at.CONFIG])
+    if held >= 0:
+        if not misses(left * tau[job, held], time_left):
+            return np.inf
+        time_left -= 2.0 * jobs[job, at.RESTART_S]
+    elif not np.isnan(jobs[job, at.START_S]):
+        time_left -= jobs[job, at.RESTART_S]
+    cheapest, price = -1, np.inf
+    for c in range(tau.shape[1]):
+        in_time = (1.0 + MARGIN) * left * tau[job, c] < time_left
+        if in_time and tau[job, c] * least_rate[c] < price:
+            cheapest, price = c, tau[job, c] * least_rate[c]
+    if cheapest < 0:
+        return np.inf
+    then = (1.0 + MARGIN) * tau[job, cheapest]
+    speed = then / tau[job, held] if held >= 0 else 0.0
+    return now + (time_left - left * then) / (1.0 - speed)
