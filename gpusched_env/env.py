@@ -60,6 +60,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
         deadline_wake_ups: Whether a job that would miss its due date as it runs, or waits, wakes its round just before
             the cheapest configuration that would still meet it no longer does (in place of `wake_up`).
+        consolidation: Whether a job whose previous node is off in this round goes to one of the same GPU type that is
+            on, if it has room and the move costs no restart; else jobs go back wherever they fit.
         reward_scale: Cost that counts as a reward of -1 [€], > 0.
         reward: A reward of your own, in place of the cost; then `reward_scale` must be left alone.
         render_mode: None, `ansi` or `rgb_array`.
@@ -82,6 +84,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         milestones: int = 4,
         idle_review_s: float = 3600.0,
         deadline_wake_ups: bool = False,
+        consolidation: bool = False,
         reward_scale: float = 1.0,
         reward: Reward | None = None,
         render_mode: str | None = None,
@@ -91,10 +94,10 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise InputError("render_mode", render_mode, f"None, {' or '.join(RENDER_MODES)}")
         self.scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
-        if not isinstance(preemption, bool | np.bool_):
-            raise InputError("preemption", preemption, "True or False")
-        if not isinstance(deadline_wake_ups, bool | np.bool_):
-            raise InputError("deadline_wake_ups", deadline_wake_ups, "True or False")
+        flags = {"preemption": preemption, "deadline_wake_ups": deadline_wake_ups, "consolidation": consolidation}
+        for name, flag in flags.items():
+            if not isinstance(flag, bool | np.bool_):
+                raise InputError(name, flag, "True or False")
         if reward is not None and (isinstance(reward, type) or not callable(reward)):
             raise InputError("reward", reward, "a function of energy_eur and tardiness_eur [€] that returns a number")
         if reward is not None and reward_scale != 1.0:
@@ -102,7 +105,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self.preemption, self.job_order = bool(preemption), job_order
         self.render_mode = render_mode
         self.milestones, self.idle_review_s = milestones, idle_review_s
-        self.deadline_wake_ups = bool(deadline_wake_ups)
+        self.deadline_wake_ups, self.consolidation = bool(deadline_wake_ups), bool(consolidation)
         self._reward: Reward = CostReward(reward_scale) if reward is None else reward
         self._kind = NAMED_ORDERS[job_order]
         self._state = self._new_state(make_instance(self.scenario, 0))
@@ -233,6 +236,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             idle_review_s=self.idle_review_s,
             milestones=self.milestones,
             deadline_wake_ups=self.deadline_wake_ups,
+            consolidation=self.consolidation,
         )
 
     def _jobs_to_ask(self) -> bool:

@@ -21,7 +21,7 @@ def rollout(
 
     Args:
         env: A `GpuClusterEnv`, wrapped or not, with the policy's own `job_order` and `preemption` and with
-            `milestones=0` and no `deadline_wake_ups`, so that it asks when `simulate` does.
+            `milestones=0` and neither `deadline_wake_ups` nor `consolidation`, so that it asks when `simulate` does.
         policy: A policy that decides job by job.
         seed: Seed of the instance.
         instance: An instance to replay, in place of the seed's.
@@ -42,6 +42,8 @@ def rollout(
             raise InputError(f"env.{name}", getattr(inner, name), f"the policy's own: {getattr(policy, name)!r}")
     if inner.deadline_wake_ups:
         raise InputError("env.deadline_wake_ups", True, "False: a policy sets its own wake-ups")
+    if inner.consolidation:
+        raise InputError("env.consolidation", True, "False: a policy lets places go itself")
     if inner.milestones:
         raise InputError("env.milestones", inner.milestones, "0: a policy sets its own wake-ups")
     options = {} if instance is None else {"instance": instance}

@@ -12,8 +12,7 @@ from gpusched_baselines.sts_x_plan import plan_job, price_out
 from gpusched_baselines.sts_x_spread import spread
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.kernel import kernel
-from gpusched_env.simulator.node_index import find_node
-from gpusched_env.simulator.placement import fits, place
+from gpusched_env.simulator.placement import fits, keeps_config, opens, place, would_restart
 from gpusched_env.simulator.rounds import clear, measure
 
 if TYPE_CHECKING:
@@ -100,7 +99,7 @@ def plan_round(
                     jobs, nodes, configs, room, edges, survival, tail, now, job, seconds[i], price[i], consolidates
                 )
             continue
-        opens = demand[v] >= room[v, at.LARGEST] or _keeps(jobs, job, first[i])
+        opens = demand[v] >= room[v, at.LARGEST] or keeps_config(jobs, job, first[i])
         if _put(jobs, nodes, configs, room, job, first[i], opens, consolidates):
             wake[i] = np.inf
         elif would_restart(jobs, job):  # rather than wait for something better, it goes on as it is
@@ -156,21 +155,9 @@ def _rank(
         keys[i] = slack - (1e9 if would_restart(jobs, job) else 0.0)
     if urgent[i] == 1:
         fastest = left * jobs[job, at.MIN_TAU]
-        keys[i] = time_left - fastest - (2e12 if _keeps(jobs, job, first[i]) else 1e12)
+        keys[i] = time_left - fastest - (2e12 if keeps_config(jobs, job, first[i]) else 1e12)
         if smith and time_left < fastest and jobs[job, at.WEIGHT] > 0.0:
             keys[i] = fastest / jobs[job, at.WEIGHT] - 1e15
-
-
-@kernel
-def _keeps(jobs: Floats, job: int, config: int) -> bool:
-    """Say whether the job has `config` already, and a change of place would cost it a restart."""
-    return would_restart(jobs, job) and int(jobs[job, at.OLD_CONFIG]) == config
-
-
-@kernel
-def would_restart(jobs: Floats, job: int) -> bool:
-    """Say whether a change would cost the job, which runs, a restart."""
-    return jobs[job, at.OLD_CONFIG] >= 0 and jobs[job, at.RESTART_S] > 0.0
 
 
 @kernel
@@ -218,23 +205,12 @@ def _put(
     if not fits(configs, room, config):
         return False
     one_node = configs[config, at.CONFIG_NODES] == 1
-    if one_node and not _keeps(jobs, job, config) and _opens(jobs, nodes, configs, room, job, config):
+    if one_node and not keeps_config(jobs, job, config) and opens(jobs, nodes, configs, room, job, config):
         home, slot = jobs[job, at.HOME], jobs[job, at.HOME_SLOT]
         jobs[job, at.HOME], jobs[job, at.HOME_SLOT] = -1.0, -1.0
-        opens = _opens(jobs, nodes, configs, room, job, config)
-        if opens or not consolidates:
+        opening = opens(jobs, nodes, configs, room, job, config)
+        if opening or not consolidates:
             jobs[job, at.HOME], jobs[job, at.HOME_SLOT] = home, slot
-        if opens and not may_open:
+        if opening and not may_open:
             return False
     return place(jobs, nodes, configs, room, job, config)
-
-
-@kernel
-def _opens(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int, config: int) -> bool:
-    """Say whether placing the job would switch a node on."""
-    v, home = configs[config, at.CONFIG_TYPE], int(jobs[job, at.HOME])
-    units = configs[config, at.CONFIG_UNITS]
-    if units > 0 and (home < 0 or jobs[job, at.HOME_SLOT] < 0) and room[v, at.OPENING] >= units:
-        return False
-    n = find_node(nodes, room, v, configs[config, at.CONFIG_GPUS], home)
-    return n >= 0 and nodes[n, at.FREE] == nodes[n, at.NODE_GPUS]

@@ -10,7 +10,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_wakes import due_wake_s
 from gpusched_env.simulator.events import advance
 from gpusched_env.simulator.kernel import kernel
-from gpusched_env.simulator.placement import place
+from gpusched_env.simulator.placement import place, settle
 from gpusched_env.simulator.rounds import begin_round, commit_round, order_round, round_keys
 
 if TYPE_CHECKING:
@@ -83,6 +83,8 @@ def decide(
     job = order[count[at.ASKED]]
     placed = action == 0
     if action > 0 and tau[job, action - 1] < np.inf:
+        if count[at.CONSOLIDATES] > 0:
+            settle(jobs, nodes, configs, room, job, action - 1)
         placed = place(jobs, nodes, configs, room, job, action - 1)
     if count[at.DUE_WAKES] > 0:
         jobs[job, at.WAKE_S] = due_wake_s(jobs, tau, least_rate, clock[at.NOW], job)

@@ -99,7 +99,8 @@ TO_ASK = 7  # jobs that this round asks
 IDLE = 8  # events in a row at which nothing ran and nothing was to come
 LOGGING = 9  # 1 if intervals are logged
 DUE_WAKES = 10  # 1 if every decision sets the job's wake-up (`due_wakes`)
-COUNT_COLUMNS = 11
+CONSOLIDATES = 11  # 1 if every decision lets a job leave its previous node for one in use (`settle`)
+COUNT_COLUMNS = 12
 
 # log: float64 (L, LOG_COLUMNS), one row per node and interval in which a job held one configuration in one place.
 LOG_JOB = 0

@@ -122,3 +122,42 @@ def _put(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int, config:
     else:
         node = find_node(nodes, room, gpu_type, configs[config, at.CONFIG_GPUS], home)
         take(jobs, nodes, configs, room, job, config, node, -1)
+
+
+@kernel
+def opens(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int, config: int) -> bool:
+    """Say whether placing the job, on one node, would switch a node on."""
+    v, home = configs[config, at.CONFIG_TYPE], int(jobs[job, at.HOME])
+    units = configs[config, at.CONFIG_UNITS]
+    if units > 0 and (home < 0 or jobs[job, at.HOME_SLOT] < 0) and room[v, at.OPENING] >= units:
+        return False
+    n = find_node(nodes, room, v, configs[config, at.CONFIG_GPUS], home)
+    return n >= 0 and nodes[n, at.FREE] == nodes[n, at.NODE_GPUS]
+
+
+@kernel
+def would_restart(jobs: Floats, job: int) -> bool:
+    """Say whether a change would cost the job, which runs, a restart."""
+    return jobs[job, at.OLD_CONFIG] >= 0 and jobs[job, at.RESTART_S] > 0.0
+
+
+@kernel
+def keeps_config(jobs: Floats, job: int, config: int) -> bool:
+    """Say whether the job has `config` already, and a change of place would cost it a restart."""
+    return would_restart(jobs, job) and int(jobs[job, at.OLD_CONFIG]) == config
+
+
+@kernel
+def settle(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int, config: int) -> None:
+    """Let a job's previous place go if that would have to be switched on for it, and a node that is on has room.
+
+    A job that would pay for nothing but the move with a restart stays where it is.
+    """
+    if configs[config, at.CONFIG_NODES] > 1 or not fits(configs, room, config):
+        return
+    if jobs[job, at.HOME] < 0 or keeps_config(jobs, job, config) or not opens(jobs, nodes, configs, room, job, config):
+        return
+    home, slot = jobs[job, at.HOME], jobs[job, at.HOME_SLOT]
+    jobs[job, at.HOME], jobs[job, at.HOME_SLOT] = -1.0, -1.0
+    if opens(jobs, nodes, configs, room, job, config):
+        jobs[job, at.HOME], jobs[job, at.HOME_SLOT] = home, slot

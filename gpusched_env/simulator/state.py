@@ -30,6 +30,7 @@ class State:
         idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
         milestones: Milestones per job: each wakes its round at that many equal fractions of its maximum epochs, ≥ 0.
         deadline_wake_ups: Whether every decision sets the job's wake-up, in time for its due date (`due_wakes`).
+        consolidation: Whether every decision lets a job leave its previous node for one in use (`settle`).
         record: Whether the intervals of the run are kept.
     """
 
@@ -41,6 +42,7 @@ class State:
         idle_review_s: float = 3600.0,
         milestones: int = 0,
         deadline_wake_ups: bool = False,
+        consolidation: bool = False,
         record: bool = True,
     ) -> None:
         jobs = instance.jobs
@@ -52,6 +54,7 @@ class State:
         self.count = np.zeros(at.COUNT_COLUMNS, dtype=np.int64)
         self.count[at.MILESTONES] = checks.whole("milestones", milestones, 0)
         self.count[at.DUE_WAKES] = int(deadline_wake_ups)
+        self.count[at.CONSOLIDATES] = int(consolidation)
         self.count[at.LOGGING] = int(record)
         self.log = np.empty((4 * len(jobs) + 16 if record else 0, at.LOG_COLUMNS))
         self.view = View(instance, self.clock, self.count)
