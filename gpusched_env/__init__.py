@@ -1,16 +1,18 @@
 """Scheduling of AI training jobs on GPU clusters: a Gymnasium environment and its simulator.
 
-`gymnasium.make("gpusched_env:gpusched_env/GpuCluster-v0", scenario="default")` makes the environment; `simulate` runs a
-policy without it. Reference policies are in `gpusched_baselines`.
+`gymnasium.make("gpusched_env:gpusched_env/GpuCluster-v0", scenario="default")` makes the environment,
+`gymnasium.make_vec` many at once; `simulate` runs a policy without it. Reference policies are in `gpusched_baselines`.
 """
 
 from gpusched_env.env import GpuClusterEnv
+from gpusched_env.env_input import FIRST_DRAWN_SEED
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Interference, Job, JobTable, Node
 from gpusched_env.registration import ENVIRONMENT_ID, register_envs
 from gpusched_env.reward import CostReward, Reward
 from gpusched_env.rollout import rollout
 from gpusched_env.simulator import ActiveJobs, JobPolicy, Policy, Result, StalledError, View, simulate
+from gpusched_env.vector import GpuClusterVectorEnv
 from gpusched_env.workload import (
     Scenario,
     builtin_scenarios,
@@ -23,11 +25,13 @@ from gpusched_env.workload import (
 
 __all__ = [
     "ENVIRONMENT_ID",
+    "FIRST_DRAWN_SEED",
     "ActiveJobs",
     "Configuration",
     "CostReward",
     "EpochDistribution",
     "GpuClusterEnv",
+    "GpuClusterVectorEnv",
     "GpuType",
     "InputError",
     "Instance",

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from gpusched_env import rendering
-from gpusched_env.env_input import action_index, check_shape, finite_reward, shape_of
+from gpusched_env.env_input import action_index, check_shape, draw_seed, finite_reward, shape_of
 from gpusched_env.errors import InputError
 from gpusched_env.observation import (
     CLUSTER_FEATURES,
@@ -128,7 +128,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
         Args:
             seed: The episode runs the scenario's instance of this seed, as `gpusched compare --seeds` does; without
-                a seed, the instance's seed is drawn from the environment's generator.
+                a seed, the instance's seed is drawn from the environment's generator, `FIRST_DRAWN_SEED` or above.
             options: `{"instance": instance}` replays a given instance, with the GPU types and configurations of
                 the scenario.
 
@@ -144,7 +144,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             raise InputError("options", unknown[0], f"one of {', '.join(ALLOWED_OPTIONS)}")
         instance = (options or {}).get("instance")
         if instance is None:
-            chosen = int(self.np_random.integers(2**31)) if seed is None else seed
+            chosen = draw_seed(self.np_random) if seed is None else seed
             instance = make_instance(self.scenario, chosen)
         check_shape(instance, self._shape)
         self._state = self._new_state(instance)

@@ -3,15 +3,25 @@
 from __future__ import annotations
 
 import math
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, Instance
 
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+FIRST_DRAWN_SEED = 1000
+"""Environments draw the seeds of their episodes from here on: those below are held out for comparisons."""
 Shape: TypeAlias = tuple[tuple[str, ...], tuple[Configuration, ...]]
 """What fixes the spaces: the names of the GPU types, and the configurations."""
+
+
+def draw_seed(generator: Generator) -> int:
+    """Draw the seed of an instance, from `FIRST_DRAWN_SEED` to 2^31 - 1."""
+    return int(generator.integers(FIRST_DRAWN_SEED, 2**31))
 
 
 def shape_of(instance: Instance) -> Shape:

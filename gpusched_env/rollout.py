@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from gpusched_env.env import GpuClusterEnv
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import JobPolicy, Result
+from gpusched_env.simulator.fit import check_fit
 
 if TYPE_CHECKING:
     import gymnasium
@@ -48,6 +49,7 @@ def rollout(
         raise InputError("env.milestones", inner.milestones, "0: a policy sets its own wake-ups")
     options = {} if instance is None else {"instance": instance}
     env.reset(seed=seed, options=options)
+    check_fit([policy], inner.instance)
     rewards, done = 0.0, False
     while not done:
         _, reward, terminated, truncated, _ = env.step(policy.choose(inner.view, inner.job) + 1)

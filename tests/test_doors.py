@@ -8,25 +8,15 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from any_instance import AnyInstance
 from gpusched_baselines import DispatchPolicy, Sts, make_policy
-from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, InputError, Instance, Scenario, load_scenario, rollout, simulate
+from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, InputError, Scenario, load_scenario, rollout, simulate
 from instances import random_instance
 
 POLICIES = {name: make_policy(name) for name in ("fifo", "edf", "priority", "sts", "sts-x", "edf-mean")} | {
     "sts-published": Sts("published"),
     "edf-preemptive": DispatchPolicy("edf-preemptive", "due", preemption=True),
 }
-
-
-class AnyInstance(GpuClusterEnv):
-    """The environment for instances that no scenario makes."""
-
-    def __init__(self, first: Instance, **settings_: object) -> None:
-        self.first = first
-        super().__init__("tiny", **settings_)
-
-    def _new_state(self, instance: Instance):
-        return super()._new_state(self.first)
 
 
 @pytest.mark.parametrize("name", POLICIES)
@@ -71,6 +61,12 @@ def test_a_policy_that_asks_in_another_order_is_refused():
 def test_an_environment_that_asks_at_milestones_too_is_refused():
     with pytest.raises(InputError, match=r"env\.milestones"):
         rollout(GpuClusterEnv("tiny"), make_policy("sts"), seed=0)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("flag", ["deadline_wake_ups", "consolidation"])
+def test_an_environment_that_does_what_policies_do_themselves_is_refused(flag: str):
+    with pytest.raises(InputError, match=rf"env\.{flag} = True; allowed: False"):
+        rollout(GpuClusterEnv("tiny", milestones=0, **{flag: True}), make_policy("sts"), seed=0)  # type: ignore[arg-type]
 
 
 def test_a_policy_that_builds_whole_rounds_is_refused():

@@ -34,7 +34,12 @@ from gpusched_env.simulator.decisions import decide
 if TYPE_CHECKING:
     from pathlib import Path
 
-SETTINGS = [{}, {"preemption": False}, {"job_order": "due", "milestones": 0}, {"scenario": "default", "milestones": 2}]
+SETTINGS = [
+    {},
+    {"preemption": False},
+    {"job_order": "due", "milestones": 0, "deadline_wake_ups": True},
+    {"scenario": "default", "milestones": 2},
+]
 
 
 def make(**settings: object) -> gymnasium.Env:
@@ -291,6 +296,21 @@ def test_a_wake_up_brings_a_round():
     assert info["time_s"] == pytest.approx(start + 1.5)
 
 
+def test_with_deadline_wake_ups_a_job_that_waits_is_asked_just_before_it_is_too_late_for_the_cheapest_in_time():
+    """One job; at its first wake-up the cheapest configuration has 0.9 % of its worst-case execution time to spare."""
+    name = "squash((D - W) / W / 1 %), W = its worst-case execution time"
+    env = GpuClusterEnv(load_scenario("tiny").replace({"jobs.count": 1}), deadline_wake_ups=True)
+    for seed in range(5):
+        env.reset(seed=seed)
+        job, price = env.view.jobs[0], env.view.tau[0] * env.view.least_rate
+        worst_s = env.view.tau[0] * job[at.MAX_EPOCHS]
+        cheapest = int(np.argmin(np.where(1.01 * worst_s < job[at.DUE], price, np.inf)))
+        observation, _, _, _, info = env.step(0)
+        assert info["time_s"] == pytest.approx(job[at.DUE] - 1.009 * worst_s[cheapest])
+        spare = observation["options"].reshape(-1, len(OPTION_FEATURES))[cheapest, OPTION_FEATURES.index(name)]
+        assert spare == pytest.approx(0.9 / 1.9, rel=1e-4)
+
+
 def test_when_nothing_runs_and_nothing_is_pending_time_moves_by_the_idle_review():
     base = load_scenario("tiny").replace({"jobs.count": 1})
     env = GpuClusterEnv(base, idle_review_s=123.0)
@@ -338,6 +358,9 @@ def test_actions_may_come_as_numpy_numbers(action):
         ({"reward_scale": 0.0}, "reward_scale"),
         ({"render_mode": "human"}, "render_mode"),
         ({"preemption": "no"}, "preemption"),
+        ({"deadline_wake_ups": 1}, "deadline_wake_ups = 1; allowed: True or False"),
+        ({"deadline_wake_ups": None}, "deadline_wake_ups"),
+        ({"consolidation": "yes"}, "consolidation"),
         ({"reward": lambda energy_eur, tardiness_eur: energy_eur + tardiness_eur, "reward_scale": 5.0}, "reward_scale"),
     ],
 )

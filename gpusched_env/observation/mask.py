@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.simulator.kernel import kernel
+from gpusched_env.simulator.kernel import lean_kernel
 from gpusched_env.simulator.placement import fits
 
 if TYPE_CHECKING:
     from gpusched_env.simulator.arrays import Floats, Ints, Mask
 
 
-@kernel
+@lean_kernel
 def write_mask(configs: Ints, room: Ints, tau: Floats, job: int, mask: Mask) -> None:
     """Write what can be placed now: `mask[0]` (wait) is 1, `mask[c + 1]` is 1 if configuration c can be."""
     mask[0] = 1

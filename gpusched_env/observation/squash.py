@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from gpusched_env.simulator.kernel import kernel
+from gpusched_env.simulator.kernel import lean_kernel
 
 
-@kernel
+@lean_kernel
 def squash(x: float) -> float:
     """Give x / (1 + |x|)."""
     return x / (1.0 + abs(x))

@@ -9,7 +9,7 @@ import numpy as np
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_wakes import due_wake_s
 from gpusched_env.simulator.events import advance
-from gpusched_env.simulator.kernel import kernel
+from gpusched_env.simulator.kernel import lean_kernel
 from gpusched_env.simulator.placement import place, settle
 from gpusched_env.simulator.rounds import begin_round, commit_round, order_round, round_keys
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.arrays import Floats, Ints
 
 
-@kernel
+@lean_kernel
 def run_to_round(
     jobs: Floats,
     hidden: Floats,
@@ -51,7 +51,7 @@ def run_to_round(
         commit_round(jobs, hidden, nodes, tau, rates, slowdown, planned, clock, count, active, log)
 
 
-@kernel
+@lean_kernel
 def decide(
     jobs: Floats,
     hidden: Floats,

@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.arrays import Floats
 
 MARGIN = 0.009  # of the worst-case execution time: how long before the last moment a job is asked again
+LEAST_MARGIN = 0.01  # with less than this a configuration is at its last moment already, and brings no wake-up
 
 
 @kernel
@@ -23,7 +24,10 @@ def due_wake_s(jobs: Floats, tau: Floats, least_rate: Floats, now: float, job: i
     If it would miss its due date as it runs, or waits, that is just before the cheapest configuration that would still
     meet it in the worst case no longer would: with n seconds per epoch now (inf: it waits) and c then, L epochs left
     and D seconds to the due date, after s seconds with (L - s / n) · c · (1 + margin) = D - s. Restarts on the way are
-    taken off D.
+    taken off D. (Whether it is in time as it runs is asked without them, as observations do.)
+
+    A configuration with less than `LEAST_MARGIN` left brings no wake-up. Else rounding could bring two in a row, and a
+    job that runs faster than planned (beside few others on a shared GPU) one after another, ever closer together.
 
     Args:
         jobs: State of the jobs, (J, JOB_COLUMNS).
@@ -33,7 +37,7 @@ def due_wake_s(jobs: Floats, tau: Floats, least_rate: Floats, now: float, job: i
         job: The job's index.
 
     Returns:
-        The time [s]; inf if it meets the due date as it is, or nothing would.
+        The time [s]; inf if it meets the due date as it is, or nothing would with that margin.
     """
     left, time_left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], jobs[job, at.DUE] - now
     held = int(jobs[job, at.CONFIG])
@@ -45,7 +49,7 @@ def due_wake_s(jobs: Floats, tau: Floats, least_rate: Floats, now: float, job: i
         time_left -= jobs[job, at.RESTART_S]
     cheapest, price = -1, np.inf
     for c in range(tau.shape[1]):
-        in_time = (1.0 + MARGIN) * left * tau[job, c] < time_left
+        in_time = (1.0 + LEAST_MARGIN) * left * tau[job, c] < time_left
         if in_time and tau[job, c] * least_rate[c] < price:
             cheapest, price = c, tau[job, c] * least_rate[c]
     if cheapest < 0:

@@ -7,9 +7,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numba
+from numba.core.cpu import CPUTargetOptions
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
+# Numba's option is private. It is said for every kernel, since one that leaves it open takes it from its first caller.
+COUNTING, LEAN = ({"_nrt": True}, {"_nrt": False}) if hasattr(CPUTargetOptions, "_nrt") else ({}, {})
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -20,7 +24,26 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
     Setting `NUMBA_DISABLE_JIT=1` runs the same function as Python; there is no second implementation.
     """
-    compiled: Any = numba.njit(cache=True, error_model="numpy")(function)
+    return _compiled(function, **COUNTING)
+
+
+def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile like `kernel`, for a function that makes no array and returns none: it counts no references to arrays.
+
+    Counting takes longer than a small function's own work. What makes an array does not compile so, and copying one row
+    of an array to another counts as that; calling a `kernel` that makes arrays does not.
+    """
+    return _compiled(function, **LEAN)
+
+
+def unlocked_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile like `lean_kernel`, and give up the interpreter's lock during a call, so that threads can share work."""
+    return _compiled(function, nogil=True, **LEAN)
+
+
+def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
+    njit: Any = numba.njit
+    compiled: Any = njit(cache=True, error_model="numpy", **options)(function)
     stored = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if stored is not None:
         # Numba discards a cached kernel when the file that defines it changes, but not when a constant or a kernel that
@@ -33,6 +56,8 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 @cache
 def _stamp(folder: str) -> tuple[float, int]:
-    """Give the newest change and the total size of the sources in `folder` and in the simulator."""
-    stats = [p.stat() for where in {folder, str(Path(__file__).parent)} for p in Path(where).glob("*.py")]
+    """Give the newest change and the total size of the sources in `folder`, the simulator and the observation."""
+    simulator = Path(__file__).parent
+    folders = {folder, str(simulator), str(simulator.parent / "observation")}
+    stats = [p.stat() for where in folders for p in Path(where).glob("*.py")]
     return max(s.st_mtime for s in stats), sum(s.st_size for s in stats)

@@ -10,6 +10,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.fit import check_fit
 from gpusched_env.simulator.policy import Policy
 from gpusched_env.simulator.result import Result
 from gpusched_env.simulator.state import State
@@ -76,3 +77,4 @@ def _check(instance: object, policy: object) -> None:
     # A class has all that its objects have, so it would pass for one of them.
     if isinstance(policy, type) or not isinstance(policy, Policy):
         raise InputError("policy", policy, 'a policy, with name, preemption and decide; make_policy("edf") makes one')
+    check_fit([policy], instance)

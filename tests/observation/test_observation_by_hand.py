@@ -27,7 +27,7 @@ from gpusched_env import (
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.simulator import layout as at
 
-CONSTANT = {False: {"share of each GPU"}, True: set()}  # 1, as long as there are no shared GPUs
+CONSTANT = {"whole GPUs": {"share of each GPU"}, "all kinds": set()}  # 1, as long as there are no shared GPUs
 
 
 def squash(x: float) -> float:
@@ -51,15 +51,38 @@ def area(of: EpochDistribution, fraction: float) -> float:
     return math.fsum(s * max(0.0, high - max(low, fraction)) for low, high, s in bins)
 
 
+def planned_seconds(instance: Instance, job: int, c: int) -> float:
+    """Give the seconds per epoch to plan with: of a share, beside as many of the worst jobs as have room."""
+    seconds = float(instance.jobs.seconds_per_epoch[job, c])
+    configuration, interference = instance.configurations[c], instance.interference
+    if configuration.share == 1.0 or interference is None:
+        return seconds
+    jobs, v = instance.jobs, int(instance.type_of_configuration[c])
+    shares = {
+        o: k.share
+        for o, k in enumerate(instance.configurations)
+        if k.gpu_type == configuration.gpu_type and k.share < 1.0
+    }
+    may = [j for j in range(len(jobs)) if any(math.isfinite(jobs.seconds_per_epoch[j, o]) for o in shares)]
+    worst = max(float(interference.slowdown[v, jobs.application[job], jobs.application[j]]) for j in may)
+    others = (1.0 - configuration.share) // min(shares.values())
+    return seconds * (1.0 + others * (worst - 1.0))
+
+
 class Facts:
     """The public facts of one step."""
 
-    def __init__(self, env: GpuClusterEnv, asked: int) -> None:
-        self.instance, self.job, self.asked = env.instance, env.job, asked
+    def __init__(self, env: GpuClusterEnv, before: list[int], planned: list[list[float]]) -> None:
+        """Take the facts.
+
+        `before` are the jobs that this round has asked already, `planned` the seconds per epoch of every job and
+        configuration to plan with.
+        """
+        self.instance, self.planned, self.job, self.asked = env.instance, planned, env.job, len(before)
         self.now, self.state, self.active = env.view.now_s, env.view.jobs.copy(), env.view.active.tolist()
         self.completed = int(np.sum(np.isfinite(self.state[:, at.END_S])))
-        before = [self.held_before(j) < 0 for j in self.active]
-        self.to_ask = len(self.active) if env.preemption else sum(before)
+        asks = [j for j in self.active if env.preemption or self.held_before(j) < 0]
+        self.to_ask, self.still_to_come = len(asks), set(asks) - {*before, self.job}
         self.free = [node.gpus for node in self.instance.nodes]
         self.shared: dict[tuple[int, int], float] = {}  # what is held of each shared GPU, by node and number
         following = env.view.nodes[:, at.NEXT].tolist()
@@ -96,21 +119,7 @@ class Facts:
         return self.fact("max_epochs", job) - self.done(job)
 
     def seconds(self, job: int, c: int) -> float:
-        """Give the seconds per epoch to plan with: of a share, beside as many of the worst jobs as have room."""
-        seconds = float(self.instance.jobs.seconds_per_epoch[job, c])
-        configuration, interference = self.instance.configurations[c], self.instance.interference
-        if configuration.share == 1.0 or interference is None:
-            return seconds
-        jobs, v = self.instance.jobs, int(self.instance.type_of_configuration[c])
-        shares = {
-            o: k.share
-            for o, k in enumerate(self.instance.configurations)
-            if k.gpu_type == configuration.gpu_type and k.share < 1.0
-        }
-        may = [j for j in range(len(jobs)) if any(math.isfinite(jobs.seconds_per_epoch[j, o]) for o in shares)]
-        worst = max(float(interference.slowdown[v, jobs.application[job], jobs.application[j]]) for j in may)
-        others = (1.0 - configuration.share) // min(shares.values())
-        return seconds * (1.0 + others * (worst - 1.0))
+        return self.planned[job][c]
 
     def fastest(self, job: int) -> float:
         """Give the job's T: its least execution time left in the worst case [s]."""
@@ -125,6 +134,44 @@ class Facts:
         v = next(v for v in self.instance.gpu_types if v.name == gpu_type)
         kilowatts = (v.node_base_power_w + gpus * v.gpu_power_w) / 1000.0
         return kilowatts * self.instance.energy_price_eur_per_kwh * self.instance.pue / 3600.0
+
+    def least_rate(self, c: int) -> float:
+        """Give the least that a configuration can cost, on a node that is as full as it can be [€/s]; inf without one.
+
+        It is a share of the node's rate, by GPUs, whoever holds the others.
+        """
+        configuration = self.instance.configurations[c]
+        largest = max((all_ for all_, _ in self.nodes_of(configuration.gpu_type)), default=0)
+        g = configuration.gpus_per_node
+        rates = [self.node_rate(configuration.gpu_type, u) * g / u for u in range(g, largest + 1)]
+        return min(rates, default=math.inf) * configuration.nodes * configuration.share
+
+    def added_rate(self, c: int) -> float:
+        """Give what a configuration adds to the cluster's cost rate [€/s]: whole GPUs go to a node in use, if one fits.
+
+        Whether the job has been elsewhere before is not asked. Shares and several nodes count as alone.
+        """
+        configuration = self.instance.configurations[c]
+        gpus, in_use = configuration.gpus_per_node, []
+        if configuration.kind == "single-node":
+            in_use = [(all_ - free) for all_, free in self.nodes_of(configuration.gpu_type) if gpus <= free < all_]
+        if not in_use:
+            return self.rate(c)
+        busy = max(in_use)
+        return self.node_rate(configuration.gpu_type, busy + gpus) - self.node_rate(configuration.gpu_type, busy)
+
+    def cheapest(self, job: int) -> int:
+        """Give the configuration whose epochs cost the job least in full nodes."""
+        every = range(len(self.instance.configurations))
+        return min(every, key=lambda c: self.seconds(job, c) * self.least_rate(c))
+
+    def cheapest_s(self, job: int) -> float:
+        """Give the job's worst-case execution time left in its cheapest configuration [s]."""
+        return self.left(job) * self.seconds(job, self.cheapest(job))
+
+    def full_energy(self, c: int) -> float:
+        """Give the worst-case energy cost left of a configuration in full nodes [€]."""
+        return self.left(self.job) * self.seconds(self.job, c) * self.least_rate(c)
 
     def rate(self, c: int) -> float:
         configuration = self.instance.configurations[c]
@@ -195,6 +242,9 @@ def job_by_hand(facts: Facts) -> dict[str, float]:
         later = survival(distribution, (done + left * float(eighth) / 8) / largest)
         name = f"probability to survive {eighth}/8 of the epochs left, given those done"
         features[name] = later / alive if alive > 0.0 else 1.0
+    slack = time_left / facts.cheapest_s(job) - 1.0
+    features["squash((D - W) / W), W = worst-case execution time of its cheapest configuration"] = squash(slack)
+    features["the same, / 1 %"] = squash(slack / 0.01)
     return features
 
 
@@ -208,6 +258,7 @@ def option_by_hand(facts: Facts, c: int) -> dict[str, float]:
     worst_s, expected_s = facts.left(job) * seconds, facts.expected_left() * seconds
     worst = worst_s * facts.rate(c) + weight * max(0.0, worst_s - time_left)
     expected = expected_s * facts.rate(c) + weight * max(0.0, expected_s - time_left)
+    floor, added, full = facts.full_energy(facts.cheapest(job)), worst_s * facts.added_rate(c), facts.full_energy(c)
     return {
         "1 if it can be placed now": float(placeable),
         "1 if it meets the due date in the worst case": float(worst_s <= time_left),
@@ -227,6 +278,9 @@ def option_by_hand(facts: Facts, c: int) -> dict[str, float]:
         "GPUs left on the emptiest node of its type after it / the most GPUs of any configuration": left_over
         / facts.most,
         "1 if it fits on a node that is in use": float(on_used),
+        "c / (c + L), c = worst-case energy cost that it adds to the bill now": squash_of(added, floor),
+        "c / (c + L), c = its worst-case energy cost in full nodes": squash_of(full, floor),
+        "squash((D - W) / W / 1 %), W = its worst-case execution time": squash((time_left - worst_s) / worst_s / 0.01),
     }
 
 
@@ -235,7 +289,9 @@ def cluster_by_hand(facts: Facts, gpu_type: str) -> dict[str, float]:
     if not nodes:
         return dict.fromkeys(CLUSTER_FEATURES, 0.0)
     gpus, free = sum(all_ for all_, _ in nodes), sum(free for _, free in nodes)
-    one, full = facts.node_rate(gpu_type, 1), facts.node_rate(gpu_type, max(all_ for all_, _ in nodes))
+    largest = max(all_ for all_, _ in nodes)
+    wanted = "squash(GPUs that jobs still to be asked want, at their cheapest if in time / GPUs of its largest node)"
+    one, full = facts.node_rate(gpu_type, 1), facts.node_rate(gpu_type, largest)
     return {
         "free GPUs / GPUs of the type": free / gpus,
         "nodes not in use / nodes of the type": sum(free == all_ for all_, free in nodes) / len(nodes),
@@ -245,7 +301,18 @@ def cluster_by_hand(facts: Facts, gpu_type: str) -> dict[str, float]:
         "cost rate of a node with one busy GPU / the largest such of any type": one
         / max(facts.node_rate(v.name, 1) for v in facts.instance.gpu_types),
         "log10(1 + nodes of the type) / 4": math.log10(1 + len(nodes)) / 4,
+        wanted: squash(wanted_gpus(facts, gpu_type) / largest),
+        "GPUs on nodes that are in use, not held / GPUs of its largest node, at most 1": min(
+            1.0, sum(free for all_, free in nodes if free < all_) / largest
+        ),
     }
+
+
+def wanted_gpus(facts: Facts, gpu_type: str) -> float:
+    """Count the GPUs of a type that jobs want which the round asks after this one: their cheapest, if it is in time."""
+    in_time = [facts.cheapest(j) for j in facts.still_to_come if facts.cheapest_s(j) <= facts.time_left(j)]
+    wanted = [facts.instance.configurations[c] for c in in_time]
+    return math.fsum(configuration.gpus for configuration in wanted if configuration.gpu_type == gpu_type)
 
 
 def queue_by_hand(facts: Facts) -> dict[str, float]:
@@ -325,19 +392,32 @@ def instance_of_all_kinds() -> tuple[Scenario, Instance]:
 
 
 @cache
+def instance_without_a_type() -> Instance:
+    """Make the crowded instance of the tiny scenario again, all nodes but those of the first GPU type."""
+    instance = small_instance()
+    gone = instance.gpu_types[0].name
+    nodes = [node for node in instance.nodes if node.gpu_type != gone]
+    jobs = replace(instance.jobs, seconds_per_epoch=make_instance(load_scenario("tiny"), 1).jobs.seconds_per_epoch)
+    return replace(instance, nodes=(*nodes, Node(nodes[0].gpu_type, 3)), jobs=jobs)
+
+
+@cache
 def episode(
-    preemption: bool, kinds: bool = False
+    preemption: bool, case: str
 ) -> list[tuple[Facts, dict[str, np.ndarray], dict[str, list[dict[str, float]]]]]:
     """Play an episode at random, waiting one time in four; list every step's facts, observation and its computation."""
-    scenario, instance = instance_of_all_kinds() if kinds else (load_scenario("tiny"), small_instance())
+    scenario, instance = CASES[case]()
     env = GpuClusterEnv(scenario, preemption=preemption)
     rng = np.random.default_rng(0)
     observation, info = env.reset(options={"instance": instance})
-    steps, round_, asked, over = [], -1, 0, False
+    every = range(len(instance.configurations))
+    planned = [[planned_seconds(instance, job, c) for c in every] for job in range(len(instance.jobs))]
+    steps, round_, before, over = [], -1, [], False
     while not over:
-        same_round = int(env.view.count[at.ROUND]) == round_
-        round_, asked = int(env.view.count[at.ROUND]), asked + 1 if same_round else 0
-        facts = Facts(env, asked)
+        before = before if int(env.view.count[at.ROUND]) == round_ else []
+        round_ = int(env.view.count[at.ROUND])
+        facts = Facts(env, before, planned)
+        before = [*before, env.job]
         steps.append((facts, observation, by_hand(facts)))
         allowed = np.flatnonzero(info["action_mask"])
         action = 0 if rng.random() < 0.25 else int(rng.choice(allowed))
@@ -345,12 +425,19 @@ def episode(
     return steps
 
 
-@pytest.mark.parametrize("kinds", [False, True])
+CASES = {
+    "whole GPUs": lambda: (load_scenario("tiny"), small_instance()),
+    "all kinds": instance_of_all_kinds,
+    "a type without nodes": lambda: (load_scenario("tiny"), instance_without_a_type()),
+}
+
+
+@pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("preemption", [True, False])
 @pytest.mark.parametrize("part", NAMES)
-def test_every_feature_of_every_step_is_what_its_name_says(part, preemption, kinds):
+def test_every_feature_of_every_step_is_what_its_name_says(part, preemption, case):
     names = NAMES[part]
-    for facts, observation, expected in episode(preemption, kinds):
+    for facts, observation, expected in episode(preemption, case):
         rows = observation[part].reshape(-1, len(names))
         assert len(rows) == len(expected[part])
         for row, by_name in zip(rows.tolist(), expected[part], strict=True):
@@ -359,16 +446,16 @@ def test_every_feature_of_every_step_is_what_its_name_says(part, preemption, kin
                 assert value == pytest.approx(by_name[name], abs=2e-6), f"{name} of job {facts.job} at {facts.now} s"
 
 
-@pytest.mark.parametrize("kinds", [False, True])
+@pytest.mark.parametrize("case", CONSTANT)
 @pytest.mark.parametrize("part", NAMES)
-def test_every_feature_takes_several_values_so_that_a_wrong_one_shows(part, kinds):
-    for name in set(NAMES[part]) - CONSTANT[kinds]:
-        values = {round(row[name], 4) for _, _, expected in episode(True, kinds) for row in expected[part]}
+def test_every_feature_takes_several_values_so_that_a_wrong_one_shows(part, case):
+    for name in set(NAMES[part]) - CONSTANT[case]:
+        values = {round(row[name], 4) for _, _, expected in episode(True, case) for row in expected[part]}
         assert len(values) > 1, name
 
 
-@pytest.mark.parametrize("kinds", [False, True])
-def test_the_episode_is_not_trivial(kinds):
+@pytest.mark.parametrize("case", CASES)
+def test_the_episode_is_not_trivial(case):
     """In a round of it some jobs are done, one is late, one held GPUs before and one has been placed already."""
     assert any(
         facts.completed > 0
@@ -376,18 +463,18 @@ def test_the_episode_is_not_trivial(kinds):
         and any(facts.held_before(j) >= 0 for j in facts.active)
         and expected["queue"][0]["share of the other active jobs that are late"] > 0.0
         and expected["queue"][0]["share of the other active jobs that hold nothing"] < 1.0
-        for facts, _, expected in episode(True, kinds)
+        for facts, _, expected in episode(True, case)
     )
 
 
 @pytest.mark.parametrize("preemption", [True, False])
 def test_in_the_episode_of_all_kinds_shares_join_a_gpu_or_open_one_and_several_nodes_fit_or_not(preemption):
     seen = set()
-    for facts, _, expected in episode(preemption, True):
+    for facts, _, expected in episode(preemption, "all kinds"):
         for configuration, row in zip(facts.instance.configurations, expected["options"], strict=True):
             allowed = row["share of each GPU"] > 0.0
             seen.add((configuration.kind, allowed, row[OPTION_FEATURES[0]], row[OPTION_FEATURES[14]]))
     for kind in ("shared", "multi-node"):
         assert {(kind, False, 0.0, 0.0), (kind, True, 1.0, 0.0), (kind, True, 0.0, 0.0)} <= seen
     assert ("shared", True, 1.0, 1.0) in seen
-    assert any(used > 0.5 for facts, _, _ in episode(preemption, True) for used in facts.shared.values())
+    assert any(used > 0.5 for facts, _, _ in episode(preemption, "all kinds") for used in facts.shared.values())

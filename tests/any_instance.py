@@ -1,0 +1,24 @@
+"""The environment for instances that no scenario makes."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusched_env import GpuClusterEnv
+
+if TYPE_CHECKING:
+    from gpusched_env import Instance
+
+
+class AnyInstance(GpuClusterEnv):
+    """The environment of one instance, with its GPU types and configurations: every episode runs it."""
+
+    def __init__(self, first: Instance, **settings_: object) -> None:
+        self.first = first
+        super().__init__("tiny", **settings_)
+
+    def _new_state(self, instance: Instance):
+        return super()._new_state(self.first)
+
+    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None):
+        return super().reset(seed=seed, options={"instance": self.first} | (options or {}))
