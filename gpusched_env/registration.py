@@ -10,4 +10,8 @@ ENVIRONMENT_ID = "gpusched_env/GpuCluster-v0"
 def register_envs() -> None:
     """Register `gpusched_env/GpuCluster-v0`, once."""
     if ENVIRONMENT_ID not in gymnasium.registry:
-        gymnasium.register(id=ENVIRONMENT_ID, entry_point="gpusched_env.env:GpuClusterEnv")
+        gymnasium.register(
+            id=ENVIRONMENT_ID,
+            entry_point="gpusched_env.env:GpuClusterEnv",
+            vector_entry_point="gpusched_env.vector:GpuClusterVectorEnv",
+        )

@@ -1,0 +1,112 @@
+"""One call for many environments: each decides, runs to its next round, and is observed."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+from gpusched_env.observation.mask import write_mask
+from gpusched_env.observation.observe import observe_next
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.decisions import decide
+from gpusched_env.simulator.kernel import lean_kernel, unlocked_kernel
+from gpusched_env.vector.batch import BINS, JOBS, NODES, SITE, SLOWDOWN
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator.arrays import Floats, Ints, Mask, Singles
+    from gpusched_env.vector.arrays import Arrays
+    from gpusched_env.vector.shared import Bins, Site
+
+LOOK = -1  # in place of an action: the environment is observed, and nothing happens in it
+
+# money: float64 (MONEY_ROWS, N).
+TIME, ENERGY, TARDINESS, TOTAL_ENERGY, TOTAL_TARDINESS = range(5)
+MONEY_ROWS = 5
+
+
+class Seen(NamedTuple):
+    """What a call writes, a row per environment.
+
+    Attributes:
+        job, options, cluster, queue: The observations, (N, ...).
+        mask: What can be placed now, (N, 1 + C).
+        money: The present time [s], the energy and tardiness costs of the step and of the episode [€], (MONEY_ROWS, N).
+        at_hand: The job at hand, -1 at the end, (N,).
+    """
+
+    job: Singles
+    options: Singles
+    cluster: Singles
+    queue: Singles
+    mask: Mask
+    money: Floats
+    at_hand: Ints
+
+
+class Notes(NamedTuple):
+    """What observations remember from one decision to the next (`gpusched_env.observation.tallies`), and scratch.
+
+    Attributes:
+        tallies: int64 (N, TALLY_COLUMNS + V).
+        sums: float64 (N, SUM_COLUMNS).
+        spare: Scratch, int64 (N, V, SPARE_COLUMNS + G + 1): a call uses the row of the first environment.
+    """
+
+    tallies: Ints
+    sums: Floats
+    spare: Ints
+
+
+# Kernels get these as plain tuples: beside a compiled function Numba stores the types of its arguments, and would not
+# find a class there that has moved since.
+
+
+@unlocked_kernel
+def step_all(
+    first: int, last: int, actions: Ints, sizes: Ints, batch: Arrays, sites: Site, bins: Bins, notes: Notes,
+    log: Floats, preemption: bool, kind: int, invalid: Ints, seen: Seen,
+) -> None:  # fmt: skip
+    """Apply the actions of the environments `first` to `last` - 1, count those that cannot be placed, and observe."""
+    (
+        all_jobs, hidden, tau, _, active, keys, order, all_nodes, room, clocks, counts, all_slowdown, planned, survival,
+        tail,
+    ) = batch  # fmt: skip
+    all_configs, node_rate, planning_rate, least_rate, types, offers = sites
+    (edges,) = bins
+    tallies, sums, spare = notes
+    out_job, out_options, out_cluster, out_queue, mask, money, at_hand = seen
+    for i in range(first, last):
+        s, jobs, nodes = sizes[i, SITE], all_jobs[i, : sizes[i, JOBS]], all_nodes[i, : sizes[i, NODES]]
+        configs, clock, count = all_configs[s], clocks[i], counts[i]
+        energy, tardiness = clock[at.BILL], clock[at.LATENESS]
+        if actions[i] != LOOK:
+            slowdown = all_slowdown[i, : sizes[i, SLOWDOWN]]
+            placed = decide(
+                jobs, hidden[i], nodes, configs, room[i], tau[i], node_rate[s], slowdown, planned[i], clock, count,
+                active[i], log, keys[i], order[i], preemption, kind, least_rate[s], actions[i],
+            )  # fmt: skip
+            invalid[i] += 0 if placed else 1
+        observe_next(
+            jobs, nodes, configs, tau[i], planning_rate[s], least_rate[s], node_rate[s], clock, count, active[i],
+            order[i], room[i], edges[sizes[i, BINS]], survival[i], tail[i], types[s], offers[s], tallies[i], sums[i],
+            spare[first], out_job[i], out_options[i], out_cluster[i], out_queue[i], mask[i],
+        )  # fmt: skip
+        at_hand[i] = -1 if count[at.ASKED] == count[at.TO_ASK] else order[i, count[at.ASKED]]
+        money[TIME, i] = clock[at.NOW]
+        money[ENERGY, i] = clock[at.BILL] - energy
+        money[TARDINESS, i] = clock[at.LATENESS] - tardiness
+        money[TOTAL_ENERGY, i] = clock[at.BILL]
+        money[TOTAL_TARDINESS, i] = clock[at.LATENESS]
+
+
+@lean_kernel
+def mask_all(
+    sites: Ints, configs: Ints, room: Ints, tau: Floats, counts: Ints, order: Ints, masks: Mask
+) -> None:  # fmt: skip
+    """Write what can be placed now in every environment to `masks`, (N, 1 + C); `sites` are the rows of `configs`."""
+    for i in range(masks.shape[0]):
+        asked = counts[i, at.ASKED]
+        if asked < counts[i, at.TO_ASK]:
+            write_mask(configs[sites[i]], room[i], tau[i], order[i, asked], masks[i])
+        else:
+            masks[i, 1:] = 0
+            masks[i, 0] = 1

@@ -1,0 +1,104 @@
+"""A vector environment and gymnasium's own over the same single environments, side by side."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Scenario, load_scenario
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+
+def few_jobs(jobs: int = 3, nodes: int = 2, **more: object) -> Scenario:
+    """Make a scenario whose episodes are short."""
+    values = {"jobs.count": jobs, "cluster.nodes": nodes, "cluster.gpu_types": ["V100", "T4"]}
+    return load_scenario("tiny").replace({"epochs.library_size": 2} | values | more)
+
+
+def all_kinds(jobs: int = 4, nodes: int = 4) -> Scenario:
+    """Make a scenario with shares, several whole nodes, interference by pairs and restarts."""
+    values = {
+        "jobs.count": jobs,
+        "jobs.applications": None,
+        "cluster.nodes": nodes,
+        "epochs.library_size": 2,
+        "jobs.node_counts": [1, 2],
+        "sharing.fractions": [0.5, 0.25],
+        "sharing.interference": "measured",
+        "restart_s": 30.0,
+    }
+    return load_scenario("multi-node").replace(values)
+
+
+class Twins:
+    """Both, with the same arguments."""
+
+    def __init__(
+        self,
+        scenarios: Sequence[Scenario],
+        envs: int,
+        mode: AutoresetMode = AutoresetMode.NEXT_STEP,
+        threads: int | None = None,
+        **settings: Any,
+    ) -> None:
+        self.native = GpuClusterVectorEnv(envs, scenarios, autoreset_mode=mode, threads=threads, **settings)
+        singles = [lambda i=i: GpuClusterEnv(scenarios[i % len(scenarios)], **settings) for i in range(envs)]
+        self.sync = SyncVectorEnv(singles, autoreset_mode=mode)
+        self.ended = np.zeros(envs, dtype=np.bool_)
+        self.episodes = 0
+
+    def reset(self, **arguments: Any) -> dict[str, Any]:
+        """Reset both, compare them, and give the infos."""
+        given = arguments.pop("options", None)
+        mine = self.native.reset(options=given, **arguments)
+        assert_same(mine, self.sync.reset(options=None if given is None else dict(given), **arguments))
+        self.ended = self.ended & ~(given or {}).get("reset_mask", np.ones_like(self.ended))
+        return mine[1]
+
+    def step(self, actions: np.ndarray) -> dict[str, Any]:
+        """Take a step in both, compare all that they return and show, and give the infos."""
+        mine = self.native.step(actions)
+        assert_same(mine, self.sync.step(actions))
+        infos = mine[4]
+        assert self.native.observation_space.contains(mine[0])
+        assert np.array_equal(self.native.action_masks(), infos["action_mask"].astype(bool))
+        assert np.array_equal(self.native.jobs, infos["job"])
+        self.ended = mine[2]
+        self.episodes += int(self.ended.sum())
+        return infos
+
+    def play(self, steps: int, rng: np.random.Generator, infos: dict[str, Any]) -> dict[str, Any]:
+        """Play random actions, most of them valid ones."""
+        for _ in range(steps):
+            if self.native.autoreset_mode is AutoresetMode.DISABLED and self.ended.any():
+                infos = self.reset(options={"reset_mask": self.ended.copy()})
+                self.native.action_masks()
+            infos = self.step(random_actions(self.native.action_masks(), rng))
+        return infos
+
+
+def random_actions(masks: np.ndarray, rng: np.random.Generator, invalid: float = 0.2) -> np.ndarray:
+    """Draw an action for each row of masks: of all with a small probability, else of those that can be placed."""
+    weights = np.where(rng.random((len(masks), 1)) < invalid, 1.0, masks) * rng.random(masks.shape)
+    return weights.argmax(axis=1)
+
+
+def assert_same(one: Any, other: Any, where: str = "") -> None:
+    """Compare values, arrays bit for bit and with their types, dicts and tuples part by part."""
+    if isinstance(one, dict):
+        assert isinstance(other, dict), where
+        assert one.keys() == other.keys(), where
+        for key in one:
+            assert_same(one[key], other[key], f"{where}.{key}")
+    elif isinstance(one, tuple | list) or (isinstance(one, np.ndarray) and one.dtype == np.object_):
+        for k, (a, b) in enumerate(zip(one, other, strict=True)):
+            assert_same(a, b, f"{where}[{k}]")
+    elif isinstance(one, np.ndarray):
+        assert (one.dtype, one.shape) == (other.dtype, other.shape), where
+        assert one.tobytes() == other.tobytes(), (where, one, other)
+    else:
+        assert one is other is None, where
