@@ -16,7 +16,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
 PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents")
-DATA_SUFFIXES = (".csv", ".toml", ".typed")
+DATA_SUFFIXES = (".csv", ".json", ".safetensors", ".toml", ".typed")
 EXTRAS = ("matplotlib", "typer", "rich", "torch", "stable_baselines3", "pyomo")
 SNIPPET = f"""
 import importlib.util, sys
@@ -36,6 +36,10 @@ assert not (terminated or truncated)
 assert gpusched_env.simulate(env.unwrapped.instance, gpusched_baselines.Sts()).total_eur > 0.0
 for name in gpusched_env.builtin_scenarios():
     gpusched_env.load_scenario(name)
+from gpusched_agents.find_agent import find_agent, shipped_agents
+from gpusched_agents.storage import load_agent
+for name in shipped_agents():
+    load_agent(find_agent(name))
 """
 
 
@@ -106,7 +110,7 @@ def check_installed(wheel: Path, folder: Path) -> None:
     )  # fmt: skip
     report("installed it in a bare environment, core dependencies only")
     must_run(python, "-W", "error", "-c", SNIPPET, cwd=folder)
-    report("imported it without any extra; made, reset and stepped the environment; simulated; loaded all scenarios")
+    report("imported it without any extra; made, reset and stepped the environment; simulated; loaded what is shipped")
     check_console_script(scripts / "gpusched", folder)
     report("`gpusched` without its extra says in one line how to install it")
 

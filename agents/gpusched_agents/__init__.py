@@ -1,10 +1,94 @@
-"""Learned agents: what stands between a trained model and a fair comparison.
+"""Learned agents: training them, keeping them in folders, and comparing them fairly.
 
-Nothing here imports torch or Stable-Baselines3 (extra `agents`): a model is anything that predicts.
+Only training and what belongs to it (`Training`, `SchedulerVecEnv`, `make_sb3_vec_env`, `convert_sb3_zip`) needs torch
+and Stable-Baselines3, the extra `agents`, and imports them when it is first asked for. An agent decides without them.
 """
+
+from __future__ import annotations
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from gpusched_agents.evaluate import evaluate
 from gpusched_agents.evaluation import Evaluation
 from gpusched_agents.model import Model
+from gpusched_env.rendering import MissingExtraError
 
-__all__ = ["Evaluation", "Model", "evaluate"]
+if TYPE_CHECKING:
+    from gpusched_agents.agent_policy import AgentPolicy, load_policy
+    from gpusched_agents.agent_spec import AgentSpec
+    from gpusched_agents.config import (
+        A2cConfig,
+        DqnConfig,
+        ImitationConfig,
+        MaskablePpoConfig,
+        NetworkConfig,
+        PpoConfig,
+        TrainingConfig,
+    )
+    from gpusched_agents.convert import convert_sb3_zip
+    from gpusched_agents.description import AgentDescription
+    from gpusched_agents.storage import load_agent, save_agent
+    from gpusched_agents.training import Training
+    from gpusched_agents.vec_env import SchedulerVecEnv, make_sb3_vec_env
+
+__all__ = [
+    "A2cConfig",
+    "AgentDescription",
+    "AgentPolicy",
+    "AgentSpec",
+    "DqnConfig",
+    "Evaluation",
+    "ImitationConfig",
+    "MaskablePpoConfig",
+    "Model",
+    "NetworkConfig",
+    "PpoConfig",
+    "SchedulerVecEnv",
+    "Training",
+    "TrainingConfig",
+    "convert_sb3_zip",
+    "evaluate",
+    "load_agent",
+    "load_policy",
+    "make_sb3_vec_env",
+    "save_agent",
+]
+
+_MODULES = {
+    "agent_policy": ("AgentPolicy", "load_policy"),
+    "agent_spec": ("AgentSpec",),
+    "config": (
+        "A2cConfig",
+        "DqnConfig",
+        "ImitationConfig",
+        "MaskablePpoConfig",
+        "NetworkConfig",
+        "PpoConfig",
+        "TrainingConfig",
+    ),
+    "convert": ("convert_sb3_zip",),
+    "description": ("AgentDescription",),
+    "storage": ("load_agent", "save_agent"),
+    "training": ("Training",),
+    "vec_env": ("SchedulerVecEnv", "make_sb3_vec_env"),
+}
+_OF_THE_EXTRA = ("sb3_contrib", "stable_baselines3", "torch")
+
+
+def __getattr__(name: str) -> Any:
+    """Import what `name` needs when it is first asked for (PEP 562).
+
+    Raises:
+        MissingExtraError: torch or Stable-Baselines3 is not installed.
+    """
+    module = next((module for module, names in _MODULES.items() if name in names), None)
+    if module is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    try:
+        return getattr(import_module(f"{__name__}.{module}"), name)
+    except ModuleNotFoundError as error:
+        package = (error.name or "").partition(".")[0]
+        if package not in _OF_THE_EXTRA:
+            raise
+        raise MissingExtraError(package, "agents", "agents that learn") from error

@@ -1,0 +1,197 @@
+"""What an agent was trained for, and whether it fits a cluster."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self, get_args
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.model.configuration import Kind
+from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
+from gpusched_env.simulator.ordering import NAMED_ORDERS
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpusched_env.model import Configuration, GpuType
+
+NETWORKS = ("set", "mlp")
+KINDS: tuple[Kind, ...] = get_args(Kind)
+MOST = 2**31 - 1
+FEATURES = {
+    "job_features": JOB_FEATURES,
+    "option_features": OPTION_FEATURES,
+    "cluster_features": CLUSTER_FEATURES,
+    "queue_features": QUEUE_FEATURES,
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentSpec:
+    """What an agent was trained for; `check` tells whether it can decide on another cluster.
+
+    Args:
+        network: `set` scores every configuration with the same weights, so it takes any number of them; `mlp` takes
+            one vector, so it takes only what it was trained with.
+        configurations: Names of the configurations at training, in their order.
+        gpu_types: Names of the GPU types at training, in their order.
+        max_configurations: Most configurations that it may be used with; for an mlp, those of training.
+        max_gpu_types: Most GPU types that it may be used with; for an mlp, those of training.
+        kinds: Kinds of configurations that it met in training: `single-node`, `multi-node`, `shared`.
+        job_order: The order in which its rounds ask the jobs, as in `GpuClusterEnv`; so with the next five.
+        preemption: Whether its rounds begin from an empty cluster.
+        milestones: Wake-ups of each job at equal fractions of its maximum epochs, ≥ 0.
+        idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
+        deadline_wake_ups: Whether jobs wake their round in time for their due date.
+        consolidation: Whether a job may leave its previous node for one that is on.
+        job_features: Names of the features it observes; so with the next three.
+        option_features: Of a configuration.
+        cluster_features: Of a GPU type.
+        queue_features: Of the other jobs.
+
+    Raises:
+        InputError: A value is of the wrong kind or out of its range.
+    """
+
+    network: str
+    configurations: tuple[str, ...]
+    gpu_types: tuple[str, ...]
+    max_configurations: int
+    max_gpu_types: int
+    kinds: tuple[str, ...]
+    job_order: str = "pressure"
+    preemption: bool = True
+    milestones: int = 4
+    idle_review_s: float = 3600.0
+    deadline_wake_ups: bool = False
+    consolidation: bool = False
+    job_features: tuple[str, ...] = JOB_FEATURES
+    option_features: tuple[str, ...] = OPTION_FEATURES
+    cluster_features: tuple[str, ...] = CLUSTER_FEATURES
+    queue_features: tuple[str, ...] = QUEUE_FEATURES
+
+    def __post_init__(self) -> None:
+        _one_of("network", self.network, NETWORKS)
+        _one_of("job_order", self.job_order, tuple(NAMED_ORDERS))
+        for field in ("configurations", "gpu_types", "kinds", *FEATURES):
+            object.__setattr__(self, field, _names(field, getattr(self, field)))
+        for kind in self.kinds:
+            _one_of("kinds", kind, KINDS)
+        self._check_most("max_configurations", len(self.configurations))
+        self._check_most("max_gpu_types", len(self.gpu_types))
+        for field in ("preemption", "deadline_wake_ups", "consolidation"):
+            if not isinstance(getattr(self, field), bool):
+                raise InputError(field, getattr(self, field), "True or False")
+        object.__setattr__(self, "milestones", _whole("milestones", self.milestones, 0))
+        object.__setattr__(self, "idle_review_s", checks.positive("idle_review_s", self.idle_review_s))
+
+    @classmethod
+    def of(
+        cls,
+        network: str,
+        configurations: Sequence[Configuration],
+        gpu_types: Sequence[GpuType],
+        *,
+        max_configurations: int | None = None,
+        max_gpu_types: int | None = None,
+        **settings: Any,
+    ) -> Self:
+        """Make the spec of an agent that is trained on these configurations and GPU types.
+
+        Args:
+            network: `set` or `mlp`.
+            configurations: Those of training.
+            gpu_types: Those of training.
+            max_configurations: Most configurations that it may be used with; by default, as many as in training.
+            max_gpu_types: Most GPU types that it may be used with; by default, as many as in training.
+            **settings: The environment's: `job_order`, `preemption`, `milestones`, `idle_review_s`,
+                `deadline_wake_ups`, `consolidation`.
+
+        Raises:
+            InputError: A value is of the wrong kind or out of its range.
+        """
+        met = {configuration.kind for configuration in configurations}
+        return cls(
+            network=network,
+            configurations=tuple(configuration.name for configuration in configurations),
+            gpu_types=tuple(gpu_type.name for gpu_type in gpu_types),
+            max_configurations=len(configurations) if max_configurations is None else max_configurations,
+            max_gpu_types=len(gpu_types) if max_gpu_types is None else max_gpu_types,
+            kinds=tuple(kind for kind in KINDS if kind in met),
+            **settings,
+        )
+
+    def check(self, configurations: Sequence[Configuration], gpu_types: Sequence[GpuType]) -> None:
+        """Check that the agent can decide on a cluster with these configurations and GPU types.
+
+        Raises:
+            InputError: It was trained with another version of the observation, there are more configurations or GPU
+                types than it can take (for an mlp: other ones), or a configuration of a kind that it never met.
+        """
+        self.check_features()
+        self._check_fit("configurations", [c.name for c in configurations], self.max_configurations)
+        self._check_fit("gpu_types", [v.name for v in gpu_types], self.max_gpu_types)
+        for configuration in configurations:
+            if configuration.kind not in self.kinds:
+                allowed = f"{' and '.join(self.kinds)} configurations, the kinds that the agent was trained with"
+                raise InputError("instance.configurations", f"{configuration.name} ({configuration.kind})", allowed)
+
+    def check_features(self) -> None:
+        """Check that the agent observes what this release's environment shows.
+
+        Raises:
+            InputError: It was trained with another version of the observation.
+        """
+        for field, present in FEATURES.items():
+            _check_features(field, getattr(self, field), present)
+
+    def _check_most(self, field: str, trained_with: int) -> None:
+        most = _whole(field, getattr(self, field), 1)
+        object.__setattr__(self, field, most)
+        if most < trained_with or (self.network == "mlp" and most != trained_with):
+            relation = "exactly" if self.network == "mlp" else "at least"
+            raise InputError(field, most, f"{relation} {trained_with}, the number at training")
+
+    def _check_fit(self, field: str, names: list[str], most: int) -> None:
+        trained_with = getattr(self, field)
+        if self.network == "mlp" and tuple(names) != trained_with:
+            allowed = f"those that the agent was trained with, in their order: {', '.join(trained_with)}"
+            raise InputError(f"instance.{field}", names, allowed)
+        if len(names) > most:
+            raise InputError(f"instance.{field}", f"{len(names)} of them", f"at most {most}, which the agent can take")
+
+
+def _one_of(field: str, value: str, allowed: Sequence[str]) -> None:
+    if value not in allowed:
+        raise InputError(field, value, f"one of {', '.join(allowed)}")
+
+
+def _names(field: str, values: Any) -> tuple[str, ...]:
+    """Give the names as a tuple: at least one, none empty, each once."""
+    listed = tuple(values) if isinstance(values, list | tuple) else ()
+    texts = all(isinstance(name, str) and name for name in listed)
+    if not listed or not texts or len(set(listed)) != len(listed):
+        raise InputError(field, values, "a list of names, at least one, each once")
+    return listed
+
+
+def _whole(field: str, value: int, lowest: int) -> int:
+    number = checks.whole(field, value, lowest)
+    if number > MOST:
+        raise InputError(field, value, f"a whole number <= {MOST}")
+    return number
+
+
+def _check_features(field: str, trained_with: tuple[str, ...], present: tuple[str, ...]) -> None:
+    if trained_with == present:
+        return
+    missing = [name for name in present if name not in trained_with]
+    unknown = [name for name in trained_with if name not in present]
+    difference = "in another order"
+    if missing:
+        difference = f"without {missing[0]!r}"
+    elif unknown:
+        difference = f"with {unknown[0]!r}"
+    allowed = "those of this release's observation; the agent was trained with another version: train it again"
+    raise InputError(f"agent's {field}", difference, allowed)

@@ -1,0 +1,126 @@
+"""A study of learning: the same training with one part of it left out, several times each.
+
+Only `train` needs torch (extra `agents`), and imports it when it is called.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass, replace
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpusched_env.errors import InputError
+from gpusched_env.files import write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from gpusched_agents.config import TrainingConfig
+
+FINISHED = "finished.json"
+
+
+@dataclass(frozen=True, slots=True)
+class Variant:
+    """A way to train.
+
+    Args:
+        title: What it is, as tables and figures show it.
+        imitation: Whether its warm start is as in the base settings (None), or 0 or 1: none of its decisions, or all.
+        network: Kind of its network.
+        distribution: Whether the network sees what comes from the distribution of epochs.
+    """
+
+    title: str
+    imitation: int | None = None
+    network: str = "set"
+    distribution: bool = True
+
+    def config(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
+        """Give the settings of one training.
+
+        Args:
+            base: The settings that all variants share. The share of imitation in its decisions is that of the variants
+                that have both imitation and reinforcement learning.
+            steps: Decisions in all, the same for every variant, ≥ 1.
+            seed: Seed of the training, ≥ 0.
+        """
+        share = base.imitation.steps / (base.imitation.steps + base.steps)
+        imitated = round(steps * (share if self.imitation is None else self.imitation))
+        return replace(
+            base,
+            seed=seed,
+            steps=steps - imitated,
+            network=replace(base.network, kind=self.network, distribution=self.distribution),
+            imitation=replace(base.imitation, steps=imitated),
+        )
+
+
+VARIANTS = {
+    "full": Variant("set + imitation"),
+    "no-imitation": Variant("no imitation", imitation=0),
+    "no-set-network": Variant("no set network", network="mlp"),
+    "distribution-hidden": Variant("distribution hidden", distribution=False),
+    "imitation-only": Variant("imitation only", imitation=1),
+}
+"""The variants by name: all of it, and without one of its parts."""
+
+
+def train(
+    config: TrainingConfig, folder: Path, name: str, command: str, on_progress: Callable[[int, int, str], None]
+) -> None:
+    """Train in `folder` to the end, from its last checkpoint if there is one, and write down that it is finished.
+
+    Args:
+        config: The settings.
+        folder: Folder of the training run.
+        name: Name of the agent.
+        command: The command that made it.
+        on_progress: Called with steps done, steps in all, and what is being done.
+
+    Raises:
+        InputError: The folder belongs to a run with other settings, or its checkpoint is not whole.
+    """
+    training = import_module("gpusched_agents.training").Training(
+        config, folder, name=name, command=command, on_progress=on_progress
+    )
+    training.run()
+    write_finished(config, folder, training.progress.steps, training.progress.seconds)
+
+
+def write_finished(config: TrainingConfig, folder: Path, steps: int, seconds: float) -> None:
+    """Write down that a training has finished in `folder`, after so many decisions and seconds."""
+    facts = {"config": config.as_dict(), "steps": steps, "seconds": seconds}
+    write_atomically(Path(folder) / FINISHED, json.dumps(facts, indent=1) + "\n")
+
+
+def finished_training(config: TrainingConfig, folder: Path) -> dict[str, Any] | None:
+    """Give what was written down in `folder`: `config`, `steps` and `seconds`; None if it has not finished there.
+
+    Raises:
+        InputError: The training that was finished there had other settings.
+    """
+    path = Path(folder) / FINISHED
+    try:
+        facts: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        former = _flat(facts["config"])
+    except FileNotFoundError:
+        return None
+    except (OSError, ValueError, KeyError, TypeError, AttributeError) as error:
+        raise InputError(
+            str(path), str(error), "what a finished training wrote; remove its folder to begin anew"
+        ) from error
+    for setting, value in _flat(json.loads(json.dumps(config.as_dict()))).items():
+        if former.get(setting) != value:
+            raise InputError(setting, value, f"{former.get(setting)}, as in {path}, or another --out")
+    return facts
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    """Give the settings by their dotted names."""
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        flat |= _flat(value, f"{name}.") if isinstance(value, dict) else {prefix + name: value}
+    return flat

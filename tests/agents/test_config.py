@@ -1,0 +1,168 @@
+"""Settings of training: bad values are named, and the settings can be written down."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import FrozenInstanceError, fields
+from typing import Any
+
+import pytest
+
+from gpusched_agents.config import (
+    ALGORITHMS,
+    TEACHERS,
+    A2cConfig,
+    DqnConfig,
+    ImitationConfig,
+    MaskablePpoConfig,
+    NetworkConfig,
+    PpoConfig,
+    TrainingConfig,
+)
+from gpusched_baselines import make_policy
+from gpusched_env import InputError
+from gpusched_env.simulator import JobPolicy
+
+NUMBERS: tuple[Any, ...] = (-1, math.nan, math.inf, "1", None, True)
+WHOLE: tuple[Any, ...] = (*NUMBERS, 1.5)
+
+
+def refused(make: type, field: str, name: str, values: tuple[Any, ...]) -> None:
+    for value in values:
+        with pytest.raises(InputError) as error:
+            make(**{name: value})
+        assert error.value.field == field
+        assert error.value.value is value or error.value.value == value
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("kind", ("transformer", "", None, 3)),
+        ("hidden", (*WHOLE, 0, 1025)),
+        ("distribution", ("yes", 1, None)),
+    ],
+)
+def test_a_bad_setting_of_the_network_is_named(name: str, values: tuple[Any, ...]):
+    refused(NetworkConfig, f"network.{name}", name, values)
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("teacher", ("greedy", "random-greedy", "", None)),
+        ("steps", WHOLE),
+        ("rollout", (*WHOLE, 0)),
+        ("epochs", (*WHOLE, 0)),
+        ("batch_size", (*WHOLE, 0)),
+        ("learning_rate", (*NUMBERS, 0.0)),
+        ("led", (*NUMBERS, 1.01)),
+        ("value_weight", NUMBERS),
+        ("averaging", (*NUMBERS, 1.01)),
+        ("sharpness", (*NUMBERS, 0.0)),
+    ],
+)
+def test_a_bad_setting_of_the_imitation_is_named(name: str, values: tuple[Any, ...]):
+    refused(ImitationConfig, f"imitation.{name}", name, values)
+
+
+COUNTS = {
+    "n_steps", "batch_size", "n_epochs", "buffer_size", "learning_starts", "train_freq", "gradient_steps",
+    "target_update_interval",
+}  # fmt: skip
+SHARES = {
+    "gamma", "gae_lambda", "exploration_fraction", "exploration_initial_eps", "exploration_final_eps",
+}  # fmt: skip
+ABOVE_ZERO = {"learning_rate", "clip_range", "max_grad_norm", "target_kl"}
+FROM_ZERO = {"ent_coef", "vf_coef"}
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_a_bad_setting_of_an_algorithm_is_named(algorithm: str):
+    make = ALGORITHMS[algorithm]
+    for each in fields(make):
+        name = each.name
+        assert name in COUNTS | SHARES | ABOVE_ZERO | FROM_ZERO
+        values = NUMBERS if name != "target_kl" else tuple(value for value in NUMBERS if value is not None)
+        values = (*WHOLE, 0) if name in COUNTS else values
+        values += (0.0,) if name in ABOVE_ZERO else ()
+        values += (1.01,) if name in SHARES else ()
+        refused(make, f"agent.{name}", name, values)
+
+
+@pytest.mark.parametrize("algorithm", ALGORITHMS)
+def test_what_is_at_the_edge_of_a_range_is_allowed(algorithm: str):
+    make = ALGORITHMS[algorithm]
+    names = {each.name for each in fields(make)}
+    make(**dict.fromkeys(names & COUNTS, 1))
+    make(**dict.fromkeys(names & FROM_ZERO, 0))
+    for value in (0.0, 1, 1.0):
+        make(**dict.fromkeys(names & SHARES, value))
+    assert make().algorithm == algorithm
+
+
+def test_an_update_may_be_as_large_as_it_likes():
+    assert PpoConfig(target_kl=None).target_kl is None
+    assert MaskablePpoConfig(target_kl=None).target_kl is None
+
+
+@pytest.mark.parametrize(
+    ("name", "values"),
+    [
+        ("scenarios", ((), "tiny", None)),
+        ("steps", WHOLE),
+        ("seed", WHOLE),
+        ("envs", (*WHOLE, 0)),
+        ("evaluate_every", (*WHOLE, 0)),
+        ("patience", (*WHOLE, 0)),
+        ("threads", (*WHOLE, 0)),
+        ("tardiness_factor", (*NUMBERS, 0.0)),
+        ("above_least", ("no", 0, None)),
+        ("validation_seeds", ((), 3, None)),
+        ("agent", ("ppo", None, PpoConfig)),
+        ("network", ("set", None)),
+        ("imitation", ("sts-x", None)),
+    ],
+)
+def test_a_bad_setting_of_the_training_is_named(name: str, values: tuple[Any, ...]):
+    refused(TrainingConfig, name, name, values)
+
+
+def test_a_bad_scenario_is_named():
+    with pytest.raises(InputError, match=r"scenarios\[1\] = 3; allowed: a name or a file's path, as text"):
+        TrainingConfig(scenarios=("tiny", 3))  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("seed", [-1, 1.5, True, "500", None, 2**63])
+def test_a_bad_seed_of_validation_is_named(seed: Any):
+    with pytest.raises(InputError, match=r"validation_seeds\[1\] = "):
+        TrainingConfig(validation_seeds=(500, seed))
+
+
+def test_a_run_must_have_something_to_do():
+    with pytest.raises(InputError, match=r"steps = 0; allowed: more than 0, where there is no imitation either"):
+        TrainingConfig(steps=0, imitation=ImitationConfig(steps=0))
+    TrainingConfig(steps=0, imitation=ImitationConfig(steps=1))
+    TrainingConfig(steps=1, imitation=ImitationConfig(steps=0))
+
+
+@pytest.mark.parametrize("agent", [PpoConfig(n_steps=8), MaskablePpoConfig(), A2cConfig(), DqnConfig(buffer_size=9)])
+def test_settings_can_be_written_down_and_read_again(agent: Any):
+    config = TrainingConfig(agent=agent, scenarios=("tiny", "default"), network=NetworkConfig("mlp", 16))
+    document = json.loads(json.dumps(config.as_dict(), allow_nan=False))
+    sections = {"network": NetworkConfig, "imitation": ImitationConfig}
+    values = {name: sections[name](**entry) if name in sections else entry for name, entry in document.items()}
+    values["agent"] = ALGORITHMS[values["agent"].pop("algorithm")](**values["agent"])
+    values |= {name: tuple(values[name]) for name in ("scenarios", "validation_seeds")}
+    assert TrainingConfig(**values) == config
+
+
+def test_settings_do_not_change():
+    with pytest.raises(FrozenInstanceError):
+        TrainingConfig().steps = 3  # type: ignore[misc]
+
+
+@pytest.mark.parametrize("teacher", TEACHERS)
+def test_every_teacher_is_a_policy_that_decides_job_by_job(teacher: str):
+    assert isinstance(make_policy(teacher), JobPolicy)

@@ -1,0 +1,187 @@
+"""The warm start: the teacher is asked and changes nothing, and the agent learns to do as it says."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
+
+import numpy as np
+import torch
+
+from agent_networks import small_instance
+from any_instance import AnyInstance
+from gpusched_agents.algorithms import ENVIRONMENT, make_env, make_model
+from gpusched_agents.config import (
+    TEACHERS,
+    A2cConfig,
+    ImitationConfig,
+    MaskablePpoConfig,
+    NetworkConfig,
+    PpoConfig,
+    TrainingConfig,
+)
+from gpusched_agents.imitation import Imitation, Teacher, _Decisions
+from gpusched_env import load_scenario, make_instance, simulate
+from gpusched_env.simulator import layout as at
+
+ENVS, HIDDEN = 4, 8
+MAY_CHANGE = {"memory"}  # of a view, beside the wake-ups
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
+
+
+def imitation(
+    agent: Any = None, *, seed: int = 0, gamma: float = 0.999, gae_lambda: float = 0.95, **settings: Any
+) -> Imitation:
+    """Make the warm start of an untrained agent on `tiny`, its episodes begun."""
+    given = {"steps": 4000, "rollout": 50, "batch_size": 50, "learning_rate": 0.01, "epochs": 4, "led": 0.0}
+    config = TrainingConfig(
+        agent=agent or MaskablePpoConfig(n_steps=16, batch_size=32),
+        scenarios=("tiny",),
+        envs=ENVS,
+        network=NetworkConfig(hidden=HIDDEN),
+        imitation=ImitationConfig(**(given | settings)),
+        seed=seed,
+    )
+    env = make_env(config)
+    model: Any = make_model(config, env)
+    model._last_obs = env.reset()
+    return Imitation(model, config.imitation, np.random.default_rng(seed), gamma, gae_lambda)
+
+
+@pytest.mark.parametrize(
+    ("teacher", "led", "agent"),
+    [
+        ("fifo", 0.0, PpoConfig(n_steps=16, batch_size=32)),
+        ("sts", 0.0, A2cConfig()),
+        ("sts-x", 1.0, MaskablePpoConfig(n_steps=16, batch_size=32)),
+    ],
+)
+def test_an_agent_learns_what_its_teacher_does(teacher: str, led: float, agent: Any):
+    warm_start = imitation(agent, teacher=teacher, led=led)
+    measured = [warm_start.iterate() for _ in range(9)]
+    agreement = [one["agreement"] for one in measured]
+    assert np.mean(agreement[-3:]) > agreement[0] + 0.2
+    assert np.mean([one["loss"] for one in measured[-3:]]) < 0.7 * measured[0]["loss"]
+    assert warm_start.done == 9 * 50 * ENVS
+
+
+def arrays_of(view: Any) -> dict[str, np.ndarray]:
+    """Copy all arrays of a view but those that the teacher may change."""
+    arrays = {name: value.copy() for name, value in vars(view).items() if isinstance(value, np.ndarray)}
+    arrays["jobs"] = np.delete(arrays["jobs"], at.WAKE_S, axis=1)
+    return {name: array for name, array in arrays.items() if name not in MAY_CHANGE}
+
+
+@pytest.mark.parametrize("teacher", TEACHERS)
+@pytest.mark.parametrize("tiny", [True, False])
+def test_asking_a_teacher_changes_nothing(teacher: str, tiny: bool):
+    """But its own memory and the wake-ups, which the decision sets anew; so the run is the same as without asking."""
+    instance = make_instance(load_scenario("tiny"), 0) if tiny else small_instance()
+    asked, other = (AnyInstance(instance, **ENVIRONMENT) for _ in range(2))
+    rng, over, said = np.random.default_rng(0), False, set()
+    _, info = asked.reset()
+    other.reset()
+    master = Teacher(teacher)
+    while not over:
+        before = arrays_of(asked.view)
+        (action,) = master.actions((asked.view,), np.array([asked.job]))
+        after = arrays_of(asked.view)
+        assert len(before) >= 10
+        for name, array in before.items():
+            np.testing.assert_array_equal(after[name], array, err_msg=name)
+        assert info["action_mask"][action]
+        said.add(int(action))
+        chosen = int(rng.choice(np.flatnonzero(info["action_mask"])))
+        _, _, over, _, info = asked.step(chosen)
+        np.testing.assert_array_equal(info["action_mask"], other.step(chosen)[4]["action_mask"])
+    np.testing.assert_array_equal(asked.result().log, other.result().log)
+    assert len(said) > 2
+
+
+@pytest.mark.parametrize("teacher", TEACHERS)
+def test_a_teacher_says_what_it_does(teacher: str):
+    """Followed through an environment like its own, without consolidation, it gives the schedule of `simulate`."""
+    instance, master = make_instance(load_scenario("tiny"), 1), Teacher(teacher)
+    policy = master.policy
+    env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
+    env.reset()
+    over = False
+    while not over:
+        over = env.step(int(master.actions((env.view,), np.array([env.job]))[0]))[2]
+    expected = simulate(instance, policy)
+    if teacher != "sts-x":  # it lets places go itself, which `Teacher` undoes
+        np.testing.assert_array_equal(env.result().log, expected.log)
+    assert env.result().total_eur == pytest.approx(expected.total_eur, rel=0.2)
+
+
+def test_returns_by_hand():
+    """G = r + γ ((1 - λ) V' + λ G'), and r alone where an episode ends: γ = λ = ½; 2 environments, 3 steps.
+
+    The first goes on, with the value 2 after the last step: 4 + ½ · 2 = 5, 2 + ½ (½ · 4 + ½ · 5) = 4.25 and
+    1 + ½ (½ · 6 + ½ · 4.25) = 3.5625. The second one ends with its second step: 5, 2 and 1 + ½ (½ · 6 + ½ · 2) = 3.
+    """
+    decisions = _Decisions()
+    for reward in (1.0, 2.0, 4.0):
+        decisions.rewards.append(np.full(2, reward, np.float32))
+        decisions.ended.append(np.array([False, reward == 2.0]))
+    decisions.values = [np.full(2, value, np.float32) for value in (8.0, 6.0, 4.0, 2.0)]
+    returns = imitation(gamma=0.5, gae_lambda=0.5)._returns(decisions)
+    np.testing.assert_allclose(returns, [[3.5625, 3.0], [4.25, 2.0], [5.0, 5.0]])
+
+
+def test_the_critic_learns_those_returns_if_they_have_a_weight():
+    values = {}
+    for weight in (0.0, 0.5):
+        warm_start = imitation(teacher="fifo", value_weight=weight)
+        policy = warm_start._model.policy
+        before = [parameter.detach().clone() for parameter in policy.vf_features_extractor.parameters()]
+        losses = [warm_start.iterate()["value_loss"] for _ in range(6)]
+        after = policy.vf_features_extractor.parameters()
+        values[weight] = losses[-1], all(torch.equal(*pair) for pair in zip(before, after, strict=True))
+    assert values[0.0][1]
+    assert not values[0.5][1]
+    assert values[0.5][0] < values[0.0][0]
+
+
+def test_the_learning_rate_falls_to_a_tenth():
+    warm_start = imitation(teacher="fifo", steps=4 * 50 * ENVS, learning_rate=0.01)
+    rates = []
+    for _ in range(4):
+        warm_start.iterate()
+        rates.append(warm_start._model.policy.optimizer.param_groups[0]["lr"])
+    assert rates == pytest.approx([0.01, 0.00775, 0.0055, 0.00325])
+
+
+def test_the_teacher_acts_half_of_the_time_while_it_leads(monkeypatch: pytest.MonkeyPatch):
+    """It leads for the first half of 400 decisions; the agent alone hardly ever does as FIFO would."""
+    said: list[np.ndarray] = []
+    done: list[np.ndarray] = []
+    ask = Teacher.actions
+    monkeypatch.setattr(Teacher, "actions", lambda *given: said.append(ask(*given)) or said[-1])
+    warm_start = imitation(teacher="fifo", steps=400, led=0.5, learning_rate=1e-9)
+    env: Any = warm_start._model.env
+    step = env.step
+    monkeypatch.setattr(env, "step", lambda actions: done.append(actions) or step(actions))
+    shares = []
+    for _ in range(4):
+        warm_start.iterate()
+        shares.append(float(np.mean(np.concatenate(said[-50:]) == np.concatenate(done[-50:]))))
+    assert warm_start.done == 4 * 50 * ENVS
+    assert 0.4 < shares[0] < 0.8
+    assert max(shares[1:]) < shares[0] - 0.2
+
+
+def test_a_warm_start_is_a_function_of_its_seed():
+    runs = [[imitation(teacher="fifo", led=1.0, seed=seed).iterate() for _ in range(2)] for seed in (0, 0, 1)]
+    assert runs[0] == runs[1]
+    assert runs[0] != runs[2]

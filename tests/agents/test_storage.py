@@ -1,0 +1,432 @@
+"""Agents on disk: what was saved comes back, and nothing else does."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import pickle
+import shutil
+import subprocess
+import sys
+import zipfile
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from safetensors.numpy import save
+
+from agent_folders import description, mlp_description, network, spec, weights
+from gpusched_agents import find_agent as shipping
+from gpusched_agents.agent_json import description_text, read_description
+from gpusched_agents.config import NetworkConfig
+from gpusched_agents.find_agent import find_agent, shipped_agents
+from gpusched_agents.storage import AGENT_FILES, load_agent, load_description, save_agent
+from gpusched_agents.weights_file import check_shapes
+from gpusched_env.errors import InputError
+from gpusched_env.observation import JOB_FEATURES
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+HALF = b'{"a":{"dtype":"BF16","shape":[],"data_offsets":[0,2]}}'
+"""Header of a file with one number of a kind that NumPy does not have."""
+
+
+@pytest.fixture
+def saved(tmp_path: Path) -> Path:
+    save_agent(tmp_path / "agent", description(), weights())
+    return tmp_path / "agent"
+
+
+def refused(folder: Path | str, *words: str) -> InputError:
+    with pytest.raises(InputError) as caught:
+        load_agent(folder)
+    message = str(caught.value)
+    assert message.isprintable()
+    for word in words:
+        assert word in message
+    return caught.value
+
+
+def same(first: dict[str, Any], second: dict[str, Any]) -> bool:
+    return first.keys() == second.keys() and all(
+        first[name].tobytes() == second[name].tobytes() and first[name].shape == second[name].shape for name in first
+    )
+
+
+def test_an_agent_comes_back_as_it_was_saved(tmp_path: Path):
+    written = save_agent(tmp_path / "deep" / "agent", description(), weights())
+    loaded, arrays = load_agent(str(tmp_path / "deep" / "agent"))
+    assert loaded == written
+    assert replace(loaded, weights_sha256="", weights_bytes=0) == description()
+    assert load_description(tmp_path / "deep" / "agent") == loaded
+    assert same(arrays, weights())
+    assert all(array.dtype == np.float32 and array.flags.owndata for array in arrays.values())
+    assert sorted(path.name for path in (tmp_path / "deep" / "agent").iterdir()) == list(AGENT_FILES)
+
+
+def test_a_description_survives_pickling_and_keeps_nothing_that_others_hold():
+    config = {"network": network("set", 8)}
+    made = description(config=config)
+    config["network"]["hidden"] = 9
+    assert made.config == {"network": network("set", 8)}
+    assert made.network == NetworkConfig("set", 8)
+    assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301 - our own
+
+
+def test_arrays_that_do_not_lie_in_one_piece_are_saved_by_their_values(tmp_path: Path):
+    views = weights() | {name: array.T.copy().T[::-1] for name, array in weights(1).items() if "weight" in name}
+    assert not views["context.weight"].flags.c_contiguous
+    save_agent(tmp_path / "a", description(), views)
+    for name, array in load_agent(tmp_path / "a")[1].items():
+        np.testing.assert_array_equal(array, views[name])
+
+
+def test_the_same_agent_gives_the_same_bytes(saved: Path, tmp_path: Path):
+    again = dict(reversed(weights().items()))
+    save_agent(tmp_path / "b", load_description(saved), again)
+    for name in AGENT_FILES:
+        assert (tmp_path / "b" / name).read_bytes() == (saved / name).read_bytes()
+
+
+def test_a_former_agent_is_replaced_and_nothing_else_is(saved: Path):
+    save_agent(saved, description(name="second"), weights(1))
+    assert load_description(saved).name == "second"
+    (saved / "thesis.tex").write_text("precious")
+    with pytest.raises(InputError, match=r"thesis\.tex"):
+        save_agent(saved, description(name="third"), weights(2))
+    (saved / "thesis.tex").unlink()
+    assert load_description(saved).name == "second"
+    assert same(load_agent(saved)[1], weights(1))
+
+
+@pytest.mark.parametrize(
+    ("bad", "words"),
+    [
+        ({}, ("weights", "one array or more")),
+        ({"a": np.zeros(3)}, ("weights.a", "float64", "float32")),
+        ({"a": np.zeros(3, ">f4")}, ("weights.a", ">f4")),
+        ({"a": [0.0]}, ("weights.a", "list")),
+        ({"a": np.array([1.0, np.nan], np.float32)}, ("weights.a", "NaN")),
+        ({"a": np.array([np.inf], np.float32)}, ("weights.a", "inf")),
+        ({"../a": np.zeros(1, np.float32)}, ("weights", "../a")),
+        ({"__metadata__": np.zeros(1, np.float32)}, ("weights", "__metadata__")),
+    ],
+)
+def test_weights_that_are_not_finite_float32_are_not_saved(tmp_path: Path, bad, words):
+    with pytest.raises(InputError) as caught:
+        save_agent(tmp_path / "a", description(), bad)
+    for word in words:
+        assert word in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("changes", "field"),
+    [
+        ({"name": "../up"}, "name"),
+        ({"name": ""}, "name"),
+        ({"algorithm": ""}, "algorithm"),
+        ({"config": [1]}, "config"),
+        ({"config": {"rate": float("nan")}}, "config"),
+        ({"config": {"rate": {1, 2}}}, "config"),
+        ({"config": {}}, "config.network"),
+        ({"config": {"network": network("mlp")}}, "config.network.kind"),
+        ({"config": {"network": network("set", 0)}}, "config.network.hidden"),
+        ({"config": {"network": network("set", 10**9)}}, "config.network.hidden"),
+        ({"config": {"network": network("set") | {"distribution": 1}}}, "config.network.distribution"),
+        ({"config": {"network": network("set") | {"depth": 3}}}, "config.network.depth"),
+        ({"provenance": {}}, "provenance.made_utc"),
+        ({"curve": [{"steps": 1, "seconds": 0.0}]}, "curve[0].total_eur"),
+        ({"curve": [{"steps": 1.5, "seconds": 0.0, "total_eur": 1.0}]}, "curve[0].steps"),
+        ({"curve": [{"steps": 1, "seconds": -1.0, "total_eur": 1.0}]}, "curve[0].seconds"),
+        ({"curve": [{"steps": 1, "seconds": 1.0, "total_eur": "much"}]}, "curve[0].total_eur"),
+        ({"curve": [{"steps": 1, "seconds": 1.0, "total_eur": 1.0, "loss": None}]}, "curve[0].loss"),
+        ({"weights_sha256": "f00"}, "weights.sha256"),
+        ({"weights_bytes": -1}, "weights.bytes"),
+    ],
+)
+def test_a_description_with_a_value_that_cannot_be_is_refused(changes, field):
+    with pytest.raises(InputError) as caught:
+        description(**changes)
+    assert caught.value.field == field
+
+
+def test_what_is_not_a_folder_is_refused(tmp_path: Path):
+    refused(tmp_path / "nothing", "agent = ", "nothing", "agent.json", "weights.safetensors")
+    refused("x" * 5000, "agent = ")
+    (tmp_path / "file").write_text("hello")
+    refused(tmp_path / "file", "not a file")
+
+
+def test_an_archive_of_stable_baselines3_is_refused_with_the_way_to_convert_it(tmp_path: Path):
+    for name in ("model.zip", "without_suffix"):
+        with zipfile.ZipFile(tmp_path / name, "w") as archive:
+            archive.writestr("data", "{}")
+        refused(tmp_path / name, name, "convert_sb3_zip")
+    refused(tmp_path / "model", "model.zip", "convert_sb3_zip")
+
+
+@pytest.mark.parametrize("name", AGENT_FILES)
+def test_a_missing_file_and_a_folder_in_its_place_are_refused(saved: Path, name: str):
+    (saved / name).unlink()
+    refused(saved, name, "No such file", "a file of an agent's folder")
+    (saved / name).mkdir()
+    refused(saved, name)
+
+
+@pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
+@pytest.mark.parametrize("name", AGENT_FILES)
+def test_a_truncated_file_is_refused(saved: Path, name: str, share: float):
+    content = (saved / name).read_bytes()
+    (saved / name).write_bytes(content[: int(share * len(content))])
+    refused(saved, str(saved / name))
+
+
+def test_weights_of_another_size_are_refused_with_both_sizes(saved: Path):
+    size = load_description(saved).weights_bytes
+    with (saved / "weights.safetensors").open("ab") as file:
+        file.write(b"\0")
+    refused(saved, f"{size + 1} bytes", f"{size} bytes, as agent.json says")
+
+
+def test_weights_of_another_agent_are_refused(saved: Path, tmp_path: Path):
+    save_agent(tmp_path / "other", description(), weights(1))
+    shutil.copy(tmp_path / "other" / "weights.safetensors", saved)
+    assert (saved / "weights.safetensors").stat().st_size == load_description(saved).weights_bytes
+    refused(saved, "weights.safetensors", "by their hash")
+
+
+def test_a_description_that_was_changed_is_refused_even_if_each_of_its_values_could_be(saved: Path):
+    text = (saved / "agent.json").read_text()
+    assert '"preemption": true' in text
+    (saved / "agent.json").write_text(text.replace('"preemption": true', '"preemption": false'))
+    refused(saved, "agent.json: content_sha256", "changed after it was written")
+
+
+def test_a_description_may_be_laid_out_anew(saved: Path):
+    before = load_description(saved)
+    (saved / "agent.json").write_text(json.dumps(json.loads((saved / "agent.json").read_text()), indent="\t"))
+    assert load_description(saved) == before
+
+
+def test_a_name_beyond_ascii_and_a_broken_one_are_kept():
+    made = description(config={"network": network("set"), "note": "größer € \ud800"})
+    assert read_description(description_text(replace(made, weights_sha256="0" * 64))).config == made.config
+
+
+def _set(*keys: str | int, to: Any) -> Any:
+    def edit(document: dict[str, Any]) -> None:
+        place: Any = document
+        for key in keys[:-1]:
+            place = place[key]
+        place[keys[-1]] = to
+
+    return edit
+
+
+EDITS = {
+    "format": _set("format", to="gpusched instance"),
+    "version": _set("version", to=2),
+    "colour": _set("colour", to="red"),
+    "name": _set("name", to=7),
+    "algorithm": lambda d: d.pop("algorithm"),
+    "spec": _set("spec", to=[]),
+    "spec.network": _set("spec", "network", to="transformer"),
+    "spec.kinds": _set("spec", "kinds", to=["odd"]),
+    "spec.gpu_types": _set("spec", "gpu_types", to="V100"),
+    "spec.configurations[1]": _set("spec", "configurations", 1, to=7),
+    "spec.max_gpu_types": _set("spec", "max_gpu_types", to=10**400),
+    "spec.preemption": _set("spec", "preemption", to="yes"),
+    "spec.idle_review_s": _set("spec", "idle_review_s", to=10**400),
+    "spec.milestones": _set("spec", "milestones", to=True),
+    "spec.job_features": lambda d: d["spec"].pop("job_features"),
+    "spec.colour": _set("spec", "colour", to="red"),
+    "weights": _set("weights", to=None),
+    "weights.sha256": _set("weights", "sha256", to="zz"),
+    "weights.bytes": _set("weights", "bytes", to="many"),
+    "config": _set("config", to="none"),
+    "config.network": lambda d: d["config"].pop("network"),
+    "config.network.hidden": _set("config", "network", "hidden", to=10**400),
+    "provenance.command": lambda d: d["provenance"].pop("command"),
+    "curve": _set("curve", to={}),
+    "curve[1].steps": _set("curve", 1, "steps", to=-1),
+    "curve[1].seconds": lambda d: d["curve"][1].pop("seconds"),
+    "curve[1].entropy": _set("curve", 1, "entropy", to=[]),
+    "content_sha256": _set("content_sha256", to=3),
+}
+
+
+@pytest.mark.parametrize("field", EDITS)
+def test_an_edited_description_is_one_error_that_names_the_field(saved: Path, field: str):
+    document = json.loads((saved / "agent.json").read_text())
+    EDITS[field](document)
+    (saved / "agent.json").write_text(json.dumps(document))
+    assert refused(saved).field == f"{saved / 'agent.json'}: {field}"
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("[]", "format"),
+        ("{}", "format"),
+        ("null", "format"),
+        ('{"format": "gpusched agent", "version": true}', "version = True"),
+        ('{"format": "gpusched agent", "version": NaN}', "NaN"),
+        ('{"format": "gpusched agent", "version": 1e999}', "whole JSON"),
+        ("[" * 100_000, "whole JSON"),
+        ("1" * 5000, "whole JSON"),
+    ],
+)
+def test_json_that_is_no_agent_is_refused(saved: Path, text: str, words: str):
+    (saved / "agent.json").write_text(text)
+    refused(saved, "agent.json", words)
+
+
+def test_a_description_that_is_no_text_is_refused(saved: Path):
+    (saved / "agent.json").write_bytes(b"\xff\xfe\x00")
+    refused(saved, "agent.json: file", "whole JSON")
+
+
+@pytest.mark.parametrize(
+    ("data", "words"),
+    [
+        (b"", "safetensors"),
+        (b"\x80\x04K\x01.", "safetensors"),
+        (save({"a": np.zeros(2)}), "float32"),
+        (save({"a": np.array([np.nan], np.float32)}), "NaN"),
+        (save({"a": np.zeros(2, np.float32)}), "weights.common.weight = None"),
+        (save(weights(of=spec("mlp"))), "weights.common.weight = None"),
+        (save(weights() | {"option.bias": np.zeros(5, np.float32)}), "shape (5,)'; allowed: shape (4,)"),
+        (save(weights() | {"more": np.zeros(5, np.float32)}), "weights.more"),
+        (len(HALF).to_bytes(8, "little") + HALF + b"\0\0", "BF16"),
+    ],
+)
+def test_weights_that_match_their_hash_are_still_looked_at(saved: Path, data: bytes, words: str):
+    (saved / "weights.safetensors").write_bytes(data)
+    forged = replace(description(), weights_sha256=hashlib.sha256(data).hexdigest(), weights_bytes=len(data))
+    (saved / "agent.json").write_text(description_text(forged))
+    refused(saved, "weights.safetensors: weights", words)
+
+
+def test_weights_of_another_network_are_not_saved(tmp_path: Path):
+    with pytest.raises(InputError, match=r"weights\.common\.weight = None"):
+        save_agent(tmp_path / "a", description(), weights(of=spec("mlp")))
+    assert list(tmp_path.iterdir()) == []
+    save_agent(tmp_path / "a", mlp_description(), weights(of=spec("mlp")))
+    assert load_agent(tmp_path / "a")[0].spec.network == "mlp"
+
+
+def test_weights_of_other_shapes_than_the_networks_are_refused():
+    shapes = {name: array.shape for name, array in weights().items()}
+    check_shapes(weights(), shapes)
+    for changed, words in (
+        ({"head": (3, 3)}, r"weights\.head = None"),
+        ({"score.bias": (5, 8)}, r"weights\.score\.bias = 'shape \(4,\)'; allowed: shape \(5, 8\)"),
+    ):
+        with pytest.raises(InputError, match=words):
+            check_shapes(weights(), shapes | changed)
+    with pytest.raises(InputError, match=r"weights\.wait\.bias = .* no such array"):
+        check_shapes(weights(), {name: shape for name, shape in shapes.items() if name != "wait.bias"})
+
+
+DAMAGE = st.tuples(
+    st.sampled_from(AGENT_FILES),
+    st.sampled_from(("flip", "replace", "cut", "insert", "drop")),
+    st.floats(0.0, 1.0, exclude_max=True),
+    st.integers(1, 255),
+)
+
+
+def damaged(content: bytes, how: str, where: float, byte: int) -> bytes:
+    at = int(where * len(content))
+    return {
+        "flip": lambda: content[:at] + bytes([content[at] ^ (1 << byte % 8)]) + content[at + 1 :],
+        "replace": lambda: content[:at] + bytes([byte]) + content[at + 1 :],
+        "cut": lambda: content[:at],
+        "insert": lambda: content[:at] + bytes([byte]) + content[at:],
+        "drop": lambda: content[:at] + content[at + 1 :],
+    }[how]()
+
+
+@settings(max_examples=200, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(damage=DAMAGE)
+def test_whatever_byte_is_damaged_it_is_refused_or_the_agent_is_the_same(saved: Path, damage):
+    name, how, where, byte = damage
+    before, arrays = load_agent(saved)
+    content = (saved / name).read_bytes()
+    (saved / name).write_bytes(damaged(content, how, where, byte))
+    try:
+        after, other = load_agent(saved)
+        assert after == before
+        assert same(other, arrays)
+    except InputError as error:
+        complaint = error.field
+    else:
+        complaint = str(saved / name)
+    finally:
+        (saved / name).write_bytes(content)
+    assert str(saved / name) in complaint
+
+
+@pytest.fixture
+def shipped(tmp_path: Path, monkeypatch) -> Path:
+    """Ship two agents, from a folder of the test's own."""
+    monkeypatch.setattr(shipping, "SHIPPED", tmp_path / "shipped")
+    for name in ("small", "default"):
+        save_agent(tmp_path / "shipped" / name, description(name=name), weights())
+    (tmp_path / "shipped" / "notes").mkdir()
+    monkeypatch.chdir(tmp_path)
+    return tmp_path / "shipped"
+
+
+def test_shipped_agents_are_found_by_name_and_others_by_their_folder(shipped: Path):
+    assert shipped_agents() == ("default", "small")
+    save_agent("default", description(name="local"), weights())
+    assert find_agent("agent:default") == find_agent("default") == shipped / "default"
+    assert load_description(find_agent("agent:./default")).name == "local"
+    assert load_description(find_agent(f"agent:{shipped / 'small'}")).name == "small"
+
+
+@pytest.mark.usefixtures("shipped")
+@pytest.mark.parametrize("text", ["agent:nobody", "nobody", "agent:", "", "agent:" + "x" * 5000])
+def test_an_agent_that_is_nowhere_is_one_error_that_lists_those_shipped(text: str):
+    with pytest.raises(InputError, match="default, small, which are shipped, or an agent's folder"):
+        find_agent(text)
+
+
+def test_every_agent_that_is_shipped_loads_and_is_small():
+    for name in shipped_agents():
+        folder = find_agent(f"agent:{name}")
+        assert load_agent(folder)[0].name == name
+        assert sum(path.stat().st_size for path in folder.iterdir()) <= 2 * 2**20
+
+
+def test_nothing_of_this_needs_torch():
+    modules = [
+        "agent_json",
+        "agent_policy",
+        "agent_spec",
+        "description",
+        "find_agent",
+        "storage",
+        "weight_shapes",
+        "weights_file",
+    ]
+    program = f"""
+import sys
+for name in {modules}:
+    __import__("gpusched_agents." + name)
+print([name for name in ("torch", "stable_baselines3", "sb3_contrib") if name in sys.modules])
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
+
+
+def test_an_agent_of_other_features_is_stored_but_does_not_fit(saved: Path):
+    older = spec(job_features=JOB_FEATURES[:-1])
+    save_agent(saved, description(spec=older), weights(of=older))
+    assert load_description(saved).spec == older

@@ -1,0 +1,71 @@
+"""The variants of a study: what each leaves out, and what is written down when one has been trained."""
+
+from dataclasses import replace
+
+import pytest
+
+from gpusched_agents.config import ImitationConfig, TrainingConfig
+from gpusched_agents.study import FINISHED, VARIANTS, finished_training, write_finished
+from gpusched_env.errors import InputError
+
+BASE = TrainingConfig(steps=400, imitation=ImitationConfig(steps=600, teacher="sts"), envs=8)
+
+
+def config(name, steps=1_000, seed=3):
+    return VARIANTS[name].config(BASE, steps, seed)
+
+
+def test_every_variant_takes_the_same_number_of_decisions_in_all():
+    for steps in (1, 999, 5_000_001):
+        for name in VARIANTS:
+            each = config(name, steps)
+            assert each.imitation.steps + each.steps == steps
+
+
+def test_the_full_variant_is_the_base_at_another_length():
+    assert config("full") == replace(BASE, seed=3)
+    longer = config("full", 10_000)
+    assert (longer.imitation.steps, longer.steps) == (6_000, 4_000)
+
+
+@pytest.mark.parametrize(
+    ("name", "changed"),
+    [
+        ("no-imitation", {"steps": 1_000, "imitation": replace(BASE.imitation, steps=0)}),
+        ("imitation-only", {"steps": 0, "imitation": replace(BASE.imitation, steps=1_000)}),
+        ("no-set-network", {"network": replace(BASE.network, kind="mlp")}),
+        ("distribution-hidden", {"network": replace(BASE.network, distribution=False)}),
+    ],
+)
+def test_every_other_variant_lacks_one_thing(name, changed):
+    assert config(name) == replace(config("full"), **changed)
+
+
+def test_what_was_written_down_of_a_training_is_read_back(tmp_path):
+    assert finished_training(config("full"), tmp_path) is None
+    write_finished(config("full"), tmp_path, 900, 12.5)
+    facts = finished_training(config("full"), tmp_path)
+    assert (facts["steps"], facts["seconds"]) == (900, 12.5)
+
+
+@pytest.mark.parametrize(
+    ("other", "words"),
+    [
+        (config("full", seed=4), "seed = 4; allowed: 3"),
+        (config("full", 2_000), "steps = 800; allowed: 400"),
+        (config("no-imitation"), "steps = 1000; allowed: 400"),
+        (config("distribution-hidden"), "network.distribution = False; allowed: True"),
+        (replace(config("full"), validation_seeds=(7,)), r"validation_seeds = \[7\]"),
+    ],
+)
+def test_a_training_of_other_settings_is_not_taken_for_this_one(tmp_path, other, words):
+    write_finished(config("full"), tmp_path, 900, 12.5)
+    with pytest.raises(InputError, match=words):
+        finished_training(other, tmp_path)
+
+
+@pytest.mark.parametrize("text", ["", "{}", "[]", '{"config": 3}', '{"config"'])
+def test_a_foreign_file_in_its_place_is_named(tmp_path, text):
+    (tmp_path / FINISHED).write_text(text)
+    with pytest.raises(InputError, match=r"finished\.json"):
+        finished_training(config("full"), tmp_path)

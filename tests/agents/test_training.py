@@ -1,0 +1,459 @@
+"""Training runs: a function of their settings, resumed exactly wherever they stopped, and judged on held-out seeds."""
+
+from __future__ import annotations
+
+import csv
+import json
+import signal
+import subprocess
+import sys
+from dataclasses import replace
+from functools import cache
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
+
+import numpy as np
+import torch
+from safetensors.numpy import load_file, save_file
+
+from gpusched_agents.agent_policy import load_policy
+from gpusched_agents.checkpoint import Checkpoint
+from gpusched_agents.config import (
+    A2cConfig,
+    DqnConfig,
+    ImitationConfig,
+    MaskablePpoConfig,
+    NetworkConfig,
+    PpoConfig,
+    TrainingConfig,
+)
+from gpusched_agents.storage import load_agent, load_description
+from gpusched_agents.training import Training
+from gpusched_env import FIRST_DRAWN_SEED, InputError, load_scenario, make_instance, simulate
+from gpusched_env.vector import episodes
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+ENVS = 4
+PPO = {"n_steps": 16, "batch_size": 32, "n_epochs": 2, "learning_rate": 0.01}
+BASE = TrainingConfig(
+    agent=MaskablePpoConfig(**PPO),
+    scenarios=("tiny",),
+    steps=256,
+    envs=ENVS,
+    network=NetworkConfig(hidden=8),
+    imitation=ImitationConfig(teacher="fifo", steps=160, rollout=10, batch_size=20, learning_rate=0.02),
+    validation_seeds=(500, 501),
+    evaluate_every=80,
+)
+WITHOUT = ImitationConfig(steps=0)
+CASES = {
+    "maskable-ppo": BASE,
+    "ppo": replace(BASE, agent=PpoConfig(**PPO)),
+    "a2c": replace(BASE, agent=A2cConfig(n_steps=8, learning_rate=0.01)),
+    "dqn": replace(
+        BASE,
+        agent=DqnConfig(
+            buffer_size=300, learning_starts=32, batch_size=16, target_update_interval=24, learning_rate=0.01
+        ),
+    ),
+    "mlp": replace(BASE, network=NetworkConfig("mlp", 8)),
+    "no imitation": replace(BASE, imitation=WITHOUT),
+    "imitation alone": replace(BASE, steps=0),
+    "two kinds of clusters": replace(BASE, scenarios=("tiny", "default"), validation_seeds=(500,), steps=64),
+}
+
+
+class Stopped(Exception):  # noqa: N818 - no error
+    """The training was stopped."""
+
+
+@pytest.fixture(autouse=True)
+def _one_thread():
+    threads = torch.get_num_threads()
+    yield
+    torch.set_num_threads(threads)
+
+
+def curve(folder: Path) -> list[dict[str, str]]:
+    """Read `curve.csv`."""
+    with (folder / "curve.csv").open(newline="", encoding="utf-8") as file:
+        return list(csv.DictReader(file))
+
+
+def outcome(folder: Path) -> dict[str, Any]:
+    """Give all that a finished run must give again: everything but the seconds that it took."""
+    points = [{name: value for name, value in point.items() if name != "seconds"} for point in curve(folder)]
+    last = Checkpoint.read(folder / "checkpoint.safetensors")
+    progress = last.facts["progress"]
+    del progress["seconds"]
+    for point in progress["curve"]:
+        del point["seconds"]
+    arrays = {name: (str(array.dtype), array.shape, array.tobytes()) for name, array in last.arrays.items()}
+    weights = {name: array.tobytes() for name, array in load_agent(folder / "agent")[1].items()}
+    return {"weights": weights, "curve": points, "facts": last.facts, "arrays": arrays}
+
+
+def same(one: dict[str, Any], other: dict[str, Any]) -> None:
+    for part in ("weights", "curve", "facts", "arrays"):
+        changed = one[part] != other[part]
+        names = [name for name in one[part] if one[part][name] != other[part].get(name)] if part == "arrays" else part
+        assert not changed, names
+
+
+@pytest.fixture(scope="module")
+def whole_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path]:
+    """Give the folder of a run that was never stopped, by its name in `CASES`."""
+
+    @cache
+    def run(name: str) -> Path:
+        folder = tmp_path_factory.mktemp("whole") / "run"
+        Training(CASES[name], folder, command="train").run()
+        return folder
+
+    return run
+
+
+def stop_after(calls: int) -> Callable[[int, int, str], None]:
+    """Stop the training when it reports for the so many-th time."""
+    left = [calls]
+
+    def on_progress(done: int, total: int, text: str) -> None:
+        assert 0 <= done <= total
+        assert text
+        left[0] -= 1
+        if left[0] == 0:
+            raise Stopped
+
+    return on_progress
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(
+    name: str, whole_runs: Callable[[str], Path], tmp_path: Path
+):
+    """Stopped while it reports, ever later, it goes on from its last checkpoint, over and over."""
+    stops = 0
+    for calls in (1, 3, 4, 6, 7, 9, 11, 13):
+        training = Training(CASES[name], tmp_path / "run", on_progress=stop_after(calls))
+        try:
+            training.run()
+        except Stopped:
+            stops += 1
+        else:
+            break
+    Training(CASES[name], tmp_path / "run").run()
+    assert stops >= 2
+    same(outcome(tmp_path / "run"), outcome(whole_runs(name)))
+
+
+@pytest.mark.parametrize("name", ["maskable-ppo", "dqn"])
+def test_a_run_stopped_right_after_any_checkpoint_ends_as_if_it_had_not_been(
+    name: str, whole_runs: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    write = Checkpoint.write
+
+    def write_and_stop(checkpoint: Checkpoint, path: Path) -> None:
+        write(checkpoint, path)
+        raise Stopped
+
+    for _ in range(20):
+        training = Training(CASES[name], tmp_path / "run")
+        with monkeypatch.context() as patch:
+            patch.setattr(Checkpoint, "write", write_and_stop)
+            phase = training.progress.phase
+            try:
+                training.run()
+            except Stopped:
+                continue
+        break
+    assert phase == "done"
+    same(outcome(tmp_path / "run"), outcome(whole_runs(name)))
+
+
+def test_a_finished_run_is_left_as_it_is(whole_runs: Callable[[str], Path]):
+    folder = whole_runs("maskable-ppo")
+    before = outcome(folder)
+    Training(CASES["maskable-ppo"], folder).run()
+    same(outcome(folder), before)
+
+
+PROGRAM = """
+import sys
+from gpusched_agents.config import *
+from gpusched_agents.training import Training
+config = eval(sys.argv[2])
+Training(config, sys.argv[1], on_progress=lambda *report: print(*report, flush=True)).run()
+"""
+
+
+def test_a_killed_run_is_never_corrupt_and_ends_as_if_it_had_not_been(
+    whole_runs: Callable[[str], Path], tmp_path: Path
+):
+    """Killed (SIGKILL) three times, a moment after it has reported for the so many-th time."""
+    folder, rng = tmp_path / "run", np.random.default_rng()
+    command = [sys.executable, "-c", PROGRAM, str(folder), repr(CASES["maskable-ppo"])]
+    for lines in (1, 4, 3):
+        moment_s = float(rng.uniform(0.0, 0.2))
+        with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+            for _ in range(lines):
+                assert process.stdout.readline()
+            try:
+                process.wait(moment_s)
+            except subprocess.TimeoutExpired:
+                process.send_signal(signal.SIGKILL)
+        assert json.loads((folder / "training.json").read_text(encoding="utf-8"))["config"]["envs"] == ENVS
+        if (folder / "agent").exists():
+            load_agent(folder / "agent")
+        curve(folder)
+        if (folder / "checkpoint.safetensors").exists():
+            Checkpoint.read(folder / "checkpoint.safetensors")
+    Training(CASES["maskable-ppo"], folder).run()
+    same(outcome(folder), outcome(whole_runs("maskable-ppo")))
+    assert {path.name for path in folder.iterdir() if not path.name.startswith(".")} == {
+        "training.json", "checkpoint.safetensors", "curve.csv", "logs", "agent"
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("name", ["maskable-ppo", "dqn"])
+def test_a_run_is_a_function_of_its_settings(name: str, whole_runs: Callable[[str], Path], tmp_path: Path):
+    np.random.default_rng(0)
+    torch.manual_seed(77)
+    np.random.seed(77)  # noqa: NPY002 - the state of the process must not matter
+    Training(CASES[name], tmp_path / "again").run()
+    same(outcome(tmp_path / "again"), outcome(whole_runs(name)))
+    Training(replace(CASES[name], seed=1), tmp_path / "other").run()
+    assert outcome(tmp_path / "other")["weights"] != outcome(whole_runs(name))["weights"]
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_every_run_learns_and_is_evaluated_in_time(name: str, whole_runs: Callable[[str], Path]):
+    config, folder = CASES[name], whole_runs(name)
+    points = curve(folder)
+    steps = [int(point["steps"]) for point in points]
+    assert steps[0] == 0
+    assert steps == sorted(set(steps))
+    assert steps[-1] >= config.steps + config.imitation.steps
+    assert steps[-1] < config.steps + config.imitation.steps + 16 * ENVS
+    gaps = np.diff(steps)
+    assert gaps.max() < config.evaluate_every + 16 * ENVS or (name == "dqn" and gaps[1:].max() < 2 * 80)
+    assert len({float(point["total_eur"]) for point in points}) > 1
+    phases = [point["phase"] for point in points]
+    assert set(phases) == {"imitation"} | ({"learning"} if config.steps else set())
+    assert phases == sorted(phases)
+    if config.imitation.steps and name != "dqn":
+        assert 0.0 <= float(points[1]["agreement"]) <= 1.0
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_the_agent_that_is_kept_is_the_best_one_and_costs_what_was_measured(
+    name: str, whole_runs: Callable[[str], Path]
+):
+    config, folder = CASES[name], whole_runs(name)
+    policy = load_policy(f"agent:{folder / 'agent'}")
+    costs = [
+        simulate(make_instance(load_scenario(scenario), seed), policy).total_eur
+        for scenario in config.scenarios
+        for seed in config.validation_seeds
+    ]
+    best = min(float(point["total_eur"]) for point in curve(folder))
+    assert np.mean(costs) == pytest.approx(best, rel=1e-12)
+    described = load_description(folder / "agent")
+    assert [point["total_eur"] for point in described.curve] == [float(point["total_eur"]) for point in curve(folder)]
+    assert (described.name, described.algorithm) == ("agent", config.agent.algorithm)
+    assert described.network == config.network
+
+
+def test_the_run_is_written_down(tmp_path: Path):
+    described = Training(replace(BASE, steps=0), tmp_path / "run", name="mine", command="gpusched train --seed 0").run()
+    written = json.loads((tmp_path / "run" / "training.json").read_text(encoding="utf-8"))
+    assert written["config"] == json.loads(json.dumps(replace(BASE, steps=0).as_dict()))
+    origin = written["provenance"]
+    assert origin["command"] == "gpusched train --seed 0"
+    assert origin["facts"]["seed"] == 0
+    assert origin["facts"]["packages"]["torch"] == torch.__version__
+    assert {"stable-baselines3", "sb3-contrib"} <= set(origin["facts"]["packages"])
+    assert {"numpy", "gymnasium"} <= set(origin["packages"])
+    assert described.provenance == origin
+    assert described == load_description(tmp_path / "run" / "agent")
+    assert described.name == "mine"
+    assert list((tmp_path / "run" / "logs").iterdir())
+
+
+def test_seconds_add_up_over_sessions(tmp_path: Path):
+    with pytest.raises(Stopped):
+        Training(BASE, tmp_path / "run", on_progress=stop_after(6)).run()
+    Training(BASE, tmp_path / "run").run()
+    seconds = [float(point["seconds"]) for point in curve(tmp_path / "run")]
+    assert seconds == sorted(seconds)
+    assert seconds[-1] > 0.0
+
+
+@pytest.mark.parametrize(("name", "least"), [("maskable-ppo", 7), ("dqn", 5), ("two kinds of clusters", ENVS)])
+def test_no_episode_of_training_runs_on_a_held_out_seed(
+    name: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    seeds: list[int] = []
+    make = episodes.make_instance
+    monkeypatch.setattr(episodes, "make_instance", lambda scenario, seed: seeds.append(seed) or make(scenario, seed))
+    Training(CASES[name], tmp_path / "run").run()
+    assert len(seeds) >= least
+    assert len(set(seeds)) == len(seeds)
+    assert min(seeds) >= FIRST_DRAWN_SEED > max(CASES[name].validation_seeds)
+
+
+def test_training_stops_when_patience_ends(tmp_path: Path):
+    """Nothing changes at this learning rate: no evaluation is better than the first."""
+    still = {"learning_rate": 1e-12}
+    config = replace(BASE, agent=PpoConfig(**(PPO | still)), imitation=WITHOUT, steps=10_000, patience=3)
+    Training(config, tmp_path / "run").run()
+    assert [int(point["steps"]) for point in curve(tmp_path / "run")] == [0, 128, 256, 384]
+    taught = replace(config, imitation=replace(BASE.imitation, steps=10_000, **still), steps=64)
+    Training(taught, tmp_path / "taught").run()
+    points = curve(tmp_path / "taught")
+    assert [int(point["steps"]) for point in points] == [0, 80, 160, 240, 304]
+    assert [point["phase"] for point in points] == [*["imitation"] * 4, "learning"]
+
+
+def test_a_run_whose_patience_has_ended_is_not_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    """It is stopped between its last evaluation and its end."""
+    config = replace(BASE, agent=PpoConfig(**(PPO | {"learning_rate": 1e-12})), imitation=WITHOUT, patience=1)
+    Training(config, tmp_path / "whole").run()
+    training = Training(config, tmp_path / "run")
+    write = training._write_checkpoint
+
+    def write_and_stop() -> None:
+        write()
+        if training.progress.worse:
+            raise Stopped
+
+    monkeypatch.setattr(training, "_write_checkpoint", write_and_stop)
+    with pytest.raises(Stopped):
+        training.run()
+    Training(config, tmp_path / "run").run()
+    for part in ("weights", "curve"):
+        assert outcome(tmp_path / "run")[part] == outcome(tmp_path / "whole")[part]
+
+
+def test_an_agent_that_would_let_all_jobs_wait_is_evaluated_too(tmp_path: Path):
+    """About half of all untrained networks would; they are asked until they may not wait any more."""
+    for seed in range(4):
+        config = replace(BASE, steps=ENVS, imitation=WITHOUT, seed=seed, validation_seeds=(500,))
+        Training(config, tmp_path / str(seed)).run()
+        assert all(np.isfinite(float(point["total_eur"])) for point in curve(tmp_path / str(seed)))
+
+
+@pytest.fixture
+def stopped(tmp_path: Path) -> Path:
+    """Give the folder of a run that was stopped after some checkpoints."""
+    with pytest.raises(Stopped):
+        Training(BASE, tmp_path / "run", on_progress=stop_after(6)).run()
+    assert (tmp_path / "run" / "checkpoint.safetensors").exists()
+    return tmp_path / "run"
+
+
+def content(folder: Path) -> dict[str, bytes]:
+    return {str(path): path.read_bytes() for path in folder.rglob("*") if path.is_file()}
+
+
+def refused(folder: Path, match: str, config: TrainingConfig = BASE) -> None:
+    """Check that the run cannot go on, says why in a line, and changes nothing."""
+    before = content(folder)
+    with pytest.raises(InputError, match=match):
+        Training(config, folder)
+    assert content(folder) == before
+
+
+@pytest.mark.parametrize("kept", [0.0, 0.001, 0.5, 0.999])
+def test_a_truncated_checkpoint_is_refused(kept: float, stopped: Path):
+    path = stopped / "checkpoint.safetensors"
+    data = path.read_bytes()
+    path.write_bytes(data[: int(kept * len(data))])
+    refused(stopped, r"checkpoint\.safetensors = .*allowed: a whole checkpoint; remove it to begin anew")
+
+
+def test_a_checkpoint_of_something_else_is_refused(stopped: Path, whole_runs: Callable[[str], Path]):
+    path = stopped / "checkpoint.safetensors"
+    for name in ("mlp", "dqn", "a2c"):
+        path.write_bytes((whole_runs(name) / "checkpoint.safetensors").read_bytes())
+        refused(stopped, r"checkpoint\.safetensors = .*allowed: ")
+    former = Checkpoint.read(whole_runs("maskable-ppo") / path.name)
+    del former.arrays["torch"]
+    former.write(path)
+    refused(stopped, r"checkpoint\.safetensors = .*allowed: one of this version; remove it to begin anew")
+    arrays = load_file(path)
+    save_file(arrays, path)
+    refused(stopped, r"checkpoint\.safetensors: version = None; allowed: 1")
+    save_file(arrays, path, metadata={"version": "0"})
+    refused(stopped, r"checkpoint\.safetensors: version = '0'; allowed: 1")
+    path.write_bytes(b"PK\x03\x04" * 100)
+    refused(stopped, r"checkpoint\.safetensors = .*allowed: a whole checkpoint")
+    path.unlink()
+    path.mkdir()
+    refused(stopped, r"checkpoint\.safetensors = .*allowed: a whole checkpoint")
+
+
+def test_without_its_checkpoint_a_run_begins_anew(stopped: Path, whole_runs: Callable[[str], Path]):
+    (stopped / "checkpoint.safetensors").unlink()
+    Training(BASE, stopped).run()
+    same(outcome(stopped), outcome(whole_runs("maskable-ppo")))
+
+
+@pytest.mark.parametrize(
+    ("field", "changed"),
+    [
+        ("seed", {"seed": 1}),
+        ("steps", {"steps": 257}),
+        ("agent", {"agent": PpoConfig(**PPO)}),
+        ("agent", {"agent": MaskablePpoConfig(**(PPO | {"gamma": 0.9}))}),
+        ("scenarios", {"scenarios": ("default",)}),
+        ("network", {"network": NetworkConfig(hidden=9)}),
+        ("validation_seeds", {"validation_seeds": (500,)}),
+    ],
+)
+def test_a_run_with_other_settings_is_refused(field: str, changed: dict[str, Any], stopped: Path):
+    refused(stopped, rf"^{field} = .*; allowed: .*, as in .*training\.json", replace(BASE, **changed))
+
+
+@pytest.mark.parametrize(
+    "text", ["", "{", "[]", "{}", '{"config": 5}', '{"config": []}', "null", '{"config": {}}', "settings"]
+)
+def test_settings_that_are_none_are_refused(text: str, tmp_path: Path):
+    folder = tmp_path / "run"
+    folder.mkdir()
+    text = json.dumps({"config": BASE.as_dict()}) if text == "settings" else text  # without where it comes from
+    (folder / "training.json").write_text(text, encoding="utf-8")
+    refused(folder, r"training\.json")
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path):
+    (tmp_path / "thesis.txt").write_text("mine", encoding="utf-8")
+    refused(tmp_path, "folder = .*allowed: a new folder, or one of a training run")
+    with pytest.raises(InputError, match=r"thesis\.txt"):
+        Training(BASE, tmp_path / "thesis.txt")
+    assert content(tmp_path) == {str(tmp_path / "thesis.txt"): b"mine"}
+
+
+@pytest.mark.parametrize(
+    "changed",
+    [
+        {"scenarios": ("nowhere",)},
+        {"scenarios": ("tiny", "sharing"), "network": NetworkConfig("mlp", 8)},
+        {"scenarios": ("tiny", "default", "low", "high", "mixed")},
+    ],
+)
+def test_bad_input_leaves_nothing_behind(changed: dict[str, Any], tmp_path: Path):
+    with pytest.raises(InputError):
+        Training(replace(BASE, **changed), tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
+def test_an_empty_folder_will_do_and_one_of_a_run_that_was_killed_before_it_wrote_its_settings(tmp_path: Path):
+    (tmp_path / ".training.json.0123456789ab.tmp").write_text('{"conf', encoding="utf-8")
+    Training(replace(BASE, steps=0, imitation=replace(BASE.imitation, steps=1)), tmp_path).run()
+    assert len(curve(tmp_path)) == 2
