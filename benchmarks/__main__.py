@@ -1,4 +1,4 @@
-"""The command: `python -m benchmarks [rounds] [steps] [runs] [scale] [solvers] [startup]`."""
+"""The command: `python -m benchmarks [NAME ...]`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from benchmarks import rounds, runs, scale, solvers, startup, steps
+from benchmarks import learning, rounds, runs, scale, solvers, startup, steps, vector
 from benchmarks.machine import machine
 from benchmarks.table import render
 from gpusched_env.errors import InputError
@@ -23,6 +23,8 @@ if TYPE_CHECKING:
 BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "rounds": rounds.measure,
     "steps": steps.measure,
+    "vector": vector.measure,
+    "learning": learning.measure,
     "runs": runs.measure,
     "scale": scale.measure,
     "solvers": solvers.measure,
@@ -31,6 +33,8 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
 TITLES = {
     "rounds": "Decision rounds: all jobs at t = 0, five GPU types, fresh states",
     "steps": "Environment steps with random actions (masked where there is a mask), resets included",
+    "vector": "Many environments at once: random allowed actions, resets included",
+    "learning": "Rollouts of Stable-Baselines3: scenario default",
     "runs": "Whole simulations: scenario large, 100 nodes",
     "scale": "Growth: all jobs at t = 0, five GPU types, fresh states; and long runs",
     "solvers": "Single-job solvers on the same problems, all of which need a plan that speeds up on the way",

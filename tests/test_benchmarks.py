@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import rounds, runs, scale, solvers, startup, steps
+from benchmarks import jobshop, learning, rounds, runs, scale, solvers, startup, steps, vector
 from benchmarks.bursts import burst, hardest_burst, tight_share
 from benchmarks.figure import Figure, at_least, at_most, interleaved, ratios
 from benchmarks.table import render
@@ -21,6 +21,8 @@ if TYPE_CHECKING:
 SMALL: dict[str, Callable[[], list[Figure]]] = {
     "rounds": lambda: rounds.measure(nodes=(5,), repetitions=1, constructions=3),
     "steps": lambda: steps.measure(steps=30, repetitions=1),
+    "vector": lambda: vector.measure(envs=4, steps=5, few=2, few_steps=5, shops=2, repetitions=1),
+    "learning": lambda: learning.measure(envs=2, steps=4, repetitions=1),
     "runs": lambda: runs.measure(sizes=(20,), policies=("edf",), repetitions=1),
     "scale": lambda: scale.measure(nodes=(2, 4), policies=("edf",), run_jobs=20, run_policies=("edf",)),
     "solvers": lambda: solvers.measure(nodes=3, problems=2),
@@ -78,7 +80,10 @@ def test_an_unknown_benchmark_is_one_clear_error(capsys):
     with pytest.raises(SystemExit) as stopped:
         command.main(["speed"])
     assert stopped.value.code == 2
-    assert "'speed'; allowed: one of rounds, steps, runs, scale, solvers, startup" in capsys.readouterr().err
+    assert (
+        "'speed'; allowed: one of rounds, steps, vector, learning, runs, scale, solvers, startup"
+        in capsys.readouterr().err
+    )
 
 
 def test_the_solvers_are_measured_on_problems_that_need_a_plan():
@@ -88,3 +93,33 @@ def test_the_solvers_are_measured_on_problems_that_need_a_plan():
         cheapest = problem.seconds_per_epoch[np.argmin(problem.cost_eur_per_epoch)]
         assert cheapest * problem.max_epochs > problem.time_left_s
         assert problem.optimum_eur > 0.0
+
+
+def test_actions_are_drawn_evenly_among_those_that_the_mask_allows():
+    masks = np.array([[1, 0, 0, 1, 1, 1]] * 400 + [[1, 0, 0, 0, 0, 0]] * 3, dtype=np.int8)
+    draws = np.r_[np.arange(400) / 400, 0.0, 0.5, np.nextafter(1.0, 0.0)]
+    actions = np.full(len(draws), -1)
+    vector.draw_allowed(masks, draws, actions)
+    assert np.bincount(actions[:400]).tolist() == [100, 0, 0, 100, 100, 100]
+    assert actions[400:].tolist() == [0, 0, 0]
+
+
+@pytest.mark.parametrize("name", ["vector", "learning"])
+def test_what_is_not_installed_is_said_to_be_missing(name: str, monkeypatch):
+    monkeypatch.setattr(jobshop, "installed", lambda: False)
+    monkeypatch.setattr(learning, "find_spec", lambda _: None)
+    missing = [figure for figure in SMALL[name]() if "not installed" in figure.note]
+    assert missing
+    assert all(not figure.values for figure in missing)
+
+
+def test_resetting_only_job_shops_that_ended_gives_the_states_that_resetting_all_gives():
+    jax = pytest.importorskip("jax", reason="needs the extra `bench`")
+    pytest.importorskip("jumanji", reason="needs the extra `bench`")
+    walks = [jobshop.Walk(20, 100, own_reset=own_reset, threads=1) for own_reset in (True, False)]
+    for _ in range(2):
+        for walk in walks:
+            assert walk() > 0.0
+    equal = jax.tree.map(lambda one, other: bool((one == other).all()), *(walk.states for walk in walks))
+    assert all(jax.tree.leaves(equal))
+    assert walks[0].states[0].step_count.max() < 200

@@ -11,6 +11,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+import gpusched_agents
 import gpusched_baselines
 import gpusched_env
 from gpusched_baselines import policy_names
@@ -28,6 +29,9 @@ PAGES = (
     "docs/design.md",
     "docs/scenarios.md",
     "docs/traces.md",
+    "docs/agents.md",
+    "docs/other-libraries.md",
+    "docs/own-features.md",
 )
 PHILLY = "timestamp,duration,num_gpus\n2017-10-09 07:01:55,66.0,1\n2017-10-09 07:13:03,2951.0,4\n"
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
@@ -55,6 +59,8 @@ def python_blocks() -> list[object]:
 def test_each_python_block_runs_alone_and_prints_what_the_page_says(code, said, tmp_path, monkeypatch):
     if "RecordVideo" in code:
         pytest.importorskip("moviepy", reason="films need moviepy")
+    if "gpusched_agents" in code or "sb3_contrib" in code:
+        pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
     if "philly.csv" in code:
         (tmp_path / "philly.csv").write_text(PHILLY, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
@@ -103,6 +109,11 @@ def test_the_reference_names_everything_public():
     assert [n for n in gpusched_env.__all__ if f"`{n}`" not in package] == []
     baselines = read("docs/reference/baselines.md")
     assert [n for n in gpusched_baselines.__all__ if f"- {n}\n" not in baselines] == []
+    members = re.findall(
+        r"^    +members: \[(.*)\]$|^::: [\w.]+\.(\w+)$", read("docs/reference/agents.md"), re.MULTILINE
+    )
+    agents = {name for listed, single in members for name in (listed.split(", ") if listed else [single])}
+    assert set(gpusched_agents.__all__) <= agents
 
 
 def test_what_code_calls_the_sections_of_the_design_are_sections_of_its_page():

@@ -8,11 +8,14 @@ import typer
 from gpusched_env.cli.audit import audit_command
 from gpusched_env.cli.certify import certify_command
 from gpusched_env.cli.compare import compare_command
+from gpusched_env.cli.evaluate import evaluate_command
 from gpusched_env.cli.one_line_errors import OneLineErrors
 from gpusched_env.cli.policies import policies_command
 from gpusched_env.cli.reproduce import reproduce_command
 from gpusched_env.cli.scenarios import scenarios_command
 from gpusched_env.cli.simulate import simulate_command
+from gpusched_env.cli.study import study_command
+from gpusched_env.cli.train import train_command
 
 app = typer.Typer(
     name="gpusched",
@@ -24,9 +27,12 @@ app = typer.Typer(
 )
 app.command("compare")(compare_command)
 app.command("simulate")(simulate_command)
+app.command("train")(train_command)
+app.command("evaluate")(evaluate_command)
 app.command("audit")(audit_command)
 app.command("certify")(certify_command)
 app.command("reproduce")(reproduce_command)
+app.command("study")(study_command)
 app.command("scenarios")(scenarios_command)
 app.command("policies")(policies_command)
 

@@ -24,6 +24,7 @@ from gpusched_env.report.certify import PROBLEMS, BoundBrokenError, CertifiedRun
 from gpusched_env.report.certify_table import certificate_csv, certificate_json, instance_table, notes, policy_table
 from gpusched_env.report.warm_up import warm_up
 from gpusched_env.simulator import Policy
+from gpusched_env.simulator.fit import check_fit
 from gpusched_env.workload import Scenario, make_instance, parse_seeds
 
 FILES = ("certificate.csv", "certificate.json")
@@ -116,7 +117,7 @@ def _certify(
     with Progress(*columns, console=progress_output()) as progress:
         task = progress.add_task(f"{len(policies)} policies, {len(seeds)} seeds", total=len(seeds) * len(problems))
         make = partial(make_instance, scenario)
-        make(seeds[0])  # a bad workload shows before anything begins
+        check_fit(policies, make(seeds[0]))  # a bad workload shows before anything begins
         warm_up(policies)
         return certify(
             make, policies, seeds, problems=problems, limit_s=limit_s, on_problem=lambda: progress.advance(task)

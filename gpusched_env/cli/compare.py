@@ -20,6 +20,7 @@ from gpusched_env.provenance import provenance
 from gpusched_env.rendering import MissingExtraError
 from gpusched_env.report import PolicyStatistics, RunSummary, compare, markdown_table, results_json, runs_csv, summarise
 from gpusched_env.simulator import Result
+from gpusched_env.simulator.fit import check_fit
 from gpusched_env.workload import make_instance, scenario_toml
 
 FILES = ("results.json", "runs.csv", "table.md", "scenario.toml", "costs.png", "gantt.png")
@@ -31,7 +32,8 @@ def compare_command(
         typer.Option(
             "--policies",
             "-p",
-            help="Policies, separated by commas, or all; default: those that `gpusched policies` marks.",
+            help="Policies and agents (agent:NAME, agent:DIR), separated by commas, or all policies; default: those "
+            "that `gpusched policies` marks.",
         ),
     ] = None,
     scenario: options.ScenarioOption = "default",
@@ -72,7 +74,8 @@ def compare_command(
     chosen = options.chosen_scenario(scenario, trace, trace_format, jobs, nodes, settings)
     plan = ComparisonPlan.of(chosen, policies, seeds, reference, workers)
     charts = _charts()
-    make_instance(plan.scenario, plan.seeds[0])  # a bad workload shows before anything begins
+    # A bad workload, and a policy that does not fit it, show before anything begins.
+    check_fit(plan.policies, make_instance(plan.scenario, plan.seeds[0]))
     with new_folder(out, ours=FILES) as folder:
         rows = _compare(plan, folder, charts)
     print_table(output(), rows, plan.reference)
@@ -93,7 +96,7 @@ def _charts() -> ModuleType | None:
 def _compare(plan: ComparisonPlan, folder: Path, charts: ModuleType | None) -> tuple[PolicyStatistics, ...]:
     """Run the comparison and write its files; the Gantt chart shows one of its own runs."""
     firsts: list[Result] = []  # of the first seed
-    with _progress(plan) as (progress, task):
+    with runs_progress(plan) as (progress, task):
         runs = compare(
             partial(make_instance, plan.scenario),
             plan.policies,
@@ -111,7 +114,7 @@ def _compare(plan: ComparisonPlan, folder: Path, charts: ModuleType | None) -> t
 
 
 @contextmanager
-def _progress(plan: ComparisonPlan) -> Iterator[tuple[Progress, TaskID]]:
+def runs_progress(plan: ComparisonPlan) -> Iterator[tuple[Progress, TaskID]]:
     """Show a bar that counts the runs; the task's description says what is being done."""
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     runs = f"{len(plan.policies)} policies, {len(plan.seeds)} seeds"

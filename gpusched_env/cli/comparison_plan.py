@@ -3,8 +3,9 @@
 import os
 from dataclasses import dataclass
 
-from gpusched_baselines.registry import make_policy, policy_names, usual_policy_names
-from gpusched_env.cli.policies import parse_policies
+from gpusched_agents.find_agent import PREFIX
+from gpusched_baselines.registry import policy_names, usual_policy_names
+from gpusched_env.cli.policies import OR_AN_AGENT, make_any_policy, parse_policies
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import Policy
@@ -66,9 +67,9 @@ def _policies_of_file(scenario: Scenario) -> tuple[Policy, ...]:
     known = policy_names()
     names = usual_policy_names() if scenario.compare.policies is None else scenario.compare.policies
     for index, name in enumerate(names):
-        if name not in known:
-            raise InputError(f"compare.policies[{index}]", name, f"one of {', '.join(known)}")
-    return tuple(make_policy(name) for name in names)
+        if name not in known and not name.startswith(PREFIX):
+            raise InputError(f"compare.policies[{index}]", name, f"one of {', '.join(known)}{OR_AN_AGENT}")
+    return tuple(make_any_policy(name) for name in names)
 
 
 def _seeds_of_file(scenario: Scenario) -> str:

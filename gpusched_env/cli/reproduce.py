@@ -2,6 +2,7 @@
 
 from contextlib import contextmanager
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -15,9 +16,10 @@ from gpusched_env.cli.terminal import output, progress_output
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.rendering import MissingExtraError
-from gpusched_env.report.reproduce import EXPERIMENTS, Choice, Experiment, Outcome, reproduce
+from gpusched_env.report.reproduce import EXPERIMENTS, Choice, Experiment, reproduce
 from gpusched_env.report.reproduce.code_version import cores
 from gpusched_env.report.reproduce.reproduce import Drawing
+from gpusched_env.report.reproduce.table import Table as ResultTable
 from gpusched_env.report.reproduce.table import cells
 from gpusched_env.workload import parse_seeds
 
@@ -37,7 +39,10 @@ def reproduce_command(
     ] = False,
     policies: Annotated[
         str | None,
-        typer.Option("--policies", "-p", help="Policies, separated by commas; default: those of the experiment."),
+        typer.Option(
+            "--policies", "-p",
+            help="Policies and agents (agent:NAME, agent:DIR), separated by commas; default: the experiment's.",
+        ),
     ] = None,
     seeds: Annotated[
         str | None, typer.Option("--seeds", help="Seeds of every policy and size: 0-19, or 0,3,5; default: by size.")
@@ -60,7 +65,7 @@ def reproduce_command(
 
     **cost**: STS against Random Greedy and EDF. **mean-times**: planning on mean instead of worst-case times.
     **sharing**: GPU sharing on and off. **sensitivity**: what the saving depends on. **sts-x**: our own policy and its
-    parts. **scaling**: time of one round.
+    parts. **agents**: a trained agent against all of them. **scaling**: time of one round.
 
     A command that was stopped goes on where it was when it is given again: finished runs are kept, unless the code or
     the settings have changed. The full set of all takes 20 to 30 minutes on two cores.
@@ -81,11 +86,11 @@ def reproduce_command(
     )
     processes = cores() if workers is None else checks.whole("--workers", workers)
     folder = out if out is not None else (QUICK_OUT if quick else OUT)
-    drawing = _drawing()
+    drawing = drawing_or_note()
     for each in chosen:
         with _Watcher.shown() as watcher:
             outcome = reproduce(each, choice, folder, workers=processes, watcher=watcher, drawing=drawing)
-        _print(each, outcome)
+        print_results(f"{each.title}: {outcome.summary.title}", outcome.summary, outcome.folder, outcome.files)
 
 
 def _experiments(name: str) -> tuple[Experiment, ...]:
@@ -106,7 +111,7 @@ def _node_counts(text: str) -> tuple[int, ...]:
     return counts
 
 
-def _drawing() -> Drawing | None:
+def drawing_or_note() -> Drawing | None:
     """Import what draws, before anything is run; without matplotlib there are no figures, which is said."""
     try:
         return cast("Drawing", import_module("gpusched_env.report.reproduce.drawing"))
@@ -149,18 +154,17 @@ class _Watcher:
             self._progress.advance(self._task)
 
 
-def _print(experiment: Experiment, outcome: Outcome) -> None:
-    summary = outcome.summary
-    title = escape(f"{experiment.title}: {summary.title}")
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
-    for column in summary.columns:
+def print_results(title: str, results: ResultTable, folder: Path, files: tuple[str, ...]) -> None:
+    """Print a table and its notes, and where the files are."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=escape(title), title_justify="left")
+    for column in results.columns:
         text = column.form == "text"
         table.add_column(escape(column.title), justify="left" if text else "right")
-    for row in cells(summary):
+    for row in cells(results):
         table.add_row(*map(escape, row))
     console = output()
     console.print(table)
-    for note in summary.notes:
+    for note in results.notes:
         console.print(note, style="dim", markup=False)
-    for name in outcome.files:
-        typer.echo(f"wrote {outcome.folder / name}")
+    for name in files:
+        typer.echo(f"wrote {folder / name}")

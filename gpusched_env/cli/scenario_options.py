@@ -43,7 +43,7 @@ def chosen_scenario(
         InputError: There is no such scenario, file or setting, or a value is not allowed.
     """
     base = load_scenario(scenario)
-    values = dict(_setting(text) for text in settings or [])
+    values = dict(parse_setting(text) for text in settings or [])
     if trace is None:
         if trace_format is not None:
             raise InputError("--trace-format", trace_format, "nothing without --trace FILE")
@@ -57,12 +57,16 @@ def chosen_scenario(
     return made.replace(values)
 
 
-def _setting(text: str) -> tuple[str, object]:
-    """Read `name=value`: the value as TOML, or else as a plain text."""
+def parse_setting(text: str, example: str = "cluster.nodes=20") -> tuple[str, object]:
+    """Read `name=value`: the value as TOML, or else as a plain text.
+
+    Raises:
+        InputError: It is not of that form; the error shows `example`.
+    """
     name, equals, value = text.partition("=")
     name = name.strip()
     if not equals or not name or not all(name.split(".")):
-        raise InputError("--set", text, "section.name=value, such as cluster.nodes=20")
+        raise InputError("--set", text, f"section.name=value, such as {example}")
     try:
         parsed = tomllib.loads(f"value = {value}")
     except tomllib.TOMLDecodeError:

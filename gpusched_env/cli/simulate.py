@@ -7,19 +7,22 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
-from gpusched_baselines.registry import make_policy
 from gpusched_env.cli import scenario_options as options
+from gpusched_env.cli.policies import make_any_policy
 from gpusched_env.cli.terminal import output
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.rendering.duration import duration_text
 from gpusched_env.run_folder import write_run
 from gpusched_env.simulator import Result, simulate
+from gpusched_env.simulator.fit import check_fit
 from gpusched_env.workload import make_instance
 
 
 def simulate_command(
-    policy: Annotated[str, typer.Option("--policy", "-p", help="The policy (see `gpusched policies`).")] = "sts",
+    policy: Annotated[
+        str, typer.Option("--policy", "-p", help="The policy (see `gpusched policies`), or agent:NAME or agent:DIR.")
+    ] = "sts",
     scenario: options.ScenarioOption = "default",
     seed: Annotated[int, typer.Option("--seed", help="Seed of the workload and of the policy's randomness.")] = 0,
     out: Annotated[
@@ -46,7 +49,9 @@ def simulate_command(
         raise InputError("--gantt", gantt, "the name of a .png file")
     charts = None if gantt is None else import_module("gpusched_env.cli.charts")
     chosen = options.chosen_scenario(scenario, trace, trace_format, jobs, nodes, settings)
-    result = simulate(make_instance(chosen, seed), make_policy(policy), seed=seed)
+    instance, chosen_policy = make_instance(chosen, seed), make_any_policy(policy)
+    check_fit([chosen_policy], instance)
+    result = simulate(instance, chosen_policy, seed=seed)
     # The chart waits under another name until the run is written: if either cannot be, neither is.
     waiting = None if gantt is None else Path(gantt).with_name(f".{Path(gantt).name}.part")
     if charts is not None and waiting is not None:

@@ -14,6 +14,7 @@ from gpusched_env.report.processes import run_in_processes
 from gpusched_env.report.run_summary import RunSummary
 from gpusched_env.report.warm_up import warm_up
 from gpusched_env.simulator import Result, simulate
+from gpusched_env.simulator.fit import check_fit
 
 if TYPE_CHECKING:
     from gpusched_env.simulator import Policy
@@ -66,8 +67,8 @@ def compare(
     """Run every policy on the instance of every seed.
 
     The result does not depend on `workers`, but for the seconds of scheduling, which are measured. Before the first
-    run, every instance is made once for its bounds (so bad input shows), and each process runs every policy on a tiny
-    instance, so that compilation is not measured.
+    run, every instance is made once for its bounds (so bad input shows, and a policy that cannot decide on it), and
+    each process runs every policy on a tiny instance, so that compilation is not measured.
 
     Args:
         make: Gives the instance of a seed, always the same one: `functools.partial(make_instance, scenario)`.
@@ -82,13 +83,14 @@ def compare(
         The summaries by seed, and of each seed by policy, both in the order given.
 
     Raises:
-        InputError: There is no policy or seed, one stands twice, or something cannot be sent to other processes.
+        InputError: There is no policy or seed, one stands twice, a policy cannot decide on an instance, or something
+            cannot be sent to other processes.
         WorkerError: A process ended early.
     """
     _check_unique("policies", [policy.name for policy in policies])
     _check_unique("seeds", [checks.whole(f"seeds[{i}]", seed, 0) for i, seed in enumerate(seeds)])
     checks.whole("workers", workers)
-    bounds_eur = {seed: _bounds_eur(make(seed)) for seed in seeds}
+    bounds_eur = {seed: _bounds_eur(make(seed), policies) for seed in seeds}
     whole = None if on_result is None else seeds[0]
     cells = [_Cell(make, policy, seed, bounds_eur[seed], seed == whole) for seed in seeds for policy in policies]
     listeners = _Listeners(on_run, on_result)
@@ -98,7 +100,9 @@ def compare(
     return _run_in_processes(cells, policies, workers, listeners)
 
 
-def _bounds_eur(instance: Instance) -> tuple[float, float]:
+def _bounds_eur(instance: Instance, policies: Sequence[Policy]) -> tuple[float, float]:
+    """Give both bounds of an instance that every policy can decide on."""
+    check_fit(policies, instance)
     return clairvoyant_bound(instance), non_clairvoyant_bound(instance)
 
 

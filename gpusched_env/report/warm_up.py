@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import simulate
+from gpusched_env.simulator.fit import fits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -24,7 +25,8 @@ def tiny_instance() -> Instance:
 
 
 def warm_up(policies: Sequence[Policy]) -> None:
-    """Run every policy once on a tiny instance."""
+    """Run every policy once on a tiny instance; those that cannot decide on it are left out."""
     instance = tiny_instance()
     for policy in policies:
-        simulate(instance, policy, record=False)
+        if fits(policy, instance):
+            simulate(instance, policy, record=False)

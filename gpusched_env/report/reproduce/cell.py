@@ -7,8 +7,8 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
-from gpusched_baselines.registry import make_policy
 from gpusched_env.report.reproduce.measures import one_round, whole_run
+from gpusched_env.report.reproduce.policies import policy_of
 from gpusched_env.workload import Scenario, make_instance
 
 if TYPE_CHECKING:
@@ -39,7 +39,7 @@ class Cell:
     Args:
         labels: Where the cell stands in its experiment; decides nothing about the run.
         scenario: The scenario of the workload.
-        policy: Name of a registered policy.
+        policy: Name of a registered policy, or of an agent: `agent:NAME`, `agent:DIR`.
         seed: Seed of the workload and of the policy's randomness.
         change: Change of the instance, if any.
         measure: "run" for a whole run, "round" for the time of its first decision round.
@@ -56,7 +56,7 @@ class Cell:
         """Give what identifies the run: equal keys mean equal definitions, made by the same code.
 
         Args:
-            origin: What made it: the version of the code, for times also the machine.
+            origin: What made it: the version of the code, for agents also theirs, for times also the machine.
         """
         definition = {
             "origin": origin,
@@ -71,7 +71,9 @@ class Cell:
 
     def run(self) -> Values:
         """Make the instance, run the policy, and give what was measured, by name."""
+        return _MEASURES[self.measure](self.instance(), policy_of(self.policy), self.seed)
+
+    def instance(self) -> Instance:
+        """Make the instance."""
         instance = make_instance(self.scenario, self.seed)
-        if self.change is not None:
-            instance = self.change(instance)
-        return _MEASURES[self.measure](instance, make_policy(self.policy), self.seed)
+        return instance if self.change is None else self.change(instance)

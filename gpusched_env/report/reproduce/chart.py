@@ -40,6 +40,19 @@ class Band:
 
 
 @dataclass(frozen=True, slots=True)
+class Level:
+    """A value to compare the series with, drawn as a line across the panel.
+
+    Attributes:
+        value: Where it lies on the vertical axis.
+        name: Its name in the legend.
+    """
+
+    value: float
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
 class Panel:
     """One set of axes.
 
@@ -52,6 +65,8 @@ class Panel:
         logarithmic: Which axes are logarithmic: "", "x", "y" or "xy".
         percent: Whether the vertical axis is a share, written in percent.
         bands: What sources reported.
+        levels: Values to compare the series with.
+        y_range: The part of the vertical axis that is shown; what lies beyond is cut off.
     """
 
     title: str
@@ -62,6 +77,8 @@ class Panel:
     logarithmic: Literal["", "x", "y", "xy"] = ""
     percent: bool = False
     bands: tuple[Band, ...] = ()
+    levels: tuple[Level, ...] = ()
+    y_range: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,10 +88,12 @@ class Chart:
     Attributes:
         title: What it shows.
         rows: Its panels, row by row.
+        panel_inches: Width and height of a panel.
     """
 
     title: str
     rows: tuple[tuple[Panel, ...], ...] = field(default_factory=tuple)
+    panel_inches: tuple[float, float] = (3.6, 2.9)
 
 
 def series(name: str, points: Iterable[tuple[float | str, Estimate]]) -> Series:

@@ -11,8 +11,11 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpusched_agents.find_agent import find_agent
+from gpusched_agents.storage import AGENT_FILES
+
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterable, Iterator
     from importlib.resources.abc import Traversable
 
 # Everything that can change what a run gives. Reports, the command line and pictures cannot.
@@ -24,6 +27,12 @@ _DECIDES = (
     ("gpusched_env", "report/reproduce/measures.py"),
     ("gpusched_baselines", ""),
 )
+# What turns a view into an agent's choice; how agents are trained cannot change what one that is there gives.
+_DECIDES_FOR_AGENTS = (
+    ("gpusched_env", "observation"),
+    ("gpusched_agents", "agent_policy.py"),
+    ("gpusched_agents", "inference.py"),
+)
 _PACKAGES = ("gpusched-env", "numpy", "numba", "scipy")
 
 
@@ -34,15 +43,29 @@ def code_version() -> str:
     Returns:
         16 hexadecimal digits.
     """
-    digest = hashlib.sha256()
-    for package, path in _DECIDES:
-        root = files(package)
-        for name, content in sorted(_contents(root.joinpath(path) if path else root, path)):
-            digest.update(f"{package}/{name} {len(content)}\n".encode())
-            digest.update(content)
+    digest = _digest(_DECIDES)
     for package in _PACKAGES:
         digest.update(f"{package} {version(package)}\n".encode())
     digest.update(platform.python_version().encode())
+    return digest.hexdigest()[:16]
+
+
+def agent_version(name: str) -> str:
+    """Give a fingerprint of what decides an agent's choices beside `code_version`: its files, and what applies them.
+
+    Args:
+        name: `agent:NAME` or `agent:DIR`.
+
+    Returns:
+        16 hexadecimal digits.
+
+    Raises:
+        InputError: There is no such agent.
+    """
+    digest = _digest(_DECIDES_FOR_AGENTS)
+    folder = find_agent(name)
+    for file in AGENT_FILES:
+        digest.update(hashlib.sha256((folder / file).read_bytes()).digest())
     return digest.hexdigest()[:16]
 
 
@@ -56,6 +79,17 @@ def cores() -> int:
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
+
+
+def _digest(places: Iterable[tuple[str, str]]) -> hashlib._Hash:
+    """Hash every source and table in these places, each a package and a file or folder in it ("" for all of it)."""
+    digest = hashlib.sha256()
+    for package, path in places:
+        root = files(package)
+        for name, content in sorted(_contents(root.joinpath(path) if path else root, path)):
+            digest.update(f"{package}/{name} {len(content)}\n".encode())
+            digest.update(content)
+    return digest
 
 
 def _contents(place: Traversable, name: str) -> Iterator[tuple[str, bytes]]:

@@ -19,9 +19,11 @@ _STYLES = (
     ("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#56B4E9", "P"),
     ("#6E6E6E", "X"), ("#8C510A", "<"), ("#332288", ">"),
 )  # fmt: skip
-_FIXED = ("sts", "edf", "random-greedy", "greedy", "sts-x", "random-greedy-mean", "edf-mean", "local-search")
+_FIXED = (
+    "sts", "edf", "random-greedy", "greedy", "sts-x", "random-greedy-mean", "edf-mean", "local-search", "agent:default",
+)  # fmt: skip
 _BAND = "#F0E442"
-PANEL_INCHES = (3.6, 2.9)
+_DASHES = ((0, (5, 2)), (0, (1.5, 1.5)), (0, (5, 2, 1.5, 2)))  # of levels
 
 
 def chart_files(chart: Chart) -> dict[str, bytes]:
@@ -37,7 +39,7 @@ def chart_files(chart: Chart) -> dict[str, bytes]:
 def chart_figure(chart: Chart) -> Figure:
     """Draw the chart."""
     columns = max(len(row) for row in chart.rows)
-    size = (PANEL_INCHES[0] * columns + 0.4, PANEL_INCHES[1] * len(chart.rows) + 1.0)
+    size = (chart.panel_inches[0] * columns + 0.4, chart.panel_inches[1] * len(chart.rows) + 1.0)
     layout = ConstrainedLayoutEngine(rect=(0.01, 0.01, 0.98, 1 - 0.85 / size[1]), hspace=0.06, wspace=0.04)
     figure = Figure(figsize=size, dpi=130, facecolor=PAPER, layout=layout)
     FigureCanvasAgg(figure)
@@ -62,9 +64,10 @@ def chart_figure(chart: Chart) -> Figure:
 
 
 def _compare_heights(axes_row: Sequence[Axes], panels: Sequence[Panel]) -> None:
-    """Give panels of a row that show the same quantity the same scale."""
-    for label in {panel.y_label for panel in panels}:
-        alike = [axes for axes, panel in zip(axes_row, panels, strict=False) if panel.y_label == label]
+    """Give panels of a row that show the same quantity the same scale, unless a panel has its own."""
+    shared = [(axes, panel.y_label) for axes, panel in zip(axes_row, panels, strict=False) if panel.y_range is None]
+    for label in {label for _, label in shared}:
+        alike = [axes for axes, own in shared if own == label]
         ends = [axes.get_ylim() for axes in alike]
         for axes in alike:
             axes.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
@@ -82,6 +85,9 @@ def _styles(chart: Chart) -> dict[str, tuple[str, str]]:
 def _draw(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> None:
     for band in panel.bands:
         axes.axhspan(band.low, band.high, color=_BAND, alpha=0.45, linewidth=0, label=band.name, zorder=0.5)
+    for index, level in enumerate(panel.levels):
+        dashes = _DASHES[index % len(_DASHES)]
+        axes.axhline(level.value, color=INK, linewidth=1.1, linestyle=dashes, label=level.name, zorder=2.5)
     if panel.kind == "bars":
         _draw_bars(axes, panel, styles)
     else:
@@ -97,6 +103,8 @@ def _draw(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> None:
         axes.axhline(0.0, color=SUBTLE, linewidth=0.8, zorder=1)
     else:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
+    if panel.y_range is not None:
+        axes.set_ylim(*panel.y_range)
     _dress(axes, panel)
 
 

@@ -8,7 +8,8 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.provenance import provenance
-from gpusched_env.report.reproduce.code_version import code_version, cores, machine
+from gpusched_env.report.reproduce.code_version import agent_version, code_version, cores, machine
+from gpusched_env.report.reproduce.policies import is_agent
 from gpusched_env.workload import Scenario
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ def record_json(experiment: Experiment, choice: Choice, cells: Sequence[tuple[st
         "quick": choice.quick,
         "fingerprint": fingerprint(key for key, _ in cells),
         "code": code_version(),
+        "agents": {name: agent_version(name) for name in sorted({c.policy for _, c in cells}) if is_agent(name)},
         "machine": machine(),
         "cores": cores(),
         **asdict(progress),

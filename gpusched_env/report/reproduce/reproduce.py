@@ -4,26 +4,28 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass, replace
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from gpusched_baselines.registry import ABLATIONS, make_policy, policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.model import checks
 from gpusched_env.report.reproduce.choice import available
-from gpusched_env.report.reproduce.code_version import code_version, machine
+from gpusched_env.report.reproduce.code_version import agent_version, code_version, machine
 from gpusched_env.report.reproduce.page import page_markdown
+from gpusched_env.report.reproduce.policies import is_agent, known_policies, policy_of
 from gpusched_env.report.reproduce.record import Progress, record_json, recorded_facts
 from gpusched_env.report.reproduce.run import Run, Runs
 from gpusched_env.report.reproduce.runner import run_cells
 from gpusched_env.report.reproduce.store import Store, stored_values
 from gpusched_env.report.reproduce.table import Table, csv_text
+from gpusched_env.simulator.fit import check_fit
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
-    from gpusched_env.report.reproduce.cell import Cell
+    from gpusched_env.report.reproduce.cell import Cell, Measure
     from gpusched_env.report.reproduce.chart import Chart
     from gpusched_env.report.reproduce.choice import Choice
     from gpusched_env.report.reproduce.experiment import Experiment
@@ -92,7 +94,8 @@ def reproduce(
         drawing: What draws; without it there is no figure.
 
     Raises:
-        InputError: There is no such policy, none is left, or the folder cannot be written or holds a foreign file.
+        InputError: There is no such policy, none is left, an agent does not fit a workload, or the folder cannot be
+            written or holds a foreign file.
         WorkerError: A process ended early; what was finished is stored.
     """
     checks.whole("workers", workers)
@@ -126,20 +129,35 @@ def planned_cells(experiment: Experiment, choice: Choice, watcher: Watcher) -> t
     """List the cells of a choice with their keys, in the experiment's order.
 
     Raises:
-        InputError: There is no such policy, or none is left.
+        InputError: There is no such policy, none is left, or an agent does not fit a workload.
     """
-    if choice.policies is not None:
-        for name in choice.policies:
-            make_policy(name)  # names what there is, if there is no such policy
-    policies, missing = available(choice.policies or experiment.policies, (*policy_names(), *ABLATIONS))
+    for name in choice.policies or ():
+        policy_of(name)  # names what there is, if there is no such policy
+    policies, missing = available(choice.policies or experiment.policies, (*known_policies(), *(choice.policies or ())))
     planned = experiment.cells(choice, policies)
     if not planned:
         raise InputError("--policies", ",".join(policies), f"one or more that {experiment.name} can run")
     if missing:
         watcher.note(f"{experiment.name}: without {', '.join(missing)}, which this version does not have")
-    code = code_version()
-    origins = {"run": code, "round": f"{code}, {machine()}"}
-    return tuple((cell.key(origins[cell.measure]), cell) for cell in planned)
+    _check_agents(planned)
+    made_by = cache(origin)
+    return tuple((cell.key(made_by(cell.policy, cell.measure)), cell) for cell in planned)
+
+
+def origin(policy: str, measure: Measure = "run") -> str:
+    """Say what makes a cell: the version of the code, and of an agent; for times also the machine."""
+    parts = [code_version()]
+    if is_agent(policy):
+        parts.append(agent_version(policy))
+    if measure == "round":
+        parts.append(machine())
+    return ", ".join(parts)
+
+
+def _check_agents(cells: Iterable[Cell]) -> None:
+    """Check that every agent can decide on its workloads; those with equal labels have equal configurations."""
+    for cell in {(cell.policy, cell.labels): cell for cell in cells if is_agent(cell.policy)}.values():
+        check_fit([policy_of(cell.policy)], cell.instance())
 
 
 def _known(experiment: Experiment, folder: Path, keys: Mapping[str, Cell], watcher: Watcher) -> dict[str, Values]:
@@ -168,8 +186,9 @@ def _why_left_out(folder: Path, stored: int, kept: int) -> str:
     if facts.get("code") != code_version():
         return f"starts again: its {stored} runs were made by other code ({facts.get('code', 'unknown')})"
     if kept:
-        return f"{stored - kept} of its {stored} runs do not belong to this set (other settings), and are left out"
-    return f"starts again: its {stored} runs are of another set (other settings, seeds, or for times another machine)"
+        return f"{stored - kept} of its {stored} runs do not belong to this set (other settings or agents): left out"
+    others = "other settings, seeds, agents, or for times another machine"
+    return f"starts again: its {stored} runs are of another set ({others})"
 
 
 def _write_results(

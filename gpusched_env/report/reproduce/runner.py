@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from gpusched_baselines.registry import make_policy
 from gpusched_env.report.processes import run_in_processes
 from gpusched_env.report.reproduce.choice import SLOW
+from gpusched_env.report.reproduce.policies import policy_of
 from gpusched_env.report.warm_up import warm_up
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ def run_cells(cells: Mapping[str, Cell], workers: int, on_finished: OnFinished) 
     """
     if not cells:
         return
-    policies = tuple(make_policy(name) for name in dict.fromkeys(cell.policy for cell in cells.values()))
+    policies = tuple(policy_of(name) for name in dict.fromkeys(cell.policy for cell in cells.values()))
     warm_up(policies)  # here first: workers find compiled what one process has compiled
     if workers == 1:
         for key, cell in cells.items():

@@ -1,5 +1,15 @@
-from gpusched_env.report.reproduce import code_version as module
-from gpusched_env.report.reproduce.code_version import code_version, cores, machine
+import ast
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from agent_folders import description, weights
+from gpusched_agents.storage import save_agent
+from gpusched_env.report.reproduce.code_version import agent_version, code_version, cores, machine
+
+module = sys.modules[code_version.__wrapped__.__module__]
+READS = {f"gpusched_agents.{name}" for name in ("agent_spec", "description", "find_agent", "storage")}
+"""What reads agents: that they are read as they were written is tested elsewhere."""
 
 
 def version_of(root, monkeypatch):
@@ -45,3 +55,39 @@ def test_the_present_code_has_a_version_and_the_machine_a_name():
     assert len(code_version()) == 16
     assert code_version() == code_version.__wrapped__()
     assert f"{cores()} cores" in machine()
+
+
+def test_the_version_of_an_agent_follows_its_files_and_what_applies_them_but_not_how_agents_are_trained(
+    tmp_path, monkeypatch
+):
+    for name in ("gpusched_env/observation/features.py", "gpusched_agents/inference.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("one")
+    (tmp_path / "gpusched_agents/agent_policy.py").write_text("one")
+    save_agent(tmp_path / "mine", description(), weights())
+    monkeypatch.setattr(module, "files", lambda package: tmp_path / package)
+    name = f"agent:{tmp_path / 'mine'}"
+    versions = {agent_version(name)}
+    for unused in ("training.py", "imitation.py", "networks.py"):
+        (tmp_path / "gpusched_agents" / unused).write_text("how it learns")
+        assert versions == {agent_version(name)}
+    for used in ("gpusched_env/observation/features.py", "gpusched_agents/inference.py"):
+        (tmp_path / used).write_text("two")
+        versions.add(agent_version(name))
+    save_agent(tmp_path / "mine", description(), weights(1))
+    versions.add(agent_version(name))
+    save_agent(tmp_path / "mine", description(algorithm="dqn"), weights(1))
+    versions.add(agent_version(name))
+    assert len(versions) == 5
+
+
+def test_every_module_that_an_agents_choice_needs_is_in_its_version():
+    found, wanted = set(), {"gpusched_agents.agent_policy"}
+    while wanted:
+        name = wanted.pop()
+        found.add(name)
+        tree = ast.parse(Path(find_spec(name).origin).read_text(encoding="utf-8"))
+        froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        wanted |= {each for each in froms if each.startswith("gpusched_agents.")} - found - READS
+    files = {f"gpusched_agents/{name.removeprefix('gpusched_agents.')}.py" for name in found}
+    assert files <= {f"{package}/{path}" for package, path in module._DECIDES_FOR_AGENTS}

@@ -1,4 +1,4 @@
-from gpusched_env.report.reproduce.chart import Band, Chart, Panel, Series, series
+from gpusched_env.report.reproduce.chart import Band, Chart, Level, Panel, Series, series
 from gpusched_env.report.reproduce.drawing import chart_figure, chart_files
 from gpusched_env.report.reproduce.estimate import Estimate
 
@@ -84,3 +84,18 @@ def test_charts_are_saved_as_png_and_as_svg_without_a_date():
 def test_equal_charts_make_equal_files():
     chart = Chart("a chart", ((LINES, BARS),))
     assert chart_files(chart) == chart_files(chart)
+
+
+def test_levels_are_named_lines_across_the_panel_and_a_range_cuts_off_the_rest():
+    levels = (Level(3.5, "sts"), Level(4.5, "sts-x"))
+    whole = Panel("all", "steps", "cost [€]", (line("mine", 5.0, 600.0),), logarithmic="y", levels=levels)
+    close = Panel("close", "steps", "cost [€]", whole.series, levels=levels, y_range=(3.0, 6.0))
+    figure = chart_figure(Chart("", ((whole, close),), (5.0, 3.0)))
+    first, second = figure.axes
+    assert figure.get_size_inches().tolist() == [2 * 5.0 + 0.4, 3.0 + 1.0]
+    assert second.get_ylim() == (3.0, 6.0)
+    assert first.get_ylim()[1] > 600.0
+    for axes in (first, second):
+        across = {each.get_label(): each.get_ydata()[0] for each in axes.lines if list(each.get_xdata()) == [0, 1]}
+        assert across == {"sts": 3.5, "sts-x": 4.5}
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["sts", "sts-x", "mine"]

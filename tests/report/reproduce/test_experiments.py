@@ -13,6 +13,7 @@ from gpusched_env.report.reproduce.run import Run, Runs
 from gpusched_env.report.reproduce.table import csv_text
 
 QUICK = Choice(quick=True)
+SEEDS = {"scaling": 5, "agents": 50}  # of the full set; all others 20
 
 
 def made_up(name, policies, value_of, choice=QUICK):
@@ -39,7 +40,7 @@ def test_the_cells_of_every_experiment_have_its_labels_and_are_all_different(nam
     assert len({(cell.labels, cell.policy, cell.seed) for cell in cells}) == len(cells)
     assert {cell.measure for cell in cells} == {"round" if experiment.alone else "run"}
     if not quick:
-        assert {cell.seed for cell in cells} == set(range(5 if experiment.alone else 20))
+        assert {cell.seed for cell in cells} == set(range(SEEDS.get(name, 20)))
 
 
 @pytest.mark.parametrize("name", EXPERIMENTS)
@@ -254,3 +255,56 @@ def test_the_summary_of_the_sensitivity_says_where_least_and_where_most_is_saved
     assert (row["least_at"], row["most_at"]) == ("800", "0")
     assert (float(row["least_saving"]), float(row["most_saving"])) == pytest.approx((0.42, 0.5))
     assert not [row for row in rows if row["axis"] == "told"]
+
+
+def test_agents_are_run_on_workloads_of_two_sizes_and_on_other_gpus():
+    cells = EXPERIMENTS["agents"].cells(Choice(), ("random-greedy", "sts", "agent:default"))
+    seeds = {}
+    for cell in cells:
+        assert cell.scenario.jobs.count == 10 * cell.scenario.cluster.nodes == 10 * dict(cell.labels)["nodes"]
+        assert cell.scenario.cluster.node_base_power_w is None
+        seeds.setdefault((*dict(cell.labels).values(), cell.policy), set()).add(cell.seed)
+    assert {place[:2] for place in seeds} == {
+        *((name, nodes) for name in ("high", "exponential", "low", "mixed") for nodes in (10, 30)), ("default", 10),
+    }  # fmt: skip
+    assert {len(of) for (_, nodes, _), of in seeds.items() if nodes == 10} == {50}
+    assert {policy: len(seeds["low", 30, policy]) for policy in ("random-greedy", "sts", "agent:default")} == {
+        "random-greedy": 5, "sts": 20, "agent:default": 20,
+    }  # fmt: skip
+    assert {dict(cell.labels)["nodes"] for cell in EXPERIMENTS["agents"].cells(QUICK, ("sts",))} == {10}
+
+
+def timed(labels, policy, seed):
+    total = {"edf": 100.0, "sts": 10.0 + seed, "agent:a": 8.0 + 0.8 * seed}[policy] * labels["nodes"]
+    values = costs(total, 0.5 * total)
+    return {**values, "decision_s": 0.02 if policy == "agent:a" else 0.01, "clairvoyant_eur": total, "rounds": 4}
+
+
+def test_what_an_agent_saves_stands_beside_every_other_policy():
+    experiment = EXPERIMENTS["agents"]
+    runs = made_up("agents", ("edf", "sts", "agent:a"), timed, Choice(seeds=tuple(range(6))))
+    rows = {(row["scenario"], row["nodes"], row["policy"]): row for row in read(experiment.summary(runs))}
+    assert len(rows) == 9 * 3
+    sts, agent = rows["low", "30", "sts"], rows["low", "30", "agent:a"]
+    assert [float(sts[f"saving_of_agent:a{end}"]) for end in ("", "_low", "_high")] == pytest.approx([0.2] * 3)
+    assert float(rows["default", "10", "edf"]["saving_of_agent:a"]) == pytest.approx(1 - 10.0 / 100.0)
+    assert agent["saving_of_agent:a"] == ""
+    assert float(agent["total_eur"]) == pytest.approx(1.5 * 30 * 10.0)
+    assert float(agent["tardiness_eur"]) == pytest.approx(0.5 * 30 * 10.0)
+    assert [float(row["decision_s_per_job"]) for row in (sts, agent)] == pytest.approx([0.001, 0.002])
+    details = read(experiment.details(runs))
+    assert len(details) == 9 * 3
+    assert {round(float(row["clairvoyant_gap"]), 9) for row in details} == {0.5}
+    costs_row, saved_row, times_row = experiment.chart(runs).rows
+    assert [panel.title for panel in costs_row] == ["10 nodes, 100 jobs", "30 nodes, 300 jobs"]
+    assert [[s.name for s in panel.series] for panel in saved_row] == [["edf", "sts"]] * 2
+    assert {round(estimate.value, 9) for _, estimate in saved_row[0].series[1].points} == {0.2}
+    assert [len(panel.series[0].points) for panel in times_row] == [5, 4]
+    assert times_row[0].series[2].points[0][1].value == pytest.approx(2.0)  # milliseconds
+
+
+def test_without_an_agent_the_last_policy_is_compared():
+    runs = made_up("agents", ("edf", "sts"), timed)
+    rows = [row for row in read(EXPERIMENTS["agents"].summary(runs)) if row["scenario"] == "high"]
+    assert [row["saving_of_sts"] for row in rows][1] == ""
+    assert float(rows[0]["saving_of_sts"]) == pytest.approx(1 - 12.0 / 100.0)

@@ -1,5 +1,6 @@
 """The experiments, one file each."""
 
+from gpusched_env.report.reproduce.experiments.agents import AGENTS
 from gpusched_env.report.reproduce.experiments.cost import COST
 from gpusched_env.report.reproduce.experiments.mean_times import MEAN_TIMES
 from gpusched_env.report.reproduce.experiments.scaling import SCALING
@@ -7,7 +8,7 @@ from gpusched_env.report.reproduce.experiments.sensitivity import SENSITIVITY
 from gpusched_env.report.reproduce.experiments.sharing import SHARING_EXPERIMENT
 from gpusched_env.report.reproduce.experiments.sts_x import STS_X
 
-EXPERIMENTS = {each.name: each for each in (COST, MEAN_TIMES, SHARING_EXPERIMENT, SENSITIVITY, STS_X, SCALING)}
+EXPERIMENTS = {each.name: each for each in (COST, MEAN_TIMES, SHARING_EXPERIMENT, SENSITIVITY, STS_X, AGENTS, SCALING)}
 """The experiments by name, in the order in which `all` runs them: timings come last, when nothing else runs."""
 
-__all__ = ["COST", "EXPERIMENTS", "MEAN_TIMES", "SCALING", "SENSITIVITY", "SHARING_EXPERIMENT", "STS_X"]
+__all__ = ["AGENTS", "COST", "EXPERIMENTS", "MEAN_TIMES", "SCALING", "SENSITIVITY", "SHARING_EXPERIMENT", "STS_X"]
