@@ -25,7 +25,7 @@ SEVERAL = Configuration("T4", 2, nodes=2)
 def spec(network: str = "set", **changes: Any) -> AgentSpec:
     """Make the spec of an agent trained on four single-node configurations; a set may take six, and three types."""
     most = {"max_configurations": 6, "max_gpu_types": 3} if network == "set" else {}
-    return AgentSpec.of(network, SINGLE, GPU_TYPES, **(most | changes))
+    return AgentSpec.of(network, SINGLE, GPU_TYPES, **({"milestones": 0} | most | changes))
 
 
 def network(kind: str, hidden: int = HIDDEN) -> dict[str, Any]:

@@ -28,7 +28,9 @@ FINAL_LEARNING_RATE = 0.1  # of the first
 
 @dataclass(slots=True)
 class Teacher:
-    """A reference policy that says what it would do in every environment, and changes nothing.
+    """A reference policy that says what it would do in every environment, and changes nothing there.
+
+    Only its own memory, and wake-ups, which the environment's deadline wake-ups replace when the job is decided.
 
     Args:
         name: Its name; it decides job by job.

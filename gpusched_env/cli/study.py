@@ -25,7 +25,8 @@ if TYPE_CHECKING:
 OUT, QUICK_OUT = "results/study", "results/study-quick"
 SCENARIOS = "high,low,mixed,exponential"
 STEPS, QUICK_STEPS = 1_000_000, 8_192
-QUICK_ENVS, QUICK_VALIDATION_SEEDS = 16, "500-501"
+QUICK = ("envs=16", "validation_seeds=500-501", "imitation.batch_size=128", "imitation.averaging=0.9")
+EVALUATIONS, QUICK_EVALUATIONS = 20, 4
 OWN = ("steps", "seed", "imitation.steps", "network.kind", "network.distribution")
 """Settings that the study varies, or has an option for."""
 EXAMPLE = "agent.learning_rate=3e-4"
@@ -109,20 +110,15 @@ def _variants(text: str) -> tuple[str, ...]:
 
 
 def _base(scenario: str, settings: list[str], steps: int, *, quick: bool) -> TrainingConfig:
-    """Give the settings that all trainings share: the usual ones, evaluated at twenty places, and those of --set."""
+    """Give the settings that all trainings share: the usual ones, those of --quick, and those of --set."""
     given = {text.partition("=")[0].strip(): text for text in settings}
     for name in OWN:
         if name in given:
             raise InputError("--set", given[name], "a setting that the study neither varies nor has an option for")
-    config = training_config(
-        TrainingOptions(
-            scenario=scenario,
-            settings=tuple(settings),
-            envs=QUICK_ENVS if quick else None,
-            validation_seeds=QUICK_VALIDATION_SEEDS if quick else None,
-        )
-    )
-    return config if "evaluate_every" in given else evaluated_often(config, steps)
+    usual = QUICK if quick else ()
+    config = training_config(TrainingOptions(scenario=scenario, settings=(*usual, *settings)))
+    times = QUICK_EVALUATIONS if quick else EVALUATIONS
+    return config if "evaluate_every" in given else evaluated_often(config, steps, times)
 
 
 class _Screen:

@@ -28,12 +28,13 @@ def kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 
 def lean_kernel(function: Callable[P, R]) -> Callable[P, R]:
-    """Compile like `kernel`, for a function that makes no array and returns none: it counts no references to arrays.
+    """Compile like `kernel`, for a function that makes no array and returns none.
 
-    Counting takes longer than a small function's own work. What makes an array does not compile so, and copying one row
-    of an array to another counts as that; calling a `kernel` that makes arrays does not.
+    It counts no references to its arrays, and becomes part of the functions that call it: counting and handing over
+    arrays take longer than a small function's own work. What makes an array does not compile so, and copying one row of
+    an array to another counts as that; calling a `kernel` that makes arrays does not.
     """
-    return _compiled(function, **LEAN)
+    return _compiled(function, forceinline=True, **LEAN)
 
 
 def unlocked_kernel(function: Callable[P, R]) -> Callable[P, R]:

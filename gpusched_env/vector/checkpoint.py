@@ -10,7 +10,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator.rounds import measure
 from gpusched_env.vector.arrays import CHANGING
 from gpusched_env.vector.batch import SITE
-from gpusched_env.vector.checkpoint_check import check_kinds, check_run
+from gpusched_env.vector.checkpoint_check import check_run, checked_arrays
 from gpusched_env.vector.episodes import REPLAYED
 
 if TYPE_CHECKING:
@@ -63,25 +63,25 @@ def unpack(
         InputError: It is no such state, or one with other arguments, or its instances come out differently here; then
             nothing has changed.
     """
-    check_kinds(state, len(episodes.seeds))
-    if state["arguments"].tobytes() != episodes.fingerprint:
+    given = checked_arrays(state, len(episodes.seeds))
+    if given["arguments"].tobytes() != episodes.fingerprint:
         raise InputError("state", "a state with other arguments", "one of an environment made with the same arguments")
-    seeds = state["instance_seed"].tolist()
-    generators = [_generator_of(words) for words in state["generator"].tolist()]
+    seeds = given["instance_seed"].tolist()
+    generators = [_generator_of(words) for words in given["generator"].tolist()]
     fresh = [episodes.state(episodes.instance(i, seed)) for i, seed in enumerate(seeds)]
     for i, run in enumerate(fresh):
-        check_run(state, i, run)
-    runs = new_runs(fresh, {name: state[name].shape[1:] for name in CHANGING})
+        check_run(given, i, run)
+    runs = new_runs(fresh, {name: given[name].shape[1:] for name in CHANGING})
     for name in CHANGING:
         array = getattr(runs.batch.arrays, name)
-        if array.shape != state[name].shape:
-            raise InputError(f"state[{name!r}]", state[name].shape, f"the shape {array.shape}")
-        array[...] = state[name]
+        if array.shape != given[name].shape:
+            raise InputError(f"state[{name!r}]", given[name].shape, f"the shape {array.shape}")
+        array[...] = given[name]
     for run in fresh:
         measure(run.view.nodes, run.view.room)
-    runs.invalid[:] = state["invalid"]
+    runs.invalid[:] = given["invalid"]
     episodes.resume(seeds, generators)
-    return runs, state["ended"].copy()
+    return runs, given["ended"].copy()
 
 
 def _words_of(generator: Generator) -> list[int]:

@@ -44,25 +44,27 @@ FIXED_NODE = (at.NODE_TYPE, at.NODE_GPUS)
 """Columns that never change in a run, and that point somewhere."""
 
 
-def check_kinds(state: Mapping[str, NDArray[Any]], environments: int) -> None:
-    """Check names, types and numbers of axes.
+def checked_arrays(state: Mapping[str, NDArray[Any]], environments: int) -> dict[str, NDArray[Any]]:
+    """Give the arrays by name, once their types and numbers of axes are checked; a file of them is read once.
 
     Raises:
         InputError: It is no checkpoint of so many environments.
     """
+    arrays: dict[str, Any] = {name: state.get(name) if hasattr(state, "get") else None for name in KINDS}
     for name, (kind, axes, columns) in KINDS.items():
-        array = state.get(name) if hasattr(state, "get") else None
+        array = arrays[name]
         if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != axes:
             raise InputError(f"state[{name!r}]", array, f"an array of {np.dtype(kind)} with {axes} axes")
         if columns is not None and array.shape[-1] != columns:
             raise InputError(f"state[{name!r}]", f"{array.shape[-1]} columns", f"{columns}")
         if name != "arguments" and len(array) != environments:
             raise InputError(f"state[{name!r}]", f"{len(array)} environments", f"{environments}")
-    words = state["generator"]
+    words = arrays["generator"]
     if np.any((words[:, 3] % 2 == 0) | (words[:, 4] > 1) | (words[:, 5] >= 2**32)):
         raise InputError("state['generator']", "words of no generator", "what get_state gave")
-    if np.any(state["instance_seed"] < 0):
-        raise InputError("state['instance_seed']", int(state["instance_seed"].min()), "whole numbers >= 0")
+    if np.any(arrays["instance_seed"] < 0):
+        raise InputError("state['instance_seed']", int(arrays["instance_seed"].min()), "whole numbers >= 0")
+    return arrays
 
 
 def check_run(state: Mapping[str, NDArray[Any]], i: int, fresh: State) -> None:

@@ -10,6 +10,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.decisions import decide
 from gpusched_env.simulator.kernel import lean_kernel, unlocked_kernel
 from gpusched_env.vector.batch import BINS, JOBS, NODES, SITE, SLOWDOWN
+from gpusched_env.vector.prefetch import fetch_row
 
 if TYPE_CHECKING:
     from gpusched_env.simulator.arrays import Floats, Ints, Mask, Singles
@@ -75,6 +76,7 @@ def step_all(
     tallies, sums, spare = notes
     out_job, out_options, out_cluster, out_queue, mask, money, at_hand = seen
     for i in range(first, last):
+        _fetch_ahead(i, last, all_jobs, tau, survival, counts, order)
         s, jobs, nodes = sizes[i, SITE], all_jobs[i, : sizes[i, JOBS]], all_nodes[i, : sizes[i, NODES]]
         configs, clock, count = all_configs[s], clocks[i], counts[i]
         energy, tardiness = clock[at.BILL], clock[at.LATENESS]
@@ -96,6 +98,22 @@ def step_all(
         money[TARDINESS, i] = clock[at.LATENESS] - tardiness
         money[TOTAL_ENERGY, i] = clock[at.BILL]
         money[TOTAL_TARDINESS, i] = clock[at.LATENESS]
+
+
+@lean_kernel
+def _fetch_ahead(i: int, last: int, jobs: Floats, tau: Floats, survival: Floats, counts: Ints, order: Ints) -> None:
+    """Have what the next two environments' observations will read of their jobs brought into the cache.
+
+    The jobs of many environments do not fit there together. Which row of `survival` a job needs stands in its own row,
+    which is therefore fetched one environment earlier.
+    """
+    if i + 2 < last and counts[i + 2, at.ASKED] + 1 < counts[i + 2, at.TO_ASK]:
+        job = order[i + 2, counts[i + 2, at.ASKED] + 1]
+        fetch_row(jobs[i + 2], job)
+        fetch_row(tau[i + 2], job)
+    if i + 1 < last and counts[i + 1, at.ASKED] + 1 < counts[i + 1, at.TO_ASK]:
+        job = order[i + 1, counts[i + 1, at.ASKED] + 1]
+        fetch_row(survival[i + 1], int(jobs[i + 1, job, at.DISTRIBUTION]))
 
 
 @lean_kernel

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
@@ -85,6 +87,16 @@ def test_an_instance_is_replayed_in_all_environments_and_then_the_scenario_goes_
     assert [instance.seed for instance in twins.native.instances] == [99] * 3
     twins.play(250, np.random.default_rng(2), infos)
     assert twins.episodes > 3
+
+
+def test_sums_over_the_jobs_of_a_round_do_not_outlive_the_episode():
+    """Both episodes are at the first job of their first round, with five jobs at once."""
+    twins = Twins([few_jobs()], 2)
+    for seed in (1, 2):
+        instance = make_instance(few_jobs(5), seed)
+        together = replace(instance.jobs, submission_s=np.zeros(5))
+        infos = twins.reset(options={"instance": replace(instance, jobs=together)})
+    assert infos["time_s"].tolist() == [0.0, 0.0]
 
 
 def test_an_instance_for_each_environment():

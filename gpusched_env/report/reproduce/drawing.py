@@ -135,12 +135,18 @@ def _dress(axes: Axes, panel: Panel) -> None:
     axes.set_title(panel.title, fontsize=9.5, color=INK, loc="left")
     axes.set_xlabel(panel.x_label, fontsize=8.5, color=INK)
     axes.set_ylabel(panel.y_label, fontsize=8.5, color=INK)
-    plain = FuncFormatter(lambda value, _: f"{100 * value:g} %" if panel.percent else f"{value:,g}")
-    axes.yaxis.set_major_formatter(plain)
+    axes.yaxis.set_major_formatter(
+        FuncFormatter(lambda value, _: f"{100 * value:g} %" if panel.percent else _plain(value))
+    )
     if panel.kind == "lines":
-        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,g}"))
+        axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
     axes.tick_params(length=0, labelcolor=INK, labelsize=8, which="both")
     axes.grid(visible=True, color=GRID, linewidth=0.6, axis="y" if panel.kind == "bars" else "both")
     axes.set_axisbelow(True)
     for side in axes.spines.values():
         side.set_visible(False)
+
+
+def _plain(value: float) -> str:
+    """Write a number without an exponent."""
+    return f"{value:,.0f}" if abs(value) >= 1e6 else f"{value:,g}"

@@ -100,6 +100,6 @@ class StudyPlan:
             raise InputError("envs", self.base.envs, f"at least {len(names)}, one for each scenario")
 
 
-def evaluated_often(base: TrainingConfig, steps: int, times: int = 20) -> TrainingConfig:
+def evaluated_often(base: TrainingConfig, steps: int, times: int) -> TrainingConfig:
     """Give the settings with so many evaluations over so many decisions."""
     return replace(base, evaluate_every=max(1, steps // times))

@@ -29,6 +29,7 @@ def ablation_table(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> T
             Column("variant", "variant"),
             Column("trainings", "trainings", "count"),
             Column("decisions", "decisions each", "count"),
+            Column("kept_at", "agent kept at", "count", interval=True),
             Column("minutes", "minutes each", "ratio"),
             *_columns(),
         ),
@@ -39,6 +40,7 @@ def ablation_table(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> T
             "In brackets the least and the greatest of the trainings, which differ by their seed alone.",
             f"Saved: 1 - (sum of total costs) / (sum of those of {AGAINST}), the mean over scenarios.",
             "Decisions and minutes: means over the trainings, which end early when nothing gets better.",
+            "Kept at: decisions after which the agent that costs least on the validation workloads was evaluated.",
         ),
     )
 
@@ -82,9 +84,11 @@ def _columns() -> tuple[Column, ...]:
 
 def _row(plan: StudyPlan, trained: Sequence[Trained], runs: Runs, name: str) -> tuple[Value, ...]:
     own = [each for each in trained if each.run.variant == name]
-    facts: list[Value] = [len(own) or None, None, None]
+    facts: list[Value] = [None] * 4
     if own:
-        facts[1:] = [sum(each.steps for each in own) / len(own), sum(each.seconds for each in own) / len(own) / 60.0]
+        decisions = sum(each.steps for each in own) / len(own)
+        minutes = sum(each.seconds for each in own) / len(own) / 60.0
+        facts = [len(own), decisions, spread([float(each.kept["steps"]) for each in own]), minutes]
     return (_title(name), *facts, *_figures(plan, runs, name))
 
 

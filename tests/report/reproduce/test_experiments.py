@@ -267,10 +267,8 @@ def test_agents_are_run_on_workloads_of_two_sizes_and_on_other_gpus():
     assert {place[:2] for place in seeds} == {
         *((name, nodes) for name in ("high", "exponential", "low", "mixed") for nodes in (10, 30)), ("default", 10),
     }  # fmt: skip
-    assert {len(of) for (_, nodes, _), of in seeds.items() if nodes == 10} == {50}
-    assert {policy: len(seeds["low", 30, policy]) for policy in ("random-greedy", "sts", "agent:default")} == {
-        "random-greedy": 5, "sts": 20, "agent:default": 20,
-    }  # fmt: skip
+    assert {len(of) for of in seeds.values()} == {50}
+    assert {nodes for _, nodes, policy in seeds if policy == "random-greedy"} == {10}
     assert {dict(cell.labels)["nodes"] for cell in EXPERIMENTS["agents"].cells(QUICK, ("sts",))} == {10}
 
 

@@ -1,0 +1,73 @@
+"""Lean kernels count no references, whoever calls first; and what a stored kernel must not outlive."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import gpusched_env
+from gpusched_env.simulator import kernel as module
+from gpusched_env.simulator.kernel import kernel, lean_kernel, unlocked_kernel
+
+compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
+
+
+@kernel
+def makes(n: int) -> float:
+    return np.arange(float(n)).sum()
+
+
+@lean_kernel
+def adds(values: np.ndarray) -> float:
+    total = 0.0
+    for i in range(values.shape[0]):
+        total += values[i]
+    return total
+
+
+@lean_kernel
+def calls(values: np.ndarray) -> float:
+    return adds(values[1:]) + makes(3)
+
+
+@unlocked_kernel
+def of_rows(values: np.ndarray, out: np.ndarray) -> None:
+    for i in range(values.shape[0]):
+        out[i] = adds(values[i])
+
+
+@compiled_only
+def test_a_lean_kernel_makes_no_array():
+    @lean_kernel
+    def wrong(n: int) -> float:
+        return np.zeros(n).sum()
+
+    with pytest.raises(numba.core.errors.NumbaError):
+        wrong(3)
+
+
+def test_a_lean_kernel_may_call_one_that_makes_arrays_and_was_not_called_before():
+    assert calls(np.array([1.0, 2.0, 4.0])) == 9.0
+    assert makes(4) == 6.0
+
+
+@compiled_only
+def test_lean_kernels_call_nothing_that_counts():
+    fresh = numba.njit(**module.LEAN)(adds.py_func)  # what is stored on disk cannot be looked into
+    fresh(np.ones(3))
+    assert "NRT_incref" not in "".join(fresh.inspect_llvm().values())
+
+
+def test_an_unlocked_kernel_computes_the_same():
+    out = np.zeros(2)
+    of_rows(np.arange(6.0).reshape(2, 3), out)
+    assert out.tolist() == [3.0, 12.0]
+
+
+def test_a_stored_kernel_outlives_no_change_of_the_observation_either():
+    package = Path(gpusched_env.__file__).parent
+    sources = [path for folder in ("simulator", "observation") for path in (package / folder).glob("*.py")]
+    assert module._stamp.__wrapped__(str(package / "simulator"))[1] == sum(path.stat().st_size for path in sources)
