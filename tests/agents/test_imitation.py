@@ -26,7 +26,6 @@ from gpusched_agents.config import (
 from gpusched_agents.imitation import Imitation, Teacher, _Decisions
 from gpusched_env import load_scenario, make_instance, simulate
 from gpusched_env.simulator import layout as at
-from instances import random_instance
 
 ENVS, HIDDEN = 4, 8
 MAY_CHANGE = {"memory"}  # of a view, beside the wake-ups
@@ -88,10 +87,9 @@ def arrays_of(view: Any) -> dict[str, np.ndarray]:
 def test_asking_a_teacher_changes_nothing(teacher: str, name: str):
     """But its own memory and the wake-ups, which the decision sets anew; so the run is the same as without asking.
 
-    The crowd is one in which STS-X lets jobs leave their nodes.
+    In the crowd STS-X lets jobs leave their nodes.
     """
-    crowd = random_instance(2, jobs=16, nodes=6, types=1, span_s=500.0)
-    instance = crowd if name == "crowded" else any_of(name)
+    instance = any_of(name)
     asked, other = (AnyInstance(instance, **ENVIRONMENT) for _ in range(2))
     rng, over, said = np.random.default_rng(0), False, set()
     _, info = asked.reset()

@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from gpusched_env import Instance, Result
 
 PLAIN = {"milestones": 0, "deadline_wake_ups": False, "consolidation": False}
-CASES = [("tiny", 0), ("tiny", 1), ("all kinds", 0), ("all kinds", 1), ("sharing", 0), ("multi-node", 0)]
+CASES = [*((name, 0) for name in (*SCENARIOS, "all kinds")), ("tiny", 1), ("all kinds", 1), ("crowded", 17)]
 
 
 @pytest.fixture(autouse=True)
@@ -126,6 +126,15 @@ def test_an_agent_decides_alike_in_the_vector_environment(kind: str):
             total = infos["total_energy_eur"][i] + infos["total_tardiness_eur"][i]
             assert total == pytest.approx(result.total_eur, rel=1e-12)
         over |= ended
+
+
+@pytest.mark.parametrize("setting", ["consolidation", "deadline_wake_ups"])
+def test_the_settings_of_its_environment_make_a_difference(setting: str):
+    """So that the test of all doors has seen them."""
+    instance = any_of("crowded")
+    made = network(instance, seed=17, waits=0.05)
+    one, other = (policy(instance, made, **(ENVIRONMENT | {setting: flag})) for flag in (True, False))
+    assert simulate(instance, one).total_eur != simulate(instance, other).total_eur
 
 
 def test_a_best_action_that_cannot_be_placed_is_not_taken():
