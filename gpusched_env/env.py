@@ -23,7 +23,7 @@ from gpusched_env.reward import CostReward, Reward
 from gpusched_env.simulator import NAMED_ORDERS, Result, State, View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.decisions import decide, run_to_round
-from gpusched_env.workload import Scenario, load_scenario, make_instance
+from gpusched_env.workload import InstanceMaker, Scenario, load_scenario
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -108,7 +108,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self.deadline_wake_ups, self.consolidation = bool(deadline_wake_ups), bool(consolidation)
         self._reward: Reward = CostReward(reward_scale) if reward is None else reward
         self._kind = NAMED_ORDERS[job_order]
-        self._state = self._new_state(make_instance(self.scenario, 0))
+        self._maker = InstanceMaker(self.scenario)
+        self._state = self._new_state(self._maker.make(0))
         self.configurations = self._state.instance.configurations
         self.observation_space: spaces.Space[Any] = observation_space(
             len(self.configurations), len(self._state.instance.gpu_types)
@@ -145,7 +146,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         instance = (options or {}).get("instance")
         if instance is None:
             chosen = draw_seed(self.np_random) if seed is None else seed
-            instance = make_instance(self.scenario, chosen)
+            instance = self._maker.make(chosen)
         check_shape(instance, self._shape)
         self._state = self._new_state(instance)
         self._running, self._invalid = True, 0

@@ -169,17 +169,18 @@ class Instance:
             largest[node.gpu_type] = max(largest.get(node.gpu_type, 0), node.gpus)
         return largest
 
-    def _holds(self, configuration: Configuration) -> bool:
-        """Say whether the empty cluster can hold `configuration`."""
-        gpu_type, gpus = configuration.gpu_type, configuration.gpus_per_node
-        able = sum(node.gpu_type == gpu_type and node.gpus >= gpus for node in self.nodes)
-        return able >= configuration.nodes
+    def _held(self) -> NDArray[np.bool_]:
+        """Say which configurations the empty cluster can hold, shape (C,)."""
+        gpus, wanted = np.array([node.gpus for node in self.nodes]), self.configurations
+        of_type = self.type_of_node[None, :] == self.type_of_configuration[:, None]
+        able = of_type & (gpus[None, :] >= np.array([c.gpus_per_node for c in wanted])[:, None])
+        return able.sum(axis=1) >= np.array([c.nodes for c in wanted])
 
     def _close_what_does_not_fit(self) -> None:
         seconds = self.jobs.seconds_per_epoch
         if seconds.shape[1] != len(self.configurations):
             raise InputError("jobs.seconds_per_epoch", seconds.shape, f"{len(self.configurations)} columns")
-        closed = np.array([not self._holds(c) for c in self.configurations])
+        closed = ~self._held()
         memory = np.array(
             [self.gpu_types[self._type_index[c.gpu_type]].memory_gib * c.share for c in self.configurations]
         )

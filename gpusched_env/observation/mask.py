@@ -18,4 +18,4 @@ def write_mask(configs: Ints, room: Ints, tau: Floats, job: int, mask: Mask) -> 
     """Write what can be placed now: `mask[0]` (wait) is 1, `mask[c + 1]` is 1 if configuration c can be."""
     mask[0] = 1
     for c in range(configs.shape[0]):
-        mask[c + 1] = 1 if tau[job, c] < np.inf and fits(configs, room, c) else 0
+        mask[c + 1] = (tau[job, c] < np.inf) & fits(configs, room, c)

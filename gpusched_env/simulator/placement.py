@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.kernel import kernel
+from gpusched_env.simulator.kernel import kernel, lean_kernel
 from gpusched_env.simulator.node_index import find_node
 from gpusched_env.simulator.shared_gpus import best_slot, join, leave
 from gpusched_env.simulator.whole_gpus import hold, let_go
@@ -15,17 +15,15 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.arrays import Floats, Ints
 
 
-@kernel
+@lean_kernel
 def fits(configs: Ints, room: Ints, config: int) -> bool:
     """Say whether a configuration fits somewhere now."""
-    here = room[configs[config, at.CONFIG_TYPE]]
+    v, gpus = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS]
     if configs[config, at.CONFIG_UNITS] > 0:
-        return here[at.GAP] > 0 or here[at.OPENING] >= configs[config, at.CONFIG_UNITS]
+        return (room[v, at.GAP] > 0) | (room[v, at.OPENING] >= configs[config, at.CONFIG_UNITS])
     if configs[config, at.CONFIG_NODES] > 1:
-        return (
-            here[at.LARGEST] == configs[config, at.CONFIG_GPUS] and here[at.EMPTY] >= configs[config, at.CONFIG_NODES]
-        )
-    return here[at.GAP] >= configs[config, at.CONFIG_GPUS]
+        return (room[v, at.LARGEST] == gpus) & (room[v, at.EMPTY] >= configs[config, at.CONFIG_NODES])
+    return room[v, at.GAP] >= gpus
 
 
 @kernel

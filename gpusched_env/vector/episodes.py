@@ -13,7 +13,7 @@ from gpusched_env.env import GpuClusterEnv
 from gpusched_env.env_input import draw_seed, shape_of
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import State
-from gpusched_env.workload import Scenario, make_instance
+from gpusched_env.workload import InstanceMaker, Scenario
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -57,6 +57,7 @@ class Episodes:
                 raise InputError(
                     f"scenario[{k}]", single.scenario.name, "the GPU types and configurations of scenario[0]"
                 )
+        self._makers = [InstanceMaker(single.scenario) for single in self.singles]
         told = {name: value for name, value in settings.items() if name != "reward"}
         scenarios = [single.scenario.model_dump_json() for single in self.singles]
         self.fingerprint = hashlib.sha256(json.dumps([size, told, scenarios], default=repr).encode()).digest()
@@ -81,7 +82,7 @@ class Episodes:
 
     def instance(self, i: int, seed: int) -> Instance:
         """Make the instance of `seed` of environment i's scenario."""
-        return make_instance(self.singles[i % len(self.singles)].scenario, seed)
+        return self._makers[i % len(self._makers)].make(seed)
 
     def state(self, instance: Instance) -> State:
         """Make a run of an instance; its intervals are not kept."""

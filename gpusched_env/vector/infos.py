@@ -13,6 +13,18 @@ if TYPE_CHECKING:
 
     from gpusched_env.vector.kernels import Seen
 
+KEYS = (
+    "action_mask",
+    "job",
+    "time_s",
+    "energy_eur",
+    "tardiness_eur",
+    "total_energy_eur",
+    "total_tardiness_eur",
+    "invalid_actions",
+)
+THERE = tuple(f"_{key}" for key in KEYS)
+
 
 def observations_of(seen: Seen) -> dict[str, NDArray[np.float32]]:
     """Give the batched observations: a row per environment."""
@@ -27,18 +39,19 @@ def observations_of(seen: Seen) -> dict[str, NDArray[np.float32]]:
 
 def infos_of(seen: Seen, invalid: NDArray[np.int64]) -> dict[str, Any]:
     """Give an array for each key of a single environment's info, and beside it `_key`: True for each environment."""
-    values = _values(seen, invalid)
-    there = np.ones((len(values), len(seen.at_hand)), dtype=np.bool_)
-    return values | {f"_{key}": row for key, row in zip(values, there, strict=True)}
+    there = np.ones((len(THERE), len(seen.at_hand)), dtype=np.bool_)
+    infos = _values(seen, invalid)
+    infos.update(zip(THERE, there, strict=True))
+    return infos
 
 
 def infos_of_some(seen: Seen, invalid: NDArray[np.int64], some: NDArray[np.bool_]) -> dict[str, Any]:
     """Give copies of the infos of some environments; zeros, and False beside them, for the others."""
-    values = {}
+    infos = {}
     for key, value in _values(seen, invalid).items():
-        values[key] = np.zeros_like(value)
-        values[key][some] = value[some]
-    return values | {f"_{key}": some.copy() for key in values}
+        infos[key] = np.zeros_like(value)
+        infos[key][some] = value[some]
+    return infos | {key: some.copy() for key in THERE}
 
 
 def final_infos_of(seen: Seen, invalid: NDArray[np.int64], ended: NDArray[np.bool_]) -> dict[str, Any]:
@@ -56,13 +69,15 @@ def final_infos_of(seen: Seen, invalid: NDArray[np.int64], ended: NDArray[np.boo
 
 
 def _values(seen: Seen, invalid: NDArray[np.int64]) -> dict[str, Any]:
-    return {
-        "action_mask": seen.mask,
-        "job": seen.at_hand,
-        "time_s": seen.money[TIME],
-        "energy_eur": seen.money[ENERGY],
-        "tardiness_eur": seen.money[TARDINESS],
-        "total_energy_eur": seen.money[TOTAL_ENERGY],
-        "total_tardiness_eur": seen.money[TOTAL_TARDINESS],
-        "invalid_actions": invalid.copy(),
-    }
+    money = seen.money
+    values = (
+        seen.mask,
+        seen.at_hand,
+        money[TIME],
+        money[ENERGY],
+        money[TARDINESS],
+        money[TOTAL_ENERGY],
+        money[TOTAL_TARDINESS],
+        invalid.copy(),
+    )
+    return dict(zip(KEYS, values, strict=True))

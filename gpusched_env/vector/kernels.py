@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpusched_env.observation.mask import write_mask
 from gpusched_env.observation.observe import observe_next
@@ -10,6 +10,22 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.decisions import decide
 from gpusched_env.simulator.kernel import lean_kernel, unlocked_kernel
 from gpusched_env.vector.batch import BINS, JOBS, NODES, SITE, SLOWDOWN
+from gpusched_env.vector.board import (
+    ASLEEP,
+    DONE,
+    PLACES,
+    STOP,
+    THREADS,
+    add,
+    all_done,
+    chunk_end,
+    elsewhere,
+    load,
+    open_round,
+    relax,
+    store,
+    take,
+)
 from gpusched_env.vector.prefetch import fetch_row
 
 if TYPE_CHECKING:
@@ -18,6 +34,8 @@ if TYPE_CHECKING:
     from gpusched_env.vector.shared import Bins, Site
 
 LOOK = -1  # in place of an action: the environment is observed, and nothing happens in it
+SKIP = -2  # the same, without the observation
+PATIENCE = 5_000  # times that a thread looks in vain for work before it stops: some 100 µs
 
 # money: float64 (MONEY_ROWS, N).
 TIME, ENERGY, TARDINESS, TOTAL_ENERGY, TOTAL_TARDINESS = range(5)
@@ -49,7 +67,7 @@ class Notes(NamedTuple):
     Attributes:
         tallies: int64 (N, TALLY_COLUMNS + V).
         sums: float64 (N, SUM_COLUMNS).
-        spare: Scratch, int64 (N, V, SPARE_COLUMNS + G + 1): a call uses the row of the first environment.
+        spare: Scratch, int64 (N, V, SPARE_COLUMNS + G + 1): environments done in one go use the row of the first.
     """
 
     tallies: Ints
@@ -62,11 +80,62 @@ class Notes(NamedTuple):
 
 
 @unlocked_kernel
-def step_all(
-    first: int, last: int, actions: Ints, sizes: Ints, batch: Arrays, sites: Site, bins: Bins, notes: Notes,
-    log: Floats, preemption: bool, kind: int, invalid: Ints, seen: Seen,
+def work(
+    thread: int, board: Ints, actions: Ints, seen: tuple[Any, ...], sizes: Ints, batch: Arrays, sites: Site, bins: Bins,
+    notes: Notes, log: Floats, preemption: bool, kind: int, invalid: Ints,
 ) -> None:  # fmt: skip
-    """Apply the actions of the environments `first` to `last` - 1, count those that cannot be placed, and observe."""
+    """Do a thread's part of a step: apply the actions, count those that cannot be placed, and observe.
+
+    Thread 0 opens the step with `actions` and `seen`, and returns when all environments are done, or when it has waited
+    for the others for long (`all_done` tells). Other threads help in one step after the other, and return when there
+    has been nothing to do for a while; `actions` and `seen` only tell them shapes.
+    """
+    if thread == 0:
+        _open(board, actions, seen)
+    size, idle = sizes.shape[0], 0
+    while idle < PATIENCE and load(board, STOP, 0) == 0:
+        first = take(board, thread, size)
+        if first >= 0:
+            idle, last = 0, chunk_end(board, first, size)
+            where = board[PLACES]
+            step_some(
+                first, last, elsewhere(actions, where[0]), (
+                    elsewhere(seen[0], where[1]), elsewhere(seen[1], where[2]), elsewhere(seen[2], where[3]),
+                    elsewhere(seen[3], where[4]), elsewhere(seen[4], where[5]), elsewhere(seen[5], where[6]),
+                    elsewhere(seen[6], where[7]),
+                ), sizes, batch, sites, bins, notes, log, preemption, kind, invalid,
+            )  # fmt: skip
+            add(board, DONE, 0, last - first)
+        elif thread == 0 and all_done(board, size):
+            return
+        else:
+            idle += 1
+            relax()
+    if thread > 0:
+        store(board, THREADS + thread, ASLEEP, 1)
+
+
+@lean_kernel
+def _open(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
+    """Say where the actions are and where observations go, and open the round."""
+    where = board[PLACES]
+    where[0] = actions.ctypes.data
+    where[1] = seen[0].ctypes.data
+    where[2] = seen[1].ctypes.data
+    where[3] = seen[2].ctypes.data
+    where[4] = seen[3].ctypes.data
+    where[5] = seen[4].ctypes.data
+    where[6] = seen[5].ctypes.data
+    where[7] = seen[6].ctypes.data
+    open_round(board)
+
+
+@unlocked_kernel
+def step_some(
+    first: int, last: int, actions: Ints, seen: tuple[Any, ...], sizes: Ints, batch: Arrays, sites: Site, bins: Bins,
+    notes: Notes, log: Floats, preemption: bool, kind: int, invalid: Ints,
+) -> None:  # fmt: skip
+    """Step the environments `first` to `last` - 1."""
     (
         all_jobs, hidden, tau, _, active, keys, order, all_nodes, room, clocks, counts, all_slowdown, planned, survival,
         tail,
@@ -76,7 +145,9 @@ def step_all(
     tallies, sums, spare = notes
     out_job, out_options, out_cluster, out_queue, mask, money, at_hand = seen
     for i in range(first, last):
-        _fetch_ahead(i, last, all_jobs, tau, survival, counts, order)
+        if actions[i] == SKIP:
+            continue
+        _fetch_ahead(i, all_jobs, tau, survival, counts, order)
         s, jobs, nodes = sizes[i, SITE], all_jobs[i, : sizes[i, JOBS]], all_nodes[i, : sizes[i, NODES]]
         configs, clock, count = all_configs[s], clocks[i], counts[i]
         energy, tardiness = clock[at.BILL], clock[at.LATENESS]
@@ -101,17 +172,17 @@ def step_all(
 
 
 @lean_kernel
-def _fetch_ahead(i: int, last: int, jobs: Floats, tau: Floats, survival: Floats, counts: Ints, order: Ints) -> None:
+def _fetch_ahead(i: int, jobs: Floats, tau: Floats, survival: Floats, counts: Ints, order: Ints) -> None:
     """Have what the next two environments' observations will read of their jobs brought into the cache.
 
     The jobs of many environments do not fit there together. Which row of `survival` a job needs stands in its own row,
     which is therefore fetched one environment earlier.
     """
-    if i + 2 < last and counts[i + 2, at.ASKED] + 1 < counts[i + 2, at.TO_ASK]:
+    if i + 2 < jobs.shape[0] and counts[i + 2, at.ASKED] + 1 < counts[i + 2, at.TO_ASK]:
         job = order[i + 2, counts[i + 2, at.ASKED] + 1]
         fetch_row(jobs[i + 2], job)
         fetch_row(tau[i + 2], job)
-    if i + 1 < last and counts[i + 1, at.ASKED] + 1 < counts[i + 1, at.TO_ASK]:
+    if i + 1 < jobs.shape[0] and counts[i + 1, at.ASKED] + 1 < counts[i + 1, at.TO_ASK]:
         job = order[i + 1, counts[i + 1, at.ASKED] + 1]
         fetch_row(survival[i + 1], int(jobs[i + 1, job, at.DISTRIBUTION]))
 

@@ -13,7 +13,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.decisions import run_to_round
 from gpusched_env.vector.arrays import arrays_of
 from gpusched_env.vector.batch import SITE, Batch
-from gpusched_env.vector.kernels import LOOK, MONEY_ROWS, Seen, mask_all, step_all
+from gpusched_env.vector.kernels import LOOK, MONEY_ROWS, SKIP, Seen, mask_all
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
@@ -51,6 +51,8 @@ class Runs:
         self._configurations = len(states[0].instance.configurations)
         self._tallies = np.zeros((len(states), TALLY_COLUMNS + self._gpu_types), dtype=np.int64)
         self._sums = np.zeros((len(states), SUM_COLUMNS))
+        self._present: tuple[Any, ...] = (None, None, None)
+        self._work: tuple[Any, ...] = ()
         self.forget()
 
     def begin(self, states: Mapping[int, State]) -> None:
@@ -97,8 +99,7 @@ class Runs:
             money=np.empty((MONEY_ROWS, size)),
             at_hand=np.empty(size, np.int64),
         )
-        arguments = self._arguments(actions, seen)
-        self._crew.run(lambda first, last: step_all(first, last, *arguments), size)
+        self._crew.step(actions, seen, self._stable())
         return seen
 
     def look(self) -> Seen:
@@ -107,9 +108,9 @@ class Runs:
 
     def look_again(self, seen: Seen, some: NDArray[np.int64]) -> None:
         """Observe some runs, by index, and overwrite their rows in `seen`."""
-        arguments = self._arguments(np.full(len(seen.at_hand), LOOK), seen)
-        for i in some.tolist():
-            step_all(i, i + 1, *arguments)
+        actions = np.full(len(seen.at_hand), SKIP)
+        actions[some] = LOOK
+        self._crew.step(actions, seen, self._stable())
 
     def forget(self) -> None:
         """Let the next observations count anew, as they must when a round was changed from outside."""
@@ -131,20 +132,20 @@ class Runs:
         jobs = arrays.order[np.arange(len(asked)), np.minimum(asked, last)]
         return np.where(asked < to_ask, jobs, -1)
 
-    def _arguments(self, actions: NDArray[np.int64], seen: Seen) -> tuple[Any, ...]:
-        """Give what `step_all` takes after the share of the environments."""
+    def _stable(self) -> tuple[Any, ...]:
+        """Give what `work` takes beside actions and observations: the same tuple as long as arrays are the same."""
         batch, sites = self.batch, self.batch.sites.arrays
-        spare = np.empty((len(actions), self._gpu_types, SPARE_COLUMNS + sites.node_rate.shape[2]), dtype=np.int64)
-        return (
-            actions,
-            batch.sizes,
-            tuple(batch.arrays),
-            tuple(sites),
-            tuple(batch.bins.arrays),
-            (self._tallies, self._sums, spare),
-            self._log,
-            self._preemption,
-            self._kind,
-            self.invalid,
-            tuple(seen),
-        )
+        present = (batch.arrays, sites, batch.bins.arrays)
+        if any(a is not b for a, b in zip(present, self._present, strict=True)):
+            self._present = present
+            spare = np.empty((len(self.invalid), self._gpu_types, SPARE_COLUMNS + sites.node_rate.shape[2]), np.int64)
+            self._work = (
+                batch.sizes,
+                *(tuple(arrays) for arrays in present),
+                (self._tallies, self._sums, spare),
+                self._log,
+                self._preemption,
+                self._kind,
+                self.invalid,
+            )
+        return self._work

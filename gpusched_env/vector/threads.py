@@ -4,14 +4,24 @@ from __future__ import annotations
 
 import os
 import threading
+import time
 import weakref
-from typing import TYPE_CHECKING, TypeAlias
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+
+from gpusched_env.vector.board import ASLEEP, PLAIN, STOP, THREADS, WIDTH, all_done
+from gpusched_env.vector.kernels import work
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    Task: TypeAlias = Callable[[int, int], None]
-    """Does the work for the environments from the first index to before the second."""
+    from gpusched_env.simulator.arrays import Ints
+    from gpusched_env.vector.kernels import Seen
+
+    Desk: TypeAlias = SimpleQueue[tuple[Any, ...] | None]
+    """Where a helper waits for what `work` takes, or for None: the end."""
 
 LEAST_SHARE = 16  # environments below which a thread costs more than it saves
 
@@ -23,94 +33,89 @@ def usable_cores() -> int:
 
 
 class Crew:
-    """The calling thread and helpers; each takes a contiguous share. Dropping or closing it ends the helpers.
+    """The calling thread and helpers. Dropping or closing it ends the helpers.
+
+    Between two steps a helper waits without the interpreter for a moment, and takes part in a step that begins then
+    without any handover; after that it sleeps until it is woken.
 
     Args:
         threads: Threads in all, ≥ 1; with 1 the calling thread does everything.
     """
 
     def __init__(self, threads: int) -> None:
-        self._helpers = threads - 1
-        self._desks: list[_Desk] = []
+        self._threads = 1 if PLAIN else threads
+        self._board: Ints = np.zeros((THREADS + self._threads, WIDTH), dtype=np.int64)
+        self._desks: list[Desk] = []
+        self._stable: tuple[Any, ...] = ()
         self._process = -1
-        self._closer: weakref.finalize[[list[_Desk]], Crew] | None = None
+        self._closer: weakref.finalize[[list[Desk], Ints], Crew] | None = None
 
-    def run(self, task: Task, count: int) -> None:
-        """Do a task for `count` environments; return when every thread is done.
+    def step(self, actions: Ints, seen: Seen, stable: tuple[Any, ...]) -> None:
+        """Do a step of all environments.
 
-        Raises:
-            BaseException: What the task raised in any thread.
+        Args:
+            actions: What `work` takes, like the next one; other arrays in each call, but of the same shapes while
+                `stable` is the same.
+            seen: See there.
+            stable: All else that it takes; best the same object from call to call.
         """
         self._start()
-        threads = len(self._desks) + 1
-        bounds = [count * k // threads for k in range(threads + 1)]
-        for desk, first, last in zip(self._desks, bounds[1:], bounds[2:], strict=False):
-            desk.hand(task, first, last)
+        if stable is not self._stable:
+            self._recall()
+            self._stable = stable
+        for helper, desk in enumerate(self._desks, start=1):
+            if self._board[THREADS + helper, ASLEEP]:
+                self._board[THREADS + helper, ASLEEP] = 0
+                desk.put((helper, self._board, actions, tuple(seen), *stable))
         try:
-            task(0, bounds[1])
+            work(0, self._board, actions, tuple(seen), *stable)
         finally:
-            errors = [desk.wait() for desk in self._desks]
-        for error in filter(None, errors):
-            raise error
+            self._wait(len(actions))
 
     def close(self) -> None:
-        """End the helpers; another `run` starts them again."""
+        """End the helpers; another `step` starts them again."""
         if self._closer is not None:
             self._closer()
         self._desks = []
 
+    def _wait(self, size: int) -> None:
+        """Wait until all is done, whatever interrupts: others still write to the arrays."""
+        interrupt: BaseException | None = None
+        while not all_done(self._board, size):
+            try:
+                time.sleep(0.0)
+            except BaseException as error:  # noqa: BLE001 - raised again below
+                interrupt = error
+        if interrupt is not None:
+            raise interrupt
+
+    def _recall(self) -> None:
+        """Let the helpers leave the arrays that they work with."""
+        self._board[STOP, 0] = 1
+        while not self._board[THREADS + 1 :, ASLEEP].all():
+            time.sleep(0.0)
+        self._board[STOP, 0] = 0
+
     def _start(self) -> None:
         """Start the helpers, unless they run: a forked process has none of its parent's threads."""
-        if self._helpers == 0 or (self._desks and self._process == os.getpid()):
+        if self._threads == 1 or (self._desks and self._process == os.getpid()):
             return
         self._process = os.getpid()
-        self._desks = [_Desk() for _ in range(self._helpers)]
+        self._board = np.zeros_like(self._board)
+        self._board[THREADS + 1 :, ASLEEP] = 1
+        self._desks = [SimpleQueue() for _ in range(self._threads - 1)]
         for desk in self._desks:
             threading.Thread(target=_help, args=(desk,), name="gpusched-vector", daemon=True).start()
-        self._closer = weakref.finalize(self, _dismiss, self._desks)
+        self._closer = weakref.finalize(self, _dismiss, self._desks, self._board)
 
 
-class _Desk:
-    """Where a helper finds its work. It knows nothing of the crew, which can so be dropped while helpers wait."""
-
-    def __init__(self) -> None:
-        self.task: Task | None = None
-        self.share = (0, 0)
-        self.error: BaseException | None = None
-        self.ready, self.done = threading.Lock(), threading.Lock()
-        self.ready.acquire()
-        self.done.acquire()
-
-    def hand(self, task: Task, first: int, last: int) -> None:
-        self.task, self.share, self.error = task, (first, last), None
-        self.ready.release()
-
-    def wait(self) -> BaseException | None:
-        """Wait until the helper is done; give what it raised, or what interrupted the wait."""
-        interrupt: BaseException | None = None
-        while True:
-            try:
-                self.done.acquire()
-            except BaseException as error:  # noqa: BLE001 - the helper still works on the arrays: wait on
-                interrupt = error
-            else:
-                return interrupt or self.error
+def _help(desk: Desk) -> None:
+    while (arguments := desk.get()) is not None:
+        work(*arguments)
+        del arguments
 
 
-def _help(desk: _Desk) -> None:
-    while True:
-        desk.ready.acquire()
-        task = desk.task
-        if task is None:
-            return
-        try:
-            task(*desk.share)
-        except BaseException as error:  # noqa: BLE001 - raised again by the thread that waits
-            desk.error = error
-        desk.task = task = None
-        desk.done.release()
-
-
-def _dismiss(desks: Sequence[_Desk]) -> None:
+def _dismiss(desks: Sequence[Desk], board: Ints) -> None:
+    board[STOP, 0] = 1
     for desk in desks:
-        desk.ready.release()
+        desk.put(None)

@@ -159,15 +159,18 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         """
         self._check_open()
         runs, again = self._present, self._ended
-        if again.any() and self.autoreset_mode is AutoresetMode.DISABLED:
+        any_again = bool(again.any())
+        if any_again and self.autoreset_mode is AutoresetMode.DISABLED:
             raise gymnasium.error.ResetNeeded(f"episodes {np.flatnonzero(again).tolist()} are over: reset them")
         chosen = action_indices(actions, self._choices, ~again)
-        if again.any():
+        if any_again:
             self._begin_next(again)
             chosen[again] = LOOK
         seen = runs.step(chosen)
         ended = seen.at_hand < 0
         rewards = self._rewards(seen, chosen)
+        if any_again:
+            rewards[again] = 0.0
         infos: dict[str, Any] = {}
         if ended.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:
             infos = final_infos_of(seen, runs.invalid, ended)
@@ -176,7 +179,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             self._ended = np.zeros_like(ended)
         else:
             self._ended = ended.copy()
-        infos |= infos_of(seen, runs.invalid)
+        infos.update(infos_of(seen, runs.invalid))
         return observations_of(seen), rewards, ended, np.zeros_like(ended), infos
 
     def action_masks(self) -> NDArray[np.bool_]:
@@ -269,11 +272,10 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self._begin({i: self._episodes.begin(i) for i in np.flatnonzero(some).tolist()})
 
     def _rewards(self, seen: Seen, actions: NDArray[np.int64]) -> NDArray[np.float64]:
-        """Give every environment's reward; 0 where an episode begins in this step."""
+        """Give the reward of every environment that has acted."""
         energy, tardiness = seen.money[ENERGY], seen.money[TARDINESS]
         if type(self._reward) is CostReward:
             rewards: Any = self._reward(energy, tardiness)  # the formula holds for arrays
-            rewards[actions == LOOK] = 0.0
             return rewards
         rewards = np.zeros(self.num_envs)
         for i in np.flatnonzero(actions != LOOK).tolist():

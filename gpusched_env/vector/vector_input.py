@@ -35,10 +35,9 @@ def action_indices(actions: Any, choices: int, asked: NDArray[np.bool_]) -> NDAr
         given = np.empty(0, dtype=np.object_)
     if given.shape != asked.shape or given.dtype.kind not in "iu":
         raise InputError("actions", actions, f"{len(asked)} whole numbers, one for each environment")
-    wrong = np.flatnonzero(asked & ((given < 0) | (given >= choices)))
-    if len(wrong):
-        i = int(wrong[0])
-        raise InputError(f"actions[{i}]", int(given[i]), f"a whole number from 0 to {choices - 1}")
+    if given.min() < 0 or given.max() >= choices:
+        for i in np.flatnonzero(asked & ((given < 0) | (given >= choices))).tolist():
+            raise InputError(f"actions[{i}]", int(given[i]), f"a whole number from 0 to {choices - 1}")
     return given.astype(np.int64)
 
 

@@ -22,7 +22,7 @@ from gpusched_env.workload.families import (
     lognormal_distribution,
     two_point_distribution,
 )
-from gpusched_env.workload.generator import make_instance
+from gpusched_env.workload.generator import InstanceMaker, make_instance
 from gpusched_env.workload.interference_model import (
     InterferenceModel,
     MeasuredPairs,
@@ -54,6 +54,7 @@ __all__ = [
     "GeometricEpochs",
     "GpuTypeOverride",
     "HistogramEpochs",
+    "InstanceMaker",
     "InterferenceModel",
     "Jobs",
     "LognormalEpochs",

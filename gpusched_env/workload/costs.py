@@ -48,12 +48,11 @@ def least_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
     u runs up to the most GPUs that a node of the type has in this cluster; the bounds must use these rates.
     """
     rates = cost_rate_eur_per_h(instance) / 3600.0
-    largest: dict[str, int] = {}
-    for node in instance.nodes:
-        largest[node.gpu_type] = max(largest.get(node.gpu_type, 0), node.gpus)
-    least = np.zeros(len(instance.configurations))
-    for index, (v, c) in enumerate(zip(instance.type_of_configuration, instance.configurations, strict=True)):
-        busy = np.arange(c.gpus_per_node, largest.get(c.gpu_type, 0) + 1)
-        shares = rates[v, busy] * c.gpus_per_node / busy
-        least[index] = shares.min() * c.nodes * c.share if len(shares) else np.inf
+    types, configurations = instance.type_of_configuration, instance.configurations
+    has, busy = instance.largest_node, np.arange(1, rates.shape[1])
+    largest = np.array([has.get(c.gpu_type, 0) for c in configurations])[:, None]
+    gpus = np.array([c.gpus_per_node for c in configurations])[:, None]
+    shares = np.where((busy >= gpus) & (busy <= largest), rates[types, 1:] * gpus / busy, np.inf)
+    parts = np.array([c.nodes for c in configurations]), np.array([c.share for c in configurations])
+    least: NDArray[np.float64] = shares.min(axis=1) * parts[0] * parts[1]
     return least

@@ -16,7 +16,10 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, checks
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.random import Generator
+    from numpy.typing import NDArray
 
 
 def beta_distribution(mean: float, concentration: float, bins: int = 100) -> EpochDistribution:
@@ -110,11 +113,26 @@ def histogram_of_runs(
     Raises:
         InputError: A value is out of its range.
     """
+    return histograms([drawn_runs(mean, concentration, runs, rng)], bins)[0]
+
+
+def drawn_runs(mean: float, concentration: float, runs: int, rng: Generator) -> NDArray[np.float64]:
+    """Draw what past runs needed, as `histogram_of_runs` does: fractions of the maximum epochs, shape (runs,)."""
     _fraction("mean", mean)
     checks.positive("concentration", concentration)
+    return rng.beta(mean * concentration, (1.0 - mean) * concentration, checks.whole("runs", runs))
+
+
+def histograms(needs: Sequence[NDArray[np.float64]], bins: int) -> tuple[EpochDistribution, ...]:
+    """Make the histograms of several sets of past runs at once; each has one run or more, all in [0, 1]."""
     edges = np.linspace(0.0, 1.0, checks.whole("bins", bins) + 1)
-    needs = rng.beta(mean * concentration, (1.0 - mean) * concentration, checks.whole("runs", runs))
-    return EpochDistribution.from_masses(np.histogram(needs, edges)[0])
+    runs = np.concatenate(needs)
+    bin_of_run = np.minimum((runs * bins).astype(np.int64), bins - 1)
+    bin_of_run -= runs < edges[bin_of_run]  # the product may round past an edge, either way
+    bin_of_run += (runs >= edges[bin_of_run + 1]) & (bin_of_run < bins - 1)
+    set_of_run = np.repeat(np.arange(len(needs)), [len(each) for each in needs])
+    counts = np.bincount(set_of_run * bins + bin_of_run, minlength=len(needs) * bins)
+    return EpochDistribution.of_rows(counts.reshape(len(needs), bins))
 
 
 def _fraction(field: str, value: float) -> None:

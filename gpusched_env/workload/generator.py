@@ -14,7 +14,7 @@ from gpusched_env.workload.arrivals import submission_times
 from gpusched_env.workload.cluster import Site
 from gpusched_env.workload.due_dates import due_dates
 from gpusched_env.workload.interference_model import interference_model
-from gpusched_env.workload.job_times import job_times
+from gpusched_env.workload.job_times import application_times, job_times
 from gpusched_env.workload.library import draw_fractions, make_library
 from gpusched_env.workload.scenario import Scenario
 from gpusched_env.workload.trace_demand import offered
@@ -78,115 +78,123 @@ def make_instance(scenario: Scenario, seed: int, interference: InterferenceModel
         InputError: The seed is out of its range, an application or a job fits no configuration of the cluster, no
             application fits a fraction or was measured on several nodes, or the trace is not valid.
     """
-    if not isinstance(scenario, Scenario):
-        raise InputError("scenario", scenario, "a Scenario; load_scenario(name_or_path) makes one")
-    seed = checks.seed(seed)
-    streams = _Streams.of(seed)
-    site = Site.of(scenario)
-    model = interference_model(scenario.sharing) if interference is None else interference
-    known = builtin_applications()
-    applications = tuple(known[name] for name in scenario.jobs.application_names)
-    if scenario.trace is None:
-        draft = _draw_jobs(scenario, site, applications, model, streams)
-    else:
-        draft = _replay_jobs(scenario, site, applications, model, streams)
-    return Instance(
-        site.gpu_types,
-        site.nodes,
-        site.configurations,
-        _job_table(scenario, site, draft, applications, streams),
-        energy_price_eur_per_kwh=scenario.prices.energy_price_eur_per_kwh,
-        pue=scenario.prices.pue,
-        interference=draft.times.interference,
-        name=scenario.name,
-        seed=seed,
-    )
+    return InstanceMaker(scenario, interference).make(seed)
 
 
-def _draw_jobs(
-    scenario: Scenario,
-    site: Site,
-    applications: tuple[Application, ...],
-    model: InterferenceModel,
-    streams: _Streams,
-) -> _Draft:
-    """Draw jobs by the thesis's rules."""
-    count = scenario.jobs.count
-    choice = streams.applications.integers(len(applications), size=count)
-    library = make_library(scenario.epochs, streams.library)
-    distribution = streams.distributions.integers(len(library), size=count)
-    one_gpu_s = np.array([_one_gpu_s(application, site) for application in applications])
-    saturation = len(site.nodes) * site.most_gpus / one_gpu_s
-    return _Draft(
-        submission_s=submission_times(scenario.arrivals, saturation[choice], len(site.nodes), streams.arrivals),
-        application=choice,
-        distribution=distribution,
-        distributions=library,
-        fractions=draw_fractions(library, distribution, streams.epochs),
-        max_epochs=np.array([application.max_epochs for application in applications])[choice],
-        times=job_times(applications, site, choice, model, streams.sharing),
-    )
+class InstanceMaker:
+    """Makes instances of one scenario, as `make_instance` does; what all of them share is worked out once.
 
+    Args:
+        scenario: The scenario. A trace is read here, and not again.
+        interference: What sharing a GPU costs; by default the model that the scenario's `sharing` section names.
 
-def _replay_jobs(
-    scenario: Scenario,
-    site: Site,
-    applications: tuple[Application, ...],
-    model: InterferenceModel,
-    streams: _Streams,
-) -> _Draft:
-    """Take jobs from the scenario's trace; draw what it lacks."""
-    trace = replayed_trace(scenario)
-    choice = choose_applications(trace, scenario.jobs.application_names, streams.applications)
-    library = make_library(scenario.epochs, streams.library)
-    distribution = streams.distributions.integers(len(library), size=len(trace))
-    fractions = draw_fractions(library, distribution, streams.epochs)
-    reference = (scenario.trace and scenario.trace.reference_gpu_type) or scenario.cluster.gpu_types[0]
-    times = job_times(applications, site, choice, model, streams.sharing)
-    names = tuple(applications[i].name for i in choice)
-    seconds = np.where(offered(scenario, trace, site, names, times.seconds_per_epoch), times.seconds_per_epoch, np.inf)
-    return _Draft(
-        submission_s=trace.submission_s,
-        application=choice,
-        distribution=distribution,
-        distributions=library,
-        fractions=fractions,
-        max_epochs=epochs_of_duration(trace, applications, choice, fractions, reference),
-        times=replace(times, seconds_per_epoch=seconds),
-        trace=trace,
-    )
+    Raises:
+        InputError: An application fits no configuration of the cluster, no application fits a fraction or was measured
+            on several nodes, or the trace is not valid.
+    """
 
+    def __init__(self, scenario: Scenario, interference: InterferenceModel | None = None) -> None:
+        if not isinstance(scenario, Scenario):
+            raise InputError("scenario", scenario, "a Scenario; load_scenario(name_or_path) makes one")
+        known, own = builtin_applications(), scenario.restart_by_application
+        applications = tuple(known[name] for name in scenario.jobs.application_names)
+        self._scenario, self._applications, self._site = scenario, applications, Site.of(scenario)
+        self._model = interference_model(scenario.sharing) if interference is None else interference
+        self._trace = None if scenario.trace is None else replayed_trace(scenario)
+        self._seconds = application_times(applications, self._site)
+        self._max_epochs = np.array([application.max_epochs for application in applications])
+        self._memory_gib = np.array([application.memory_gib for application in applications])
+        self._restart_s = np.array([own.get(application.name, scenario.restart_s) for application in applications])
+        if self._trace is None:
+            gpus = len(self._site.nodes) * self._site.most_gpus
+            self._saturation = gpus / np.array([_one_gpu_s(application, self._site) for application in applications])
 
-def _job_table(
-    scenario: Scenario, site: Site, draft: _Draft, applications: tuple[Application, ...], streams: _Streams
-) -> JobTable:
-    """Add due dates, weights and restart overheads, and sort by submission."""
-    trace, weights, seconds = draft.trace, scenario.weights, draft.times.seconds_per_epoch
-    full_s = draft.max_epochs[:, None] * _reference_times(seconds, site)
-    due = due_dates(scenario.due_dates, draft.submission_s, full_s, streams.due_dates)
-    weight = streams.weights.uniform(weights.min_eur_per_s, weights.max_eur_per_s, len(due))
-    if trace is not None and trace.due_s is not None:
-        due = trace.due_s
-    if trace is not None and trace.tardiness_weight_eur_per_s is not None:
-        weight = trace.tardiness_weight_eur_per_s
-    order = np.argsort(draft.submission_s, kind="stable")
-    memory = np.array([application.memory_gib for application in applications])
-    own = scenario.restart_by_application
-    restart_s = np.array([own.get(application.name, scenario.restart_s) for application in applications])
-    return JobTable(
-        submission_s=draft.submission_s[order],
-        due_s=due[order],
-        tardiness_weight_eur_per_s=weight[order],
-        max_epochs=draft.max_epochs[order],
-        epochs_needed=(draft.fractions * draft.max_epochs)[order],
-        memory_gib=memory[draft.application[order]],
-        seconds_per_epoch=seconds[order],
-        application=draft.application[order],
-        applications=tuple(application.name for application in applications),
-        distribution=draft.distribution[order],
-        distributions=draft.distributions,
-        restart_s=restart_s[draft.application[order]],
-    )
+    def make(self, seed: int) -> Instance:
+        """Make the instance of `seed`, a whole number from 0 to 2^63 - 1.
+
+        Raises:
+            InputError: The seed is out of its range, or a job fits no configuration of the cluster.
+        """
+        seed = checks.seed(seed)
+        streams, site, prices = _Streams.of(seed), self._site, self._scenario.prices
+        draft = self._draw_jobs(streams) if self._trace is None else self._replay_jobs(self._trace, streams)
+        return Instance(
+            site.gpu_types,
+            site.nodes,
+            site.configurations,
+            self._job_table(draft, streams),
+            energy_price_eur_per_kwh=prices.energy_price_eur_per_kwh,
+            pue=prices.pue,
+            interference=draft.times.interference,
+            name=self._scenario.name,
+            seed=seed,
+        )
+
+    def _draw_jobs(self, streams: _Streams) -> _Draft:
+        """Draw jobs by the thesis's rules."""
+        scenario, nodes, count = self._scenario, len(self._site.nodes), self._scenario.jobs.count
+        choice = streams.applications.integers(len(self._applications), size=count)
+        library = make_library(scenario.epochs, streams.library)
+        distribution = streams.distributions.integers(len(library), size=count)
+        return _Draft(
+            submission_s=submission_times(scenario.arrivals, self._saturation[choice], nodes, streams.arrivals),
+            application=choice,
+            distribution=distribution,
+            distributions=library,
+            fractions=draw_fractions(library, distribution, streams.epochs),
+            max_epochs=self._max_epochs[choice],
+            times=self._job_times(choice, streams),
+        )
+
+    def _replay_jobs(self, trace: Trace, streams: _Streams) -> _Draft:
+        """Take jobs from the scenario's trace; draw what it lacks."""
+        scenario, applications = self._scenario, self._applications
+        choice = choose_applications(trace, scenario.jobs.application_names, streams.applications)
+        library = make_library(scenario.epochs, streams.library)
+        distribution = streams.distributions.integers(len(library), size=len(trace))
+        fractions = draw_fractions(library, distribution, streams.epochs)
+        reference = (scenario.trace and scenario.trace.reference_gpu_type) or scenario.cluster.gpu_types[0]
+        times, names = self._job_times(choice, streams), tuple(applications[i].name for i in choice)
+        open_to = offered(scenario, trace, self._site, names, times.seconds_per_epoch)
+        return _Draft(
+            submission_s=trace.submission_s,
+            application=choice,
+            distribution=distribution,
+            distributions=library,
+            fractions=fractions,
+            max_epochs=epochs_of_duration(trace, applications, choice, fractions, reference),
+            times=replace(times, seconds_per_epoch=np.where(open_to, times.seconds_per_epoch, np.inf)),
+            trace=trace,
+        )
+
+    def _job_times(self, choice: NDArray[np.int64], streams: _Streams) -> SharingTimes:
+        return job_times(self._seconds, self._applications, self._site, choice, self._model, streams.sharing)
+
+    def _job_table(self, draft: _Draft, streams: _Streams) -> JobTable:
+        """Add due dates, weights and restart overheads, and sort by submission."""
+        scenario, trace, seconds = self._scenario, draft.trace, draft.times.seconds_per_epoch
+        full_s = draft.max_epochs[:, None] * _reference_times(seconds, self._site)
+        due = due_dates(scenario.due_dates, draft.submission_s, full_s, streams.due_dates)
+        weight = streams.weights.uniform(scenario.weights.min_eur_per_s, scenario.weights.max_eur_per_s, len(due))
+        if trace is not None and trace.due_s is not None:
+            due = trace.due_s
+        if trace is not None and trace.tardiness_weight_eur_per_s is not None:
+            weight = trace.tardiness_weight_eur_per_s
+        order = np.argsort(draft.submission_s, kind="stable")
+        return JobTable(
+            submission_s=draft.submission_s[order],
+            due_s=due[order],
+            tardiness_weight_eur_per_s=weight[order],
+            max_epochs=draft.max_epochs[order],
+            epochs_needed=(draft.fractions * draft.max_epochs)[order],
+            memory_gib=self._memory_gib[draft.application[order]],
+            seconds_per_epoch=seconds[order],
+            application=draft.application[order],
+            applications=tuple(application.name for application in self._applications),
+            distribution=draft.distribution[order],
+            distributions=draft.distributions,
+            restart_s=self._restart_s[draft.application[order]],
+        )
 
 
 def _reference_times(seconds: NDArray[np.float64], site: Site) -> NDArray[np.float64]:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 
 def job_times(
+    table: NDArray[np.float64],
     applications: tuple[Application, ...],
     site: Site,
     choice: NDArray[np.int64],
@@ -28,6 +29,7 @@ def job_times(
     """Give τ of every job on every configuration, shape (J, C); inf where it does not fit, or is not known.
 
     Args:
+        table: What `application_times` gives.
         applications: The applications.
         site: The cluster and its configurations.
         choice: Index of every job's application, shape (J,).
@@ -35,10 +37,8 @@ def job_times(
         rng: Randomness of the model.
 
     Raises:
-        InputError: An application fits no single-node configuration, no application fits a fraction, none was measured
-            on several nodes though some are offered, or the model's times have another shape.
+        InputError: The model's times have another shape.
     """
-    table = _application_times(applications, site)
     seconds, shared = table[choice], site.of_kind("shared")
     if not np.any(shared):
         return SharingTimes(seconds)
@@ -57,8 +57,13 @@ def job_times(
     return SharingTimes(seconds, times.interference)
 
 
-def _application_times(applications: tuple[Application, ...], site: Site) -> NDArray[np.float64]:
-    """Give τ of every application on every configuration, shape (A, C); inf where its memory does not fit."""
+def application_times(applications: tuple[Application, ...], site: Site) -> NDArray[np.float64]:
+    """Give τ of every application on every configuration, shape (A, C); inf where its memory does not fit.
+
+    Raises:
+        InputError: An application fits no single-node configuration, no application fits a fraction, or none was
+            measured on several nodes though some are offered.
+    """
     table = np.array([[application.time_s(c) for c in site.configurations] for application in applications])
     memory = np.array([application.memory_gib for application in applications])
     table[memory[:, None] > site.memory_gib[None, :]] = np.inf

@@ -7,11 +7,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.model import EpochDistribution
-from gpusched_env.workload.epochs import BetaEpochs, GeometricEpochs, HistogramEpochs, LognormalEpochs
+from gpusched_env.workload.epochs import (
+    BetaEpochs,
+    GeometricEpochs,
+    HistogramEpochs,
+    LognormalEpochs,
+    TwoPointEpochs,
+)
 from gpusched_env.workload.families import (
     beta_distribution,
+    drawn_runs,
     geometric_distribution,
-    histogram_of_runs,
+    histograms,
     lognormal_distribution,
     two_point_distribution,
 )
@@ -37,6 +44,8 @@ def make_library(epochs: Epochs, rng: Generator) -> tuple[EpochDistribution, ...
     """
     if isinstance(epochs, HistogramEpochs) and epochs.masses is not None:
         return tuple(EpochDistribution.from_masses(masses) for masses in epochs.masses)
+    if isinstance(epochs, HistogramEpochs):
+        return histograms([_draw_runs(epochs, rng) for _ in range(epochs.library_size)], epochs.bins)
     return tuple(_draw_one(epochs, rng) for _ in range(epochs.library_size))
 
 
@@ -55,17 +64,22 @@ def draw_fractions(
     """
     uniform = rng.random(len(choice))
     fractions = np.empty(len(choice))
-    for index in np.unique(choice):
-        jobs = np.flatnonzero(choice == index)
-        fractions[jobs] = library[index].fractions_at(uniform[jobs])
+    order = np.argsort(choice, kind="stable")
+    ends = np.cumsum(np.bincount(choice, minlength=len(library)))
+    for distribution, first, last in zip(library, np.append(0, ends[:-1]), ends, strict=True):
+        jobs = order[first:last]
+        fractions[jobs] = distribution.fractions_at(uniform[jobs])
     return fractions
 
 
-def _draw_one(epochs: Epochs, rng: Generator) -> EpochDistribution:
-    if isinstance(epochs, HistogramEpochs):
-        mean, concentration = rng.uniform(*epochs.mean), rng.uniform(*epochs.concentration)
-        runs = max(1, round(rng.uniform(*epochs.runs)))
-        return histogram_of_runs(mean, concentration, runs, rng, epochs.bins)
+def _draw_runs(epochs: HistogramEpochs, rng: Generator) -> NDArray[np.float64]:
+    mean, concentration = rng.uniform(*epochs.mean), rng.uniform(*epochs.concentration)
+    return drawn_runs(mean, concentration, max(1, round(rng.uniform(*epochs.runs))), rng)
+
+
+def _draw_one(
+    epochs: BetaEpochs | LognormalEpochs | GeometricEpochs | TwoPointEpochs, rng: Generator
+) -> EpochDistribution:
     if isinstance(epochs, BetaEpochs):
         return beta_distribution(rng.uniform(*epochs.mean), rng.uniform(*epochs.concentration), epochs.bins)
     if isinstance(epochs, LognormalEpochs):

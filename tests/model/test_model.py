@@ -113,6 +113,20 @@ def test_masses_and_survival_say_the_same(masses):
     assert distribution.mean == pytest.approx(float(np.dot(distribution.masses, right)), abs=1e-12)
 
 
+@given(st.lists(st.lists(st.integers(0, 9), min_size=3, max_size=3).filter(any), min_size=1, max_size=6))
+def test_rows_of_masses_make_the_same_distributions_as_one_by_one(rows):
+    made = EpochDistribution.of_rows(rows)
+    assert made == tuple(EpochDistribution.from_masses(row) for row in rows)
+    assert not any(array.flags.writeable for one in made for array in (one.edges, one.survival))
+    assert pickle.loads(pickle.dumps(made)) == made  # noqa: S301 - our own bytes
+
+
+@pytest.mark.parametrize("rows", [[[1.0, -1.0]], [[1.0, 1.0], [0.0, 0.0]], [1.0, 2.0], [[np.nan, 1.0]]])
+def test_rows_that_are_no_masses_are_refused(rows):
+    with pytest.raises(InputError, match=r"distribution\.masses"):
+        EpochDistribution.of_rows(rows)
+
+
 def test_values_are_frozen_compare_and_pickle():
     assert pickle.loads(pickle.dumps(random_instance(0))) == random_instance(0)  # noqa: S301 - our own bytes
     assert random_instance(0) != random_instance(1)

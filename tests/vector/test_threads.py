@@ -1,4 +1,4 @@
-"""Threads: they give what one thread gives, end with the environment, and survive errors, signals and forks."""
+"""Threads: they give what one thread gives, end with the environment, and survive signals and forks."""
 
 from __future__ import annotations
 
@@ -10,8 +10,12 @@ import time
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpusched_env import GpuClusterVectorEnv
+from gpusched_env.vector import threads as threads_module
+from gpusched_env.vector.board import ASLEEP, CHUNK, DONE, THREADS, WIDTH, chunk_end, open_round, take
 from gpusched_env.vector.threads import Crew, usable_cores
 from vector_twins import assert_same, few_jobs, random_actions
 
@@ -37,20 +41,35 @@ def test_any_number_of_threads_gives_the_same(threads):
         assert_same(one.step(actions), many.step(actions))
 
 
-@pytest.mark.parametrize(("count", "threads"), [(1, 1), (5, 2), (7, 3), (3, 3), (2, 5)])
-def test_the_shares_are_contiguous_and_cover_everything_once(count, threads):
-    shares = []
-    Crew(threads).run(lambda first, last: shares.append((first, last)), count)
-    covered = sorted(i for first, last in shares for i in range(first, last))
-    assert covered == list(range(count))
-    assert len(shares) == threads
-    assert max(b - a for a, b in shares) - min(b - a for a, b in shares) <= 1
+@settings(deadline=None)
+@given(st.data())
+def test_every_environment_is_taken_once_whoever_comes_when(data):
+    size, threads = data.draw(st.integers(1, 60)), data.draw(st.integers(1, 5))
+    board = np.zeros((THREADS + threads, WIDTH), dtype=np.int64)
+    for _ in range(2):
+        open_round(board)
+        taken, left = [], list(range(threads))
+        while left:
+            thread = data.draw(st.sampled_from(left))
+            first = take(board, thread, size)
+            if first < 0:
+                left.remove(thread)
+            else:
+                taken += range(first, chunk_end(board, first, size))
+        assert sorted(taken) == list(range(size))
+
+
+def test_a_thread_takes_its_own_share_first_and_then_helps_the_others():
+    board = np.zeros((THREADS + 2, WIDTH), dtype=np.int64)
+    open_round(board)
+    firsts = [take(board, 1, 4 * CHUNK) for _ in range(5)]
+    assert firsts == [2 * CHUNK, 3 * CHUNK, 0, CHUNK, -1]
 
 
 def test_by_default_small_vectors_have_one_thread_and_large_ones_no_more_than_cores():
-    assert GpuClusterVectorEnv(4, few_jobs())._crew._helpers == 0
-    assert GpuClusterVectorEnv(200, few_jobs())._crew._helpers <= usable_cores() - 1
-    assert GpuClusterVectorEnv(2, few_jobs(), threads=8)._crew._helpers == 1
+    assert GpuClusterVectorEnv(4, few_jobs())._crew._threads == 1
+    assert GpuClusterVectorEnv(200, few_jobs())._crew._threads <= usable_cores()
+    assert GpuClusterVectorEnv(2, few_jobs(), threads=8)._crew._threads == 2
 
 
 def test_closing_ends_the_threads():
@@ -72,54 +91,56 @@ def test_dropping_the_environment_ends_the_threads():
     assert wait_for(lambda: helpers() == before)
 
 
-@pytest.mark.parametrize("failing", [0, 1, 2])
-def test_an_error_in_any_thread_is_raised_and_the_crew_goes_on(failing):
-    crew, done = Crew(3), []
-
-    def task(first: int, last: int) -> None:
-        if first == failing:
-            raise ValueError("broken")
-        done.append((first, last))
-
-    with pytest.raises(ValueError, match="broken"):
-        crew.run(task, 3)
-    assert len(done) == 2
-    crew.run(lambda *share: done.append(share), 3)
-    assert len(done) == 5
-    crew.close()
+def test_helpers_that_sleep_are_woken_and_those_that_look_out_take_part_at_once():
+    one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
+    assert_same(one.reset(seed=0), two.reset(seed=0))
+    rng, board = np.random.default_rng(0), two._crew._board
+    for pause_s in (0.0, 0.0, 0.05, 0.05, 0.0, 0.0, 0.0, 0.05):
+        actions = random_actions(one.action_masks(), rng)
+        assert_same(one.step(actions), two.step(actions))
+        if pause_s:
+            assert wait_for(lambda: board[THREADS + 1, ASLEEP] == 1)
+            before = time.thread_time_ns(), time.process_time_ns()
+            time.sleep(pause_s)
+            own, all_threads = time.thread_time_ns() - before[0], time.process_time_ns() - before[1]
+            assert all_threads - own < 0.5e9 * pause_s
 
 
-def test_a_signal_is_raised_only_when_no_thread_works_any_more():
-    crew, finished = Crew(2), threading.Event()
+def test_a_signal_is_raised_only_when_no_thread_works_any_more(monkeypatch):
+    """Another thread is done 0.3 s after this one; the signal comes after 0.1 s."""
+    crew, finished = Crew(1), threading.Event()
 
-    def task(first: int, _: int) -> None:
-        if first > 0:
-            time.sleep(0.3)
+    def slow(_thread: int, board: np.ndarray, actions: np.ndarray, *_: object) -> None:
+        def finish() -> None:
             finished.set()
+            board[DONE, 0] = len(actions)
+
+        board[DONE, 0] = 0
+        threading.Timer(0.3, finish).start()
 
     def alarm(*_: object) -> None:
         raise KeyboardInterrupt
 
+    monkeypatch.setattr(threads_module, "work", slow)
     previous = signal.signal(signal.SIGALRM, alarm)
     try:
         signal.setitimer(signal.ITIMER_REAL, 0.1)
         with pytest.raises(KeyboardInterrupt):
-            crew.run(task, 2)
+            crew.step(np.zeros(2, np.int64), (), ())
     finally:
         signal.signal(signal.SIGALRM, previous)
     assert finished.is_set()
-    crew.close()
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are POSIX's")
 @pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
 def test_a_forked_process_starts_threads_of_its_own():
-    crew, done = Crew(2), []
-    crew.run(lambda *share: done.append(share), 2)
+    env = GpuClusterVectorEnv(32, few_jobs(), threads=2)
+    env.reset(seed=0)
     child = os.fork()
     if child == 0:
         signal.alarm(10)
-        crew.run(lambda *share: done.append(share), 2)
-        os._exit(0 if len(done) == 4 else 1)
+        env.step(np.zeros(32, np.int64))
+        os._exit(0 if helpers() == 1 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
-    crew.close()
+    env.close()

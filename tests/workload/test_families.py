@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -10,6 +9,7 @@ from hypothesis import strategies as st
 from scipy import stats
 
 from gpusched_env.errors import InputError
+from gpusched_env.model import EpochDistribution
 from gpusched_env.workload import (
     BetaEpochs,
     GeometricEpochs,
@@ -22,10 +22,8 @@ from gpusched_env.workload import (
     lognormal_distribution,
     two_point_distribution,
 )
+from gpusched_env.workload.families import histograms
 from gpusched_env.workload.library import draw_fractions, make_library
-
-if TYPE_CHECKING:
-    from gpusched_env.model import EpochDistribution
 
 FRACTIONS = st.floats(0.05, 0.95)
 BINS = st.integers(1, 200)
@@ -85,6 +83,15 @@ def test_a_histogram_of_runs_counts_every_run_once():
     np.testing.assert_allclose(counts, np.round(counts), atol=1e-9)
     assert counts.sum() == pytest.approx(50)
     assert np.sum(counts < 0.5) > 50  # ragged: at most 50 of 100 bins can hold one of 50 runs
+
+
+@given(st.integers(1, 120), st.lists(st.floats(0.0, 1.0), min_size=1, max_size=40), st.data())
+def test_histograms_are_those_of_numpy_also_at_the_edges_of_bins(bins, drawn, data):
+    edges = np.linspace(0.0, 1.0, bins + 1)
+    near = data.draw(st.lists(st.sampled_from(edges.tolist()), min_size=1, max_size=20))
+    for runs in (np.array(drawn), np.array(near), np.nextafter(near, 0.0), np.nextafter(near, 1.0).clip(0.0, 1.0)):
+        made = histograms([np.array(near), runs], bins)[1]
+        assert made == EpochDistribution.from_masses(np.histogram(runs, edges)[0])
 
 
 def test_a_histogram_of_many_runs_comes_close_to_the_beta_distribution_behind_it():
