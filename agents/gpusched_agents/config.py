@@ -5,6 +5,9 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, TypeAlias
 
+import numpy as np
+
+from gpusched_env import FIRST_DRAWN_SEED
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 
@@ -56,11 +59,11 @@ class ImitationConfig:
     """
 
     teacher: str = "sts-x"
-    steps: int = 1_000_000
+    steps: int = 500_000
     led: float = 0.1
-    rollout: int = 64
+    rollout: int = 32
     epochs: int = 2
-    batch_size: int = 1024
+    batch_size: int = 512
     learning_rate: float = 2e-3
     value_weight: float = 0.1
     averaging: float = 0.99
@@ -88,7 +91,7 @@ class PpoConfig:
     algorithm: ClassVar[str] = "ppo"
     learning_rate: float = 3e-4
     n_steps: int = 128
-    batch_size: int = 2048
+    batch_size: int = 1024
     n_epochs: int = 3
     gamma: float = 0.9995
     gae_lambda: float = 0.98
@@ -174,8 +177,8 @@ class TrainingConfig:
             drown what is to be learnt of energy; a tenth of it still is.
         above_least: Whether rewards leave out what the work done would have cost at least (`gpusched_agents.work`):
             over an episode the same for every policy, so only the noise is less.
-        validation_seeds: Seeds of the workloads that decide which agent is kept. No training episode runs on a seed
-            below `gpusched_env.FIRST_DRAWN_SEED`, so those below it are held out.
+        validation_seeds: Seeds of the workloads that decide which agent is kept, below `gpusched_env.FIRST_DRAWN_SEED`:
+            no training episode runs on those.
         evaluate_every: Decisions between two evaluations, ≥ 1; a checkpoint is written with each.
         patience: Evaluations without a better one after which training stops, ≥ 1.
         threads: Threads of PyTorch, ≥ 1: one is fastest on a busy machine. With other threads the same run may round
@@ -184,15 +187,15 @@ class TrainingConfig:
 
     agent: AgentConfig = field(default_factory=MaskablePpoConfig)
     scenarios: tuple[str, ...] = ("default",)
-    steps: int = 1_000_000
+    steps: int = 500_000
     seed: int = 0
-    envs: int = 64
+    envs: int = 32
     network: NetworkConfig = field(default_factory=NetworkConfig)
     imitation: ImitationConfig = field(default_factory=ImitationConfig)
     tardiness_factor: float = 0.1
     above_least: bool = True
     validation_seeds: tuple[int, ...] = tuple(range(500, 505))
-    evaluate_every: int = 100_000
+    evaluate_every: int = 50_000
     patience: int = 8
     threads: int = 1
 
@@ -207,7 +210,7 @@ class TrainingConfig:
             if not isinstance(scenario, str):
                 raise InputError(f"scenarios[{index}]", scenario, "a name or a file's path, as text")
         for index, seed in enumerate(self.validation_seeds):
-            checks.seed(seed, f"validation_seeds[{index}]")
+            _check_held_out(f"validation_seeds[{index}]", seed)
         _check_flag("above_least", self.above_least)
         checks.whole("steps", self.steps, 0)
         checks.seed(self.seed)
@@ -221,7 +224,24 @@ class TrainingConfig:
         """Give the settings as JSON can hold them, the algorithm's name among those of the agent."""
         document = asdict(self)
         document["agent"] = {"algorithm": self.agent.algorithm, **document["agent"]}
-        return {name: list(value) if isinstance(value, tuple) else value for name, value in document.items()}
+        plain: dict[str, Any] = _plain(document)
+        return plain
+
+
+def _plain(value: Any) -> Any:
+    """Give a value without tuples and NumPy's numbers."""
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _check_held_out(field: str, seed: int) -> None:
+    if checks.seed(seed, field) >= FIRST_DRAWN_SEED:
+        raise InputError(
+            field, seed, f"a seed below {FIRST_DRAWN_SEED:,}: training draws its workloads from the others"
+        )
 
 
 def _check_flag(field: str, value: bool) -> None:

@@ -7,6 +7,7 @@ import math
 from dataclasses import FrozenInstanceError, fields
 from typing import Any
 
+import numpy as np
 import pytest
 
 from gpusched_agents.config import (
@@ -138,6 +139,22 @@ def test_a_bad_scenario_is_named():
 def test_a_bad_seed_of_validation_is_named(seed: Any):
     with pytest.raises(InputError, match=r"validation_seeds\[1\] = "):
         TrainingConfig(validation_seeds=(500, seed))
+
+
+def test_workloads_that_training_may_draw_are_none_to_choose_by():
+    with pytest.raises(InputError, match=r"validation_seeds\[1\] = 1000; allowed: a seed below 1,000"):
+        TrainingConfig(validation_seeds=(999, 1000))
+
+
+def test_numbers_of_numpy_are_written_down_like_others():
+    config = TrainingConfig(
+        seed=np.int64(3),
+        tardiness_factor=np.float64(0.5),
+        validation_seeds=(np.int64(7),),
+        agent=PpoConfig(n_steps=np.int32(8)),
+    )
+    plain = TrainingConfig(seed=3, tardiness_factor=0.5, validation_seeds=(7,), agent=PpoConfig(n_steps=8))
+    assert json.dumps(config.as_dict()) == json.dumps(plain.as_dict())
 
 
 def test_a_run_must_have_something_to_do():

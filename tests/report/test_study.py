@@ -213,6 +213,7 @@ def test_the_figure_shows_all_of_it_and_what_lies_near_the_reference_policies(tm
         ({"variants": ()}, "variants = "),
         ({"training_seeds": (1, 1)}, "training_seeds"),
         ({"test_seeds": (-1,)}, "seed = -1"),
+        ({"test_seeds": (3, 1000)}, "test_seeds = 1000; allowed: seeds below 1,000"),
         ({"test_seeds": (3, 501)}, "test_seeds = 501; allowed: seeds that are not validation_seeds"),
         ({"base": TrainingConfig(scenarios=("nowhere",))}, "nowhere"),
         ({"base": TrainingConfig(scenarios=("tiny", "high"))}, "scenarios = .*same configurations"),

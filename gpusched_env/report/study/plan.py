@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpusched_agents.study import VARIANTS
-from gpusched_env.env_input import shape_of
+from gpusched_env.env_input import FIRST_DRAWN_SEED, shape_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import load_scenario, make_instance
@@ -77,6 +77,10 @@ class StudyPlan:
                 raise InputError(name, list(values), "one or more, each once")
         for seed in (*self.training_seeds, *self.test_seeds):
             checks.seed(seed)
+        drawn = [seed for seed in self.test_seeds if seed >= FIRST_DRAWN_SEED]
+        if drawn:
+            allowed = f"seeds below {FIRST_DRAWN_SEED:,}: training draws its workloads from the others"
+            raise InputError("test_seeds", drawn[0], allowed)
         seen = sorted(set(self.test_seeds) & set(self.base.validation_seeds))
         if seen:
             raise InputError("test_seeds", seen[0], "seeds that are not validation_seeds, which choose the agents kept")
