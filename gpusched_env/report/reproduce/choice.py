@@ -51,7 +51,7 @@ class Size:
 
     Attributes:
         nodes: Number of nodes.
-        seeds: How many seeds, from 0 on.
+        seeds: How many seeds.
         slow_seeds: How many of them for slow policies; with 0 those run only if the number of nodes is asked for, on
             one seed.
     """
@@ -68,10 +68,12 @@ class Sizes:
     Args:
         full: Sizes of the full set, in rising order.
         quick: Sizes of the quick one, in rising order.
+        first_seed: The first seed of every policy and size.
     """
 
     full: tuple[Size, ...]
     quick: tuple[Size, ...]
+    first_seed: int = 0
 
     def nodes(self, choice: Choice) -> tuple[int, ...]:
         """List the numbers of nodes that were chosen."""
@@ -84,7 +86,8 @@ class Sizes:
         known = self._of(choice)
         size = next((size for size in known if size.nodes >= nodes), known[-1])
         least = 1 if choice.nodes is not None else 0
-        return tuple(range(max(least, size.slow_seeds) if policy in SLOW else size.seeds))
+        count = max(least, size.slow_seeds) if policy in SLOW else size.seeds
+        return tuple(range(self.first_seed, self.first_seed + count))
 
     def _of(self, choice: Choice) -> tuple[Size, ...]:
         return self.quick if choice.quick else self.full

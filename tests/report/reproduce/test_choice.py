@@ -23,6 +23,13 @@ def test_a_size_that_is_too_large_for_slow_policies_has_them_only_if_it_is_asked
     assert len(sizes.seeds(Choice(nodes=(100,)), 100, "sts")) == 20
 
 
+def test_seeds_may_begin_elsewhere():
+    sizes = Sizes(full=(Size(10, 3, 2),), quick=(), first_seed=100)
+    assert sizes.seeds(Choice(), 10, "sts") == (100, 101, 102)
+    assert sizes.seeds(Choice(), 10, "random-greedy") == (100, 101)
+    assert sizes.seeds(Choice(seeds=(4,)), 10, "sts") == (4,)
+
+
 def test_a_number_of_nodes_that_is_not_listed_goes_as_the_next_larger_one():
     assert len(SIZES.seeds(Choice(), 11, "random-greedy")) == 5
     assert len(SIZES.seeds(Choice(), 3, "random-greedy")) == 20
