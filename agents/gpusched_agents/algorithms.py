@@ -17,6 +17,8 @@ from gpusched_env import FIRST_DRAWN_SEED, InputError, load_scenario, make_insta
 from gpusched_env.env_input import shape_of
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from stable_baselines3.common.base_class import BaseAlgorithm
 
     from gpusched_agents.config import TrainingConfig
@@ -77,6 +79,11 @@ def first_seeds(config: TrainingConfig) -> list[int]:
     return generator.integers(FIRST_DRAWN_SEED, 2**31, size=config.envs).tolist()
 
 
+def falling(first: float, last: float) -> Callable[[float], float]:
+    """Give the schedule of a rate that falls in a line, as Stable-Baselines3 asks it: from what is left, 1 to 0."""
+    return lambda left: last + (first - last) * left
+
+
 def make_model(config: TrainingConfig, env: SlottedVecEnv) -> BaseAlgorithm:
     """Make the algorithm, untrained, with its environments about to begin."""
     algorithm, policy = CLASSES[config.agent.algorithm]
@@ -96,6 +103,8 @@ def make_model(config: TrainingConfig, env: SlottedVecEnv) -> BaseAlgorithm:
     if not off_policy:
         named["share_features_extractor"] = False
     settings = {name: value for name, value in asdict(config.agent).items() if value is not None}
+    if "final_learning_rate" in settings:
+        settings["learning_rate"] = falling(settings["learning_rate"], settings.pop("final_learning_rate"))
     model = algorithm(policy, env, policy_kwargs=named, seed=config.seed, device="cpu", **settings)
     env.seed_each(first_seeds(config))
     return model

@@ -86,10 +86,15 @@ class ImitationConfig:
 
 @dataclass(frozen=True, slots=True)
 class PpoConfig:
-    """PPO (Schulman et al., 2017); the names are those of Stable-Baselines3. What cannot be placed is never chosen."""
+    """PPO (Schulman et al., 2017); the names are those of Stable-Baselines3. What cannot be placed is never chosen.
+
+    The learning rate falls, in line with the decisions of reinforcement learning, to `final_learning_rate` at their
+    end.
+    """
 
     algorithm: ClassVar[str] = "ppo"
     learning_rate: float = 3e-4
+    final_learning_rate: float = 3e-5
     n_steps: int = 128
     batch_size: int = 1024
     n_epochs: int = 3

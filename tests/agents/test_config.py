@@ -75,7 +75,7 @@ COUNTS = {
 SHARES = {
     "gamma", "gae_lambda", "exploration_fraction", "exploration_initial_eps", "exploration_final_eps",
 }  # fmt: skip
-ABOVE_ZERO = {"learning_rate", "clip_range", "max_grad_norm", "target_kl"}
+ABOVE_ZERO = {"learning_rate", "final_learning_rate", "clip_range", "max_grad_norm", "target_kl"}
 FROM_ZERO = {"ent_coef", "vf_coef"}
 
 

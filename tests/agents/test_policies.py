@@ -72,6 +72,14 @@ def changed(before: dict[str, np.ndarray], after: dict[str, np.ndarray]) -> set[
     return {name for name, array in before.items() if not np.array_equal(array, after[name])}
 
 
+@pytest.mark.parametrize("algorithm", ["ppo", "maskable-ppo"])
+def test_the_learning_rate_of_ppo_falls_in_a_line(algorithm: str):
+    model = model_of(algorithm, agent=replace(AGENTS[algorithm], final_learning_rate=0.002))
+    assert [model.lr_schedule(left) for left in (1.0, 0.75, 0.0)] == pytest.approx([0.01, 0.008, 0.002])
+    model.learn(4 * 16 * ENVS)
+    assert model.policy.optimizer.param_groups[0]["lr"] == pytest.approx(0.002)
+
+
 @PAIRS
 def test_every_algorithm_learns_with_every_network(algorithm: str, kind: str):
     model = model_of(algorithm, kind)
@@ -86,7 +94,7 @@ def test_every_algorithm_learns_with_every_network(algorithm: str, kind: str):
 @pytest.mark.parametrize("algorithm", AGENTS)
 def test_the_settings_reach_the_algorithm(algorithm: str):
     model = model_of(algorithm, agent=replace(AGENTS[algorithm], gamma=0.5, max_grad_norm=0.25))
-    assert (model.gamma, model.max_grad_norm, model.n_envs, model.learning_rate) == (0.5, 0.25, ENVS, 0.01)
+    assert (model.gamma, model.max_grad_norm, model.n_envs, model.lr_schedule(1.0)) == (0.5, 0.25, ENVS, 0.01)
     assert model.policy.optimizer.param_groups[0]["lr"] == 0.01
     everything = {id(parameter) for parameter in model.policy.parameters() if parameter.requires_grad}
     optimized = {id(parameter) for parameter in model.policy.optimizer.param_groups[0]["params"]}

@@ -34,7 +34,7 @@ from gpusched_agents.export import export_model
 from gpusched_agents.storage import load_agent, load_description
 from gpusched_agents.training import Training
 from gpusched_env import FIRST_DRAWN_SEED, InputError, load_scenario, make_instance, simulate
-from gpusched_env.vector import episodes
+from gpusched_env.vector.episodes import Episodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -349,8 +349,8 @@ def test_no_episode_of_training_runs_on_a_held_out_seed(
     name: str, least: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     seeds: list[int] = []
-    make = episodes.make_instance
-    monkeypatch.setattr(episodes, "make_instance", lambda scenario, seed: seeds.append(seed) or make(scenario, seed))
+    make = Episodes.instance
+    monkeypatch.setattr(Episodes, "instance", lambda all_, i, seed: seeds.append(seed) or make(all_, i, seed))
     Training(CASES[name], tmp_path / "run").run()
     assert len(seeds) >= least
     assert len(set(seeds)) == len(seeds)
