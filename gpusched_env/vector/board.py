@@ -9,6 +9,7 @@ from __future__ import annotations
 import platform
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, config, types
 from numba.extending import intrinsic
@@ -126,6 +127,14 @@ def _compiled(generator: Any, plain: Callable[..., Any]) -> Any:
 
 load, store, add = _compiled(_load, _plain_load), _compiled(_store, _plain_store), _compiled(_add, _plain_add)
 relax, elsewhere = _compiled(_relax, _nothing), _compiled(_elsewhere, _plain_elsewhere)
+
+
+def new_board(threads: int) -> Ints:
+    """Make a board on which nothing is left to do, for so many threads; all but the first are asleep."""
+    board = np.zeros((THREADS + threads, WIDTH), dtype=np.int64)
+    board[THREADS:, 0] = ROUND - 1
+    board[THREADS + 1 :, ASLEEP] = 1
+    return board
 
 
 @lean_kernel

@@ -9,9 +9,7 @@ import weakref
 from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-import numpy as np
-
-from gpusched_env.vector.board import ASLEEP, PLAIN, STOP, THREADS, WIDTH, all_done
+from gpusched_env.vector.board import ASLEEP, PLAIN, STOP, THREADS, all_done, new_board
 from gpusched_env.vector.kernels import work
 
 if TYPE_CHECKING:
@@ -44,7 +42,7 @@ class Crew:
 
     def __init__(self, threads: int) -> None:
         self._threads = 1 if PLAIN else threads
-        self._board: Ints = np.zeros((THREADS + self._threads, WIDTH), dtype=np.int64)
+        self._board = new_board(self._threads)
         self._desks: list[Desk] = []
         self._stable: tuple[Any, ...] = ()
         self._process = -1
@@ -101,8 +99,7 @@ class Crew:
         if self._threads == 1 or (self._desks and self._process == os.getpid()):
             return
         self._process = os.getpid()
-        self._board = np.zeros_like(self._board)
-        self._board[THREADS + 1 :, ASLEEP] = 1
+        self._board = new_board(self._threads)
         self._desks = [SimpleQueue() for _ in range(self._threads - 1)]
         for desk in self._desks:
             threading.Thread(target=_help, args=(desk,), name="gpusched-vector", daemon=True).start()

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 
 from gpusched_env import GpuClusterVectorEnv
 from gpusched_env.vector import threads as threads_module
-from gpusched_env.vector.board import ASLEEP, CHUNK, DONE, THREADS, WIDTH, chunk_end, open_round, take
+from gpusched_env.vector.board import ASLEEP, CHUNK, DONE, THREADS, chunk_end, new_board, open_round, take
 from gpusched_env.vector.threads import Crew, usable_cores
 from vector_twins import assert_same, few_jobs, random_actions
 
@@ -45,7 +45,8 @@ def test_any_number_of_threads_gives_the_same(threads):
 @given(st.data())
 def test_every_environment_is_taken_once_whoever_comes_when(data):
     size, threads = data.draw(st.integers(1, 60)), data.draw(st.integers(1, 5))
-    board = np.zeros((THREADS + threads, WIDTH), dtype=np.int64)
+    board = new_board(threads)
+    assert [take(board, thread, size) for thread in range(threads)] == [-1] * threads
     for _ in range(2):
         open_round(board)
         taken, left = [], list(range(threads))
@@ -60,7 +61,7 @@ def test_every_environment_is_taken_once_whoever_comes_when(data):
 
 
 def test_a_thread_takes_its_own_share_first_and_then_helps_the_others():
-    board = np.zeros((THREADS + 2, WIDTH), dtype=np.int64)
+    board = new_board(2)
     open_round(board)
     firsts = [take(board, 1, 4 * CHUNK) for _ in range(5)]
     assert firsts == [2 * CHUNK, 3 * CHUNK, 0, CHUNK, -1]
@@ -104,6 +105,21 @@ def test_helpers_that_sleep_are_woken_and_those_that_look_out_take_part_at_once(
             time.sleep(pause_s)
             own, all_threads = time.thread_time_ns() - before[0], time.process_time_ns() - before[1]
             assert all_threads - own < 0.5e9 * pause_s
+
+
+def test_a_helper_that_comes_before_the_first_step_begins_finds_nothing_to_do(monkeypatch):
+    """The caller is slow: the helper has long looked for work when it opens the round."""
+    one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
+    one.reset(seed=0)
+    own = threads_module.work
+
+    def late(thread: int, *rest: object) -> None:
+        if thread == 0:
+            time.sleep(0.05)
+        own(thread, *rest)
+
+    monkeypatch.setattr(threads_module, "work", late)
+    assert_same(one.reset(seed=1), two.reset(seed=1))
 
 
 def test_a_signal_is_raised_only_when_no_thread_works_any_more(monkeypatch):
