@@ -22,18 +22,20 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.arrays import Ints
 
 # board: int64 (THREADS + T, WIDTH), rows so wide that no two of them share a line of a processor's cache.
-DONE = 0  # in column 0: environments that are done in this step
-STOP = 1  # in column 0: 1 asks the helpers to stop looking for work
-PLACES = 2  # addresses of the arrays that are other ones in every step
-THREADS = 3  # a row for each thread: column 0 is a round's number · ROUND + how often its share was drawn on,
-ASLEEP = 1  # column 1 is 1 while the thread waits for the interpreter to wake it
+DONE = 0  # column 0: environments that are done in this round
+ROUND = 1  # column 0: number of the round
+STOP = 2  # column 0: 1 asks the helpers to stop looking for work
+FAILED = 3  # column 0: 1 if a helper failed
+PLACES = 4  # addresses of the arrays that are other ones in every round
+THREADS = 5  # a row for each thread: column 0 counts how often its share was drawn on,
+ASLEEP = 1  # and column 1 is 1 while it waits for the interpreter to wake it
 WIDTH = 16
 
-ROUND = 2**32
 CHUNK = 8  # environments that a thread takes at a time
+EMPTY = 2**32  # draws after which any share is empty
 
 build: Any = cgutils  # it has no types
-X86 = {"x86_64", "AMD64"}
+X86 = {"x86_64", "AMD64", "amd64"}
 
 
 def _element(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
@@ -132,17 +134,22 @@ relax, elsewhere = _compiled(_relax, _nothing), _compiled(_elsewhere, _plain_els
 def new_board(threads: int) -> Ints:
     """Make a board on which nothing is left to do, for so many threads; all but the first are asleep."""
     board = np.zeros((THREADS + threads, WIDTH), dtype=np.int64)
-    board[THREADS:, 0] = ROUND - 1
+    board[THREADS:, 0] = EMPTY
     board[THREADS + 1 :, ASLEEP] = 1
     return board
 
 
 @lean_kernel
 def open_round(board: Ints) -> None:
-    """Begin a round: every share is whole again. What a thread should see when it takes from one is written before."""
+    """Begin a round, when the last one is done: every share is whole again.
+
+    What a thread should see when it takes from one is written before. A thread that is late with a draw of the last
+    round finds its share empty, or draws from the new round, as any other may.
+    """
     store(board, DONE, 0, 0)
     for row in range(THREADS, board.shape[0]):
-        store(board, row, 0, (load(board, row, 0) // ROUND + 1) * ROUND)
+        store(board, row, 0, 0)
+    add(board, ROUND, 0, 1)
 
 
 @lean_kernel
@@ -156,8 +163,8 @@ def take(board: Ints, thread: int, size: int) -> int:
     for k in range(threads):
         share = (thread + k) % threads
         first, last = size * share // threads, size * (share + 1) // threads
-        if first + load(board, THREADS + share, 0) % ROUND * CHUNK < last:
-            start = first + add(board, THREADS + share, 0, 1) % ROUND * CHUNK
+        if first + load(board, THREADS + share, 0) * CHUNK < last:
+            start = first + add(board, THREADS + share, 0, 1) * CHUNK
             if start < last:
                 return start
     return -1
@@ -172,9 +179,3 @@ def chunk_end(board: Ints, start: int, size: int) -> int:
         if start < last:
             return min(start + CHUNK, last)
     return start
-
-
-@lean_kernel
-def all_done(board: Ints, size: int) -> bool:
-    """Say whether all of `size` environments are done in this round."""
-    return load(board, DONE, 0) == size

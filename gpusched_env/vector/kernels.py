@@ -11,19 +11,17 @@ from gpusched_env.simulator.decisions import decide
 from gpusched_env.simulator.kernel import lean_kernel, unlocked_kernel
 from gpusched_env.vector.batch import BINS, JOBS, NODES, SITE, SLOWDOWN
 from gpusched_env.vector.board import (
-    ASLEEP,
     DONE,
+    FAILED,
     PLACES,
+    ROUND,
     STOP,
-    THREADS,
     add,
-    all_done,
     chunk_end,
     elsewhere,
     load,
     open_round,
     relax,
-    store,
     take,
 )
 from gpusched_env.vector.prefetch import fetch_row
@@ -35,7 +33,7 @@ if TYPE_CHECKING:
 
 LOOK = -1  # in place of an action: the environment is observed, and nothing happens in it
 SKIP = -2  # the same, without the observation
-PATIENCE = 5_000  # times that a thread looks in vain for work before it stops: some 100 µs
+PATIENCE = 5_000  # times that a helper looks in vain for a new round before it stops: some 100 µs
 
 # money: float64 (MONEY_ROWS, N).
 TIME, ENERGY, TARDINESS, TOTAL_ENERGY, TOTAL_TARDINESS = range(5)
@@ -86,17 +84,17 @@ def work(
 ) -> None:  # fmt: skip
     """Do a thread's part of a step: apply the actions, count those that cannot be placed, and observe.
 
-    Thread 0 opens the step with `actions` and `seen`, and returns when all environments are done, or when it has waited
-    for the others for long (`all_done` tells). Other threads help in one step after the other, and return when there
-    has been nothing to do for a while; `actions` and `seen` only tell them shapes.
+    Thread 0 opens the step with `actions` and `seen`, and returns when all environments are done, or another thread has
+    failed. Other threads help in one step after the other, and return when none has begun for a moment; `actions` and
+    `seen` only tell them shapes.
     """
     if thread == 0:
         _open(board, actions, seen)
-    size, idle = sizes.shape[0], 0
-    while idle < PATIENCE and load(board, STOP, 0) == 0:
-        first = take(board, thread, size)
+    size, idle, number = sizes.shape[0], 0, load(board, ROUND, 0)
+    while thread == 0 or (idle < PATIENCE and load(board, STOP, 0) == 0):
+        first = take(board, thread, size) if idle == 0 else -1
         if first >= 0:
-            idle, last = 0, chunk_end(board, first, size)
+            last = chunk_end(board, first, size)
             where = board[PLACES]
             step_some(
                 first, last, elsewhere(actions, where[0]), (
@@ -106,13 +104,15 @@ def work(
                 ), sizes, batch, sites, bins, notes, log, preemption, kind, invalid,
             )  # fmt: skip
             add(board, DONE, 0, last - first)
-        elif thread == 0 and all_done(board, size):
-            return
+        elif thread == 0:
+            if load(board, DONE, 0) == size or load(board, FAILED, 0) != 0:
+                return
+            relax()
+        elif load(board, ROUND, 0) != number:
+            idle, number = 0, load(board, ROUND, 0)
         else:
             idle += 1
             relax()
-    if thread > 0:
-        store(board, THREADS + thread, ASLEEP, 1)
 
 
 @lean_kernel
@@ -178,13 +178,17 @@ def _fetch_ahead(i: int, jobs: Floats, tau: Floats, survival: Floats, counts: In
     The jobs of many environments do not fit there together. Which row of `survival` a job needs stands in its own row,
     which is therefore fetched one environment earlier.
     """
-    if i + 2 < jobs.shape[0] and counts[i + 2, at.ASKED] + 1 < counts[i + 2, at.TO_ASK]:
-        job = order[i + 2, counts[i + 2, at.ASKED] + 1]
-        fetch_row(jobs[i + 2], job)
-        fetch_row(tau[i + 2], job)
-    if i + 1 < jobs.shape[0] and counts[i + 1, at.ASKED] + 1 < counts[i + 1, at.TO_ASK]:
-        job = order[i + 1, counts[i + 1, at.ASKED] + 1]
-        fetch_row(survival[i + 1], int(jobs[i + 1, job, at.DISTRIBUTION]))
+    if i + 2 < jobs.shape[0]:
+        asked = counts[i + 2, at.ASKED] + 1  # read once: another thread may be at work there
+        if asked < counts[i + 2, at.TO_ASK]:
+            job = order[i + 2, asked]
+            fetch_row(jobs[i + 2], job)
+            fetch_row(tau[i + 2], job)
+    if i + 1 < jobs.shape[0]:
+        asked = counts[i + 1, at.ASKED] + 1
+        if asked < counts[i + 1, at.TO_ASK]:
+            job = order[i + 1, asked]
+            fetch_row(survival[i + 1], int(jobs[i + 1, job, at.DISTRIBUTION]))
 
 
 @lean_kernel

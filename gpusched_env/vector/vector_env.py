@@ -42,7 +42,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
     """N environments `GpuClusterEnv`, stepped together by compiled code over batched state.
 
     Observations, rewards and infos are those of `gymnasium.vector.SyncVectorEnv` over N single environments, bit for
-    bit: the same kernels run behind both. What a call returns is never written again.
+    bit: the same kernels run behind both. What a call returns is never written again. One call at a time: it is not for
+    several Python threads at once.
 
     Args:
         num_envs: Number of environments N, ≥ 1.
@@ -154,7 +155,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             each key of a single environment's info an array of N, and beside it `_key`, bool (N,): whose it is.
 
         Raises:
-            InputError: An action is not in the action space, or a reward of your own returns no finite number.
+            InputError: An action is not in the action space; or a reward of your own returns no finite number: then, as
+                after an interrupt, all environments have to be reset.
             gymnasium.error.ResetNeeded: No episodes are running or, with `DISABLED`, one is over.
         """
         self._check_open()
@@ -163,13 +165,21 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         if any_again and self.autoreset_mode is AutoresetMode.DISABLED:
             raise gymnasium.error.ResetNeeded(f"episodes {np.flatnonzero(again).tolist()} are over: reset them")
         chosen = action_indices(actions, self._choices, ~again)
-        if any_again:
+        try:
+            return self._advance(runs, chosen, again if any_again else None)
+        except BaseException:
+            self._runs = None  # nobody knows who has been stepped
+            raise
+
+    def _advance(self, runs: Runs, chosen: NDArray[np.int64], again: NDArray[np.bool_] | None) -> Stepped:
+        """Step all environments, but begin the episodes of `again` anew."""
+        if again is not None:
             self._begin_next(again)
             chosen[again] = LOOK
         seen = runs.step(chosen)
         ended = seen.at_hand < 0
         rewards = self._rewards(seen, chosen)
-        if any_again:
+        if again is not None:
             rewards[again] = 0.0
         infos: dict[str, Any] = {}
         if ended.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:

@@ -8,6 +8,7 @@ import signal
 import threading
 import time
 
+import gymnasium
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -15,8 +16,8 @@ from hypothesis import strategies as st
 
 from gpusched_env import GpuClusterVectorEnv
 from gpusched_env.vector import threads as threads_module
-from gpusched_env.vector.board import ASLEEP, CHUNK, DONE, THREADS, chunk_end, new_board, open_round, take
-from gpusched_env.vector.threads import Crew, usable_cores
+from gpusched_env.vector.board import ASLEEP, CHUNK, THREADS, chunk_end, new_board, open_round, take
+from gpusched_env.vector.threads import usable_cores
 from vector_twins import assert_same, few_jobs, random_actions
 
 
@@ -122,30 +123,137 @@ def test_a_helper_that_comes_before_the_first_step_begins_finds_nothing_to_do(mo
     assert_same(one.reset(seed=1), two.reset(seed=1))
 
 
-def test_a_signal_is_raised_only_when_no_thread_works_any_more(monkeypatch):
-    """Another thread is done 0.3 s after this one; the signal comes after 0.1 s."""
-    crew, finished = Crew(1), threading.Event()
+class Broken(BaseException):
+    """Anything: an interrupt, too little memory."""
 
-    def slow(_thread: int, board: np.ndarray, actions: np.ndarray, *_: object) -> None:
-        def finish() -> None:
-            finished.set()
-            board[DONE, 0] = len(actions)
 
-        board[DONE, 0] = 0
-        threading.Timer(0.3, finish).start()
+@pytest.fixture
+def stepped():
+    """An environment of two threads that has been stepped, and one thread's twin of it."""
+    one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
+    for env in (one, two):
+        env.reset(seed=0)
+        env.step(np.zeros(64, np.int64))
+    yield one, two
+    one.close()
+    two.close()
+
+
+def goes_on(one: GpuClusterVectorEnv, two: GpuClusterVectorEnv) -> None:
+    """Both must be reset, and are the same then."""
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        two.step(np.zeros(64, np.int64))
+    assert_same(one.reset(seed=3), two.reset(seed=3))
+    for _ in range(3):
+        assert_same(one.step(np.zeros(64, np.int64)), two.step(np.zeros(64, np.int64)))
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_an_error_of_the_calling_thread_ends_the_step_and_the_helpers(stepped, before, monkeypatch):
+    own = threads_module.work
+
+    def failing(thread: int, *rest: object) -> None:
+        if thread > 0 or not before:
+            own(thread, *rest)
+        if thread == 0:
+            raise Broken
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threads_module, "work", failing)
+        with pytest.raises(Broken):
+            stepped[1].step(np.zeros(64, np.int64))
+    goes_on(*stepped)
+
+
+def test_an_error_of_a_helper_is_raised_by_the_step(stepped, monkeypatch):
+    own = threads_module.work
+
+    def failing(thread: int, *rest: object) -> None:
+        if thread > 0:
+            raise Broken
+        own(thread, *rest)
+
+    assert wait_for(lambda: stepped[1]._crew._board[THREADS + 1, ASLEEP] == 1)
+
+    def step_often() -> None:
+        for _ in range(1000):
+            stepped[1].step(np.zeros(64, np.int64))
+            time.sleep(0.001)
+
+    monkeypatch.setattr(threads_module, "work", failing)
+    with pytest.raises(Broken):
+        step_often()
+    monkeypatch.setattr(threads_module, "work", own)
+    goes_on(*stepped)
+
+
+@pytest.mark.parametrize("where", ["put", "start"])
+def test_a_helper_that_cannot_be_told_or_started_is_replaced(where, monkeypatch):
+    one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
+    for env in (one, two):
+        env.reset(seed=0)
+
+    def fail(*_: object) -> None:
+        raise Broken
+
+    class NoDesk:
+        get = fail
+        put = fail
+
+    if where == "put":
+        two._crew._desks[0].put(None)  # the thread ends
+        two._crew._desks[0] = NoDesk()
+        with pytest.raises(Broken):
+            two.step(np.zeros(64, np.int64))
+    else:
+        two._crew.close()
+        start = threading.Thread.start
+        monkeypatch.setattr(threading.Thread, "start", fail)
+        with pytest.raises(Broken):
+            two.step(np.zeros(64, np.int64))
+        monkeypatch.setattr(threading.Thread, "start", start)
+    goes_on(one, two)
+
+
+def test_an_interrupt_in_the_very_first_step_leaves_an_environment_that_can_be_reset(monkeypatch):
+    one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
+    one.reset(seed=0)
+
+    def fail(*_: object) -> None:
+        raise Broken
+
+    own = threads_module.work
+    monkeypatch.setattr(threads_module, "work", fail)
+    with pytest.raises(Broken):
+        two.reset(seed=0)
+    monkeypatch.setattr(threads_module, "work", own)
+    assert_same(one.reset(seed=1), two.reset(seed=1))
+
+
+def test_signals_never_leave_a_helper_at_work(stepped):
+    """However often and whenever they come."""
+    one, two = stepped
 
     def alarm(*_: object) -> None:
-        raise KeyboardInterrupt
+        raise Broken
 
-    monkeypatch.setattr(threads_module, "work", slow)
-    previous = signal.signal(signal.SIGALRM, alarm)
+    previous, caught = signal.signal(signal.SIGALRM, alarm), 0
     try:
-        signal.setitimer(signal.ITIMER_REAL, 0.1)
-        with pytest.raises(KeyboardInterrupt):
-            crew.step(np.zeros(2, np.int64), (), ())
+        for delay in np.linspace(1e-5, 2e-3, 100):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, float(delay))
+                for _ in range(200):
+                    two.step(np.zeros(64, np.int64))
+            except Broken:
+                caught += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
+            two.reset(seed=0)
     finally:
         signal.signal(signal.SIGALRM, previous)
-    assert finished.is_set()
+    assert caught > 50
+    assert_same(one.reset(seed=3), two.reset(seed=3))
+    assert_same(one.step(np.zeros(64, np.int64)), two.step(np.zeros(64, np.int64)))
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are POSIX's")
