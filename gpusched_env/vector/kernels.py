@@ -130,7 +130,7 @@ def _open(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
     open_round(board)
 
 
-@unlocked_kernel
+@lean_kernel
 def step_some(
     first: int, last: int, actions: Ints, seen: tuple[Any, ...], sizes: Ints, batch: Arrays, sites: Site, bins: Bins,
     notes: Notes, log: Floats, preemption: bool, kind: int, invalid: Ints,
