@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import statistics
+import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -10,6 +11,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
 T = TypeVar("T")
+PAUSE_S = 0.3
+"""Before each measurement: threads that the last one used look for more work for a moment, and would be in the way."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,6 +105,7 @@ def interleaved(
     values: dict[str, list[T]] = {name: [] for name in contenders}
     for _ in range(repetitions):
         for name, contender in contenders.items():
+            time.sleep(PAUSE_S)
             values[name].append(contender())
     return {name: tuple(measured) for name, measured in values.items()}
 
