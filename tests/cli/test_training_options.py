@@ -126,7 +126,7 @@ def test_nobody_to_imitate_means_no_warm_start():
         ({"evaluate_every": 0}, "--evaluate-every", ">= 1"),
         ({"patience": 0}, "--patience", ">= 1"),
         ({"settings": ("agent.learning_rate",)}, "--set", "agent.learning_rate=1e-4"),
-        ({"settings": ("agent.lr=1",)}, "--set", "agent.learning_rate, agent.n_steps"),
+        ({"settings": ("agent.lr=1",)}, "--set", "agent.learning_rate, agent.final_learning_rate, agent.n_steps"),
         ({"settings": ("agent=ppo",)}, "--set", "tardiness_factor"),
         ({"settings": ("agent.learning_rate=fast",)}, "--set agent.learning_rate", "> 0"),
         ({"settings": ("agent.learning_rate=none",)}, "--set agent.learning_rate", "> 0"),
