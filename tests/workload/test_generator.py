@@ -12,7 +12,14 @@ from hypothesis import strategies as st
 from gpusched_baselines.dispatch import edf
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
-from gpusched_env.workload import Scenario, builtin_applications, builtin_gpu_types, load_scenario, make_instance
+from gpusched_env.workload import (
+    InstanceMaker,
+    Scenario,
+    builtin_applications,
+    builtin_gpu_types,
+    load_scenario,
+    make_instance,
+)
 
 FINGERPRINT = """
 import hashlib
@@ -32,6 +39,15 @@ def test_the_same_seed_gives_the_same_instance_here_and_in_a_fresh_process(capsy
     assert make_instance(load_scenario("tiny"), 7) == make_instance(load_scenario("tiny"), 7)
     exec(FINGERPRINT, {})  # noqa: S102 - the program of the fresh process
     assert capsys.readouterr().out == in_a_fresh_process()
+
+
+@pytest.mark.parametrize("name", ["tiny", "sharing", "multi-node"])
+def test_a_maker_of_many_instances_makes_each_as_if_it_were_the_only_one(name):
+    scenario = load_scenario(name).replace({"jobs.count": 12})
+    maker = InstanceMaker(scenario)
+    made = [maker.make(seed) for seed in (3, 5, 3)]
+    assert made == [make_instance(scenario, seed) for seed in (3, 5, 3)]
+    assert made[0] != made[1]
 
 
 def test_a_seed_keeps_its_meaning_when_rules_are_added():
