@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import os
 import signal
+import subprocess
+import sys
 import threading
 import time
 
@@ -19,6 +21,17 @@ from gpusched_env.vector import threads as threads_module
 from gpusched_env.vector.board import ASLEEP, CHUNK, THREADS, chunk_end, new_board, open_round, take
 from gpusched_env.vector.threads import usable_cores
 from vector_twins import assert_same, few_jobs, random_actions
+
+STEPS = """
+import numpy as np
+from gpusched_env import GpuClusterVectorEnv
+env = GpuClusterVectorEnv(3, "tiny", threads=2)
+infos = env.reset(seed=0)[1]
+for _ in range(15):
+    last = infos["action_mask"].shape[1] - 1 - infos["action_mask"][:, ::-1].argmax(axis=1)
+    observations, rewards, _, _, infos = env.step(last)
+    print(*rewards, *np.concatenate([*observations.values(), infos["action_mask"]], axis=1).ravel())
+"""
 
 
 def helpers() -> int:
@@ -40,6 +53,18 @@ def test_any_number_of_threads_gives_the_same(threads):
     for _ in range(60):
         actions = random_actions(one.action_masks(), rng)
         assert_same(one.step(actions), many.step(actions))
+
+
+def test_python_gives_the_same_steps_as_compiled_threads():
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", STEPS], check=True, capture_output=True, text=True, env=os.environ | changed
+        ).stdout
+        for changed in ({}, {"NUMBA_DISABLE_JIT": "1"})
+    ]
+    compiled, interpreted = (np.array([line.split() for line in text.splitlines()], dtype=float) for text in printed)
+    assert len(compiled) == 15
+    np.testing.assert_allclose(compiled, interpreted, rtol=1e-6, atol=1e-7)
 
 
 @settings(deadline=None)
