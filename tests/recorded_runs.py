@@ -13,13 +13,12 @@ import tempfile
 from pathlib import Path
 
 import numpy as np
-from any_instance import AnyInstance
-from instances import random_instance
 
 import gpusched_env as gs
+from any_instance import AnyInstance
 from gpusched_agents import load_policy
 from gpusched_baselines import clairvoyant_bound, make_policy, non_clairvoyant_bound, policy_names
-from gpusched_env.simulator import Policy
+from instances import random_instance
 
 FOLDER = Path(__file__).parent / "recorded"
 SOLVERS = ("sts-ipopt", "sts-highs")  # slow, and what they find depends on their version
@@ -32,7 +31,7 @@ SETTINGS = {  # of the environment
 
 
 def instances() -> dict[str, gs.Instance]:
-    """Make the instances that are saved: every built-in scenario, with restarts too, and all kinds of configurations."""
+    """Make the instances to save: every built-in scenario, some with restarts, and all kinds of configurations."""
     made = {}
     for name, scenario in gs.builtin_scenarios().items():
         jobs = {"jobs.count": min(JOBS, scenario.jobs.count)}
@@ -50,7 +49,7 @@ def names(instance: gs.Instance) -> list[str]:
     return [*shipped, *(["agent:default"] if fits_agent else [])]
 
 
-def policy(name: str) -> Policy:
+def policy(name: str) -> gs.Policy:
     """Make a policy or an agent."""
     return load_policy(name) if name.startswith("agent:") else make_policy(name)
 
@@ -120,4 +119,3 @@ if __name__ == "__main__":
             text = Path(folder, "instance.json").read_text()
         packed = gzip.compress(json.dumps({"instance": text, "recorded": record(instance)}).encode(), mtime=0)
         (FOLDER / f"{name}.json.gz").write_bytes(packed)
-        print(name, len(packed))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import pytest
-import recorded_runs as recorded
 
+import recorded_runs as recorded
 from gpusched_baselines import clairvoyant_bound, non_clairvoyant_bound
 
 NAMES = sorted(path.name.removesuffix(".json.gz") for path in recorded.FOLDER.glob("*.json.gz"))

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from functools import cache
 from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numba
 from numba.core.cpu import CPUTargetOptions
+from numba.core.dispatcher import Dispatcher
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -50,15 +52,30 @@ def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
         # Numba discards a cached kernel when the file that defines it changes, but not when a constant or a kernel that
         # it takes from another file does: a stale kernel would then compute something else, silently. So every kernel
         # carries the stamp of all sources it can come from.
-        stored._source_stamp = _stamp(str(Path(function.__code__.co_filename).parent))  # noqa: SLF001
+        stored._source_stamp = _stamp(_packages(function))  # noqa: SLF001
     typed: Callable[P, R] = compiled
     return typed
 
 
+def _packages(function: Callable[..., Any]) -> frozenset[Path]:
+    """List the packages that a kernel can come from: its own, this one, and those of kernels that its file imports."""
+    imported = list(function.__globals__.values())
+    imported += [value for module in imported if isinstance(module, ModuleType) for value in vars(module).values()]
+    kernels = [value.py_func for value in imported if isinstance(value, Dispatcher)]
+    return frozenset({_package(__file__), *(_package(f.__code__.co_filename) for f in (function, *kernels))})
+
+
 @cache
-def _stamp(folder: str) -> tuple[float, int]:
-    """Give the newest change and the total size of the sources in `folder`, the simulator and the observation."""
-    simulator = Path(__file__).parent
-    folders = {folder, str(simulator), str(simulator.parent / "observation")}
-    stats = [p.stat() for where in folders for p in Path(where).glob("*.py")]
+def _package(file: str) -> Path:
+    """Give the folder of the outermost package that holds `file`; of a file in none, its own folder."""
+    folder = Path(file).parent
+    while (folder.parent / "__init__.py").is_file():
+        folder = folder.parent
+    return folder
+
+
+@cache
+def _stamp(packages: frozenset[Path]) -> tuple[float, int]:
+    """Give the newest change and the total size of all sources in `packages` and below."""
+    stats = [path.stat() for package in packages for path in package.rglob("*.py")]
     return max(s.st_mtime for s in stats), sum(s.st_size for s in stats)
