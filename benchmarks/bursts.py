@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusched_baselines import solve_single_job
 from gpusched_env import load_scenario, make_instance
-from gpusched_env.workload import planning_rate_eur_per_s
+from gpusched_env.model import planning_rate_eur_per_s
 
 if TYPE_CHECKING:
     from gpusched_env import Instance

@@ -12,7 +12,7 @@ from benchmarks.bursts import burst, hardest_burst
 from benchmarks.figure import Figure
 from gpusched_baselines import solve_single_job
 from gpusched_baselines.solvers import SOLVER_NAMES, SolverFailedError, SolverMissingError, single_job_solver
-from gpusched_env.workload import planning_rate_eur_per_s
+from gpusched_env.model import planning_rate_eur_per_s
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,8 +13,8 @@ from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, Vecto
 from benchmarks import jobshop
 from benchmarks.figure import Figure, at_least, interleaved, ratios
 from gpusched_env import GpuClusterEnv, load_scenario
-from gpusched_env.simulator.kernel import kernel
-from gpusched_env.vector import GpuClusterVectorEnv
+from gpusched_env.envs.vector import GpuClusterVectorEnv
+from gpusched_env.kernel import kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -4,23 +4,22 @@
 `gymnasium.make_vec` many at once; `simulate` runs a policy without it. Reference policies are in `gpusched_baselines`.
 """
 
-from gpusched_env.env import GpuClusterEnv
-from gpusched_env.env_input import FIRST_DRAWN_SEED
+from gpusched_env.envs.env import GpuClusterEnv
+from gpusched_env.envs.env_input import FIRST_DRAWN_SEED
+from gpusched_env.envs.registration import ENVIRONMENT_ID, register_envs
+from gpusched_env.envs.reward import CostReward, Reward
+from gpusched_env.envs.rollout import rollout
+from gpusched_env.envs.vector import GpuClusterVectorEnv
 from gpusched_env.errors import InputError
+from gpusched_env.formats import load_instance, save_instance
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Interference, Job, JobTable, Node
-from gpusched_env.registration import ENVIRONMENT_ID, register_envs
-from gpusched_env.reward import CostReward, Reward
-from gpusched_env.rollout import rollout
 from gpusched_env.simulator import ActiveJobs, JobPolicy, Policy, Result, StalledError, View, simulate
-from gpusched_env.vector import GpuClusterVectorEnv
 from gpusched_env.workload import (
     Scenario,
     builtin_scenarios,
-    load_instance,
     load_scenario,
     make_instance,
     read_trace,
-    save_instance,
 )
 
 __all__ = [

@@ -53,7 +53,8 @@ def main() -> None:
 def _parse() -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the public measurements")
-    parser.add_argument("--out", type=Path, default=Path("gpusched_env/workload/data"), help="folder of the tables")
+    out = Path("gpusched_env/workload/tables/data")
+    parser.add_argument("--out", type=Path, default=out, help="folder of the tables")
     return parser.parse_args()
 
 

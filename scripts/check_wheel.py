@@ -15,13 +15,14 @@ import zipfile
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parent.parent
-PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents")
+PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents", "gpusched_experiments")
+FOLDERS = ("gpusched_env", *(f"{name.removeprefix('gpusched_')}/{name}" for name in PACKAGES[1:]))
 DATA_SUFFIXES = (".csv", ".json", ".safetensors", ".toml", ".typed")
 EXTRAS = ("matplotlib", "typer", "rich", "torch", "stable_baselines3", "pyomo")
 SNIPPET = f"""
 import importlib.util, sys
 import gymnasium
-import gpusched_env, gpusched_baselines, gpusched_agents
+import gpusched_env, gpusched_baselines, gpusched_agents, gpusched_experiments
 
 extras = [name for name in {EXTRAS!r} if importlib.util.find_spec(name)]
 assert not extras, f"extras are installed: {{extras}}"
@@ -36,8 +37,8 @@ assert not (terminated or truncated)
 assert gpusched_env.simulate(env.unwrapped.instance, gpusched_baselines.Sts()).total_eur > 0.0
 for name in gpusched_env.builtin_scenarios():
     gpusched_env.load_scenario(name)
-from gpusched_agents.find_agent import find_agent, shipped_agents
-from gpusched_agents.storage import load_agent
+from gpusched_agents.files.find_agent import find_agent, shipped_agents
+from gpusched_agents.files.storage import load_agent
 for name in shipped_agents():
     load_agent(find_agent(name))
 """
@@ -83,7 +84,7 @@ def check_contents(wheel: Path) -> None:
         raise CheckError(f"the wheel installs other top-level names: {', '.join(others)}")
     expected = {
         file.relative_to(package.parent).as_posix()
-        for package in (ROOT / "gpusched_env", ROOT / "baselines/gpusched_baselines", ROOT / "agents/gpusched_agents")
+        for package in (ROOT / folder for folder in FOLDERS)
         for file in package.rglob("*")
         if file.suffix in {*DATA_SUFFIXES, ".py"} and "__pycache__" not in file.parts
     }

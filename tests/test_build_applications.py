@@ -11,7 +11,7 @@ import pytest
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"
-COMMITTED = ROOT / "gpusched_env" / "workload" / "data"
+COMMITTED = ROOT / "gpusched_env" / "workload" / "tables" / "data"
 TABLES = (
     "gpu_types.csv",
     "applications.csv",

@@ -120,7 +120,7 @@ def test_what_code_calls_the_sections_of_the_design_are_sections_of_its_page():
     headings = re.findall(r"^## (\d+)\. ", read("docs/design.md"), re.MULTILINE)
     cited = {
         number
-        for folder in ("gpusched_env", "baselines")
+        for folder in ("gpusched_env", "baselines", "agents", "experiments")
         for path in (ROOT / folder).rglob("*.py")
         for number in re.findall(r"\(design, section (\d+)\)", path.read_text(encoding="utf-8"))
     }

@@ -15,9 +15,13 @@ from gpusched_agents.model import Model
 from gpusched_env.rendering import MissingExtraError
 
 if TYPE_CHECKING:
-    from gpusched_agents.agent_policy import AgentPolicy, load_policy
-    from gpusched_agents.agent_spec import AgentSpec
-    from gpusched_agents.config import (
+    from gpusched_agents.files.convert import convert_sb3_zip
+    from gpusched_agents.files.description import AgentDescription
+    from gpusched_agents.files.storage import load_agent, save_agent
+    from gpusched_agents.policy import AgentPolicy, load_policy
+    from gpusched_agents.sb3 import SchedulerVecEnv, make_sb3_vec_env
+    from gpusched_agents.spec import AgentSpec
+    from gpusched_agents.training.config import (
         A2cConfig,
         DqnConfig,
         ImitationConfig,
@@ -26,11 +30,7 @@ if TYPE_CHECKING:
         PpoConfig,
         TrainingConfig,
     )
-    from gpusched_agents.convert import convert_sb3_zip
-    from gpusched_agents.description import AgentDescription
-    from gpusched_agents.storage import load_agent, save_agent
-    from gpusched_agents.training import Training
-    from gpusched_agents.vec_env import SchedulerVecEnv, make_sb3_vec_env
+    from gpusched_agents.training.training import Training
 
 __all__ = [
     "A2cConfig",
@@ -56,9 +56,9 @@ __all__ = [
 ]
 
 _MODULES = {
-    "agent_policy": ("AgentPolicy", "load_policy"),
-    "agent_spec": ("AgentSpec",),
-    "config": (
+    "policy": ("AgentPolicy", "load_policy"),
+    "spec": ("AgentSpec",),
+    "training.config": (
         "A2cConfig",
         "DqnConfig",
         "ImitationConfig",
@@ -67,11 +67,11 @@ _MODULES = {
         "PpoConfig",
         "TrainingConfig",
     ),
-    "convert": ("convert_sb3_zip",),
-    "description": ("AgentDescription",),
-    "storage": ("load_agent", "save_agent"),
-    "training": ("Training",),
-    "vec_env": ("SchedulerVecEnv", "make_sb3_vec_env"),
+    "files.convert": ("convert_sb3_zip",),
+    "files.description": ("AgentDescription",),
+    "files.storage": ("load_agent", "save_agent"),
+    "training.training": ("Training",),
+    "sb3": ("SchedulerVecEnv", "make_sb3_vec_env"),
 }
 _OF_THE_EXTRA = ("sb3_contrib", "stable_baselines3", "torch")
 

@@ -17,7 +17,7 @@ from gpusched_env.files import write_atomically
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gpusched_agents.config import TrainingConfig
+    from gpusched_agents.training.config import TrainingConfig
 
 FINISHED = "finished.json"
 
@@ -83,7 +83,7 @@ def train(
     Raises:
         InputError: The folder belongs to a run with other settings, or its checkpoint is not whole.
     """
-    training = import_module("gpusched_agents.training").Training(
+    training = import_module("gpusched_agents.training.training").Training(
         config, folder, name=name, command=command, on_progress=on_progress
     )
     training.run()

@@ -1,20 +1,20 @@
 """Reference policies, the exact single-job solver, and lower bounds."""
 
-from gpusched_baselines.bounds import (
+from gpusched_baselines.dispatching.dispatch import DispatchPolicy, edf, edf_mean, fifo, priority
+from gpusched_baselines.dispatching.greedy import Greedy
+from gpusched_baselines.planning.bounds import (
     clairvoyant_bound,
     clairvoyant_bounds,
     non_clairvoyant_bound,
     non_clairvoyant_bounds,
 )
-from gpusched_baselines.dispatch import DispatchPolicy, edf, edf_mean, fifo, priority
-from gpusched_baselines.exact import Plan, Segment, solve_single_job
-from gpusched_baselines.greedy import Greedy
-from gpusched_baselines.local_search import LocalSearch
-from gpusched_baselines.path_relinking import PathRelinking
-from gpusched_baselines.random_greedy import RandomGreedy, random_greedy_mean
+from gpusched_baselines.planning.exact import Plan, Segment, solve_single_job
 from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names, usual_policy_names
-from gpusched_baselines.sts import Sts
-from gpusched_baselines.sts_x import StsX
+from gpusched_baselines.search.local_search import LocalSearch
+from gpusched_baselines.search.path_relinking import PathRelinking
+from gpusched_baselines.search.random_greedy import RandomGreedy, random_greedy_mean
+from gpusched_baselines.sts.sts import Sts
+from gpusched_baselines.sts_x.policy import StsX
 
 __all__ = [
     "DispatchPolicy",

@@ -6,13 +6,13 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING
 
-from gpusched_baselines.dispatch import edf, edf_mean, fifo, priority
-from gpusched_baselines.greedy import Greedy
-from gpusched_baselines.local_search import LocalSearch
-from gpusched_baselines.path_relinking import PathRelinking
-from gpusched_baselines.random_greedy import RandomGreedy, random_greedy_mean
-from gpusched_baselines.sts import Sts
-from gpusched_baselines.sts_x import StsX
+from gpusched_baselines.dispatching.dispatch import edf, edf_mean, fifo, priority
+from gpusched_baselines.dispatching.greedy import Greedy
+from gpusched_baselines.search.local_search import LocalSearch
+from gpusched_baselines.search.path_relinking import PathRelinking
+from gpusched_baselines.search.random_greedy import RandomGreedy, random_greedy_mean
+from gpusched_baselines.sts.sts import Sts
+from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:

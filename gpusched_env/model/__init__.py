@@ -8,6 +8,7 @@ from gpusched_env.model.interference import Interference
 from gpusched_env.model.job import Job
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.node import Node
+from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
 
 __all__ = [
     "Configuration",
@@ -18,5 +19,8 @@ __all__ = [
     "Job",
     "JobTable",
     "Node",
+    "cost_rate_eur_per_h",
+    "least_rate_eur_per_s",
+    "planning_rate_eur_per_s",
     "single_node_configurations",
 ]

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation import fixed
 from gpusched_env.observation import spare as now_spare
 from gpusched_env.observation.squash import squash
 from gpusched_env.observation.tallies import TALLY_COLUMNS
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.kernel import lean_kernel
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator.arrays import Floats, Ints, Singles
+    from gpusched_env.arrays import Floats, Ints, Singles
 
 
 @lean_kernel

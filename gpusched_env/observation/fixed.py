@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.kernel import lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.kernel import lean_kernel
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator.arrays import Floats, Ints
+    from gpusched_env.arrays import Floats, Ints
 
 # types: float64 (V, TYPE_COLUMNS). All 0 for a type without nodes, but MOST.
 GPUS = 0  # GPUs of the type

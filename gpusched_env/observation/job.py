@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation.features import ONE_PERCENT, SURVIVAL_POINTS
 from gpusched_env.observation.squash import squash
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.kernel import lean_kernel
 from gpusched_env.simulator.survival import bin_of, expected_left
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator.arrays import Floats, Ints, Singles
+    from gpusched_env.arrays import Floats, Ints, Singles
 
 
 @lean_kernel

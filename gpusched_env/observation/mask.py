@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.simulator.kernel import lean_kernel
-from gpusched_env.simulator.placement import fits
+from gpusched_env.kernel import lean_kernel
+from gpusched_env.simulator.placement.placement import fits
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator.arrays import Floats, Ints, Mask
+    from gpusched_env.arrays import Floats, Ints, Mask
 
 
 @lean_kernel

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.observation.cluster import write_cluster
 from gpusched_env.observation.fixed import OFFER_COLUMNS, TYPE_COLUMNS, write_fixed
 from gpusched_env.observation.job import write_job
@@ -15,10 +16,9 @@ from gpusched_env.observation.queue import write_queue
 from gpusched_env.observation.spare import SPARE_COLUMNS, write_spare
 from gpusched_env.observation.tallies import SUM_COLUMNS, TALLY_COLUMNS, bring_up_to_date
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.kernel import kernel, lean_kernel
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator.arrays import Floats, Ints, Mask, Singles
+    from gpusched_env.arrays import Floats, Ints, Mask, Singles
 
 
 @kernel

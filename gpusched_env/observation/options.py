@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation import fixed
 from gpusched_env.observation import spare as now_spare
 from gpusched_env.observation.features import ONE_PERCENT
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.kernel import lean_kernel
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator.arrays import Floats, Ints, Mask, Singles
+    from gpusched_env.arrays import Floats, Ints, Mask, Singles
 
 
 @lean_kernel

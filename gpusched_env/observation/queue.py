@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation import tallies as of
 from gpusched_env.observation.squash import squash
 from gpusched_env.observation.tallies import slack_ratio
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.kernel import lean_kernel
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator.arrays import Floats, Ints, Singles
+    from gpusched_env.arrays import Floats, Ints, Singles
 
 
 @lean_kernel

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusched_env.kernel import lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.kernel import lean_kernel
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator.arrays import Ints
+    from gpusched_env.arrays import Ints
 
 # spare: int64 (V, SPARE_COLUMNS + G + 1).
 FREE = 0  # free GPUs

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusched_env.simulator.kernel import lean_kernel
+from gpusched_env.kernel import lean_kernel
 
 
 @lean_kernel

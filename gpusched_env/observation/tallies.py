@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation.squash import squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.kernel import lean_kernel
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator.arrays import Floats, Ints
+    from gpusched_env.arrays import Floats, Ints
 
 # tallies: int64 (TALLY_COLUMNS + V,). They are of one round, and of the moment when one of its jobs is at hand.
 ROUND = 0  # the round; -1: none yet

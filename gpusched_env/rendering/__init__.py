@@ -9,7 +9,7 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gpusched_env.rendering.missing_extra import MissingExtraError
+from gpusched_env.errors import MissingExtraError
 from gpusched_env.rendering.text import render_text
 
 if TYPE_CHECKING:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusched_env.rendering.missing_extra import MissingExtraError
+from gpusched_env.errors import MissingExtraError
 
 try:
     from matplotlib import rc_context

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.kernel import lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_wakes import due_wake_s
 from gpusched_env.simulator.events import advance
-from gpusched_env.simulator.kernel import lean_kernel
-from gpusched_env.simulator.placement import place, settle
+from gpusched_env.simulator.placement.placement import place, settle
 from gpusched_env.simulator.rounds import begin_round, commit_round, order_round, round_keys
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator.arrays import Floats, Ints
+    from gpusched_env.arrays import Floats, Ints
 
 
 @lean_kernel

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from gpusched_env.simulator.kernel import kernel
+from gpusched_env.kernel import kernel
 
 MISSED_S = 1e-6  # less than this is rounding: a plan that ends exactly at its due date is in time
 

@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.kernel import kernel
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator.arrays import Floats
+    from gpusched_env.arrays import Floats
 
 MARGIN = 0.009  # of the worst-case execution time: how long before the last moment a job is asked again
 LEAST_MARGIN = 0.01  # with less than this a configuration is at its last moment already, and brings no wake-up

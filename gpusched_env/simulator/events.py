@@ -6,12 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.kernel import kernel
-from gpusched_env.simulator.placement import release
+from gpusched_env.simulator.placement.placement import release
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator.arrays import Floats, Ints
+    from gpusched_env.arrays import Floats, Ints
 
 SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present time
 

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.kernel import kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from gpusched_env.arrays import Floats, Ints
     from gpusched_env.model import Configuration, Instance
-    from gpusched_env.simulator.arrays import Floats, Ints
 
 
 def slowdown_table(instance: Instance) -> NDArray[np.float64]:

@@ -6,16 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import bill_rate, log_interval, pace, pass_milestones
 from gpusched_env.simulator.interference import write_paces
-from gpusched_env.simulator.kernel import kernel
-from gpusched_env.simulator.node_index import clear_index, enter
-from gpusched_env.simulator.shared_gpus import largest_opening, slots
-from gpusched_env.simulator.whole_nodes import same_chain
+from gpusched_env.simulator.placement.node_index import clear_index, enter
+from gpusched_env.simulator.placement.shared_gpus import largest_opening, slots
+from gpusched_env.simulator.placement.whole_nodes import same_chain
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator.arrays import Floats, Ints
+    from gpusched_env.arrays import Floats, Ints
 
 # Kinds of order in which a round asks its jobs.
 PRESSURE, BY_SUBMISSION, BY_DUE, BY_WEIGHT = range(4)

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.simulator.kernel import kernel
+from gpusched_env.kernel import kernel
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator.arrays import Floats
+    from gpusched_env.arrays import Floats
 
 
 @kernel

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.errors import InputError
+from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.distributions import DistributionTable
 from gpusched_env.simulator.interference import share_units, slowdown_table
-from gpusched_env.simulator.node_index import new_room
-from gpusched_env.simulator.placement import place, release
+from gpusched_env.simulator.placement.node_index import new_room
+from gpusched_env.simulator.placement.placement import place, release
 from gpusched_env.simulator.rounds import measure
-from gpusched_env.workload.costs import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

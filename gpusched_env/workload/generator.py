@@ -9,25 +9,25 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, JobTable, checks
-from gpusched_env.workload.applications import builtin_applications
-from gpusched_env.workload.arrivals import submission_times
-from gpusched_env.workload.cluster import Site
-from gpusched_env.workload.due_dates import due_dates
 from gpusched_env.workload.interference_model import interference_model
 from gpusched_env.workload.job_times import application_times, job_times
 from gpusched_env.workload.library import draw_fractions, make_library
-from gpusched_env.workload.scenario import Scenario
-from gpusched_env.workload.trace_demand import offered
-from gpusched_env.workload.trace_replay import choose_applications, epochs_of_duration, replayed_trace
+from gpusched_env.workload.scenario.arrivals import submission_times
+from gpusched_env.workload.scenario.cluster import Site
+from gpusched_env.workload.scenario.due_dates import due_dates
+from gpusched_env.workload.scenario.scenario import Scenario
+from gpusched_env.workload.tables.applications import builtin_applications
+from gpusched_env.workload.traces.demand import offered
+from gpusched_env.workload.traces.replay import choose_applications, epochs_of_duration, replayed_trace
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
     from gpusched_env.model import EpochDistribution
-    from gpusched_env.workload.applications import Application
     from gpusched_env.workload.interference_model import InterferenceModel, SharingTimes
-    from gpusched_env.workload.trace import Trace
+    from gpusched_env.workload.tables.applications import Application
+    from gpusched_env.workload.traces.trace import Trace
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from gpusched_env.model import Interference
-from gpusched_env.workload.colocation import builtin_max_inflation, builtin_slowdowns
-from gpusched_env.workload.sharing import LEAST_INFLATION
+from gpusched_env.workload.scenario.sharing import LEAST_INFLATION
+from gpusched_env.workload.tables.colocation import builtin_max_inflation, builtin_slowdowns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model import Configuration, GpuType
-    from gpusched_env.workload.sharing import Sharing
+    from gpusched_env.workload.scenario.sharing import Sharing
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -13,9 +13,9 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.workload.applications import Application
-    from gpusched_env.workload.cluster import Site
     from gpusched_env.workload.interference_model import InterferenceModel
+    from gpusched_env.workload.scenario.cluster import Site
+    from gpusched_env.workload.tables.applications import Application
 
 
 def job_times(

@@ -7,13 +7,6 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.model import EpochDistribution
-from gpusched_env.workload.epochs import (
-    BetaEpochs,
-    GeometricEpochs,
-    HistogramEpochs,
-    LognormalEpochs,
-    TwoPointEpochs,
-)
 from gpusched_env.workload.families import (
     beta_distribution,
     drawn_runs,
@@ -22,6 +15,13 @@ from gpusched_env.workload.families import (
     lognormal_distribution,
     two_point_distribution,
 )
+from gpusched_env.workload.scenario.epochs import (
+    BetaEpochs,
+    GeometricEpochs,
+    HistogramEpochs,
+    LognormalEpochs,
+    TwoPointEpochs,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.workload.epochs import Epochs
+    from gpusched_env.workload.scenario.epochs import Epochs
 
 
 def make_library(epochs: Epochs, rng: Generator) -> tuple[EpochDistribution, ...]:

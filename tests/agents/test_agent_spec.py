@@ -7,7 +7,7 @@ from dataclasses import replace
 import pytest
 
 from agent_folders import GPU_TYPES, SEVERAL, SHARED, SINGLE, spec
-from gpusched_agents.agent_spec import AgentSpec
+from gpusched_agents.spec import AgentSpec
 from gpusched_env import GpuClusterEnv
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, GpuType

@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusched_agents.config import (
+from gpusched_agents.training.config import (
     ALGORITHMS,
     TEACHERS,
     A2cConfig,

@@ -17,14 +17,14 @@ pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 from stable_baselines3 import PPO
 
 from gpusched_agents import evaluate
-from gpusched_agents.agent_policy import load_policy
-from gpusched_agents.agent_spec import AgentSpec
-from gpusched_agents.algorithms import CLASSES
-from gpusched_agents.convert import UnsafeLoadWarning, convert_sb3_zip
-from gpusched_agents.export import actor_of
-from gpusched_agents.policies import ScoringExtractor
-from gpusched_agents.storage import load_agent
-from gpusched_agents.weight_shapes import weight_shapes
+from gpusched_agents.files.convert import UnsafeLoadWarning, convert_sb3_zip
+from gpusched_agents.files.export import actor_of
+from gpusched_agents.files.storage import load_agent
+from gpusched_agents.files.weight_shapes import weight_shapes
+from gpusched_agents.network.policies import ScoringExtractor
+from gpusched_agents.policy import load_policy
+from gpusched_agents.spec import AgentSpec
+from gpusched_agents.training.algorithms import CLASSES
 from gpusched_env import GpuClusterEnv, InputError, simulate
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ import torch
 
 from agent_networks import any_of
 from any_instance import AnyInstance
-from gpusched_agents.algorithms import ENVIRONMENT, make_env, make_model
-from gpusched_agents.config import (
+from gpusched_agents.training.algorithms import ENVIRONMENT, make_env, make_model
+from gpusched_agents.training.config import (
     TEACHERS,
     A2cConfig,
     ImitationConfig,
@@ -23,7 +23,7 @@ from gpusched_agents.config import (
     PpoConfig,
     TrainingConfig,
 )
-from gpusched_agents.imitation import Imitation, Teacher, _Decisions
+from gpusched_agents.training.imitation import Imitation, Teacher, _Decisions
 from gpusched_env import load_scenario, make_instance, simulate
 from gpusched_env.simulator import layout as at
 

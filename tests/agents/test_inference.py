@@ -17,14 +17,14 @@ import torch
 import agent_folders
 from agent_networks import SCENARIOS, any_of, network, policy, seen, small_instance
 from any_instance import AnyInstance
-from gpusched_agents.agent_policy import AgentPolicy, load_policy
-from gpusched_agents.algorithms import ENVIRONMENT
-from gpusched_agents.inference import PATIENCE, flat_weights, mlp_scores, set_scores
-from gpusched_agents.networks import NETWORKS
-from gpusched_agents.storage import save_agent
+from gpusched_agents.files.storage import save_agent
+from gpusched_agents.network.inference import PATIENCE, flat_weights, mlp_scores, set_scores
+from gpusched_agents.network.networks import NETWORKS
+from gpusched_agents.policy import AgentPolicy, load_policy
+from gpusched_agents.training.algorithms import ENVIRONMENT
 from gpusched_env import GpuClusterEnv, InputError, load_scenario, make_instance, rollout, simulate
+from gpusched_env.envs.vector import GpuClusterVectorEnv
 from gpusched_env.simulator import layout as at
-from gpusched_env.vector import GpuClusterVectorEnv
 from instances import random_instance
 
 if TYPE_CHECKING:
@@ -225,7 +225,7 @@ def test_a_saved_agent_decides_with_the_weights_and_settings_that_were_saved(tmp
 
 PROGRAM = """
 import sys
-from gpusched_agents.agent_policy import load_policy
+from gpusched_agents.policy import load_policy
 from gpusched_env import load_scenario, make_instance, simulate
 result = simulate(make_instance(load_scenario("tiny"), 0), load_policy(sys.argv[1]))
 print(result.total_eur, sorted({"torch", "stable_baselines3", "sb3_contrib"} & set(sys.modules)))

@@ -14,8 +14,10 @@ import torch
 from stable_baselines3 import PPO
 
 from agent_networks import any_of, policy, seen
-from gpusched_agents.algorithms import CLASSES, make_env, make_model
-from gpusched_agents.config import (
+from gpusched_agents.files.export import actor_of, export_model
+from gpusched_agents.network.networks import NETWORKS, SetNetwork
+from gpusched_agents.training.algorithms import CLASSES, make_env, make_model
+from gpusched_agents.training.config import (
     A2cConfig,
     DqnConfig,
     ImitationConfig,
@@ -24,8 +26,6 @@ from gpusched_agents.config import (
     PpoConfig,
     TrainingConfig,
 )
-from gpusched_agents.export import actor_of, export_model
-from gpusched_agents.networks import NETWORKS, SetNetwork
 from gpusched_env import GpuClusterEnv, InputError, simulate
 
 ENVS, HIDDEN, ACTIONS = 4, 8, 21

@@ -19,12 +19,12 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from agent_folders import description, mlp_description, network, spec, weights
-from gpusched_agents import find_agent as shipping
-from gpusched_agents.agent_json import description_text, read_description
-from gpusched_agents.config import NetworkConfig
-from gpusched_agents.find_agent import find_agent, shipped_agents
-from gpusched_agents.storage import AGENT_FILES, load_agent, load_description, save_agent
-from gpusched_agents.weights_file import check_shapes
+from gpusched_agents.files import find_agent as shipping
+from gpusched_agents.files.agent_json import description_text, read_description
+from gpusched_agents.files.find_agent import find_agent, shipped_agents
+from gpusched_agents.files.storage import AGENT_FILES, load_agent, load_description, save_agent
+from gpusched_agents.files.weights_file import check_shapes
+from gpusched_agents.training.config import NetworkConfig
 from gpusched_env.errors import InputError
 from gpusched_env.observation import JOB_FEATURES
 
@@ -407,16 +407,8 @@ def test_every_agent_that_is_shipped_loads_and_is_small():
 
 
 def test_nothing_of_this_needs_torch():
-    modules = [
-        "agent_json",
-        "agent_policy",
-        "agent_spec",
-        "description",
-        "find_agent",
-        "storage",
-        "weight_shapes",
-        "weights_file",
-    ]
+    files = ("agent_json", "description", "find_agent", "storage", "weight_shapes", "weights_file")
+    modules = ["policy", "spec", *(f"files.{name}" for name in files)]
     program = f"""
 import sys
 for name in {modules}:

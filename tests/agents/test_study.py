@@ -4,8 +4,8 @@ from dataclasses import replace
 
 import pytest
 
-from gpusched_agents.config import ImitationConfig, TrainingConfig
 from gpusched_agents.study import FINISHED, VARIANTS, finished_training, write_finished
+from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from gpusched_env.errors import InputError
 
 BASE = TrainingConfig(steps=400, imitation=ImitationConfig(steps=600, teacher="sts"), envs=8)

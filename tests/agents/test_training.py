@@ -19,9 +19,11 @@ import numpy as np
 import torch
 from safetensors.numpy import load_file, save_file
 
-from gpusched_agents.agent_policy import load_policy
-from gpusched_agents.checkpoint import Checkpoint
-from gpusched_agents.config import (
+from gpusched_agents.files.export import export_model
+from gpusched_agents.files.storage import load_agent, load_description
+from gpusched_agents.policy import load_policy
+from gpusched_agents.training.checkpoint import Checkpoint
+from gpusched_agents.training.config import (
     A2cConfig,
     DqnConfig,
     ImitationConfig,
@@ -30,11 +32,9 @@ from gpusched_agents.config import (
     PpoConfig,
     TrainingConfig,
 )
-from gpusched_agents.export import export_model
-from gpusched_agents.storage import load_agent, load_description
-from gpusched_agents.training import Training
+from gpusched_agents.training.training import Training
 from gpusched_env import FIRST_DRAWN_SEED, InputError, load_scenario, make_instance, simulate
-from gpusched_env.vector.episodes import Episodes
+from gpusched_env.envs.vector.episodes import Episodes
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -195,8 +195,8 @@ def test_a_finished_run_is_left_as_it_is(whole_runs: Callable[[str], Path]):
 
 PROGRAM = """
 import sys
-from gpusched_agents.config import *
-from gpusched_agents.training import Training
+from gpusched_agents.training.config import *
+from gpusched_agents.training.training import Training
 config = eval(sys.argv[2])
 Training(config, sys.argv[1], on_progress=lambda *report: print(*report, flush=True)).run()
 """

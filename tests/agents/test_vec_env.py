@@ -14,8 +14,8 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 
 from gpusched_env import GpuClusterEnv, InputError, load_scenario, make_instance
+from gpusched_env.envs.vector import GpuClusterVectorEnv
 from gpusched_env.simulator import layout as at
-from gpusched_env.vector import GpuClusterVectorEnv
 
 sb3 = pytest.importorskip("stable_baselines3", reason="needs the extra `agents`")
 contrib = pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
@@ -25,14 +25,14 @@ masking = pytest.importorskip("sb3_contrib.common.maskable.utils", reason="needs
 evaluation = pytest.importorskip("stable_baselines3.common.evaluation", reason="needs the extra `agents`")
 monitor = pytest.importorskip("stable_baselines3.common.monitor", reason="needs the extra `agents`")
 sb3_vec = pytest.importorskip("stable_baselines3.common.vec_env", reason="needs the extra `agents`")
-vec_env = import_module("gpusched_agents.vec_env")
+vec_env = import_module("gpusched_agents.sb3")
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from stable_baselines3.common.vec_env import DummyVecEnv, VecEnv
 
-    from gpusched_agents.vec_env import SchedulerVecEnv
+    from gpusched_agents.sb3 import SchedulerVecEnv
 
 SETTINGS: dict[str, Any] = {"reward_scale": 100.0, "job_order": "due"}
 ENVS = 3

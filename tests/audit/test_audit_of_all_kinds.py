@@ -14,7 +14,7 @@ import pytest
 
 from compiled_policies import POLICIES
 from gpusched_env.audit import audit
-from gpusched_env.run_folder import write_run
+from gpusched_env.formats.run_folder import write_run
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import simulate
 from instances import random_instance

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from gpusched_baselines.dispatch import DispatchPolicy, edf
+from gpusched_baselines.dispatching.dispatch import DispatchPolicy, edf
 from gpusched_env.audit import Difference, audit
+from gpusched_env.formats.run_folder import write_run
 from gpusched_env.model import EpochDistribution, GpuType, Instance, JobTable, Node, single_node_configurations
-from gpusched_env.run_folder import write_run
 from gpusched_env.simulator import simulate
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusched_baselines.dispatch import dispatch
+from gpusched_baselines.dispatching.dispatch import dispatch
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import three_jobs

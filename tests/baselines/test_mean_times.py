@@ -12,7 +12,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import DispatchPolicy, RandomGreedy, edf_mean, make_policy, random_greedy_mean
-from gpusched_baselines.constructions import Constructions
+from gpusched_baselines.search.constructions import Constructions
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at

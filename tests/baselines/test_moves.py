@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 
 from books import check_books
 from constructed import constructed, may_take, proxy
-from gpusched_baselines.moves import sweep_moves
+from gpusched_baselines.search.moves import sweep_moves
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import HOUR
 
 if TYPE_CHECKING:
-    from gpusched_baselines.constructions import Constructions
+    from gpusched_baselines.search.constructions import Constructions
     from gpusched_env.simulator import View
 
 

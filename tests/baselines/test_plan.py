@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusched_baselines.plan import LATE, SLACK, TIGHT, solve
+from gpusched_baselines.planning.plan import LATE, SLACK, TIGHT, solve
 from instances import HOUR
 
 SECONDS = HOUR * np.array([1.0, 0.6, 0.4])

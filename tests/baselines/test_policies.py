@@ -18,7 +18,7 @@ from gpusched_baselines import (
     policy_names,
     usual_policy_names,
 )
-from gpusched_baselines.proxy import proxy_cost
+from gpusched_baselines.search.proxy import proxy_cost
 from gpusched_env import ActiveJobs, InputError, Policy, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from any_instance import AnyInstance
 from gpusched_env import Configuration, GpuType, Instance, Job, Node
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement import settle
-from gpusched_env.simulator.shared_gpus import slots
+from gpusched_env.simulator.placement.placement import settle
+from gpusched_env.simulator.placement.shared_gpus import slots
 from instances import HOUR
 from small_instances import CERTAIN, kilowatt_cluster
 

@@ -44,7 +44,7 @@ print(json.dumps(out))
 
 def in_a_fresh_process(**environment: str) -> dict[str, list[object]]:
     done = subprocess.run(
-        [sys.executable, "-c", PROGRAM, str(Path(__file__).parents[1])],
+        [sys.executable, "-c", PROGRAM, str(Path(__file__).parents[1] / "support")],
         capture_output=True,
         text=True,
         check=True,

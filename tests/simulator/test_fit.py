@@ -6,9 +6,9 @@ import pytest
 
 from gpusched_baselines import edf
 from gpusched_env.errors import InputError
-from gpusched_env.report import compare
-from gpusched_env.report.warm_up import tiny_instance, warm_up
 from gpusched_env.simulator.fit import check_fit, fits
+from gpusched_experiments.report import compare
+from gpusched_experiments.report.warm_up import tiny_instance, warm_up
 from instances import three_jobs
 
 

@@ -12,8 +12,8 @@ from hypothesis import strategies as st
 from compiled_policies import POLICIES
 from gpusched_baselines import RandomGreedy, clairvoyant_bound, make_policy
 from gpusched_env import Instance, Result, simulate
+from gpusched_env.model.rates import cost_rate_eur_per_h
 from gpusched_env.simulator import layout as at
-from gpusched_env.workload.costs import cost_rate_eur_per_h
 from instances import random_instance
 
 cases = st.builds(

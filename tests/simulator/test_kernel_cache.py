@@ -12,10 +12,10 @@ import pytest
 
 import gpusched_baselines
 import gpusched_env
-from gpusched_baselines.plan import solve
-from gpusched_env.simulator import kernel as module
-from gpusched_env.simulator.kernel import kernel
-from gpusched_env.simulator.placement import place
+from gpusched_baselines.planning.plan import solve
+from gpusched_env import kernel as module
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator.placement.placement import place
 
 compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set: nothing is kept")
 PRINT = "from tiny.area import area; print(area(2.0), len(area.stats.cache_hits))"
@@ -29,7 +29,7 @@ def tiny(tmp_path: Path) -> Path:
     (package / "__init__.py").touch()
     (package / "constants.py").write_text("HEIGHT = 3.0\n", encoding="utf-8")
     (package / "area.py").write_text(
-        "from gpusched_env.simulator.kernel import kernel\n"
+        "from gpusched_env.kernel import kernel\n"
         "from tiny.constants import HEIGHT\n\n\n"
         "@kernel\n"
         "def area(width):\n"

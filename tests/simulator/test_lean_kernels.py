@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import numba
 import numpy as np
 import pytest
 
-import gpusched_env
-from gpusched_env.simulator import kernel as module
-from gpusched_env.simulator.kernel import kernel, lean_kernel, unlocked_kernel
+from gpusched_env import kernel as module
+from gpusched_env.kernel import kernel, lean_kernel, unlocked_kernel
 
 compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
 
@@ -65,9 +62,3 @@ def test_an_unlocked_kernel_computes_the_same():
     out = np.zeros(2)
     of_rows(np.arange(6.0).reshape(2, 3), out)
     assert out.tolist() == [3.0, 12.0]
-
-
-def test_a_stored_kernel_outlives_no_change_of_the_observation_either():
-    package = Path(gpusched_env.__file__).parent
-    sources = [path for folder in ("simulator", "observation") for path in (package / folder).glob("*.py")]
-    assert module._stamp.__wrapped__(str(package / "simulator"))[1] == sum(path.stat().st_size for path in sources)

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.node_index import new_room
-from gpusched_env.simulator.placement import fits, place, release
+from gpusched_env.simulator.placement.node_index import new_room
+from gpusched_env.simulator.placement.placement import fits, place, release
+from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.rounds import begin_round, measure, stays
-from gpusched_env.simulator.shared_gpus import slots
 
 HALF, QUARTER = at.UNITS // 2, at.UNITS // 4
 ONE, TWO, FOUR, HALF_GPU, QUARTER_GPU, TWO_NODES = range(6)

@@ -9,14 +9,14 @@ import pytest
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration
-from gpusched_env.workload import applications as loader
-from gpusched_env.workload.applications import Application, builtin_applications, builtin_gpu_types
+from gpusched_env.workload.tables import applications as loader
+from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
 
 GPU_TYPES = {"K80", "P100", "V100", "T4", "A100"}
 
 
 def table(name: str) -> list[dict[str, str]]:
-    with files("gpusched_env").joinpath("workload", "data", name).open(encoding="utf-8", newline="") as file:
+    with files("gpusched_env").joinpath("workload", "tables", "data", name).open(encoding="utf-8", newline="") as file:
         return list(csv.DictReader(file))
 
 

@@ -5,7 +5,7 @@ import pytest
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload import Arrivals
-from gpusched_env.workload.arrivals import submission_times
+from gpusched_env.workload.scenario.arrivals import submission_times
 
 MANY = 40_000
 

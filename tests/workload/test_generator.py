@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusched_baselines.dispatch import edf
+from gpusched_baselines.dispatching.dispatch import edf
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import (

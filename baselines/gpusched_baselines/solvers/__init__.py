@@ -1,4 +1,4 @@
-"""Solver references: the single-job problem by Ipopt and HiGHS, and certificates for small instances.
+"""Solver references: the single-job problem by Ipopt and HiGHS.
 
 Pyomo, HiGHS and cyipopt are imported when they are first needed; without them everything else works.
 """
@@ -8,21 +8,15 @@ from gpusched_baselines.solvers.fallback import SOLVER_NAMES, FallbackSolver, Si
 from gpusched_baselines.solvers.highs import HighsSolver, solve_highs
 from gpusched_baselines.solvers.ipopt import solve_ipopt
 from gpusched_baselines.solvers.pyomo_highs import require_highs
-from gpusched_baselines.solvers.round import RoundCertificate, certify_round
-from gpusched_baselines.solvers.static import StaticCertificate, certify_static
 
 __all__ = [
     "SOLVER_NAMES",
     "FallbackSolver",
     "HighsSolver",
-    "RoundCertificate",
     "SingleJobSolver",
     "SolverFailedError",
     "SolverFallbackWarning",
     "SolverMissingError",
-    "StaticCertificate",
-    "certify_round",
-    "certify_static",
     "require_highs",
     "single_job_solver",
     "solve_highs",

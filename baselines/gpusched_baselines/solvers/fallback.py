@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 import numpy as np
 
-from gpusched_baselines.exact import Plan, solve_single_job
+from gpusched_baselines.planning.exact import Plan, solve_single_job
 from gpusched_baselines.solvers.errors import SolverFailedError, SolverFallbackWarning, SolverMissingError
 from gpusched_baselines.solvers.highs import HighsSolver
 from gpusched_baselines.solvers.ipopt import solve_ipopt

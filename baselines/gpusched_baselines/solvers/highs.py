@@ -14,7 +14,7 @@ from gpusched_baselines.solvers.repair import repaired
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from gpusched_baselines.exact import Plan
+    from gpusched_baselines.planning.exact import Plan
     from gpusched_env.model import EpochDistribution
 
 SHORTEST = 1e-12  # of the epochs left; a shorter run is the solver's tolerance

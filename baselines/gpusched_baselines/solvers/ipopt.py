@@ -16,7 +16,7 @@ from gpusched_env.model import checks
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from gpusched_baselines.exact import Plan
+    from gpusched_baselines.planning.exact import Plan
     from gpusched_env.model import EpochDistribution
 
 NAME = "Ipopt"

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines import plan as kernels
-from gpusched_baselines.exact import Plan, Segment, Status, check_problem
+from gpusched_baselines.planning import plan as kernels
+from gpusched_baselines.planning.exact import Plan, Segment, Status, check_problem
 from gpusched_env.simulator.distributions import DistributionTable
 from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.survival import bin_of

@@ -1,0 +1,112 @@
+"""What is written down about an agent beside its weights."""
+
+from __future__ import annotations
+
+import json
+import re
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
+
+from gpusched_agents.training.config import NetworkConfig
+from gpusched_env.errors import InputError
+from gpusched_env.formats.json_fields import check_fields, value_of
+from gpusched_env.model import checks
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from gpusched_agents.spec import AgentSpec
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+ORIGIN = ("made_utc", "command", "python", "platform", "packages", "facts")
+"""What `gpusched_env.provenance.provenance` gives."""
+POINT = ("steps", "seconds", "total_eur")
+"""What every point of a training curve has."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class AgentDescription:
+    """An agent without its weights: where it comes from and what it fits.
+
+    Args:
+        name: Its name, as tables show it: letters, digits, dots, dashes and underscores, at most 64.
+        algorithm: How it was trained.
+        spec: What it was trained for.
+        config: The settings of its training: what JSON can hold, without NaN. Those of its network stand in `network`
+            (see `NetworkConfig`).
+        provenance: What `gpusched_env.provenance.provenance` gives: versions, command, and the seeds among its facts.
+        curve: Its training: of every point `steps` (≥ 0), `seconds` (≥ 0), `total_eur`, and any other numbers or texts.
+        weights_sha256: Hash of the file with the weights, so that another one is noticed; `save_agent` fills it in.
+        weights_bytes: Size of that file.
+
+    Raises:
+        InputError: A value is of the wrong kind or out of its range.
+    """
+
+    name: str
+    algorithm: str
+    spec: AgentSpec
+    config: Mapping[str, Any]
+    provenance: Mapping[str, Any]
+    curve: Sequence[Mapping[str, Any]] = ()
+    weights_sha256: str = ""
+    weights_bytes: int = 0
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.name, str) or not NAME.fullmatch(self.name):
+            raise InputError("name", self.name, "letters, digits, dots, dashes and underscores, at most 64")
+        if not isinstance(self.algorithm, str) or not self.algorithm:
+            raise InputError("algorithm", self.algorithm, "a text that is not empty")
+        for name in ("config", "provenance"):
+            object.__setattr__(self, name, _plain(name, getattr(self, name)))
+        _check_network(self.config.get("network"), self.spec)
+        for name in ORIGIN:
+            if name not in self.provenance:
+                raise InputError(f"provenance.{name}", None, "a value: gpusched_env.provenance.provenance makes them")
+        points = tuple(_point(f"curve[{index}]", point) for index, point in enumerate(self.curve))
+        object.__setattr__(self, "curve", points)
+        if self.weights_sha256 and not re.fullmatch("[0-9a-f]{64}", self.weights_sha256):
+            raise InputError("weights.sha256", self.weights_sha256, "64 hexadecimal digits")
+        checks.whole("weights.bytes", self.weights_bytes, 0)
+
+    @property
+    def network(self) -> NetworkConfig:
+        """The settings of its network."""
+        return NetworkConfig(**self.config["network"])
+
+
+def _check_network(entry: Any, spec: AgentSpec) -> None:
+    where = "config.network"
+    check_fields(where, entry, {field.name for field in fields(NetworkConfig)})
+    if entry["kind"] != spec.network:
+        raise InputError(f"{where}.kind", entry["kind"], f"{spec.network}, as its spec says")
+    if not isinstance(entry["distribution"], bool):
+        raise InputError(f"{where}.distribution", entry["distribution"], "True or False")
+    try:
+        NetworkConfig(**entry)
+    except InputError as error:
+        raise InputError(f"config.{error.field}", error.value, error.allowed) from error
+
+
+def _plain(where: str, value: Any) -> dict[str, Any]:
+    """Give `value`, an object, as it will be read back from JSON: nobody else holds the copy."""
+    try:
+        plain = json.loads(json.dumps(value, allow_nan=False))
+    except (TypeError, ValueError, RecursionError) as error:
+        raise InputError(where, value, f"what JSON can hold, without NaN or inf ({error})") from error
+    if not isinstance(plain, dict):
+        raise InputError(where, value, "an object with named values")
+    return plain
+
+
+def _point(where: str, value: Any) -> dict[str, Any]:
+    point = _plain(where, value)
+    for name in POINT:
+        if name not in point:
+            raise InputError(f"{where}.{name}", None, "a value: the field is missing")
+    for name, entry in point.items():
+        if name in POINT or not isinstance(entry, str):
+            value_of(f"{where}.{name}", entry, float)
+    checks.whole(f"{where}.steps", point["steps"], 0)
+    checks.not_negative(f"{where}.seconds", point["seconds"])
+    return point

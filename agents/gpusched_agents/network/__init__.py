@@ -1,0 +1,1 @@
+"""Networks: as torch trains them, and as kernels apply them."""

@@ -1,0 +1,194 @@
+"""The networks again, compiled, for one job at a time: what a trained agent needs to decide, and no more than NumPy.
+
+The formulas are those of `gpusched_agents.network.networks`; a test compares both.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.kernel import kernel
+from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
+from gpusched_env.observation.observe import observe
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.due_wakes import due_wake_s
+from gpusched_env.simulator.placement.placement import place, settle
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from gpusched_env.arrays import Floats, Ints, Mask, Singles
+
+JOB_COUNT, OPTION_COUNT = len(JOB_FEATURES), len(OPTION_FEATURES)
+CLUSTER_COUNT, QUEUE_COUNT = len(CLUSTER_FEATURES), len(QUEUE_FEATURES)
+SHARE = OPTION_FEATURES.index("share of each GPU")  # > 0 for every configuration that the job may use
+SET, MLP = 0, 1
+KINDS = {"set": SET, "mlp": MLP}
+SET_WEIGHTS = (
+    "option.weight", "option.bias", "gpu_type.weight", "common.weight", "context.weight", "context.bias",
+    "score.weight", "score.bias", "score_context.weight", "score_out.weight", "score_out.bias",
+    "wait.weight", "wait.bias", "wait_out.weight", "wait_out.bias",
+)  # fmt: skip
+MLP_WEIGHTS = ("first.weight", "first.bias", "second.weight", "second.bias", "out.weight", "out.bias")
+NAMES = {"set": SET_WEIGHTS, "mlp": MLP_WEIGHTS}
+PATIENCE = 24  # events in a row at which nothing runs and nothing is to come, before an agent may let jobs wait no more
+
+
+def flat_weights(network: str, weights: Mapping[str, NDArray[np.float32]]) -> NDArray[np.float32]:
+    """Lay the weights of a network end to end in the order of its kernel, matrices as (inputs, outputs)."""
+    return np.concatenate([np.ascontiguousarray(weights[name].T).ravel() for name in NAMES[network]])
+
+
+@kernel
+def part(flat: Singles, begin: int, rows: int, columns: int) -> tuple[Singles, int]:
+    """Give the matrix (rows, columns) that begins at `begin`, and where the next one does."""
+    end = begin + rows * columns
+    return flat[begin:end].reshape(rows, columns), end
+
+
+@kernel
+def set_scores(
+    job: Singles, options: Singles, cluster: Singles, queue: Singles, types: Ints, flat: Singles, width: int,
+    out: Singles,
+) -> None:  # fmt: skip
+    """Write the scores of waiting and of every configuration by the set network.
+
+    Args:
+        job: Features of the job, (F,).
+        options: Of the configurations, (C, F).
+        cluster: Of the GPU types, (V, F).
+        queue: Of the other jobs, (F,).
+        types: GPU type of every configuration, (C,).
+        flat: The weights as `flat_weights` gives them.
+        width: Width of the layers.
+        out: Room for the scores, (1 + C,).
+    """
+    known = job.shape[0] + queue.shape[0]
+    w_option, n = part(flat, 0, options.shape[1], width)
+    b_option, n = part(flat, n, 1, width)
+    w_type, n = part(flat, n, cluster.shape[1], width)
+    w_common, n = part(flat, n, known, width)
+    w_context, n = part(flat, n, 2 * width + known, width)
+    b_context, n = part(flat, n, 1, width)
+    w_score, n = part(flat, n, width, width)
+    b_score, n = part(flat, n, 1, width)
+    w_scored, n = part(flat, n, width, width)
+    w_out, n = part(flat, n, width, 1)
+    b_out, n = part(flat, n, 1, 1)
+    w_wait, n = part(flat, n, width, width)
+    b_wait, n = part(flat, n, 1, width)
+    w_wait_out, n = part(flat, n, width, 1)
+    b_wait_out, n = part(flat, n, 1, 1)
+    zero = np.float32(0.0)
+    inputs = np.zeros(2 * width + known, np.float32)  # of the context: largest and mean code, job and queue
+    inputs[2 * width : 2 * width + job.shape[0]] = job
+    inputs[2 * width + job.shape[0] :] = queue
+    base = b_option[0] + np.dot(inputs[2 * width :], w_common)
+    code, of_type = np.dot(options, w_option), np.dot(cluster, w_type)
+    allowed = 0
+    for c in range(types.shape[0]):
+        if options[c, SHARE] <= zero:
+            code[c] = zero
+            continue
+        allowed += 1
+        for h in range(width):
+            value = max(zero, code[c, h] + of_type[types[c], h] + base[h])
+            code[c, h] = value
+            inputs[h] = max(inputs[h], value)
+            inputs[width + h] += value
+    for h in range(width):
+        inputs[width + h] /= np.float32(max(allowed, 1))
+    context = np.maximum(np.dot(inputs, w_context) + b_context[0], zero)
+    scored = np.dot(code, w_score)
+    shift = np.dot(context, w_scored) + b_score[0]
+    for c in range(types.shape[0]):
+        total = b_out[0, 0]
+        for h in range(width):
+            total += max(zero, scored[c, h] + shift[h]) * w_out[h, 0]
+        out[1 + c] = total
+    waiting = np.maximum(np.dot(context, w_wait) + b_wait[0], zero)
+    out[0] = np.dot(waiting, w_wait_out)[0] + b_wait_out[0, 0]
+
+
+@kernel
+def mlp_scores(
+    job: Singles, options: Singles, cluster: Singles, queue: Singles, flat: Singles, width: int, out: Singles
+) -> None:
+    """Write the scores by the perceptron; arguments as above."""
+    features = np.concatenate((job, options.ravel(), cluster.ravel(), queue))
+    w_first, n = part(flat, 0, features.shape[0], width)
+    b_first, n = part(flat, n, 1, width)
+    w_second, n = part(flat, n, width, width)
+    b_second, n = part(flat, n, 1, width)
+    w_out, n = part(flat, n, width, out.shape[0])
+    b_out, n = part(flat, n, 1, out.shape[0])
+    first = np.maximum(np.dot(features, w_first) + b_first[0], np.float32(0.0))
+    second = np.maximum(np.dot(first, w_second) + b_second[0], np.float32(0.0))
+    out[:] = np.dot(second, w_out) + b_out[0]
+
+
+@kernel
+def best_action(scores: Singles, mask: Mask, may_wait: bool) -> int:
+    """Give the allowed action with the highest score, of equals the first; waiting only if it may or must."""
+    best = 0
+    for a in range(1, scores.shape[0]):
+        if mask[a] == 1 and (scores[a] > scores[best] or (best == 0 and not may_wait)):
+            best = a
+    return best
+
+
+@kernel
+def choose_now(
+    jobs: Floats, nodes: Ints, configs: Ints, tau: Floats, rate: Floats, least_rate: Floats, node_rate: Floats,
+    clock: Floats, count: Ints, active: Ints, order: Ints, room: Ints, edges: Floats, survival: Floats, tail: Floats,
+    flat: Singles, width: int, network: int, consolidation: bool, deadline_wake_ups: bool,
+) -> int:  # fmt: skip
+    """Choose for the job at hand, set its wake-up and let its place go, as the environment's settings say.
+
+    Returns:
+        The configuration's index, or -1 to wait.
+    """
+    job_features, queue_features = np.empty(JOB_COUNT, np.float32), np.empty(QUEUE_COUNT, np.float32)
+    options = np.empty((configs.shape[0], OPTION_COUNT), np.float32)
+    cluster = np.empty((room.shape[0], CLUSTER_COUNT), np.float32)
+    mask, scores = np.empty(1 + configs.shape[0], np.int8), np.empty(1 + configs.shape[0], np.float32)
+    observe(
+        jobs, nodes, configs, tau, rate, least_rate, node_rate, clock, count, active, order, room, edges, survival,
+        tail, job_features, options, cluster, queue_features, mask,
+    )  # fmt: skip
+    if network == SET:
+        types = configs[:, at.CONFIG_TYPE]
+        set_scores(job_features, options, cluster, queue_features, types, flat, width, scores)
+    else:
+        mlp_scores(job_features, options, cluster, queue_features, flat, width, scores)
+    config = best_action(scores, mask, count[at.IDLE] < PATIENCE) - 1
+    job = order[count[at.ASKED]]
+    if config >= 0 and consolidation:
+        settle(jobs, nodes, configs, room, job, config)
+    if deadline_wake_ups:
+        held = jobs[job, at.CONFIG]
+        jobs[job, at.CONFIG] = config
+        jobs[job, at.WAKE_S] = due_wake_s(jobs, tau, least_rate, clock[at.NOW], job)
+        jobs[job, at.CONFIG] = held
+    return config
+
+
+@kernel
+def decide_round(
+    jobs: Floats, nodes: Ints, configs: Ints, tau: Floats, rate: Floats, least_rate: Floats, node_rate: Floats,
+    clock: Floats, count: Ints, active: Ints, order: Ints, room: Ints, edges: Floats, survival: Floats, tail: Floats,
+    flat: Singles, width: int, network: int, consolidation: bool, deadline_wake_ups: bool,
+) -> None:  # fmt: skip
+    """Decide for all jobs of the round, in the order that `count` and `order` hold."""
+    while count[at.ASKED] < count[at.TO_ASK]:
+        config = choose_now(
+            jobs, nodes, configs, tau, rate, least_rate, node_rate, clock, count, active, order, room, edges, survival,
+            tail, flat, width, network, consolidation, deadline_wake_ups,
+        )  # fmt: skip
+        if config >= 0:
+            place(jobs, nodes, configs, room, order[count[at.ASKED]], config)
+        count[at.ASKED] += 1

@@ -1,0 +1,108 @@
+"""A trained agent as a policy like any other: in tables, through `simulate()` and through the environment."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gpusched_agents.files.find_agent import find_agent
+from gpusched_agents.files.storage import load_agent
+from gpusched_agents.network.inference import KINDS, choose_now, decide_round, flat_weights
+from gpusched_env.errors import InputError
+from gpusched_env.simulator.ordering import ask_order
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from gpusched_agents.spec import AgentSpec
+    from gpusched_env.model import Instance
+    from gpusched_env.simulator import View
+
+
+@dataclass(frozen=True, eq=False)
+class AgentPolicy:
+    """A trained network that chooses the best scored action for one job after the other.
+
+    It decides under the settings of the environment that it was trained in: order, preemption, wake-ups in time for the
+    due date, and whether jobs leave nodes that would have to be switched on for them.
+
+    Args:
+        name: Name, as tables show it.
+        spec: What it was trained for.
+        weights: Its weights, laid end to end (`gpusched_agents.network.inference.flat_weights`).
+        width: Width of its layers.
+    """
+
+    name: str
+    spec: AgentSpec
+    weights: NDArray[np.float32]
+    width: int
+
+    @property
+    def preemption(self) -> bool:
+        """Whether a round begins from an empty cluster."""
+        return self.spec.preemption
+
+    @property
+    def job_order(self) -> str:
+        """The order in which the round asks its jobs."""
+        return self.spec.job_order
+
+    def check(self, instance: Instance) -> None:
+        """Check that the agent can decide on this instance.
+
+        Raises:
+            InputError: It was trained for other configurations or GPU types than it can take here.
+        """
+        self.spec.check(instance.configurations, instance.gpu_types)
+
+    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - it draws nothing
+        """Place the jobs of this round, one after the other."""
+        ask_order(view, self.spec.job_order, waiting_only=not self.spec.preemption)
+        decide_round(*self._arrays(view))
+
+    def choose(self, view: View, job: int) -> int:  # noqa: ARG002 - the job at hand is the one that the round asks
+        """Choose the configuration of the job at hand, and set its wake-up."""
+        return int(choose_now(*self._arrays(view)))
+
+    def _arrays(self, view: View) -> tuple[Any, ...]:
+        table = view.distributions
+        return (
+            view.jobs,
+            view.nodes,
+            view.configs,
+            view.tau,
+            view.planning_rate,
+            view.least_rate,
+            view.node_rate,
+            view.clock,
+            view.count,
+            view.active_buffer,
+            view.order_buffer,
+            view.room,
+            table.edges,
+            table.survival,
+            table.tail,
+            self.weights,
+            self.width,
+            KINDS[self.spec.network],
+            self.spec.consolidation,
+            self.spec.deadline_wake_ups,
+        )
+
+
+def load_policy(text: str) -> AgentPolicy:
+    """Load the agent that `agent:NAME` or `agent:DIR` names, as a policy of that name.
+
+    Raises:
+        InputError: There is no such agent, its folder is not as it was written, or it was trained with another version
+            of the observation or with milestones.
+    """
+    description, weights = load_agent(find_agent(text))
+    spec = description.spec
+    spec.check_features()
+    if spec.milestones:
+        raise InputError(f"{text}: milestones", spec.milestones, "0: outside of environments nobody asks at milestones")
+    return AgentPolicy(text, spec, flat_weights(spec.network, weights), description.network.hidden)

@@ -1,0 +1,1 @@
+"""Training: algorithms, imitation, exact resume. Needs torch, the extra `agents`."""

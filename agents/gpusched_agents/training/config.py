@@ -1,0 +1,267 @@
+"""The settings of a training run: what is trained, on what, how, and how it is judged."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, dataclass, field, fields
+from typing import Any, ClassVar, TypeAlias
+
+import numpy as np
+
+from gpusched_env import FIRST_DRAWN_SEED
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+
+TEACHERS = ("sts-x", "sts", "edf", "fifo", "priority")
+MAY_BE_NONE = ("target_kl",)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkConfig:
+    """The network.
+
+    Args:
+        kind: `set` scores every configuration with the same weights, and fits any cluster; `mlp` is a plain perceptron.
+        hidden: Width of its layers, 1 to 1,024.
+        distribution: Whether it sees what comes from the distribution of epochs.
+    """
+
+    kind: str = "set"
+    hidden: int = 64
+    distribution: bool = True
+
+    def __post_init__(self) -> None:
+        if self.kind not in {"set", "mlp"}:
+            raise InputError("network.kind", self.kind, "set or mlp")
+        if checks.whole("network.hidden", self.hidden) > 1024:
+            raise InputError("network.hidden", self.hidden, "a whole number from 1 to 1024")
+        _check_flag("network.distribution", self.distribution)
+
+
+@dataclass(frozen=True, slots=True)
+class ImitationConfig:
+    """The warm start: the agent acts, the teacher says what it would have done, and the agent learns that.
+
+    This is DAgger (Ross, Gordon and Bagnell, 2011) without an ever-growing data set: every update learns from the
+    newest decisions. The critic learns the returns meanwhile.
+
+    Args:
+        teacher: A policy that decides job by job: `sts-x`, `sts`, `edf`, `fifo` or `priority`.
+        steps: Decisions, ≥ 0 (0: no warm start).
+        led: Part of them in which the teacher acts itself, 0 to 1.
+        rollout: Decisions of each environment between two updates, ≥ 1.
+        epochs: How often an update goes over them, ≥ 1.
+        batch_size: Decisions in a mini-batch, ≥ 1.
+        learning_rate: At the beginning; it falls to a tenth, > 0.
+        value_weight: Weight of the critic's loss, ≥ 0.
+        averaging: What the moving average of the weights keeps at each update, 0 to 1; the average is what is kept.
+        sharpness: Factor on the scores when reinforcement learning begins, > 0: where the teacher's choice depends on
+            what the agent does not see, imitation leaves it undecided, and drawing from that is worse than the best.
+    """
+
+    teacher: str = "sts-x"
+    steps: int = 500_000
+    led: float = 0.1
+    rollout: int = 32
+    epochs: int = 2
+    batch_size: int = 512
+    learning_rate: float = 2e-3
+    value_weight: float = 0.1
+    averaging: float = 0.99
+    sharpness: float = 3.0
+
+    def __post_init__(self) -> None:
+        if self.teacher not in TEACHERS:
+            raise InputError("imitation.teacher", self.teacher, f"one of {', '.join(TEACHERS)}")
+        checks.whole("imitation.steps", self.steps, 0)
+        for name in ("rollout", "epochs", "batch_size"):
+            checks.whole(f"imitation.{name}", getattr(self, name))
+        checks.positive("imitation.learning_rate", self.learning_rate)
+        checks.positive("imitation.sharpness", self.sharpness)
+        for name in ("led", "averaging", "value_weight"):
+            checks.not_negative(f"imitation.{name}", getattr(self, name))
+        for name in ("led", "averaging"):
+            if getattr(self, name) > 1.0:
+                raise InputError(f"imitation.{name}", getattr(self, name), "a number from 0 to 1")
+
+
+@dataclass(frozen=True, slots=True)
+class PpoConfig:
+    """PPO (Schulman et al., 2017); the names are those of Stable-Baselines3. What cannot be placed is never chosen.
+
+    The learning rate falls, in line with the decisions of reinforcement learning, to `final_learning_rate` at their
+    end.
+    """
+
+    algorithm: ClassVar[str] = "ppo"
+    learning_rate: float = 3e-4
+    final_learning_rate: float = 3e-5
+    n_steps: int = 128
+    batch_size: int = 1024
+    n_epochs: int = 3
+    gamma: float = 0.9995
+    gae_lambda: float = 0.98
+    clip_range: float = 0.2
+    ent_coef: float = 0.0
+    vf_coef: float = 0.5
+    max_grad_norm: float = 0.5
+    target_kl: float | None = 0.03
+
+    def __post_init__(self) -> None:
+        _check_rates(self)
+
+
+@dataclass(frozen=True, slots=True)
+class MaskablePpoConfig(PpoConfig):
+    """PPO with the action masks of the environment (sb3-contrib)."""
+
+    algorithm: ClassVar[str] = "maskable-ppo"
+
+
+@dataclass(frozen=True, slots=True)
+class A2cConfig:
+    """A2C (Mnih et al., 2016); the names are those of Stable-Baselines3."""
+
+    algorithm: ClassVar[str] = "a2c"
+    learning_rate: float = 1e-4
+    n_steps: int = 16
+    gamma: float = 0.999
+    gae_lambda: float = 0.95
+    ent_coef: float = 0.0
+    vf_coef: float = 0.5
+    max_grad_norm: float = 0.5
+
+    def __post_init__(self) -> None:
+        _check_rates(self)
+
+
+@dataclass(frozen=True, slots=True)
+class DqnConfig:
+    """DQN (Mnih et al., 2015); the names are those of Stable-Baselines3.
+
+    A warm start fills the replay buffer with the teacher's decisions.
+    """
+
+    algorithm: ClassVar[str] = "dqn"
+    learning_rate: float = 3e-4
+    buffer_size: int = 50_000
+    learning_starts: int = 10_000
+    batch_size: int = 256
+    gamma: float = 0.999
+    train_freq: int = 4
+    gradient_steps: int = 4
+    target_update_interval: int = 10_000
+    exploration_fraction: float = 0.3
+    exploration_initial_eps: float = 0.2
+    exploration_final_eps: float = 0.01
+    max_grad_norm: float = 10.0
+
+    def __post_init__(self) -> None:
+        _check_rates(self)
+
+
+AgentConfig: TypeAlias = PpoConfig | A2cConfig | DqnConfig
+ALGORITHMS: dict[str, type[AgentConfig]] = {
+    config.algorithm: config for config in (MaskablePpoConfig, PpoConfig, A2cConfig, DqnConfig)
+}
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingConfig:
+    """A whole training run.
+
+    Args:
+        agent: The algorithm and its settings.
+        scenarios: Names or files of the scenarios that the environments run, equally many each; a set network may
+            learn on several kinds of clusters at once.
+        steps: Decisions of reinforcement learning, ≥ 0.
+        seed: Seed of everything, ≥ 0.
+        envs: Environments that run at once, ≥ 1.
+        network: The network.
+        imitation: The warm start.
+        tardiness_factor: What a euro of tardiness counts in training, > 0. Tardiness is so dear that single misses
+            drown what is to be learnt of energy; a tenth of it still is.
+        above_least: Whether rewards leave out what the work done would have cost at least (`training.work`):
+            over an episode the same for every policy, so only the noise is less.
+        validation_seeds: Seeds of the workloads that decide which agent is kept, below `gpusched_env.FIRST_DRAWN_SEED`:
+            no training episode runs on those.
+        evaluate_every: Decisions between two evaluations, ≥ 1; a checkpoint is written with each.
+        patience: Evaluations without a better one after which training stops, ≥ 1.
+        threads: Threads of PyTorch, ≥ 1: one is fastest on a busy machine. With other threads the same run may round
+            otherwise.
+    """
+
+    agent: AgentConfig = field(default_factory=MaskablePpoConfig)
+    scenarios: tuple[str, ...] = ("default",)
+    steps: int = 500_000
+    seed: int = 0
+    envs: int = 32
+    network: NetworkConfig = field(default_factory=NetworkConfig)
+    imitation: ImitationConfig = field(default_factory=ImitationConfig)
+    tardiness_factor: float = 0.1
+    above_least: bool = True
+    validation_seeds: tuple[int, ...] = tuple(range(500, 505))
+    evaluate_every: int = 50_000
+    patience: int = 8
+    threads: int = 1
+
+    def __post_init__(self) -> None:
+        for name, kind in (("agent", AgentConfig), ("network", NetworkConfig), ("imitation", ImitationConfig)):
+            if not isinstance(getattr(self, name), kind):
+                raise InputError(name, getattr(self, name), "settings, such as those by default")
+        for name in ("scenarios", "validation_seeds"):
+            if not isinstance(getattr(self, name), list | tuple) or not getattr(self, name):
+                raise InputError(name, getattr(self, name), "a list, one or more")
+        for index, scenario in enumerate(self.scenarios):
+            if not isinstance(scenario, str):
+                raise InputError(f"scenarios[{index}]", scenario, "a name or a file's path, as text")
+        for index, seed in enumerate(self.validation_seeds):
+            _check_held_out(f"validation_seeds[{index}]", seed)
+        _check_flag("above_least", self.above_least)
+        checks.whole("steps", self.steps, 0)
+        checks.seed(self.seed)
+        for name in ("envs", "evaluate_every", "patience", "threads"):
+            checks.whole(name, getattr(self, name))
+        checks.positive("tardiness_factor", self.tardiness_factor)
+        if self.steps + self.imitation.steps == 0:
+            raise InputError("steps", self.steps, "more than 0, where there is no imitation either")
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give the settings as JSON can hold them, the algorithm's name among those of the agent."""
+        document = asdict(self)
+        document["agent"] = {"algorithm": self.agent.algorithm, **document["agent"]}
+        plain: dict[str, Any] = _plain(document)
+        return plain
+
+
+def _plain(value: Any) -> Any:
+    """Give a value without tuples and NumPy's numbers."""
+    if isinstance(value, dict):
+        return {name: _plain(entry) for name, entry in value.items()}
+    if isinstance(value, list | tuple):
+        return [_plain(entry) for entry in value]
+    return value.item() if isinstance(value, np.generic) else value
+
+
+def _check_held_out(field: str, seed: int) -> None:
+    if checks.seed(seed, field) >= FIRST_DRAWN_SEED:
+        raise InputError(
+            field, seed, f"a seed below {FIRST_DRAWN_SEED:,}: training draws its workloads from the others"
+        )
+
+
+def _check_flag(field: str, value: bool) -> None:
+    if not isinstance(value, bool):
+        raise InputError(field, value, "True or False")
+
+
+def _check_rates(config: AgentConfig) -> None:
+    """Check every number of an algorithm's settings: those named in 0 to 1, all others positive."""
+    for each in fields(config):
+        name, value = f"agent.{each.name}", getattr(config, each.name)
+        if isinstance(each.default, int):
+            checks.whole(name, value)
+        elif value is not None or each.name not in MAY_BE_NONE:
+            share = each.name in {"gamma", "gae_lambda", "exploration_fraction"} or each.name.endswith("_eps")
+            checks.not_negative(name, value) if share or each.name.endswith("_coef") else checks.positive(name, value)
+            if share and value > 1.0:
+                raise InputError(name, value, "a number from 0 to 1")

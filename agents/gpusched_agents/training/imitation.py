@@ -1,0 +1,190 @@
+"""The warm start: an agent learns what a reference policy would have done in the states that the agent gets into."""
+
+from __future__ import annotations
+
+import copy
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+from torch.nn import functional
+
+from gpusched_agents.files.export import actor_of
+from gpusched_baselines import make_policy
+from gpusched_env.simulator import layout as at
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+    from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
+
+    from gpusched_agents.network.slots import SlottedVecEnv
+    from gpusched_agents.training.config import ImitationConfig
+    from gpusched_env import View
+
+FINAL_LEARNING_RATE = 0.1  # of the first
+
+
+@dataclass(slots=True)
+class Teacher:
+    """A reference policy that says what it would do in every environment, and changes nothing there.
+
+    Only its own memory, and wake-ups, which the environment's deadline wake-ups replace when the job is decided.
+
+    Args:
+        name: Its name; it decides job by job.
+    """
+
+    name: str
+    policy: Any = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.policy = make_policy(self.name)
+
+    def actions(self, views: tuple[View, ...], jobs: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Give its action for the job at hand in every environment, (N,)."""
+        return np.array([self._action(view, job) for view, job in zip(views, jobs.tolist(), strict=True)])
+
+    def _action(self, view: View, job: int) -> int:
+        home = view.jobs[job, at.HOME], view.jobs[job, at.HOME_SLOT]
+        action = int(self.policy.choose(view, job)) + 1
+        view.jobs[job, at.HOME], view.jobs[job, at.HOME_SLOT] = home
+        return action
+
+
+@dataclass(slots=True)
+class _Decisions:
+    """What was seen, said and paid in T steps of N environments."""
+
+    observations: list[dict[str, NDArray[np.float32]]] = field(default_factory=list)
+    labels: list[NDArray[np.int64]] = field(default_factory=list)
+    rewards: list[NDArray[np.float32]] = field(default_factory=list)
+    ended: list[NDArray[np.bool_]] = field(default_factory=list)
+    values: list[NDArray[np.float32]] = field(default_factory=list)
+
+
+class Imitation:
+    """Behaviour cloning on the agent's own states (DAgger), for algorithms with an actor and a critic.
+
+    One `iterate` is a rollout and an update. What the next one does depends on the model, its environments, `average`,
+    `done` and the generator alone.
+
+    Args:
+        model: PPO, MaskablePPO or A2C with a policy of `gpusched_agents.network.policies`, on a `SlottedVecEnv`.
+        config: The settings.
+        generator: Draws who acts, and the mini-batches.
+        gamma: Discount of the returns that the critic learns.
+        gae_lambda: λ of those returns.
+
+    Attributes:
+        average: The network with the moving average of its weights (Polyak and Juditsky, 1992), which is what the
+            warm start ends with: the newest weights jump about with the newest decisions.
+        done: Decisions so far.
+    """
+
+    def __init__(
+        self, model: OnPolicyAlgorithm, config: ImitationConfig, generator: Generator, gamma: float, gae_lambda: float
+    ) -> None:
+        self._model, self._config, self.generator = model, config, generator
+        self._gamma, self._lambda = gamma, gae_lambda
+        self._teacher = Teacher(config.teacher)
+        self.average = copy.deepcopy(actor_of(model).network)
+        self.done = 0
+
+    def iterate(self) -> dict[str, float]:
+        """Act, ask the teacher, and learn.
+
+        Returns:
+            `agreement` (share of decisions in which the agent would do as the teacher says), `loss` and `value_loss`.
+        """
+        env: Any = self._model.env
+        decisions = self._roll_out(env)
+        part = self.done / self._config.steps
+        rate = self._config.learning_rate * (1.0 - (1.0 - FINAL_LEARNING_RATE) * part)
+        for group in self._model.policy.optimizer.param_groups:
+            group["lr"] = rate
+        measured = self._learn(decisions)
+        self.done += self._config.rollout * env.num_envs
+        return measured
+
+    def _roll_out(self, env: SlottedVecEnv) -> _Decisions:
+        decisions, policy = _Decisions(), self._model.policy
+        observation: Any = self._model._last_obs  # noqa: SLF001 - where the algorithm will go on
+        leads = self.done < self._config.led * self._config.steps
+        for _ in range(self._config.rollout):
+            scores, values = evaluate_scores(policy, tensors(observation))
+            labels = env.to_slots(self._teacher.actions(env.views, env.jobs))
+            teacher_acts = self.generator.random(len(labels)) < 0.5 if leads else np.zeros(len(labels), dtype=np.bool_)
+            actions = np.where(teacher_acts, labels, scores.argmax(dim=1).numpy())
+            decisions.observations.append(observation)
+            decisions.labels.append(labels)
+            decisions.values.append(values.numpy())
+            observation, rewards, ended, _ = env.step(actions)
+            decisions.rewards.append(rewards)
+            decisions.ended.append(ended)
+        self._model._last_obs = observation  # noqa: SLF001
+        self._model._last_episode_starts = decisions.ended[-1]  # noqa: SLF001
+        decisions.values.append(evaluate_scores(policy, tensors(observation))[1].numpy())
+        return decisions
+
+    def _learn(self, decisions: _Decisions) -> dict[str, float]:
+        known = {
+            name: torch.from_numpy(np.concatenate([one[name] for one in decisions.observations]))
+            for name in decisions.observations[0]
+        }
+        labels = torch.from_numpy(np.concatenate(decisions.labels))
+        returns = torch.from_numpy(self._returns(decisions).ravel())
+        policy, size = self._model.policy, self._config.batch_size
+        sums, seen = np.zeros(3), 0
+        for _ in range(self._config.epochs):
+            for batch in np.array_split(self.generator.permutation(len(labels)), max(1, len(labels) // size)):
+                scores, values = score(policy, {name: array[batch] for name, array in known.items()})
+                loss = functional.cross_entropy(scores, labels[batch])
+                value_loss = functional.mse_loss(values, returns[batch])
+                policy.optimizer.zero_grad()
+                (loss + self._config.value_weight * value_loss).backward()  # type: ignore[no-untyped-call]
+                torch.nn.utils.clip_grad_norm_(policy.parameters(), 1.0)
+                policy.optimizer.step()
+                self._move_average()
+                right = (scores.argmax(dim=1) == labels[batch]).float().mean()
+                sums += np.array([right.item(), loss.item(), value_loss.item()]) * len(batch)
+                seen += len(batch)
+        return dict(zip(("agreement", "loss", "value_loss"), (sums / seen).tolist(), strict=True))
+
+    def _move_average(self) -> None:
+        newest = actor_of(self._model).network.parameters()
+        with torch.no_grad():
+            for mean, new in zip(self.average.parameters(), newest, strict=True):
+                mean.lerp_(new, 1.0 - self._config.averaging)
+
+    def _returns(self, decisions: _Decisions) -> NDArray[np.float32]:
+        """Give the λ-returns (Schulman et al., 2016), (T, N)."""
+        values = np.stack(decisions.values)
+        returns = np.empty_like(values[:-1])
+        advantage = np.zeros_like(values[0])
+        for step in reversed(range(len(returns))):
+            goes_on = 1.0 - decisions.ended[step].astype(np.float32)
+            error = decisions.rewards[step] + self._gamma * values[step + 1] * goes_on - values[step]
+            advantage = error + self._gamma * self._lambda * goes_on * advantage
+            returns[step] = advantage + values[step]
+        return returns
+
+
+def tensors(observation: dict[str, NDArray[np.float32]]) -> dict[str, torch.Tensor]:
+    """Give the observations of N environments as tensors that share their memory."""
+    return {name: torch.from_numpy(array) for name, array in observation.items()}
+
+
+def score(policy: Any, observation: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Give the scores of all actions, (B, 1 + C), and the values, (B,), by actor and critic of `policy`."""
+    features = policy.extract_features(observation)
+    actor, critic = features if isinstance(features, tuple) else (features, features)
+    scores = policy.mlp_extractor.forward_actor(actor)
+    return scores, policy.value_net(policy.mlp_extractor.forward_critic(critic)).squeeze(1)
+
+
+def evaluate_scores(policy: Any, observation: dict[str, torch.Tensor]) -> tuple[torch.Tensor, torch.Tensor]:
+    """Give the same without gradients."""
+    with torch.no_grad():
+        return score(policy, observation)

@@ -1,0 +1,1 @@
+"""Dispatching: jobs in some order, each the cheapest configuration that will do."""

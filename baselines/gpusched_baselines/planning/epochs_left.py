@@ -1,0 +1,59 @@
+"""How many epochs jobs are taken to have left: all of them, or as many as are expected."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.survival import expected_left
+
+if TYPE_CHECKING:
+    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator import ActiveJobs, View
+
+Epochs = Literal["worst-case", "mean"]
+"""Which number of epochs a policy reckons with."""
+
+
+def check_epochs(epochs: str) -> None:
+    """Check a parameter `epochs`.
+
+    Raises:
+        InputError: It is neither "worst-case" nor "mean".
+    """
+    if epochs not in {"worst-case", "mean"}:
+        raise InputError("epochs", epochs, "worst-case or mean")
+
+
+def epochs_left(view: View, jobs: Ints, epochs: Epochs) -> Floats:
+    """Give the epochs that the active jobs with the indices `jobs`, (A,), are taken to have left, (A,).
+
+    With "worst-case" all up to the maximum; with "mean" as many as are expected, given the epochs done:
+    ∫ S(x)/S(w) dx over x > w.
+    """
+    table = view.distributions
+    return _epochs_left(view.jobs, jobs, table.edges, table.survival, table.tail, epochs == "mean")
+
+
+def expected_slack(active: ActiveJobs) -> Floats:
+    """Give minus the pressure [s], in expectation: due date - least expected execution time left - present time."""
+    rows = active.view.jobs[active.index]
+    left = epochs_left(active.view, active.index, "mean")
+    return rows[:, at.DUE] - left * rows[:, at.MIN_TAU] - active.now_s
+
+
+@kernel
+def _epochs_left(jobs: Floats, chosen: Ints, edges: Floats, survival: Floats, tail: Floats, mean: bool) -> Floats:
+    left = np.empty(chosen.shape[0])
+    for i in range(chosen.shape[0]):
+        job = chosen[i]
+        largest, done = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS]
+        left[i] = largest - done
+        if mean:
+            row = int(jobs[job, at.DISTRIBUTION])
+            left[i] = largest * expected_left(edges[row], survival[row], tail[row], done / largest)
+    return left

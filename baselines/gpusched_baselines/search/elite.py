@@ -1,0 +1,39 @@
+"""The best constructions of a round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusched_baselines.search.solution import keep
+from gpusched_env.kernel import kernel
+
+if TYPE_CHECKING:
+    from gpusched_env.arrays import Floats, Ints
+
+HELD = 3  # what a job holds: configuration, node, shared GPU
+
+
+@kernel
+def offer(jobs: Floats, nodes: Ints, order: Ints, cost: float, costs: Floats, held: Floats, kept: Ints) -> None:
+    """Keep what the jobs of the round hold in place of the dearest of the elite, if it is cheaper.
+
+    One that costs the same as one of the elite is taken for the same, and is not kept.
+
+    Args:
+        jobs: State of the jobs, (J, JOB_COLUMNS).
+        nodes: State of the nodes, (N, columns of `layout`).
+        order: The jobs of the round, (A,).
+        cost: What the construction costs.
+        costs: What the elite cost, (K,); inf where there is none yet.
+        held: What the jobs of the round hold in each, (K, A, HELD).
+        kept: The state of the nodes in each, (K, N, columns of `layout`).
+    """
+    dearest = 0
+    for k in range(costs.shape[0]):
+        if cost == costs[k]:
+            return
+        if costs[k] > costs[dearest]:
+            dearest = k
+    if cost < costs[dearest]:
+        costs[dearest] = cost
+        keep(jobs, nodes, order, held[dearest], kept[dearest])

@@ -1,0 +1,94 @@
+"""A neighbourhood of Local Search: two jobs of a round exchange what they hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_baselines.search import proxy_parts as its
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+
+if TYPE_CHECKING:
+    from gpusched_env.arrays import Floats, Ints
+
+
+@kernel
+def best_exchange(
+    tau: Floats, order: Ints, left: Floats, seen: Floats, bill: float, cost: float
+) -> tuple[int, int, float]:
+    """Find the two jobs whose exchange makes the proxy cost of the round least.
+
+    Two running jobs swap configurations and places, or one that waits takes those of a running one of no higher
+    pressure, which waits then. The nodes do not notice.
+
+    Args:
+        tau: Seconds per epoch, (J, C).
+        order: The jobs of the round by decreasing pressure, (A,).
+        left: The epochs that they are taken to have left, (A,).
+        seen: What is known of them, (A, SEEN_COLUMNS).
+        bill: Cost rate of all nodes [€/s].
+        cost: Proxy cost of the round [€].
+
+    Returns:
+        Their positions in `order`, that of the higher pressure first, and the proxy cost then; -1, -1 and `cost` if no
+        exchange is cheaper.
+    """
+    soonest, table, left_out = its.soonest_jobs(seen), its.lateness_table(seen), its.left_out_sum(seen)
+    now_first = its.first_beside(seen, soonest, -1, -1)
+    best = (-1, -1, cost)
+    for k in range(order.shape[0]):
+        for i in range(k):
+            if not _may_help(seen, now_first, i, k):
+                continue
+            first = _first_after(tau, order, left, seen, soonest, i, k)
+            waits = seen[i, its.HOLDS] < 0
+            out = left_out + (seen[k, its.IF_LEFT_OUT] - seen[i, its.IF_LEFT_OUT] if waits else 0.0)
+            if first == np.inf or bill * first + out >= best[2]:
+                continue
+            value = bill * first + out + _lateness_after(seen, table, first, i, k)
+            if value < best[2]:
+                best = (i, k, value)
+    return best
+
+
+@kernel
+def _may_help(seen: Floats, first: float, i: int, k: int) -> bool:
+    """Tell at a glance the exchanges that cannot make the round cheaper, most of them.
+
+    Two running jobs leave the cost rate of the nodes as it is, so they must bring the first completion forward.
+    """
+    if seen[k, its.HOLDS] < 0 or seen[i, its.HOLDS] == seen[k, its.HOLDS]:
+        return False
+    return seen[i, its.HOLDS] < 0 or min(seen[i, its.LEAST], seen[k, its.LEAST]) < first
+
+
+@kernel
+def exchange(jobs: Floats, job: int, other: int) -> None:
+    """Let two jobs exchange what they hold in this round; one of them may hold nothing."""
+    for column in (at.CONFIG, at.NODE, at.SLOT):
+        jobs[job, column], jobs[other, column] = jobs[other, column], jobs[job, column]
+
+
+@kernel
+def _first_after(tau: Floats, order: Ints, left: Floats, seen: Floats, soonest: Ints, i: int, k: int) -> float:
+    """Give the time until the first completion after the exchange [s]; inf if it may not be."""
+    ends = left[i] * tau[order[i], int(seen[k, its.HOLDS])]
+    if not its.may_take(seen, i, ends):
+        return np.inf
+    if seen[i, its.HOLDS] >= 0:
+        other = left[k] * tau[order[k], int(seen[i, its.HOLDS])]
+        if not its.may_take(seen, k, other):
+            return np.inf
+        ends = min(ends, other)
+    return min(ends, its.first_beside(seen, soonest, i, k))
+
+
+@kernel
+def _lateness_after(seen: Floats, table: Floats, first: float, i: int, k: int) -> float:
+    """Give what the running jobs cost by their lateness up to the first completion, after the exchange [€]."""
+    late = its.lateness(table, first)
+    if seen[i, its.HOLDS] < 0:
+        late += its.own_lateness(seen, i, first) - its.own_lateness(seen, k, first)
+    return late

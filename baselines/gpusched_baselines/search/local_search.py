@@ -1,0 +1,123 @@
+"""Local Search: from the best round of Random Greedy, small changes as long as they make it cheaper by the proxy."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_baselines.search import proxy_parts as its
+from gpusched_baselines.search.constructions import Constructions
+from gpusched_baselines.search.elite import HELD
+from gpusched_baselines.search.exchanges import best_exchange, exchange
+from gpusched_baselines.search.moves import sweep_moves
+from gpusched_baselines.search.proxy import proxy_with
+from gpusched_baselines.search.solution import keep, restore
+from gpusched_env.kernel import kernel
+from gpusched_env.model import checks
+from gpusched_env.simulator.events import bill_rate
+from gpusched_env.simulator.rounds import measure
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator import View
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSearch:
+    """Local Search (LS): improves the best round of Random Greedy until no small change makes its proxy cost less.
+
+    Two jobs may exchange what they hold: two running ones, or one that waits and a running one of no higher pressure.
+    And, with `moves`, a job may take another configuration, or the same one elsewhere; a waiting job one that fits. No
+    running job gets slower unless it still meets its due date at worst, and none but in an exchange comes to wait.
+
+    The published search has the exchanges alone, and allows any that the proxy likes.
+
+    Args:
+        constructions: Most constructions of Random Greedy per round, ≥ 0.
+        iterations: Most iterations per round, ≥ 0. Each makes the best exchange and the best move of every job.
+        moves: Whether jobs may move; False leaves the exchanges, as published.
+        name: Name, as tables show it.
+
+    Raises:
+        InputError: `constructions` or `iterations` is not a whole number ≥ 0.
+    """
+
+    constructions: int = 1000
+    iterations: int = 100
+    moves: bool = True
+    name: str = "local-search"
+    preemption: bool = True
+
+    def __post_init__(self) -> None:
+        checks.whole("constructions", self.constructions, 0)
+        checks.whole("iterations", self.iterations, 0)
+
+    def decide(self, view: View, rng: Generator) -> None:
+        """Place all active jobs anew."""
+        found = Constructions.of(view, rng, self.constructions)
+        found.restore_best(view)
+        improve(
+            view.jobs,
+            view.nodes,
+            view.configs,
+            view.room,
+            view.tau,
+            view.node_rate,
+            found.order,
+            found.left,
+            view.now_s,
+            self.iterations,
+            self.moves,
+        )
+
+
+@kernel
+def improve(
+    jobs: Floats,
+    nodes: Ints,
+    configs: Ints,
+    room: Ints,
+    tau: Floats,
+    node_rate: Floats,
+    order: Ints,
+    left: Floats,
+    now: float,
+    iterations: int,
+    moves: bool,
+) -> int:
+    """Change a round as long as that makes its proxy cost less, at most `iterations` times; return how often it did.
+
+    Args:
+        jobs: State of the jobs, (J, JOB_COLUMNS); changed.
+        nodes: State of the nodes, (N, columns of `layout`); changed.
+        configs: The configurations, (C, CONFIG_COLUMNS).
+        room: What fits now by GPU type, (V, columns of `layout`); kept up to date.
+        tau: Seconds per epoch, (J, C).
+        node_rate: r_v(u) [€/s], (V, G + 1).
+        order: The jobs of the round by decreasing pressure, (A,).
+        left: The epochs that they are taken to have left, (A,).
+        now: Present time [s].
+        iterations: Most iterations: each makes the best exchange and, with `moves`, the best move of every job.
+        moves: Whether jobs may move.
+    """
+    held, kept = np.empty((order.shape[0], HELD)), np.empty_like(nodes)
+    cost = proxy_with(jobs, nodes, tau, node_rate, order, left, now)
+    for done in range(iterations):
+        keep(jobs, nodes, order, held, kept)
+        seen = its.see(jobs, tau, order, left, now)
+        i, k, _ = best_exchange(tau, order, left, seen, bill_rate(nodes, node_rate), cost)
+        if i >= 0:
+            exchange(jobs, order[i], order[k])
+        if moves:
+            sweep_moves(jobs, nodes, configs, room, tau, node_rate, order, left, now)
+        after = proxy_with(jobs, nodes, tau, node_rate, order, left, now)
+        if after >= cost:  # nothing was found, or what was is no more than rounding
+            restore(jobs, nodes, order, held, kept)
+            measure(nodes, room)
+            return done
+        cost = after
+    return iterations

@@ -1,0 +1,138 @@
+"""STS-X: STS with one hull over everything, at the rates of full nodes, and with the patience to fill them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_baselines.planning.cheapest import cheapest_fitting
+from gpusched_baselines.sts_x.round import LEAVES, PLANNED, ROUND, plan_round
+from gpusched_env.errors import InputError
+from gpusched_env.kernel import kernel
+from gpusched_env.model import checks
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.placement.placement import fits, place
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator import View
+
+
+@dataclass(frozen=True, slots=True)
+class StsX:
+    """STS-X, our own: no job runs on GPUs that are dearer than those it can afford to wait for.
+
+    Every job is planned over the configurations of all GPU types at once, shares and whole nodes included, at the rates
+    of full nodes. A job whose plan leaves no time to lose is urgent and runs now, on a node that is on if it can. A job
+    with slack runs only where it is cheapest, on a node that is on anyway or that such jobs fill together; else it
+    waits, at the longest until its slack ends. Idle GPUs of nodes that are on are then given to jobs there while that
+    makes an epoch cheaper, and jobs leave nodes that the round can do without. Jobs that must be late go first, by
+    Smith's rule. Where restarts cost time, running jobs are not interrupted for less than that is worth.
+
+    The round is planned as a whole when its first job is asked; then the jobs are decided one by one. So one such
+    policy should decide the whole round: planning sets the wake-ups of all active jobs. A restart that is under way
+    when a round is planned is not counted, only those that changes would take.
+
+    Args:
+        full_nodes: How full nodes are expected to be, 0 to 1: 1 plans at the rates of full nodes, 0 at those of a job
+            alone on its node, as STS does.
+        waits: Whether jobs with slack may wait.
+        consolidates: Whether jobs leave nodes that the round can do without.
+        spreads: Whether idle GPUs of nodes that are on are given to jobs there.
+        smith: Whether jobs that must be late go first, by Smith's rule; else by pressure, as other urgent ones.
+        name: Name, as tables show it.
+
+    Raises:
+        InputError: `full_nodes` is not a number from 0 to 1.
+    """
+
+    full_nodes: float = 1.0
+    waits: bool = True
+    consolidates: bool = True
+    spreads: bool = True
+    smith: bool = True
+    name: str = "sts-x"
+    job_order: str = "pressure"
+    preemption: bool = True
+
+    def __post_init__(self) -> None:
+        if checks.not_negative("full_nodes", self.full_nodes) > 1.0:
+            raise InputError("full_nodes", self.full_nodes, "a number from 0 to 1")
+
+    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - STS-X draws nothing
+        """Place all active jobs, by decreasing pressure."""
+        self._plan(view)
+        order = ask_order(view, self.job_order, waiting_only=False)
+        _decide(
+            view.jobs, view.nodes, view.configs, view.room, view.tau, view.least_rate, view.now_s, view.memory, order
+        )
+
+    def choose(self, view: View, job: int) -> int:
+        """Choose the configuration of one job, and set its wake-up."""
+        if view.memory[job, ROUND] != view.count[at.ROUND]:
+            self._plan(view)
+        return _choose(view.jobs, view.configs, view.room, view.tau, view.least_rate, view.now_s, view.memory, job)
+
+    def _plan(self, view: View) -> None:
+        table = view.distributions
+        full = np.where(np.isfinite(view.least_rate), view.least_rate, view.planning_rate)
+        plan_round(
+            view.jobs,
+            view.nodes,
+            view.configs,
+            view.room,
+            view.tau,
+            self.full_nodes * full + (1.0 - self.full_nodes) * view.planning_rate,
+            view.node_rate,
+            view.clock,
+            view.count,
+            table.edges,
+            table.survival,
+            table.tail,
+            view.active_buffer[: view.count[at.ACTIVE]],
+            view.memory,
+            self.waits,
+            self.consolidates,
+            self.spreads,
+            self.smith,
+        )
+
+
+@kernel
+def _decide(
+    jobs: Floats,
+    nodes: Ints,
+    configs: Ints,
+    room: Ints,
+    tau: Floats,
+    rate: Floats,
+    now: float,
+    memory: Floats,
+    order: Ints,
+) -> None:
+    for job in order:
+        config = _choose(jobs, configs, room, tau, rate, now, memory, job)
+        if config >= 0:
+            place(jobs, nodes, configs, room, job, config)
+
+
+@kernel
+def _choose(
+    jobs: Floats, configs: Ints, room: Ints, tau: Floats, rate: Floats, now: float, memory: Floats, job: int
+) -> int:
+    config = int(memory[job, PLANNED])
+    if config < 0:
+        return -1
+    if memory[job, LEAVES] > 0.0:
+        jobs[job, at.HOME], jobs[job, at.HOME_SLOT] = -1.0, -1.0
+    if fits(configs, room, config):
+        return config
+    # The placement came out otherwise than planned.
+    if jobs[job, at.WAKE_S] <= now:
+        jobs[job, at.WAKE_S] = np.inf
+    return cheapest_fitting(jobs, configs, room, tau, rate, now, job)

@@ -1,0 +1,1 @@
+"""Experiments: the command line, comparisons, published experiments, studies of learning, and certificates."""

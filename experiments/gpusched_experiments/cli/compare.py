@@ -1,0 +1,166 @@
+"""`gpusched compare`."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from functools import partial
+from importlib import import_module
+from pathlib import Path
+from types import ModuleType
+from typing import Annotated
+
+import typer
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+
+from gpusched_env.files import new_folder, write_atomically
+from gpusched_env.provenance import provenance
+from gpusched_env.rendering import MissingExtraError
+from gpusched_env.simulator import Result
+from gpusched_env.simulator.fit import check_fit
+from gpusched_env.workload import make_instance, scenario_toml
+from gpusched_experiments.cli import scenario_options as options
+from gpusched_experiments.cli.comparison_plan import ComparisonPlan
+from gpusched_experiments.cli.comparison_table import print_table
+from gpusched_experiments.cli.terminal import output, progress_output
+from gpusched_experiments.report import (
+    PolicyStatistics,
+    RunSummary,
+    compare,
+    markdown_table,
+    results_json,
+    runs_csv,
+    summarise,
+)
+
+FILES = ("results.json", "runs.csv", "table.md", "scenario.toml", "costs.png", "gantt.png")
+
+
+def compare_command(
+    policies: Annotated[
+        str | None,
+        typer.Option(
+            "--policies",
+            "-p",
+            help="Policies and agents (agent:NAME, agent:DIR), separated by commas, or all policies; default: those "
+            "that `gpusched policies` marks.",
+        ),
+    ] = None,
+    scenario: options.ScenarioOption = "default",
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", help="Seeds of the workloads: 0-19, or 0,3,5; default: 0-39, with a trace 0-4."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core, at most 4.")
+    ] = None,
+    reference: Annotated[
+        str | None, typer.Option("--reference", "-r", help="Policy that savings are measured against; default: edf.")
+    ] = None,
+    out: Annotated[
+        str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results; replaces a former comparison.")
+    ] = "results/compare",
+    trace: options.TraceOption = None,
+    trace_format: options.TraceFormatOption = None,
+    jobs: options.JobsOption = None,
+    nodes: options.NodesOption = None,
+    settings: options.SetOption = None,
+) -> None:
+    """Compare policies: every policy on the same workloads, one for each seed.
+
+    Ends in a table (mean cost, savings with 95 % intervals, gaps to the bounds), a figure of the costs, and the Gantt
+    chart of one run; the folder also holds every run (results.json, runs.csv) and the scenario. Policies, seeds,
+    reference and workers may also stand in the scenario file, in the section compare; options win.
+
+    For example:
+    - **gpusched compare**
+
+    - **gpusched compare --policies edf,sts --scenario high --seeds 0-49 --workers 2**
+
+    - **gpusched compare --nodes 20 --jobs 200 --set prices.pue=1.2 --set arrivals.kind=low**
+
+    - **gpusched compare --trace philly.csv --jobs 2000 --nodes 60**
+    """
+    chosen = options.chosen_scenario(scenario, trace, trace_format, jobs, nodes, settings)
+    plan = ComparisonPlan.of(chosen, policies, seeds, reference, workers)
+    charts = _charts()
+    # A bad workload, and a policy that does not fit it, show before anything begins.
+    check_fit(plan.policies, make_instance(plan.scenario, plan.seeds[0]))
+    with new_folder(out, ours=FILES) as folder:
+        rows = _compare(plan, folder, charts)
+    print_table(output(), rows, plan.reference)
+    for name in FILES:
+        if (Path(out) / name).exists():
+            typer.echo(f"wrote {Path(out) / name}")
+
+
+def _charts() -> ModuleType | None:
+    """Import what draws, before anything is run; without matplotlib there are no figures, which is said."""
+    try:
+        return import_module("gpusched_experiments.cli.charts")
+    except MissingExtraError as missing:
+        typer.echo(f"note: no figures, since {missing}", err=True)
+        return None
+
+
+def _compare(plan: ComparisonPlan, folder: Path, charts: ModuleType | None) -> tuple[PolicyStatistics, ...]:
+    """Run the comparison and write its files; the Gantt chart shows one of its own runs."""
+    firsts: list[Result] = []  # of the first seed
+    with runs_progress(plan) as (progress, task):
+        runs = compare(
+            partial(make_instance, plan.scenario),
+            plan.policies,
+            plan.seeds,
+            workers=plan.workers,
+            on_run=lambda _: progress.advance(task),
+            on_result=None if charts is None else firsts.append,
+        )
+        rows = summarise(runs, plan.reference)
+        _write(plan, folder, runs, rows)
+        if charts is not None:
+            progress.update(task, description="drawing the charts")
+            _draw(charts, plan, folder, runs, rows, firsts)
+    return rows
+
+
+@contextmanager
+def runs_progress(plan: ComparisonPlan) -> Iterator[tuple[Progress, TaskID]]:
+    """Show a bar that counts the runs; the task's description says what is being done."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    runs = f"{len(plan.policies)} policies, {len(plan.seeds)} seeds"
+    with Progress(*columns, console=progress_output()) as progress:
+        task = progress.add_task(runs, total=len(plan.policies) * len(plan.seeds))
+        yield progress, task
+        progress.update(task, description=runs)
+
+
+def _write(
+    plan: ComparisonPlan, folder: Path, runs: tuple[RunSummary, ...], rows: tuple[PolicyStatistics, ...]
+) -> None:
+    facts = {
+        "scenario": plan.scenario.model_dump(mode="json"),
+        "policies": [policy.name for policy in plan.policies],
+        "seeds": plan.seeds,
+        "reference": plan.reference,
+        "workers": plan.workers,
+    }
+    write_atomically(folder / "results.json", results_json(runs, rows, plan.reference, provenance(None, **facts)))
+    write_atomically(folder / "runs.csv", runs_csv(runs))
+    write_atomically(folder / "table.md", markdown_table(rows, plan.reference))
+    write_atomically(folder / "scenario.toml", scenario_toml(plan.scenario))
+
+
+def _draw(
+    charts: ModuleType,
+    plan: ComparisonPlan,
+    folder: Path,
+    runs: tuple[RunSummary, ...],
+    rows: tuple[PolicyStatistics, ...],
+    firsts: list[Result],
+) -> None:
+    """Draw the costs, and the first seed's run of the policy that costs least."""
+    count, scenario = len(plan.seeds), plan.scenario
+    seeds = f"{count} seed{'s' if count > 1 else ''}"
+    title = f"{scenario.name}: {scenario.cluster.nodes} nodes, {runs[0].jobs} jobs, {seeds}"
+    write_atomically(folder / "costs.png", charts.cost_png(rows, runs, title))
+    best = min(rows, key=lambda row: row.total_eur).policy
+    result = next(result for result in firsts if result.policy == best)
+    write_atomically(folder / "gantt.png", charts.gantt_png(result))

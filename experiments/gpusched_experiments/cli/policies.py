@@ -1,0 +1,67 @@
+"""`gpusched policies`."""
+
+from importlib import import_module
+
+from rich.box import SIMPLE_HEAD
+from rich.table import Table
+
+from gpusched_agents.files.find_agent import PREFIX, find_agent, shipped_agents
+from gpusched_agents.files.storage import load_description
+from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names, usual_policy_names
+from gpusched_env.errors import InputError
+from gpusched_env.simulator import Policy
+from gpusched_experiments.cli.terminal import output
+
+OR_AN_AGENT = ", or agent:NAME or agent:DIR"
+
+
+def policies_command() -> None:
+    """List the policies and the agents that are shipped, and say which `gpusched compare` runs if none are named."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    table.add_column("policy", style="bold", no_wrap=True)
+    table.add_column("default", no_wrap=True)
+    table.add_column("what it does")
+    for name, line in policy_descriptions().items():
+        table.add_row(name, "yes" if name in usual_policy_names() else "", line)
+    for name in shipped_agents():
+        table.add_row(f"{PREFIX}{name}", "", _agent_line(name))
+    output().print(table)
+    output().print("`gpusched compare` runs the default ones, those of --policies, or with --policies all every one.")
+    output().print("An agent runs if it is named: agent:NAME if it is shipped, agent:DIR from its folder.")
+
+
+def make_any_policy(name: str) -> Policy:
+    """Make the policy `name` with its defaults, or load the agent `agent:NAME` or `agent:DIR`.
+
+    Raises:
+        InputError: There is no such policy or agent, or the agent is not whole.
+    """
+    if name.startswith(PREFIX):
+        # Only those who name an agent wait for what runs it to be imported.
+        agent: Policy = import_module("gpusched_agents.policy").load_policy(name)
+        return agent
+    try:
+        return make_policy(name)
+    except InputError as error:
+        raise InputError(error.field, error.value, f"{error.allowed}{OR_AN_AGENT}") from error
+
+
+def parse_policies(text: str) -> tuple[Policy, ...]:
+    """Make the policies named in `text`, separated by commas; `all` is every one, without agents.
+
+    Raises:
+        InputError: There is no such policy, or one stands twice.
+    """
+    names = list(policy_names()) if text.strip() == "all" else [name.strip() for name in text.split(",")]
+    policies = tuple(make_any_policy(name) for name in names)
+    if len({policy.name for policy in policies}) != len(names):
+        raise InputError("--policies", text, "names of policies separated by commas, each once")
+    return policies
+
+
+def _agent_line(name: str) -> str:
+    described = load_description(find_agent(PREFIX + name))
+    spec = described.spec
+    return (
+        f"Learned by {described.algorithm}; for up to {spec.max_configurations} {', '.join(spec.kinds)} configurations"
+    )

@@ -1,0 +1,170 @@
+"""`gpusched reproduce`."""
+
+from contextlib import contextmanager
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+from rich.box import SIMPLE_HEAD
+from rich.markup import escape
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
+from rich.table import Table
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.rendering import MissingExtraError
+from gpusched_env.workload import parse_seeds
+from gpusched_experiments.cli.policies import parse_policies
+from gpusched_experiments.cli.terminal import output, progress_output
+from gpusched_experiments.published import EXPERIMENTS, Choice, Experiment, reproduce
+from gpusched_experiments.published.code_version import cores
+from gpusched_experiments.published.reproduce import Drawing
+from gpusched_experiments.published.table import Table as ResultTable
+from gpusched_experiments.published.table import cells
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+ALL = "all"
+OUT, QUICK_OUT = "results/reproduce", "results/reproduce-quick"
+
+
+def reproduce_command(
+    experiment: Annotated[
+        str, typer.Argument(metavar="EXPERIMENT", help=f"One of {', '.join(EXPERIMENTS)}, or {ALL}.")
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few seeds and small clusters, in a minute or two: to try it, not to cite.")
+    ] = False,
+    policies: Annotated[
+        str | None,
+        typer.Option(
+            "--policies", "-p",
+            help="Policies and agents (agent:NAME, agent:DIR), separated by commas; default: the experiment's.",
+        ),
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", help="Seeds of every policy and size: 0-19, or 0,3,5; default: by size.")
+    ] = None,
+    nodes: Annotated[
+        str | None, typer.Option("--nodes", "-n", help="Numbers of nodes: 10,20,50; default: those of the experiment.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core. Timings run alone.")
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR",
+            help=f"Folder; every experiment has a subfolder in it; default: {OUT}, with --quick {QUICK_OUT}.",
+        ),
+    ] = None,
+) -> None:  # fmt: skip
+    """Run the published experiments again: tables with 95 % intervals, figures, and what the sources reported.
+
+    **cost**: STS against Random Greedy and EDF. **mean-times**: planning on mean instead of worst-case times.
+    **sharing**: GPU sharing on and off. **sensitivity**: what the saving depends on. **sts-x**: our own policy and its
+    parts. **agents**: a trained agent against all of them. **scaling**: time of one round.
+
+    A command that was stopped goes on where it was when it is given again: finished runs are kept, unless the code or
+    the settings have changed. The full set of all takes 20 to 30 minutes on two cores.
+
+    For example:
+    - **gpusched reproduce all --quick**
+
+    - **gpusched reproduce cost --policies edf,sts --nodes 10,20 --seeds 0-9**
+
+    - **gpusched reproduce all --out docs/results**
+    """
+    chosen = _experiments(experiment)
+    choice = Choice(
+        quick=quick,
+        seeds=None if seeds is None else parse_seeds(seeds, "--seeds"),
+        nodes=None if nodes is None else _node_counts(nodes),
+        policies=None if policies is None else tuple(policy.name for policy in parse_policies(policies)),
+    )
+    processes = cores() if workers is None else checks.whole("--workers", workers)
+    folder = out if out is not None else (QUICK_OUT if quick else OUT)
+    drawing = drawing_or_note()
+    for each in chosen:
+        with _Watcher.shown() as watcher:
+            outcome = reproduce(each, choice, folder, workers=processes, watcher=watcher, drawing=drawing)
+        print_results(f"{each.title}: {outcome.summary.title}", outcome.summary, outcome.folder, outcome.files)
+
+
+def _experiments(name: str) -> tuple[Experiment, ...]:
+    if name == ALL:
+        return tuple(EXPERIMENTS.values())
+    if name not in EXPERIMENTS:
+        raise InputError("experiment", name, f"one of {', '.join(EXPERIMENTS)}, or {ALL}")
+    return (EXPERIMENTS[name],)
+
+
+def _node_counts(text: str) -> tuple[int, ...]:
+    try:
+        counts = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        counts = ()
+    if not counts or min(counts) < 1 or len(set(counts)) != len(counts):
+        raise InputError("--nodes", text, "whole numbers >= 1 separated by commas, each once: 10,20,50")
+    return counts
+
+
+def drawing_or_note() -> Drawing | None:
+    """Import what draws, before anything is run; without matplotlib there are no figures, which is said."""
+    try:
+        return cast("Drawing", import_module("gpusched_experiments.published.drawing"))
+    except MissingExtraError as missing:
+        typer.echo(f"note: no figures, since {missing}", err=True)
+        return None
+
+
+class _Watcher:
+    """Shows a bar that counts the runs, and notes above it."""
+
+    def __init__(self, progress: Progress) -> None:
+        self._progress = progress
+        self._task: TaskID | None = None
+
+    @classmethod
+    @contextmanager
+    def shown(cls) -> "Iterator[_Watcher]":
+        """Show the bar from the beginning of the runs to the end of the body."""
+        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+        watcher = cls(Progress(*columns, console=progress_output()))
+        try:
+            yield watcher
+        finally:
+            if watcher._task is not None:
+                watcher._progress.stop()
+
+    def note(self, text: str) -> None:
+        """Print a note."""
+        self._progress.console.print(f"note: {escape(text)}", soft_wrap=True)
+
+    def begin(self, experiment: Experiment, runs: int, finished: int) -> None:
+        """Show the bar of an experiment."""
+        self._progress.start()
+        self._task = self._progress.add_task(experiment.name, total=runs, completed=finished)
+
+    def finished(self) -> None:
+        """Move the bar by one run."""
+        if self._task is not None:
+            self._progress.advance(self._task)
+
+
+def print_results(title: str, results: ResultTable, folder: Path, files: tuple[str, ...]) -> None:
+    """Print a table and its notes, and where the files are."""
+    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=escape(title), title_justify="left")
+    for column in results.columns:
+        text = column.form == "text"
+        table.add_column(escape(column.title), justify="left" if text else "right")
+    for row in cells(results):
+        table.add_row(*map(escape, row))
+    console = output()
+    console.print(table)
+    for note in results.notes:
+        console.print(note, style="dim", markup=False)
+    for name in files:
+        typer.echo(f"wrote {folder / name}")

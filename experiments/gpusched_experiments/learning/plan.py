@@ -1,0 +1,109 @@
+"""What a study of learning trains and runs, decided before anything begins."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+from gpusched_agents.study import VARIANTS
+from gpusched_env.envs.env_input import FIRST_DRAWN_SEED, shape_of
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.workload import load_scenario, make_instance
+
+if TYPE_CHECKING:
+    from gpusched_agents.training.config import TrainingConfig
+
+REFERENCES = ("edf", "sts", "sts-x")
+AGAINST = "sts"  # whose cost savings are shares of
+ON_VALIDATION = ("sts", "sts-x")  # whose cost on the validation workloads stands beside the curves
+
+
+@dataclass(frozen=True, slots=True)
+class TrainingRun:
+    """One training of the study.
+
+    Attributes:
+        variant: Name of the variant.
+        seed: Seed of the training.
+        config: Its settings.
+    """
+
+    variant: str
+    seed: int
+    config: TrainingConfig
+
+    @property
+    def name(self) -> str:
+        """Name of its folder, and of its agent."""
+        return f"{self.variant}-{self.seed}"
+
+    @property
+    def decisions(self) -> int:
+        """Decisions that it takes at most."""
+        return self.config.imitation.steps + self.config.steps
+
+
+@dataclass(frozen=True, slots=True)
+class StudyPlan:
+    """A study.
+
+    Args:
+        base: Settings that all trainings share.
+        steps: Decisions of every training, ≥ 1: imitation and reinforcement learning together.
+        variants: Names of the variants, one or more, each once.
+        training_seeds: Seeds of the trainings of every variant, one or more, each once.
+        test_seeds: Seeds of the held-out workloads, one or more, each once, none of them for validation.
+
+    Raises:
+        InputError: A value is out of its range, or stands twice; a scenario is not there; or a perceptron is to learn
+            on clusters that differ.
+    """
+
+    base: TrainingConfig
+    steps: int = 1_000_000
+    variants: tuple[str, ...] = tuple(VARIANTS)
+    training_seeds: tuple[int, ...] = (0, 1, 2)
+    test_seeds: tuple[int, ...] = tuple(range(20))
+
+    def __post_init__(self) -> None:
+        checks.whole("steps", self.steps)
+        for name in self.variants:
+            if name not in VARIANTS:
+                raise InputError("variants", name, f"one or more of {', '.join(VARIANTS)}")
+        for name in ("variants", "training_seeds", "test_seeds"):
+            values = getattr(self, name)
+            if not values or len(set(values)) != len(values):
+                raise InputError(name, list(values), "one or more, each once")
+        for seed in (*self.training_seeds, *self.test_seeds):
+            checks.seed(seed)
+        drawn = [seed for seed in self.test_seeds if seed >= FIRST_DRAWN_SEED]
+        if drawn:
+            allowed = f"seeds below {FIRST_DRAWN_SEED:,}: training draws its workloads from the others"
+            raise InputError("test_seeds", drawn[0], allowed)
+        seen = sorted(set(self.test_seeds) & set(self.base.validation_seeds))
+        if seen:
+            raise InputError("test_seeds", seen[0], "seeds that are not validation_seeds, which choose the agents kept")
+        self._check_scenarios()
+
+    def runs(self) -> tuple[TrainingRun, ...]:
+        """List the trainings: all variants with the first seed, then with the next."""
+        return tuple(
+            TrainingRun(name, seed, VARIANTS[name].config(self.base, self.steps, seed))
+            for seed in self.training_seeds
+            for name in self.variants
+        )
+
+    def _check_scenarios(self) -> None:
+        """Check what would show only when the first perceptron is about to be trained."""
+        names = self.base.scenarios
+        shapes = {shape_of(make_instance(load_scenario(name), 0)) for name in names}
+        if len(shapes) > 1 and any(VARIANTS[name].network == "mlp" for name in self.variants):
+            raise InputError("scenarios", names, "scenarios with the same configurations, or no variant with an mlp")
+        if self.base.envs < len(names):
+            raise InputError("envs", self.base.envs, f"at least {len(names)}, one for each scenario")
+
+
+def evaluated_often(base: TrainingConfig, steps: int, times: int) -> TrainingConfig:
+    """Give the settings with so many evaluations over so many decisions."""
+    return replace(base, evaluate_every=max(1, steps // times))

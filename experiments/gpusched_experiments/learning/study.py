@@ -1,0 +1,91 @@
+"""Run a study from its trainings to its files, going on where a former command stopped."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from gpusched_env.files import write_atomically
+from gpusched_env.model import checks
+from gpusched_experiments.learning.chart import curves_chart
+from gpusched_experiments.learning.curves import curves_csv, read_trained
+from gpusched_experiments.learning.evaluation import evaluate_all
+from gpusched_experiments.learning.summary import summary_json
+from gpusched_experiments.learning.tables import ablation_table, page, scenario_table
+from gpusched_experiments.learning.trainings import train_all
+from gpusched_experiments.published.table import Table, csv_text
+
+if TYPE_CHECKING:
+    from gpusched_experiments.learning.plan import StudyPlan
+    from gpusched_experiments.published.reproduce import Drawing
+
+RUNS = "runs"
+FIGURE = "curves"
+
+
+class StudyWatcher(Protocol):
+    """Whom to tell how a study goes."""
+
+    def training(self, done: int, total: int, finished: int, runs: int) -> None:
+        """Hear how many decisions are taken, of how many at most, and how many trainings have ended."""
+
+    def evaluating(self, done: int, total: int) -> None:
+        """Hear how many runs on held-out workloads are finished, of how many."""
+
+
+@dataclass(frozen=True, slots=True)
+class StudyOutcome:
+    """What a study came to.
+
+    Attributes:
+        folder: Where its files stand.
+        table: The table of the variants.
+        files: Names of the files in the folder that were written.
+    """
+
+    folder: Path
+    table: Table
+    files: tuple[str, ...]
+
+
+def study(
+    plan: StudyPlan, out: str | Path, *, workers: int = 1, watcher: StudyWatcher, drawing: Drawing | None = None
+) -> StudyOutcome:
+    """Train what is not trained yet, run all agents on held-out workloads, and write tables, curves and figure.
+
+    The trainings, with their checkpoints, are in the subfolder `runs` and may be large; what is to be kept of the
+    study is written to `out` itself.
+
+    Args:
+        plan: The study.
+        out: Its folder; that of the same study goes on where it stopped.
+        workers: Number of processes, ≥ 1.
+        watcher: Whom to tell how it goes.
+        drawing: What draws; without it there is no figure.
+
+    Raises:
+        InputError: The folder holds trainings with other settings, or cannot be written.
+        MissingExtraError: There is something to train, and what trains is not installed.
+        WorkerError: A process ended early; what was finished is kept.
+    """
+    checks.whole("workers", workers)
+    folder, runs = Path(out), plan.runs()
+    total = sum(run.decisions for run in runs)
+    train_all(runs, folder / RUNS, workers, lambda done, finished: watcher.training(done, total, finished, len(runs)))
+    trained = tuple(read_trained(run, folder / RUNS / run.name) for run in runs)
+    evaluated = evaluate_all(plan, folder / RUNS, workers, watcher.evaluating)
+    table, scenarios = ablation_table(plan, trained, evaluated), scenario_table(plan, evaluated)
+    contents: dict[str, str | bytes] = {
+        "table.md": page(plan, (table, scenarios)),
+        "table.csv": csv_text(table),
+        "scenarios.csv": csv_text(scenarios),
+        "curves.csv": curves_csv(trained),
+    }
+    if drawing is not None:
+        drawn = drawing.chart_files(curves_chart(plan, trained, evaluated))
+        contents |= {FIGURE + Path(name).suffix: content for name, content in drawn.items()}
+    contents["summary.json"] = summary_json(plan, trained, evaluated, workers)
+    for name, content in contents.items():
+        write_atomically(folder / name, content)
+    return StudyOutcome(folder, table, tuple(contents))

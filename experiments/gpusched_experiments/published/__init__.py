@@ -1,0 +1,8 @@
+"""The thesis's experiments, run again: tables with intervals, figures, and beside them what the sources reported."""
+
+from gpusched_experiments.published.choice import Choice
+from gpusched_experiments.published.experiment import Experiment
+from gpusched_experiments.published.experiments import EXPERIMENTS
+from gpusched_experiments.published.reproduce import Outcome, Watcher, reproduce
+
+__all__ = ["EXPERIMENTS", "Choice", "Experiment", "Outcome", "Watcher", "reproduce"]

@@ -1,0 +1,101 @@
+"""The figure of an experiment as values: what is drawn, not how (that is `drawing.py`, which needs matplotlib)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Literal
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from gpusched_experiments.published.estimate import Estimate
+
+
+@dataclass(frozen=True, slots=True)
+class Series:
+    """One line, or the bars of one colour.
+
+    Attributes:
+        name: Its name in the legend; equal names have equal colours.
+        points: Place on the horizontal axis (a number, or the name of a category) and estimate.
+    """
+
+    name: str
+    points: tuple[tuple[float | str, Estimate], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Band:
+    """A range that a source reported, shaded behind the series.
+
+    Attributes:
+        low: Its lower end.
+        high: Its upper end.
+        name: Its name in the legend.
+    """
+
+    low: float
+    high: float
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Level:
+    """A value to compare the series with, drawn as a line across the panel.
+
+    Attributes:
+        value: Where it lies on the vertical axis.
+        name: Its name in the legend.
+    """
+
+    value: float
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Panel:
+    """One set of axes.
+
+    Attributes:
+        title: What it shows.
+        x_label: Horizontal axis, with its unit.
+        y_label: Vertical axis, with its unit.
+        series: What is drawn.
+        kind: Lines with bands, or bars with whiskers, for the intervals.
+        logarithmic: Which axes are logarithmic: "", "x", "y" or "xy".
+        percent: Whether the vertical axis is a share, written in percent.
+        bands: What sources reported.
+        levels: Values to compare the series with.
+        y_range: The part of the vertical axis that is shown; what lies beyond is cut off.
+    """
+
+    title: str
+    x_label: str
+    y_label: str
+    series: tuple[Series, ...]
+    kind: Literal["lines", "bars"] = "lines"
+    logarithmic: Literal["", "x", "y", "xy"] = ""
+    percent: bool = False
+    bands: tuple[Band, ...] = ()
+    levels: tuple[Level, ...] = ()
+    y_range: tuple[float, float] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """A figure.
+
+    Attributes:
+        title: What it shows.
+        rows: Its panels, row by row.
+        panel_inches: Width and height of a panel.
+    """
+
+    title: str
+    rows: tuple[tuple[Panel, ...], ...] = field(default_factory=tuple)
+    panel_inches: tuple[float, float] = (3.6, 2.9)
+
+
+def series(name: str, points: Iterable[tuple[float | str, Estimate]]) -> Series:
+    """Make a series of the points that have a value."""
+    return Series(name, tuple((x, estimate) for x, estimate in points if estimate.value == estimate.value))

@@ -1,0 +1,112 @@
+"""Which code made a run: runs of different code must not be mixed."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import platform
+from functools import cache
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpusched_agents.files.find_agent import find_agent
+from gpusched_agents.files.storage import AGENT_FILES
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+    from importlib.resources.abc import Traversable
+
+# Everything that can change what a run gives. Reports, the command line and pictures cannot.
+_DECIDES = (
+    ("gpusched_env", "model"),
+    ("gpusched_env", "workload"),
+    ("gpusched_env", "simulator"),
+    ("gpusched_env", "kernel.py"),
+    ("gpusched_experiments", "published/changes"),
+    ("gpusched_experiments", "published/measures.py"),
+    ("gpusched_baselines", ""),
+)
+# What turns a view into an agent's choice; how agents are trained cannot change what one that is there gives.
+_DECIDES_FOR_AGENTS = (
+    ("gpusched_env", "observation"),
+    ("gpusched_agents", "policy.py"),
+    ("gpusched_agents", "network/inference.py"),
+)
+_PACKAGES = ("gpusched-env", "numpy", "numba", "scipy")
+
+
+@cache
+def code_version() -> str:
+    """Give a fingerprint of all that decides a run's result: sources, tables and the packages that compute it.
+
+    Returns:
+        16 hexadecimal digits.
+    """
+    digest = _digest(_DECIDES)
+    for package in _PACKAGES:
+        digest.update(f"{package} {version(package)}\n".encode())
+    digest.update(platform.python_version().encode())
+    return digest.hexdigest()[:16]
+
+
+def agent_version(name: str) -> str:
+    """Give a fingerprint of what decides an agent's choices beside `code_version`: its files, and what applies them.
+
+    Args:
+        name: `agent:NAME` or `agent:DIR`.
+
+    Returns:
+        16 hexadecimal digits.
+
+    Raises:
+        InputError: There is no such agent.
+    """
+    digest = _digest(_DECIDES_FOR_AGENTS)
+    folder = find_agent(name)
+    for file in AGENT_FILES:
+        digest.update(hashlib.sha256((folder / file).read_bytes()).digest())
+    return digest.hexdigest()[:16]
+
+
+def machine() -> str:
+    """Name the machine for times: architecture, processor and number of cores."""
+    return f"{platform.machine()}, {_processor()}, {cores()} cores"
+
+
+def cores() -> int:
+    """Count the cores that this process may use."""
+    if hasattr(os, "sched_getaffinity"):
+        return len(os.sched_getaffinity(0))
+    return os.cpu_count() or 1
+
+
+def _digest(places: Iterable[tuple[str, str]]) -> hashlib._Hash:
+    """Hash every source and table in these places, each a package and a file or folder in it ("" for all of it)."""
+    digest = hashlib.sha256()
+    for package, path in places:
+        root = files(package)
+        for name, content in sorted(_contents(root.joinpath(path) if path else root, path)):
+            digest.update(f"{package}/{name} {len(content)}\n".encode())
+            digest.update(content)
+    return digest
+
+
+def _contents(place: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
+    """Give the name and content of every source and table in `place`, a file or a folder."""
+    if place.is_file():
+        if name.endswith((".py", ".csv")):
+            yield name, place.read_bytes()
+        return
+    for entry in place.iterdir():
+        yield from _contents(entry, f"{name}/{entry.name}")
+
+
+def _processor() -> str:
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        lines = []
+    names = (line.partition(":")[2].strip() for line in lines if line.startswith("model name"))
+    return next(names, "") or platform.processor() or "unknown processor"

@@ -1,0 +1,125 @@
+"""Estimates over seeds: ratios of sums, with bootstrap intervals that keep what belongs to one seed together."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_experiments.report.statistics import BOOTSTRAP_SEED, CONFIDENCE, LEAST_SEEDS, RESAMPLES, Interval
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from gpusched_experiments.published.run import Runs
+
+
+@dataclass(frozen=True, slots=True)
+class Estimate:
+    """A figure over seeds.
+
+    Attributes:
+        value: The figure; NaN where there is none.
+        interval: Its 95 % bootstrap interval; None with fewer than 5 seeds.
+        seeds: Number of seeds behind it.
+    """
+
+    value: float
+    interval: Interval | None
+    seeds: int
+
+    def as_saving(self) -> Estimate:
+        """Give 1 - this: what a ratio of costs saves."""
+        interval = None if self.interval is None else (1.0 - self.interval[1], 1.0 - self.interval[0])
+        return Estimate(1.0 - self.value, interval, self.seeds)
+
+    def as_extra(self) -> Estimate:
+        """Give minus this: what is paid on top, where something is saved with the other sign."""
+        interval = None if self.interval is None else (-self.interval[1], -self.interval[0])
+        return Estimate(-self.value, interval, self.seeds)
+
+    def times(self, factor: float) -> Estimate:
+        """Give the same in another unit; `factor` > 0."""
+        interval = None if self.interval is None else (factor * self.interval[0], factor * self.interval[1])
+        return Estimate(factor * self.value, interval, self.seeds)
+
+
+def mean(runs: Runs, name: str) -> Estimate:
+    """Estimate the mean of one measured value."""
+    own = runs.by_seed(name)
+    return pooled([(own, dict.fromkeys(own, 1.0))])
+
+
+def share(runs: Runs, name: str, of: str) -> Estimate:
+    """Estimate Σ `name` / Σ `of`, such as late jobs of all jobs."""
+    return pooled([(runs.by_seed(name), runs.by_seed(of))])
+
+
+def saving(runs: Runs, reference: Runs, name: str) -> Estimate:
+    """Estimate 1 - Σ cost / Σ reference cost over the seeds that both ran on, paired by seed."""
+    return pooled_saving([(runs, reference)], name)
+
+
+def pooled_saving(pairs: Sequence[tuple[Runs, Runs]], name: str, least_seeds: int = 1) -> Estimate:
+    """Estimate the mean over groups (such as sizes) of the saving in each.
+
+    Args:
+        pairs: For every group the runs and those that they are compared with.
+        name: The cost.
+        least_seeds: Groups with fewer common seeds are left out, unless all have fewer.
+    """
+    return pooled([(own.by_seed(name), other.by_seed(name)) for own, other in pairs], least_seeds).as_saving()
+
+
+def pooled_share(groups: Sequence[Runs], name: str, of: str, least_seeds: int = 1) -> Estimate:
+    """Estimate the mean over groups of Σ `name` / Σ `of` in each."""
+    return pooled([(runs.by_seed(name), runs.by_seed(of)) for runs in groups], least_seeds)
+
+
+def pooled(groups: Sequence[tuple[Mapping[int, float], Mapping[int, float]]], least_seeds: int = 1) -> Estimate:
+    """Estimate the mean over groups of Σ numerator / Σ denominator.
+
+    Seeds are drawn with replacement, and a seed brings all its groups: the workloads of one seed at several sizes have
+    jobs in common. Groups count equally. In a draw that holds no seed of a group, that group is left out.
+
+    Args:
+        groups: For every group the numerator and the denominator by seed; seeds that lack one of them are left out.
+        least_seeds: Groups with fewer seeds are left out, unless all have fewer.
+    """
+    common = [sorted(set(above) & set(below)) for above, below in groups]
+    least = max(1, min(least_seeds, max(map(len, common), default=0)))
+    kept = [(group, seeds) for group, seeds in zip(groups, common, strict=True) if len(seeds) >= least]
+    every = sorted({seed for _, seeds in kept for seed in seeds})
+    if not every:
+        return Estimate(float("nan"), None, 0)
+    place = {seed: i for i, seed in enumerate(every)}
+    above, below = np.zeros((len(kept), len(every))), np.zeros((len(kept), len(every)))
+    for row, ((numerator, denominator), seeds) in enumerate(kept):
+        columns = [place[seed] for seed in seeds]
+        above[row, columns] = [numerator[seed] for seed in seeds]
+        below[row, columns] = [denominator[seed] for seed in seeds]
+    value = float(_mean_ratio(above[:, None, :], below[:, None, :])[0])
+    return Estimate(value, _interval(above, below) if len(every) >= LEAST_SEEDS else None, len(every))
+
+
+def _interval(above: NDArray[np.float64], below: NDArray[np.float64]) -> Interval | None:
+    count = above.shape[1]
+    draws = np.random.default_rng(BOOTSTRAP_SEED).integers(count, size=(RESAMPLES, count))
+    values = _mean_ratio(above[:, draws], below[:, draws])
+    if np.any(np.isnan(values)):
+        return None
+    tail = 50.0 * (1.0 - CONFIDENCE)
+    low, high = np.percentile(values, [tail, 100.0 - tail])
+    return float(low), float(high)
+
+
+def _mean_ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give the mean over groups (first axis) of the ratios of the sums over seeds (last axis); NaN without any."""
+    top, bottom = above.sum(axis=-1), below.sum(axis=-1)
+    there = bottom > 0.0
+    ratios = np.divide(top, bottom, out=np.zeros_like(top), where=there)
+    groups = there.sum(axis=0)
+    return np.divide(ratios.sum(axis=0), groups, out=np.full(groups.shape, np.nan), where=groups > 0)

@@ -1,0 +1,115 @@
+"""The file `record.json`: how the results beside it were made."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any
+
+from gpusched_env.provenance import provenance
+from gpusched_env.workload import Scenario
+from gpusched_experiments.published.code_version import agent_version, code_version, cores, machine
+from gpusched_experiments.published.policies import is_agent
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
+
+    from gpusched_experiments.published.cell import Cell
+    from gpusched_experiments.published.choice import Choice
+    from gpusched_experiments.published.experiment import Experiment
+
+FORMAT = "gpusched reproduction"
+VERSION = 1
+
+
+@dataclass(frozen=True, slots=True)
+class Progress:
+    """How far the experiment is.
+
+    Attributes:
+        runs: Different runs of the whole set.
+        reused: Runs that former commands had finished.
+        workers: Number of processes.
+        duration_s: Seconds that this command took for the experiment so far.
+        runs_s: Seconds that all runs of the set took, added up over processes and commands.
+        finished: Whether every run is finished and the tables and the figure are theirs.
+    """
+
+    runs: int
+    reused: int
+    workers: int
+    duration_s: float = 0.0
+    runs_s: float = 0.0
+    finished: bool = False
+
+
+def fingerprint(keys: Iterable[str]) -> str:
+    """Give a fingerprint of a set of cells: their definitions and the code that runs them."""
+    return hashlib.sha256("\n".join(sorted(set(keys))).encode()).hexdigest()[:16]
+
+
+def record_json(experiment: Experiment, choice: Choice, cells: Sequence[tuple[str, Cell]], progress: Progress) -> str:
+    """Write the record of an experiment as JSON."""
+    facts = {
+        "experiment": experiment.name,
+        "quick": choice.quick,
+        "fingerprint": fingerprint(key for key, _ in cells),
+        "code": code_version(),
+        "agents": {name: agent_version(name) for name in sorted({c.policy for _, c in cells}) if is_agent(name)},
+        "machine": machine(),
+        "cores": cores(),
+        **asdict(progress),
+        "groups": _groups(cell for _, cell in cells),
+        "reported": [asdict(reported) for reported in experiment.reported],
+    }
+    document = {"format": FORMAT, "version": VERSION, "provenance": provenance(None, **facts)}
+    return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def recorded_facts(path: Path) -> dict[str, Any]:
+    """Read the facts of a former record; nothing if there is none that can be read."""
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))["provenance"]["facts"]
+    except (OSError, ValueError, KeyError, TypeError):
+        return {}
+    return facts if isinstance(facts, dict) else {}
+
+
+def _groups(cells: Iterable[Cell]) -> list[dict[str, Any]]:
+    """List every group of cells with equal labels: its settings that are not the defaults, policies and seeds."""
+    groups: dict[tuple[Any, ...], dict[str, Any]] = {}
+    for cell in cells:
+        group = groups.setdefault(cell.labels, {"labels": dict(cell.labels), "seeds": {}})
+        if "settings" not in group:
+            group["settings"] = _own_settings(cell.scenario)
+            group["change"] = None if cell.change is None else {type(cell.change).__name__: asdict(cell.change)}
+            group["measure"] = cell.measure
+        group["seeds"].setdefault(cell.policy, []).append(cell.seed)
+    for group in groups.values():
+        group["seeds"] = {policy: _seeds_text(seeds) for policy, seeds in group["seeds"].items()}
+    return list(groups.values())
+
+
+def _own_settings(scenario: Scenario) -> dict[str, Any]:
+    defaults = _flat(Scenario().model_dump(mode="json"))
+    own = _flat(scenario.model_dump(mode="json", exclude={"name", "description", "compare"}))
+    return {name: value for name, value in own.items() if name not in defaults or defaults[name] != value}
+
+
+def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
+    flat: dict[str, Any] = {}
+    for name, value in settings.items():
+        if isinstance(value, dict):
+            flat |= _flat(value, f"{prefix}{name}.")
+        else:
+            flat[prefix + name] = value
+    return flat
+
+
+def _seeds_text(seeds: list[int]) -> str:
+    """Write seeds as options take them: `0-19`, or `0,3,5`."""
+    if len(seeds) > 2 and seeds == list(range(seeds[0], seeds[0] + len(seeds))):
+        return f"{seeds[0]}-{seeds[-1]}"
+    return ",".join(map(str, seeds))

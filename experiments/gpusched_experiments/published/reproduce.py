@@ -1,0 +1,207 @@
+"""Run an experiment from its cells to its files, going on where a former command stopped."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass, replace
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Protocol
+
+from gpusched_env.errors import InputError
+from gpusched_env.files import write_atomically
+from gpusched_env.model import checks
+from gpusched_env.simulator.fit import check_fit
+from gpusched_experiments.published.choice import available
+from gpusched_experiments.published.code_version import agent_version, code_version, machine
+from gpusched_experiments.published.page import page_markdown
+from gpusched_experiments.published.policies import is_agent, known_policies, policy_of
+from gpusched_experiments.published.record import Progress, record_json, recorded_facts
+from gpusched_experiments.published.run import Run, Runs
+from gpusched_experiments.published.runner import run_cells
+from gpusched_experiments.published.store import Store, stored_values
+from gpusched_experiments.published.table import Table, csv_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping
+
+    from gpusched_experiments.published.cell import Cell, Measure
+    from gpusched_experiments.published.chart import Chart
+    from gpusched_experiments.published.choice import Choice
+    from gpusched_experiments.published.experiment import Experiment
+    from gpusched_experiments.published.run import Values
+
+RESULTS = ("table.md", "table.csv", "summary.csv", "figure.png", "figure.svg")
+"""Files that are made from the finished cells; `cells.csv` and `record.json` stand beside them."""
+
+
+class Watcher(Protocol):
+    """Whom to tell how an experiment goes."""
+
+    def note(self, text: str) -> None:
+        """Hear what somebody who reads the results must know."""
+
+    def begin(self, experiment: Experiment, runs: int, finished: int) -> None:
+        """Hear that the runs begin, and how many of them are finished already."""
+
+    def finished(self) -> None:
+        """Hear that one more run is finished."""
+
+
+class Drawing(Protocol):
+    """What draws: the module `drawing`, which needs matplotlib."""
+
+    def chart_files(self, chart: Chart) -> dict[str, bytes]:
+        """Draw the chart as the contents of `figure.png` and `figure.svg`."""
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What an experiment came to.
+
+    Attributes:
+        folder: Where its files stand.
+        summary: Its short table.
+        files: Names of the files in the folder that were written.
+    """
+
+    folder: Path
+    summary: Table
+    files: tuple[str, ...]
+
+
+def reproduce(
+    experiment: Experiment,
+    choice: Choice,
+    out: str | Path,
+    *,
+    workers: int = 1,
+    watcher: Watcher,
+    drawing: Drawing | None = None,
+) -> Outcome:
+    """Run what is not finished yet of an experiment, and write its tables and figure.
+
+    Finished cells are taken from the experiment's folder, and from the folders beside it if another experiment had the
+    same runs, but only if their definition and the code that made them are the same; times also only if the machine
+    is. So the results do not depend on how often the command was stopped, nor on `workers`, but for the times.
+
+    Args:
+        experiment: The experiment.
+        choice: What to run of it.
+        out: Folder of all experiments; this one's files go to its subfolder with the experiment's name.
+        workers: Number of processes, ≥ 1; timings run alone all the same.
+        watcher: Whom to tell how it goes.
+        drawing: What draws; without it there is no figure.
+
+    Raises:
+        InputError: There is no such policy, none is left, an agent does not fit a workload, or the folder cannot be
+            written or holds a foreign file.
+        WorkerError: A process ended early; what was finished is stored.
+    """
+    checks.whole("workers", workers)
+    begin = time.monotonic()
+    cells = planned_cells(experiment, choice, watcher)
+    keys = dict(cells)  # cells of different places in the experiment may be one and the same run
+    folder = Path(out) / experiment.name
+    known = _known(experiment, folder, keys, watcher)
+    progress = Progress(len(keys), len(known), 1 if experiment.alone else workers)
+    store = Store(folder / "cells.csv", experiment.labels)
+    write_atomically(folder / "record.json", record_json(experiment, choice, cells, progress))
+    store.write((key, cell, known[key]) for key, cell in cells if key in known)
+    watcher.begin(experiment, len(keys), len(known))
+
+    def keep(key: str, values: Values) -> None:
+        store.append(key, keys[key], values)
+        known[key] = values
+        watcher.finished()
+
+    run_cells({key: cell for key, cell in keys.items() if key not in known}, progress.workers, keep)
+    store.write((key, cell, known[key]) for key, cell in cells)
+    runs = Runs(tuple(Run(dict(cell.labels), cell.policy, cell.seed, known[key]) for key, cell in cells))
+    summary, files = _write_results(experiment, folder, runs, drawing)
+    runs_s = sum(float(values["run_s"]) for values in known.values())
+    done = replace(progress, duration_s=time.monotonic() - begin, runs_s=runs_s, finished=True)
+    write_atomically(folder / "record.json", record_json(experiment, choice, cells, done))
+    return Outcome(folder, summary, (*files, "cells.csv", "record.json"))
+
+
+def planned_cells(experiment: Experiment, choice: Choice, watcher: Watcher) -> tuple[tuple[str, Cell], ...]:
+    """List the cells of a choice with their keys, in the experiment's order.
+
+    Raises:
+        InputError: There is no such policy, none is left, or an agent does not fit a workload.
+    """
+    for name in choice.policies or ():
+        policy_of(name)  # names what there is, if there is no such policy
+    policies, missing = available(choice.policies or experiment.policies, (*known_policies(), *(choice.policies or ())))
+    planned = experiment.cells(choice, policies)
+    if not planned:
+        raise InputError("--policies", ",".join(policies), f"one or more that {experiment.name} can run")
+    if missing:
+        watcher.note(f"{experiment.name}: without {', '.join(missing)}, which this version does not have")
+    _check_agents(planned)
+    made_by = cache(origin)
+    return tuple((cell.key(made_by(cell.policy, cell.measure)), cell) for cell in planned)
+
+
+def origin(policy: str, measure: Measure = "run") -> str:
+    """Say what makes a cell: the version of the code, and of an agent; for times also the machine."""
+    parts = [code_version()]
+    if is_agent(policy):
+        parts.append(agent_version(policy))
+    if measure == "round":
+        parts.append(machine())
+    return ", ".join(parts)
+
+
+def _check_agents(cells: Iterable[Cell]) -> None:
+    """Check that every agent can decide on its workloads; those with equal labels have equal configurations."""
+    for cell in {(cell.policy, cell.labels): cell for cell in cells if is_agent(cell.policy)}.values():
+        check_fit([policy_of(cell.policy)], cell.instance())
+
+
+def _known(experiment: Experiment, folder: Path, keys: Mapping[str, Cell], watcher: Watcher) -> dict[str, Values]:
+    """Take the finished cells that belong to this set, and say what becomes of the others."""
+    own = stored_values(folder / "cells.csv")
+    found: dict[str, Values] = {}
+    for beside in sorted(folder.parent.glob("*/cells.csv")):
+        if beside.parent != folder:
+            found |= stored_values(beside)
+    found |= own
+    known = {key: found[key] for key in keys if key in found}
+    kept = sum(key in keys for key in own)
+    if len(own) > kept:
+        watcher.note(f"{folder}: {_why_left_out(folder, len(own), kept)}")
+        if len(known) < len(keys):
+            for name in RESULTS:  # they are of the former set
+                (folder / name).unlink(missing_ok=True)
+    if known:
+        beside_it = "" if kept == len(known) else f", {len(known) - kept} of them from the experiments beside it"
+        watcher.note(f"{experiment.name}: {len(known)} of {len(keys)} runs are finished already{beside_it}")
+    return known
+
+
+def _why_left_out(folder: Path, stored: int, kept: int) -> str:
+    facts = recorded_facts(folder / "record.json")
+    if facts.get("code") != code_version():
+        return f"starts again: its {stored} runs were made by other code ({facts.get('code', 'unknown')})"
+    if kept:
+        return f"{stored - kept} of its {stored} runs do not belong to this set (other settings or agents): left out"
+    others = "other settings, seeds, agents, or for times another machine"
+    return f"starts again: its {stored} runs are of another set ({others})"
+
+
+def _write_results(
+    experiment: Experiment, folder: Path, runs: Runs, drawing: Drawing | None
+) -> tuple[Table, tuple[str, ...]]:
+    summary, details = experiment.summary(runs), experiment.details(runs)
+    contents: dict[str, str | bytes] = {
+        "table.md": page_markdown(experiment, summary, details),
+        "table.csv": csv_text(details),
+        "summary.csv": csv_text(summary),
+    }
+    if drawing is not None:
+        contents |= drawing.chart_files(experiment.chart(runs))
+    for name, content in contents.items():
+        write_atomically(folder / name, content)
+    return summary, tuple(contents)

@@ -1,0 +1,108 @@
+"""The file `cells.csv`: every finished cell, stored the moment it is finished, so that a killed command can go on."""
+
+from __future__ import annotations
+
+import csv
+import io
+import re
+from typing import TYPE_CHECKING
+
+from gpusched_env.errors import InputError
+from gpusched_env.files import write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+    from pathlib import Path
+
+    from gpusched_experiments.published.cell import Cell
+    from gpusched_experiments.published.run import Values
+
+Finished = tuple[str, "Cell", "Values"]
+
+_WHOLE = re.compile(r"-?[0-9]+")
+
+
+class Store:
+    """Appends finished cells to a file: key, labels, policy, seed, then what was measured.
+
+    A line is written in one piece when its cell is finished, so whenever the command is killed the file holds every
+    finished cell, and at most its last line is incomplete.
+
+    Args:
+        path: The file.
+        labels: Names of the cells' labels.
+    """
+
+    def __init__(self, path: Path, labels: Sequence[str]) -> None:
+        self.path, self.labels = path, tuple(labels)
+
+    def write(self, finished: Iterable[Finished]) -> None:
+        """Write the file anew with these cells; without any there is none."""
+        rows = list(finished)
+        if not rows:
+            self.path.unlink(missing_ok=True)
+            return
+        text = self._header(rows[0][2]) + "".join(self._line(*row) for row in rows)
+        write_atomically(self.path, text)
+
+    def append(self, key: str, cell: Cell, values: Values) -> None:
+        """Add one finished cell."""
+        if not self.path.exists():
+            self.write([(key, cell, values)])
+            return
+        with self.path.open("ab", buffering=0) as file:
+            file.write(self._line(key, cell, values).encode("utf-8"))
+
+    def _header(self, values: Values) -> str:
+        return _csv_line(["key", *self.labels, "policy", "seed", *values])
+
+    def _line(self, key: str, cell: Cell, values: Values) -> str:
+        labels = dict(cell.labels)
+        texts = [str(labels[name]) for name in self.labels]
+        numbers = [repr(value) if isinstance(value, float) else str(value) for value in values.values()]
+        return _csv_line([key, *texts, cell.policy, str(cell.seed), *numbers])
+
+
+def stored_values(path: Path) -> dict[str, Values]:
+    """Read what was measured in every cell of such a file, by key; nothing if there is no file.
+
+    An incomplete last line, as a killed command leaves it, is passed over.
+
+    Raises:
+        InputError: The file is no such file.
+    """
+    try:
+        text = path.read_text(encoding="utf-8")
+    except FileNotFoundError:
+        return {}
+    except (OSError, UnicodeDecodeError) as error:
+        raise _not_ours(path, str(error)) from None
+    whole = text[: text.rfind("\n") + 1]
+    rows = list(csv.reader(io.StringIO(whole)))
+    if not rows:
+        return {}
+    header = rows[0]
+    if header[:1] != ["key"] or "seed" not in header:
+        raise _not_ours(path, ",".join(header))
+    first = header.index("seed") + 1
+    found: dict[str, Values] = {}
+    for number, row in enumerate(rows[1:], 2):
+        try:
+            found[row[0]] = dict(zip(header[first:], map(_number, row[first:]), strict=True))
+        except (ValueError, IndexError):
+            raise _not_ours(path, f"line {number}: {','.join(row)}") from None
+    return found
+
+
+def _number(text: str) -> int | float:
+    return int(text) if _WHOLE.fullmatch(text) else float(text)
+
+
+def _not_ours(path: Path, found: str) -> InputError:
+    return InputError(str(path), found, "a file that gpusched reproduce wrote; remove it to begin again")
+
+
+def _csv_line(cells: Sequence[str]) -> str:
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerow(cells)
+    return buffer.getvalue()

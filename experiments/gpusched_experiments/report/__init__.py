@@ -1,0 +1,22 @@
+"""Reports: comparisons of policies, their statistics, tables and figures.
+
+The figures are in `gpusched_experiments.report.figures`, which needs the extra `plot`.
+"""
+
+from gpusched_experiments.report.comparison import compare
+from gpusched_experiments.report.processes import WorkerError
+from gpusched_experiments.report.results_file import results_json
+from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.statistics import PolicyStatistics, summarise
+from gpusched_experiments.report.table import markdown_table, runs_csv
+
+__all__ = [
+    "PolicyStatistics",
+    "RunSummary",
+    "WorkerError",
+    "compare",
+    "markdown_table",
+    "results_json",
+    "runs_csv",
+    "summarise",
+]

@@ -1,0 +1,311 @@
+"""The environment: it wires instance, simulator, observation and reward; it computes nothing itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from gpusched_env import rendering
+from gpusched_env.envs.env_input import action_index, check_shape, draw_seed, finite_reward, shape_of
+from gpusched_env.envs.reward import CostReward, Reward
+from gpusched_env.errors import InputError
+from gpusched_env.observation import (
+    CLUSTER_FEATURES,
+    JOB_FEATURES,
+    OPTION_FEATURES,
+    QUEUE_FEATURES,
+    observation_space,
+    observe,
+)
+from gpusched_env.simulator import NAMED_ORDERS, Result, State, View
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.decisions import decide, run_to_round
+from gpusched_env.workload import InstanceMaker, Scenario, load_scenario
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import Instance
+
+Observation: TypeAlias = "dict[str, NDArray[np.float32]]"
+ALLOWED_OPTIONS = ("instance",)
+RENDER_MODES = ("ansi", "rgb_array")
+
+
+class GpuClusterEnv(gymnasium.Env[Any, Any]):
+    """Schedule training jobs on a GPU cluster, one decision per job and round (design, section 4).
+
+    Action: `Discrete(1 + C)`; 0 lets the job at hand wait, a gives it configuration a - 1 (`env.unwrapped.
+    configurations`). An action that cannot be placed means wait and counts in `info["invalid_actions"]`.
+
+    Observation: a `Dict` of float32 boxes in [-1, 1], `job`, `options`, `cluster`, `queue`; their features are named
+    in `gpusched_env.observation`.
+
+    Reward: minus the cost that accrued since the previous step [€] / `reward_scale`.
+
+    Episode: terminated when all jobs are done; never truncated (wrap it in a `TimeLimit` if your agent may wait for
+    ever).
+
+    Args:
+        scenario: Name of a built-in scenario, path of a scenario file, or a `Scenario`.
+        preemption: Whether a round begins from an empty cluster and asks every active job; else running jobs keep their
+            GPUs and only waiting ones are asked.
+        job_order: Order in which a round asks its jobs: `pressure`, `submission`, `due` or `weight`.
+        milestones: Each job wakes its round at so many equal fractions of its maximum epochs, ≥ 0 (0: never).
+        idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
+        deadline_wake_ups: Whether a job that would miss its due date as it runs, or waits, wakes its round just before
+            the cheapest configuration that would still meet it no longer does (in place of `wake_up`).
+        consolidation: Whether a job whose previous node is off in this round goes to one of the same GPU type that is
+            on, if it has room and the move costs no restart; else jobs go back wherever they fit.
+        reward_scale: Cost that counts as a reward of -1 [€], > 0.
+        reward: A reward of your own, in place of the cost; then `reward_scale` must be left alone.
+        render_mode: None, `ansi` or `rgb_array`.
+
+    Raises:
+        InputError: A parameter is out of its range.
+    """
+
+    metadata = {  # noqa: RUF012 - gymnasium declares it as an instance variable
+        "render_modes": list(RENDER_MODES),
+        "render_fps": 8,
+    }
+
+    def __init__(
+        self,
+        scenario: str | Path | Scenario = "default",
+        *,
+        preemption: bool = True,
+        job_order: str = "pressure",
+        milestones: int = 4,
+        idle_review_s: float = 3600.0,
+        deadline_wake_ups: bool = False,
+        consolidation: bool = False,
+        reward_scale: float = 1.0,
+        reward: Reward | None = None,
+        render_mode: str | None = None,
+    ) -> None:
+        if job_order not in NAMED_ORDERS:
+            raise InputError("job_order", job_order, f"one of {', '.join(NAMED_ORDERS)}")
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            raise InputError("render_mode", render_mode, f"None, {' or '.join(RENDER_MODES)}")
+        self.scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
+        flags = {"preemption": preemption, "deadline_wake_ups": deadline_wake_ups, "consolidation": consolidation}
+        for name, flag in flags.items():
+            if not isinstance(flag, bool | np.bool_):
+                raise InputError(name, flag, "True or False")
+        if reward is not None and (isinstance(reward, type) or not callable(reward)):
+            raise InputError("reward", reward, "a function of energy_eur and tardiness_eur [€] that returns a number")
+        if reward is not None and reward_scale != 1.0:
+            raise InputError("reward_scale", reward_scale, "1, beside a reward of your own")
+        self.preemption, self.job_order = bool(preemption), job_order
+        self.render_mode = render_mode
+        self.milestones, self.idle_review_s = milestones, idle_review_s
+        self.deadline_wake_ups, self.consolidation = bool(deadline_wake_ups), bool(consolidation)
+        self._reward: Reward = CostReward(reward_scale) if reward is None else reward
+        self._kind = NAMED_ORDERS[job_order]
+        self._maker = InstanceMaker(self.scenario)
+        self._state = self._new_state(self._maker.make(0))
+        self.configurations = self._state.instance.configurations
+        self.observation_space: spaces.Space[Any] = observation_space(
+            len(self.configurations), len(self._state.instance.gpu_types)
+        )
+        self._options_shape = (len(self.configurations), len(OPTION_FEATURES))
+        self._cluster_shape = (len(self._state.instance.gpu_types), len(CLUSTER_FEATURES))
+        self._actions = 1 + len(self.configurations)
+        self.action_space = spaces.Discrete(self._actions)
+        self._shape = shape_of(self._state.instance)
+        self._running = False
+        self._invalid = 0
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observation, dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: The episode runs the scenario's instance of this seed, as `gpusched compare --seeds` does; without
+                a seed, the instance's seed is drawn from the environment's generator, `FIRST_DRAWN_SEED` or above.
+            options: `{"instance": instance}` replays a given instance, with the GPU types and configurations of
+                the scenario.
+
+        Returns:
+            The first observation, and info (see `step`).
+
+        Raises:
+            InputError: An option is unknown, or the instance has other GPU types or configurations.
+        """
+        super().reset(seed=seed)
+        unknown = [key for key in options or {} if key not in ALLOWED_OPTIONS]
+        if unknown:
+            raise InputError("options", unknown[0], f"one of {', '.join(ALLOWED_OPTIONS)}")
+        instance = (options or {}).get("instance")
+        if instance is None:
+            chosen = draw_seed(self.np_random) if seed is None else seed
+            instance = self._maker.make(chosen)
+        check_shape(instance, self._shape)
+        self._state = self._new_state(instance)
+        self._running, self._invalid = True, 0
+        self._state.make_room()
+        run_to_round(*self._arrays())
+        self._running = self._jobs_to_ask()
+        observation, mask = self._observe()
+        return observation, self._info(mask, 0.0, 0.0)
+
+    def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
+        """Decide for the job at hand; after the last job of the round, time runs to the next one.
+
+        Args:
+            action: 0 = wait, a = configuration a - 1.
+
+        Returns:
+            Observation, reward, terminated, truncated (always False), and info: `action_mask` (int8, (1 + C,)), `job`
+            (index of the job at hand, -1 at the end), `time_s`, `energy_eur` and `tardiness_eur` (accrued in this
+            step), `total_energy_eur`, `total_tardiness_eur` and `invalid_actions` (of the episode).
+
+        Raises:
+            InputError: The action is not in the action space, or a reward of your own returns no finite number.
+            gymnasium.error.ResetNeeded: The episode is over, or none has begun.
+        """
+        if not self._running:
+            raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
+        chosen = action_index(action, self._actions)
+        state = self._state
+        energy, tardiness = state.clock[at.BILL], state.clock[at.LATENESS]
+        state.make_room()
+        if not decide(*self._arrays(state.view.least_rate, chosen)):
+            self._invalid += 1
+        self._running = self._jobs_to_ask()
+        energy_eur = float(state.clock[at.BILL] - energy)
+        tardiness_eur = float(state.clock[at.LATENESS] - tardiness)
+        observation, mask = self._observe()
+        info = self._info(mask, energy_eur, tardiness_eur)
+        reward = finite_reward(self._reward(energy_eur, tardiness_eur))
+        return observation, reward, not self._running, False, info
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Give what can be placed now, (1 + C,), as `MaskablePPO` asks for it; waiting is always allowed."""
+        return self._observe()[1].astype(np.bool_)
+
+    def render(self) -> Any:
+        """Draw the run so far: a text (`ansi`) or a Gantt chart, uint8 (H, W, 3) (`rgb_array`)."""
+        if self.render_mode == "ansi":
+            return rendering.render_text(self._state)
+        return rendering.render_gantt_rgb(self._state) if self.render_mode == "rgb_array" else None
+
+    @property
+    def view(self) -> View:
+        """The present state as policies may see it."""
+        return self._state.view
+
+    @property
+    def job(self) -> int:
+        """Index of the job at hand, -1 if the episode is over."""
+        state = self._state
+        return int(state.view.order_buffer[state.count[at.ASKED]]) if self._running else -1
+
+    @property
+    def instance(self) -> Instance:
+        """The instance of this episode."""
+        return self._state.instance
+
+    def wake_up(self, job: int, time_s: float) -> None:
+        """Ask for a round at `time_s` [s] on behalf of `job`.
+
+        Raises:
+            InputError: The job is not active, or the time is NaN.
+        """
+        self.view.wake_up(job, time_s)
+
+    def result(self, policy: str = "agent", seed: int = 0) -> Result:
+        """Give the result of a finished episode.
+
+        Raises:
+            gymnasium.error.ResetNeeded: The episode is not over, or none has begun.
+        """
+        if self._running or self._state.count[at.DONE] == 0:
+            raise gymnasium.error.ResetNeeded("the episode is not over: step() until terminated")
+        return Result.of(self._state, policy, seed, float("nan"))
+
+    def _new_state(self, instance: Instance) -> State:
+        return State(
+            instance,
+            idle_review_s=self.idle_review_s,
+            milestones=self.milestones,
+            deadline_wake_ups=self.deadline_wake_ups,
+            consolidation=self.consolidation,
+        )
+
+    def _jobs_to_ask(self) -> bool:
+        return bool(self._state.count[at.ASKED] < self._state.count[at.TO_ASK])
+
+    def _arrays(self, *more: Any) -> tuple[Any, ...]:
+        state, view = self._state, self._state.view
+        return (
+            view.jobs,
+            state.hidden,
+            view.nodes,
+            view.configs,
+            view.room,
+            view.tau,
+            view.node_rate,
+            view.slowdown,
+            state.planned_slowdown,
+            state.clock,
+            state.count,
+            view.active_buffer,
+            state.log,
+            view.keys_buffer,
+            view.order_buffer,
+            self.preemption,
+            self._kind,
+            *more,
+        )
+
+    def _observe(self) -> tuple[Observation, NDArray[np.int8]]:
+        view, table = self._state.view, self._state.view.distributions
+        job = np.empty(len(JOB_FEATURES), np.float32)
+        options = np.empty(self._options_shape, np.float32)
+        cluster = np.empty(self._cluster_shape, np.float32)
+        queue = np.empty(len(QUEUE_FEATURES), np.float32)
+        mask = np.empty(self._actions, np.int8)
+        observe(
+            view.jobs,
+            view.nodes,
+            view.configs,
+            view.tau,
+            view.planning_rate,
+            view.least_rate,
+            view.node_rate,
+            view.clock,
+            view.count,
+            view.active_buffer,
+            view.order_buffer,
+            view.room,
+            table.edges,
+            table.survival,
+            table.tail,
+            job,
+            options,
+            cluster,
+            queue,
+            mask,
+        )
+        return {"job": job, "options": options.ravel(), "cluster": cluster.ravel(), "queue": queue}, mask
+
+    def _info(self, mask: NDArray[np.int8], energy_eur: float, tardiness_eur: float) -> dict[str, Any]:
+        clock = self._state.clock
+        return {
+            "action_mask": mask,
+            "job": self.job,
+            "time_s": float(clock[at.NOW]),
+            "energy_eur": energy_eur,
+            "tardiness_eur": tardiness_eur,
+            "total_energy_eur": float(clock[at.BILL]),
+            "total_tardiness_eur": float(clock[at.LATENESS]),
+            "invalid_actions": self._invalid,
+        }

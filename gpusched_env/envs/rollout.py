@@ -1,0 +1,58 @@
+"""Run a policy that decides job by job through the environment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+from gpusched_env.envs.env import GpuClusterEnv
+from gpusched_env.errors import InputError
+from gpusched_env.simulator import JobPolicy, Result
+from gpusched_env.simulator.fit import check_fit
+
+if TYPE_CHECKING:
+    import gymnasium
+
+    from gpusched_env.model import Instance
+
+
+def rollout(
+    env: gymnasium.Env[Any, Any], policy: JobPolicy, *, seed: int | None = None, instance: Instance | None = None
+) -> tuple[Result, float]:
+    """Run one episode with `policy` choosing every action.
+
+    Args:
+        env: A `GpuClusterEnv`, wrapped or not, with the policy's own `job_order` and `preemption` and with
+            `milestones=0` and neither `deadline_wake_ups` nor `consolidation`, so that it asks when `simulate` does.
+        policy: A policy that decides job by job.
+        seed: Seed of the instance.
+        instance: An instance to replay, in place of the seed's.
+
+    Returns:
+        The result of the run, and the sum of its rewards.
+
+    Raises:
+        InputError: The environment is another one, or asks in another way than the policy does.
+    """
+    inner = env.unwrapped
+    if not isinstance(inner, GpuClusterEnv):
+        raise InputError("env", type(inner).__name__, "a GpuClusterEnv")
+    if not isinstance(policy, JobPolicy):
+        raise InputError("policy", getattr(policy, "name", policy), "a policy that decides job by job (has `choose`)")
+    for name in ("job_order", "preemption"):
+        if getattr(inner, name) != getattr(policy, name):
+            raise InputError(f"env.{name}", getattr(inner, name), f"the policy's own: {getattr(policy, name)!r}")
+    if inner.deadline_wake_ups:
+        raise InputError("env.deadline_wake_ups", True, "False: a policy sets its own wake-ups")
+    if inner.consolidation:
+        raise InputError("env.consolidation", True, "False: a policy lets places go itself")
+    if inner.milestones:
+        raise InputError("env.milestones", inner.milestones, "0: a policy sets its own wake-ups")
+    options = {} if instance is None else {"instance": instance}
+    env.reset(seed=seed, options=options)
+    check_fit([policy], inner.instance)
+    rewards, done = 0.0, False
+    while not done:
+        _, reward, terminated, truncated, _ = env.step(policy.choose(inner.view, inner.job) + 1)
+        rewards += float(reward)
+        done = terminated or truncated
+    return inner.result(policy.name), rewards

@@ -1,0 +1,5 @@
+"""Many environments at once: batched state, stepped by one compiled call."""
+
+from gpusched_env.envs.vector.vector_env import GpuClusterVectorEnv
+
+__all__ = ["GpuClusterVectorEnv"]

@@ -1,0 +1,103 @@
+"""An exact checkpoint of a vector environment, as plain arrays."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusched_env.envs.vector.arrays import CHANGING
+from gpusched_env.envs.vector.batch import SITE
+from gpusched_env.envs.vector.checkpoint_check import check_run, checked_arrays
+from gpusched_env.envs.vector.episodes import REPLAYED
+from gpusched_env.errors import InputError
+from gpusched_env.simulator.rounds import measure
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from gpusched_env.envs.vector.batch import Shapes
+    from gpusched_env.envs.vector.episodes import Episodes
+    from gpusched_env.envs.vector.runs import Runs
+    from gpusched_env.simulator import State
+
+LOW = 2**64 - 1
+
+
+def pack(runs: Runs, episodes: Episodes, ended: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+    """Give everything that the next steps depend on, by name.
+
+    Raises:
+        InputError: An environment replays an instance that it was given: there is no seed to make it from again.
+    """
+    for i, seed in enumerate(episodes.seeds):
+        if seed == REPLAYED:
+            name = runs.batch.states[i].instance.name
+            raise InputError(f"instances[{i}]", name, "for a checkpoint: one made from the scenario and a seed")
+    generators = [_words_of(episodes.generator(i)) for i in range(len(ended))]
+    return {
+        **{name: getattr(runs.batch.arrays, name).copy() for name in CHANGING},
+        "sizes": runs.batch.sizes[:, :SITE].copy(),
+        "invalid": runs.invalid.copy(),
+        "ended": ended.copy(),
+        "instance_seed": np.array(episodes.seeds, dtype=np.int64),
+        "generator": np.array(generators, dtype=np.uint64),
+        "arguments": np.frombuffer(episodes.fingerprint, dtype=np.uint8).copy(),
+    }
+
+
+def unpack(
+    state: Mapping[str, NDArray[Any]], episodes: Episodes, new_runs: Callable[[Sequence[State], Shapes], Runs]
+) -> tuple[Runs, NDArray[np.bool_]]:
+    """Make the runs of which `pack` gave `state`, and say whose episode ended in the step before.
+
+    Args:
+        state: What `pack` gave.
+        episodes: Makes the instances again; takes over seeds and generators.
+        new_runs: Makes runs of new states, in arrays that are at least as large as said.
+
+    Raises:
+        InputError: It is no such state, or one with other arguments, or its instances come out differently here; then
+            nothing has changed.
+    """
+    given = checked_arrays(state, len(episodes.seeds))
+    if given["arguments"].tobytes() != episodes.fingerprint:
+        raise InputError("state", "a state with other arguments", "one of an environment made with the same arguments")
+    seeds = given["instance_seed"].tolist()
+    generators = [_generator_of(words) for words in given["generator"].tolist()]
+    fresh = [episodes.state(episodes.instance(i, seed)) for i, seed in enumerate(seeds)]
+    for i, run in enumerate(fresh):
+        check_run(given, i, run)
+    runs = new_runs(fresh, {name: given[name].shape[1:] for name in CHANGING})
+    for name in CHANGING:
+        array = getattr(runs.batch.arrays, name)
+        if array.shape != given[name].shape:
+            raise InputError(f"state[{name!r}]", given[name].shape, f"the shape {array.shape}")
+        array[...] = given[name]
+    for run in fresh:
+        measure(run.view.nodes, run.view.room)
+    runs.invalid[:] = given["invalid"]
+    episodes.resume(seeds, generators)
+    return runs, given["ended"].copy()
+
+
+def _words_of(generator: Generator) -> list[int]:
+    """Give the state of a PCG64 generator as six words of 64 bits."""
+    told: Any = generator.bit_generator.state
+    state, increment = told["state"]["state"], told["state"]["inc"]
+    return [state >> 64, state & LOW, increment >> 64, increment & LOW, told["has_uint32"], told["uinteger"]]
+
+
+def _generator_of(words: Sequence[int]) -> Generator:
+    """Make the generator whose words these are."""
+    bits = np.random.PCG64()
+    bits.state = {
+        "bit_generator": "PCG64",
+        "state": {"state": words[0] << 64 | words[1], "inc": words[2] << 64 | words[3]},
+        "has_uint32": words[4],
+        "uinteger": words[5],
+    }
+    return np.random.Generator(bits)

@@ -1,0 +1,83 @@
+"""The infos of a vector environment, as `gymnasium.vector.SyncVectorEnv` puts them together."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusched_env.envs.vector.kernels import ENERGY, TARDINESS, TIME, TOTAL_ENERGY, TOTAL_TARDINESS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpusched_env.envs.vector.kernels import Seen
+
+KEYS = (
+    "action_mask",
+    "job",
+    "time_s",
+    "energy_eur",
+    "tardiness_eur",
+    "total_energy_eur",
+    "total_tardiness_eur",
+    "invalid_actions",
+)
+THERE = tuple(f"_{key}" for key in KEYS)
+
+
+def observations_of(seen: Seen) -> dict[str, NDArray[np.float32]]:
+    """Give the batched observations: a row per environment."""
+    size = len(seen.job)
+    return {
+        "job": seen.job,
+        "options": seen.options.reshape(size, -1),
+        "cluster": seen.cluster.reshape(size, -1),
+        "queue": seen.queue,
+    }
+
+
+def infos_of(seen: Seen, invalid: NDArray[np.int64]) -> dict[str, Any]:
+    """Give an array for each key of a single environment's info, and beside it `_key`: True for each environment."""
+    there = np.ones((len(THERE), len(seen.at_hand)), dtype=np.bool_)
+    infos = _values(seen, invalid)
+    infos.update(zip(THERE, there, strict=True))
+    return infos
+
+
+def infos_of_some(seen: Seen, invalid: NDArray[np.int64], some: NDArray[np.bool_]) -> dict[str, Any]:
+    """Give copies of the infos of some environments; zeros, and False beside them, for the others."""
+    infos = {}
+    for key, value in _values(seen, invalid).items():
+        infos[key] = np.zeros_like(value)
+        infos[key][some] = value[some]
+    return infos | {key: some.copy() for key in THERE}
+
+
+def final_infos_of(seen: Seen, invalid: NDArray[np.int64], ended: NDArray[np.bool_]) -> dict[str, Any]:
+    """Give copies of the last observations and infos of the episodes that ended in this step."""
+    last = np.full(len(ended), None, dtype=np.object_)
+    observations = observations_of(seen)
+    for i in np.flatnonzero(ended):
+        last[i] = {key: rows[i].copy() for key, rows in observations.items()}
+    return {
+        "final_obs": last,
+        "_final_obs": ended.copy(),
+        "final_info": infos_of_some(seen, invalid, ended),
+        "_final_info": ended.copy(),
+    }
+
+
+def _values(seen: Seen, invalid: NDArray[np.int64]) -> dict[str, Any]:
+    money = seen.money
+    values = (
+        seen.mask,
+        seen.at_hand,
+        money[TIME],
+        money[ENERGY],
+        money[TARDINESS],
+        money[TOTAL_ENERGY],
+        money[TOTAL_TARDINESS],
+        invalid.copy(),
+    )
+    return dict(zip(KEYS, values, strict=True))

@@ -1,0 +1,138 @@
+"""Threads that share the environments of a step."""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+import weakref
+from queue import SimpleQueue
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+from gpusched_env.envs.vector.board import ASLEEP, FAILED, PLAIN, STOP, THREADS, new_board
+from gpusched_env.envs.vector.kernels import work
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpusched_env.arrays import Ints
+    from gpusched_env.envs.vector.kernels import Seen
+
+    Desk: TypeAlias = SimpleQueue[tuple[Any, ...] | None]
+    """Where a helper waits for what `work` takes, or for None: the end."""
+
+LEAST_SHARE = 16  # environments below which a thread costs more than it saves
+
+
+def usable_cores() -> int:
+    """Count the cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1
+
+
+class Crew:
+    """The calling thread and helpers. Dropping or closing it ends the helpers.
+
+    Between two steps a helper waits without the interpreter for a moment, and takes part in a step that begins then
+    without any handover; after that it sleeps until it is woken. One step at a time.
+
+    Args:
+        threads: Threads in all, ≥ 1; with 1 the calling thread does everything.
+    """
+
+    def __init__(self, threads: int) -> None:
+        self._threads = 1 if PLAIN else threads
+        self._board = new_board(self._threads)
+        self._desks: list[Desk] = []
+        self._errors: list[BaseException] = []
+        self._stable: tuple[Any, ...] = ()
+        self._process = -1
+        self._compiled = False
+        self._closer: weakref.finalize[[list[Desk], Ints], Crew] | None = None
+
+    def step(self, actions: Ints, seen: Seen, stable: tuple[Any, ...]) -> None:
+        """Do a step of all environments.
+
+        Args:
+            actions: What `work` takes, like the next one; other arrays in each call, but of the same shapes while
+                `stable` is the same.
+            seen: See there.
+            stable: All else that it takes; best the same object from call to call.
+
+        Raises:
+            BaseException: What any thread raised. No thread works any more, and some environments may not have been
+                stepped.
+        """
+        try:
+            arguments = self._prepare(actions, seen, stable)
+        except BaseException:
+            self.close()  # no helper works on anything: the round has not begun
+            raise
+        try:
+            work(0, *arguments)
+        except BaseException:
+            self._recall()
+            self.close()
+            raise
+        self._compiled = True
+        if self._board[FAILED, 0]:
+            self._recall()
+            self.close()
+            raise self._errors[0]
+
+    def close(self) -> None:
+        """End the helpers; another `step` starts them again."""
+        self._desks, self._stable = [], ()
+        if self._closer is not None:
+            self._closer()
+
+    def _prepare(self, actions: Ints, seen: Seen, stable: tuple[Any, ...]) -> tuple[Any, ...]:
+        """See to it that helpers are there, awake, and know the arrays; give what `work` takes after the thread."""
+        self._start()
+        if stable is not self._stable:
+            self._recall()
+            self._stable = stable
+        arguments = (self._board, actions, tuple(seen), *stable)
+        if self._compiled:  # until then only this thread, which can be interrupted, shall compile
+            for helper, desk in enumerate(self._desks, start=1):
+                if self._board[THREADS + helper, ASLEEP]:
+                    self._board[THREADS + helper, ASLEEP] = 0
+                    desk.put((helper, *arguments))
+        return arguments
+
+    def _recall(self) -> None:
+        """Let the helpers leave the arrays that they work with."""
+        self._board[STOP, 0] = 1
+        while not self._board[THREADS + 1 :, ASLEEP].all():
+            time.sleep(0.0)
+        self._board[STOP, 0] = 0
+
+    def _start(self) -> None:
+        """Start the helpers, unless they run: a forked process has none of its parent's threads."""
+        if self._threads == 1 or (self._desks and self._process == os.getpid()):
+            return
+        self._board, self._desks, self._errors = new_board(self._threads), [], []
+        self._process = os.getpid()
+        self._closer = weakref.finalize(self, _dismiss, self._desks, self._board)
+        for _ in range(1, self._threads):
+            desk: Desk = SimpleQueue()
+            self._desks.append(desk)
+            threading.Thread(target=_help, args=(desk, self._errors), name="gpusched-vector", daemon=True).start()
+
+
+def _help(desk: Desk, errors: list[BaseException]) -> None:
+    while (arguments := desk.get()) is not None:
+        helper, board = arguments[:2]
+        try:
+            work(*arguments)
+        except BaseException as error:  # noqa: BLE001 - raised again by the thread that called
+            errors.append(error)
+            board[FAILED, 0] = 1
+        del arguments
+        board[THREADS + helper, ASLEEP] = 1
+
+
+def _dismiss(desks: Sequence[Desk], board: Ints) -> None:
+    board[STOP, 0] = 1
+    for desk in desks:
+        desk.put(None)

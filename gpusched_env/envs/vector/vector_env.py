@@ -1,0 +1,307 @@
+"""The vector environment: it wires episodes, runs and infos; it computes nothing itself."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+from gymnasium.vector import AutoresetMode, VectorEnv
+from gymnasium.vector.utils import batch_space
+
+from gpusched_env.envs.env_input import finite_reward
+from gpusched_env.envs.reward import CostReward, Reward
+from gpusched_env.envs.vector.checkpoint import pack, unpack
+from gpusched_env.envs.vector.episodes import Episodes
+from gpusched_env.envs.vector.infos import final_infos_of, infos_of, infos_of_some, observations_of
+from gpusched_env.envs.vector.kernels import ENERGY, LOOK, TARDINESS, Seen
+from gpusched_env.envs.vector.runs import Runs
+from gpusched_env.envs.vector.threads import LEAST_SHARE, Crew, usable_cores
+from gpusched_env.envs.vector.vector_input import (
+    action_indices,
+    check_options,
+    reset_instances,
+    reset_mask,
+    reset_seeds,
+)
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.simulator import NAMED_ORDERS, State, View
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+    from typing import TypeAlias
+
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from gpusched_env.envs.vector.batch import Shapes
+    from gpusched_env.model import Configuration, Instance
+    from gpusched_env.workload import Scenario
+
+    Observations: TypeAlias = dict[str, NDArray[np.float32]]
+    Stepped: TypeAlias = tuple[Observations, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
+
+
+class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
+    """N environments `GpuClusterEnv`, stepped together by compiled code over batched state.
+
+    Observations, rewards and infos are those of `gymnasium.vector.SyncVectorEnv` over N single environments, bit for
+    bit: the same kernels run behind both. What a call returns is never written again. One call at a time: it is not for
+    several Python threads at once.
+
+    Args:
+        num_envs: Number of environments N, ≥ 1.
+        scenario: As for `GpuClusterEnv`, or a sequence: environment i runs scenario i mod its length. All must have
+            the same GPU types and configurations; numbers of nodes and jobs may differ.
+        preemption: As for `GpuClusterEnv`, like the next ones.
+        job_order: See there.
+        milestones: See there.
+        idle_review_s: See there.
+        deadline_wake_ups: See there.
+        consolidation: See there.
+        reward_scale: See there.
+        reward: See there; it is called for every environment, one after the other.
+        autoreset_mode: What happens when an episode ends: `NEXT_STEP` (the next step begins a new one, whatever the
+            action), `SAME_STEP` (the same step does; the last observation and info are `final_obs` and `final_info`
+            of the infos) or `DISABLED` (`reset(options={"reset_mask": mask})` does).
+        threads: Threads that share the work, ≥ 1; by default one per usable core, if there are enough environments.
+
+    Raises:
+        InputError: A parameter is out of its range.
+    """
+
+    metadata = {"render_modes": [], "autoreset_mode": AutoresetMode.NEXT_STEP}  # noqa: RUF012 - as gymnasium declares it
+
+    def __init__(
+        self,
+        num_envs: int = 1,
+        scenario: str | Path | Scenario | Sequence[str | Path | Scenario] = "default",
+        *,
+        preemption: bool = True,
+        job_order: str = "pressure",
+        milestones: int = 4,
+        idle_review_s: float = 3600.0,
+        deadline_wake_ups: bool = False,
+        consolidation: bool = False,
+        reward_scale: float = 1.0,
+        reward: Reward | None = None,
+        autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        threads: int | None = None,
+    ) -> None:
+        self.num_envs = checks.whole("num_envs", num_envs)
+        self.autoreset_mode = _mode(autoreset_mode)
+        self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
+        settings = {
+            "preemption": preemption,
+            "job_order": job_order,
+            "milestones": milestones,
+            "idle_review_s": idle_review_s,
+            "deadline_wake_ups": deadline_wake_ups,
+            "consolidation": consolidation,
+            "reward_scale": reward_scale,
+            "reward": reward,
+        }
+        self._episodes = Episodes(self.num_envs, scenario, settings)
+        single = self._episodes.singles[0]
+        self.preemption, self.job_order, self._kind = single.preemption, job_order, NAMED_ORDERS[job_order]
+        self.configurations: tuple[Configuration, ...] = single.configurations
+        self.single_observation_space, self.single_action_space = single.observation_space, single.action_space
+        self.observation_space = batch_space(self.single_observation_space, self.num_envs)
+        self.action_space = batch_space(self.single_action_space, self.num_envs)
+        self._choices = 1 + len(self.configurations)
+        self._reward: Reward = CostReward(reward_scale) if reward is None else reward
+        most = max(1, self.num_envs // LEAST_SHARE)
+        wanted = min(usable_cores(), most) if threads is None else checks.whole("threads", threads)
+        self._crew = Crew(min(wanted, self.num_envs))
+        self._runs: Runs | None = None
+        self._ended = np.zeros(self.num_envs, dtype=np.bool_)
+
+    def reset(
+        self, *, seed: int | Sequence[int | None] | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[Observations, dict[str, Any]]:
+        """Begin an episode in every environment.
+
+        Args:
+            seed: Environment i runs the instance of seed `seed` + i, or that of the i-th seed of a sequence; without
+                a seed, the instance's seed is drawn from the environment's own generator.
+            options: `{"instance": instance}` replays one instance in all environments, `{"instance": instances}` one in
+                each; `{"reset_mask": mask}` resets only the environments where the mask, bool (N,), is True.
+
+        Returns:
+            The first observations, and infos (see `step`).
+
+        Raises:
+            InputError: A seed or an option is not allowed.
+            gymnasium.error.ResetNeeded: Some are to be reset before all have been once.
+        """
+        self._check_open()
+        given = options or {}
+        check_options(given)
+        seeds, some = reset_seeds(seed, self.num_envs), reset_mask(given, self.num_envs)
+        instances = reset_instances(given, self.num_envs, self._episodes.shape)
+        if self._runs is None and not some.all():
+            raise gymnasium.error.ResetNeeded("no episodes are running yet: reset all environments first")
+        chosen = np.flatnonzero(some).tolist()
+        runs = self._begin({i: self._episodes.begin(i, seeds[i], instances[i]) for i in chosen})
+        self._ended[some] = False
+        seen = runs.look()
+        return observations_of(seen), infos_of_some(seen, runs.invalid, some)
+
+    def step(self, actions: Any) -> Stepped:
+        """Decide for the job at hand in every environment.
+
+        Args:
+            actions: N whole numbers: 0 = wait, a = configuration a - 1. With `NEXT_STEP`, that of an environment whose
+                episode ended in the previous step is not used.
+
+        Returns:
+            Observations, rewards, float64 (N,), terminations, bool (N,), truncations (always False), and infos: for
+            each key of a single environment's info an array of N, and beside it `_key`, bool (N,): whose it is.
+
+        Raises:
+            InputError: An action is not in the action space; or a reward of your own returns no finite number: then, as
+                after an interrupt, all environments have to be reset.
+            gymnasium.error.ResetNeeded: No episodes are running or, with `DISABLED`, one is over.
+        """
+        self._check_open()
+        runs, again = self._present, self._ended
+        any_again = bool(again.any())
+        if any_again and self.autoreset_mode is AutoresetMode.DISABLED:
+            raise gymnasium.error.ResetNeeded(f"episodes {np.flatnonzero(again).tolist()} are over: reset them")
+        chosen = action_indices(actions, self._choices, ~again)
+        try:
+            return self._advance(runs, chosen, again if any_again else None)
+        except BaseException:
+            self._runs = None  # nobody knows who has been stepped
+            raise
+
+    def _advance(self, runs: Runs, chosen: NDArray[np.int64], again: NDArray[np.bool_] | None) -> Stepped:
+        """Step all environments, but begin the episodes of `again` anew."""
+        if again is not None:
+            self._begin_next(again)
+            chosen[again] = LOOK
+        seen = runs.step(chosen)
+        ended = seen.at_hand < 0
+        rewards = self._rewards(seen, chosen)
+        if again is not None:
+            rewards[again] = 0.0
+        infos: dict[str, Any] = {}
+        if ended.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:
+            infos = final_infos_of(seen, runs.invalid, ended)
+            self._begin_next(ended)
+            runs.look_again(seen, np.flatnonzero(ended))
+            self._ended = np.zeros_like(ended)
+        else:
+            self._ended = ended.copy()
+        infos.update(infos_of(seen, runs.invalid))
+        return observations_of(seen), rewards, ended, np.zeros_like(ended), infos
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Give what can be placed now, bool (N, 1 + C); waiting is always allowed.
+
+        Raises:
+            gymnasium.error.ResetNeeded: No episodes have begun, as for what follows.
+        """
+        return self._present.masks()
+
+    def observations(self) -> Observations:
+        """Give the present observations again, as after `set_state`."""
+        return observations_of(self._present.look())
+
+    @property
+    def jobs(self) -> NDArray[np.int64]:
+        """Index of the job at hand in every environment, (N,); -1 where the episode is over."""
+        return self._present.jobs_at_hand()
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The present state of every environment as policies may see it; another `View` in each episode."""
+        self._present.forget()  # who has a view may place jobs
+        return tuple(state.view for state in self._present.batch.states)
+
+    @property
+    def instances(self) -> tuple[Instance, ...]:
+        """The instances of the present episodes."""
+        return tuple(state.instance for state in self._present.batch.states)
+
+    @property  # type: ignore[misc]  # as in SyncVectorEnv, also below
+    def np_random(self) -> tuple[Generator, ...]:  # type: ignore[override]
+        """The generator of every environment."""
+        return tuple(self._episodes.generator(i) for i in range(self.num_envs))
+
+    @property
+    def np_random_seed(self) -> tuple[int, ...]:  # type: ignore[override]
+        """The seed of every environment's generator; -1 for one that `set_state` brought."""
+        return tuple(self._episodes.generator_seed(i) for i in range(self.num_envs))
+
+    def get_state(self) -> dict[str, NDArray[Any]]:
+        """Give everything that the next steps depend on, as plain arrays by name.
+
+        An environment made with the same arguments goes on from it with the same steps, bit for bit, in any process.
+        Instances are not in it: they are made again from the scenario and their seeds.
+
+        Raises:
+            InputError: An environment replays an instance that it was given.
+            gymnasium.error.ResetNeeded: No episodes have begun.
+        """
+        return pack(self._present, self._episodes, self._ended)
+
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `get_state` gave; `observations()` and `action_masks()` then say where that is.
+
+        Raises:
+            InputError: It is no such state, or one of an environment with other arguments, or with another number of
+                environments, or its instances come out differently here; then nothing has changed.
+        """
+        self._check_open()
+        self._runs, self._ended = unpack(state, self._episodes, self._new_runs)
+
+    def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - as gymnasium calls it
+        """End the threads."""
+        self._crew.close()
+
+    @property
+    def _present(self) -> Runs:
+        self._check_open()
+        if self._runs is None:
+            raise gymnasium.error.ResetNeeded("no episodes are running: call reset()")
+        return self._runs
+
+    def _check_open(self) -> None:
+        if self.closed:
+            raise gymnasium.error.ClosedEnvironmentError("the vector environment is closed")
+
+    def _new_runs(self, states: Sequence[State], shapes: Shapes | None = None) -> Runs:
+        return Runs(states, preemption=self.preemption, kind=self._kind, crew=self._crew, shapes=shapes)
+
+    def _begin(self, states: Mapping[int, State]) -> Runs:
+        if self._runs is None:
+            self._runs = self._new_runs([states[i] for i in range(self.num_envs)])
+            self._runs.open(states)
+        else:
+            self._runs.begin(states)
+        return self._runs
+
+    def _begin_next(self, some: NDArray[np.bool_]) -> None:
+        self._begin({i: self._episodes.begin(i) for i in np.flatnonzero(some).tolist()})
+
+    def _rewards(self, seen: Seen, actions: NDArray[np.int64]) -> NDArray[np.float64]:
+        """Give the reward of every environment that has acted."""
+        energy, tardiness = seen.money[ENERGY], seen.money[TARDINESS]
+        if type(self._reward) is CostReward:
+            rewards: Any = self._reward(energy, tardiness)  # the formula holds for arrays
+            return rewards
+        rewards = np.zeros(self.num_envs)
+        for i in np.flatnonzero(actions != LOOK).tolist():
+            rewards[i] = finite_reward(self._reward(float(energy[i]), float(tardiness[i])))
+        return rewards
+
+
+def _mode(mode: Any) -> AutoresetMode:
+    try:
+        return AutoresetMode(mode)
+    except ValueError:
+        names = ", ".join(m.value for m in AutoresetMode)
+        raise InputError("autoreset_mode", mode, f"an AutoresetMode: {names}") from None

@@ -1,0 +1,106 @@
+"""Checks of what users and agents hand to a vector environment."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusched_env.envs.env_input import check_shape
+from gpusched_env.errors import InputError
+from gpusched_env.model import Instance, checks
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpusched_env.envs.env_input import Shape
+
+ALLOWED_OPTIONS = ("instance", "reset_mask")
+
+
+def action_indices(actions: Any, choices: int, asked: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """Give the actions as a fresh int64 array, (N,).
+
+    Args:
+        actions: N whole numbers.
+        choices: Number of actions of an environment.
+        asked: Whose action counts, (N,); the others' may be any whole number.
+
+    Raises:
+        InputError: There are not N whole numbers, or one that counts is not from 0 to `choices` - 1.
+    """
+    try:
+        given = np.asarray(actions)
+    except ValueError:  # lists of different lengths
+        given = np.empty(0, dtype=np.object_)
+    if given.shape != asked.shape or given.dtype.kind not in "iu":
+        raise InputError("actions", actions, f"{len(asked)} whole numbers, one for each environment")
+    if given.min() < 0 or given.max() >= choices:
+        for i in np.flatnonzero(asked & ((given < 0) | (given >= choices))).tolist():
+            raise InputError(f"actions[{i}]", int(given[i]), f"a whole number from 0 to {choices - 1}")
+    return given.astype(np.int64)
+
+
+def reset_seeds(seed: Any, environments: int) -> list[int | None]:
+    """Give every environment's seed: those of a sequence, or `seed` + i for environment i; None for none.
+
+    Raises:
+        InputError: A seed is out of its range, or there are not N of them.
+    """
+    if seed is None:
+        return [None] * environments
+    if isinstance(seed, list | tuple | np.ndarray):
+        if len(seed) != environments:
+            raise InputError("seed", seed, f"{environments} seeds, one for each environment")
+        return [None if s is None else checks.seed(s, f"seed[{i}]") for i, s in enumerate(seed)]
+    first = checks.seed(seed)
+    return [checks.seed(first + i) for i in range(environments)]
+
+
+def check_options(options: dict[str, Any]) -> None:
+    """Check the names of the options of `reset`.
+
+    Raises:
+        InputError: One is unknown.
+    """
+    unknown = [key for key in options if key not in ALLOWED_OPTIONS]
+    if unknown:
+        raise InputError("options", unknown[0], f"one of {', '.join(ALLOWED_OPTIONS)}")
+
+
+def reset_mask(options: dict[str, Any], environments: int) -> NDArray[np.bool_]:
+    """Give which environments are reset, (N,): all, or those of `options["reset_mask"]`.
+
+    Raises:
+        InputError: The mask is no array of N booleans, or all of them are False.
+    """
+    mask = options.get("reset_mask")
+    if mask is None:
+        return np.ones(environments, dtype=np.bool_)
+    good = isinstance(mask, np.ndarray) and mask.shape == (environments,) and mask.dtype == np.bool_
+    if not good or not mask.any():
+        allowed = f"an array of {environments} booleans, at least one of them True"
+        raise InputError("options['reset_mask']", mask, allowed)
+    return mask.copy()
+
+
+def reset_instances(options: dict[str, Any], environments: int, shape: Shape) -> list[Instance | None]:
+    """Give the instance that every environment replays: one for all, or those of a sequence; None for none.
+
+    Raises:
+        InputError: There are not N, one is no instance, or it has other GPU types or configurations.
+    """
+    given = options.get("instance")
+    if not isinstance(given, list | tuple):
+        if given is not None:
+            check_shape(given, shape)
+        return [given] * environments
+    if len(given) != environments:
+        raise InputError("options['instance']", f"{len(given)} instances", f"{environments}, one for each environment")
+    for i, instance in enumerate(given):
+        if instance is not None:
+            try:
+                check_shape(instance, shape)
+            except InputError as error:
+                raise InputError(f"options['instance'][{i}]", error.value, error.allowed) from None
+    return list(given)

@@ -1,0 +1,259 @@
+"""An instance as one JSON file: columns, exact numbers, distributions once (docs/run-format.md)."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeVar
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+from gpusched_env.files import write_atomically
+from gpusched_env.formats.json_fields import check_fields, check_lengths, json_list, value_of, values_of
+from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Interference, JobTable, Node
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Mapping
+
+    from numpy.typing import NDArray
+
+T = TypeVar("T")
+
+FORMAT = "gpusched instance"
+VERSION = 2
+
+_SCALARS = {"name": str, "seed": int, "energy_price_eur_per_kwh": float, "pue": float}
+_GPU_TYPES = {
+    "name": str,
+    "gpu_power_w": float,
+    "node_base_power_w": float,
+    "memory_gib": float,
+    "max_gpus_per_node": int,
+}
+_NODES = {"gpu_type": str, "gpus": int}
+_CONFIGURATIONS = {"gpu_type": str, "gpus_per_node": int, "nodes": int, "share": float}
+_JOBS = {
+    "submission_s": float,
+    "due_s": float,
+    "tardiness_weight_eur_per_s": float,
+    "max_epochs": float,
+    "epochs_needed": float,
+    "memory_gib": float,
+    "restart_s": float,
+    "application": int,
+    "distribution": int,
+}
+_TABLES = ("gpu_types", "nodes", "configurations", "jobs")
+
+
+def save_instance(instance: Instance, path: str | Path) -> None:
+    """Write `instance` to the file `path`; `load_instance` gives an equal one.
+
+    Raises:
+        InputError: The file cannot be written.
+    """
+    write_atomically(path, _layout(_document_of(instance)))
+
+
+def load_instance(path: str | Path) -> Instance:
+    """Read the instance that `save_instance` wrote to `path`.
+
+    Raises:
+        InputError: There is no such file, it is not whole, has another format version, or holds a field that is
+            missing, unknown, of the wrong kind or out of its range; names the first such field.
+    """
+    try:
+        return _instance_of(_read(Path(path)))
+    except InputError as error:
+        raise InputError(f"{path}: {error.field}", error.value, error.allowed) from error
+
+
+def _document_of(instance: Instance) -> dict[str, Any]:
+    jobs = instance.jobs
+    columns: dict[str, Any] = {name: getattr(jobs, name).tolist() for name in _JOBS}
+    columns["seconds_per_epoch"] = _without_inf(jobs.seconds_per_epoch)
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        **{name: kind(getattr(instance, name)) for name, kind in _SCALARS.items()},
+        "gpu_types": _columns(instance.gpu_types, _GPU_TYPES),
+        "nodes": _columns(instance.nodes, _NODES),
+        "configurations": _columns(instance.configurations, _CONFIGURATIONS),
+        "jobs": columns,
+        "applications": list(jobs.applications),
+        "distributions": [
+            {"family": d.family, "edges": d.edges.tolist(), "survival": d.survival.tolist()} for d in jobs.distributions
+        ],
+        "interference": None
+        if instance.interference is None
+        else {"slowdown": instance.interference.slowdown.tolist()},
+    }
+
+
+def _columns(values: Iterable[object], kinds: Mapping[str, type]) -> dict[str, list[Any]]:
+    rows = list(values)
+    return {name: [kind(getattr(row, name)) for row in rows] for name, kind in kinds.items()}
+
+
+def _without_inf(seconds: NDArray[np.float64]) -> list[list[float | None]]:
+    rows: list[list[float | None]] = seconds.tolist()
+    for row, column in np.argwhere(np.isinf(seconds)).tolist():
+        rows[row][column] = None
+    return rows
+
+
+def _layout(document: Mapping[str, Any]) -> str:
+    """Give the JSON text with one line per field, column and distribution: it can be read, and compared by line."""
+    parts = []
+    for name, value in document.items():
+        text = _compact(value)
+        if name in _TABLES:
+            text = (
+                "{\n" + ",\n".join(f"  {_compact(key)}: {_compact(column)}" for key, column in value.items()) + "\n }"
+            )
+        elif name == "distributions":
+            text = "[\n" + ",\n".join(f"  {_compact(entry)}" for entry in value) + "\n ]"
+        elif name == "interference" and value is not None:
+            rows = ",\n".join(f"  {_compact(of_type)}" for of_type in value["slowdown"])
+            text = '{"slowdown":[\n' + rows + "\n ]}"
+        parts.append(f" {_compact(name)}: {text}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _compact(value: Any) -> str:
+    # Python writes the shortest decimal that reads back as the same float: nothing is lost.
+    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"), parse_constant=_no_constant)
+    except OSError as error:
+        raise InputError("file", error.strerror or str(error), "an instance file that can be read") from error
+    except (ValueError, RecursionError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError("file", str(error), "a whole JSON file, as save_instance writes it") from error
+    if not isinstance(document, dict):
+        raise InputError("file", type(document).__name__, "a JSON object")
+    if document.get("format") != FORMAT:
+        raise InputError("format", document.get("format"), repr(FORMAT))
+    version = document.get("version")
+    if version not in (1, VERSION) or isinstance(version, bool):
+        raise InputError("version", version, f"1 or {VERSION}, the versions that this release reads")
+    return _from_version_1(document) if version == 1 else document
+
+
+def _from_version_1(document: dict[str, Any]) -> dict[str, Any]:
+    """Turn the one restart overhead of the first version into a column; nothing interfered in it."""
+    jobs = document.get("jobs")
+    if "interference" in document:
+        raise InputError("interference", "...", "no such field in version 1")
+    if "restart_s" not in document:
+        raise InputError("restart_s", None, "a value: the field is missing")
+    if isinstance(jobs, dict) and "restart_s" in jobs:
+        raise InputError("jobs.restart_s", "...", "no such field in version 1")
+    restart_s = value_of("restart_s", document["restart_s"], float)
+    if restart_s < 0.0:
+        raise InputError("restart_s", restart_s, "a finite number >= 0")
+    if isinstance(jobs, dict) and isinstance(jobs.get("submission_s"), list):
+        jobs = {**jobs, "restart_s": [restart_s] * len(jobs["submission_s"])}
+    rest = {name: value for name, value in document.items() if name != "restart_s"}
+    return {**rest, "jobs": jobs, "interference": None} if "jobs" in document else {**rest, "interference": None}
+
+
+def _no_constant(constant: str) -> float:
+    raise InputError("file", constant, "finite numbers; null stands for a configuration that is not allowed")
+
+
+def _instance_of(document: dict[str, Any]) -> Instance:
+    names = {"format", "version", *_SCALARS, *_TABLES, "applications", "distributions", "interference"}
+    check_fields("", document, names)
+    scalars = {name: value_of(name, document[name], kind) for name, kind in _SCALARS.items()}
+    return Instance(
+        tuple(_rows("gpu_types", document, _GPU_TYPES, GpuType)),
+        tuple(_rows("nodes", document, _NODES, Node)),
+        tuple(_rows("configurations", document, _CONFIGURATIONS, Configuration)),
+        _job_table(document),
+        interference=_interference(document["interference"]),
+        **scalars,
+    )
+
+
+def _rows(where: str, document: dict[str, Any], kinds: Mapping[str, type], make: Callable[..., T]) -> list[T]:
+    """Make one value per row of the table `where`."""
+    table = document[where]
+    check_fields(where, table, set(kinds))
+    columns = {name: values_of(f"{where}.{name}", table[name], kind) for name, kind in kinds.items()}
+    check_lengths(where, columns)
+    rows = []
+    for index, values in enumerate(zip(*columns.values(), strict=True)):
+        try:
+            rows.append(make(*values))
+        except InputError as error:
+            name = error.field.rpartition(".")[2]
+            raise InputError(f"{where}.{name}[{index}]", error.value, error.allowed) from error
+    return rows
+
+
+def _job_table(document: dict[str, Any]) -> JobTable:
+    table = document["jobs"]
+    check_fields("jobs", table, {*_JOBS, "seconds_per_epoch"})
+    columns = {name: values_of(f"jobs.{name}", table[name], kind) for name, kind in _JOBS.items()}
+    check_lengths(
+        "jobs", {**columns, "seconds_per_epoch": json_list("jobs.seconds_per_epoch", table["seconds_per_epoch"])}
+    )
+    return JobTable(
+        **{name: np.array(column) for name, column in columns.items()},
+        seconds_per_epoch=_seconds_per_epoch(table["seconds_per_epoch"]),
+        applications=tuple(values_of("applications", document["applications"], str)),
+        distributions=_distributions(document["distributions"]),
+    )
+
+
+def _seconds_per_epoch(rows: list[Any]) -> NDArray[np.float64]:
+    width = len(json_list("jobs.seconds_per_epoch[0]", rows[0])) if rows else 0
+    seconds = np.empty((len(rows), width))
+    for index, row in enumerate(rows):
+        where = f"jobs.seconds_per_epoch[{index}]"
+        if len(json_list(where, row)) != width:
+            raise InputError(where, f"{len(row)} numbers", f"{width} numbers, as in row 0")
+        finite = [value for value in row if value is not None]
+        values_of(where, finite, float)
+        seconds[index] = [np.inf if value is None else value for value in row]
+    return seconds
+
+
+def _interference(entry: Any) -> Interference | None:
+    if entry is None:
+        return None
+    check_fields("interference", entry, {"slowdown"})
+    where = "interference.slowdown"
+    types = json_list(where, entry["slowdown"])
+    width = len(json_list(f"{where}[0]", types[0])) if types else 0
+    slowdown = np.empty((len(types), width, width))
+    for v, of_type in enumerate(types):
+        if len(json_list(f"{where}[{v}]", of_type)) != width:
+            raise InputError(f"{where}[{v}]", f"{len(of_type)} rows", f"{width} rows, one for each application")
+        for a, row in enumerate(of_type):
+            values = values_of(f"{where}[{v}][{a}]", row, float)
+            if len(values) != width:
+                raise InputError(f"{where}[{v}][{a}]", f"{len(values)} numbers", f"{width}, one for each application")
+            slowdown[v, a] = values
+    return Interference(slowdown)
+
+
+def _distributions(entries: Any) -> tuple[EpochDistribution, ...]:
+    distributions = []
+    for index, entry in enumerate(json_list("distributions", entries)):
+        where = f"distributions[{index}]"
+        check_fields(where, entry, {"family", "edges", "survival"})
+        family = value_of(f"{where}.family", entry["family"], str)
+        edges = np.array(values_of(f"{where}.edges", entry["edges"], float))
+        survival = np.array(values_of(f"{where}.survival", entry["survival"], float))
+        try:
+            distributions.append(EpochDistribution(edges, survival, family))
+        except InputError as error:
+            raise InputError(f"{where}.{error.field.rpartition('.')[2]}", error.value, error.allowed) from error
+    return tuple(distributions)

@@ -1,0 +1,202 @@
+"""A run as a folder of open files: instance.json, intervals.csv, jobs.csv, run.json (docs/run-format.md)."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from gpusched_env.errors import InputError
+from gpusched_env.files import new_folder, write_atomically
+from gpusched_env.formats.instance_file import load_instance, save_instance
+from gpusched_env.provenance import provenance
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpusched_env.model import Instance
+    from gpusched_env.simulator import Result
+
+FORMAT = "gpusched run"
+VERSION = 2
+RUN_FILES = ("instance.json", "intervals.csv", "jobs.csv", "run.json")
+
+_INTERVALS = pl.Schema(
+    {
+        "job": pl.Int64,
+        "node": pl.Int64,
+        "gpus": pl.Int64,
+        "gpu": pl.Int64,
+        "configuration": pl.String,
+        "start_s": pl.Float64,
+        "ready_s": pl.Float64,
+        "end_s": pl.Float64,
+        "epochs": pl.Float64,
+    }
+)
+_JOBS = pl.Schema(
+    {
+        "job": pl.Int64,
+        "submission_s": pl.Float64,
+        "due_s": pl.Float64,
+        "start_s": pl.Float64,
+        "completion_s": pl.Float64,
+        "epochs_needed": pl.Float64,
+        "energy_eur": pl.Float64,
+        "tardiness_eur": pl.Float64,
+        "switches": pl.Int64,
+    }
+)
+_FACTS = (
+    "policy",
+    "seed",
+    "energy_eur",
+    "tardiness_eur",
+    "total_eur",
+    "late_jobs",
+    "mean_completion_s",
+    "rounds",
+    "decision_s",
+    "provenance",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class RecordedRun:
+    """What a run folder holds.
+
+    Attributes:
+        instance: The instance that was run.
+        intervals: One row per interval and node, the columns of `intervals.csv`.
+        jobs: One row per job, the columns of `jobs.csv`.
+        policy: Name of the policy.
+        facts: The fields of `run.json`: seed, totals, rounds, provenance.
+    """
+
+    instance: Instance
+    intervals: pl.DataFrame
+    jobs: pl.DataFrame
+    policy: str
+    facts: Mapping[str, Any]
+
+
+def write_run(
+    result: Result, folder: str | Path, *, command: str | None = None, facts: Mapping[str, Any] | None = None
+) -> None:
+    """Write the finished run `result` to `folder`: the whole of it, or nothing.
+
+    An existing folder is replaced only if it is empty or holds nothing but the files of a former run. A run is written
+    with the epochs needed: the folder tells what policies may not know.
+
+    Args:
+        result: The run, simulated with its intervals (`record=True`).
+        folder: The folder to make.
+        command: The command line that made it; by default the present process's.
+        facts: What else decided the run (scenario, options of `simulate`), for its provenance.
+
+    Raises:
+        InputError: The run is not finished or has no intervals, or the folder cannot be taken.
+    """
+    if not np.all(np.isfinite(result.completion_s)):
+        first = int(np.argmin(np.isfinite(result.completion_s)))
+        raise InputError(f"result.completion_s[{first}]", float(result.completion_s[first]), "a finished run")
+    if not len(result.log):
+        raise InputError("result.log", 0, "a run simulated with its intervals (record=True)")
+    with new_folder(folder, ours=RUN_FILES) as draft:
+        save_instance(result.instance, draft / "instance.json")
+        write_atomically(draft / "intervals.csv", result.intervals().select(list(_INTERVALS)).write_csv())
+        write_atomically(draft / "jobs.csv", _job_rows(result).write_csv())
+        write_atomically(
+            draft / "run.json", json.dumps(_run_facts(result, command, facts or {}), indent=1, allow_nan=False) + "\n"
+        )
+
+
+def read_run(folder: str | Path) -> RecordedRun:
+    """Read the run folder that `write_run` made.
+
+    Raises:
+        InputError: A file or a column is missing, a file is not whole, or the format version is another one.
+    """
+    source = Path(folder)
+    facts = _read_facts(source / "run.json")
+    return RecordedRun(
+        instance=load_instance(source / "instance.json"),
+        intervals=_read_rows(source / "intervals.csv", _INTERVALS),
+        jobs=_read_rows(source / "jobs.csv", _JOBS),
+        policy=facts["policy"],
+        facts=facts,
+    )
+
+
+def _job_rows(result: Result) -> pl.DataFrame:
+    jobs = result.instance.jobs
+    columns = {
+        "job": np.arange(len(jobs)),
+        "submission_s": jobs.submission_s,
+        "due_s": jobs.due_s,
+        "start_s": result.start_s,
+        "completion_s": result.completion_s,
+        "epochs_needed": jobs.epochs_needed,
+        "energy_eur": result.job_energy_eur,
+        "tardiness_eur": result.job_tardiness_eur,
+        "switches": result.switches,
+    }
+    return pl.DataFrame(columns, schema=_JOBS)
+
+
+def _run_facts(result: Result, command: str | None, facts: Mapping[str, Any]) -> dict[str, Any]:
+    instance = result.instance
+    own = {"policy": result.policy, "seed": result.seed, "instance": instance.name, "instance_seed": instance.seed}
+    return {
+        "format": FORMAT,
+        "version": VERSION,
+        "policy": result.policy,
+        "seed": result.seed,
+        "energy_eur": result.energy_eur,
+        "tardiness_eur": result.tardiness_eur,
+        "total_eur": result.total_eur,
+        "late_jobs": result.late_jobs,
+        "mean_completion_s": result.mean_completion_s,
+        "rounds": result.rounds,
+        "decision_s": result.decision_s if np.isfinite(result.decision_s) else None,
+        "provenance": provenance(command, **{**facts, **own}),
+    }
+
+
+def _read_facts(path: Path) -> dict[str, Any]:
+    try:
+        facts = json.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise InputError(str(path), error.strerror or str(error), "a file of a run folder") from error
+    except (ValueError, RecursionError) as error:
+        raise InputError(str(path), str(error), "a whole JSON file, as write_run writes it") from error
+    if not isinstance(facts, dict) or facts.get("format") != FORMAT:
+        raise InputError(f"{path}: format", facts.get("format") if isinstance(facts, dict) else facts, repr(FORMAT))
+    if facts.get("version") != VERSION:
+        raise InputError(f"{path}: version", facts.get("version"), f"{VERSION}, the version that this release reads")
+    for name in _FACTS:
+        if name not in facts:
+            raise InputError(f"{path}: {name}", None, "a value: the field is missing")
+    return facts
+
+
+def _read_rows(path: Path, schema: pl.Schema) -> pl.DataFrame:
+    try:
+        text = pl.read_csv(path, infer_schema=False)
+    except OSError as error:
+        raise InputError(str(path), error.strerror or str(error), "a file of a run folder") from error
+    except pl.exceptions.PolarsError as error:
+        raise InputError(str(path), str(error), "a whole CSV file, as write_run writes it") from error
+    if text.columns != list(schema):
+        raise InputError(f"{path}: columns", text.columns, ", ".join(schema))
+    frame = text.cast(schema, strict=False)
+    for name in schema:
+        good = frame[name].is_not_null() & (frame[name].is_finite() if schema[name] == pl.Float64 else True)
+        if not good.all():
+            row = int(good.arg_min() or 0)
+            raise InputError(f"{path}: line {row + 2}, {name}", text[name][row], f"a value of type {schema[name]}")
+    return frame

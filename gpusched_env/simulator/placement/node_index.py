@@ -1,0 +1,126 @@
+"""An index of nodes by what is free on them, so that finding the best fit does not look at every node.
+
+It lies in `room` behind the columns of `layout`: for every GPU type, a bucket for each pair (free GPUs now, free GPUs
+before the round). A bucket has a count and a set of bits, one for every node. Small clusters, and those with nodes of
+very many GPUs, have no index, and `best_fit` is used: the two give the same nodes.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.best_fit import best_fit
+
+if TYPE_CHECKING:
+    from gpusched_env.arrays import Ints
+
+MOST_GPUS = 16  # on a node; the buckets grow with the square
+LEAST_NODES = 100  # of the cluster; looking at fewer takes no longer than keeping the index
+WORD = 32  # nodes in a word of bits
+
+
+def new_room(gpu_types: int, nodes: int, most_gpus: int) -> Ints:
+    """Make the array `room`, (V, ROOM_COLUMNS + index); it says nothing yet.
+
+    Args:
+        gpu_types: Number of GPU types V.
+        nodes: Number of nodes.
+        most_gpus: GPUs of the largest node of any type.
+    """
+    sizes = most_gpus + 1 if most_gpus <= MOST_GPUS and nodes >= LEAST_NODES else 0
+    words = (nodes + WORD - 1) // WORD
+    room = np.zeros((gpu_types, at.ROOM_COLUMNS + sizes * sizes * (1 + words)), dtype=np.int64)
+    room[:, at.SIZES] = sizes
+    return room
+
+
+@kernel
+def clear_index(room: Ints) -> None:
+    """Empty all buckets."""
+    room[:, at.ROOM_COLUMNS :] = 0
+
+
+@kernel
+def enter(nodes: Ints, room: Ints, n: int) -> None:
+    """Put node `n` into its bucket of the index, which there must be; its free GPUs then stay as they are."""
+    here = room[nodes[n, at.NODE_TYPE]]
+    sizes = here[at.SIZES]
+    bucket = nodes[n, at.FREE] * sizes + nodes[n, at.OLD_FREE]
+    words = (nodes.shape[0] + WORD - 1) // WORD
+    here[at.ROOM_COLUMNS + bucket] += 1
+    here[at.ROOM_COLUMNS + sizes * sizes + bucket * words + n // WORD] |= 1 << (n % WORD)
+
+
+@kernel
+def take_out(nodes: Ints, room: Ints, n: int) -> None:
+    """Take node `n` out of its bucket of the index, which there must be."""
+    here = room[nodes[n, at.NODE_TYPE]]
+    sizes = here[at.SIZES]
+    bucket = nodes[n, at.FREE] * sizes + nodes[n, at.OLD_FREE]
+    words = (nodes.shape[0] + WORD - 1) // WORD
+    here[at.ROOM_COLUMNS + bucket] -= 1
+    here[at.ROOM_COLUMNS + sizes * sizes + bucket * words + n // WORD] &= ~(1 << (n % WORD))
+
+
+@kernel
+def find_node(nodes: Ints, room: Ints, gpu_type: int, gpus: int, home: int) -> int:
+    """Find the node that `best_fit` finds; -1 if the GPUs fit nowhere."""
+    sizes = room[gpu_type, at.SIZES]
+    if sizes == 0:
+        return best_fit(nodes, gpu_type, gpus, home, -1)
+    if home >= 0 and nodes[home, at.NODE_TYPE] == gpu_type and nodes[home, at.FREE] >= gpus:
+        return home
+    counts = room[gpu_type, at.ROOM_COLUMNS : at.ROOM_COLUMNS + sizes * sizes]
+    for free in range(gpus, sizes):
+        for before in range(gpus, sizes):
+            if counts[free * sizes + before] > 0:
+                return _first(nodes, room, gpu_type, free * sizes + before)
+        best = -1
+        for before in range(gpus):
+            if counts[free * sizes + before] > 0:
+                n = _first(nodes, room, gpu_type, free * sizes + before)
+                best = n if best < 0 or n < best else best
+        if best >= 0:
+            return best
+    return -1
+
+
+@kernel
+def most_free(nodes: Ints, room: Ints, gpu_type: int, at_most: int) -> int:
+    """Count the most free GPUs on one node of a type, which are known to be at most `at_most`."""
+    sizes = room[gpu_type, at.SIZES]
+    if sizes == 0:
+        most = 0
+        for n in range(nodes.shape[0]):
+            if nodes[n, at.NODE_TYPE] == gpu_type:
+                most = max(most, nodes[n, at.FREE])
+        return most
+    for free in range(min(at_most, sizes - 1), 0, -1):
+        for before in range(sizes):
+            if room[gpu_type, at.ROOM_COLUMNS + free * sizes + before] > 0:
+                return free
+    return 0
+
+
+@kernel
+def _first(nodes: Ints, room: Ints, gpu_type: int, bucket: int) -> int:
+    """Give the node with the least index in a bucket, which must not be empty."""
+    sizes = room[gpu_type, at.SIZES]
+    words = (nodes.shape[0] + WORD - 1) // WORD
+    start = at.ROOM_COLUMNS + sizes * sizes + bucket * words
+    word = 0
+    while room[gpu_type, start + word] == 0:
+        word += 1
+    bits = room[gpu_type, start + word]
+    n = word * WORD
+    while bits & 255 == 0:
+        bits >>= 8
+        n += 8
+    while bits & 1 == 0:
+        bits >>= 1
+        n += 1
+    return n

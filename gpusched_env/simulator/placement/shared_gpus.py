@@ -1,0 +1,111 @@
+"""Shared GPUs: several jobs on one GPU, each with a share of it; to its node it is one busy GPU."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.node_index import find_node
+from gpusched_env.simulator.placement.whole_gpus import hold, let_go
+
+if TYPE_CHECKING:
+    from gpusched_env.arrays import Ints
+
+
+@kernel
+def slots(nodes: Ints) -> int:
+    """Count the GPUs of a node that can be shared: all that the largest node has, or 0 if no configuration shares."""
+    return (nodes.shape[1] - at.NODE_COLUMNS) // 2
+
+
+@kernel
+def best_slot(nodes: Ints, room: Ints, gpu_type: int, units: int, home: int, home_slot: int) -> tuple[int, int]:
+    """Choose the GPU for a share of `units`, which fits somewhere.
+
+    First the job's previous shared GPU, if the share still fits there. Then the shared GPU with most units used; among
+    equals one on which the share fitted before the round began, so that newcomers leave room for those who
+    come back. Else a GPU is opened for sharing, on the node that fits best for one GPU.
+
+    Returns:
+        The node, and the number of the GPU on it.
+    """
+    last = slots(nodes)
+    if home >= 0 and home_slot >= 0 and nodes[home, at.NODE_TYPE] == gpu_type:
+        used = nodes[home, at.NODE_COLUMNS + home_slot]
+        if used + units <= at.UNITS and (used > 0 or nodes[home, at.FREE] > 0):
+            return home, home_slot
+    best, best_gpu, best_key = -1, -1, -1
+    if room[gpu_type, at.OPENING] >= units:
+        for n in range(nodes.shape[0]):
+            if nodes[n, at.NODE_TYPE] != gpu_type or nodes[n, at.FREE] == nodes[n, at.NODE_GPUS]:
+                continue
+            for gpu in range(nodes[n, at.NODE_GPUS]):
+                used = nodes[n, at.NODE_COLUMNS + gpu]
+                if used == 0 or used + units > at.UNITS:
+                    continue
+                key = 2 * used + (1 if nodes[n, at.NODE_COLUMNS + last + gpu] + units <= at.UNITS else 0)
+                if key > best_key:
+                    best, best_gpu, best_key = n, gpu, key
+    if best < 0:
+        best = find_node(nodes, room, gpu_type, 1, home)
+        best_gpu = _closed_slot(nodes, best)
+    return best, best_gpu
+
+
+@kernel
+def _closed_slot(nodes: Ints, node: int) -> int:
+    """Find a GPU of `node` that is not shared now: the first that was not shared before the round either, if any."""
+    last = slots(nodes)
+    first = -1
+    for gpu in range(nodes[node, at.NODE_GPUS]):
+        if nodes[node, at.NODE_COLUMNS + gpu] > 0:
+            continue
+        if nodes[node, at.NODE_COLUMNS + last + gpu] == 0:
+            return gpu
+        if first < 0:
+            first = gpu
+    return first
+
+
+@kernel
+def largest_opening(nodes: Ints, gpu_type: int) -> int:
+    """Count the most units that are free on a GPU of type `gpu_type` that is shared already."""
+    most = 0
+    if slots(nodes) == 0:
+        return 0
+    for n in range(nodes.shape[0]):
+        if nodes[n, at.NODE_TYPE] != gpu_type or nodes[n, at.FREE] == nodes[n, at.NODE_GPUS]:
+            continue
+        for gpu in range(nodes[n, at.NODE_GPUS]):
+            used = nodes[n, at.NODE_COLUMNS + gpu]
+            if used > 0:
+                most = max(most, at.UNITS - used)
+    return most
+
+
+@kernel
+def join(nodes: Ints, room: Ints, node: int, gpu: int, units: int) -> None:
+    """Hold `units` of a shared GPU, opening it if nobody shares it yet."""
+    gpu_type = nodes[node, at.NODE_TYPE]
+    used = nodes[node, at.NODE_COLUMNS + gpu]
+    nodes[node, at.NODE_COLUMNS + gpu] = used + units
+    if used == 0:
+        hold(nodes, room, node, 1)
+        room[gpu_type, at.OPENING] = max(room[gpu_type, at.OPENING], at.UNITS - units)
+    elif at.UNITS - used == room[gpu_type, at.OPENING]:
+        room[gpu_type, at.OPENING] = largest_opening(nodes, gpu_type)
+
+
+@kernel
+def leave(nodes: Ints, room: Ints, node: int, gpu: int, units: int) -> None:
+    """Let go of `units` of a shared GPU; the last to leave closes it."""
+    gpu_type = nodes[node, at.NODE_TYPE]
+    left = nodes[node, at.NODE_COLUMNS + gpu] - units
+    nodes[node, at.NODE_COLUMNS + gpu] = left
+    if left > 0:
+        room[gpu_type, at.OPENING] = max(room[gpu_type, at.OPENING], at.UNITS - left)
+        return
+    let_go(nodes, room, node, 1)
+    if at.UNITS - units == room[gpu_type, at.OPENING]:
+        room[gpu_type, at.OPENING] = largest_opening(nodes, gpu_type)

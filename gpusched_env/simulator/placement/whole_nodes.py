@@ -1,0 +1,79 @@
+"""Whole nodes: a job on several of them has each for itself; they form a chain, by index."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.whole_gpus import hold, let_go
+
+if TYPE_CHECKING:
+    from gpusched_env.arrays import Ints
+
+
+@kernel
+def choose_nodes(nodes: Ints, room: Ints, gpu_type: int, wanted: int, home: int) -> int:
+    """Chain `wanted` empty nodes of the largest size of a type, which must be there; return the first.
+
+    Nodes that the job held before the round come first, then nodes that were empty before it, then by index. (The chain
+    of what it held begins at `home`; on one node it ends there.)
+    """
+    chosen = np.zeros(nodes.shape[0], dtype=np.bool_)
+    left = wanted
+    n = home
+    while n >= 0 and left > 0:
+        if _is_empty(nodes, room, gpu_type, n):
+            chosen[n] = True
+            left -= 1
+        n = nodes[n, at.OLD_NEXT]
+    for turn in range(2):
+        for n in range(nodes.shape[0]):
+            if left == 0:
+                break
+            was_empty = nodes[n, at.OLD_FREE] == nodes[n, at.NODE_GPUS]
+            if not chosen[n] and (turn == 1 or was_empty) and _is_empty(nodes, room, gpu_type, n):
+                chosen[n] = True
+                left -= 1
+    following = -1
+    for n in range(nodes.shape[0] - 1, -1, -1):
+        if chosen[n]:
+            nodes[n, at.NEXT] = following
+            following = n
+    return following
+
+
+@kernel
+def _is_empty(nodes: Ints, room: Ints, gpu_type: int, n: int) -> bool:
+    return nodes[n, at.NODE_TYPE] == gpu_type and nodes[n, at.FREE] == room[gpu_type, at.LARGEST]
+
+
+@kernel
+def hold_nodes(nodes: Ints, room: Ints, first: int) -> None:
+    """Hold all GPUs of the chain of empty nodes that begins with `first`."""
+    n = first
+    while n >= 0:
+        hold(nodes, room, n, nodes[n, at.NODE_GPUS])
+        n = nodes[n, at.NEXT]
+
+
+@kernel
+def let_nodes_go(nodes: Ints, room: Ints, first: int) -> None:
+    """Let go of the chain of nodes that begins with `first`, and undo the chain."""
+    n = first
+    while n >= 0:
+        following = nodes[n, at.NEXT]
+        let_go(nodes, room, n, nodes[n, at.NODE_GPUS])
+        nodes[n, at.NEXT] = -1
+        n = following
+
+
+@kernel
+def same_chain(nodes: Ints, first: int, old_first: int) -> bool:
+    """Say whether the chain that begins with `first` is the one that began with `old_first` before the round."""
+    n, old = first, old_first
+    while n >= 0 and n == old:
+        n, old = nodes[n, at.NEXT], nodes[old, at.OLD_NEXT]
+    return n == old

@@ -1,0 +1,1 @@
+"""Scenarios: what a workload is made from, as checked settings in sections, and their TOML files."""

@@ -1,0 +1,96 @@
+"""The `arrivals` section of a scenario, and when jobs are submitted."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+import numpy as np
+from pydantic import Field, model_validator
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload.scenario.settings import Settings, number
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+ArrivalKind = Literal["high", "low", "mixed", "exponential", "poisson", "simultaneous"]
+
+# NumPy draws no Poisson numbers with a mean above 9e18; 1e12 s are 30,000 years.
+Gap = Annotated[float, number("a finite number > 0 and <= 1e12", lambda x: 0.0 < x <= 1e12)]
+
+JOBS_PER_CLUSTER = 10
+"""Jobs in one of the thesis's clusters of arrivals."""
+
+
+class Arrivals(Settings):
+    """When jobs are submitted."""
+
+    kind: ArrivalKind = Field(
+        default="mixed", description="high, low, mixed, exponential, poisson, or simultaneous (all at time 0)."
+    )
+    mean_gap_s: Gap | None = Field(
+        default=None, description="Mean time between submissions [s]; only with exponential or poisson."
+    )
+    lambda_s: Gap | None = Field(
+        default=None, description="The same times the number of nodes: mean gap = lambda_s / nodes [s]."
+    )
+
+    @model_validator(mode="after")
+    def _check_gap(self) -> Self:
+        given = [name for name in ("mean_gap_s", "lambda_s") if getattr(self, name) is not None]
+        if self.kind in {"exponential", "poisson"}:
+            if not given:
+                allowed = f"a number of seconds with kind = {self.kind!r}; set it, or lambda_s, but not both"
+                raise InputError("mean_gap_s", None, allowed)
+            if len(given) == 2:
+                allowed = f"nothing beside mean_gap_s = {self.mean_gap_s}: set one of the two"
+                raise InputError("lambda_s", self.lambda_s, allowed)
+        elif given:
+            allowed = f"nothing with kind = {self.kind!r}: its own rule sets the rate"
+            raise InputError(given[0], getattr(self, given[0]), allowed)
+        return self
+
+
+def submission_times(
+    arrivals: Arrivals, saturation_per_s: NDArray[np.float64], nodes: int, rng: Generator
+) -> NDArray[np.float64]:
+    """Draw when each job is submitted; the first one at 0.
+
+    Args:
+        arrivals: The rule.
+        saturation_per_s: λ_j [1/s] of every job: all GPUs / its least one-GPU execution time, shape (J,). Jobs like j
+            that arrived so often on one GPU each would keep every GPU busy. Used by high, low and mixed.
+        nodes: Number of nodes; used with `lambda_s`.
+        rng: Randomness.
+
+    Returns:
+        Submission times [s], shape (J,), not sorted: with high, low and mixed the clusters of jobs overlap in time.
+    """
+    count = len(saturation_per_s)
+    if arrivals.kind == "simultaneous":
+        return np.zeros(count)
+    if arrivals.kind in {"exponential", "poisson"}:
+        mean = arrivals.mean_gap_s if arrivals.mean_gap_s is not None else (arrivals.lambda_s or 0.0) / nodes
+        exponential = arrivals.kind == "exponential"
+        gaps = rng.exponential(mean, count) if exponential else rng.poisson(mean, count).astype(np.float64)
+        gaps[0] = 0.0
+        return np.cumsum(gaps)
+    return _clustered(arrivals.kind, saturation_per_s, rng)
+
+
+def _clustered(kind: ArrivalKind, saturation_per_s: NDArray[np.float64], rng: Generator) -> NDArray[np.float64]:
+    """Deal jobs round-robin into clusters; each starts at 0 and has its own rate, the mean over its jobs."""
+    count = len(saturation_per_s)
+    clusters = max(1, round(count / JOBS_PER_CLUSTER))
+    rows = -(-count // clusters)
+    padded = np.full((rows, clusters), np.nan)
+    padded.flat[:count] = saturation_per_s
+    rate = np.nanmean(padded, axis=0) / 2.5
+    slow = np.full(clusters, kind == "low")
+    if kind == "mixed":
+        slow[1::2] = True
+    rate[slow] /= 4.0
+    gaps = rng.standard_exponential((rows, clusters)) / rate
+    gaps[0] = 0.0
+    return np.cumsum(gaps, axis=0).ravel()[:count]

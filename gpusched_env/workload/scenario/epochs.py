@@ -1,0 +1,115 @@
+"""The `epochs` section of a scenario: which family the distributions of epochs come from.
+
+Every parameter is a range [lowest, highest]; each distribution of the library draws its own value uniformly from it.
+The defaults of every family give a mean need of about 40 % of the maximum epochs, averaged over the library.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Annotated, Literal, Self
+
+from pydantic import BeforeValidator, Discriminator, Field, model_validator
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import EpochDistribution
+from gpusched_env.workload.scenario.settings import (
+    FractionRange,
+    PositiveRange,
+    ProbabilityRange,
+    Settings,
+    as_tuple,
+    number_range,
+    whole,
+)
+
+Masses = Annotated[tuple[Annotated[tuple[float, ...], BeforeValidator(as_tuple)], ...], BeforeValidator(as_tuple)]
+
+
+MOST_BINS = 10_000
+"""Bins of a distribution, and distributions of a library: more only cost memory."""
+
+MostBins = Annotated[int, whole(1, MOST_BINS)]
+Runs = Annotated[tuple[float, float], number_range("> 0 and <= 1,000,000", lambda x: 0.0 < x <= 1e6)]
+
+
+class _EpochFamily(Settings):
+    bins: MostBins = Field(default=100, description="Equal bins of (0, E].")
+    library_size: MostBins = Field(
+        default=20, description="Distributions in the library; each job draws one uniformly."
+    )
+
+
+class HistogramEpochs(_EpochFamily):
+    """Empirical histograms of past runs, made up or given."""
+
+    family: Literal["histogram"] = Field(default="histogram", description="Family of the distributions.")
+    mean: FractionRange = Field(
+        default=(0.2, 0.6), description="Mean need of the past runs, as a fraction of the maximum epochs."
+    )
+    concentration: PositiveRange = Field(
+        default=(2.0, 8.0), description="How narrow the needs of past runs are (beta distribution)."
+    )
+    runs: Runs = Field(default=(50.0, 500.0), description="Past runs behind each histogram.")
+    masses: Masses | None = Field(
+        default=None, description="Your own histograms, one list of weights each, instead of made-up ones."
+    )
+
+    @model_validator(mode="after")
+    def _check_masses(self) -> Self:
+        if self.masses is not None and not self.masses:
+            raise InputError("masses", [], "one histogram or more")
+        for index, masses in enumerate(self.masses or ()):
+            try:
+                EpochDistribution.from_masses(masses)
+            except InputError as error:
+                raise InputError(f"masses[{index}]", error.value, error.allowed) from None
+        return self
+
+
+class LognormalEpochs(_EpochFamily):
+    """Lognormal needs, truncated to the maximum epochs."""
+
+    family: Literal["lognormal"] = Field(default="lognormal", description="Family of the distributions.")
+    median: FractionRange = Field(
+        default=(0.2, 0.6), description="Median before truncation, as a fraction of the maximum epochs."
+    )
+    sigma: PositiveRange = Field(default=(0.3, 0.9), description="Standard deviation of the logarithm.")
+
+
+class BetaEpochs(_EpochFamily):
+    """Beta-distributed needs."""
+
+    family: Literal["beta"] = Field(default="beta", description="Family of the distributions.")
+    mean: FractionRange = Field(default=(0.2, 0.6), description="Mean need as a fraction of the maximum epochs.")
+    concentration: PositiveRange = Field(default=(2.0, 8.0), description="Sum of both shape parameters.")
+
+
+class GeometricEpochs(_EpochFamily):
+    """The same hazard of stopping in every bin; survivors need all epochs."""
+
+    family: Literal["geometric"] = Field(default="geometric", description="Family of the distributions.")
+    stop_rate: PositiveRange = Field(
+        default=(1.0, 4.0), description="Expected stops over the maximum epochs if a job went on after each."
+    )
+
+
+class TwoPointEpochs(_EpochFamily):
+    """Fails early or runs on; uses two bins of its own instead of `bins`."""
+
+    family: Literal["two-point"] = Field(default="two-point", description="Family of the distributions.")
+    early_at: FractionRange = Field(
+        default=(0.05, 0.3), description="Where early jobs end, as a fraction of the maximum epochs."
+    )
+    early_probability: ProbabilityRange = Field(default=(0.6, 0.85), description="Probability of ending there.")
+
+
+def _with_family(value: object) -> object:
+    return {"family": "histogram", **value} if isinstance(value, Mapping) and "family" not in value else value
+
+
+Epochs = Annotated[
+    HistogramEpochs | LognormalEpochs | BetaEpochs | GeometricEpochs | TwoPointEpochs,
+    Discriminator("family"),
+    BeforeValidator(_with_family),
+]

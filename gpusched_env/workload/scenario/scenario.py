@@ -1,0 +1,195 @@
+"""A scenario: everything that an instance is made from, beside the seed, and what is compared on it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Literal, Self
+
+from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload.scenario.arrivals import Arrivals
+from gpusched_env.workload.scenario.cluster import Cluster, GpuTypeName
+from gpusched_env.workload.scenario.comparison import Comparison
+from gpusched_env.workload.scenario.due_dates import DueDates
+from gpusched_env.workload.scenario.epochs import Epochs, HistogramEpochs
+from gpusched_env.workload.scenario.settings import (
+    AtLeastOne,
+    Count,
+    CountFromZero,
+    NotNegative,
+    Positive,
+    Settings,
+    as_tuple,
+    whole,
+)
+from gpusched_env.workload.scenario.sharing import Sharing
+from gpusched_env.workload.tables.applications import builtin_applications
+from gpusched_env.workload.traces.columns import TRACE_FIELDS
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Any
+
+
+def _known_application(name: str) -> str:
+    if name not in builtin_applications():
+        raise InputError("", name, f"one of the applications {', '.join(builtin_applications())}")
+    return name
+
+
+MOST_JOBS = 10_000_000
+"""Jobs that an instance may have: what a large machine's memory can hold."""
+
+ApplicationName = Annotated[str, AfterValidator(_known_application)]
+
+
+class Prices(Settings):
+    """What energy costs."""
+
+    energy_price_eur_per_kwh: NotNegative = Field(default=0.172, description="Energy price [€/kWh].")
+    pue: AtLeastOne = Field(default=1.58, description="Power usage effectiveness of the data centre.")
+
+
+class Jobs(Settings):
+    """How many jobs, what they train, and what they are offered."""
+
+    count: Annotated[int, whole(1, MOST_JOBS)] = Field(
+        default=100, description="Number of jobs; with a trace, at most so many."
+    )
+    applications: Annotated[tuple[ApplicationName, ...], BeforeValidator(as_tuple)] | None = Field(
+        default=None, description="Applications; each job draws one uniformly. By default all."
+    )
+    gpu_counts: Annotated[tuple[Count, ...], BeforeValidator(as_tuple)] = Field(
+        default=(1, 2, 3, 4, 5, 6, 7, 8), description="Numbers of GPUs that a job is offered, where a node has them."
+    )
+    node_counts: Annotated[tuple[Count, ...], BeforeValidator(as_tuple)] = Field(
+        default=(1,),
+        description="Numbers of whole nodes that a job is offered, where there are so many; 1 stands for gpu_counts.",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for name in ("applications", "gpu_counts", "node_counts"):
+            values = getattr(self, name)
+            if values is not None and (not values or len(set(values)) != len(values)):
+                raise InputError(name, list(values), "one or more, each once")
+        if 1 not in self.node_counts:
+            raise InputError(
+                "node_counts", list(self.node_counts), "1, from which due dates follow, and larger numbers"
+            )
+        return self
+
+    @property
+    def application_names(self) -> tuple[str, ...]:
+        """List the applications that jobs draw from."""
+        return self.applications or tuple(builtin_applications())
+
+
+class Weights(Settings):
+    """Tardiness weights, drawn uniformly; the defaults are the thesis's."""
+
+    min_eur_per_s: NotNegative = Field(default=0.0253709514333333, description="Least tardiness weight [€/s].")
+    max_eur_per_s: NotNegative = Field(default=0.0443991650083333, description="Greatest tardiness weight [€/s].")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.max_eur_per_s < self.min_eur_per_s:
+            raise InputError("max_eur_per_s", self.max_eur_per_s, f"at least min_eur_per_s ({self.min_eur_per_s})")
+        return self
+
+
+class TraceReplay(Settings):
+    """A trace that gives arrivals, GPU demand and durations; what it lacks is modelled (`docs/traces.md`)."""
+
+    path: str = Field(description="CSV file; in a scenario file relative to its folder.")
+    format: Literal["philly", "generic"] = Field(default="generic", description="philly or generic.")
+    columns: dict[str, str] = Field(
+        default_factory=dict, description="Columns whose names differ from the format's: field = column."
+    )
+    sort: bool | None = Field(default=None, description="Sort by submission? By default only Philly's file.")
+    first: CountFromZero = Field(default=0, description="Jobs to skip, in order of submission.")
+    gpu_demand: Literal["elastic", "at-most", "exact"] = Field(
+        default="elastic",
+        description="What the GPUs that a job asked for mean: elastic (any count), at-most (up to them), exact.",
+    )
+    reference_gpu_type: GpuTypeName | None = Field(
+        default=None, description="GPU type on which the trace's durations hold. By default the cluster's first."
+    )
+    time_scale: Positive | None = Field(
+        default=None, description="Factor on times between submissions: 2 halves the load. By default 1."
+    )
+    load: Positive | None = Field(
+        default=None,
+        description="Or the load to scale them to: GPU-seconds of the trace / (GPUs x span of submissions).",
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        for field in self.columns:
+            if field not in TRACE_FIELDS:
+                raise InputError("columns", field, f"the fields {', '.join(TRACE_FIELDS)}")
+        if self.time_scale is not None and self.load is not None:
+            raise InputError("load", self.load, "either load or time_scale")
+        return self
+
+
+class Scenario(Settings):
+    """Everything that an instance is made from, beside the seed: `make_instance(scenario, seed)`.
+
+    Every section and every value has a default, except the trace's path; `docs/scenarios.md` lists them. The section
+    `compare` decides nothing about the instance: it says what `gpusched compare` runs.
+
+    Raises:
+        InputError: A value is not allowed; names the field with dots (`cluster.gpu_types[1]`), value and what is.
+    """
+
+    name: str = Field(default="custom", description="Name, as tables show it.")
+    description: str = Field(default="", description="What it is for.")
+    restart_s: NotNegative = Field(
+        default=0.0, description="Seconds without progress after a job's configuration or node has changed."
+    )
+    restart_by_application: dict[ApplicationName, NotNegative] = Field(
+        default_factory=dict, description="The same for single applications, by name; wins over restart_s [s]."
+    )
+    cluster: Cluster = Field(default_factory=Cluster)
+    prices: Prices = Field(default_factory=Prices)
+    jobs: Jobs = Field(default_factory=Jobs)
+    sharing: Sharing = Field(default_factory=Sharing)
+    arrivals: Arrivals = Field(default_factory=Arrivals)
+    epochs: Epochs = Field(default_factory=HistogramEpochs)
+    due_dates: DueDates = Field(default_factory=DueDates)
+    weights: Weights = Field(default_factory=Weights)
+    trace: TraceReplay | None = Field(default=None)
+    compare: Comparison = Field(default_factory=Comparison)
+
+    def replace(self, values: Mapping[str, object]) -> Scenario:
+        """Make a scenario with other values: `scenario.replace({"cluster.nodes": 20, "jobs.count": 200})`.
+
+        A new `epochs.family` starts from its own defaults (bins and library size stay), and a new `arrivals.kind` that
+        sets its own rate drops the gap of the old one.
+
+        Args:
+            values: New values by dotted name; a name may also stand for a whole section, and None for the default.
+
+        Raises:
+            InputError: There is no such setting, or the value is not allowed.
+        """
+        data = self.model_dump(exclude_none=True)
+        if values.get("epochs.family", self.epochs.family) != self.epochs.family:
+            data["epochs"] = {"bins": self.epochs.bins, "library_size": self.epochs.library_size}
+        if values.get("arrivals.kind") not in {None, "exponential", "poisson"}:
+            data["arrivals"] = {}
+        for name, value in values.items():
+            *sections, last = name.split(".")
+            section: Any = data
+            for part in sections:
+                section = section.setdefault(part, {})
+                if not isinstance(section, dict):
+                    raise InputError(name, value, f"no such setting; {part} is not a section")
+            if isinstance(value, Settings):
+                section[last] = value.model_dump(exclude_none=True)
+            elif value is None:
+                section.pop(last, None)
+            else:
+                section[last] = value
+        return Scenario(**data)

@@ -1,0 +1,148 @@
+"""The built-in applications and GPU types, from the public measurements that `docs/applications.md` explains."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.model.gpu_type import GpuType
+from gpusched_env.workload.tables.reading import Row, number, read_table, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpusched_env.model.configuration import Configuration
+
+
+@dataclass(frozen=True, slots=True)
+class Application:
+    """A training application: how long one epoch takes on each GPU type and number of GPUs, and on whole nodes.
+
+    Args:
+        name: Model, data set and batch, such as "resnet50-imagenet-bs64".
+        max_epochs: Most epochs E_j that a run needs, > 0.
+        memory_gib: Memory that training takes on each GPU [GiB], > 0.
+        seconds_per_epoch: Time of one epoch τ [s] by (GPU type, number of GPUs), > 0; copied, and read-only afterwards.
+        whole_nodes_s: Time of one epoch [s] by (GPU type, whole nodes, GPUs of a node), > 0, where known; the same.
+
+    Raises:
+        InputError: A value is out of its range.
+    """
+
+    name: str
+    max_epochs: float
+    memory_gib: float
+    seconds_per_epoch: Mapping[tuple[str, int], float]
+    whole_nodes_s: Mapping[tuple[str, int, int], float] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        where = f"applications.{self.name}"
+        checks.positive(f"{where}.max_epochs", self.max_epochs)
+        checks.positive(f"{where}.memory_gib", self.memory_gib)
+        if not self.seconds_per_epoch:
+            raise InputError(f"{where}.seconds_per_epoch", self.seconds_per_epoch, "at least one entry")
+        for (gpu_type, gpus), seconds in self.seconds_per_epoch.items():
+            checks.positive(f"{where}.seconds_per_epoch[{gpu_type}, {gpus}]", seconds)
+        for (gpu_type, nodes, gpus), seconds in self.whole_nodes_s.items():
+            checks.positive(f"{where}.whole_nodes_s[{gpu_type}, {nodes}, {gpus}]", seconds)
+        object.__setattr__(self, "seconds_per_epoch", MappingProxyType(dict(self.seconds_per_epoch)))
+        object.__setattr__(self, "whole_nodes_s", MappingProxyType(dict(self.whole_nodes_s)))
+
+    def time_s(self, configuration: Configuration) -> float:
+        """Give the time of one epoch on a configuration [s]; inf where it is not known.
+
+        On a share of a GPU it is the time alone on that GPU: what others beside it do is not the application's.
+        """
+        c = configuration
+        if c.nodes > 1:
+            return self.whole_nodes_s.get((c.gpu_type, c.nodes, c.gpus_per_node), math.inf)
+        return self.seconds_per_epoch.get((c.gpu_type, c.gpus_per_node), math.inf)
+
+    def __reduce__(self) -> tuple[type[Application], tuple[object, ...]]:
+        """Return what rebuilds the value in another process; the read-only views themselves cannot be pickled."""
+        times = dict(self.seconds_per_epoch), dict(self.whole_nodes_s)
+        return type(self), (self.name, self.max_epochs, self.memory_gib, *times)
+
+
+def builtin_applications() -> dict[str, Application]:
+    """Return the built-in applications by name, in a new dictionary of frozen values.
+
+    Raises:
+        InputError: A table of the package was damaged.
+    """
+    return dict(_applications())
+
+
+def builtin_gpu_types() -> dict[str, GpuType]:
+    """Return the built-in GPU types by name, in a new dictionary of frozen values.
+
+    Raises:
+        InputError: A table of the package was damaged.
+    """
+    return dict(_gpu_types())
+
+
+@cache
+def _applications() -> Mapping[str, Application]:
+    times, whole_nodes = _times(), _whole_nodes()
+    facts = {row["application"]: row for row in read_table("application_facts.csv")}
+    if facts.keys() != times.keys():
+        raise InputError(
+            "application_facts.csv", sorted(facts), f"the applications of applications.csv, {sorted(times)}"
+        )
+    where = "application_facts.csv"
+    applications = {
+        name: Application(
+            name=name,
+            max_epochs=number(f"{where}.{name}.max_epochs", row["max_epochs"]),
+            memory_gib=number(f"{where}.{name}.memory_gib", row["memory_gib"]),
+            seconds_per_epoch=times[name],
+            whole_nodes_s=whole_nodes.get(name, {}),
+        )
+        for name, row in facts.items()
+    }
+    return MappingProxyType(applications)
+
+
+@cache
+def _gpu_types() -> Mapping[str, GpuType]:
+    types = [_gpu_type(row) for row in read_table("gpu_types.csv")]
+    return MappingProxyType({gpu_type.name: gpu_type for gpu_type in types})
+
+
+def _gpu_type(row: Row) -> GpuType:
+    where = f"gpu_types.csv.{row['name']}"
+    return GpuType(
+        name=row["name"],
+        gpu_power_w=number(f"{where}.gpu_power_w", row["gpu_power_w"]),
+        node_base_power_w=number(f"{where}.node_base_power_w", row["node_base_power_w"]),
+        memory_gib=number(f"{where}.memory_gib", row["memory_gib"]),
+        max_gpus_per_node=whole(f"{where}.max_gpus_per_node", row["max_gpus_per_node"]),
+    )
+
+
+def _times() -> dict[str, dict[tuple[str, int], float]]:
+    times: dict[str, dict[tuple[str, int], float]] = {}
+    for row in read_table("applications.csv"):
+        where = f"applications.csv.{row['application']}.{row['gpu_type']}"
+        key = (row["gpu_type"], whole(f"{where}.gpus", row["gpus"]))
+        of_application = times.setdefault(row["application"], {})
+        if key in of_application:
+            raise InputError(f"{where}.gpus", key[1], "each number of GPUs once")
+        of_application[key] = number(f"{where}.seconds_per_epoch", row["seconds_per_epoch"])
+    return times
+
+
+def _whole_nodes() -> dict[str, dict[tuple[str, int, int], float]]:
+    times: dict[str, dict[tuple[str, int, int], float]] = {}
+    for row in read_table("whole_nodes.csv"):
+        where = f"whole_nodes.csv.{row['application']}.{row['gpu_type']}"
+        nodes, gpus = (whole(f"{where}.{name}", row[name]) for name in ("nodes", "gpus_per_node"))
+        seconds = number(f"{where}.seconds_per_epoch", row["seconds_per_epoch"])
+        times.setdefault(row["application"], {})[row["gpu_type"], nodes, gpus] = seconds
+    return times

@@ -1,0 +1,455 @@
+"""The environment's contract: checkers, rewards, masks, rounds, observations, rendering, bad input."""
+
+from __future__ import annotations
+
+import copy
+import itertools
+import warnings
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.wrappers import RecordVideo
+
+from gpusched_baselines import edf
+from gpusched_env import (
+    ENVIRONMENT_ID,
+    GpuClusterEnv,
+    InputError,
+    Scenario,
+    load_scenario,
+    make_instance,
+    register_envs,
+    simulate,
+)
+from gpusched_env.audit import audit
+from gpusched_env.formats.run_folder import write_run
+from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.decisions import decide
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SETTINGS = [
+    {},
+    {"preemption": False},
+    {"job_order": "due", "milestones": 0, "deadline_wake_ups": True},
+    {"scenario": "default", "milestones": 2},
+]
+
+
+def make(**settings: object) -> gymnasium.Env:
+    return gymnasium.make(f"gpusched_env:{ENVIRONMENT_ID}", **({"scenario": "tiny"} | settings))
+
+
+def play(env: gymnasium.Env, seed: int = 0, *, masked: bool = True, steps: int = 100_000) -> list[tuple]:
+    """Play an episode at random; list every step as (observation, reward, terminated, info)."""
+    rng = np.random.default_rng(seed)
+    _, info = env.reset(seed=seed)
+    rows = []
+    for _ in range(steps):
+        allowed = np.flatnonzero(info["action_mask"]) if masked else np.arange(env.action_space.n)
+        observation, reward, terminated, truncated, info = env.step(int(rng.choice(allowed)))
+        rows.append((observation, reward, terminated, info))
+        assert not truncated
+        if terminated:
+            break
+    return rows
+
+
+@pytest.mark.parametrize("gpu_counts", [(1,), (1, 2), (2, 8), (8,)])
+def test_observations_lie_in_the_space_whatever_gpu_counts_are_offered(gpu_counts):
+    env = make(scenario=load_scenario("tiny").replace({"jobs.gpu_counts": gpu_counts, "cluster.gpu_types": ["V100"]}))
+    assert all(env.observation_space.contains(row[0]) for row in play(env))
+
+
+def test_a_copy_of_the_environment_goes_on_alone():
+    env = GpuClusterEnv("tiny")
+    env.reset(seed=0)
+    env.step(1)
+    twin = copy.deepcopy(env)
+    signatures = len(getattr(decide, "signatures", []))
+    actions = [int(np.flatnonzero(env.action_masks())[-1])]
+    first, second = env.step(actions[0]), twin.step(actions[0])
+    assert first[1] == second[1]
+    assert all(np.array_equal(first[0][k], second[0][k]) for k in first[0])
+    assert len(getattr(decide, "signatures", [])) == signatures
+
+
+@pytest.mark.parametrize("settings_", SETTINGS)
+def test_gymnasiums_checker_has_nothing_to_say(settings_):
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(make(**settings_).unwrapped, skip_render_check=True)
+
+
+@pytest.mark.parametrize("settings_", SETTINGS)
+def test_stable_baselines3s_checker_has_nothing_to_say(settings_):
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        checker.check_env(make(**settings_).unwrapped, warn=True)
+
+
+@pytest.mark.parametrize("settings_", SETTINGS)
+def test_rewards_sum_to_minus_the_cost_exactly(settings_):
+    env = make(**settings_)
+    rows = play(env)
+    result = env.unwrapped.result()
+    info = rows[-1][3]
+    assert rows[-1][2]
+    assert -sum(row[1] for row in rows) == pytest.approx(result.total_eur, rel=1e-12)
+    assert sum(row[3]["energy_eur"] for row in rows) == pytest.approx(result.energy_eur, rel=1e-12)
+    assert sum(row[3]["tardiness_eur"] for row in rows) == pytest.approx(result.tardiness_eur, rel=1e-12, abs=1e-12)
+    assert info["total_energy_eur"] == result.energy_eur
+    assert info["total_tardiness_eur"] == result.tardiness_eur
+    assert info["job"] == -1
+
+
+def test_the_reward_scale_divides_the_cost():
+    plain, scaled = play(make()), play(make(reward_scale=50.0))
+    assert sum(r[1] for r in scaled) == pytest.approx(sum(r[1] for r in plain) / 50.0)
+
+
+def test_a_reward_of_your_own_takes_its_place():
+    env = make(reward=lambda energy_eur, tardiness_eur: -energy_eur - 0.0 * tardiness_eur)
+    rows = play(env)
+    assert -sum(r[1] for r in rows) == pytest.approx(env.unwrapped.result().energy_eur)
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), "much", None, True, np.zeros(2)])
+def test_a_reward_that_returns_no_finite_number_is_named_at_that_step(value):
+    env = make(reward=lambda energy_eur, tardiness_eur: value)  # noqa: ARG005
+    env.reset(seed=0)
+    with pytest.raises(InputError, match=r"^reward = "):
+        env.step(0)
+
+
+@pytest.mark.parametrize("value", [np.float32(-2.0), -2, np.int64(-2)])
+def test_a_reward_may_return_any_kind_of_number(value):
+    env = make(reward=lambda energy_eur, tardiness_eur: value)  # noqa: ARG005
+    env.reset(seed=0)
+    reward = env.step(0)[1]
+    assert (reward, type(reward)) == (-2.0, float)
+
+
+@pytest.mark.parametrize("settings_", SETTINGS)
+def test_observations_lie_in_the_space_and_are_fresh(settings_):
+    env = make(**settings_)
+    rows = play(env, steps=400)
+    copies = [{k: v.copy() for k, v in row[0].items()} for row in rows]
+    for (observation, _, _, info), copied in zip(rows, copies, strict=True):
+        assert env.observation_space.contains(observation)
+        assert all(np.array_equal(observation[k], copied[k]) for k in copied)
+        assert info["action_mask"].dtype == np.int8
+    for before, after in itertools.pairwise(rows):
+        assert before[3] is not after[3]
+        assert not np.shares_memory(before[3]["action_mask"], after[3]["action_mask"])
+        assert not any(np.shares_memory(before[0][k], after[0][k]) for k in before[0])
+
+
+def test_the_features_are_named():
+    shapes = {k: v.shape for k, v in make().unwrapped.observation_space.spaces.items()}
+    assert shapes["job"] == (len(JOB_FEATURES),)
+    assert shapes["options"] == (len(make().unwrapped.configurations) * len(OPTION_FEATURES),)
+    assert shapes["cluster"] == (len(make().unwrapped.instance.gpu_types) * len(CLUSTER_FEATURES),)
+    assert shapes["queue"] == (len(QUEUE_FEATURES),)
+
+
+def test_the_spaces_do_not_depend_on_jobs_or_nodes():
+    base = load_scenario("default")
+    small = GpuClusterEnv(base)
+    large = GpuClusterEnv(base.replace({"cluster.nodes": 30, "jobs.count": 37}))
+    assert small.observation_space == large.observation_space
+    assert small.action_space == large.action_space
+
+
+def test_the_observation_of_a_first_round_by_hand():
+    """An empty cluster: all free, nobody late, nothing done; what the features say of the job is worked out again."""
+    env = GpuClusterEnv("tiny", preemption=False, job_order="submission")
+    observation, info = env.reset(seed=4)
+    instance, job = env.instance, env.job
+    jobs = instance.jobs
+    tau, epochs = jobs.seconds_per_epoch[job], jobs.max_epochs[job]
+    least = tau.min() * epochs
+    slack = (jobs.due_s[job] - info["time_s"]) / least
+    feature = dict(zip(JOB_FEATURES, observation["job"], strict=True))
+    assert feature["epochs done / maximum epochs"] == 0.0
+    assert feature["squash(D / T)"] == pytest.approx(slack / (1 + slack), rel=1e-6)
+    assert feature["expected epochs left / epochs left in the worst case"] == pytest.approx(
+        jobs.distributions[jobs.distribution[job]].mean, rel=1e-6
+    )
+    options = observation["options"].reshape(-1, len(OPTION_FEATURES))
+    cluster = observation["cluster"].reshape(-1, len(CLUSTER_FEATURES))
+    assert np.all(cluster[:, CLUSTER_FEATURES.index("free GPUs / GPUs of the type")] == 1.0)
+    meets = options[:, OPTION_FEATURES.index("1 if it meets the due date in the worst case")]
+    assert np.array_equal(meets == 1.0, tau * epochs <= jobs.due_s[job] - info["time_s"])
+    assert options[:, OPTION_FEATURES.index("1 if it can be placed now")] == pytest.approx(info["action_mask"][1:])
+
+
+def test_nothing_hidden_is_observed():
+    """The first round's observation is the same whatever epochs the jobs will need."""
+    env = GpuClusterEnv("tiny")
+    instance = make_instance(env.scenario, 2)
+    other = replace(instance, jobs=replace(instance.jobs, epochs_needed=instance.jobs.max_epochs * 0.5))
+    first, _ = env.reset(options={"instance": instance})
+    second, _ = env.reset(options={"instance": other})
+    assert all(np.array_equal(first[k], second[k]) for k in first)
+
+
+def test_masked_actions_are_always_placed_and_others_wait():
+    env = make(preemption=False)
+    assert play(env)[-1][3]["invalid_actions"] == 0
+    rows = play(env, masked=False, steps=2000)
+    assert rows[-1][3]["invalid_actions"] > 0
+
+
+def test_an_action_that_cannot_be_placed_means_wait():
+    env = GpuClusterEnv("tiny", preemption=False)
+    _, info = env.reset(seed=0)
+    rng = np.random.default_rng(0)
+    while info["action_mask"].all():
+        _, _, _, _, info = env.step(int(rng.choice(np.flatnonzero(info["action_mask"]))))
+    blocked = int(np.flatnonzero(info["action_mask"] == 0)[0])
+    job = env.job
+    twin = GpuClusterEnv("tiny", preemption=False)
+    _, twin_info = twin.reset(seed=0)
+    rng = np.random.default_rng(0)
+    while twin_info["action_mask"].all():
+        _, _, _, _, twin_info = twin.step(int(rng.choice(np.flatnonzero(twin_info["action_mask"]))))
+    assert twin.job == job
+    seen, reward, _, _, info = env.step(blocked)
+    waited, waited_reward, _, _, _ = twin.step(0)
+    assert reward == waited_reward
+    assert all(np.array_equal(seen[k], waited[k]) for k in seen)
+    assert info["invalid_actions"] == 1
+
+
+def test_the_mask_agrees_with_the_method_that_maskable_ppo_calls():
+    env = make()
+    _, info = env.reset(seed=1)
+    assert env.unwrapped.action_masks().dtype == np.bool_
+    assert np.array_equal(env.unwrapped.action_masks(), info["action_mask"].astype(bool))
+    assert info["action_mask"][0] == 1
+
+
+def test_reset_with_a_seed_makes_the_instance_that_compare_uses():
+    env = GpuClusterEnv("tiny")
+    env.reset(seed=7)
+    assert env.instance == make_instance(load_scenario("tiny"), 7)
+    env.reset()
+    first = env.instance
+    env.reset()
+    assert env.instance != first
+
+
+def test_seeded_episodes_repeat():
+    one, two = play(make(), seed=5), play(make(), seed=5)
+    assert [r[1] for r in one] == [r[1] for r in two]
+    assert all(np.array_equal(a[0]["options"], b[0]["options"]) for a, b in zip(one, two, strict=True))
+
+
+def test_with_preemption_every_active_job_is_asked_without_it_only_waiting_ones():
+    asked = {}
+    for preemption in (True, False):
+        env = GpuClusterEnv("tiny", preemption=preemption, milestones=0)
+        env.reset(seed=0)
+        done = False
+        asked[preemption] = 0
+        while not done:
+            running = env.view.jobs[env.job, at.OLD_CONFIG] >= 0
+            asked[preemption] += int(running)
+            mask = env.action_masks()
+            _, _, done, _, _ = env.step(int(np.flatnonzero(mask)[-1]))
+    assert asked[True] > 0
+    assert asked[False] == 0
+
+
+def test_milestones_wake_the_round_at_equal_fractions_of_the_maximum_epochs():
+    instance = make_instance(load_scenario("tiny"), 0)
+    times = {}
+    for milestones in (0, 4):
+        env = GpuClusterEnv("tiny", milestones=milestones)
+        env.reset(options={"instance": instance})
+        seen, done = {0.0}, False
+        first_job = env.job
+        while not done:
+            mask = env.action_masks()
+            _, _, done, _, info = env.step(int(np.flatnonzero(mask)[-1]))
+            seen.add(info["time_s"])
+        times[milestones] = seen
+    assert len(times[4]) > len(times[0])
+    assert first_job >= 0
+
+
+def test_a_wake_up_brings_a_round():
+    env = GpuClusterEnv("tiny", milestones=0)
+    _, info = env.reset(seed=0)
+    env.wake_up(env.job, info["time_s"] + 1.5)
+    start = info["time_s"]
+    while info["time_s"] == start:
+        _, _, _, _, info = env.step(0)
+    assert info["time_s"] == pytest.approx(start + 1.5)
+
+
+def test_with_deadline_wake_ups_a_job_that_waits_is_asked_just_before_it_is_too_late_for_the_cheapest_in_time():
+    """One job; at its first wake-up the cheapest configuration has 0.9 % of its worst-case execution time to spare."""
+    name = "squash((D - W) / W / 1 %), W = its worst-case execution time"
+    env = GpuClusterEnv(load_scenario("tiny").replace({"jobs.count": 1}), deadline_wake_ups=True)
+    for seed in range(5):
+        env.reset(seed=seed)
+        job, price = env.view.jobs[0], env.view.tau[0] * env.view.least_rate
+        worst_s = env.view.tau[0] * job[at.MAX_EPOCHS]
+        cheapest = int(np.argmin(np.where(1.01 * worst_s < job[at.DUE], price, np.inf)))
+        observation, _, _, _, info = env.step(0)
+        assert info["time_s"] == pytest.approx(job[at.DUE] - 1.009 * worst_s[cheapest])
+        spare = observation["options"].reshape(-1, len(OPTION_FEATURES))[cheapest, OPTION_FEATURES.index(name)]
+        assert spare == pytest.approx(0.9 / 1.9, rel=1e-4)
+
+
+def test_when_nothing_runs_and_nothing_is_pending_time_moves_by_the_idle_review():
+    base = load_scenario("tiny").replace({"jobs.count": 1})
+    env = GpuClusterEnv(base, idle_review_s=123.0)
+    env.reset(seed=0)
+    times = [env.step(0)[4]["time_s"] for _ in range(3)]
+    assert times == [123.0, 246.0, 369.0]
+
+
+def test_a_finished_episode_must_be_reset():
+    env = GpuClusterEnv("tiny")
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(0)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.result()
+    play(env)
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(0)
+
+
+@pytest.mark.parametrize("action", [-1, 1_000, 1.5, "wait", None, np.array([1, 2]), True, False, np.True_])
+def test_an_action_outside_the_space_is_refused(action):
+    env = GpuClusterEnv("tiny")
+    env.reset(seed=0)
+    with pytest.raises(InputError, match="action"):
+        env.step(action)
+
+
+@pytest.mark.parametrize("action", [np.int64(1), np.array(1), np.array([1])])
+def test_actions_may_come_as_numpy_numbers(action):
+    env = GpuClusterEnv("tiny")
+    env.reset(seed=0)
+    env.step(action)
+
+
+@pytest.mark.parametrize(
+    ("settings_", "field"),
+    [
+        ({"scenario": "no-such"}, "scenario"),
+        ({"scenario": 3}, "scenario = 3"),
+        ({"reward": 3}, "reward = 3"),
+        ({"job_order": "random"}, "job_order"),
+        ({"milestones": -1}, "milestones"),
+        ({"idle_review_s": 0.0}, "idle_review_s"),
+        ({"idle_review_s": float("nan")}, "idle_review_s"),
+        ({"reward_scale": 0.0}, "reward_scale"),
+        ({"render_mode": "human"}, "render_mode"),
+        ({"preemption": "no"}, "preemption"),
+        ({"deadline_wake_ups": 1}, "deadline_wake_ups = 1; allowed: True or False"),
+        ({"deadline_wake_ups": None}, "deadline_wake_ups"),
+        ({"consolidation": "yes"}, "consolidation"),
+        ({"reward": lambda energy_eur, tardiness_eur: energy_eur + tardiness_eur, "reward_scale": 5.0}, "reward_scale"),
+    ],
+)
+def test_a_wrong_parameter_is_named(settings_, field):
+    with pytest.raises(InputError, match=field):
+        GpuClusterEnv(**({"scenario": "tiny"} | settings_))
+
+
+def test_a_wrong_reset_option_is_named():
+    env = GpuClusterEnv("tiny")
+    with pytest.raises(InputError, match="options"):
+        env.reset(options={"instances": 1})
+    with pytest.raises(InputError, match="an Instance"):
+        env.reset(options={"instance": "tiny"})
+    with pytest.raises(InputError, match="GPU types"):
+        env.reset(options={"instance": make_instance(load_scenario("high"), 0)})
+
+
+def test_rendering_as_text_tells_time_costs_and_jobs():
+    env = GpuClusterEnv("tiny", render_mode="ansi")
+    env.reset(seed=0)
+    text = env.render()
+    assert isinstance(text, str)
+    assert "node" in text.lower()
+    play(env)
+    assert env.render() != text
+
+
+def test_rendering_as_a_picture_has_one_size():
+    pytest.importorskip("matplotlib")
+    env = GpuClusterEnv("tiny", render_mode="rgb_array")
+    env.reset(seed=0)
+    first = env.render()
+    for _ in range(15):
+        env.step(int(np.flatnonzero(env.action_masks())[-1]))
+    later = env.render()
+    assert first.dtype == np.uint8
+    assert first.shape == later.shape
+    assert first.shape[2] == 3
+    assert not np.array_equal(first, later)
+
+
+@pytest.mark.slow
+def test_record_video_works(tmp_path: Path):
+    pytest.importorskip("moviepy")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # moviepy's own
+        warnings.simplefilter("ignore", ResourceWarning)  # moviepy's own
+        env = RecordVideo(make(render_mode="rgb_array", preemption=False), str(tmp_path / "videos"), video_length=8)
+        env.reset(seed=0)
+        for _ in range(8):
+            env.step(int(np.flatnonzero(env.unwrapped.action_masks())[-1]))
+        env.close()
+    videos = list((tmp_path / "videos").glob("*.mp4"))
+    assert len(videos) == 1
+    assert videos[0].stat().st_size > 1000
+
+
+def test_registering_twice_does_nothing():
+    register_envs()
+    register_envs()
+    assert ENVIRONMENT_ID in gymnasium.registry
+
+
+def test_an_episode_can_be_compared_with_a_reference_policy_on_the_same_workload():
+    env = GpuClusterEnv(Scenario(name="own"))
+    env.reset(seed=3)
+    assert simulate(env.instance, edf()).instance is env.instance
+
+
+@pytest.mark.parametrize("preemption", [True, False])
+@pytest.mark.parametrize("restart_s", [0.0, 300.0])
+def test_random_episodes_audit_clean(tmp_path: Path, preemption: bool, restart_s: float):
+    scenario = load_scenario("default").replace({"restart_s": restart_s, "jobs.count": 25})
+    env = make(scenario=scenario, preemption=preemption, milestones=5)
+    for seed in range(2):
+        play(env, seed)
+        write_run(env.unwrapped.result(), tmp_path / str(seed))
+        assert audit(tmp_path / str(seed)) == []
+
+
+def test_a_configuration_that_a_job_may_not_use_means_wait():
+    env = GpuClusterEnv("tiny")
+    instance = make_instance(env.scenario, 0)
+    closed = instance.jobs.seconds_per_epoch.copy()
+    closed[:, 3] = np.inf
+    env.reset(options={"instance": replace(instance, jobs=replace(instance.jobs, seconds_per_epoch=closed))})
+    assert env.action_masks()[4] == 0
+    job = env.job
+    _, _, _, _, info = env.step(4)
+    assert info["invalid_actions"] == 1
+    assert env.view.jobs[job, at.CONFIG] == -1

@@ -1,0 +1,295 @@
+"""Threads: they give what one thread gives, end with the environment, and survive signals and forks."""
+
+from __future__ import annotations
+
+import gc
+import os
+import signal
+import subprocess
+import sys
+import threading
+import time
+
+import gymnasium
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusched_env import GpuClusterVectorEnv
+from gpusched_env.envs.vector import threads as threads_module
+from gpusched_env.envs.vector.board import ASLEEP, CHUNK, THREADS, chunk_end, new_board, open_round, take
+from gpusched_env.envs.vector.threads import usable_cores
+from vector_twins import assert_same, few_jobs, random_actions
+
+STEPS = """
+import numpy as np
+from gpusched_env import GpuClusterVectorEnv
+env = GpuClusterVectorEnv(3, "tiny", threads=2)
+infos = env.reset(seed=0)[1]
+for _ in range(15):
+    last = infos["action_mask"].shape[1] - 1 - infos["action_mask"][:, ::-1].argmax(axis=1)
+    observations, rewards, _, _, infos = env.step(last)
+    print(*rewards, *np.concatenate([*observations.values(), infos["action_mask"]], axis=1).ravel())
+"""
+
+
+def helpers() -> int:
+    return sum(thread.name == "gpusched-vector" for thread in threading.enumerate())
+
+
+def wait_for(condition) -> bool:
+    end = time.monotonic() + 5.0
+    while not condition() and time.monotonic() < end:
+        time.sleep(0.001)
+    return condition()
+
+
+@pytest.mark.parametrize("threads", [2, 3, 7])
+def test_any_number_of_threads_gives_the_same(threads):
+    one, many = (GpuClusterVectorEnv(7, few_jobs(2), threads=t) for t in (1, threads))
+    assert_same(one.reset(seed=0), many.reset(seed=0))
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        actions = random_actions(one.action_masks(), rng)
+        assert_same(one.step(actions), many.step(actions))
+
+
+def test_python_gives_the_same_steps_as_compiled_threads():
+    printed = [
+        subprocess.run(
+            [sys.executable, "-c", STEPS], check=True, capture_output=True, text=True, env=os.environ | changed
+        ).stdout
+        for changed in ({}, {"NUMBA_DISABLE_JIT": "1"})
+    ]
+    compiled, interpreted = (np.array([line.split() for line in text.splitlines()], dtype=float) for text in printed)
+    assert len(compiled) == 15
+    np.testing.assert_allclose(compiled, interpreted, rtol=1e-6, atol=1e-7)
+
+
+@settings(deadline=None)
+@given(st.data())
+def test_every_environment_is_taken_once_whoever_comes_when(data):
+    size, threads = data.draw(st.integers(1, 60)), data.draw(st.integers(1, 5))
+    board = new_board(threads)
+    assert [take(board, thread, size) for thread in range(threads)] == [-1] * threads
+    for _ in range(2):
+        open_round(board)
+        taken, left = [], list(range(threads))
+        while left:
+            thread = data.draw(st.sampled_from(left))
+            first = take(board, thread, size)
+            if first < 0:
+                left.remove(thread)
+            else:
+                taken += range(first, chunk_end(board, first, size))
+        assert sorted(taken) == list(range(size))
+
+
+def test_a_thread_takes_its_own_share_first_and_then_helps_the_others():
+    board = new_board(2)
+    open_round(board)
+    firsts = [take(board, 1, 4 * CHUNK) for _ in range(5)]
+    assert firsts == [2 * CHUNK, 3 * CHUNK, 0, CHUNK, -1]
+
+
+def test_by_default_small_vectors_have_one_thread_and_large_ones_no_more_than_cores():
+    assert GpuClusterVectorEnv(4, few_jobs())._crew._threads == 1
+    assert GpuClusterVectorEnv(200, few_jobs())._crew._threads <= usable_cores()
+    assert GpuClusterVectorEnv(2, few_jobs(), threads=8)._crew._threads == 2
+
+
+def test_closing_ends_the_threads():
+    before = helpers()
+    env = GpuClusterVectorEnv(4, few_jobs(), threads=3)
+    env.reset(seed=0)
+    assert helpers() == before + 2
+    env.close()
+    assert wait_for(lambda: helpers() == before)
+
+
+def test_dropping_the_environment_ends_the_threads():
+    before = helpers()
+    env = GpuClusterVectorEnv(4, few_jobs(), threads=3)
+    env.reset(seed=0)
+    assert helpers() == before + 2
+    del env
+    gc.collect()
+    assert wait_for(lambda: helpers() == before)
+
+
+def test_helpers_that_sleep_are_woken_and_those_that_look_out_take_part_at_once():
+    one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
+    assert_same(one.reset(seed=0), two.reset(seed=0))
+    rng, board = np.random.default_rng(0), two._crew._board
+    for pause_s in (0.0, 0.0, 0.05, 0.05, 0.0, 0.0, 0.0, 0.05):
+        actions = random_actions(one.action_masks(), rng)
+        assert_same(one.step(actions), two.step(actions))
+        if pause_s:
+            assert wait_for(lambda: board[THREADS + 1, ASLEEP] == 1)
+            before = time.thread_time_ns(), time.process_time_ns()
+            time.sleep(pause_s)
+            own, all_threads = time.thread_time_ns() - before[0], time.process_time_ns() - before[1]
+            assert all_threads - own < 0.5e9 * pause_s
+
+
+def test_a_helper_that_comes_before_the_first_step_begins_finds_nothing_to_do(monkeypatch):
+    """The caller is slow: the helper has long looked for work when it opens the round."""
+    one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
+    one.reset(seed=0)
+    own = threads_module.work
+
+    def late(thread: int, *rest: object) -> None:
+        if thread == 0:
+            time.sleep(0.05)
+        own(thread, *rest)
+
+    monkeypatch.setattr(threads_module, "work", late)
+    assert_same(one.reset(seed=1), two.reset(seed=1))
+
+
+class Broken(BaseException):
+    """Anything: an interrupt, too little memory."""
+
+
+@pytest.fixture
+def stepped():
+    """An environment of two threads that has been stepped, and one thread's twin of it."""
+    one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
+    for env in (one, two):
+        env.reset(seed=0)
+        env.step(np.zeros(64, np.int64))
+    yield one, two
+    one.close()
+    two.close()
+
+
+def goes_on(one: GpuClusterVectorEnv, two: GpuClusterVectorEnv) -> None:
+    """Both must be reset, and are the same then."""
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        two.step(np.zeros(64, np.int64))
+    assert_same(one.reset(seed=3), two.reset(seed=3))
+    for _ in range(3):
+        assert_same(one.step(np.zeros(64, np.int64)), two.step(np.zeros(64, np.int64)))
+
+
+@pytest.mark.parametrize("before", [True, False])
+def test_an_error_of_the_calling_thread_ends_the_step_and_the_helpers(stepped, before, monkeypatch):
+    own = threads_module.work
+
+    def failing(thread: int, *rest: object) -> None:
+        if thread > 0 or not before:
+            own(thread, *rest)
+        if thread == 0:
+            raise Broken
+
+    with monkeypatch.context() as patch:
+        patch.setattr(threads_module, "work", failing)
+        with pytest.raises(Broken):
+            stepped[1].step(np.zeros(64, np.int64))
+    goes_on(*stepped)
+
+
+def test_an_error_of_a_helper_is_raised_by_the_step(stepped, monkeypatch):
+    own = threads_module.work
+
+    def failing(thread: int, *rest: object) -> None:
+        if thread > 0:
+            raise Broken
+        own(thread, *rest)
+
+    assert wait_for(lambda: stepped[1]._crew._board[THREADS + 1, ASLEEP] == 1)
+
+    def step_often() -> None:
+        for _ in range(1000):
+            stepped[1].step(np.zeros(64, np.int64))
+            time.sleep(0.001)
+
+    monkeypatch.setattr(threads_module, "work", failing)
+    with pytest.raises(Broken):
+        step_often()
+    monkeypatch.setattr(threads_module, "work", own)
+    goes_on(*stepped)
+
+
+@pytest.mark.parametrize("where", ["put", "start"])
+def test_a_helper_that_cannot_be_told_or_started_is_replaced(where, monkeypatch):
+    one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
+    for env in (one, two):
+        env.reset(seed=0)
+
+    def fail(*_: object) -> None:
+        raise Broken
+
+    class NoDesk:
+        get = fail
+        put = fail
+
+    if where == "put":
+        two._crew._desks[0].put(None)  # the thread ends
+        two._crew._desks[0] = NoDesk()
+        with pytest.raises(Broken):
+            two.step(np.zeros(64, np.int64))
+    else:
+        two._crew.close()
+        start = threading.Thread.start
+        monkeypatch.setattr(threading.Thread, "start", fail)
+        with pytest.raises(Broken):
+            two.step(np.zeros(64, np.int64))
+        monkeypatch.setattr(threading.Thread, "start", start)
+    goes_on(one, two)
+
+
+def test_an_interrupt_in_the_very_first_step_leaves_an_environment_that_can_be_reset(monkeypatch):
+    one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
+    one.reset(seed=0)
+
+    def fail(*_: object) -> None:
+        raise Broken
+
+    own = threads_module.work
+    monkeypatch.setattr(threads_module, "work", fail)
+    with pytest.raises(Broken):
+        two.reset(seed=0)
+    monkeypatch.setattr(threads_module, "work", own)
+    assert_same(one.reset(seed=1), two.reset(seed=1))
+
+
+def test_signals_never_leave_a_helper_at_work(stepped):
+    """However often and whenever they come."""
+    one, two = stepped
+
+    def alarm(*_: object) -> None:
+        raise Broken
+
+    previous, caught = signal.signal(signal.SIGALRM, alarm), 0
+    try:
+        for delay in np.linspace(1e-5, 2e-3, 100):
+            try:
+                signal.setitimer(signal.ITIMER_REAL, float(delay))
+                for _ in range(200):
+                    two.step(np.zeros(64, np.int64))
+            except Broken:
+                caught += 1
+            finally:
+                signal.setitimer(signal.ITIMER_REAL, 0.0)
+            two.reset(seed=0)
+    finally:
+        signal.signal(signal.SIGALRM, previous)
+    assert caught > 50
+    assert_same(one.reset(seed=3), two.reset(seed=3))
+    assert_same(one.step(np.zeros(64, np.int64)), two.step(np.zeros(64, np.int64)))
+
+
+@pytest.mark.skipif(not hasattr(os, "fork"), reason="forks are POSIX's")
+@pytest.mark.filterwarnings("ignore:This process .* is multi-threaded:DeprecationWarning")
+def test_a_forked_process_starts_threads_of_its_own():
+    env = GpuClusterVectorEnv(32, few_jobs(), threads=2)
+    env.reset(seed=0)
+    child = os.fork()
+    if child == 0:
+        signal.alarm(10)
+        env.step(np.zeros(32, np.int64))
+        os._exit(0 if helpers() == 1 else 1)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
+    env.close()

@@ -1,0 +1,133 @@
+"""Agents on the command line, with one that was never trained."""
+
+from __future__ import annotations
+
+import json
+from functools import cache
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from agent_folders import description, mlp_description, spec, weights
+from gpusched_agents.files import find_agent as shipping
+from gpusched_agents.files.storage import save_agent
+from gpusched_agents.policy import load_policy
+from gpusched_agents.spec import AgentSpec
+from gpusched_baselines import edf
+from gpusched_baselines.registry import policy_names
+from gpusched_env.simulator import simulate
+from gpusched_env.workload import load_scenario, make_instance
+from gpusched_experiments.cli.app import app
+from gpusched_experiments.cli.policies import parse_policies
+
+
+def gpusched(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def compare(*arguments):
+    return gpusched("compare", "-s", "tiny", "--seeds", "0-1", "-w", 1, "--out", "out", *arguments)
+
+
+@cache
+def tiny(seed):
+    return make_instance(load_scenario("tiny"), seed)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    """Ship an agent for the scenario tiny, and keep one for another cluster in a folder."""
+    monkeypatch.setattr(shipping, "SHIPPED", tmp_path / "shipped")
+    fits = AgentSpec.of("set", tiny(0).configurations, tiny(0).gpu_types, milestones=0, deadline_wake_ups=True)
+    impatient = weights() | {"wait_out.bias": np.array([-1e6], np.float32)}
+    save_agent(tmp_path / "shipped" / "clever", description(name="clever", spec=fits), impatient)
+    save_agent(tmp_path / "mine", mlp_description(), weights(of=spec("mlp")))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def both():
+    return (("edf", edf()), ("agent:clever", load_policy("agent:clever")))
+
+
+def costs(folder):
+    results = json.loads((folder / "out" / "results.json").read_text())
+    return {(run["policy"], run["seed"]): run["total_eur"] for run in results["runs"]}
+
+
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_an_agent_is_compared_like_any_policy(folder, workers):
+    done = compare("-p", "edf, agent:clever", "-r", "agent:clever", "-w", workers)
+    assert done.exit_code == 0, done.output
+    assert "agent:clever" in done.stdout
+    direct = {(name, seed): simulate(tiny(seed), policy).total_eur for name, policy in both() for seed in (0, 1)}
+    assert costs(folder) == direct
+    assert direct["edf", 0] != direct["agent:clever", 0]
+
+
+def test_the_scenario_of_a_comparison_names_its_agents_and_compares_the_same_again(folder):
+    assert compare("-p", "edf,agent:clever,agent:./shipped/clever").exit_code == 0
+    before = costs(folder)
+    (folder / "out" / "scenario.toml").rename(folder / "again.toml")
+    done = gpusched("compare", "-s", "again.toml", "--out", "out")
+    assert done.exit_code == 0, done.output
+    assert costs(folder) == before
+    assert ("agent:./shipped/clever", 0) in before
+
+
+def test_an_agent_is_simulated_like_any_policy(folder):
+    done = gpusched("simulate", "-p", "agent:clever", "-s", "tiny", "--out", "run")
+    assert done.exit_code == 0, done.output
+    assert "agent:clever" in done.stdout
+    assert json.loads((folder / "run" / "run.json").read_text())["policy"] == "agent:clever"
+
+
+def test_shipped_agents_are_listed_with_what_they_were_trained_for():
+    row = next(line for line in gpusched("policies").stdout.splitlines() if "agent:clever" in line)
+    assert "maskable-ppo" in row
+    assert "single-node" in row
+
+
+def test_all_policies_are_those_that_need_no_training():
+    assert [policy.name for policy in parse_policies("all")] == list(policy_names())
+
+
+@pytest.mark.parametrize(
+    ("policies", "words"),
+    [
+        ("agent:nobody", ("agent = 'agent:nobody'", "clever")),
+        ("edf,agent:", ("agent:", "clever")),
+        ("agent:mine", ("agent:mine: instance.configurations", "T4x1, T4x2, V100x1, V100x2")),
+        ("agent:clever,agent:clever", ("--policies", "each once")),
+        ("clever", ("policy", "clever", "agent:NAME")),
+    ],
+)
+def test_an_agent_that_is_not_there_or_does_not_fit_is_one_error(folder, policies, words):
+    before = sorted(folder.rglob("*"))
+    commands = [("compare", "-s", "tiny", "-p", policies, "--seeds", "0", "--out", "out")]
+    if "," not in policies:
+        commands.append(("simulate", "-s", "tiny", "-p", policies, "--out", "out"))
+    for command in commands:
+        done = gpusched(*command)
+        assert (done.exit_code, done.stdout) == (2, "")
+        assert done.stderr.count("\n") == 1
+        for word in words:
+            assert word in done.stderr
+        assert sorted(folder.rglob("*")) == before
+
+
+def test_a_truncated_agent_is_one_error(folder):
+    (folder / "shipped" / "clever" / "weights.safetensors").write_bytes(b"")
+    done = compare("-p", "edf,agent:clever")
+    assert done.exit_code == 2
+    assert "weights.safetensors = '0 bytes'" in done.stderr
+    assert not (folder / "out").exists()
+
+
+def test_a_scenario_file_may_name_agents_and_a_wrong_one_is_refused(folder):
+    (folder / "s.toml").write_text('[compare]\npolicies = ["edf", "agent:nobody"]\n')
+    done = gpusched("compare", "-s", "s.toml", "--out", "out")
+    assert done.exit_code == 2
+    assert "agent:nobody" in done.stderr
+    assert not (folder / "out").exists()

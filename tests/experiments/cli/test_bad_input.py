@@ -1,0 +1,152 @@
+"""Bad input: exit code 2, one line on stderr that says what is allowed, no traceback, nothing written."""
+
+import pytest
+from typer.testing import CliRunner
+
+from gpusched_experiments.cli.app import app
+
+COMPARE = ("compare", "-s", "tiny", "-p", "edf", "--seeds", "0", "-w", "1", "--out", "out")
+SIMULATE = ("simulate", "-s", "tiny", "-p", "edf", "--out", "out")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def refused(folder, *arguments):
+    before = sorted(folder.rglob("*"))
+    done = CliRunner().invoke(app, list(arguments))
+    assert done.exit_code == 2, done.output
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    assert "Traceback" not in done.output
+    assert done.stdout == ""
+    assert sorted(folder.rglob("*")) == before
+    return done.stderr
+
+
+@pytest.mark.parametrize("command", [COMPARE, SIMULATE])
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["-s", "nowhere"], ["scenario", "nowhere", "default"]),
+        (["-s", "missing.toml"], ["scenario", "missing.toml"]),
+        (["-p", "slurm"], ["policy", "slurm", "random-greedy"]),
+        (["--jobs", "0"], ["jobs.count", "0", "whole number >= 1"]),
+        (["--nodes", "-3"], ["cluster.nodes", "-3"]),
+        (["--set", "prices.energy_price_eur_per_kwh=-0.1"], ["prices.energy_price_eur_per_kwh", "-0.1", ">= 0"]),
+        (["--set", "prices.energy_price_eur_per_kwh=nan"], ["prices.energy_price_eur_per_kwh", "nan"]),
+        (["--set", "prices.energy_price_eur_per_kwh=cheap"], ["prices.energy_price_eur_per_kwh", "cheap"]),
+        (["--set", "prices.pue=0.9"], ["prices.pue", "0.9", ">= 1"]),
+        (["--set", "weights.min_eur_per_s=-1"], ["weights.min_eur_per_s", "-1"]),
+        (["--set", "weights.max_eur_per_s=inf"], ["weights.max_eur_per_s", "inf"]),
+        (["--set", 'cluster.gpu_types=["H9000"]'], ["cluster.gpu_types", "H9000", "V100"]),
+        (["--set", "arrivals.kind=never"], ["arrivals.kind", "never", "mixed"]),
+        (["--set", "jobs.colour=red"], ["jobs.colour", "red"]),
+        (["--set", "nonsense"], ["--set", "nonsense", "section.name=value"]),
+        (["--set", "=3"], ["--set", "=3"]),
+        (["--set", "restart_s.deep=1"], ["restart_s"]),
+        (["--trace", "missing.csv"], ["missing.csv"]),
+        (["--trace-format", "philly"], ["--trace-format", "philly", "--trace"]),
+    ],
+)
+def test_a_bad_option_is_named_with_what_is_allowed(folder, command, options, words):
+    error = refused(folder, *command, *options)
+    for word in words:
+        assert word in error
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--seeds", "5-1"], ["--seeds", "5-1"]),
+        (["--seeds", "x"], ["--seeds", "x"]),
+        (["--workers", "0"], ["--workers", "0"]),
+        (["--reference", "sts"], ["--reference", "sts", "edf"]),
+        (["-p", "edf,edf"], ["--policies", "each once"]),
+    ],
+)
+def test_a_bad_option_of_compare_is_named_with_what_is_allowed(folder, options, words):
+    error = refused(folder, *COMPARE, *options)
+    for word in words:
+        assert word in error
+
+
+def test_a_negative_seed_and_a_chart_that_is_no_png_are_refused(folder):
+    assert "seed = -1" in refused(folder, *SIMULATE, "--seed", "-1")
+    assert "--gantt" in refused(folder, *SIMULATE, "--gantt", "chart.bmp")
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("jobs = = 3", ["bad", "TOML"]),
+        ("[jobs]\ncount = 'many'", ["jobs.count", "many"]),
+        ("[cluster]\nracks = 3", ["cluster.racks"]),
+        ("restart_s = nan", ["restart_s", "nan"]),
+        ("[jobs]\napplications = ['doom']", ["jobs.applications", "doom"]),
+        ("[compare]\nworkers = 0", ["compare.workers", "0"]),
+        ("[compare]\nreference = 'sts'", ["compare.reference", "sts", "edf"]),
+    ],
+)
+def test_a_wrong_scenario_file_is_refused(folder, text, words):
+    (folder / "bad.toml").write_text(text)
+    error = refused(folder, *COMPARE, "-s", "bad.toml")
+    for word in words:
+        assert word in error
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("submission_s,gpus\n0,1\n", ["duration_s"]),
+        ("submission_s,duration_s,gpus\n5,60,1\n0,60,1\n", ["submission_s"]),
+        ("submission_s,duration_s,gpus\n0,soon,1\n", ["duration_s", "soon"]),
+        ("submission_s,duration_s,gpus\n0,nan,1\n", ["duration_s", "nan"]),
+        ("timestamp,duration,num_gpus,gpu_time,cluster\n2017-99-09 07:01:55,66.0,1,66.0,a\n", ["timestamp"]),
+        ("", ["trace.csv"]),
+    ],
+)
+def test_a_wrong_trace_is_refused(folder, text, words):
+    (folder / "trace.csv").write_text(text)
+    error = refused(folder, *COMPARE, "--trace", "trace.csv", "--jobs", "1", "--nodes", "1")
+    for word in words:
+        assert word in error
+
+
+def test_a_policy_of_a_scenario_file_that_does_not_exist_is_refused(folder):
+    (folder / "bad.toml").write_text("[compare]\npolicies = ['edf', 'slurm']\n")
+    error = refused(folder, "compare", "-s", "bad.toml", "--out", "out")
+    for word in ("compare.policies[1]", "slurm", "random-greedy"):
+        assert word in error
+
+
+def test_an_application_that_fits_no_gpu_is_refused(folder):
+    refused(folder, *COMPARE, "--set", "cluster.overrides.V100.memory_gib=0.001", "--set", 'cluster.gpu_types=["V100"]')
+
+
+def test_an_unknown_scenario_cannot_be_shown(folder):
+    assert "nowhere" in refused(folder, "scenarios", "--show", "nowhere")
+
+
+def test_a_folder_that_is_no_run_cannot_be_audited(folder):
+    refused(folder, "audit", "missing")
+    (folder / "empty").mkdir()
+    refused(folder, "audit", "empty")
+
+
+@pytest.mark.parametrize("command", [COMPARE, SIMULATE])
+def test_a_folder_with_other_files_is_left_alone(folder, command):
+    (folder / "out").mkdir()
+    (folder / "out" / "thesis.tex").write_text("precious")
+    assert "thesis.tex" in refused(folder, *command)
+
+
+@pytest.mark.parametrize("arguments", [["compare", "--colour"], ["simulate", "--seed", "x"], ["audit"], ["fly"]])
+def test_a_command_line_that_does_not_exist_also_exits_with_2(folder, arguments):
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 2
+    assert "Traceback" not in done.output
+    assert not list(folder.iterdir())

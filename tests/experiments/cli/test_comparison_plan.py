@@ -1,0 +1,68 @@
+import pytest
+
+from gpusched_baselines.registry import policy_names, usual_policy_names
+from gpusched_env.errors import InputError
+from gpusched_env.workload import Scenario, TraceReplay
+from gpusched_experiments.cli.comparison_plan import ComparisonPlan
+
+WRITTEN = Scenario(compare={"policies": ["sts", "fifo"], "seeds": "2-4", "reference": "fifo", "workers": 3})
+
+
+def plan(scenario, policies=None, seeds=None, reference=None, workers=None):
+    return ComparisonPlan.of(scenario, policies, seeds, reference, workers)
+
+
+def names(planned):
+    return tuple(policy.name for policy in planned.policies)
+
+
+def test_without_a_word_the_usual_policies_run_on_forty_seeds_against_edf():
+    planned = plan(Scenario())
+    assert names(planned) == usual_policy_names()
+    assert set(names(planned)) < set(policy_names())
+    assert planned.seeds == tuple(range(40))
+    assert planned.reference == "edf"
+    assert 1 <= planned.workers <= 4
+
+
+def test_a_trace_runs_on_five_seeds_unless_others_are_given():
+    replay = Scenario(trace=TraceReplay(path="x.csv"))
+    assert plan(replay).seeds == (0, 1, 2, 3, 4)
+    assert plan(replay.replace({"compare.seeds": "7"})).seeds == (7,)
+    assert plan(replay, seeds="0-9").seeds == tuple(range(10))
+
+
+def test_a_scenario_says_what_is_compared():
+    planned = plan(WRITTEN)
+    assert (names(planned), planned.seeds) == (("sts", "fifo"), (2, 3, 4))
+    assert (planned.reference, planned.workers) == ("fifo", 3)
+
+
+def test_options_win_over_the_scenario():
+    planned = plan(WRITTEN, "all", "9", "greedy", 1)
+    assert (names(planned), planned.seeds) == (policy_names(), (9,))
+    assert (planned.reference, planned.workers) == ("greedy", 1)
+
+
+def test_the_scenario_of_a_plan_makes_the_same_plan():
+    planned = plan(Scenario(), "greedy,edf", " 0-1,5 ", workers=2)
+    assert planned.scenario.compare.policies == ("greedy", "edf")
+    assert planned.scenario.compare.seeds == "0-1,5"
+    assert plan(planned.scenario) == planned
+    assert plan(planned.scenario, policies="sts").reference == "sts"
+
+
+@pytest.mark.parametrize(
+    ("options", "field"),
+    [
+        ({"policies": "edf,edf"}, "--policies"),
+        ({"policies": "edf"}, "compare.reference"),
+        ({"reference": "edf"}, "--reference"),
+        ({"seeds": "3-1"}, "--seeds"),
+        ({"workers": 0}, "--workers"),
+    ],
+)
+def test_what_cannot_be_is_named_where_it_stands(options, field):
+    with pytest.raises(InputError) as caught:
+        plan(WRITTEN, **options)
+    assert caught.value.field == field

@@ -1,0 +1,43 @@
+import subprocess
+import sys
+
+import pytest
+
+from gpusched_experiments.cli.main import run
+
+
+def test_the_console_script_runs_in_a_process_of_its_own(tmp_path):
+    arguments = ["compare", "-p", "fifo,edf", "-s", "tiny", "--seeds", "0-1", "--workers", "2", "--out", "results"]
+    command = [sys.executable, "-m", "gpusched_experiments.cli.main", *arguments]
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    assert "saving vs edf" in done.stdout
+    assert (tmp_path / "results" / "costs.png").exists()
+
+
+def test_bad_input_leaves_one_line_and_no_traceback(tmp_path):
+    done = subprocess.run(
+        [sys.executable, "-m", "gpusched_experiments.cli.main", "compare", "--scenario", "nowhere"],
+        check=False, capture_output=True, text=True, cwd=tmp_path,
+    )  # fmt: skip
+    assert (done.returncode, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: scenario = 'nowhere'; allowed: one of default")
+    assert done.stderr.count("\n") == 1
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("package", ["typer", "rich"])
+def test_without_the_extra_it_says_how_to_install_it(package, monkeypatch, capsys):
+    for name in [
+        name for name in sys.modules if name.partition(".")[0] == package or "gpusched_experiments.cli." in name
+    ]:
+        if name != "gpusched_experiments.cli.main":
+            monkeypatch.delitem(sys.modules, name)
+    monkeypatch.setitem(sys.modules, package, None)
+    with pytest.raises(SystemExit) as stop:
+        run()
+    assert stop.value.code == 2
+    error = capsys.readouterr().err
+    assert error.startswith(f"error: the commands of gpusched need {package}")
+    assert error.endswith('install it with: pip install "gpusched-env[cli]"\n')
+    assert error.count("\n") == 1

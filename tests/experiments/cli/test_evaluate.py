@@ -1,0 +1,124 @@
+"""`gpusched evaluate`, with an agent that was never trained."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from functools import cache
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+from agent_folders import description, mlp_description, spec, weights
+from gpusched_agents.files.storage import save_agent
+from gpusched_agents.policy import load_policy
+from gpusched_agents.spec import AgentSpec
+from gpusched_baselines import make_policy
+from gpusched_env.simulator import simulate
+from gpusched_env.workload import load_scenario, make_instance
+from gpusched_experiments.cli.app import app
+from gpusched_experiments.cli.evaluate import ms_per_job
+from gpusched_experiments.report import RunSummary
+
+SEEDS = range(5)
+
+
+@cache
+def tiny(seed):
+    return make_instance(load_scenario("tiny"), seed)
+
+
+@pytest.fixture(autouse=True)
+def folder(tmp_path, monkeypatch):
+    fits = AgentSpec.of("set", tiny(0).configurations, tiny(0).gpu_types, milestones=0, deadline_wake_ups=True)
+    impatient = weights() | {"wait_out.bias": np.array([-1e6], np.float32)}
+    save_agent(tmp_path / "mine", description(spec=fits), impatient)
+    save_agent(tmp_path / "lazy", description(spec=fits), weights() | {"wait_out.bias": np.array([1e6], np.float32)})
+    save_agent(tmp_path / "other", mlp_description(spec=spec("mlp", milestones=0)), weights(of=spec("mlp")))
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def evaluate(agent, *arguments):
+    return CliRunner().invoke(app, ["evaluate", agent, "-s", "tiny", "--seeds", "0-4", "-w", "1", *arguments])
+
+
+def cells(done):
+    """Give the cells of the table by policy."""
+    assert done.exit_code == 0, done.output
+    lines = [line.split(maxsplit=6) for line in done.stdout.splitlines()]
+    return {
+        line[0]: line[1:] for line in lines if line and line[0] in {"agent:mine", "agent:lazy", "edf", "sts", "fifo"}
+    }
+
+
+def costs(name):
+    policy = load_policy(name) if name.startswith("agent:") else make_policy(name)
+    return [simulate(tiny(seed), policy).total_eur for seed in SEEDS]
+
+
+def test_the_table_has_means_and_what_the_agent_saves_against_each_policy():
+    table = cells(evaluate("agent:mine", "--against", "edf,fifo"))
+    assert list(table) == ["agent:mine", "edf", "fifo"]
+    own = costs("agent:mine")
+    assert table["agent:mine"][2] == f"{np.mean(own):,.2f}"
+    for name in ("edf", "fifo"):
+        others = costs(name)
+        assert table[name][2] == f"{np.mean(others):,.2f}"
+        saving = 1.0 - sum(own) / sum(others)
+        share, interval = table[name][5].split(" ", 1)
+        assert share == (f"{saving:+.0%}" if abs(saving) >= 10 else f"{saving:+.1%}")
+        assert interval.startswith("[")
+    assert len(table["agent:mine"]) == 5  # it saves nothing against itself
+
+
+def test_a_folder_may_be_named_without_agent_and_the_policies_are_edf_and_sts_by_default(folder):
+    before = sorted(folder.rglob("*"))
+    assert list(cells(evaluate("mine"))) == ["agent:mine", "edf", "sts"]
+    assert sorted(folder.rglob("*")) == before
+
+
+def test_the_workload_can_be_changed_as_for_a_comparison():
+    table = cells(evaluate("mine", "--against", "edf", "--set", "prices.pue=2", "--jobs", "4"))
+    changed = load_scenario("tiny").replace({"prices.pue": 2, "jobs.count": 4})
+    totals = [simulate(make_instance(changed, seed), make_policy("edf")).total_eur for seed in SEEDS]
+    assert table["edf"][2] == f"{np.mean(totals):,.2f}"
+
+
+def test_an_agent_that_would_wait_for_ever_must_start_jobs_and_pays_for_the_wait():
+    waited = cells(evaluate("lazy", "--against", "edf"))["agent:lazy"]
+    assert waited[2] == f"{np.mean(costs('agent:lazy')):,.2f}"
+    assert waited[3] == f"{float(len(tiny(0).jobs)):.1f}"  # every job is late
+
+
+def test_the_time_per_job_is_that_of_the_policys_own_runs():
+    run = RunSummary("edf", 0, 10, 1.0, 0.0, 0, 0.0, 0, 5, decision_s=0.2, clairvoyant_eur=0.0, non_clairvoyant_eur=0.0)
+    runs = [run, replace(run, seed=1, jobs=30, decision_s=0.6), replace(run, policy="sts", decision_s=9.0)]
+    assert ms_per_job(runs, "edf") == pytest.approx(20.0)
+    assert ms_per_job(runs, "sts") == pytest.approx(900.0)
+
+
+def test_few_seeds_have_no_intervals():
+    done = evaluate("mine", "--against", "edf", "--seeds", "0,3")
+    assert "[" not in cells(done)["edf"][5]
+    assert "No intervals: they need 5 seeds or more." in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("nobody",), ("agent = 'agent:nobody'", "agent.json")),
+        (("other",), ("agent:other: instance.configurations", "T4x1")),
+        (("mine", "--against", "slurm"), ("policy = 'slurm'", "edf")),
+        (("mine", "--against", "edf,agent:mine"), ("--against", "without the agent")),
+        (("mine", "--against", "edf,edf"), ("--against", "each once")),
+        (("mine", "--seeds", "x"), ("--seeds", "'x'")),
+        (("mine", "--workers", "0"), ("--workers", "0")),
+    ],
+)
+def test_bad_input_is_one_line(arguments, words):
+    done = evaluate(*arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    error = next(line for line in done.stderr.splitlines() if line.startswith("error: "))
+    for word in words:
+        assert word in error

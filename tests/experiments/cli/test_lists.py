@@ -1,0 +1,59 @@
+import tomllib
+
+from typer.testing import CliRunner
+
+from gpusched_baselines.registry import policy_descriptions, usual_policy_names
+from gpusched_env.workload import builtin_scenarios, load_scenario
+from gpusched_experiments.cli.app import app
+
+
+def gpusched(*arguments):
+    return CliRunner().invoke(app, list(arguments))
+
+
+def test_all_policies_are_listed_with_what_they_do():
+    done = gpusched("policies")
+    for name, line in policy_descriptions().items():
+        assert name in done.stdout
+        assert line in done.stdout
+
+
+def test_the_policies_that_a_comparison_runs_by_default_are_marked():
+    marked = [row.split()[0] for row in gpusched("policies").stdout.splitlines() if row.split()[1:2] == ["yes"]]
+    assert marked == list(usual_policy_names())
+    assert marked[:2] == ["fifo", "edf"]
+    assert "path-relinking" not in marked
+
+
+def test_all_scenarios_are_listed():
+    done = gpusched("scenarios")
+    for name, scenario in builtin_scenarios().items():
+        assert name in done.stdout
+        assert scenario.description[:40] in done.stdout
+
+
+def test_a_scenario_is_shown_as_a_file_that_loads_back(tmp_path):
+    done = gpusched("scenarios", "--show", "high")
+    assert done.exit_code == 0
+    assert tomllib.loads(done.stdout)["name"] == "high"
+    (tmp_path / "mine.toml").write_text(done.stdout)
+    assert load_scenario(tmp_path / "mine.toml") == load_scenario("high")
+
+
+def test_a_shown_scenario_names_what_a_comparison_can_be_told():
+    shown = gpusched("scenarios", "--show", "default").stdout
+    section = shown.split("[compare]\n")[1].split("\n\n")[0]
+    assert [line.split()[1] for line in section.splitlines()] == ["policies", "seeds", "reference", "workers"]
+    assert '"0-39", with a trace "0-4"' in section
+
+
+def test_the_version_is_printed():
+    done = gpusched("--version")
+    assert (done.exit_code, done.stdout.split()[0]) == (0, "gpusched")
+
+
+def test_every_command_has_a_help_text_with_what_it_does():
+    for command in ("compare", "simulate", "audit", "scenarios", "policies"):
+        assert command in gpusched("--help").stdout
+        assert gpusched(command, "--help").exit_code == 0
+    assert "gpusched compare --trace" in gpusched("compare", "-h").stdout.replace("\n", " ")

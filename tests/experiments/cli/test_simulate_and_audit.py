@@ -1,0 +1,60 @@
+import csv
+
+import pytest
+from typer.testing import CliRunner
+
+from gpusched_baselines.registry import make_policy
+from gpusched_env.simulator import simulate
+from gpusched_env.workload import load_scenario, make_instance
+from gpusched_experiments.cli.app import app
+
+
+def gpusched(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def run(tmp_path):
+    done = gpusched("simulate", "-p", "greedy", "-s", "tiny", "--seed", 4, "--out", tmp_path / "run")
+    assert done.exit_code == 0, done.output
+    return tmp_path / "run"
+
+
+def test_a_simulation_prints_what_it_cost(tmp_path):
+    done = gpusched("simulate", "-p", "edf", "-s", "tiny", "--seed", 4)
+    result = simulate(make_instance(load_scenario("tiny"), 4), make_policy("edf"), seed=4)
+    assert done.exit_code == 0
+    for text in (
+        f"{result.energy_eur:,.2f} €",
+        f"{result.total_eur:,.2f} €",
+        f"{result.late_jobs} of 10",
+        "tiny, seed 4",
+    ):
+        assert text in done.stdout
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_simulation_draws_its_gantt_chart(tmp_path):
+    done = gpusched("simulate", "-p", "edf", "-s", "tiny", "--gantt", tmp_path / "chart.png")
+    assert done.exit_code == 0
+    assert (tmp_path / "chart.png").read_bytes().startswith(b"\x89PNG")
+
+
+def test_an_audit_of_a_run_finds_nothing_and_says_what_was_checked(run):
+    done = gpusched("audit", run)
+    assert done.exit_code == 0
+    assert f"{run}: no difference; checked capacity" in done.stdout
+
+
+def test_an_audit_of_a_run_that_was_changed_prints_each_difference_and_fails(run):
+    with (run / "jobs.csv").open(newline="") as file:
+        rows = list(csv.DictReader(file))
+    rows[2]["energy_eur"] = str(float(rows[2]["energy_eur"]) + 1.0)
+    with (run / "jobs.csv").open("w", newline="") as file:
+        writer = csv.DictWriter(file, rows[0], lineterminator="\n")
+        writer.writeheader()
+        writer.writerows(rows)
+    done = gpusched("audit", run)
+    assert done.exit_code == 1
+    assert any(line.startswith("jobs.csv") and "energy" in line for line in done.stdout.splitlines())
+    assert "difference" in done.stderr

@@ -1,0 +1,177 @@
+"""`gpusched train` on a tiny cluster: to the end, interrupted and resumed, and with bad input."""
+
+from __future__ import annotations
+
+import csv
+import shlex
+import signal
+import subprocess
+import sys
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
+
+import gpusched_agents
+from gpusched_agents.files.storage import load_agent, load_description
+from gpusched_experiments.cli.app import app
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SETTINGS = (
+    "--scenario", "tiny", "--envs", 4, "--hidden", 8, "--validation-seeds", "500-501", "--imitation-steps", 256,
+    "--steps", 128, "--evaluate-every", 128, "--set", "imitation.rollout=16", "--set", "imitation.batch_size=32",
+    "--set", "agent.n_steps=16", "--set", "agent.batch_size=32",
+)  # fmt: skip
+STEPS = [0, 128, 256, 384]
+
+
+def gpusched(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def train(folder, *arguments):
+    return gpusched("train", *SETTINGS, "--out", folder, *arguments)
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("trained") / "run"
+    done = train(folder)
+    assert done.exit_code == 0, done.output
+    return folder, done
+
+
+def evaluated(done) -> list[int]:
+    """Give the steps of the evaluations that were shown."""
+    return [int(line.split()[0]) for line in done.stderr.splitlines() if "tardiness" in line]
+
+
+def weights(folder: Path) -> dict[str, list[float]]:
+    return {name: array.tolist() for name, array in load_agent(folder / "agent")[1].items()}
+
+
+def test_a_training_shows_its_evaluations_and_says_where_the_agent_is(trained):
+    folder, done = trained
+    rows = list(csv.DictReader((folder / "curve.csv").read_text().splitlines()))
+    assert [int(row["steps"]) for row in rows] == STEPS
+    assert evaluated(done) == STEPS
+    lines = [line for line in done.stderr.splitlines() if "tardiness" in line]
+    costs = [float(row["total_eur"]) for row in rows]
+    for index, (line, cost) in enumerate(zip(lines, costs, strict=True)):
+        assert f"{cost:,.2f} €" in line
+        assert ("best so far" in line) == all(cost < former for former in costs[:index])
+    assert f"wrote {folder / 'agent'}\n" in done.stdout
+    assert f"its mean cost on 2 validation seeds, at {STEPS[costs.index(min(costs))]} steps: {min(costs):,.2f} €" in (
+        done.stdout
+    )
+
+
+def test_what_it_says_to_compare_the_agent_with_works(trained, tmp_path):
+    line = trained[1].stdout.splitlines()[-1]
+    program, *arguments = shlex.split(line.removeprefix("compare it: "))
+    assert (program, arguments[-2:]) == ("gpusched", ["--scenario", "tiny"])
+    done = gpusched(*arguments, "--seeds", "0", "-w", 1, "--out", tmp_path / "compared")
+    assert done.exit_code == 0, done.output
+    assert f"agent:{trained[0] / 'agent'}" in done.stdout.replace("\n", "")
+
+
+def test_the_agent_carries_its_name_and_settings(trained):
+    described = load_description(trained[0] / "agent")
+    assert (described.name, described.algorithm, described.network.hidden) == ("agent", "maskable-ppo", 8)
+    assert described.config["imitation"]["rollout"] == 16
+    assert [point["steps"] for point in described.curve] == STEPS
+
+
+def test_the_same_command_on_a_finished_run_changes_nothing(trained):
+    folder, _ = trained
+    before = (folder / "curve.csv").read_bytes(), weights(folder)
+    done = train(folder)
+    assert done.exit_code == 0, done.output
+    assert "already trained to the end, at 384 steps" in done.stderr
+    assert ((folder / "curve.csv").read_bytes(), weights(folder)) == before
+
+
+@pytest.mark.parametrize("steps", [192, 320])
+def test_an_interrupted_training_resumes_and_ends_as_if_nothing_had_happened(trained, tmp_path, monkeypatch, steps):
+    report = gpusched_agents.Training._report
+
+    def interrupt(self, text):
+        report(self, text)
+        if self.progress.steps >= steps:
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gpusched_agents.Training, "_report", interrupt)
+        stopped = train(tmp_path / "run")
+    assert stopped.exit_code == 130
+    assert stopped.stderr.splitlines()[-1] == "stopped; the same command goes on from the last checkpoint"
+    assert stopped.stdout == ""
+    resumed = train(tmp_path / "run")
+    assert resumed.exit_code == 0, resumed.output
+    checkpoint = max(step for step in STEPS if step <= steps)
+    assert f"resuming at {checkpoint} steps" in resumed.stderr
+    assert evaluated(resumed) == [step for step in STEPS if step > checkpoint]
+    assert weights(tmp_path / "run") == weights(trained[0])
+    total = [line.split(",")[3] for line in (tmp_path / "run" / "curve.csv").read_text().splitlines()]
+    assert total == [line.split(",")[3] for line in (trained[0] / "curve.csv").read_text().splitlines()]
+
+
+def test_other_settings_in_the_same_folder_are_refused(trained):
+    before = sorted(trained[0].rglob("*"))
+    done = train(trained[0], "--seed", 5)
+    assert done.exit_code == 2
+    assert "seed = 5; allowed: 0, as in" in done.stderr
+    assert sorted(trained[0].rglob("*")) == before
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--agent", "sac"], ["--agent", "sac", "dqn"]),
+        (["--steps", "-1"], ["--steps", "-1"]),
+        (["--patience", "endless"], ["--patience", "endless"]),
+        (["--scenario", "nowhere"], ["scenario", "nowhere", "tiny"]),
+        (["--scenario", "tiny,"], ["scenario"]),
+        (["--scenario", "tiny,high,low,mixed,burst"], ["envs", "4", "at least 5"]),
+        (["--network", "mlp", "--scenario", "tiny,high"], ["scenarios", "mlp"]),
+        (["--imitate", "greedy"], ["--imitate", "greedy", "sts-x"]),
+        (["--validation-seeds", "a"], ["--validation-seeds", "'a'"]),
+        (["--name", "my agent"], ["--name", "my agent", "underscores"]),
+        (["--set", "agent.lr=1"], ["--set", "agent.lr=1", "agent.learning_rate"]),
+        (["--set", "agent.gamma=2"], ["--set agent.gamma = 2", "0 to 1"]),
+    ],
+)
+def test_bad_input_is_one_line_and_leaves_nothing_behind(tmp_path, arguments, words):
+    done = train(tmp_path / "run", *arguments)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    for word in words:
+        assert word in done.stderr
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_folder_with_something_else_in_it_is_refused(tmp_path):
+    (tmp_path / "mine.txt").write_text("precious")
+    done = train(tmp_path)
+    assert done.exit_code == 2
+    assert "a new folder, or one of a training run" in done.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
+
+
+def test_without_the_extra_one_line_says_how_to_install_it(tmp_path, monkeypatch):
+    monkeypatch.delitem(sys.modules, "gpusched_agents.training.training", raising=False)
+    monkeypatch.setitem(sys.modules, "torch", None)
+    done = train(tmp_path / "run")
+    assert done.exit_code == 2
+    assert 'need torch; install it with: pip install "gpusched-env[agents]"' in done.stderr
+    assert not (tmp_path / "run").exists()
+
+
+def test_the_commands_and_the_package_of_agents_are_imported_without_torch():
+    code = "import sys, gpusched_agents, gpusched_experiments.cli.app; sys.exit('torch' in sys.modules)"
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

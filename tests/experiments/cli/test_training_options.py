@@ -1,0 +1,144 @@
+"""The options of `gpusched train` become the settings that they name."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+
+import pytest
+
+from gpusched_agents.training.config import (
+    A2cConfig,
+    DqnConfig,
+    ImitationConfig,
+    MaskablePpoConfig,
+    NetworkConfig,
+    PpoConfig,
+    TrainingConfig,
+)
+from gpusched_env.errors import InputError
+from gpusched_experiments.cli.training_options import OPTIONS, TrainingOptions, training_config
+
+
+def config(**options):
+    return training_config(TrainingOptions(**options))
+
+
+def with_settings(*settings):
+    return config(settings=settings)
+
+
+def test_without_options_everything_has_its_default():
+    assert config() == TrainingConfig()
+
+
+@pytest.mark.parametrize("algorithm", [MaskablePpoConfig, PpoConfig, A2cConfig, DqnConfig])
+def test_an_algorithm_is_chosen_by_its_name(algorithm):
+    assert config(agent=algorithm.algorithm) == TrainingConfig(agent=algorithm())
+
+
+def test_every_option_sets_what_it_names():
+    made = config(
+        scenario="tiny, high",
+        steps=1_000,
+        seed=7,
+        envs=16,
+        network="mlp",
+        hidden=32,
+        distribution=False,
+        imitate="edf",
+        imitation_steps=500,
+        validation_seeds="600-602,700",
+        evaluate_every=250,
+        patience=3,
+    )
+    assert made == TrainingConfig(
+        scenarios=("tiny", "high"),
+        steps=1_000,
+        seed=7,
+        envs=16,
+        network=NetworkConfig("mlp", 32, distribution=False),
+        imitation=ImitationConfig("edf", 500),
+        validation_seeds=(600, 601, 602, 700),
+        evaluate_every=250,
+        patience=3,
+    )
+
+
+def test_options_name_settings_that_exist():
+    names = {field.name for field in fields(TrainingOptions)} - {"agent", "imitate", "settings"}
+    assert names == set(OPTIONS)
+    for setting in OPTIONS.values():
+        section, _, name = setting.rpartition(".")
+        owner = getattr(TrainingConfig(), section) if section else TrainingConfig()
+        assert hasattr(owner, name)
+
+
+@pytest.mark.parametrize(
+    ("text", "expected"),
+    [
+        ("agent.learning_rate=3e-4", TrainingConfig(agent=MaskablePpoConfig(learning_rate=3e-4))),
+        ("agent.target_kl=none", TrainingConfig(agent=MaskablePpoConfig(target_kl=None))),
+        ("imitation.led = 0.5", TrainingConfig(imitation=ImitationConfig(led=0.5))),
+        ("imitation.teacher=sts", TrainingConfig(imitation=ImitationConfig("sts"))),
+        ("network.distribution=false", TrainingConfig(network=NetworkConfig(distribution=False))),
+        ("tardiness_factor=1", TrainingConfig(tardiness_factor=1.0)),
+        ("threads=2", TrainingConfig(threads=2)),
+        ("validation_seeds=10-11", TrainingConfig(validation_seeds=(10, 11))),
+        ("validation_seeds=10", TrainingConfig(validation_seeds=(10,))),
+        ("validation_seeds=[10, 12]", TrainingConfig(validation_seeds=(10, 12))),
+        ('scenarios=["tiny", "high"]', TrainingConfig(scenarios=("tiny", "high"))),
+        ("scenarios=tiny,high", TrainingConfig(scenarios=("tiny", "high"))),
+    ],
+)
+def test_any_setting_is_set_by_its_dotted_name(text, expected):
+    assert with_settings(text) == expected
+
+
+def test_a_setting_of_one_algorithm_is_unknown_to_another():
+    assert config(agent="dqn", settings=("agent.buffer_size=900",)).agent == DqnConfig(buffer_size=900)
+    with pytest.raises(InputError, match=r"agent\.buffer_size"):
+        with_settings("agent.buffer_size=900")
+
+
+def test_set_wins_over_the_other_options():
+    assert config(steps=5, settings=("steps=6",)).steps == 6
+
+
+def test_nobody_to_imitate_means_no_warm_start():
+    assert config(imitate="none") == TrainingConfig(imitation=ImitationConfig(steps=0))
+    assert config(imitate="none", imitation_steps=0).imitation.steps == 0
+
+
+@pytest.mark.parametrize(
+    ("options", "field", "words"),
+    [
+        ({"agent": "sac"}, "--agent", "maskable-ppo, ppo, a2c, dqn"),
+        ({"imitate": "random-greedy"}, "--imitate", "sts-x"),
+        ({"imitate": "none", "imitation_steps": 5}, "--imitation-steps", "--imitate none"),
+        ({"imitate": "none", "steps": 0}, "--steps", "more than 0"),
+        ({"steps": -1}, "--steps", ">= 0"),
+        ({"seed": -1}, "--seed", ">= 0"),
+        ({"envs": 0}, "--envs", ">= 1"),
+        ({"network": "cnn"}, "--network", "set or mlp"),
+        ({"hidden": 5_000}, "--hidden", "1024"),
+        ({"imitation_steps": -1}, "--imitation-steps", ">= 0"),
+        ({"validation_seeds": "5-1"}, "--validation-seeds", "upwards"),
+        ({"evaluate_every": 0}, "--evaluate-every", ">= 1"),
+        ({"patience": 0}, "--patience", ">= 1"),
+        ({"settings": ("agent.learning_rate",)}, "--set", "agent.learning_rate=1e-4"),
+        ({"settings": ("agent.lr=1",)}, "--set", "agent.learning_rate, agent.final_learning_rate, agent.n_steps"),
+        ({"settings": ("agent=ppo",)}, "--set", "tardiness_factor"),
+        ({"settings": ("agent.learning_rate=fast",)}, "--set agent.learning_rate", "> 0"),
+        ({"settings": ("agent.learning_rate=none",)}, "--set agent.learning_rate", "> 0"),
+        ({"settings": ("agent.gamma=1.5",)}, "--set agent.gamma", "0 to 1"),
+        ({"settings": ("network.distribution=maybe",)}, "--set network.distribution", "true or false"),
+        ({"settings": ("network.kind=[1]",)}, "--set network.kind", "a text"),
+        ({"settings": ("imitation.rollout=1.5",)}, "--set imitation.rollout", ">= 1"),
+        ({"settings": ("validation_seeds=x",)}, "--set validation_seeds", "whole numbers"),
+    ],
+)
+def test_a_value_that_is_not_allowed_is_named_by_its_option(options, field, words):
+    with pytest.raises(InputError) as caught:
+        config(**options)
+    assert caught.value.field == field
+    assert words in caught.value.allowed

@@ -1,0 +1,56 @@
+"""Wrong options end in one line that names the option and its value, and exit code 2."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+
+import pytest
+from typer.testing import CliRunner
+
+from gpusched_experiments.cli.app import app
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["compare", "--workers", "x"], ("--workers = 'x'",)),
+        (["compare", "-w", "x"], ("-w = 'x'", "--workers")),
+        (["simulate", "--seed=half"], ("--seed = 'half'",)),
+        (["compare", "--bogus"], ("--bogus",)),
+        (["frobnicate"], ("frobnicate",)),
+        (["audit"], ("DIR",)),
+        (["policies", "foo"], ("foo",)),
+    ],
+)
+def test_a_wrong_option_ends_in_one_line(arguments: list[str], words: tuple[str, ...]):
+    result = CliRunner().invoke(app, arguments)
+    assert result.exit_code == 2
+    assert result.stdout == ""
+    assert len(result.stderr.splitlines()) == 1
+    assert result.stderr.startswith("error: ")
+    assert all(word in result.stderr for word in words)
+
+
+def test_without_a_command_the_help_is_shown():
+    result = CliRunner().invoke(app, [])
+    assert result.exit_code == 0
+    assert "compare" in result.stdout
+
+
+@pytest.mark.skipif(os.name == "nt", reason="signals are those of POSIX")
+def test_an_interrupted_comparison_leaves_nothing_behind(tmp_path):
+    arguments = ["compare", "--policies", "random-greedy", "--workers", "1", "--seeds", "0-900", "--out", "run"]
+    program = f"from gpusched_experiments.cli.app import app; print('ready', flush=True); app({arguments})"
+    pipes = {"stdout": subprocess.PIPE, "stderr": subprocess.PIPE, "text": True}
+    process = subprocess.Popen([sys.executable, "-c", program], cwd=tmp_path, **pipes)
+    assert process.stdout.readline() == "ready\n"
+    time.sleep(1.0)
+    process.send_signal(signal.SIGINT)
+    _, errors = process.communicate(timeout=120)
+    assert process.returncode == 130
+    assert errors.splitlines()[-1] == "error: interrupted"
+    assert list(tmp_path.iterdir()) == []

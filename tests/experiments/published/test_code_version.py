@@ -1,0 +1,100 @@
+import ast
+import sys
+from importlib.util import find_spec
+from pathlib import Path
+
+from agent_folders import description, weights
+from gpusched_agents.files.storage import save_agent
+from gpusched_experiments.published.code_version import agent_version, code_version, cores, machine
+
+module = sys.modules[code_version.__wrapped__.__module__]
+READS = {f"gpusched_agents.{name}" for name in ("spec", "files.description", "files.find_agent", "files.storage")}
+"""What reads agents: that they are read as they were written is tested elsewhere."""
+
+
+def version_of(root, monkeypatch):
+    monkeypatch.setattr(module, "files", lambda package: root / package)
+    return code_version.__wrapped__()
+
+
+def test_the_version_follows_every_source_and_table_that_decides_a_run(tmp_path, monkeypatch):
+    for name in (
+        "gpusched_env/model/job.py",
+        "gpusched_env/workload/tables/data/times.csv",
+        "gpusched_baselines/sts.py",
+    ):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("one")
+    (tmp_path / "gpusched_env/simulator").mkdir()
+    (tmp_path / "gpusched_env/kernel.py").write_text("one")
+    (tmp_path / "gpusched_experiments/published/changes").mkdir(parents=True)
+    (tmp_path / "gpusched_experiments/published/measures.py").write_text("one")
+    versions = {version_of(tmp_path, monkeypatch)}
+    assert versions == {version_of(tmp_path, monkeypatch)}
+    (tmp_path / "gpusched_experiments" / "published" / "page.py").write_text("reports do not decide")
+    (tmp_path / "gpusched_env" / "model" / "notes.md").write_text("nor do notes")
+    assert versions == {version_of(tmp_path, monkeypatch)}
+    for name in (
+        "gpusched_env/model/job.py", "gpusched_env/workload/tables/data/times.csv", "gpusched_baselines/sts.py",
+        "gpusched_experiments/published/measures.py",
+    ):  # fmt: skip
+        (tmp_path / name).write_text("two")
+        versions.add(version_of(tmp_path, monkeypatch))
+    (tmp_path / "gpusched_env/simulator/new.py").write_text("")
+    versions.add(version_of(tmp_path, monkeypatch))
+    assert len(versions) == 6
+
+
+def test_a_source_that_is_renamed_is_other_code(tmp_path, monkeypatch):
+    for name in ("model", "workload", "simulator"):
+        (tmp_path / "gpusched_env" / name).mkdir(parents=True)
+    (tmp_path / "gpusched_env/kernel.py").write_text("")
+    (tmp_path / "gpusched_experiments/published/changes").mkdir(parents=True)
+    (tmp_path / "gpusched_experiments/published/measures.py").write_text("")
+    (tmp_path / "gpusched_baselines").mkdir()
+    (tmp_path / "gpusched_baselines/a.py").write_text("same")
+    before = version_of(tmp_path, monkeypatch)
+    (tmp_path / "gpusched_baselines/a.py").rename(tmp_path / "gpusched_baselines/b.py")
+    assert version_of(tmp_path, monkeypatch) != before
+
+
+def test_the_present_code_has_a_version_and_the_machine_a_name():
+    assert len(code_version()) == 16
+    assert code_version() == code_version.__wrapped__()
+    assert f"{cores()} cores" in machine()
+
+
+def test_the_version_of_an_agent_follows_its_files_and_what_applies_them_but_not_how_agents_are_trained(
+    tmp_path, monkeypatch
+):
+    for name in ("gpusched_env/observation/features.py", "gpusched_agents/network/inference.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / name).write_text("one")
+    (tmp_path / "gpusched_agents/policy.py").write_text("one")
+    save_agent(tmp_path / "mine", description(), weights())
+    monkeypatch.setattr(module, "files", lambda package: tmp_path / package)
+    name = f"agent:{tmp_path / 'mine'}"
+    versions = {agent_version(name)}
+    for unused in ("training.py", "imitation.py", "networks.py"):
+        (tmp_path / "gpusched_agents" / unused).write_text("how it learns")
+        assert versions == {agent_version(name)}
+    for used in ("gpusched_env/observation/features.py", "gpusched_agents/network/inference.py"):
+        (tmp_path / used).write_text("two")
+        versions.add(agent_version(name))
+    save_agent(tmp_path / "mine", description(), weights(1))
+    versions.add(agent_version(name))
+    save_agent(tmp_path / "mine", description(algorithm="dqn"), weights(1))
+    versions.add(agent_version(name))
+    assert len(versions) == 5
+
+
+def test_every_module_that_an_agents_choice_needs_is_in_its_version():
+    found, wanted = set(), {"gpusched_agents.policy"}
+    while wanted:
+        name = wanted.pop()
+        found.add(name)
+        tree = ast.parse(Path(find_spec(name).origin).read_text(encoding="utf-8"))
+        froms = {node.module for node in ast.walk(tree) if isinstance(node, ast.ImportFrom)}
+        wanted |= {each for each in froms if each.startswith("gpusched_agents.")} - found - READS
+    files = {f"{name.replace('.', '/')}.py" for name in found}
+    assert files <= {f"{package}/{path}" for package, path in module._DECIDES_FOR_AGENTS}

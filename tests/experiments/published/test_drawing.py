@@ -1,0 +1,101 @@
+from gpusched_experiments.published.chart import Band, Chart, Level, Panel, Series, series
+from gpusched_experiments.published.drawing import chart_figure, chart_files
+from gpusched_experiments.published.estimate import Estimate
+
+
+def line(name, *values):
+    return Series(name, tuple((10.0 * (i + 1), Estimate(v, (v - 1.0, v + 1.0), 5)) for i, v in enumerate(values)))
+
+
+LINES = Panel("high", "nodes", "cost [€]", (line("edf", 5.0, 6.0), line("sts", 3.0, 4.0)))
+SAVED = Panel("", "nodes", "saved", (line("sts", 0.2, 0.3),), percent=True, bands=(Band(0.38, 0.4, "reported"),))
+BARS = Panel(
+    "bars", "", "cost [€]",
+    (Series("greedy", (("a", Estimate(2.0, (1.0, 4.0), 5)),)), Series("mine", (("b", Estimate(3.0, None, 1)),))),
+    kind="bars",
+)  # fmt: skip
+
+
+def texts(figure):
+    return [text.get_text() for text in figure.findobj(lambda artist: hasattr(artist, "get_text"))]
+
+
+def test_lines_are_drawn_where_their_points_are_with_bands_for_the_intervals():
+    axes = chart_figure(Chart("a chart", ((LINES,),))).axes[0]
+    edf, sts = (line for line in axes.lines if len(line.get_xdata()) == 2)
+    assert (list(edf.get_xdata()), list(edf.get_ydata())) == ([10.0, 20.0], [5.0, 6.0])
+    assert list(sts.get_ydata()) == [3.0, 4.0]
+    heights = axes.collections[0].get_paths()[0].vertices[:, 1]
+    assert (heights.min(), heights.max()) == (4.0, 7.0)
+
+
+def test_everything_is_named_once():
+    figure = chart_figure(Chart("a chart", ((LINES, SAVED), (BARS,))))
+    found = texts(figure)
+    for name in ("a chart", "high", "cost [€]", "nodes", "edf", "sts", "reported", "greedy", "mine"):
+        assert name in found
+    named = [text.get_text() for text in figure.legends[0].get_texts()]
+    assert sorted(named) == ["edf", "greedy", "mine", "reported", "sts"]
+
+
+def test_bars_stand_at_their_category_with_whiskers():
+    axes = chart_figure(Chart("", ((BARS,),))).axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b"]
+    assert [bar.get_height() for bar in axes.patches] == [2.0, 3.0]
+    assert [round(bar.get_x() + bar.get_width() / 2, 9) for bar in axes.patches] == [-0.2, 1.2]
+    whiskers = [segment[:, 1].tolist() for c in axes.collections for segment in c.get_segments()]
+    assert whiskers == [[1.0, 4.0], [3.0, 3.0]]
+
+
+def test_logarithmic_axes_are_marked_at_the_points_themselves():
+    panel = Panel("", "nodes", "time [ms]", (line("sts", 5.0, 60.0, 700.0),), logarithmic="xy")
+    axes = chart_figure(Chart("", ((panel,),))).axes[0]
+    assert (axes.get_xscale(), axes.get_yscale()) == ("log", "log")
+    assert axes.get_xticks().tolist() == [10.0, 20.0, 30.0]
+
+
+def test_a_policy_has_one_colour_in_every_figure():
+    first = chart_figure(Chart("", ((LINES,),))).axes[0].lines[1]
+    second = chart_figure(Chart("", ((Panel("", "", "", (line("other", 1.0), line("sts", 1.0))),),))).axes[0].lines[1]
+    assert first.get_label() == second.get_label() == "sts"
+    assert first.get_color() == second.get_color()
+
+
+def test_panels_of_a_row_that_show_the_same_have_the_same_scale():
+    tall = Panel("low", "nodes", "cost [€]", (line("edf", 50.0, 60.0),))
+    one, two, three = chart_figure(Chart("", ((LINES, tall, SAVED),))).axes
+    assert one.get_ylim() == two.get_ylim() != three.get_ylim()
+    assert one.get_ylim()[0] <= 0.0
+
+
+def test_points_without_a_value_are_left_out():
+    nothing = Estimate(float("nan"), None, 0)
+    assert series("sts", [(1, nothing), (2, Estimate(1.0, None, 1))]).points == ((2, Estimate(1.0, None, 1)),)
+
+
+def test_charts_are_saved_as_png_and_as_svg_without_a_date():
+    files = chart_files(Chart("a chart", ((LINES, BARS),)))
+    assert files["figure.png"].startswith(b"\x89PNG")
+    drawn = files["figure.svg"].decode()
+    assert drawn.startswith("<?xml")
+    assert "dc:date" not in drawn
+
+
+def test_equal_charts_make_equal_files():
+    chart = Chart("a chart", ((LINES, BARS),))
+    assert chart_files(chart) == chart_files(chart)
+
+
+def test_levels_are_named_lines_across_the_panel_and_a_range_cuts_off_the_rest():
+    levels = (Level(3.5, "sts"), Level(4.5, "sts-x"))
+    whole = Panel("all", "steps", "cost [€]", (line("mine", 5.0, 600.0),), logarithmic="y", levels=levels)
+    close = Panel("close", "steps", "cost [€]", whole.series, levels=levels, y_range=(3.0, 6.0))
+    figure = chart_figure(Chart("", ((whole, close),), (5.0, 3.0)))
+    first, second = figure.axes
+    assert figure.get_size_inches().tolist() == [2 * 5.0 + 0.4, 3.0 + 1.0]
+    assert second.get_ylim() == (3.0, 6.0)
+    assert first.get_ylim()[1] > 600.0
+    for axes in (first, second):
+        across = {each.get_label(): each.get_ydata()[0] for each in axes.lines if list(each.get_xdata()) == [0, 1]}
+        assert across == {"sts": 3.5, "sts-x": 4.5}
+    assert [text.get_text() for text in figure.legends[0].get_texts()] == ["sts", "sts-x", "mine"]

@@ -1,0 +1,271 @@
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+import pytest
+
+from gpusched_baselines.dispatching.dispatch import edf
+from gpusched_env.errors import InputError
+from gpusched_env.files import new_folder, write_atomically
+from gpusched_env.formats.run_folder import RUN_FILES, read_run, write_run
+from gpusched_env.model import EpochDistribution, GpuType, Instance, JobTable, Node, single_node_configurations
+from gpusched_env.provenance import provenance
+from gpusched_env.simulator import Result, simulate
+from instances import random_instance
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gpusched_env.simulator import View
+
+
+@pytest.fixture(scope="module")
+def result() -> Result:
+    """Thirty random jobs under EDF on two small nodes."""
+    rng = np.random.default_rng(3)
+    types, nodes = (
+        (GpuType("A,B", 300.0, 200.0, 16.0), GpuType("V", 250.0, 150.0, 16.0)),
+        (Node("A,B", 4), Node("V", 4)),
+    )
+    configurations = single_node_configurations(types, nodes)
+    submission = np.sort(rng.uniform(0.0, 1e5, 30))
+    table = JobTable(
+        submission_s=submission,
+        due_s=submission + rng.uniform(500.0, 5000.0, 30),
+        tardiness_weight_eur_per_s=rng.uniform(0.025, 0.044, 30),
+        max_epochs=np.full(30, 100.0),
+        epochs_needed=rng.uniform(1.0, 100.0, 30),
+        memory_gib=np.zeros(30),
+        seconds_per_epoch=rng.uniform(50.0, 200.0, (30, len(configurations))),
+        application=np.zeros(30, dtype=np.int64),
+        applications=("a",),
+        distribution=np.zeros(30, dtype=np.int64),
+        distributions=(EpochDistribution.from_masses(np.ones(10)),),
+    )
+    return simulate(Instance(types, nodes, configurations, table, name="small", seed=3), edf(), seed=7)
+
+
+@dataclass(frozen=True)
+class ByTurns:
+    """Gives waiting jobs the first configuration that fits, by turns a share, two nodes and whole GPUs first."""
+
+    name: str = "by turns"
+    preemption: bool = False
+
+    def decide(self, view: View, rng: np.random.Generator) -> None:
+        """Place jobs."""
+        for job in view.waiting.tolist():
+            kinds = ("shared", "multi-node", "single-node")
+            wanted = kinds[job % 3 :] + kinds[: job % 3]
+            allowed = np.flatnonzero(np.isfinite(view.tau[job])).tolist()
+            tried = sorted(allowed, key=lambda c: (wanted.index(view.configurations[c].kind), c))
+            any(view.place(job, c) for c in tried)
+
+
+def names(folder: Path) -> list[str]:
+    return sorted(entry.name for entry in folder.iterdir())
+
+
+def test_a_run_folder_holds_four_files_and_nothing_is_left_beside_it(result: Result, tmp_path: Path) -> None:
+    write_run(result, tmp_path / "a" / "run")
+    assert names(tmp_path / "a" / "run") == sorted(RUN_FILES)
+    assert names(tmp_path / "a") == ["run"]
+
+
+def test_intervals_read_back_by_plain_python_are_exact(result: Result, tmp_path: Path) -> None:
+    write_run(result, tmp_path / "run")
+    with (tmp_path / "run" / "intervals.csv").open(encoding="utf-8", newline="") as file:
+        rows = list(csv.DictReader(file))
+    expected = result.intervals().rows(named=True)
+    assert list(rows[0]) == ["job", "node", "gpus", "gpu", "configuration", "start_s", "ready_s", "end_s", "epochs"]
+    assert len(rows) == len(expected) == 30
+    for row, interval in zip(rows, expected, strict=True):
+        assert {name: type(interval[name])(text) for name, text in row.items()} == interval
+
+
+def test_a_run_reads_back_as_it_was_written(result: Result, tmp_path: Path) -> None:
+    write_run(result, tmp_path / "run")
+    run = read_run(tmp_path / "run")
+    assert run.instance == result.instance
+    assert run.intervals.equals(result.intervals().select(run.intervals.columns))
+    assert run.jobs["energy_eur"].to_list() == result.job_energy_eur.tolist()
+    assert run.jobs["tardiness_eur"].to_list() == result.job_tardiness_eur.tolist()
+    assert run.jobs["completion_s"].to_list() == result.completion_s.tolist()
+    assert run.jobs["switches"].to_list() == result.switches.tolist()
+    assert (run.policy, run.facts["seed"], run.facts["rounds"]) == ("edf", 7, result.rounds)
+    assert run.facts["energy_eur"] == result.energy_eur
+    assert run.facts["total_eur"] == result.total_eur
+    assert run.facts["late_jobs"] == result.late_jobs
+    assert run.facts["mean_completion_s"] == result.mean_completion_s
+
+
+def test_a_run_with_shared_gpus_several_nodes_and_interference_reads_back(tmp_path: Path) -> None:
+    instance = random_instance(4, jobs=20, nodes=6, types=1, span_s=300.0, kinds=True, interference=True, restart_s=3.0)
+    result = simulate(instance, ByTurns())
+    write_run(result, tmp_path / "run")
+    run = read_run(tmp_path / "run")
+    assert run.instance == instance
+    assert run.intervals.equals(result.intervals().select(run.intervals.columns))
+    shared = run.intervals["configuration"].str.contains(".", literal=True)
+    assert (run.intervals["gpu"] >= 0).to_list() == shared.to_list()
+    assert 0 < shared.sum() < len(shared)
+    several = run.intervals.filter(pl.col("configuration").str.starts_with("2*"))
+    assert (
+        several.group_by("job", "start_s", "end_s", "epochs").agg(pl.col("node").n_unique())["node"].unique().item()
+        == 2
+    )
+
+
+def test_run_json_says_where_the_run_comes_from(result: Result, tmp_path: Path) -> None:
+    write_run(result, tmp_path / "run", command="gpusched simulate", facts={"review_s": np.float64(60.0)})
+    made = read_run(tmp_path / "run").facts["provenance"]
+    assert made["command"] == "gpusched simulate"
+    assert made["packages"]["numpy"] == np.__version__
+    expected = {"policy": "edf", "seed": 7, "instance": "small", "instance_seed": 3, "review_s": 60.0}
+    assert made["facts"] == expected
+
+
+def test_a_former_run_is_replaced(result: Result, tmp_path: Path) -> None:
+    write_run(result, tmp_path / "run")
+    write_run(replace(result, policy="other"), tmp_path / "run")
+    assert read_run(tmp_path / "run").policy == "other"
+    assert names(tmp_path) == ["run"]
+
+
+def test_a_folder_with_somebody_elses_file_is_refused_and_left_alone(result: Result, tmp_path: Path) -> None:
+    (tmp_path / "notes").mkdir()
+    (tmp_path / "notes" / "thesis.tex").write_text("years of work", encoding="utf-8")
+    with pytest.raises(InputError, match=r"found 'thesis\.tex'"):
+        write_run(result, tmp_path / "notes")
+    assert (tmp_path / "notes" / "thesis.tex").read_text(encoding="utf-8") == "years of work"
+    assert names(tmp_path) == ["notes"]
+
+
+def test_a_run_without_its_intervals_is_refused_before_anything_is_written(result: Result, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match="record=True"):
+        write_run(simulate(result.instance, edf(), record=False), tmp_path / "run")
+    with pytest.raises(InputError, match=r"completion_s\[2\].*a finished run"):
+        write_run(replace(result, completion_s=np.where(np.arange(30) == 2, np.nan, 1.0)), tmp_path / "run")
+    assert not names(tmp_path)
+
+
+def test_a_fact_that_json_cannot_hold_leaves_no_folder(result: Result, tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"facts\.odd"):
+        write_run(result, tmp_path / "deep" / "run", facts={"odd": float("nan")})
+    assert not names(tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "named"),
+    [
+        ("run.json", '"version": 2', '"version": 1', "version"),
+        ("run.json", '"rounds"', '"circles"', "rounds"),
+        ("run.json", "{", "", "run.json"),
+        ("jobs.csv", "due_s", "deadline", "columns"),
+        ("jobs.csv", "\n0,", "\nzero,", "line 2, job"),
+        ("intervals.csv", "\n", "\n0,0,1,-1,Vx1,0.0,nan,1.0,1.0\n", "line 2, ready_s"),
+    ],
+)
+def test_a_malformed_run_is_one_error_that_names_it(
+    result: Result, tmp_path: Path, file: str, old: str, new: str, named: str
+) -> None:
+    write_run(result, tmp_path / "run")
+    path = tmp_path / "run" / file
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        read_run(tmp_path / "run")
+    assert named in caught.value.field
+
+
+@pytest.mark.parametrize("file", RUN_FILES)
+def test_a_missing_file_is_one_error(result: Result, tmp_path: Path, file: str) -> None:
+    write_run(result, tmp_path / "run")
+    (tmp_path / "run" / file).unlink()
+    with pytest.raises(InputError, match=file.replace(".", r"\.")):
+        read_run(tmp_path / "run")
+
+
+def test_a_file_is_written_whole_as_text_or_bytes(tmp_path: Path) -> None:
+    write_atomically(tmp_path / "new" / "a.txt", "€\n")
+    write_atomically(tmp_path / "new" / "a.txt", "€ again\n")
+    write_atomically(tmp_path / "new" / "b.bin", b"\x00\r\n")
+    assert (tmp_path / "new" / "a.txt").read_bytes() == "€ again\n".encode()
+    assert (tmp_path / "new" / "b.bin").read_bytes() == b"\x00\r\n"
+    assert names(tmp_path / "new") == ["a.txt", "b.bin"]
+
+
+def test_a_file_in_the_place_of_a_folder_is_one_error(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("kept", encoding="utf-8")
+    with pytest.raises(InputError, match="a file, not a folder"):
+        write_atomically(tmp_path, "x")
+    with pytest.raises(InputError, match="a place that can be written"):
+        write_atomically(tmp_path / "file" / "below", "x")
+    with pytest.raises(InputError, match="a new folder, not a file"), new_folder(tmp_path / "file"):
+        pass
+    assert (tmp_path / "file").read_text(encoding="utf-8") == "kept"
+    assert names(tmp_path) == ["file"]
+
+
+def test_a_failure_while_the_file_is_renamed_keeps_the_old_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    write_atomically(tmp_path / "a.txt", "old")
+
+    def fail(*_: object) -> None:
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr("os.fsync", fail)
+    with pytest.raises(InputError, match="No space left"):
+        write_atomically(tmp_path / "a.txt", "new")
+    with pytest.raises(InputError, match="No space left"):
+        write_atomically(tmp_path / "deep" / "er" / "a.txt", "new")
+    assert names(tmp_path) == ["a.txt"]
+    assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "old"
+
+
+def test_a_folder_appears_only_when_its_body_is_done(tmp_path: Path) -> None:
+    with new_folder(tmp_path / "out") as draft:
+        (draft / "a").write_text("a", encoding="utf-8")
+        assert not (tmp_path / "out").exists()
+    assert names(tmp_path) == ["out"]
+    assert names(tmp_path / "out") == ["a"]
+
+
+def _fail_in(folder: Path, **options: frozenset[str]) -> None:
+    with new_folder(folder, **options) as draft:
+        (draft / "a").write_text("new", encoding="utf-8")
+        raise KeyError("boom")
+
+
+def test_a_body_that_fails_leaves_nothing_behind_and_the_former_folder_as_it_was(tmp_path: Path) -> None:
+    with pytest.raises(KeyError):
+        _fail_in(tmp_path / "deep" / "er" / "out")
+    assert not names(tmp_path)
+    write_atomically(tmp_path / "out" / "a", "old")
+    with pytest.raises(KeyError):
+        _fail_in(tmp_path / "out", ours=frozenset({"a"}))
+    assert names(tmp_path) == ["out"]
+    assert (tmp_path / "out" / "a").read_text(encoding="utf-8") == "old"
+
+
+def test_an_empty_folder_is_taken_and_one_that_is_not_ours_is_refused_before_the_body_runs(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    with new_folder(tmp_path / "empty") as draft:
+        (draft / "a").write_text("a", encoding="utf-8")
+    assert names(tmp_path / "empty") == ["a"]
+    with pytest.raises(InputError, match="a new or empty folder"):
+        _fail_in(tmp_path / "empty")
+
+
+def test_provenance_gives_versions_command_and_time_and_can_be_written_as_json(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("sys.argv", ["/some/where/gpusched", "compare", "--out", "two words"])
+    made = provenance(seed=np.int64(3), policies=("edf", "sts"))
+    assert made["command"] == "gpusched compare --out 'two words'"
+    assert made["facts"] == {"seed": 3, "policies": ["edf", "sts"]}
+    assert set(made["packages"]) == {"gpusched-env", "numpy", "numba", "gymnasium", "scipy", "polars"}
+    assert all(made["packages"].values())
+    assert made["made_utc"].endswith("+00:00")
+    assert json.loads(json.dumps(made)) == made

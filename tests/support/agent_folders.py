@@ -1,0 +1,58 @@
+"""Agents on disk that several tests share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusched_agents.files.description import AgentDescription
+from gpusched_agents.files.weight_shapes import weight_shapes
+from gpusched_agents.spec import AgentSpec
+from gpusched_env.model import Configuration, GpuType
+from gpusched_env.provenance import provenance
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+GPU_TYPES = (GpuType("T4", 70.0, 200.0, 16.0, 2), GpuType("V100", 250.0, 300.0, 32.0, 2))
+SINGLE = tuple(Configuration(gpu_type.name, gpus) for gpu_type in GPU_TYPES for gpus in (1, 2))
+SHARED = Configuration("V100", 1, share=0.5)
+HIDDEN = 4
+SEVERAL = Configuration("T4", 2, nodes=2)
+
+
+def spec(network: str = "set", **changes: Any) -> AgentSpec:
+    """Make the spec of an agent trained on four single-node configurations; a set may take six, and three types."""
+    most = {"max_configurations": 6, "max_gpu_types": 3} if network == "set" else {}
+    return AgentSpec.of(network, SINGLE, GPU_TYPES, **({"milestones": 0} | most | changes))
+
+
+def network(kind: str, hidden: int = HIDDEN) -> dict[str, Any]:
+    return {"kind": kind, "hidden": hidden, "distribution": True}
+
+
+def mlp_description(**changes: Any) -> AgentDescription:
+    return description(**({"spec": spec("mlp"), "config": {"network": network("mlp")}} | changes))
+
+
+def description(**changes: Any) -> AgentDescription:
+    values: dict[str, Any] = {
+        "name": "tested",
+        "algorithm": "maskable-ppo",
+        "spec": spec(deadline_wake_ups=True, idle_review_s=1800.5),
+        "config": {"network": network("set"), "learning_rate": 3e-4, "anneal": True, "note": "ω"},
+        "provenance": provenance("gpusched train --seed 3", seed=3),
+        "curve": [
+            {"steps": 0, "seconds": 0.0, "total_eur": 12.5, "phase": "imitation"},
+            {"steps": 1000, "seconds": 1.5, "total_eur": 11.0, "entropy": 0.25},
+        ],
+    }
+    return AgentDescription(**(values | changes))
+
+
+def weights(seed: int = 0, of: AgentSpec | None = None) -> dict[str, NDArray[np.float32]]:
+    """Draw the weights of a small network; one of `spec()` if none is given."""
+    rng = np.random.default_rng(seed)
+    shapes = weight_shapes(of or spec(), HIDDEN)
+    return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}

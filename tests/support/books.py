@@ -1,0 +1,54 @@
+"""Check that the books of a round agree with what its jobs hold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.shared_gpus import slots
+from gpusched_env.simulator.rounds import measure
+
+if TYPE_CHECKING:
+    from gpusched_env import View
+
+
+def nodes_of(view: View, job: int) -> list[int]:
+    """List the nodes of a job, by their chain."""
+    nodes, n = [], int(view.jobs[job, at.NODE])
+    while n >= 0:
+        nodes.append(n)
+        n = int(view.nodes[n, at.NEXT])
+    return nodes
+
+
+def check_books(view: View, *, room: bool = True) -> None:
+    """Check that nothing is given twice, and that nodes (and `room`) say just what the active jobs hold."""
+    free = view.nodes[:, at.NODE_GPUS].copy()
+    used = np.zeros((len(free), slots(view.nodes)), dtype=np.int64)
+    for job in view.active:
+        config = int(view.jobs[job, at.CONFIG])
+        if config < 0:
+            assert view.jobs[job, at.NODE] == view.jobs[job, at.SLOT] == -1
+            continue
+        assert np.isfinite(view.tau[job, config])
+        own, kind = nodes_of(view, job), view.configs[config]
+        assert len(own) == kind[at.CONFIG_NODES]
+        for n in own:
+            assert view.nodes[n, at.NODE_TYPE] == kind[at.CONFIG_TYPE]
+            if kind[at.CONFIG_UNITS] > 0:
+                used[n, int(view.jobs[job, at.SLOT])] += kind[at.CONFIG_UNITS]
+            else:
+                assert view.jobs[job, at.SLOT] == -1
+                assert len(own) == 1 or kind[at.CONFIG_GPUS] == view.nodes[n, at.NODE_GPUS]
+                free[n] -= kind[at.CONFIG_GPUS]
+    free -= (used > 0).sum(axis=1)
+    assert free.min() >= 0
+    assert used.max(initial=0) <= at.UNITS
+    np.testing.assert_array_equal(view.nodes[:, at.FREE], free)
+    np.testing.assert_array_equal(view.nodes[:, at.NODE_COLUMNS : at.NODE_COLUMNS + slots(view.nodes)], used)
+    if room:
+        measured = view.room.copy()
+        measure(view.nodes, measured)
+        np.testing.assert_array_equal(view.room, measured)

@@ -1,0 +1,121 @@
+"""Runs recorded once, to be replayed to the last bit: of saved instances, by every door.
+
+`python tests/support/recorded_runs.py` makes the files in `tests/recorded` anew. That is right only where a change is
+meant to change results: then the CHANGELOG says which, and why.
+"""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import json
+import tempfile
+from pathlib import Path
+
+import numpy as np
+
+import gpusched_env as gs
+from any_instance import AnyInstance
+from gpusched_agents import load_policy
+from gpusched_baselines import clairvoyant_bound, make_policy, non_clairvoyant_bound, policy_names
+from instances import random_instance
+
+FOLDER = Path(__file__).parents[1] / "recorded"
+SOLVERS = ("sts-ipopt", "sts-highs")  # slow, and what they find depends on their version
+JOBS = 40
+SETTINGS = {  # of the environment
+    "preemptive": {},
+    "not preemptive": {"preemption": False, "job_order": "due", "milestones": 0},
+    "waking": {"deadline_wake_ups": True, "consolidation": True, "milestones": 8},
+}
+
+
+def instances() -> dict[str, gs.Instance]:
+    """Make the instances to save: every built-in scenario, some with restarts, and all kinds of configurations."""
+    made = {}
+    for name, scenario in gs.builtin_scenarios().items():
+        jobs = {"jobs.count": min(JOBS, scenario.jobs.count)}
+        made[name] = gs.make_instance(scenario.replace(jobs), 7)
+        if name in ("default", "sharing", "multi-node"):
+            made[f"{name}-restarts"] = gs.make_instance(scenario.replace(jobs | {"restart_s": 120.0}), 8)
+    made["all-kinds"] = random_instance(3, jobs=30, nodes=9, kinds=True, interference=True, restart_s=5.0)
+    return made
+
+
+def names(instance: gs.Instance) -> list[str]:
+    """Name the policies that are recorded on an instance."""
+    shipped = [name for name in policy_names() if name not in SOLVERS]
+    fits_agent = instance.name.startswith(("default", "high", "low", "mixed", "exponential", "poisson"))
+    return [*shipped, *(["agent:default"] if fits_agent else [])]
+
+
+def policy(name: str) -> gs.Policy:
+    """Make a policy or an agent."""
+    return load_policy(name) if name.startswith("agent:") else make_policy(name)
+
+
+def of_policy(instance: gs.Instance, name: str) -> dict[str, str | int]:
+    """Run a policy; give its costs as hexadecimal numbers, its rounds, and a sum over its intervals."""
+    result = gs.simulate(instance, policy(name), seed=5)
+    return {
+        "energy": result.energy_eur.hex(),
+        "tardiness": result.tardiness_eur.hex(),
+        "rounds": result.rounds,
+        "intervals": _sum(result.log),
+        "jobs": _sum(result.completion_s, result.job_energy_eur, result.job_tardiness_eur),
+    }
+
+
+def of_episode(instance: gs.Instance, settings: dict[str, object]) -> dict[str, str | int]:
+    """Play an episode with random actions; give its costs, and sums over all it showed and paid."""
+    env = AnyInstance(instance, **settings)
+    rng = np.random.default_rng(11)
+    observation, info = env.reset(seed=2000)
+    seen, paid, done = hashlib.sha256(), [], False
+    while not done:
+        for part in ("job", "options", "cluster", "queue"):
+            seen.update(observation[part].tobytes())
+        seen.update(info["action_mask"].tobytes())
+        allowed = np.flatnonzero(info["action_mask"])
+        observation, reward, done, _, info = env.step(int(allowed[int(rng.random() * len(allowed))]))
+        paid.append(reward)
+    return {
+        "energy": info["total_energy_eur"].hex(),
+        "tardiness": info["total_tardiness_eur"].hex(),
+        "observations": seen.hexdigest()[:16],
+        "rewards": _sum(np.array(paid)),
+    }
+
+
+def record(instance: gs.Instance) -> dict[str, object]:
+    """Run everything on an instance."""
+    return {
+        "policies": {name: of_policy(instance, name) for name in names(instance)},
+        "episodes": {name: of_episode(instance, settings) for name, settings in SETTINGS.items()},
+        "bounds": [clairvoyant_bound(instance).hex(), non_clairvoyant_bound(instance).hex()],
+    }
+
+
+def load(name: str, folder: Path) -> tuple[gs.Instance, dict[str, object]]:
+    """Read a saved instance and what was recorded on it; `folder` takes the unpacked instance."""
+    document = json.loads(gzip.decompress((FOLDER / f"{name}.json.gz").read_bytes()))
+    unpacked = folder / f"{name}.json"
+    unpacked.write_text(document["instance"])
+    return gs.load_instance(unpacked), document["recorded"]
+
+
+def _sum(*arrays: np.ndarray) -> str:
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array).tobytes())
+    return digest.hexdigest()[:16]
+
+
+if __name__ == "__main__":
+    FOLDER.mkdir(exist_ok=True)
+    for name, instance in instances().items():
+        with tempfile.TemporaryDirectory() as folder:
+            gs.save_instance(instance, Path(folder, "instance.json"))
+            text = Path(folder, "instance.json").read_text()
+        packed = gzip.compress(json.dumps({"instance": text, "recorded": record(instance)}).encode(), mtime=0)
+        (FOLDER / f"{name}.json.gz").write_bytes(packed)
