@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
 
 import gymnasium
 import numpy as np
@@ -17,10 +17,12 @@ from gpusched_env.observation import (
     JOB_FEATURES,
     OPTION_FEATURES,
     QUEUE_FEATURES,
+    Notes,
     observation_space,
     observe,
 )
-from gpusched_env.simulator import NAMED_ORDERS, Result, State, View
+from gpusched_env.observation.mask import write_mask
+from gpusched_env.simulator import Asking, Result, State, View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.decisions import decide, run_to_round
 from gpusched_env.workload import InstanceMaker, Scenario, load_scenario
@@ -31,6 +33,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model import Instance
+    from gpusched_env.simulator.asking import AskingSettings
 
 Observation: TypeAlias = "dict[str, NDArray[np.float32]]"
 ALLOWED_OPTIONS = ("instance",)
@@ -53,18 +56,10 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     Args:
         scenario: Name of a built-in scenario, path of a scenario file, or a `Scenario`.
-        preemption: Whether a round begins from an empty cluster and asks every active job; else running jobs keep their
-            GPUs and only waiting ones are asked.
-        job_order: Order in which a round asks its jobs: `pressure`, `submission`, `due` or `weight`.
-        milestones: Each job wakes its round at so many equal fractions of its maximum epochs, ≥ 0 (0: never).
-        idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
-        deadline_wake_ups: Whether a job that would miss its due date as it runs, or waits, wakes its round just before
-            the cheapest configuration that would still meet it no longer does (in place of `wake_up`).
-        consolidation: Whether a job whose previous node is off in this round goes to one of the same GPU type that is
-            on, if it has room and the move costs no restart; else jobs go back wherever they fit.
         reward_scale: Cost that counts as a reward of -1 [€], > 0.
         reward: A reward of your own, in place of the cost; then `reward_scale` must be left alone.
         render_mode: None, `ansi` or `rgb_array`.
+        asking: How rounds ask: the settings of `gpusched_env.simulator.Asking` by name, `preemption` and others.
 
     Raises:
         InputError: A parameter is out of its range.
@@ -79,37 +74,23 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self,
         scenario: str | Path | Scenario = "default",
         *,
-        preemption: bool = True,
-        job_order: str = "pressure",
-        milestones: int = 4,
-        idle_review_s: float = 3600.0,
-        deadline_wake_ups: bool = False,
-        consolidation: bool = False,
         reward_scale: float = 1.0,
         reward: Reward | None = None,
         render_mode: str | None = None,
+        **asking: Unpack[AskingSettings],
     ) -> None:
-        if job_order not in NAMED_ORDERS:
-            raise InputError("job_order", job_order, f"one of {', '.join(NAMED_ORDERS)}")
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise InputError("render_mode", render_mode, f"None, {' or '.join(RENDER_MODES)}")
         self.scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
-        flags = {"preemption": preemption, "deadline_wake_ups": deadline_wake_ups, "consolidation": consolidation}
-        for name, flag in flags.items():
-            if not isinstance(flag, bool | np.bool_):
-                raise InputError(name, flag, "True or False")
         if reward is not None and (isinstance(reward, type) or not callable(reward)):
             raise InputError("reward", reward, "a function of energy_eur and tardiness_eur [€] that returns a number")
         if reward is not None and reward_scale != 1.0:
             raise InputError("reward_scale", reward_scale, "1, beside a reward of your own")
-        self.preemption, self.job_order = bool(preemption), job_order
+        self.asking = Asking(**asking)
         self.render_mode = render_mode
-        self.milestones, self.idle_review_s = milestones, idle_review_s
-        self.deadline_wake_ups, self.consolidation = bool(deadline_wake_ups), bool(consolidation)
         self._reward: Reward = CostReward(reward_scale) if reward is None else reward
-        self._kind = NAMED_ORDERS[job_order]
         self._maker = InstanceMaker(self.scenario)
-        self._state = self._new_state(self._maker.make(0))
+        self._begin(self._maker.make(0))
         self.configurations = self._state.instance.configurations
         self.observation_space: spaces.Space[Any] = observation_space(
             len(self.configurations), len(self._state.instance.gpu_types)
@@ -148,11 +129,9 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             chosen = draw_seed(self.np_random) if seed is None else seed
             instance = self._maker.make(chosen)
         check_shape(instance, self._shape)
-        self._state = self._new_state(instance)
-        self._running, self._invalid = True, 0
-        self._state.make_room()
-        run_to_round(*self._arrays())
-        self._running = self._jobs_to_ask()
+        self._begin(instance)
+        run_to_round(self._state.board, self._state.hidden)
+        self._running, self._invalid = self._jobs_to_ask(), 0
         observation, mask = self._observe()
         return observation, self._info(mask, 0.0, 0.0)
 
@@ -175,13 +154,14 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
         chosen = action_index(action, self._actions)
         state = self._state
-        energy, tardiness = state.clock[at.BILL], state.clock[at.LATENESS]
+        clock = state.board.clock
+        energy, tardiness = clock[at.BILL], clock[at.LATENESS]
         state.make_room()
-        if not decide(*self._arrays(state.view.least_rate, chosen)):
+        if not decide(state.board, state.hidden, chosen):
             self._invalid += 1
         self._running = self._jobs_to_ask()
-        energy_eur = float(state.clock[at.BILL] - energy)
-        tardiness_eur = float(state.clock[at.LATENESS] - tardiness)
+        energy_eur = float(clock[at.BILL] - energy)
+        tardiness_eur = float(clock[at.LATENESS] - tardiness)
         observation, mask = self._observe()
         info = self._info(mask, energy_eur, tardiness_eur)
         reward = finite_reward(self._reward(energy_eur, tardiness_eur))
@@ -189,7 +169,11 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Give what can be placed now, (1 + C,), as `MaskablePPO` asks for it; waiting is always allowed."""
-        return self._observe()[1].astype(np.bool_)
+        mask = np.zeros(self._actions, np.int8)
+        mask[0] = 1
+        if self._running:
+            write_mask(self._state.board, self.job, mask)
+        return mask.view(np.bool_)
 
     def render(self) -> Any:
         """Draw the run so far: a text (`ansi`) or a Gantt chart, uint8 (H, W, 3) (`rgb_array`)."""
@@ -206,7 +190,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
     def job(self) -> int:
         """Index of the job at hand, -1 if the episode is over."""
         state = self._state
-        return int(state.view.order_buffer[state.count[at.ASKED]]) if self._running else -1
+        return int(state.board.order[state.board.count[at.ASKED]]) if self._running else -1
 
     @property
     def instance(self) -> Instance:
@@ -227,78 +211,30 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         Raises:
             gymnasium.error.ResetNeeded: The episode is not over, or none has begun.
         """
-        if self._running or self._state.count[at.DONE] == 0:
+        if self._running or self._state.board.count[at.DONE] == 0:
             raise gymnasium.error.ResetNeeded("the episode is not over: step() until terminated")
         return Result.of(self._state, policy, seed, float("nan"))
 
-    def _new_state(self, instance: Instance) -> State:
-        return State(
-            instance,
-            idle_review_s=self.idle_review_s,
-            milestones=self.milestones,
-            deadline_wake_ups=self.deadline_wake_ups,
-            consolidation=self.consolidation,
-        )
+    def _begin(self, instance: Instance) -> None:
+        self._state = State(instance, self.asking)
+        self._notes = Notes.of(self._state.board)
 
     def _jobs_to_ask(self) -> bool:
-        return bool(self._state.count[at.ASKED] < self._state.count[at.TO_ASK])
-
-    def _arrays(self, *more: Any) -> tuple[Any, ...]:
-        state, view = self._state, self._state.view
-        return (
-            view.jobs,
-            state.hidden,
-            view.nodes,
-            view.configs,
-            view.room,
-            view.tau,
-            view.node_rate,
-            view.slowdown,
-            state.planned_slowdown,
-            state.clock,
-            state.count,
-            view.active_buffer,
-            state.log,
-            view.keys_buffer,
-            view.order_buffer,
-            self.preemption,
-            self._kind,
-            *more,
-        )
+        count = self._state.board.count
+        return bool(count[at.ASKED] < count[at.TO_ASK])
 
     def _observe(self) -> tuple[Observation, NDArray[np.int8]]:
-        view, table = self._state.view, self._state.view.distributions
         job = np.empty(len(JOB_FEATURES), np.float32)
         options = np.empty(self._options_shape, np.float32)
         cluster = np.empty(self._cluster_shape, np.float32)
         queue = np.empty(len(QUEUE_FEATURES), np.float32)
         mask = np.empty(self._actions, np.int8)
-        observe(
-            view.jobs,
-            view.nodes,
-            view.configs,
-            view.tau,
-            view.planning_rate,
-            view.least_rate,
-            view.node_rate,
-            view.clock,
-            view.count,
-            view.active_buffer,
-            view.order_buffer,
-            view.room,
-            table.edges,
-            table.survival,
-            table.tail,
-            job,
-            options,
-            cluster,
-            queue,
-            mask,
-        )
+        self._notes.forget()  # whoever has the view may have placed jobs meanwhile
+        observe(self._state.board, self._notes, job, options, cluster, queue, mask)
         return {"job": job, "options": options.ravel(), "cluster": cluster.ravel(), "queue": queue}, mask
 
     def _info(self, mask: NDArray[np.int8], energy_eur: float, tardiness_eur: float) -> dict[str, Any]:
-        clock = self._state.clock
+        clock = self._state.board.clock
         return {
             "action_mask": mask,
             "job": self.job,

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.errors import InputError
-from gpusched_env.simulator import JobPolicy, Result
-from gpusched_env.simulator.fit import check_fit
+from gpusched_env.simulator import Asking, JobPolicy, Result, check_fit
 
 if TYPE_CHECKING:
     import gymnasium
@@ -38,21 +38,19 @@ def rollout(
         raise InputError("env", type(inner).__name__, "a GpuClusterEnv")
     if not isinstance(policy, JobPolicy):
         raise InputError("policy", getattr(policy, "name", policy), "a policy that decides job by job (has `choose`)")
-    for name in ("job_order", "preemption"):
-        if getattr(inner, name) != getattr(policy, name):
-            raise InputError(f"env.{name}", getattr(inner, name), f"the policy's own: {getattr(policy, name)!r}")
-    if inner.deadline_wake_ups:
-        raise InputError("env.deadline_wake_ups", True, "False: a policy sets its own wake-ups")
-    if inner.consolidation:
-        raise InputError("env.consolidation", True, "False: a policy lets places go itself")
-    if inner.milestones:
-        raise InputError("env.milestones", inner.milestones, "0: a policy sets its own wake-ups")
+    wanted = Asking(preemption=policy.preemption, job_order=policy.job_order, milestones=0)
+    for field in fields(Asking):
+        own, allowed = getattr(inner.asking, field.name), getattr(wanted, field.name)
+        if own != allowed and field.name != "idle_review_s":
+            raise InputError(f"env.{field.name}", own, f"{allowed!r}: it shall ask as the policy does by itself")
     options = {} if instance is None else {"instance": instance}
     env.reset(seed=seed, options=options)
     check_fit([policy], inner.instance)
     rewards, done = 0.0, False
     while not done:
-        _, reward, terminated, truncated, _ = env.step(policy.choose(inner.view, inner.job) + 1)
+        choice = policy.choose(inner.view, inner.job)
+        inner.view.apply(inner.job, choice)
+        _, reward, terminated, truncated, _ = env.step(choice.config + 1)
         rewards += float(reward)
         done = terminated or truncated
     return inner.result(policy.name), rewards

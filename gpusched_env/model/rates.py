@@ -1,58 +1,112 @@
-"""Cost rates: what a node costs while some of its GPUs are busy."""
+"""Power and cost rates: what a node draws, and costs, while some of its GPUs are busy.
+
+What never changes are watts. Euros follow from them and the price of the moment.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.kernel import kernel
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_env.model import Instance
+    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.model.instance import Instance
+
+# The first columns of an array of configurations, int64 (C, ...).
+TYPE = 0  # index of the GPU type
+GPUS = 1  # GPUs held on each node
+NODES = 2  # nodes held
 
 
-def cost_rate_eur_per_h(instance: Instance) -> NDArray[np.float64]:
-    """Give r_v(u) [€/h]: what a node of type v costs while u of its GPUs are busy.
+@dataclass(frozen=True, slots=True, eq=False)
+class Rates:
+    """Cost rates of an instance at one price of energy.
 
-    r_v(u) = (base power + u · GPU power) / 1000 · price · PUE for u ≥ 1, and 0 for u = 0: an idle node is off.
+    Attributes:
+        node: r_v(u), what a node of type v with u busy GPUs costs [€/s], (V, G + 1).
+        planning: What a configuration is planned to cost, alone on its node: r_v(g) · f [€/s], (C,).
+        least: The least that it can cost, in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (C,); inf where its
+            type has no node. u runs up to the most GPUs that a node of the type has in this cluster; the bounds must
+            use these rates.
+    """
 
-    Returns:
-        Rates of shape (V, G + 1), where G is the most GPUs that any node has.
+    node: NDArray[np.float64]
+    planning: NDArray[np.float64]
+    least: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, instance: Instance) -> Rates:
+        """Give the rates at the instance's own price."""
+        watts, configurations = kilowatts(instance), instance.configurations
+        configs = np.empty((len(configurations), 3), dtype=np.int64)
+        configs[:, TYPE] = instance.type_of_configuration
+        configs[:, GPUS] = [c.gpus_per_node for c in configurations]
+        configs[:, NODES] = [c.nodes for c in configurations]
+        shares = np.array([c.share for c in configurations])
+        largest = np.array([instance.largest_node.get(v.name, 0) for v in instance.gpu_types])
+        price = np.array([instance.energy_price_eur_per_kwh, instance.pue])
+        rates = cls(np.empty_like(watts), np.empty(len(configs)), np.empty(len(configs)))
+        write_node_rates(watts, price, rates.node)
+        write_config_rates(rates.node, configs, shares, largest, rates.planning, rates.least)
+        return rates
+
+
+def kilowatts(instance: Instance) -> NDArray[np.float64]:
+    """Give what a node of type v draws while u of its GPUs are busy [kW], (V, G + 1), G the most GPUs of any node.
+
+    (base power + u · GPU power) / 1000 for u ≥ 1, and 0 for u = 0: an idle node is off.
     """
     most = max(node.gpus for node in instance.nodes)
     busy = np.arange(most + 1)
     base_w = np.array([v.node_base_power_w for v in instance.gpu_types])
     gpu_w = np.array([v.gpu_power_w for v in instance.gpu_types])
-    kilowatts = (base_w[:, None] + gpu_w[:, None] * busy[None, :]) / 1000.0
-    kilowatts[:, 0] = 0.0
-    return kilowatts * instance.energy_price_eur_per_kwh * instance.pue
+    drawn: NDArray[np.float64] = (base_w[:, None] + gpu_w[:, None] * busy[None, :]) / 1000.0
+    drawn[:, 0] = 0.0
+    return drawn
+
+
+@kernel
+def write_node_rates(watts: Floats, price: Floats, node: Floats) -> None:
+    """Write what nodes cost [€/s] that draw `watts` [kW], at a price of energy [€/kWh] and a PUE, (2,)."""
+    for v in range(watts.shape[0]):
+        for busy in range(watts.shape[1]):
+            node[v, busy] = watts[v, busy] * price[0] * price[1] / 3600.0
+
+
+@kernel
+def write_config_rates(
+    node: Floats, configs: Ints, shares: Floats, largest: Ints, planning: Floats, least: Floats
+) -> None:
+    """Write the planning rates and the least rates of configurations from what nodes cost (see `Rates`)."""
+    most = node.shape[1] - 1
+    for c in range(configs.shape[0]):
+        v, gpus = configs[c, TYPE], configs[c, GPUS]
+        planning[c] = node[v, min(gpus, most)] * configs[c, NODES] * shares[c]
+        part = np.inf
+        for busy in range(gpus, min(largest[v], most) + 1):
+            part = min(part, node[v, busy] * gpus / busy)
+        least[c] = part * configs[c, NODES] * shares[c]
+
+
+def cost_rate_eur_per_h(instance: Instance) -> NDArray[np.float64]:
+    """Give r_v(u) [€/h], what a node of type v costs while u of its GPUs are busy, (V, G + 1).
+
+    r_v(u) = (base power + u · GPU power) / 1000 · price · PUE for u ≥ 1, and 0 for u = 0.
+    """
+    return kilowatts(instance) * instance.energy_price_eur_per_kwh * instance.pue
 
 
 def planning_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
     """Give the rate at which policies plan, as if a job were alone on its node: r_v(g) · f [€/s], shape (C,)."""
-    rates = cost_rate_eur_per_h(instance) / 3600.0
-    largest = rates.shape[1] - 1
-    types = instance.type_of_configuration
-    return np.array(
-        [
-            rates[v, min(c.gpus_per_node, largest)] * c.nodes * c.share
-            for v, c in zip(types, instance.configurations, strict=True)
-        ]
-    )
+    return Rates.of(instance).planning
 
 
 def least_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
-    """Give the least that a configuration can cost in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (C,).
-
-    u runs up to the most GPUs that a node of the type has in this cluster; the bounds must use these rates.
-    """
-    rates = cost_rate_eur_per_h(instance) / 3600.0
-    types, configurations = instance.type_of_configuration, instance.configurations
-    has, busy = instance.largest_node, np.arange(1, rates.shape[1])
-    largest = np.array([has.get(c.gpu_type, 0) for c in configurations])[:, None]
-    gpus = np.array([c.gpus_per_node for c in configurations])[:, None]
-    shares = np.where((busy >= gpus) & (busy <= largest), rates[types, 1:] * gpus / busy, np.inf)
-    parts = np.array([c.nodes for c in configurations]), np.array([c.share for c in configurations])
-    least: NDArray[np.float64] = shares.min(axis=1) * parts[0] * parts[1]
-    return least
+    """Give the least that a configuration can cost in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (C,)."""
+    return Rates.of(instance).least

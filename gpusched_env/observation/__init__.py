@@ -10,6 +10,7 @@ from gpusched_env.observation.features import (
     QUEUE_FEATURES,
     observation_space,
 )
+from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.observe import observe
 
 __all__ = [
@@ -17,6 +18,7 @@ __all__ = [
     "JOB_FEATURES",
     "OPTION_FEATURES",
     "QUEUE_FEATURES",
+    "Notes",
     "observation_space",
     "observe",
 ]

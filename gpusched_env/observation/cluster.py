@@ -12,12 +12,15 @@ from gpusched_env.observation.tallies import TALLY_COLUMNS
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints, Singles
+    from gpusched_env.arrays import Singles
+    from gpusched_env.observation.notes import Notes
+    from gpusched_env.simulator.run import Board
 
 
 @lean_kernel
-def write_cluster(room: Ints, types: Floats, spare: Ints, tallies: Ints, out: Singles) -> None:
+def write_cluster(board: Board, notes: Notes, out: Singles) -> None:
     """Write a row of features per GPU type."""
+    room, types, spare, tallies = board.room, notes.types, notes.spare, notes.tallies
     for v in range(room.shape[0]):
         if types[v, fixed.NODES] == 0.0:
             out[v, :] = 0.0

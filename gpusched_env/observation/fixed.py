@@ -10,7 +10,8 @@ from gpusched_env.kernel import lean_kernel
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.arrays import Floats
+    from gpusched_env.simulator.run import Board
 
 # types: float64 (V, TYPE_COLUMNS). All 0 for a type without nodes, but MOST.
 GPUS = 0  # GPUs of the type
@@ -32,10 +33,10 @@ OFFER_COLUMNS = 4
 
 
 @lean_kernel
-def write_fixed(
-    nodes: Ints, configs: Ints, room: Ints, rate: Floats, node_rate: Floats, types: Floats, offers: Floats
-) -> None:
+def write_fixed(board: Board, types: Floats, offers: Floats) -> None:
     """Write the facts of every GPU type to `types` and of every configuration to `offers`."""
+    nodes, configs, room = board.nodes, board.facts.configs, board.room
+    rate, node_rate = board.planning_rate, board.node_rate
     most, dearest = 1.0, 0.0
     for c in range(configs.shape[0]):
         most = max(most, configs[c, at.CONFIG_SIZE] / at.UNITS)

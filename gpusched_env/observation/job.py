@@ -13,25 +13,23 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.survival import bin_of, expected_left
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints, Singles
+    from gpusched_env.arrays import Floats, Singles
+    from gpusched_env.simulator.run import Board
 
 
 @lean_kernel
-def write_job(
-    jobs: Floats, count: Ints, edges: Floats, survival: Floats, tail: Floats, rate: Floats, tau: Floats,
-    now: float, job: int, out: Singles,
-) -> tuple[float, float]:  # fmt: skip
+def write_job(board: Board, job: int, out: Singles) -> tuple[float, float]:
     """Write the job's features; return its expected epochs left and its least worst-case energy cost [€].
 
     squash(x / y) is x / (y + |x|) here: one division, not two.
     """
+    jobs, count, tau, rate, now = board.jobs, board.count, board.tau, board.planning_rate, board.clock[at.NOW]
     largest, done = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS]
     left = max(largest - done, 1e-12 * largest)
     fastest = left * jobs[job, at.MIN_TAU]
     time_left, since = jobs[job, at.DUE] - now, now - jobs[job, at.SUBMISSION]
     slack, cheapest_s = time_left - fastest, left * jobs[job, at.CHEAPEST_TAU]
-    row = int(jobs[job, at.DISTRIBUTION])
-    expected = expected_left(edges[row], survival[row], tail[row], done / largest) * largest
+    expected = expected_left(board, job)
     least = np.inf
     for c in range(tau.shape[1]):
         if tau[job, c] < np.inf:
@@ -48,10 +46,11 @@ def write_job(
     out[7] = min(1.0, expected / left)
     out[8] = since / (fastest + abs(since))
     out[9] = count[at.ASKED] / count[at.TO_ASK]
-    alive = survival[row, likely_bin(edges[row], done / largest)]
+    edges, survival = board.edges[int(jobs[job, at.EDGES])], board.survival[int(jobs[job, at.DISTRIBUTION])]
+    alive = survival[likely_bin(edges, done / largest)]
     for k in range(SURVIVAL_POINTS):
         later = (done + left * (k + 0.5) / SURVIVAL_POINTS) / largest
-        out[10 + k] = survival[row, likely_bin(edges[row], later)] / alive if alive > 0.0 else 1.0
+        out[10 + k] = survival[likely_bin(edges, later)] / alive if alive > 0.0 else 1.0
     slack = time_left / cheapest_s - 1.0
     out[10 + SURVIVAL_POINTS] = squash(slack)
     out[11 + SURVIVAL_POINTS] = squash(slack / ONE_PERCENT)

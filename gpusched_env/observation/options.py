@@ -14,19 +14,22 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints, Mask, Singles
+    from gpusched_env.arrays import Ints, Mask, Singles
+    from gpusched_env.observation.notes import Notes
+    from gpusched_env.simulator.run import Board
 
 
 @lean_kernel
 def write_options(
-    jobs: Floats, configs: Ints, room: Ints, tau: Floats, rate: Floats, least_rate: Floats, node_rate: Floats,
-    types: Floats, offers: Floats, spare: Ints, cluster: Singles, now: float, job: int, expected: float, least: float,
-    mask: Mask, out: Singles,
-) -> None:  # fmt: skip
+    board: Board, notes: Notes, job: int, expected: float, least: float, cluster: Singles, mask: Mask, out: Singles
+) -> None:
     """Write a row of features per configuration; a configuration that is not allowed has only zeros.
 
     squash(x / y) is x / (y + |x|) here: one division, not two.
     """
+    jobs, configs, tau, now = board.jobs, board.facts.configs, board.tau, board.clock[at.NOW]
+    rate, least_rate = board.planning_rate, board.least_rate
+    types, offers = notes.types, notes.offers
     left = max(jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], 1e-12 * jobs[job, at.MAX_EPOCHS])
     fastest = left * jobs[job, at.MIN_TAU]
     time_left, weight, old = jobs[job, at.DUE] - now, jobs[job, at.WEIGHT], jobs[job, at.OLD_CONFIG]
@@ -43,7 +46,7 @@ def write_options(
         energy = seconds * rate[c]
         worst = energy + weight * max(0.0, -slack)
         mean = mean_s * rate[c] + weight * max(0.0, mean_s - time_left)
-        added = seconds * added_rate(configs, rate, node_rate, spare, c)
+        added = seconds * added_rate(board, notes.spare, c)
         full = seconds * least_rate[c]
         out[c, 0] = mask[c + 1]
         out[c, 1] = 0.0 if misses(seconds, time_left) else 1.0
@@ -58,7 +61,7 @@ def write_options(
         out[c, 10] = offers[c, fixed.GPU_PART]
         out[c, 11] = 1.0 if old == c else 0.0
         out[c, 12] = cluster[v, 0]
-        spare_gpus, in_use = _after(configs, room, spare, c)
+        spare_gpus, in_use = _after(board, notes.spare, c)
         out[c, 13] = min(1.0, spare_gpus * inverse_most)
         out[c, 14] = in_use
         out[c, 15] = added / (added + floor) if added > 0.0 else 0.0
@@ -67,12 +70,13 @@ def write_options(
 
 
 @lean_kernel
-def added_rate(configs: Ints, rate: Floats, node_rate: Floats, spare: Ints, c: int) -> float:
+def added_rate(board: Board, spare: Ints, c: int) -> float:
     """Give what configuration c would add to the cluster's cost rate now [€/s].
 
     Whole GPUs go to the fullest node in use that has room, else to an idle node; for a share and for several nodes it
     is the rate of a job alone.
     """
+    configs, rate, node_rate = board.facts.configs, board.planning_rate, board.node_rate
     gpus, v = configs[c, at.CONFIG_GPUS], configs[c, at.CONFIG_TYPE]
     busy = spare[v, now_spare.SPARE_COLUMNS + gpus]
     if busy == 0 or configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
@@ -81,8 +85,9 @@ def added_rate(configs: Ints, rate: Floats, node_rate: Floats, spare: Ints, c: i
 
 
 @lean_kernel
-def _after(configs: Ints, room: Ints, spare: Ints, c: int) -> tuple[float, float]:
+def _after(board: Board, spare: Ints, c: int) -> tuple[float, float]:
     """Count the GPUs left on the emptiest node of its type after configuration c, and say if it fits on one in use."""
+    configs, room = board.facts.configs, board.room
     v, gpus = configs[c, at.CONFIG_TYPE], configs[c, at.CONFIG_GPUS]
     gap = room[v, at.GAP]
     if configs[c, at.CONFIG_NODES] > 1:

@@ -13,17 +13,18 @@ from gpusched_env.observation.tallies import slack_ratio
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints, Singles
+    from gpusched_env.arrays import Singles
+    from gpusched_env.observation.notes import Notes
+    from gpusched_env.simulator.run import Board
 
 
 @lean_kernel
-def write_queue(
-    jobs: Floats, count: Ints, tallies: Ints, sums: Floats, now: float, job: int, free: int, out: Singles
-) -> None:
+def write_queue(board: Board, notes: Notes, job: int, free: int, out: Singles) -> None:
     """Write statistics of the other active jobs: the tallies of all but the job at hand."""
+    jobs, count, tallies, sums = board.jobs, board.count, notes.tallies, notes.sums
     others = count[at.ACTIVE] - 1
     waiting = tallies[of.WAITING] - (1 if jobs[job, at.CONFIG] < 0 else 0)
-    late = tallies[of.LATE] - (1 if jobs[job, at.DUE] - now < 0.0 else 0)
+    late = tallies[of.LATE] - (1 if jobs[job, at.DUE] - board.clock[at.NOW] < 0.0 else 0)
     own = jobs[job, at.WEIGHT]
     out[0] = min(1.0, np.log10(1.0 + others) / 5.0)
     out[1] = min(1.0, np.log10(1.0 + waiting) / 5.0)
@@ -36,6 +37,6 @@ def write_queue(
     if others > 0:
         out[2] = waiting / others
         out[3] = late / others
-        out[4] = (sums[of.SLACK] - slack_ratio(jobs, now, job)) / others
+        out[4] = (sums[of.SLACK] - slack_ratio(board, job)) / others
         mean = max(0.0, sums[of.WEIGHT] - own) / others
         out[6] = own / (own + mean) if own + mean > 0.0 else 0.5

@@ -9,6 +9,7 @@ from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Ints
+    from gpusched_env.simulator.run import Board
 
 # spare: int64 (V, SPARE_COLUMNS + G + 1).
 FREE = 0  # free GPUs
@@ -20,8 +21,9 @@ SPARE_COLUMNS = 5  # then, for g = 0 to G: busy GPUs of the fullest node in use 
 
 
 @lean_kernel
-def write_spare(nodes: Ints, room: Ints, spare: Ints) -> int:
+def write_spare(board: Board, spare: Ints) -> int:
     """Write what is free now to `spare`; return the free GPUs of the cluster."""
+    nodes, room = board.nodes, board.room
     spare[:, :] = 0
     total = 0
     for n in range(nodes.shape[0]):

@@ -1,9 +1,11 @@
-"""The one simulator: state arrays, compiled kernels, and what a policy is."""
+"""The one simulator: the state of a run, compiled kernels that move it, and what a policy is."""
 
-from gpusched_env.simulator.active_jobs import ActiveJobs
-from gpusched_env.simulator.ordering import NAMED_ORDERS, Order, ask_order
-from gpusched_env.simulator.policy import JobPolicy, Policy
+from gpusched_env.simulator.asking import Asking
+from gpusched_env.simulator.choice import Choice
+from gpusched_env.simulator.ordering import NAMED_ORDERS, ActiveJobs, Order, ask_order
+from gpusched_env.simulator.policy import JobPolicy, Policy, can_decide, check_fit
 from gpusched_env.simulator.result import Result
+from gpusched_env.simulator.run import Board, Facts, Hidden
 from gpusched_env.simulator.simulate import StalledError, simulate
 from gpusched_env.simulator.state import State
 from gpusched_env.simulator.view import View
@@ -11,6 +13,11 @@ from gpusched_env.simulator.view import View
 __all__ = [
     "NAMED_ORDERS",
     "ActiveJobs",
+    "Asking",
+    "Board",
+    "Choice",
+    "Facts",
+    "Hidden",
     "JobPolicy",
     "Order",
     "Policy",
@@ -19,5 +26,7 @@ __all__ = [
     "State",
     "View",
     "ask_order",
+    "can_decide",
+    "check_fit",
     "simulate",
 ]

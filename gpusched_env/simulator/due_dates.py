@@ -1,10 +1,20 @@
-"""When a due date counts as missed."""
+"""When a due date counts as missed, and the wake-ups in time for it."""
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator.run import Board
 
 MISSED_S = 1e-6  # less than this is rounding: a plan that ends exactly at its due date is in time
+MARGIN = 0.009  # of the worst-case execution time: how long before the last moment a job is asked again
+LEAST_MARGIN = 0.01  # with less than this a configuration is at its last moment already, and brings no wake-up
 
 
 @kernel
@@ -15,3 +25,39 @@ def misses(seconds: float, time_left: float) -> bool:
     segment begins, for no more than rounding.
     """
     return seconds > time_left + MISSED_S
+
+
+@kernel
+def due_wake_s(board: Board, job: int) -> float:
+    """Give when a job must be asked again, given what it holds in this round.
+
+    If it would miss its due date as it runs, or waits, that is just before the cheapest configuration that would still
+    meet it in the worst case no longer would: with n seconds per epoch now (inf: it waits) and c then, L epochs left
+    and D seconds to the due date, after s seconds with (L - s / n) · c · (1 + margin) = D - s. Restarts on the way are
+    taken off D. (Whether it is in time as it runs is asked without them, as observations do.)
+
+    A configuration with less than `LEAST_MARGIN` left brings no wake-up. Else rounding could bring two in a row, and a
+    job that runs faster than planned (beside few others on a shared GPU) one after another, ever closer together.
+
+    Returns:
+        The time [s]; inf if it meets the due date as it is, or nothing would with that margin.
+    """
+    jobs, tau, least_rate, now = board.jobs, board.tau, board.least_rate, board.clock[at.NOW]
+    left, time_left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], jobs[job, at.DUE] - now
+    held = int(jobs[job, at.CONFIG])
+    if held >= 0:
+        if not misses(left * tau[job, held], time_left):
+            return np.inf
+        time_left -= 2.0 * jobs[job, at.RESTART_S]
+    elif not np.isnan(jobs[job, at.START_S]):
+        time_left -= jobs[job, at.RESTART_S]
+    cheapest, price = -1, np.inf
+    for c in range(tau.shape[1]):
+        in_time = (1.0 + LEAST_MARGIN) * left * tau[job, c] < time_left
+        if in_time and tau[job, c] * least_rate[c] < price:
+            cheapest, price = c, tau[job, c] * least_rate[c]
+    if cheapest < 0:
+        return np.inf
+    then = (1.0 + MARGIN) * tau[job, cheapest]
+    speed = then / tau[job, held] if held >= 0 else 0.0
+    return now + (time_left - left * then) / (1.0 - speed)

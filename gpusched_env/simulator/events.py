@@ -11,26 +11,28 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import release
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.arrays import Floats
+    from gpusched_env.simulator.run import Board, Hidden
 
 SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present time
 
 
 @kernel
-def next_event(jobs: Floats, hidden: Floats, tau: Floats, clock: Floats, count: Ints, active: Ints) -> float:
+def next_event(board: Board, hidden: Hidden) -> float:
     """Find the time of the next event: submission, completion, wake-up, milestone or review; inf if there is none."""
+    jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     now = clock[at.NOW]
     time = np.inf
     if count[at.SUBMITTED] < jobs.shape[0]:
-        time = hidden[count[at.SUBMITTED], at.FUTURE + at.SUBMISSION]
+        time = hidden.jobs[count[at.SUBMITTED], at.SUBMISSION]
     for i in range(count[at.ACTIVE]):
         job = active[i]
-        time = min(time, hidden[job, at.FINISH_S])
+        time = min(time, hidden.fate[job, at.FINISH_S])
         wake = jobs[job, at.WAKE_S]
         if wake > now:
             time = min(time, wake)
         if count[at.MILESTONES] > 0 and jobs[job, at.CONFIG] >= 0:
-            time = min(time, max(now, milestone_s(jobs, tau, count[at.MILESTONES], job)))
+            time = min(time, max(now, milestone_s(board, job)))
     if clock[at.REVIEW] < np.inf and count[at.ACTIVE] > 0:
         time = min(time, next_review(now, clock[at.REVIEW]))
     return time
@@ -46,34 +48,38 @@ def next_review(now: float, interval: float) -> float:
 
 
 @kernel
-def milestone_s(jobs: Floats, tau: Floats, milestones: int, job: int) -> float:
+def milestone_s(board: Board, job: int) -> float:
     """Give the time at which a running job reaches its next milestone; inf after the last."""
+    jobs, milestones = board.jobs, board.count[at.MILESTONES]
     number = jobs[job, at.MILESTONE]
     if number >= milestones:
         return np.inf
     to_do = number / milestones * jobs[job, at.MAX_EPOCHS] - jobs[job, at.ANCHOR_EPOCHS]
-    return jobs[job, at.ANCHOR_S] + to_do * pace(jobs, tau, job)
+    return jobs[job, at.ANCHOR_S] + to_do * pace(board, job)
 
 
 @kernel
-def pace(jobs: Floats, tau: Floats, job: int) -> float:
+def pace(board: Board, job: int) -> float:
     """Give the true seconds per epoch of a running job."""
+    jobs, tau = board.jobs, board.tau
     return tau[job, int(jobs[job, at.CONFIG])] * jobs[job, at.PACE]
 
 
 @kernel
-def progress(jobs: Floats, tau: Floats, job: int, time: float) -> float:
+def progress(board: Board, job: int, time: float) -> float:
     """Give the epochs that a running job has done at `time`: no rounding builds up between events."""
+    jobs = board.jobs
     working = max(0.0, time - jobs[job, at.ANCHOR_S])
-    return jobs[job, at.ANCHOR_EPOCHS] + working / pace(jobs, tau, job)
+    return jobs[job, at.ANCHOR_EPOCHS] + working / pace(board, job)
 
 
 @kernel
-def log_interval(jobs: Floats, nodes: Ints, count: Ints, log: Floats, job: int, old: bool, end: float) -> None:
+def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) -> None:
     """Write the interval that ends now to the log, a row per node, if intervals are logged and it has a length.
 
     With `old`, it is that of what the job held when the round began, else of what it holds now.
     """
+    jobs, nodes, count, log = board.jobs, board.nodes, board.count, hidden.log
     if count[at.LOGGING] == 0 or end <= jobs[job, at.BASE_S]:
         return
     node = int(jobs[job, at.OLD_NODE if old else at.NODE])
@@ -92,18 +98,9 @@ def log_interval(jobs: Floats, nodes: Ints, count: Ints, log: Floats, job: int, 
 
 
 @kernel
-def accrue(
-    jobs: Floats,
-    nodes: Ints,
-    configs: Ints,
-    tau: Floats,
-    rates: Floats,
-    clock: Floats,
-    count: Ints,
-    active: Ints,
-    time: float,
-) -> None:
+def accrue(board: Board, time: float) -> None:
     """Move the clock to `time`: progress of running jobs, energy cost of nodes and jobs, tardiness cost."""
+    jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     before = clock[at.NOW]
     length = time - before
     clock[at.NOW] = time
@@ -117,16 +114,17 @@ def accrue(
         config = int(jobs[job, at.CONFIG])
         if config < 0:
             continue
-        jobs[job, at.EPOCHS] = progress(jobs, tau, job, time)
-        jobs[job, at.ENERGY] += charge(jobs, nodes, configs, rates, job, config) * length
+        jobs[job, at.EPOCHS] = progress(board, job, time)
+        jobs[job, at.ENERGY] += charge(board, job, config) * length
 
 
 @kernel
-def charge(jobs: Floats, nodes: Ints, configs: Ints, rates: Floats, job: int, config: int) -> float:
+def charge(board: Board, job: int, config: int) -> float:
     """Give a job's part of the cost rate of its nodes [€/s].
 
     A node with u busy GPUs costs r_v(u), each of them 1/u of it. A shared GPU's part is split by share among its jobs.
     """
+    jobs, nodes, configs, rates = board.jobs, board.nodes, board.facts.configs, board.node_rate
     node = int(jobs[job, at.NODE])
     busy = nodes[node, at.NODE_GPUS] - nodes[node, at.FREE]
     rate = rates[nodes[node, at.NODE_TYPE], busy] * configs[config, at.CONFIG_GPUS] / busy
@@ -136,8 +134,9 @@ def charge(jobs: Floats, nodes: Ints, configs: Ints, rates: Floats, job: int, co
 
 
 @kernel
-def bill_rate(nodes: Ints, rates: Floats) -> float:
+def bill_rate(board: Board) -> float:
     """Sum r_v(u) over the nodes [€/s]."""
+    nodes, rates = board.nodes, board.node_rate
     total = 0.0
     for n in range(nodes.shape[0]):
         total += rates[nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS] - nodes[n, at.FREE]]
@@ -145,36 +144,27 @@ def bill_rate(nodes: Ints, rates: Floats) -> float:
 
 
 @kernel
-def complete(
-    jobs: Floats,
-    hidden: Floats,
-    nodes: Ints,
-    configs: Ints,
-    room: Ints,
-    clock: Floats,
-    count: Ints,
-    active: Ints,
-    log: Floats,
-) -> int:
+def complete(board: Board, hidden: Hidden) -> int:
     """Complete the running jobs whose time has come, in the order of their index; return how many.
 
     Completions so close that rounding cannot tell them from the present event are part of it: a wake-up that a policy
     set for the very end of a job must not reconfigure it with nothing left to do.
     """
+    jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     now = clock[at.NOW]
     same = now + SAME_TIME_S + SAME_TIME * now
     kept = 0
     for i in range(count[at.ACTIVE]):
         job = active[i]
-        if hidden[job, at.FINISH_S] > same:
+        if hidden.fate[job, at.FINISH_S] > same:
             active[kept] = job
             kept += 1
             continue
-        jobs[job, at.EPOCHS] = hidden[job, at.NEEDED]
-        log_interval(jobs, nodes, count, log, job, False, now)
-        release(jobs, nodes, configs, room, job)
+        jobs[job, at.EPOCHS] = hidden.fate[job, at.NEEDED]
+        log_interval(board, hidden, job, False, now)
+        release(board, job)
         jobs[job, at.END_S] = now
-        hidden[job, at.FINISH_S] = np.inf
+        hidden.fate[job, at.FINISH_S] = np.inf
     ended = count[at.ACTIVE] - kept
     count[at.ACTIVE] = kept
     count[at.DONE] += ended
@@ -182,8 +172,9 @@ def complete(
 
 
 @kernel
-def anything_runs(jobs: Floats, count: Ints, active: Ints) -> bool:
+def anything_runs(board: Board) -> bool:
     """Say whether any job holds GPUs."""
+    jobs, count, active = board.jobs, board.count, board.active
     for i in range(count[at.ACTIVE]):
         if jobs[active[i], at.CONFIG] >= 0:
             return True
@@ -191,60 +182,69 @@ def anything_runs(jobs: Floats, count: Ints, active: Ints) -> bool:
 
 
 @kernel
-def advance(
-    jobs: Floats,
-    hidden: Floats,
-    nodes: Ints,
-    configs: Ints,
-    room: Ints,
-    tau: Floats,
-    rates: Floats,
-    clock: Floats,
-    count: Ints,
-    active: Ints,
-    log: Floats,
-) -> bool:
+def advance(board: Board, hidden: Hidden) -> bool:
     """Run to the next event and apply every event of that time: completions, submissions, then milestones.
 
     Returns:
         False when every job is done, else True: a decision round may begin.
     """
+    jobs, clock, count = board.jobs, board.clock, board.count
     if count[at.DONE] == jobs.shape[0]:
         return False
-    time = next_event(jobs, hidden, tau, clock, count, active)
+    time = next_event(board, hidden)
     if time == np.inf:
         time = clock[at.NOW] + clock[at.IDLE_REVIEW]
     count[at.IDLE] += 1
-    if count[at.SUBMITTED] < jobs.shape[0] or anything_runs(jobs, count, active):
+    if count[at.SUBMITTED] < jobs.shape[0] or anything_runs(board):
         clock[at.LAST_BUSY] = time
         count[at.IDLE] = 0
-    accrue(jobs, nodes, configs, tau, rates, clock, count, active, time)
-    if complete(jobs, hidden, nodes, configs, room, clock, count, active, log) > 0:
-        clock[at.BILL_RATE] = bill_rate(nodes, rates)
-    submit(jobs, hidden, tau, count, active, time)
+    accrue(board, time)
+    if complete(board, hidden) > 0:
+        clock[at.BILL_RATE] = bill_rate(board)
+    submit(board, hidden, time)
     if count[at.MILESTONES] > 0:
-        pass_milestones(jobs, tau, count, active, time)
+        pass_milestones(board, time)
     return count[at.DONE] < jobs.shape[0]
 
 
 @kernel
-def submit(jobs: Floats, hidden: Floats, tau: Floats, count: Ints, active: Ints, time: float) -> None:
+def submit(board: Board, hidden: Hidden, time: float) -> None:
     """Submit the jobs whose time has come: disclose what was hidden of them, and make them active."""
+    jobs, count = board.jobs, board.count
     while count[at.SUBMITTED] < jobs.shape[0]:
         job = count[at.SUBMITTED]
-        if hidden[job, at.FUTURE + at.SUBMISSION] > time:
+        if hidden.jobs[job, at.SUBMISSION] > time:
             return
-        jobs[job, :] = hidden[job, at.FUTURE : at.FUTURE_TAU]
-        tau[job, :] = hidden[job, at.FUTURE_TAU :]
-        active[count[at.ACTIVE]] = job
+        _copy_row(hidden.jobs, jobs, job)
+        disclose(board, hidden, job)
+        board.active[count[at.ACTIVE]] = job
         count[at.ACTIVE] += 1
         count[at.SUBMITTED] += 1
 
 
 @kernel
-def pass_milestones(jobs: Floats, tau: Floats, count: Ints, active: Ints, time: float) -> None:
+def disclose(board: Board, hidden: Hidden, job: int) -> None:
+    """Disclose times of a job that is submitted, and its distribution and bins if no job before it has done so."""
+    row, bins = int(board.jobs[job, at.DISTRIBUTION]), int(board.jobs[job, at.EDGES])
+    _copy_row(hidden.tau, board.tau, job)
+    if np.isnan(board.tail[row, 0]):
+        _copy_row(hidden.survival, board.survival, row)
+        _copy_row(hidden.tail, board.tail, row)
+    if np.isnan(board.edges[bins, 0]):
+        _copy_row(hidden.edges, board.edges, bins)
+
+
+@kernel
+def _copy_row(source: Floats, target: Floats, row: int) -> None:
+    for column in range(source.shape[1]):
+        target[row, column] = source[row, column]
+
+
+@kernel
+def pass_milestones(board: Board, time: float) -> None:
     """Count the milestones that running jobs have reached."""
+    jobs, count, active = board.jobs, board.count, board.active
     for i in range(count[at.ACTIVE]):
         job = active[i]
-        while jobs[job, at.CONFIG] >= 0 and milestone_s(jobs, tau, count[at.MILESTONES], job) <= time:
+        while jobs[job, at.CONFIG] >= 0 and milestone_s(board, job) <= time:
             jobs[job, at.MILESTONE] += 1.0

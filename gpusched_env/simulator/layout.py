@@ -1,7 +1,7 @@
 """Columns of the state arrays.
 
-The state is a few wide arrays, since every array argument of a compiled call costs time. Times are in seconds from the
-start of the run, money in €, work in epochs. An index that points nowhere is -1.
+Which arrays there are, and who may see them, is in `run`. Times are in seconds from the start of the run, money in €,
+work in epochs. An index that points nowhere is -1.
 """
 
 from __future__ import annotations
@@ -40,13 +40,13 @@ HOME = 29  # node to which placement brings the job back if it can; OLD_NODE unl
 HOME_SLOT = 30  # shared GPU of that node, likewise
 CHEAPEST = 31  # configuration whose epochs cost least in full nodes; -1: none
 CHEAPEST_TAU = 32  # its seconds per epoch; inf: none
-JOB_COLUMNS = 33
+EDGES = 33  # row of `edges` with the bins of its distribution
+JOB_COLUMNS = 34
 
-# hidden: float64 (J, FUTURE_TAU + C). What no policy may know.
+# fate: float64 (J, FATE_COLUMNS). What no policy may know.
 NEEDED = 0  # epochs needed X_j
 FINISH_S = 1  # completion time if the job goes on as it runs; inf while it does not run
-FUTURE = 2  # the job's row of `jobs`, JOB_COLUMNS of them, to be disclosed when it is submitted
-FUTURE_TAU = FUTURE + JOB_COLUMNS  # the job's seconds per epoch, C of them, likewise
+FATE_COLUMNS = 2
 
 # nodes: int64 (N, NODE_COLUMNS + 2 G), or (N, NODE_COLUMNS) if no configuration shares a GPU.
 NODE_TYPE = 0  # index of the GPU type
@@ -85,7 +85,9 @@ BILL_RATE = 3  # energy cost rate of all nodes now [€/s]
 REVIEW = 4  # interval of the fixed reviews; inf: none
 IDLE_REVIEW = 5  # how far time moves when nothing runs and nothing is pending
 LAST_BUSY = 6  # when a job last ran, or was still to come
-CLOCK_COLUMNS = 7
+PRICE = 7  # price of energy [€/kWh]
+PUE = 8  # energy drawn by the site / energy drawn by its nodes
+CLOCK_COLUMNS = 9
 
 # count: int64 (COUNT_COLUMNS,).
 SUBMITTED = 0  # jobs submitted so far: the next one to come
@@ -100,7 +102,9 @@ IDLE = 8  # events in a row at which nothing ran and nothing was to come
 LOGGING = 9  # 1 if intervals are logged
 DUE_WAKES = 10  # 1 if every decision sets the job's wake-up (`due_wakes`)
 CONSOLIDATES = 11  # 1 if every decision lets a job leave its previous node for one in use (`settle`)
-COUNT_COLUMNS = 12
+PREEMPTION = 12  # 1 if a round begins from an empty cluster
+ORDER = 13  # number of the order in which a round asks its jobs
+COUNT_COLUMNS = 14
 
 # log: float64 (L, LOG_COLUMNS), one row per node and interval in which a job held one configuration in one place.
 LOG_JOB = 0

@@ -1,8 +1,9 @@
-"""The order in which a round asks its jobs."""
+"""The order in which a round asks its jobs, and the columns by which rules rank them."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
@@ -10,12 +11,74 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import rounds
-from gpusched_env.simulator.active_jobs import ActiveJobs
+from gpusched_env.simulator.survival import expected_left
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from gpusched_env.simulator.view import View
+
+
+@dataclass(frozen=True, slots=True)
+class ActiveJobs:
+    """Jobs submitted and not completed; every property is a fresh float64 array, one value per job in `index`.
+
+    Args:
+        view: The view they come from.
+        index: Their indices, shape (A,).
+    """
+
+    view: View
+    index: NDArray[np.int64]
+
+    @property
+    def now_s(self) -> float:
+        """Give the present time [s]."""
+        return self.view.now_s
+
+    @property
+    def submission_s(self) -> NDArray[np.float64]:
+        """Give the submission times [s]."""
+        return self._column(at.SUBMISSION)
+
+    @property
+    def due_s(self) -> NDArray[np.float64]:
+        """Give the due dates [s]."""
+        return self._column(at.DUE)
+
+    @property
+    def tardiness_weight_eur_per_s(self) -> NDArray[np.float64]:
+        """Give the tardiness weights [€/s]."""
+        return self._column(at.WEIGHT)
+
+    @property
+    def epochs_done(self) -> NDArray[np.float64]:
+        """Give the epochs done."""
+        return self._column(at.EPOCHS)
+
+    @property
+    def epochs_left(self) -> NDArray[np.float64]:
+        """Give the epochs left in the worst case: maximum epochs - epochs done."""
+        return self._column(at.MAX_EPOCHS) - self.epochs_done
+
+    @property
+    def expected_epochs_left(self) -> NDArray[np.float64]:
+        """Give the expected epochs left, given the epochs done: ∫ S(x)/S(w) dx over x > w."""
+        return np.array([expected_left(self.view.board, job) for job in self.index])
+
+    @property
+    def min_execution_s(self) -> NDArray[np.float64]:
+        """Give the least execution time left in the worst case [s]: all epochs left, fastest configuration."""
+        return self.epochs_left * self._column(at.MIN_TAU)
+
+    @property
+    def pressure_s(self) -> NDArray[np.float64]:
+        """Give the pressure [s]: present time + least execution time left - due date."""
+        return self.now_s + self.min_execution_s - self.due_s
+
+    def _column(self, column: int) -> NDArray[np.float64]:
+        return self.view.jobs[self.index, column]
+
 
 Order: TypeAlias = str | Callable[[ActiveJobs], "NDArray[np.float64]"]
 """A named order, or a rule: it gives each job a number, and the smallest is asked first."""
@@ -53,14 +116,14 @@ def ask_order(view: View, order: Order, *, waiting_only: bool) -> NDArray[np.int
     Raises:
         InputError: A rule gives the wrong number of keys, NaN, or what is no number.
     """
-    active = view.count[at.ACTIVE]
+    board = view.board
+    active = board.count[at.ACTIVE]
     if callable(order):
-        view.keys_buffer[:active] = _keys(order(ActiveJobs(view, view.active)), active)
+        board.keys[:active] = _keys(order(ActiveJobs(view, view.active)), active)
     else:
-        kind = NAMED_ORDERS[order]
-        rounds.round_keys(view.jobs, view.clock, view.count, view.active_buffer, view.keys_buffer, kind)
-    rounds.order_round(view.jobs, view.count, view.active_buffer, view.keys_buffer, view.order_buffer, waiting_only)
-    return view.order_buffer[: view.count[at.TO_ASK]]
+        rounds.round_keys(board, NAMED_ORDERS[order])
+    rounds.order_round(board, waiting_only)
+    return board.order[: board.count[at.TO_ASK]]
 
 
 def _keys(given: ArrayLike, active: int) -> NDArray[np.float64]:

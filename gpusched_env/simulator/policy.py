@@ -1,12 +1,18 @@
-"""What a policy is: protocols with one method that matters."""
+"""What a policy is: protocols with one method that matters, and whether it can decide on an instance."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
+from gpusched_env.errors import InputError
+
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.random import Generator
 
+    from gpusched_env.model import Instance
+    from gpusched_env.simulator.choice import Choice
     from gpusched_env.simulator.ordering import Order
     from gpusched_env.simulator.view import View
 
@@ -43,9 +49,36 @@ class JobPolicy(Policy, Protocol):
     def job_order(self) -> Order:
         """The order in which the round asks its jobs."""
 
-    def choose(self, view: View, job: int) -> int:
-        """Choose a configuration for `job`, given what the jobs before it hold in this round.
+    def choose(self, view: View, job: int) -> Choice:
+        """Choose for `job`, given what the jobs before it hold in this round; change nothing."""
 
-        Returns:
-            The configuration's index, or -1 to wait.
-        """
+
+@runtime_checkable
+class Selective(Protocol):
+    """A policy that cannot decide on every instance."""
+
+    def check(self, instance: Instance) -> None:
+        """Raise InputError if the policy cannot decide on `instance`."""
+
+
+def check_fit(policies: Iterable[Policy], instance: Instance) -> None:
+    """Check that every policy can decide on `instance`.
+
+    Raises:
+        InputError: One cannot; names it.
+    """
+    for policy in policies:
+        if isinstance(policy, Selective):
+            try:
+                policy.check(instance)
+            except InputError as error:
+                raise InputError(f"{policy.name}: {error.field}", error.value, error.allowed) from error
+
+
+def can_decide(policy: Policy, instance: Instance) -> bool:
+    """Say whether `policy` can decide on `instance`."""
+    try:
+        check_fit([policy], instance)
+    except InputError:
+        return False
+    return True

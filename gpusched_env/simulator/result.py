@@ -55,21 +55,22 @@ class Result:
     @classmethod
     def of(cls, state: State, policy: str, seed: int, decision_s: float) -> Result:
         """Take the result of the finished run `state`."""
-        jobs = state.view.jobs
+        board = state.board
+        jobs = board.jobs
         return cls(
             instance=state.instance,
             policy=policy,
             seed=seed,
-            energy_eur=float(state.clock[at.BILL]),
-            tardiness_eur=float(state.clock[at.LATENESS]),
+            energy_eur=float(board.clock[at.BILL]),
+            tardiness_eur=float(board.clock[at.LATENESS]),
             start_s=jobs[:, at.START_S].copy(),
             completion_s=jobs[:, at.END_S].copy(),
             job_energy_eur=jobs[:, at.ENERGY].copy(),
             job_tardiness_eur=jobs[:, at.TARDINESS].copy(),
             switches=jobs[:, at.SWITCHES].astype(np.int64),
-            rounds=int(state.count[at.ROUND]),
+            rounds=int(board.count[at.ROUND]),
             decision_s=decision_s,
-            log=state.log[: state.count[at.LOGGED]].copy(),
+            log=state.hidden.log[: board.count[at.LOGGED]].copy(),
         )
 
     @property

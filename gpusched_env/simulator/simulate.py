@@ -10,8 +10,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.fit import check_fit
-from gpusched_env.simulator.policy import Policy
+from gpusched_env.simulator.policy import Policy, check_fit
 from gpusched_env.simulator.result import Result
 from gpusched_env.simulator.state import State
 
@@ -53,18 +52,19 @@ def simulate(
     _check(instance, policy)
     rng = np.random.default_rng(checks.seed(seed))
     state = State(instance, review_s=review_s, record=record)
+    clock, count = state.board.clock, state.board.count
     seconds = 0.0
     while state.advance():
-        if state.count[at.ACTIVE] == 0:
+        if count[at.ACTIVE] == 0:
             continue
         state.begin_round(policy.preemption)
         begin = time.perf_counter()
         policy.decide(state.view, rng)
         seconds += time.perf_counter() - begin
         state.commit_round()
-        idle_s = state.clock[at.NOW] - state.clock[at.LAST_BUSY]
-        if idle_s > MOST_IDLE_S and state.count[at.IDLE] > MOST_IDLE_EVENTS:
-            waiting = state.count[at.ACTIVE]
+        idle_s = clock[at.NOW] - clock[at.LAST_BUSY]
+        if idle_s > MOST_IDLE_S and count[at.IDLE] > MOST_IDLE_EVENTS:
+            waiting = count[at.ACTIVE]
             raise StalledError(f"policy {policy.name} leaves {waiting} jobs waiting while nothing runs")
         if on_round is not None:
             on_round(state)

@@ -1,129 +1,185 @@
-"""The state of a run: a few wide arrays (their columns are in `layout`)."""
+"""The state of a run, and the calls that move it."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpusched_env.model import checks
+from gpusched_env.model.rates import kilowatts, write_config_rates, write_node_rates
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.asking import AS_A_POLICY, Asking
 from gpusched_env.simulator.events import advance
-from gpusched_env.simulator.interference import planned_slowdown
+from gpusched_env.simulator.ordering import NAMED_ORDERS
+from gpusched_env.simulator.pace import planned_slowdown, share_units, slowdown_table
+from gpusched_env.simulator.placement.node_index import new_room
+from gpusched_env.simulator.placement.room import measure
 from gpusched_env.simulator.rounds import begin_round, commit_round
+from gpusched_env.simulator.run import Board, Facts, Hidden
+from gpusched_env.simulator.survival import DistributionTable
 from gpusched_env.simulator.view import View
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_env.model import Instance, JobTable
+    from gpusched_env.model import Instance
+
+FREE_COLUMNS = 4  # columns of a policy's memory, beside one for each GPU type
 
 
 class State:
-    """Everything that changes in a run of one instance, and the two calls that change it.
-
-    `view` is the part that policies may see; `hidden` (epochs needed and completion times) is not in it.
+    """Everything that changes in a run of one instance, and the calls that change it.
 
     Args:
         instance: The instance to run.
+        asking: How rounds ask; by default as `simulate` does.
         review_s: Interval of fixed reviews [s], > 0; none by default.
-        idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
-        milestones: Milestones per job: each wakes its round at that many equal fractions of its maximum epochs, ≥ 0.
-        deadline_wake_ups: Whether every decision sets the job's wake-up, in time for its due date (`due_wakes`).
-        consolidation: Whether every decision lets a job leave its previous node for one in use (`settle`).
         record: Whether the intervals of the run are kept.
+
+    Attributes:
+        board: What policies may see.
+        hidden: What they may not.
+        view: The board as policies get it.
     """
 
     def __init__(
-        self,
-        instance: Instance,
-        *,
-        review_s: float | None = None,
-        idle_review_s: float = 3600.0,
-        milestones: int = 0,
-        deadline_wake_ups: bool = False,
-        consolidation: bool = False,
-        record: bool = True,
+        self, instance: Instance, asking: Asking = AS_A_POLICY, *, review_s: float | None = None, record: bool = True
     ) -> None:
-        jobs = instance.jobs
-        self.instance = instance
-        self.planned_slowdown = planned_slowdown(instance)
-        self.clock = np.zeros(at.CLOCK_COLUMNS)
-        self.clock[at.REVIEW] = np.inf if review_s is None else checks.positive("review_s", review_s)
-        self.clock[at.IDLE_REVIEW] = checks.positive("idle_review_s", idle_review_s)
-        self.count = np.zeros(at.COUNT_COLUMNS, dtype=np.int64)
-        self.count[at.MILESTONES] = checks.whole("milestones", milestones, 0)
-        self.count[at.DUE_WAKES] = int(deadline_wake_ups)
-        self.count[at.CONSOLIDATES] = int(consolidation)
-        self.count[at.LOGGING] = int(record)
-        self.log = np.empty((4 * len(jobs) + 16 if record else 0, at.LOG_COLUMNS))
-        self.view = View(instance, self.clock, self.count)
-        self.hidden = _hidden_state(jobs, self.planned_slowdown[jobs.application], self.view.least_rate)
+        self.instance, self.asking = instance, asking
+        self.board = _new_board(instance)
+        clock, count = self.board.clock, self.board.count
+        clock[at.REVIEW] = np.inf if review_s is None else checks.positive("review_s", review_s)
+        clock[at.IDLE_REVIEW] = asking.idle_review_s
+        count[at.MILESTONES] = asking.milestones
+        count[at.DUE_WAKES] = int(asking.deadline_wake_ups)
+        count[at.CONSOLIDATES] = int(asking.consolidation)
+        count[at.PREEMPTION] = int(asking.preemption)
+        count[at.ORDER] = NAMED_ORDERS[asking.job_order]
+        count[at.LOGGING] = int(record)
+        self.hidden = _new_hidden(instance, self.board, 4 * len(instance.jobs) + 16 if record else 0)
+        self.view = View(self.board, instance.configurations)
 
     def advance(self) -> bool:
         """Run to the next event; return False when every job is done."""
-        view = self.view
         self.make_room()
-        return advance(
-            view.jobs,
-            self.hidden,
-            view.nodes,
-            view.configs,
-            view.room,
-            view.tau,
-            view.node_rate,
-            self.clock,
-            self.count,
-            view.active_buffer,
-            self.log,
-        )
+        return advance(self.board, self.hidden)
 
     def begin_round(self, preemption: bool) -> None:
         """Open a decision round; with `preemption` it begins from an empty cluster."""
-        view = self.view
-        begin_round(view.jobs, view.nodes, self.count, view.active_buffer, view.room, preemption)
+        begin_round(self.board, preemption)
 
     def commit_round(self) -> None:
         """Close the decision round: what was placed holds from now on."""
-        view = self.view
-        commit_round(
-            view.jobs,
-            self.hidden,
-            view.nodes,
-            view.tau,
-            view.node_rate,
-            view.slowdown,
-            self.planned_slowdown,
-            self.clock,
-            self.count,
-            view.active_buffer,
-            self.log,
-        )
+        commit_round(self.board, self.hidden)
 
     def make_room(self) -> None:
         """Grow the log so that the next round and event surely fit: each active job ends at most two intervals.
 
         They take a row each, and those on several nodes no more than one for every node of the cluster.
         """
-        most = 2 * int(self.count[at.ACTIVE]) + 2 * len(self.view.nodes) + 2
-        if self.count[at.LOGGING] and len(self.log) - self.count[at.LOGGED] < most:
-            more = max(len(self.log), most)
-            self.log = np.concatenate([self.log, np.empty((more, at.LOG_COLUMNS))])
+        count, log = self.board.count, self.hidden.log
+        most = 2 * int(count[at.ACTIVE]) + 2 * len(self.board.nodes) + 2
+        if count[at.LOGGING] and len(log) - count[at.LOGGED] < most:
+            more = np.empty((max(len(log), most), at.LOG_COLUMNS))
+            self.hidden = Hidden(**self.hidden.__getstate__() | {"log": np.concatenate([log, more])})
 
 
-def _hidden_state(
-    table: JobTable, slowdown: NDArray[np.float64], least_rate: NDArray[np.float64]
+def _new_board(instance: Instance) -> Board:
+    """Make the board of a run that has not begun."""
+    jobs, shape = len(instance.jobs), instance.jobs.seconds_per_epoch.shape
+    facts = _facts(instance)
+    types, busy = facts.kilowatts.shape
+    table = DistributionTable.of(instance.jobs.distributions)
+    board = Board(
+        facts=facts,
+        jobs=np.full((jobs, at.JOB_COLUMNS), np.nan),
+        tau=np.full(shape, np.nan),
+        nodes=_node_table(instance, busy - 1),
+        room=new_room(types, len(instance.nodes), busy - 1),
+        node_rate=np.empty((types, busy)),
+        planning_rate=np.empty(shape[1]),
+        least_rate=np.empty(shape[1]),
+        edges=np.full_like(table.edges, np.nan),
+        survival=np.full_like(table.survival, np.nan),
+        tail=np.full_like(table.tail, np.nan),
+        clock=np.zeros(at.CLOCK_COLUMNS),
+        count=np.zeros(at.COUNT_COLUMNS, dtype=np.int64),
+        active=np.zeros(jobs, dtype=np.int64),
+        keys=np.zeros(jobs),
+        order=np.zeros(jobs, dtype=np.int64),
+        memory=np.zeros((jobs, FREE_COLUMNS + types)),
+    )
+    measure(board)
+    set_price(board, instance.energy_price_eur_per_kwh, instance.pue)
+    return board
+
+
+def set_price(board: Board, price_eur_per_kwh: float, pue: float) -> None:
+    """Set the price of energy [€/kWh] and the PUE from now on: rates in euros follow from them and the watts."""
+    clock = board.clock
+    clock[at.PRICE], clock[at.PUE] = price_eur_per_kwh, pue
+    write_node_rates(board.facts.kilowatts, clock[[at.PRICE, at.PUE]], board.node_rate)
+    largest = board.room[:, at.LARGEST].copy()
+    facts = board.facts
+    write_config_rates(board.node_rate, facts.configs, facts.shares, largest, board.planning_rate, board.least_rate)
+
+
+def _facts(instance: Instance) -> Facts:
+    configurations = instance.configurations
+    configs = np.zeros((len(configurations), at.CONFIG_COLUMNS), dtype=np.int64)
+    configs[:, at.CONFIG_TYPE] = instance.type_of_configuration
+    for row, configuration in zip(configs, configurations, strict=True):
+        units = share_units(configuration.share)
+        row[at.CONFIG_GPUS] = configuration.gpus_per_node
+        row[at.CONFIG_NODES] = configuration.nodes
+        row[at.CONFIG_UNITS] = units
+        row[at.CONFIG_SIZE] = units or configuration.gpus_per_node * configuration.nodes * at.UNITS
+    return Facts(
+        configs=configs,
+        shares=np.array([c.share for c in configurations]),
+        kilowatts=kilowatts(instance),
+        slowdown=slowdown_table(instance),
+        planned=planned_slowdown(instance),
+    )
+
+
+def _node_table(instance: Instance, most: int) -> NDArray[np.int64]:
+    """Make the array of the nodes, of which the largest has `most` GPUs."""
+    shared = 2 * most if any(c.kind == "shared" for c in instance.configurations) else 0
+    nodes = np.zeros((len(instance.nodes), at.NODE_COLUMNS + shared), dtype=np.int64)
+    nodes[:, at.NODE_TYPE] = instance.type_of_node
+    nodes[:, [at.NEXT, at.OLD_NEXT]] = -1
+    for column in (at.NODE_GPUS, at.FREE, at.OLD_FREE):
+        nodes[:, column] = [node.gpus for node in instance.nodes]
+    return nodes
+
+
+def _new_hidden(instance: Instance, board: Board, log_rows: int) -> Hidden:
+    """Make what is hidden: epochs needed, and all of every job until it is submitted."""
+    table = instance.jobs
+    seconds = table.seconds_per_epoch * board.facts.planned[table.application]
+    distributions = DistributionTable.of(table.distributions)
+    fate = np.empty((len(table), at.FATE_COLUMNS))
+    fate[:, at.NEEDED] = table.epochs_needed
+    fate[:, at.FINISH_S] = np.inf
+    return Hidden(
+        fate=fate,
+        jobs=_first_rows(instance, seconds, distributions.bins, board.least_rate),
+        tau=seconds,
+        edges=distributions.edges,
+        survival=distributions.survival,
+        tail=distributions.tail,
+        log=np.empty((log_rows, at.LOG_COLUMNS)),
+    )
+
+
+def _first_rows(
+    instance: Instance, seconds: NDArray[np.float64], bins: NDArray[np.int64], least_rate: NDArray[np.float64]
 ) -> NDArray[np.float64]:
-    """Make the hidden array: epochs needed, and all of every job until it is submitted.
-
-    `slowdown` is the factor with which policies plan, (J, C); `least_rate` the cost rates in full nodes [€/s], (C,).
-    """
-    seconds = table.seconds_per_epoch * slowdown
-    hidden = np.zeros((len(table), at.FUTURE_TAU + table.seconds_per_epoch.shape[1]))
-    hidden[:, at.NEEDED] = table.epochs_needed
-    hidden[:, at.FINISH_S] = np.inf
-    hidden[:, at.FUTURE_TAU :] = seconds
-    jobs = hidden[:, at.FUTURE : at.FUTURE_TAU]
+    """Make every job's first row of the board; `seconds` per epoch are those with which policies plan, (J, C)."""
+    table = instance.jobs
+    jobs = np.zeros((len(table), at.JOB_COLUMNS))
     jobs[:, at.SUBMISSION] = table.submission_s
     jobs[:, at.DUE] = table.due_s
     jobs[:, at.WEIGHT] = table.tardiness_weight_eur_per_s
@@ -131,6 +187,7 @@ def _hidden_state(
     jobs[:, at.MIN_TAU] = seconds.min(axis=1)
     jobs[:, at.MAX_TAU] = np.where(np.isfinite(seconds), seconds, 0.0).max(axis=1)
     jobs[:, at.DISTRIBUTION] = table.distribution
+    jobs[:, at.EDGES] = bins[table.distribution]
     jobs[:, at.WAKE_S] = -np.inf
     jobs[:, at.MILESTONE] = 1.0
     jobs[:, at.APPLICATION] = table.application
@@ -138,9 +195,18 @@ def _hidden_state(
     jobs[:, at.PACE] = 1.0
     jobs[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0
     jobs[:, [at.START_S, at.END_S]] = np.nan
+    jobs[:, at.CHEAPEST], jobs[:, at.CHEAPEST_TAU] = cheapest_in_full_nodes(seconds, least_rate)
+    return jobs
+
+
+def cheapest_in_full_nodes(seconds: NDArray[np.float64], least_rate: NDArray[np.float64]) -> tuple[Any, Any]:
+    """Give every job's configuration whose epochs cost least in full nodes, and its seconds per epoch; -1, inf: none.
+
+    Args:
+        seconds: Seconds per epoch, (J, C); inf where not allowed.
+        least_rate: Cost rates in full nodes [€/s], (C,).
+    """
     price = np.where(np.isfinite(seconds), seconds, np.inf) * np.maximum(least_rate, 1e-300)
-    cheapest = price.argmin(axis=1)
     exists = np.isfinite(price.min(axis=1))
-    jobs[:, at.CHEAPEST] = np.where(exists, cheapest, -1)
-    jobs[:, at.CHEAPEST_TAU] = np.where(exists, seconds[np.arange(len(table)), cheapest], np.inf)
-    return hidden
+    cheapest = np.where(exists, price.argmin(axis=1), -1)
+    return cheapest, np.where(exists, seconds[np.arange(len(seconds)), cheapest], np.inf)

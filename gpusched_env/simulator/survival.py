@@ -1,15 +1,56 @@
-"""Survival functions in kernels."""
+"""Survival functions: as arrays, and as kernels read them."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
     from gpusched_env.arrays import Floats
+    from gpusched_env.model import EpochDistribution
+    from gpusched_env.simulator.run import Board
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class DistributionTable:
+    """D distributions, padded on the right to the most bins B with bins of no length and no survivors.
+
+    Attributes:
+        bins: The row of `edges` that each distribution has, (D,).
+        edges: Different edges of bins, as fractions of the maximum epochs, (E, B + 1).
+        survival: S on each bin, (D, B).
+        tail: ∫ S from each edge to 1, (D, B + 1); the first column is the mean.
+    """
+
+    bins: NDArray[np.int64]
+    edges: NDArray[np.float64]
+    survival: NDArray[np.float64]
+    tail: NDArray[np.float64]
+
+    @classmethod
+    def of(cls, distributions: Sequence[EpochDistribution]) -> DistributionTable:
+        """Make the table of `distributions`."""
+        bins = max(len(d.survival) for d in distributions)
+        edges = np.ones((len(distributions), bins + 1))
+        survival = np.zeros((len(distributions), bins))
+        for row, distribution in enumerate(distributions):
+            edges[row, : len(distribution.edges)] = distribution.edges
+            survival[row, : len(distribution.survival)] = distribution.survival
+        tail = np.zeros_like(edges)
+        tail[:, :-1] = np.cumsum((survival * np.diff(edges, axis=1))[:, ::-1], axis=1)[:, ::-1]
+        rows: dict[bytes, int] = {}
+        bins = np.array([rows.setdefault(row.tobytes(), len(rows)) for row in edges])
+        different = np.frombuffer(b"".join(rows)).reshape(len(rows), -1).copy()
+        return cls(bins, different, survival, tail)
 
 
 @kernel
@@ -29,7 +70,7 @@ def survival_after(edges: Floats, survival: Floats, tail: Floats, fraction: floa
 
 
 @kernel
-def expected_left(edges: Floats, survival: Floats, tail: Floats, fraction: float) -> float:
+def expected_rest(edges: Floats, survival: Floats, tail: Floats, fraction: float) -> float:
     """Give the expected rest ∫ S(x)/S(w) dx over x > w, given that w = `fraction` was survived.
 
     A job that should be dead by now is taken to need everything that is left.
@@ -38,3 +79,12 @@ def expected_left(edges: Floats, survival: Floats, tail: Floats, fraction: float
     if alive <= 0.0:
         return 1.0 - fraction
     return survival_after(edges, survival, tail, fraction) / alive
+
+
+@kernel
+def expected_left(board: Board, job: int) -> float:
+    """Give the epochs that a job is expected to need yet, given those done."""
+    row, largest = int(board.jobs[job, at.DISTRIBUTION]), board.jobs[job, at.MAX_EPOCHS]
+    edges = board.edges[int(board.jobs[job, at.EDGES])]
+    done = board.jobs[job, at.EPOCHS] / largest
+    return expected_rest(edges, board.survival[row], board.tail[row], done) * largest

@@ -6,41 +6,41 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.envs.vector.arrays import CHANGING
-from gpusched_env.envs.vector.batch import SITE
 from gpusched_env.envs.vector.checkpoint_check import check_run, checked_arrays
 from gpusched_env.envs.vector.episodes import REPLAYED
+from gpusched_env.envs.vector.runs import Runs
 from gpusched_env.errors import InputError
-from gpusched_env.simulator.rounds import measure
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.events import disclose
+from gpusched_env.simulator.placement.room import measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Mapping, Sequence
 
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.envs.vector.batch import Shapes
     from gpusched_env.envs.vector.episodes import Episodes
-    from gpusched_env.envs.vector.runs import Runs
-    from gpusched_env.simulator import State
+    from gpusched_env.envs.vector.threads import Crew
 
 LOW = 2**64 - 1
 
 
 def pack(runs: Runs, episodes: Episodes, ended: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
-    """Give everything that the next steps depend on, by name.
+    """Give everything that the next steps depend on, by name: the arrays of the runs end to end, and the rest.
 
     Raises:
         InputError: An environment replays an instance that it was given: there is no seed to make it from again.
     """
     for i, seed in enumerate(episodes.seeds):
         if seed == REPLAYED:
-            name = runs.batch.states[i].instance.name
+            name = runs.states[i].instance.name
             raise InputError(f"instances[{i}]", name, "for a checkpoint: one made from the scenario and a seed")
     generators = [_words_of(episodes.generator(i)) for i in range(len(ended))]
+    arrays = [changing(state) for state in runs.states]
     return {
-        **{name: getattr(runs.batch.arrays, name).copy() for name in CHANGING},
-        "sizes": runs.batch.sizes[:, :SITE].copy(),
+        **{name: np.concatenate([each[name].ravel() for each in arrays]) for name in arrays[0]},
         "invalid": runs.invalid.copy(),
         "ended": ended.copy(),
         "instance_seed": np.array(episodes.seeds, dtype=np.int64),
@@ -49,15 +49,13 @@ def pack(runs: Runs, episodes: Episodes, ended: NDArray[np.bool_]) -> dict[str, 
     }
 
 
-def unpack(
-    state: Mapping[str, NDArray[Any]], episodes: Episodes, new_runs: Callable[[Sequence[State], Shapes], Runs]
-) -> tuple[Runs, NDArray[np.bool_]]:
+def unpack(state: Mapping[str, NDArray[Any]], episodes: Episodes, crew: Crew) -> tuple[Runs, NDArray[np.bool_]]:
     """Make the runs of which `pack` gave `state`, and say whose episode ended in the step before.
 
     Args:
         state: What `pack` gave.
         episodes: Makes the instances again; takes over seeds and generators.
-        new_runs: Makes runs of new states, in arrays that are at least as large as said.
+        crew: The threads that share the work.
 
     Raises:
         InputError: It is no such state, or one with other arguments, or its instances come out differently here; then
@@ -69,19 +67,29 @@ def unpack(
     seeds = given["instance_seed"].tolist()
     generators = [_generator_of(words) for words in given["generator"].tolist()]
     fresh = [episodes.state(episodes.instance(i, seed)) for i, seed in enumerate(seeds)]
+    for name in changing(fresh[0]):
+        parts = [changing(run)[name] for run in fresh]
+        ends = np.cumsum([part.size for part in parts])
+        if ends[-1] != given[name].size:
+            raise InputError(f"state[{name!r}]", f"{given[name].size} numbers", f"{ends[-1]}, as its instances need")
+        for part, values in zip(parts, np.split(given[name], ends[:-1]), strict=True):
+            part[...] = values.reshape(part.shape)
     for i, run in enumerate(fresh):
-        check_run(given, i, run)
-    runs = new_runs(fresh, {name: given[name].shape[1:] for name in CHANGING})
-    for name in CHANGING:
-        array = getattr(runs.batch.arrays, name)
-        if array.shape != given[name].shape:
-            raise InputError(f"state[{name!r}]", given[name].shape, f"the shape {array.shape}")
-        array[...] = given[name]
-    for run in fresh:
-        measure(run.view.nodes, run.view.room)
+        check_run(i, run, State(run.instance, run.asking, record=False), bool(given["ended"][i]))
+        for job in range(run.board.count[at.SUBMITTED]):
+            disclose(run.board, run.hidden, job)
+        measure(run.board)
+    runs = Runs(fresh, crew)
     runs.invalid[:] = given["invalid"]
     episodes.resume(seeds, generators)
     return runs, given["ended"].copy()
+
+
+def changing(state: State) -> dict[str, NDArray[Any]]:
+    """Give the arrays of a run that change in it, by name, but for what follows from them and the instance."""
+    board = state.board
+    own = {name: getattr(board, name) for name in ("jobs", "nodes", "clock", "count", "active", "order", "memory")}
+    return own | {"fate": state.hidden.fate}
 
 
 def _words_of(generator: Generator) -> list[int]:

@@ -86,15 +86,7 @@ class Episodes:
 
     def state(self, instance: Instance) -> State:
         """Make a run of an instance; its intervals are not kept."""
-        single = self.singles[0]
-        return State(
-            instance,
-            idle_review_s=single.idle_review_s,
-            milestones=single.milestones,
-            deadline_wake_ups=single.deadline_wake_ups,
-            consolidation=single.consolidation,
-            record=False,
-        )
+        return State(instance, self.singles[0].asking, record=False)
 
     def generator(self, i: int) -> Generator:
         """Give the generator of environment i; one that was never seeded begins anywhere."""

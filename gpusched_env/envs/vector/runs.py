@@ -1,4 +1,4 @@
-"""The present runs of N environments: batched state, and the compiled calls that move it."""
+"""The present runs of N environments, and the compiled calls that move them."""
 
 from __future__ import annotations
 
@@ -6,12 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.envs.vector.arrays import arrays_of
-from gpusched_env.envs.vector.batch import SITE, Batch
-from gpusched_env.envs.vector.kernels import LOOK, MONEY_ROWS, SKIP, Seen, mask_all
-from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
-from gpusched_env.observation.spare import SPARE_COLUMNS
-from gpusched_env.observation.tallies import ROUND, SUM_COLUMNS, TALLY_COLUMNS
+from gpusched_env.envs.vector.kernels import LOOK, MONEY_ROWS, SKIP, Handles, Seen, mask_all
+from gpusched_env.named_arrays import new_handles
+from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES, Notes
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.decisions import run_to_round
 
@@ -20,7 +17,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gpusched_env.envs.vector.batch import Shapes
     from gpusched_env.envs.vector.threads import Crew
     from gpusched_env.simulator import State
 
@@ -30,66 +26,38 @@ class Runs:
 
     Args:
         states: New runs, one for each environment.
-        preemption: Whether a round begins from an empty cluster.
-        kind: Order in which a round asks (`gpusched_env.simulator.rounds`).
         crew: The threads that share the work.
-        shapes: Least shapes of the batch's arrays.
 
     Attributes:
-        batch: The states, in batched arrays.
+        states: The runs.
         invalid: Actions of each episode that could not be placed, (N,).
     """
 
-    def __init__(
-        self, states: Sequence[State], *, preemption: bool, kind: int, crew: Crew, shapes: Shapes | None = None
-    ) -> None:
-        self.batch = Batch(states, shapes)
+    def __init__(self, states: Sequence[State], crew: Crew) -> None:
+        self.states = list(states)
         self.invalid = np.zeros(len(states), dtype=np.int64)
-        self._preemption, self._kind, self._crew = preemption, kind, crew
-        self._log = np.empty((0, at.LOG_COLUMNS))
-        self._gpu_types = len(states[0].instance.gpu_types)
-        self._configurations = len(states[0].instance.configurations)
-        self._tallies = np.zeros((len(states), TALLY_COLUMNS + self._gpu_types), dtype=np.int64)
-        self._sums = np.zeros((len(states), SUM_COLUMNS))
-        self._present: tuple[Any, ...] = (None, None, None)
-        self._work: tuple[Any, ...] = ()
-        self.forget()
+        self._crew = crew
+        self._shape = len(states[0].instance.configurations), len(states[0].instance.gpu_types)
+        self._notes = [Notes.of(state.board) for state in states]
+        self._handles = Handles(*(new_handles(len(states)) for _ in Handles._fields))
+        self._point(range(len(states)))
 
     def begin(self, states: Mapping[int, State]) -> None:
         """Replace runs by new ones, and run those to their first round."""
-        self.batch.put(states)
+        for i, state in states.items():
+            self.states[i], self._notes[i] = state, Notes.of(state.board)
+        self._point(states)
         self.open(states)
 
     def open(self, environments: Iterable[int]) -> None:
         """Run new runs to their first round."""
         for i in environments:
             self.invalid[i] = 0
-            self._tallies[i, ROUND] = -1
-            state = self.batch.states[i]
-            own, view = arrays_of(state), state.view
-            run_to_round(
-                own.jobs,
-                own.hidden,
-                own.nodes,
-                view.configs,
-                own.room,
-                own.tau,
-                view.node_rate,
-                own.slowdown,
-                own.planned,
-                own.clock,
-                own.counts,
-                own.active,
-                self._log,
-                own.keys,
-                own.order,
-                self._preemption,
-                self._kind,
-            )
+            run_to_round(self.states[i].board, self.states[i].hidden)
 
     def step(self, actions: NDArray[np.int64]) -> Seen:
         """Apply an action to each run, unless it is `LOOK`, and observe all. What it returns is not written again."""
-        size, configurations, types = len(actions), self._configurations, self._gpu_types
+        size, (configurations, types) = len(actions), self._shape
         seen = Seen(
             job=np.empty((size, len(JOB_FEATURES)), np.float32),
             options=np.empty((size, configurations, len(OPTION_FEATURES)), np.float32),
@@ -99,7 +67,7 @@ class Runs:
             money=np.empty((MONEY_ROWS, size)),
             at_hand=np.empty(size, np.int64),
         )
-        self._crew.step(actions, seen, self._stable())
+        self._crew.step(actions, seen, self._stable)
         return seen
 
     def look(self) -> Seen:
@@ -110,42 +78,38 @@ class Runs:
         """Observe some runs, by index, and overwrite their rows in `seen`."""
         actions = np.full(len(seen.at_hand), SKIP)
         actions[some] = LOOK
-        self._crew.step(actions, seen, self._stable())
+        self._crew.step(actions, seen, self._stable)
 
     def forget(self) -> None:
         """Let the next observations count anew, as they must when a round was changed from outside."""
-        self._tallies[:, ROUND] = -1
+        for notes in self._notes:
+            notes.forget()
 
     def masks(self) -> NDArray[np.bool_]:
         """Give what can be placed now, (N, 1 + C)."""
-        masks = np.empty((len(self.invalid), 1 + self._configurations), np.int8)
-        batch, sites = self.batch.arrays, self.batch.sites
-        rows = self.batch.sizes[:, SITE].copy()
-        mask_all(rows, sites.arrays.configs, batch.room, batch.tau, batch.counts, batch.order, masks)
+        masks = np.empty((len(self.invalid), 1 + self._shape[0]), np.int8)
+        mask_all(self._handles.boards, masks)
         return masks.view(np.bool_)
 
     def jobs_at_hand(self) -> NDArray[np.int64]:
         """Give the job at hand in every run, (N,); -1 where it is over."""
-        arrays = self.batch.arrays
-        asked, to_ask = arrays.counts[:, at.ASKED], arrays.counts[:, at.TO_ASK]
-        last = arrays.order.shape[1] - 1
-        jobs = arrays.order[np.arange(len(asked)), np.minimum(asked, last)]
-        return np.where(asked < to_ask, jobs, -1)
+        boards = [state.board for state in self.states]
+        asked = [(board, board.count[at.ASKED]) for board in boards]
+        return np.array([board.order[i] if i < board.count[at.TO_ASK] else -1 for board, i in asked], dtype=np.int64)
 
-    def _stable(self) -> tuple[Any, ...]:
-        """Give what `work` takes beside actions and observations: the same tuple as long as arrays are the same."""
-        batch, sites = self.batch, self.batch.sites.arrays
-        present = (batch.arrays, sites, batch.bins.arrays)
-        if any(a is not b for a, b in zip(present, self._present, strict=True)):
-            self._present = present
-            spare = np.empty((len(self.invalid), self._gpu_types, SPARE_COLUMNS + sites.node_rate.shape[2]), np.int64)
-            self._work = (
-                batch.sizes,
-                *(tuple(arrays) for arrays in present),
-                (self._tallies, self._sums, spare),
-                self._log,
-                self._preemption,
-                self._kind,
-                self.invalid,
-            )
-        return self._work
+    def __getstate__(self) -> dict[str, Any]:
+        """Give what a copy is made from: its handles are those of its own runs."""
+        return {"states": self.states, "invalid": self.invalid, "_crew": self._crew}
+
+    def __setstate__(self, values: Mapping[str, Any]) -> None:
+        invalid = values["invalid"]
+        self.__init__(values["states"], values["_crew"])  # type: ignore[misc]
+        self.invalid[:] = invalid
+
+    def _point(self, some: Iterable[int]) -> None:
+        """Write the handles of some runs, anew."""
+        for i in some:
+            own = (self.states[i].board, self.states[i].hidden, self._notes[i])
+            for handles, value in zip(self._handles, own, strict=True):
+                handles[i] = value.handle
+        self._stable = tuple(self._handles), self.invalid

@@ -50,6 +50,10 @@ class Crew:
         self._compiled = False
         self._closer: weakref.finalize[[list[Desk], Ints], Crew] | None = None
 
+    def __reduce__(self) -> tuple[type[Crew], tuple[int]]:
+        """Give what a copy is made from: it has threads of its own."""
+        return Crew, (self._threads,)
+
     def step(self, actions: Ints, seen: Seen, stable: tuple[Any, ...]) -> None:
         """Do a step of all environments.
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Unpack
 
 import gymnasium
 import numpy as np
@@ -26,7 +26,6 @@ from gpusched_env.envs.vector.vector_input import (
 )
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.simulator import NAMED_ORDERS, State, View
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -36,8 +35,9 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.envs.vector.batch import Shapes
     from gpusched_env.model import Configuration, Instance
+    from gpusched_env.simulator import State, View
+    from gpusched_env.simulator.asking import AskingSettings
     from gpusched_env.workload import Scenario
 
     Observations: TypeAlias = dict[str, NDArray[np.float32]]
@@ -55,18 +55,13 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         num_envs: Number of environments N, ≥ 1.
         scenario: As for `GpuClusterEnv`, or a sequence: environment i runs scenario i mod its length. All must have
             the same GPU types and configurations; numbers of nodes and jobs may differ.
-        preemption: As for `GpuClusterEnv`, like the next ones.
-        job_order: See there.
-        milestones: See there.
-        idle_review_s: See there.
-        deadline_wake_ups: See there.
-        consolidation: See there.
-        reward_scale: See there.
+        reward_scale: As for `GpuClusterEnv`.
         reward: See there; it is called for every environment, one after the other.
         autoreset_mode: What happens when an episode ends: `NEXT_STEP` (the next step begins a new one, whatever the
             action), `SAME_STEP` (the same step does; the last observation and info are `final_obs` and `final_info`
             of the infos) or `DISABLED` (`reset(options={"reset_mask": mask})` does).
         threads: Threads that share the work, ≥ 1; by default one per usable core, if there are enough environments.
+        asking: As for `GpuClusterEnv`.
 
     Raises:
         InputError: A parameter is out of its range.
@@ -79,33 +74,18 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         num_envs: int = 1,
         scenario: str | Path | Scenario | Sequence[str | Path | Scenario] = "default",
         *,
-        preemption: bool = True,
-        job_order: str = "pressure",
-        milestones: int = 4,
-        idle_review_s: float = 3600.0,
-        deadline_wake_ups: bool = False,
-        consolidation: bool = False,
         reward_scale: float = 1.0,
         reward: Reward | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         threads: int | None = None,
+        **asking: Unpack[AskingSettings],
     ) -> None:
         self.num_envs = checks.whole("num_envs", num_envs)
         self.autoreset_mode = _mode(autoreset_mode)
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
-        settings = {
-            "preemption": preemption,
-            "job_order": job_order,
-            "milestones": milestones,
-            "idle_review_s": idle_review_s,
-            "deadline_wake_ups": deadline_wake_ups,
-            "consolidation": consolidation,
-            "reward_scale": reward_scale,
-            "reward": reward,
-        }
-        self._episodes = Episodes(self.num_envs, scenario, settings)
+        self._episodes = Episodes(self.num_envs, scenario, {**asking, "reward_scale": reward_scale, "reward": reward})
         single = self._episodes.singles[0]
-        self.preemption, self.job_order, self._kind = single.preemption, job_order, NAMED_ORDERS[job_order]
+        self.asking = single.asking
         self.configurations: tuple[Configuration, ...] = single.configurations
         self.single_observation_space, self.single_action_space = single.observation_space, single.action_space
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
@@ -219,12 +199,12 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
     def views(self) -> tuple[View, ...]:
         """The present state of every environment as policies may see it; another `View` in each episode."""
         self._present.forget()  # who has a view may place jobs
-        return tuple(state.view for state in self._present.batch.states)
+        return tuple(state.view for state in self._present.states)
 
     @property
     def instances(self) -> tuple[Instance, ...]:
         """The instances of the present episodes."""
-        return tuple(state.instance for state in self._present.batch.states)
+        return tuple(state.instance for state in self._present.states)
 
     @property  # type: ignore[misc]  # as in SyncVectorEnv, also below
     def np_random(self) -> tuple[Generator, ...]:  # type: ignore[override]
@@ -256,7 +236,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
                 environments, or its instances come out differently here; then nothing has changed.
         """
         self._check_open()
-        self._runs, self._ended = unpack(state, self._episodes, self._new_runs)
+        self._runs, self._ended = unpack(state, self._episodes, self._crew)
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - as gymnasium calls it
         """End the threads."""
@@ -273,12 +253,9 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         if self.closed:
             raise gymnasium.error.ClosedEnvironmentError("the vector environment is closed")
 
-    def _new_runs(self, states: Sequence[State], shapes: Shapes | None = None) -> Runs:
-        return Runs(states, preemption=self.preemption, kind=self._kind, crew=self._crew, shapes=shapes)
-
     def _begin(self, states: Mapping[int, State]) -> Runs:
         if self._runs is None:
-            self._runs = self._new_runs([states[i] for i in range(self.num_envs)])
+            self._runs = Runs([states[i] for i in range(self.num_envs)], self._crew)
             self._runs.open(states)
         else:
             self._runs.begin(states)

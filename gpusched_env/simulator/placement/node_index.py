@@ -17,6 +17,7 @@ from gpusched_env.simulator.placement.best_fit import best_fit
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Ints
+    from gpusched_env.simulator.run import Board
 
 MOST_GPUS = 16  # on a node; the buckets grow with the square
 LEAST_NODES = 100  # of the cluster; looking at fewer takes no longer than keeping the index
@@ -39,14 +40,16 @@ def new_room(gpu_types: int, nodes: int, most_gpus: int) -> Ints:
 
 
 @kernel
-def clear_index(room: Ints) -> None:
+def clear_index(board: Board) -> None:
     """Empty all buckets."""
+    room = board.room
     room[:, at.ROOM_COLUMNS :] = 0
 
 
 @kernel
-def enter(nodes: Ints, room: Ints, n: int) -> None:
+def enter(board: Board, n: int) -> None:
     """Put node `n` into its bucket of the index, which there must be; its free GPUs then stay as they are."""
+    nodes, room = board.nodes, board.room
     here = room[nodes[n, at.NODE_TYPE]]
     sizes = here[at.SIZES]
     bucket = nodes[n, at.FREE] * sizes + nodes[n, at.OLD_FREE]
@@ -56,8 +59,9 @@ def enter(nodes: Ints, room: Ints, n: int) -> None:
 
 
 @kernel
-def take_out(nodes: Ints, room: Ints, n: int) -> None:
+def take_out(board: Board, n: int) -> None:
     """Take node `n` out of its bucket of the index, which there must be."""
+    nodes, room = board.nodes, board.room
     here = room[nodes[n, at.NODE_TYPE]]
     sizes = here[at.SIZES]
     bucket = nodes[n, at.FREE] * sizes + nodes[n, at.OLD_FREE]
@@ -67,22 +71,23 @@ def take_out(nodes: Ints, room: Ints, n: int) -> None:
 
 
 @kernel
-def find_node(nodes: Ints, room: Ints, gpu_type: int, gpus: int, home: int) -> int:
+def find_node(board: Board, gpu_type: int, gpus: int, home: int) -> int:
     """Find the node that `best_fit` finds; -1 if the GPUs fit nowhere."""
+    nodes, room = board.nodes, board.room
     sizes = room[gpu_type, at.SIZES]
     if sizes == 0:
-        return best_fit(nodes, gpu_type, gpus, home, -1)
+        return best_fit(board, gpu_type, gpus, home, -1)
     if home >= 0 and nodes[home, at.NODE_TYPE] == gpu_type and nodes[home, at.FREE] >= gpus:
         return home
     counts = room[gpu_type, at.ROOM_COLUMNS : at.ROOM_COLUMNS + sizes * sizes]
     for free in range(gpus, sizes):
         for before in range(gpus, sizes):
             if counts[free * sizes + before] > 0:
-                return _first(nodes, room, gpu_type, free * sizes + before)
+                return _first(board, gpu_type, free * sizes + before)
         best = -1
         for before in range(gpus):
             if counts[free * sizes + before] > 0:
-                n = _first(nodes, room, gpu_type, free * sizes + before)
+                n = _first(board, gpu_type, free * sizes + before)
                 best = n if best < 0 or n < best else best
         if best >= 0:
             return best
@@ -90,8 +95,9 @@ def find_node(nodes: Ints, room: Ints, gpu_type: int, gpus: int, home: int) -> i
 
 
 @kernel
-def most_free(nodes: Ints, room: Ints, gpu_type: int, at_most: int) -> int:
+def most_free(board: Board, gpu_type: int, at_most: int) -> int:
     """Count the most free GPUs on one node of a type, which are known to be at most `at_most`."""
+    nodes, room = board.nodes, board.room
     sizes = room[gpu_type, at.SIZES]
     if sizes == 0:
         most = 0
@@ -107,8 +113,9 @@ def most_free(nodes: Ints, room: Ints, gpu_type: int, at_most: int) -> int:
 
 
 @kernel
-def _first(nodes: Ints, room: Ints, gpu_type: int, bucket: int) -> int:
+def _first(board: Board, gpu_type: int, bucket: int) -> int:
     """Give the node with the least index in a bucket, which must not be empty."""
+    nodes, room = board.nodes, board.room
     sizes = room[gpu_type, at.SIZES]
     words = (nodes.shape[0] + WORD - 1) // WORD
     start = at.ROOM_COLUMNS + sizes * sizes + bucket * words

@@ -12,12 +12,14 @@ from gpusched_env.simulator.placement.whole_gpus import hold, let_go
 from gpusched_env.simulator.placement.whole_nodes import choose_nodes, hold_nodes, let_nodes_go
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.arrays import Ints
+    from gpusched_env.simulator.run import Board
 
 
 @lean_kernel
-def fits(configs: Ints, room: Ints, config: int) -> bool:
+def fits(board: Board, config: int) -> bool:
     """Say whether a configuration fits somewhere now."""
+    configs, room = board.facts.configs, board.room
     v, gpus = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS]
     if configs[config, at.CONFIG_UNITS] > 0:
         return (room[v, at.GAP] > 0) | (room[v, at.OPENING] >= configs[config, at.CONFIG_UNITS])
@@ -27,135 +29,151 @@ def fits(configs: Ints, room: Ints, config: int) -> bool:
 
 
 @kernel
-def take(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int, config: int, node: int, slot: int) -> None:
+def take(board: Board, job: int, config: int, node: int, slot: int) -> None:
     """Give `job` a configuration of one node on `node`, where it must fit: whole GPUs, or the shared GPU `slot`."""
+    jobs, configs = board.jobs, board.facts.configs
     if configs[config, at.CONFIG_UNITS] > 0:
-        join(nodes, room, node, slot, configs[config, at.CONFIG_UNITS])
+        join(board, node, slot, configs[config, at.CONFIG_UNITS])
     else:
-        hold(nodes, room, node, configs[config, at.CONFIG_GPUS])
+        hold(board, node, configs[config, at.CONFIG_GPUS])
     jobs[job, at.CONFIG] = config
     jobs[job, at.NODE] = node
     jobs[job, at.SLOT] = slot
 
 
 @kernel
-def release(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int) -> None:
+def release(board: Board, job: int) -> None:
     """Take from `job` what it holds in this round, if anything."""
+    jobs, configs = board.jobs, board.facts.configs
     config = int(jobs[job, at.CONFIG])
     if config < 0:
         return
     node = int(jobs[job, at.NODE])
     if configs[config, at.CONFIG_UNITS] > 0:
-        leave(nodes, room, node, int(jobs[job, at.SLOT]), configs[config, at.CONFIG_UNITS])
+        leave(board, node, int(jobs[job, at.SLOT]), configs[config, at.CONFIG_UNITS])
     elif configs[config, at.CONFIG_NODES] > 1:
-        let_nodes_go(nodes, room, node)
+        let_nodes_go(board, node)
     else:
-        let_go(nodes, room, node, configs[config, at.CONFIG_GPUS])
+        let_go(board, node, configs[config, at.CONFIG_GPUS])
     jobs[job, at.CONFIG] = -1.0
     jobs[job, at.NODE] = -1.0
     jobs[job, at.SLOT] = -1.0
 
 
 @kernel
-def place(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int, config: int) -> bool:
+def place(board: Board, job: int, config: int) -> bool:
     """Give `job` the configuration `config` in its best place, instead of what it holds in this round.
 
     Whole GPUs go to the best-fit node, a share to the fullest shared GPU that has room, several nodes to empty ones;
     the job's previous place comes first wherever it fits, unless a policy has let it go (`View.forget_place`).
 
-    Args:
-        jobs: State of the jobs, (J, JOB_COLUMNS); changed.
-        nodes: State of the nodes, (N, columns of `layout`); changed.
-        configs: The configurations, (C, CONFIG_COLUMNS).
-        room: What fits now by GPU type, (V, ROOM_COLUMNS); kept up to date.
-        job: The job's index.
-        config: The configuration's index.
-
     Returns:
         True if it was placed; False leaves everything as it was.
     """
+    jobs = board.jobs
     held = int(jobs[job, at.CONFIG])
     if held == config:
         return True
-    if held < 0 and not fits(configs, room, config):
+    if held < 0 and not fits(board, config):
         return False
     if held >= 0:
-        return _replace(jobs, nodes, configs, room, job, config)
-    _put(jobs, nodes, configs, room, job, config)
+        return _replace(board, job, config)
+    _put(board, job, config)
     return True
 
 
 @kernel
-def _replace(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int, config: int) -> bool:
+def _replace(board: Board, job: int, config: int) -> bool:
     """Give `job`, which holds something in this round, `config` instead, if it fits once that is free."""
+    jobs = board.jobs
     held, node, slot = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
-    chain = nodes[:, at.NEXT].copy()
-    release(jobs, nodes, configs, room, job)
-    if fits(configs, room, config):
-        _put(jobs, nodes, configs, room, job, config)
+    chain = board.nodes[:, at.NEXT].copy()
+    release(board, job)
+    if fits(board, config):
+        _put(board, job, config)
         return True
-    if configs[held, at.CONFIG_NODES] > 1:
-        nodes[:, at.NEXT] = chain
-        hold_nodes(nodes, room, node)
-        jobs[job, at.CONFIG] = held
-        jobs[job, at.NODE] = node
-    else:
-        take(jobs, nodes, configs, room, job, held, node, slot)
+    put_back(board, job, held, node, slot, chain)
     return False
 
 
 @kernel
-def _put(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int, config: int) -> None:
-    """Give `job`, which holds nothing, `config`, which fits."""
-    gpu_type, home = configs[config, at.CONFIG_TYPE], int(jobs[job, at.HOME])
-    if configs[config, at.CONFIG_UNITS] > 0:
-        units = configs[config, at.CONFIG_UNITS]
-        node, slot = best_slot(nodes, room, gpu_type, units, home, int(jobs[job, at.HOME_SLOT]))
-        take(jobs, nodes, configs, room, job, config, node, slot)
-    elif configs[config, at.CONFIG_NODES] > 1:
-        node = choose_nodes(nodes, room, gpu_type, configs[config, at.CONFIG_NODES], home)
-        hold_nodes(nodes, room, node)
-        jobs[job, at.CONFIG] = config
-        jobs[job, at.NODE] = node
-    else:
-        node = find_node(nodes, room, gpu_type, configs[config, at.CONFIG_GPUS], home)
-        take(jobs, nodes, configs, room, job, config, node, -1)
+def put_back(board: Board, job: int, config: int, node: int, slot: int, chain: Ints) -> None:
+    """Give `job` what it held before it was released, if anything; `chain` is the column NEXT of then."""
+    if config >= 0 and board.facts.configs[config, at.CONFIG_NODES] > 1:
+        board.nodes[:, at.NEXT] = chain
+        hold_nodes(board, node)
+        board.jobs[job, at.CONFIG], board.jobs[job, at.NODE] = config, node
+    elif config >= 0:
+        take(board, job, config, node, slot)
 
 
 @kernel
-def opens(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int, config: int) -> bool:
+def forget_place(board: Board, job: int) -> None:
+    """Let a job be placed in this round as if it came anew."""
+    board.jobs[job, at.HOME], board.jobs[job, at.HOME_SLOT] = -1.0, -1.0
+
+
+@kernel
+def _put(board: Board, job: int, config: int) -> None:
+    """Give `job`, which holds nothing, `config`, which fits."""
+    jobs, configs = board.jobs, board.facts.configs
+    gpu_type, home = configs[config, at.CONFIG_TYPE], int(jobs[job, at.HOME])
+    if configs[config, at.CONFIG_UNITS] > 0:
+        units = configs[config, at.CONFIG_UNITS]
+        node, slot = best_slot(board, gpu_type, units, home, int(jobs[job, at.HOME_SLOT]))
+        take(board, job, config, node, slot)
+    elif configs[config, at.CONFIG_NODES] > 1:
+        node = choose_nodes(board, gpu_type, configs[config, at.CONFIG_NODES], home)
+        hold_nodes(board, node)
+        jobs[job, at.CONFIG] = config
+        jobs[job, at.NODE] = node
+    else:
+        node = find_node(board, gpu_type, configs[config, at.CONFIG_GPUS], home)
+        take(board, job, config, node, -1)
+
+
+@kernel
+def opens(board: Board, job: int, config: int) -> bool:
     """Say whether placing the job, on one node, would switch a node on."""
+    jobs, nodes, configs, room = board.jobs, board.nodes, board.facts.configs, board.room
     v, home = configs[config, at.CONFIG_TYPE], int(jobs[job, at.HOME])
     units = configs[config, at.CONFIG_UNITS]
     if units > 0 and (home < 0 or jobs[job, at.HOME_SLOT] < 0) and room[v, at.OPENING] >= units:
         return False
-    n = find_node(nodes, room, v, configs[config, at.CONFIG_GPUS], home)
+    n = find_node(board, v, configs[config, at.CONFIG_GPUS], home)
     return n >= 0 and nodes[n, at.FREE] == nodes[n, at.NODE_GPUS]
 
 
 @kernel
-def would_restart(jobs: Floats, job: int) -> bool:
+def would_restart(board: Board, job: int) -> bool:
     """Say whether a change would cost the job, which runs, a restart."""
+    jobs = board.jobs
     return jobs[job, at.OLD_CONFIG] >= 0 and jobs[job, at.RESTART_S] > 0.0
 
 
 @kernel
-def keeps_config(jobs: Floats, job: int, config: int) -> bool:
+def keeps_config(board: Board, job: int, config: int) -> bool:
     """Say whether the job has `config` already, and a change of place would cost it a restart."""
-    return would_restart(jobs, job) and int(jobs[job, at.OLD_CONFIG]) == config
+    jobs = board.jobs
+    return would_restart(board, job) and int(jobs[job, at.OLD_CONFIG]) == config
 
 
 @kernel
-def settle(jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int, config: int) -> None:
-    """Let a job's previous place go if that would have to be switched on for it, and a node that is on has room.
+def settle(board: Board, job: int, config: int, moves: bool) -> bool:
+    """Say whether placing the job would switch a node on, wherever it goes.
 
-    A job that would pay for nothing but the move with a restart stays where it is.
+    With `moves`, its previous place is let go if only that would have to be switched on for it. A job that would pay
+    for nothing but the move with a restart stays where it is.
     """
-    if configs[config, at.CONFIG_NODES] > 1 or not fits(configs, room, config):
-        return
-    if jobs[job, at.HOME] < 0 or keeps_config(jobs, job, config) or not opens(jobs, nodes, configs, room, job, config):
-        return
+    one_node = board.facts.configs[config, at.CONFIG_NODES] == 1
+    if not one_node or not fits(board, config) or keeps_config(board, job, config) or not opens(board, job, config):
+        return False
+    jobs = board.jobs
     home, slot = jobs[job, at.HOME], jobs[job, at.HOME_SLOT]
-    jobs[job, at.HOME], jobs[job, at.HOME_SLOT] = -1.0, -1.0
-    if opens(jobs, nodes, configs, room, job, config):
+    if home < 0:
+        return True
+    forget_place(board, job)
+    opening = opens(board, job, config)
+    if opening or not moves:
         jobs[job, at.HOME], jobs[job, at.HOME_SLOT] = home, slot
+    return opening

@@ -10,17 +10,18 @@ from gpusched_env.simulator.placement.node_index import find_node
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Ints
+    from gpusched_env.simulator.run import Board
 
 
 @kernel
-def slots(nodes: Ints) -> int:
+def slots(board: Board) -> int:
     """Count the GPUs of a node that can be shared: all that the largest node has, or 0 if no configuration shares."""
+    nodes = board.nodes
     return (nodes.shape[1] - at.NODE_COLUMNS) // 2
 
 
 @kernel
-def best_slot(nodes: Ints, room: Ints, gpu_type: int, units: int, home: int, home_slot: int) -> tuple[int, int]:
+def best_slot(board: Board, gpu_type: int, units: int, home: int, home_slot: int) -> tuple[int, int]:
     """Choose the GPU for a share of `units`, which fits somewhere.
 
     First the job's previous shared GPU, if the share still fits there. Then the shared GPU with most units used; among
@@ -30,7 +31,8 @@ def best_slot(nodes: Ints, room: Ints, gpu_type: int, units: int, home: int, hom
     Returns:
         The node, and the number of the GPU on it.
     """
-    last = slots(nodes)
+    nodes, room = board.nodes, board.room
+    last = slots(board)
     if home >= 0 and home_slot >= 0 and nodes[home, at.NODE_TYPE] == gpu_type:
         used = nodes[home, at.NODE_COLUMNS + home_slot]
         if used + units <= at.UNITS and (used > 0 or nodes[home, at.FREE] > 0):
@@ -48,15 +50,16 @@ def best_slot(nodes: Ints, room: Ints, gpu_type: int, units: int, home: int, hom
                 if key > best_key:
                     best, best_gpu, best_key = n, gpu, key
     if best < 0:
-        best = find_node(nodes, room, gpu_type, 1, home)
-        best_gpu = _closed_slot(nodes, best)
+        best = find_node(board, gpu_type, 1, home)
+        best_gpu = _closed_slot(board, best)
     return best, best_gpu
 
 
 @kernel
-def _closed_slot(nodes: Ints, node: int) -> int:
+def _closed_slot(board: Board, node: int) -> int:
     """Find a GPU of `node` that is not shared now: the first that was not shared before the round either, if any."""
-    last = slots(nodes)
+    nodes = board.nodes
+    last = slots(board)
     first = -1
     for gpu in range(nodes[node, at.NODE_GPUS]):
         if nodes[node, at.NODE_COLUMNS + gpu] > 0:
@@ -69,10 +72,11 @@ def _closed_slot(nodes: Ints, node: int) -> int:
 
 
 @kernel
-def largest_opening(nodes: Ints, gpu_type: int) -> int:
+def largest_opening(board: Board, gpu_type: int) -> int:
     """Count the most units that are free on a GPU of type `gpu_type` that is shared already."""
+    nodes = board.nodes
     most = 0
-    if slots(nodes) == 0:
+    if slots(board) == 0:
         return 0
     for n in range(nodes.shape[0]):
         if nodes[n, at.NODE_TYPE] != gpu_type or nodes[n, at.FREE] == nodes[n, at.NODE_GPUS]:
@@ -85,27 +89,29 @@ def largest_opening(nodes: Ints, gpu_type: int) -> int:
 
 
 @kernel
-def join(nodes: Ints, room: Ints, node: int, gpu: int, units: int) -> None:
+def join(board: Board, node: int, gpu: int, units: int) -> None:
     """Hold `units` of a shared GPU, opening it if nobody shares it yet."""
+    nodes, room = board.nodes, board.room
     gpu_type = nodes[node, at.NODE_TYPE]
     used = nodes[node, at.NODE_COLUMNS + gpu]
     nodes[node, at.NODE_COLUMNS + gpu] = used + units
     if used == 0:
-        hold(nodes, room, node, 1)
+        hold(board, node, 1)
         room[gpu_type, at.OPENING] = max(room[gpu_type, at.OPENING], at.UNITS - units)
     elif at.UNITS - used == room[gpu_type, at.OPENING]:
-        room[gpu_type, at.OPENING] = largest_opening(nodes, gpu_type)
+        room[gpu_type, at.OPENING] = largest_opening(board, gpu_type)
 
 
 @kernel
-def leave(nodes: Ints, room: Ints, node: int, gpu: int, units: int) -> None:
+def leave(board: Board, node: int, gpu: int, units: int) -> None:
     """Let go of `units` of a shared GPU; the last to leave closes it."""
+    nodes, room = board.nodes, board.room
     gpu_type = nodes[node, at.NODE_TYPE]
     left = nodes[node, at.NODE_COLUMNS + gpu] - units
     nodes[node, at.NODE_COLUMNS + gpu] = left
     if left > 0:
         room[gpu_type, at.OPENING] = max(room[gpu_type, at.OPENING], at.UNITS - left)
         return
-    let_go(nodes, room, node, 1)
+    let_go(board, node, 1)
     if at.UNITS - units == room[gpu_type, at.OPENING]:
-        room[gpu_type, at.OPENING] = largest_opening(nodes, gpu_type)
+        room[gpu_type, at.OPENING] = largest_opening(board, gpu_type)

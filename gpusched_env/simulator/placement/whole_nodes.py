@@ -11,21 +11,22 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Ints
+    from gpusched_env.simulator.run import Board
 
 
 @kernel
-def choose_nodes(nodes: Ints, room: Ints, gpu_type: int, wanted: int, home: int) -> int:
+def choose_nodes(board: Board, gpu_type: int, wanted: int, home: int) -> int:
     """Chain `wanted` empty nodes of the largest size of a type, which must be there; return the first.
 
     Nodes that the job held before the round come first, then nodes that were empty before it, then by index. (The chain
     of what it held begins at `home`; on one node it ends there.)
     """
+    nodes = board.nodes
     chosen = np.zeros(nodes.shape[0], dtype=np.bool_)
     left = wanted
     n = home
     while n >= 0 and left > 0:
-        if _is_empty(nodes, room, gpu_type, n):
+        if _is_empty(board, gpu_type, n):
             chosen[n] = True
             left -= 1
         n = nodes[n, at.OLD_NEXT]
@@ -34,7 +35,7 @@ def choose_nodes(nodes: Ints, room: Ints, gpu_type: int, wanted: int, home: int)
             if left == 0:
                 break
             was_empty = nodes[n, at.OLD_FREE] == nodes[n, at.NODE_GPUS]
-            if not chosen[n] and (turn == 1 or was_empty) and _is_empty(nodes, room, gpu_type, n):
+            if not chosen[n] and (turn == 1 or was_empty) and _is_empty(board, gpu_type, n):
                 chosen[n] = True
                 left -= 1
     following = -1
@@ -46,33 +47,37 @@ def choose_nodes(nodes: Ints, room: Ints, gpu_type: int, wanted: int, home: int)
 
 
 @kernel
-def _is_empty(nodes: Ints, room: Ints, gpu_type: int, n: int) -> bool:
+def _is_empty(board: Board, gpu_type: int, n: int) -> bool:
+    nodes, room = board.nodes, board.room
     return nodes[n, at.NODE_TYPE] == gpu_type and nodes[n, at.FREE] == room[gpu_type, at.LARGEST]
 
 
 @kernel
-def hold_nodes(nodes: Ints, room: Ints, first: int) -> None:
+def hold_nodes(board: Board, first: int) -> None:
     """Hold all GPUs of the chain of empty nodes that begins with `first`."""
+    nodes = board.nodes
     n = first
     while n >= 0:
-        hold(nodes, room, n, nodes[n, at.NODE_GPUS])
+        hold(board, n, nodes[n, at.NODE_GPUS])
         n = nodes[n, at.NEXT]
 
 
 @kernel
-def let_nodes_go(nodes: Ints, room: Ints, first: int) -> None:
+def let_nodes_go(board: Board, first: int) -> None:
     """Let go of the chain of nodes that begins with `first`, and undo the chain."""
+    nodes = board.nodes
     n = first
     while n >= 0:
         following = nodes[n, at.NEXT]
-        let_go(nodes, room, n, nodes[n, at.NODE_GPUS])
+        let_go(board, n, nodes[n, at.NODE_GPUS])
         nodes[n, at.NEXT] = -1
         n = following
 
 
 @kernel
-def same_chain(nodes: Ints, first: int, old_first: int) -> bool:
+def same_chain(board: Board, first: int, old_first: int) -> bool:
     """Say whether the chain that begins with `first` is the one that began with `old_first` before the round."""
+    nodes = board.nodes
     n, old = first, old_first
     while n >= 0 and n == old:
         n, old = nodes[n, at.NEXT], nodes[old, at.OLD_NEXT]

@@ -12,8 +12,9 @@ from gpusched_env.simulator import layout as at
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.arrays import Floats
     from gpusched_env.model import Configuration, Instance
+    from gpusched_env.simulator.run import Board
 
 
 def slowdown_table(instance: Instance) -> NDArray[np.float64]:
@@ -58,13 +59,19 @@ def share_units(share: float) -> int:
 
 
 @kernel
-def write_paces(
-    jobs: Floats, nodes: Ints, slowdown: Floats, planned: Floats, count: Ints, active: Ints, paces: Floats
-) -> None:
+def write_paces(board: Board, paces: Floats) -> None:
     """Write the true seconds per epoch over the planned ones of every active job to `paces`, (A,).
 
     A job on a shared GPU takes 1 + Σ (slow-down - 1) times as long as alone, over the jobs beside it.
     """
+    jobs, nodes, slowdown, planned, count, active = (
+        board.jobs,
+        board.nodes,
+        board.facts.slowdown,
+        board.facts.planned,
+        board.count,
+        board.active,
+    )
     paces[:] = 1.0
     if slowdown.shape[0] == 0:
         return

@@ -1,0 +1,176 @@
+"""Arrays with names that kernels take as one argument.
+
+To a kernel such a value is one pointer, to a table with the address and the shape of every array in it. So it costs as
+much to hand over as a number, however many arrays it has, and a kernel that needs two of them reads two.
+"""
+# mypy: allow-untyped-calls, allow-untyped-decorators, allow-subclassing-any
+
+from __future__ import annotations
+
+from inspect import get_annotations
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin
+
+import numpy as np
+from llvmlite import ir
+from numba import from_dtype
+from numba.core import cgutils, config, types
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.extending import NativeValue, intrinsic, lower_getattr_generic, models, register_model, typeof_impl, unbox
+from numba.np import arrayobj
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpusched_env.arrays import Ints
+
+PLAIN = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
+"""Whether kernels run as Python."""
+
+SLOTS = 4  # numbers in the table for each field: an address, and up to three lengths
+WORD = ir.IntType(64)
+
+build: Any = cgutils  # it has no types
+
+
+class NamedArrays:
+    """Base of values that are arrays by name; kernels read them as attributes, as Python does.
+
+    A subclass annotates its fields: `Annotated[NDArray[np.float64], 2]` is a matrix, and another subclass stands for
+    one of its values. Fields never change; what is in their arrays does. Copied or unpickled, a value has arrays of its
+    own.
+
+    Raises:
+        TypeError: A field is missing or unknown, or its array is not C-contiguous, or has another type or number of
+            axes.
+    """
+
+    _fields: ClassVar[dict[str, Any]] = {}
+    _numba_type_: ClassVar[Any] = None
+    table: Ints
+
+    def __init_subclass__(cls) -> None:
+        cls._fields = {name: _kind(hint) for name, hint in get_annotations(cls, eval_str=True).items()}
+        cls._numba_type_ = NamedArraysType(cls.__name__, cls._fields)
+
+    def __init__(self, **values: Any) -> None:
+        self.__setstate__(values)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"{type(self).__name__}.{name} stays the same array: change what is in it")
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: getattr(self, name) for name in self._fields}
+
+    def __setstate__(self, values: Mapping[str, Any]) -> None:
+        if values.keys() != self._fields.keys():
+            raise TypeError(f"{type(self).__name__} has the fields {', '.join(self._fields)}, not {', '.join(values)}")
+        table = np.zeros(SLOTS * len(self._fields), dtype=np.int64)
+        for k, (name, kind) in enumerate(self._fields.items()):
+            value = values[name]
+            if isinstance(kind, types.Array):
+                _check(f"{type(self).__name__}.{name}", value, kind)
+                table[SLOTS * k + 1 : SLOTS * k + 1 + value.ndim] = value.shape
+            array = value if isinstance(kind, types.Array) else value.table
+            table[SLOTS * k] = array.ctypes.data
+        self.__dict__.update(values, table=table)
+
+    @property
+    def handle(self) -> Any:
+        """Give what `element_of` finds this value by, as long as somebody keeps it: where its table is."""
+        return self if PLAIN else self.table.ctypes.data
+
+
+class NamedArraysType(types.Type):
+    """Numba's type of a `NamedArrays`."""
+
+    def __init__(self, name: str, fields: Mapping[str, Any]) -> None:
+        self.fields = dict(fields)
+        super().__init__(name=f"{name}({', '.join(f'{field}: {kind}' for field, kind in fields.items())})")
+
+
+def new_handles(size: int) -> Any:
+    """Make a sequence for the handles of values, as `element_of` takes it."""
+    return [None] * size if PLAIN else np.zeros(size, dtype=np.int64)
+
+
+def element_of(kind: type[NamedArrays]) -> Any:
+    """Make the function that gives, in a kernel, the value of the handle `handles[i]`."""
+    numba_type = kind._numba_type_
+
+    def element(typing_context: Any, handles: Any, i: Any) -> Any:  # noqa: ARG001 - as Numba calls it
+        def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+            of = signature.args[0]
+            place = context.make_array(of)(context, builder, arguments[0])
+            pointer = build.get_item_pointer(context, builder, of, place, arguments[1:], wraparound=False)
+            return builder.inttoptr(builder.load(pointer), WORD.as_pointer())
+
+        return numba_type(handles, types.intp), generate
+
+    return (lambda values, i: values[i]) if PLAIN else intrinsic(element)
+
+
+def _kind(hint: Any) -> Any:
+    """Give Numba's type of a field."""
+    if get_origin(hint) is Annotated:
+        array, axes = get_args(hint)
+        return types.Array(from_dtype(np.dtype(get_args(get_args(array)[1])[0])), axes, "C")
+    return hint._numba_type_
+
+
+def _check(name: str, array: Any, kind: Any) -> None:
+    dtype = np.dtype(str(kind.dtype))
+    if array.dtype != dtype or array.ndim != kind.ndim or not (array.flags.c_contiguous and array.flags.writeable):
+        raise TypeError(f"{name} must be a C-contiguous array of {dtype} with {kind.ndim} axes")
+
+
+@register_model(NamedArraysType)
+class _Pointer(models.PrimitiveModel):
+    def __init__(self, manager: Any, kind: Any) -> None:
+        super().__init__(manager, kind, WORD.as_pointer())
+
+
+@infer_getattr
+class _Fields(AttributeTemplate):
+    key = NamedArraysType
+
+    def generic_resolve(self, kind: NamedArraysType, name: str) -> Any:
+        return kind.fields.get(name)
+
+
+@lower_getattr_generic(NamedArraysType)
+def _field(context: Any, builder: Any, kind: NamedArraysType, value: Any, name: str) -> Any:
+    """Read a field from the table. It never changes during a call, so the compiler need not read it twice."""
+    wanted, first = kind.fields[name], SLOTS * list(kind.fields).index(name)
+    never_changes = builder.module.add_metadata([])
+
+    def word(slot: int) -> Any:
+        loaded = builder.load(builder.gep(value, [WORD(first + slot)]))
+        loaded.set_metadata("invariant.load", never_changes)
+        return loaded
+
+    if isinstance(wanted, NamedArraysType):
+        return builder.inttoptr(word(0), WORD.as_pointer())
+    array = arrayobj.make_array(wanted)(context, builder)
+    shape = [word(1 + axis) for axis in range(wanted.ndim)]
+    strides = [WORD(wanted.dtype.bitwidth // 8)]
+    for length in reversed(shape[1:]):
+        strides.insert(0, builder.mul(strides[0], length))
+    data = builder.inttoptr(word(0), array.data.type)
+    arrayobj.populate_array(array, data=data, shape=shape, strides=strides, itemsize=strides[-1], meminfo=None)
+    return array._getvalue()  # noqa: SLF001 - Numba's own way
+
+
+@typeof_impl.register(NamedArrays)
+def _type_of(value: NamedArrays, _: Any) -> Any:
+    return value._numba_type_
+
+
+@unbox(NamedArraysType)
+def _unbox(_: Any, value: Any, c: Any) -> Any:
+    """Give the pointer to the table of a value that Python hands over."""
+    table_type = types.Array(types.int64, 1, "C")
+    table = c.pyapi.object_getattr_string(value, "table")
+    unboxed = c.unbox(table_type, table)
+    c.pyapi.decref(table)  # the value that the caller holds keeps it
+    array = arrayobj.make_array(table_type)(c.context, c.builder, value=unboxed.value)
+    return NativeValue(c.builder.bitcast(array.data, WORD.as_pointer()), is_error=unboxed.is_error)

@@ -1,0 +1,54 @@
+"""What fits now on the nodes of every GPU type, and an empty cluster."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.node_index import clear_index, enter
+from gpusched_env.simulator.placement.shared_gpus import largest_opening, slots
+
+if TYPE_CHECKING:
+    from gpusched_env.arrays import Ints
+    from gpusched_env.simulator.run import Board
+
+
+@kernel
+def clear(board: Board, holders: Ints) -> None:
+    """Empty the cluster; `holders` are all jobs that may hold something."""
+    jobs, nodes = board.jobs, board.nodes
+    shared = slots(board)
+    for n in range(nodes.shape[0]):
+        nodes[n, at.FREE] = nodes[n, at.NODE_GPUS]
+        nodes[n, at.NEXT] = -1
+        for gpu in range(shared):
+            nodes[n, at.NODE_COLUMNS + gpu] = 0
+    for job in holders:
+        jobs[job, at.CONFIG] = -1.0
+        jobs[job, at.NODE] = -1.0
+        jobs[job, at.SLOT] = -1.0
+    measure(board)
+
+
+@kernel
+def measure(board: Board) -> None:
+    """Write what fits now on the nodes of every GPU type to `room`."""
+    nodes, room = board.nodes, board.room
+    for v in range(room.shape[0]):
+        for column in range(at.SIZES):
+            room[v, column] = 0
+    for n in range(nodes.shape[0]):
+        v, free = nodes[n, at.NODE_TYPE], nodes[n, at.FREE]
+        room[v, at.LARGEST] = max(room[v, at.LARGEST], nodes[n, at.NODE_GPUS])
+        room[v, at.GAP] = max(room[v, at.GAP], free)
+    for n in range(nodes.shape[0]):
+        v = nodes[n, at.NODE_TYPE]
+        room[v, at.EMPTY] += 1 if nodes[n, at.FREE] == room[v, at.LARGEST] else 0
+    if slots(board) > 0:
+        for v in range(room.shape[0]):
+            room[v, at.OPENING] = largest_opening(board, v)
+    if room[0, at.SIZES] > 0:
+        clear_index(board)
+        for n in range(nodes.shape[0]):
+            enter(board, n)
