@@ -8,7 +8,9 @@ from gpusched_baselines.planning.bounds import (
     non_clairvoyant_bound,
     non_clairvoyant_bounds,
 )
-from gpusched_baselines.planning.exact import Plan, Segment, solve_single_job
+from gpusched_baselines.planning.exact import solve_single_job
+from gpusched_baselines.planning.single_job import SingleJobProblem
+from gpusched_baselines.planning.single_job_plan import Plan, Segment
 from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names, usual_policy_names
 from gpusched_baselines.search.local_search import LocalSearch
 from gpusched_baselines.search.path_relinking import PathRelinking
@@ -24,6 +26,7 @@ __all__ = [
     "Plan",
     "RandomGreedy",
     "Segment",
+    "SingleJobProblem",
     "Sts",
     "StsX",
     "clairvoyant_bound",
