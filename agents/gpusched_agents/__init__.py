@@ -15,6 +15,7 @@ from gpusched_agents.model import Model
 from gpusched_env.rendering import MissingExtraError
 
 if TYPE_CHECKING:
+    from gpusched_agents.any_policy import make_any_policy
     from gpusched_agents.files.convert import convert_sb3_zip
     from gpusched_agents.files.description import AgentDescription
     from gpusched_agents.files.storage import load_agent, save_agent
@@ -51,11 +52,13 @@ __all__ = [
     "evaluate",
     "load_agent",
     "load_policy",
+    "make_any_policy",
     "make_sb3_vec_env",
     "save_agent",
 ]
 
 _MODULES = {
+    "any_policy": ("make_any_policy",),
     "policy": ("AgentPolicy", "load_policy"),
     "spec": ("AgentSpec",),
     "training.config": (
