@@ -13,6 +13,7 @@ from gpusched_agents.evaluate import evaluate
 from gpusched_agents.evaluation import Evaluation
 from gpusched_agents.model import Model
 from gpusched_env.rendering import MissingExtraError
+from gpusched_env.version import VERSION
 
 if TYPE_CHECKING:
     from gpusched_agents.any_policy import make_any_policy
@@ -56,6 +57,8 @@ __all__ = [
     "make_sb3_vec_env",
     "save_agent",
 ]
+
+__version__ = VERSION
 
 _MODULES = {
     "any_policy": ("make_any_policy",),

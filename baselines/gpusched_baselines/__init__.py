@@ -17,6 +17,7 @@ from gpusched_baselines.search.path_relinking import PathRelinking
 from gpusched_baselines.search.random_greedy import RandomGreedy, random_greedy_mean
 from gpusched_baselines.sts.sts import Sts
 from gpusched_baselines.sts_x.policy import StsX
+from gpusched_env.version import VERSION
 
 __all__ = [
     "DispatchPolicy",
@@ -44,3 +45,5 @@ __all__ = [
     "solve_single_job",
     "usual_policy_names",
 ]
+
+__version__ = VERSION
