@@ -12,6 +12,7 @@ from benchmarks.figure import Figure
 from benchmarks.rounds import Round
 from benchmarks.runs import one_run
 from gpusched_baselines import make_policy, policy_names
+from gpusched_baselines.registry import POLICIES
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -19,7 +20,6 @@ if TYPE_CHECKING:
     from gpusched_env import Instance
 
 JOBS_PER_NODE = 4
-IN_PYTHON = ("sts-ipopt", "sts-highs")  # minutes a round at such sizes: see the benchmark `solvers`
 SLOW_S = 20.0  # a policy whose round takes longer is not taken to larger sizes
 
 
@@ -33,12 +33,12 @@ def measure(
 
     Args:
         nodes: Numbers of nodes, growing, with 4 jobs a node.
-        policies: Names of policies; by default all but those that plan in Python.
+        policies: Names of policies; by default those whose rounds are compiled: others take minutes (see `solvers`).
         run_jobs: Jobs of the whole runs, on 100 nodes.
         run_policies: Policies of the whole runs.
     """
     instances = {count: burst(count, JOBS_PER_NODE) for count in nodes}
-    names = [name for name in policy_names() if name not in IN_PYTHON] if policies is None else policies
+    names = [name for name in policy_names() if POLICIES[name].compiled] if policies is None else policies
     figures = [figure for name in names for figure in _growth(name, instances)]
     return [*figures, *(_run(name, run_jobs) for name in run_policies if name in policy_names())]
 

@@ -3,42 +3,28 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from benchmarks.bursts import burst, hardest_burst
 from benchmarks.figure import Figure
-from gpusched_baselines import solve_single_job
+from gpusched_baselines import SingleJobProblem
+from gpusched_baselines.planning.exact import solve_exactly
 from gpusched_baselines.solvers import SOLVER_NAMES, SolverFailedError, SolverMissingError, single_job_solver
 from gpusched_env.model import planning_rate_eur_per_s
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gpusched_baselines import Plan
-    from gpusched_env import EpochDistribution, Instance
+    from gpusched_env import Instance
 
 MISSED = 1e-3  # an objective this much above the optimum, relative to it, misses the optimum
 
 
-@dataclass(frozen=True, slots=True, eq=False)
-class Problem:
+class Problem(NamedTuple):
     """A single-job problem on one GPU type, with its optimal cost [€]."""
 
-    seconds_per_epoch: np.ndarray
-    cost_eur_per_epoch: np.ndarray
-    distribution: EpochDistribution
-    max_epochs: float
-    time_left_s: float
+    problem: SingleJobProblem
     optimum_eur: float
-
-    def solved_by(self, solver: Callable[..., Plan]) -> Plan:
-        """Solve it."""
-        return solver(
-            self.seconds_per_epoch, self.cost_eur_per_epoch, self.distribution, self.max_epochs, self.time_left_s
-        )
 
 
 def measure(nodes: int = 25, problems: int = 200) -> list[Figure]:
@@ -69,27 +55,27 @@ def tight_problems(instance: Instance, most: int) -> list[Problem]:
             tau = jobs.seconds_per_epoch[job, allowed]
             distribution = jobs.distributions[jobs.distribution[job]]
             time_left = jobs.due_s[job] - jobs.submission_s[job]
-            plan = solve_single_job(tau, tau * rate[allowed], distribution, jobs.max_epochs[job], time_left)
+            problem = SingleJobProblem(tau, tau * rate[allowed], distribution, jobs.max_epochs[job], time_left)
+            plan = solve_exactly(problem)
             if plan.status == "tight":
-                facts = (distribution, float(jobs.max_epochs[job]), float(time_left), plan.expected_cost_eur)
-                chosen.append(Problem(tau, tau * rate[allowed], *facts))
+                chosen.append(Problem(problem, plan.expected_cost_eur))
     return chosen
 
 
 def _figures(title: str, name: str, problems: list[Problem]) -> list[Figure]:
     solver = single_job_solver(name)
     times, excess, failed = [], [], 0
-    for problem in problems:
+    for problem, optimum_eur in problems:
         begin = time.perf_counter()
         try:
-            plan = problem.solved_by(solver)
+            plan = solver(problem)
         except SolverMissingError as error:
             return [Figure(title, (), "ms", note=str(error))]
         except SolverFailedError:
             failed += 1
             continue
         times.append(1000.0 * (time.perf_counter() - begin))
-        excess.append(plan.expected_cost_eur / problem.optimum_eur - 1.0)
+        excess.append(plan.expected_cost_eur / optimum_eur - 1.0)
     if not times:
         return [Figure(title, (), "ms", note=f"all {failed} solves failed")]
     missed = 100.0 * float(np.mean(np.array(excess) > MISSED))

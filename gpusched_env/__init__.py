@@ -14,6 +14,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.formats import load_instance, save_instance
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Interference, Job, JobTable, Node
 from gpusched_env.simulator import ActiveJobs, JobPolicy, Policy, Result, StalledError, View, simulate
+from gpusched_env.version import VERSION
 from gpusched_env.workload import (
     Scenario,
     builtin_scenarios,
@@ -55,5 +56,7 @@ __all__ = [
     "save_instance",
     "simulate",
 ]
+
+__version__ = VERSION
 
 register_envs()

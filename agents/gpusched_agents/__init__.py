@@ -13,8 +13,10 @@ from gpusched_agents.evaluate import evaluate
 from gpusched_agents.evaluation import Evaluation
 from gpusched_agents.model import Model
 from gpusched_env.rendering import MissingExtraError
+from gpusched_env.version import VERSION
 
 if TYPE_CHECKING:
+    from gpusched_agents.any_policy import make_any_policy
     from gpusched_agents.files.convert import convert_sb3_zip
     from gpusched_agents.files.description import AgentDescription
     from gpusched_agents.files.storage import load_agent, save_agent
@@ -51,11 +53,15 @@ __all__ = [
     "evaluate",
     "load_agent",
     "load_policy",
+    "make_any_policy",
     "make_sb3_vec_env",
     "save_agent",
 ]
 
+__version__ = VERSION
+
 _MODULES = {
+    "any_policy": ("make_any_policy",),
     "policy": ("AgentPolicy", "load_policy"),
     "spec": ("AgentSpec",),
     "training.config": (

@@ -8,13 +8,16 @@ from gpusched_baselines.planning.bounds import (
     non_clairvoyant_bound,
     non_clairvoyant_bounds,
 )
-from gpusched_baselines.planning.exact import Plan, Segment, solve_single_job
+from gpusched_baselines.planning.exact import solve_single_job
+from gpusched_baselines.planning.single_job import SingleJobProblem
+from gpusched_baselines.planning.single_job_plan import Plan, Segment
 from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names, usual_policy_names
 from gpusched_baselines.search.local_search import LocalSearch
 from gpusched_baselines.search.path_relinking import PathRelinking
 from gpusched_baselines.search.random_greedy import RandomGreedy, random_greedy_mean
 from gpusched_baselines.sts.sts import Sts
 from gpusched_baselines.sts_x.policy import StsX
+from gpusched_env.version import VERSION
 
 __all__ = [
     "DispatchPolicy",
@@ -24,6 +27,7 @@ __all__ = [
     "Plan",
     "RandomGreedy",
     "Segment",
+    "SingleJobProblem",
     "Sts",
     "StsX",
     "clairvoyant_bound",
@@ -41,3 +45,5 @@ __all__ = [
     "solve_single_job",
     "usual_policy_names",
 ]
+
+__version__ = VERSION

@@ -1,9 +1,10 @@
-"""The shipped policies by name."""
+"""The shipped policies by name, and what else is to be known of each: the one list of their names."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import partial
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from gpusched_baselines.dispatching.dispatch import edf, edf_mean, fifo, priority
@@ -16,86 +17,157 @@ from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     from gpusched_env.simulator import Policy
 
 
 @dataclass(frozen=True, slots=True)
-class _Shipped:
-    """A shipped policy.
+class ShippedPolicy:
+    """A policy that has a name, and what those who list policies ask of it.
 
     Attributes:
         make: Makes it with its defaults.
         line: Says what it does.
         usual: Whether a comparison that names no policies has it.
+        slow: Whether it tries a thousand constructions a round: it runs on fewer seeds where clusters are large.
+        compiled: Whether its rounds are compiled as a whole; else they take minutes where clusters are large.
+        teacher: Its place among the teachers of an agent's warm start, from 1, the best first; None if it is none.
+        style: Its place among the colours and marks of figures, from 0; with None it gets what is left.
+        ablation_of: The policy that it is but for one part; no list of policies has such a one.
+        worst_case: The policy that it is but for planning on mean instead of worst-case times.
     """
 
     make: Callable[[], Policy]
     line: str
     usual: bool = True
+    slow: bool = False
+    compiled: bool = True
+    teacher: int | None = None
+    style: int | None = None
+    ablation_of: str | None = None
+    worst_case: str | None = None
 
 
-_POLICIES = {
-    "fifo": _Shipped(fifo, "First submitted, first served; the cheapest configuration that meets the due date"),
-    "edf": _Shipped(edf, "Earliest due date first; the cheapest configuration that meets it"),
-    "priority": _Shipped(
-        priority, "Largest tardiness weight first; the cheapest configuration that meets the due date"
-    ),
-    "greedy": _Shipped(Greedy, "All jobs anew by pressure; idle GPUs go to the job that gains the most speed"),
-    "random-greedy": _Shipped(
-        RandomGreedy, "Greedy and up to 1,000 randomised constructions a round; the best by a proxy"
-    ),
-    "sts": _Shipped(Sts, "Stochastic: plan each job against the distribution of its epochs, speed up if it survives"),
-    "sts-x": _Shipped(
-        StsX, "STS over all GPU types at once, at the rates of full nodes, with the patience to fill them"
-    ),
-    "sts-ipopt": _Shipped(
-        partial(Sts, solver="ipopt", name="sts-ipopt"),
-        "STS with ten iterations of Ipopt, as in the thesis",
-        usual=False,
-    ),
-    "sts-highs": _Shipped(
-        partial(Sts, solver="highs", name="sts-highs"), "STS with HiGHS on the linear program over bins", usual=False
-    ),
-    "edf-mean": _Shipped(edf_mean, "EDF on expected instead of worst-case execution times", usual=False),
-    "random-greedy-mean": _Shipped(
-        random_greedy_mean, "Random Greedy on expected instead of worst-case execution times", usual=False
-    ),
-    "local-search": _Shipped(
-        LocalSearch,
-        "Random Greedy's best, improved by exchanges and moves of jobs as long as the proxy falls",
-        usual=False,
-    ),
-    "path-relinking": _Shipped(
-        PathRelinking, "The best of Random Greedy's ten best rounds and of the paths between them", usual=False
-    ),
-}
-
-
-ABLATIONS: dict[str, Callable[[], Policy]] = {
-    "sts-x:alone-rates": partial(StsX, full_nodes=0.0, name="sts-x:alone-rates"),
-    "sts-x:no-waiting": partial(StsX, waits=False, name="sts-x:no-waiting"),
-    "sts-x:no-consolidation": partial(StsX, consolidates=False, name="sts-x:no-consolidation"),
-    "sts-x:no-spreading": partial(StsX, spreads=False, name="sts-x:no-spreading"),
-    "sts-x:no-smith": partial(StsX, smith=False, name="sts-x:no-smith"),
-}
-"""STS-X without one of its parts: can be made by name, but no list of policies has them."""
+_ablation = partial(ShippedPolicy, usual=False, ablation_of="sts-x")
+POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
+    {
+        "fifo": ShippedPolicy(
+            fifo, "First submitted, first served; the cheapest configuration that meets the due date", teacher=4
+        ),
+        "edf": ShippedPolicy(
+            edf, "Earliest due date first; the cheapest configuration that meets it", teacher=3, style=1
+        ),
+        "priority": ShippedPolicy(
+            priority, "Largest tardiness weight first; the cheapest configuration that meets the due date", teacher=5
+        ),
+        "greedy": ShippedPolicy(
+            Greedy, "All jobs anew by pressure; idle GPUs go to the job that gains the most speed", style=3
+        ),
+        "random-greedy": ShippedPolicy(
+            RandomGreedy,
+            "Greedy and up to 1,000 randomised constructions a round; the best by a proxy",
+            slow=True,
+            style=2,
+        ),
+        "sts": ShippedPolicy(
+            Sts,
+            "Stochastic: plan each job against the distribution of its epochs, speed up if it survives",
+            teacher=2,
+            style=0,
+        ),
+        "sts-x": ShippedPolicy(
+            StsX,
+            "STS over all GPU types at once, at the rates of full nodes, with the patience to fill them",
+            teacher=1,
+            style=4,
+        ),
+        "sts-ipopt": ShippedPolicy(
+            partial(Sts, solver="ipopt", name="sts-ipopt"),
+            "STS with ten iterations of Ipopt, as in the thesis",
+            usual=False,
+            compiled=False,
+        ),
+        "sts-highs": ShippedPolicy(
+            partial(Sts, solver="highs", name="sts-highs"),
+            "STS with HiGHS on the linear program over bins",
+            usual=False,
+            compiled=False,
+        ),
+        "edf-mean": ShippedPolicy(
+            edf_mean,
+            "EDF on expected instead of worst-case execution times",
+            usual=False,
+            style=6,
+            worst_case="edf",
+        ),
+        "random-greedy-mean": ShippedPolicy(
+            random_greedy_mean,
+            "Random Greedy on expected instead of worst-case execution times",
+            usual=False,
+            slow=True,
+            style=5,
+            worst_case="random-greedy",
+        ),
+        "local-search": ShippedPolicy(
+            LocalSearch,
+            "Random Greedy's best, improved by exchanges and moves of jobs as long as the proxy falls",
+            usual=False,
+            slow=True,
+            style=7,
+        ),
+        "path-relinking": ShippedPolicy(
+            PathRelinking,
+            "The best of Random Greedy's ten best rounds and of the paths between them",
+            usual=False,
+            slow=True,
+        ),
+        "sts-x:alone-rates": _ablation(
+            partial(StsX, full_nodes=0.0, name="sts-x:alone-rates"),
+            "STS-X at the rates of a job alone on its node",
+        ),
+        "sts-x:no-waiting": _ablation(
+            partial(StsX, waits=False, name="sts-x:no-waiting"), "STS-X in which no job with slack waits"
+        ),
+        "sts-x:no-consolidation": _ablation(
+            partial(StsX, consolidates=False, name="sts-x:no-consolidation"),
+            "STS-X in which no job leaves a node that the round can do without",
+        ),
+        "sts-x:no-spreading": _ablation(
+            partial(StsX, spreads=False, name="sts-x:no-spreading"), "STS-X that leaves idle GPUs idle"
+        ),
+        "sts-x:no-smith": _ablation(
+            partial(StsX, smith=False, name="sts-x:no-smith"), "STS-X with jobs that must be late by pressure too"
+        ),
+    }
+)
+"""Every name that `make_policy` knows, in the order of tables."""
 
 
 def policy_names() -> tuple[str, ...]:
     """List the names of the shipped policies."""
-    return tuple(_POLICIES)
+    return tuple(name for name, shipped in POLICIES.items() if shipped.ablation_of is None)
 
 
 def usual_policy_names() -> tuple[str, ...]:
     """List the names of the policies that are compared if none are named: all but slow ones and variants."""
-    return tuple(name for name, shipped in _POLICIES.items() if shipped.usual)
+    return tuple(name for name, shipped in POLICIES.items() if shipped.usual)
+
+
+def ablation_names(of: str) -> tuple[str, ...]:
+    """List the names of what the policy `of` is without one of its parts."""
+    return tuple(name for name, shipped in POLICIES.items() if shipped.ablation_of == of)
+
+
+def teacher_names() -> tuple[str, ...]:
+    """List the names of the policies that an agent may imitate, the best first."""
+    places = {shipped.teacher: name for name, shipped in POLICIES.items() if shipped.teacher is not None}
+    return tuple(places[place] for place in sorted(places))
 
 
 def policy_descriptions() -> dict[str, str]:
     """Give a line on every shipped policy, by name."""
-    return {name: shipped.line for name, shipped in _POLICIES.items()}
+    return {name: POLICIES[name].line for name in policy_names()}
 
 
 def make_policy(name: str) -> Policy:
@@ -104,8 +176,6 @@ def make_policy(name: str) -> Policy:
     Raises:
         InputError: There is no such policy.
     """
-    if name in ABLATIONS:
-        return ABLATIONS[name]()
-    if name not in _POLICIES:
-        raise InputError("policy", name, f"one of {', '.join(_POLICIES)}")
-    return _POLICIES[name].make()
+    if name not in POLICIES:
+        raise InputError("policy", name, f"one of {', '.join(policy_names())}")
+    return POLICIES[name].make()

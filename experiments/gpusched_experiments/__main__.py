@@ -1,5 +1,8 @@
 """`python -m gpusched_experiments` is the command `gpusched`."""
 
-from gpusched_experiments.cli.main import run
+import sys
 
+from gpusched_experiments.cli.main import NAME, run
+
+sys.argv[0] = NAME  # results say which command made them
 run()

@@ -12,7 +12,6 @@ import pytest
 
 from gpusched_agents.training.config import (
     ALGORITHMS,
-    TEACHERS,
     A2cConfig,
     DqnConfig,
     ImitationConfig,
@@ -22,6 +21,7 @@ from gpusched_agents.training.config import (
     TrainingConfig,
 )
 from gpusched_baselines import make_policy
+from gpusched_baselines.registry import teacher_names
 from gpusched_env import InputError
 from gpusched_env.simulator import JobPolicy
 
@@ -180,6 +180,6 @@ def test_settings_do_not_change():
         TrainingConfig().steps = 3  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("teacher", TEACHERS)
+@pytest.mark.parametrize("teacher", teacher_names())
 def test_every_teacher_is_a_policy_that_decides_job_by_job(teacher: str):
     assert isinstance(make_policy(teacher), JobPolicy)

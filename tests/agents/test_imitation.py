@@ -15,7 +15,6 @@ from agent_networks import any_of
 from any_instance import AnyInstance
 from gpusched_agents.training.algorithms import ENVIRONMENT, make_env, make_model
 from gpusched_agents.training.config import (
-    TEACHERS,
     A2cConfig,
     ImitationConfig,
     MaskablePpoConfig,
@@ -24,6 +23,7 @@ from gpusched_agents.training.config import (
     TrainingConfig,
 )
 from gpusched_agents.training.imitation import Imitation, Teacher, _Decisions
+from gpusched_baselines.registry import teacher_names
 from gpusched_env import load_scenario, make_instance, simulate
 from gpusched_env.simulator import layout as at
 
@@ -82,7 +82,7 @@ def arrays_of(view: Any) -> dict[str, np.ndarray]:
     return {name: array for name, array in arrays.items() if name not in MAY_CHANGE}
 
 
-@pytest.mark.parametrize("teacher", TEACHERS)
+@pytest.mark.parametrize("teacher", teacher_names())
 @pytest.mark.parametrize("name", ["tiny", "all kinds", "crowded"])
 def test_asking_a_teacher_changes_nothing(teacher: str, name: str):
     """But its own memory and the wake-ups, which the decision sets anew; so the run is the same as without asking.
@@ -111,7 +111,7 @@ def test_asking_a_teacher_changes_nothing(teacher: str, name: str):
     assert len(said) > 2
 
 
-@pytest.mark.parametrize("teacher", TEACHERS)
+@pytest.mark.parametrize("teacher", teacher_names())
 def test_a_teacher_says_what_it_does(teacher: str):
     """Followed through an environment like its own, without consolidation, it gives the schedule of `simulate`."""
     instance, master = make_instance(load_scenario("tiny"), 1), Teacher(teacher)

@@ -18,8 +18,9 @@ from gpusched_baselines import (
     policy_names,
     usual_policy_names,
 )
+from gpusched_baselines.registry import POLICIES, ablation_names, teacher_names
 from gpusched_baselines.search.proxy import proxy_cost
-from gpusched_env import ActiveJobs, InputError, Policy, simulate
+from gpusched_env import ActiveJobs, InputError, JobPolicy, Policy, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.rounds import measure
@@ -52,6 +53,30 @@ def test_the_usual_policies_are_registered_ones_without_variants():
     assert set(usual) < set(policy_names())
     assert {"edf", "random-greedy", "sts", "sts-x"} <= set(usual)
     assert not {"edf-mean", "random-greedy-mean", "local-search", "path-relinking"} & set(usual)
+
+
+def test_an_ablation_has_a_name_but_stands_in_no_list():
+    ablations = ablation_names("sts-x")
+    assert [make_policy(name).name for name in ablations] == list(ablations)
+    assert not set(ablations) & {*policy_names(), *usual_policy_names(), *policy_descriptions()}
+    assert set(POLICIES) == {*policy_names(), *ablations}
+
+
+def test_no_two_policies_have_one_place_among_teachers_or_colours():
+    for field in ("teacher", "style"):
+        places = [getattr(shipped, field) for shipped in POLICIES.values() if getattr(shipped, field) is not None]
+        assert len(set(places)) == len(places) > 3
+    assert teacher_names() == ("sts-x", "sts", "edf", "fifo", "priority")
+
+
+def test_what_a_record_says_of_a_policy_is_so():
+    for name, shipped in POLICIES.items():
+        policy = shipped.make()
+        assert shipped.slow == (getattr(policy, "constructions", 0) >= 1000), name
+        assert shipped.compiled == (getattr(policy, "solver", "exact") == "exact"), name
+        assert (shipped.worst_case is not None) == (getattr(policy, "epochs", "worst") == "mean"), name
+        assert shipped.teacher is None or isinstance(policy, JobPolicy), name
+        assert {shipped.ablation_of, shipped.worst_case} - {None} <= set(POLICIES), name
 
 
 def test_a_dispatch_rule_is_a_function_of_the_active_jobs():

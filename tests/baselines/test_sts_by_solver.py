@@ -7,7 +7,8 @@ import warnings
 import numpy as np
 import pytest
 
-from gpusched_baselines import Sts, solve_single_job
+from gpusched_baselines import SingleJobProblem, Sts
+from gpusched_baselines.planning.exact import solve_exactly
 from gpusched_baselines.solvers import FallbackSolver, SolverFallbackWarning
 from gpusched_env import InputError, Instance
 from gpusched_env.simulator import Result, simulate
@@ -15,7 +16,7 @@ from gpusched_env.simulator.ordering import ask_order
 from instances import random_instance, three_jobs
 
 
-def by_python(solver=solve_single_job, **options: object) -> Sts:
+def by_python(solver=solve_exactly, **options: object) -> Sts:
     """Make an STS that takes the Python path with `solver`."""
     policy = Sts(solver="highs", **options)
     object.__setattr__(policy, "_solve", FallbackSolver("mine", solver))
@@ -95,10 +96,10 @@ def test_without_the_solver_the_exact_one_plans_and_it_is_said_once(monkeypatch:
 def test_a_solver_that_fails_leaves_no_round_undecided():
     calls = iter(range(10**6))
 
-    def every_other(*problem: object):
+    def every_other(problem: SingleJobProblem):
         if next(calls) % 2:
             raise RuntimeError("no")
-        return solve_single_job(*problem)
+        return solve_exactly(problem)
 
     policy = by_python(every_other)
     with pytest.warns(SolverFallbackWarning, match="mine failed: RuntimeError: no"):

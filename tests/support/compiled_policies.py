@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpusched_baselines import LocalSearch, PathRelinking, RandomGreedy, make_policy, policy_names
+from gpusched_baselines import LocalSearch, PathRelinking, RandomGreedy, make_policy, policy_names, registry
 
 if TYPE_CHECKING:
     from gpusched_env import Policy
 
-SOLVERS = ("sts-ipopt", "sts-highs")  # decide as "sts" does but for the plans, which tests/baselines/solvers compare
-
-POLICIES: dict[str, Policy] = {name: make_policy(name) for name in policy_names() if name not in SOLVERS} | {
+# The others decide as "sts" does but for the plans, which tests/baselines/solvers compare.
+COMPILED = [name for name in policy_names() if registry.POLICIES[name].compiled]
+POLICIES: dict[str, Policy] = {name: make_policy(name) for name in COMPILED} | {
     "random-greedy": RandomGreedy(constructions=20),
     "random-greedy-mean": RandomGreedy(constructions=20, name="random-greedy-mean", epochs="mean"),
     "local-search": LocalSearch(constructions=20),

@@ -16,12 +16,12 @@ import numpy as np
 
 import gpusched_env as gs
 from any_instance import AnyInstance
-from gpusched_agents import load_policy
-from gpusched_baselines import clairvoyant_bound, make_policy, non_clairvoyant_bound, policy_names
+from gpusched_agents import make_any_policy
+from gpusched_baselines import clairvoyant_bound, non_clairvoyant_bound, policy_names
+from gpusched_baselines.registry import POLICIES
 from instances import random_instance
 
 FOLDER = Path(__file__).parents[1] / "recorded"
-SOLVERS = ("sts-ipopt", "sts-highs")  # slow, and what they find depends on their version
 JOBS = 40
 SETTINGS = {  # of the environment
     "preemptive": {},
@@ -44,14 +44,14 @@ def instances() -> dict[str, gs.Instance]:
 
 def names(instance: gs.Instance) -> list[str]:
     """Name the policies that are recorded on an instance."""
-    shipped = [name for name in policy_names() if name not in SOLVERS]
+    shipped = [name for name in policy_names() if POLICIES[name].compiled]  # what a solver finds depends on its version
     fits_agent = instance.name.startswith(("default", "high", "low", "mixed", "exponential", "poisson"))
     return [*shipped, *(["agent:default"] if fits_agent else [])]
 
 
 def policy(name: str) -> gs.Policy:
     """Make a policy or an agent."""
-    return load_policy(name) if name.startswith("agent:") else make_policy(name)
+    return make_any_policy(name)
 
 
 def of_policy(instance: gs.Instance, name: str) -> dict[str, str | int]:

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusched_baselines import Plan, solve_single_job
+from gpusched_baselines import Plan, SingleJobProblem, solve_single_job
 from gpusched_env import EpochDistribution
 
 
@@ -22,6 +22,10 @@ class SingleJob:
     @property
     def arguments(self) -> tuple[np.ndarray, np.ndarray, EpochDistribution, float, float, float]:
         return self.tau, self.price, self.distribution, self.largest, self.time_left, self.done
+
+    @property
+    def problem(self) -> SingleJobProblem:
+        return SingleJobProblem(*self.arguments)
 
     def exactly(self) -> Plan:
         return solve_single_job(*self.arguments)

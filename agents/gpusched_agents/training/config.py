@@ -7,11 +7,11 @@ from typing import Any, ClassVar, TypeAlias
 
 import numpy as np
 
+from gpusched_baselines.registry import teacher_names
 from gpusched_env import FIRST_DRAWN_SEED
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 
-TEACHERS = ("sts-x", "sts", "edf", "fifo", "priority")
 MAY_BE_NONE = ("target_kl",)
 
 
@@ -45,7 +45,7 @@ class ImitationConfig:
     newest decisions. The critic learns the returns meanwhile.
 
     Args:
-        teacher: A policy that decides job by job: `sts-x`, `sts`, `edf`, `fifo` or `priority`.
+        teacher: A policy that decides job by job, one of `gpusched_baselines.registry.teacher_names()`.
         steps: Decisions, ≥ 0 (0: no warm start).
         led: Part of them in which the teacher acts itself, 0 to 1.
         rollout: Decisions of each environment between two updates, ≥ 1.
@@ -70,8 +70,8 @@ class ImitationConfig:
     sharpness: float = 3.0
 
     def __post_init__(self) -> None:
-        if self.teacher not in TEACHERS:
-            raise InputError("imitation.teacher", self.teacher, f"one of {', '.join(TEACHERS)}")
+        if self.teacher not in teacher_names():
+            raise InputError("imitation.teacher", self.teacher, f"one of {', '.join(teacher_names())}")
         checks.whole("imitation.steps", self.steps, 0)
         for name in ("rollout", "epochs", "batch_size"):
             checks.whole(f"imitation.{name}", getattr(self, name))

@@ -22,6 +22,8 @@ if TYPE_CHECKING:
 # What a plan can promise.
 SLACK, TIGHT, LATE = range(3)
 
+SHORTEST_SEGMENT = 0.01  # of the maximum epochs; who follows a plan skips shorter first segments, as in the thesis
+
 
 @kernel
 def spend_slack(

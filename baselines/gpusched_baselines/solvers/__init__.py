@@ -6,13 +6,14 @@ Pyomo, HiGHS and cyipopt are imported when they are first needed; without them e
 from gpusched_baselines.solvers.errors import SolverFailedError, SolverFallbackWarning, SolverMissingError
 from gpusched_baselines.solvers.fallback import SOLVER_NAMES, FallbackSolver, SingleJobSolver, single_job_solver
 from gpusched_baselines.solvers.highs import HighsSolver, solve_highs
-from gpusched_baselines.solvers.ipopt import solve_ipopt
+from gpusched_baselines.solvers.ipopt import IpoptSolver, solve_ipopt
 from gpusched_baselines.solvers.pyomo_highs import require_highs
 
 __all__ = [
     "SOLVER_NAMES",
     "FallbackSolver",
     "HighsSolver",
+    "IpoptSolver",
     "SingleJobSolver",
     "SolverFailedError",
     "SolverFallbackWarning",

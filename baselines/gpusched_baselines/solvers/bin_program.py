@@ -12,7 +12,7 @@ from gpusched_baselines.solvers.pyomo_highs import NAME, TIGHTEST, load_pyomo, n
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_baselines.solvers.problem import SingleJobProblem
+    from gpusched_baselines.planning.single_job import SingleJobProblem
 
 
 class BinProgram:
@@ -88,8 +88,7 @@ def _model(pyomo: Any, bins: int, configurations: int) -> Any:
 
 def _bins_ahead(problem: SingleJobProblem) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Give of every bin the part that is left, of all epochs left, and S_b/S(w); 0 and 1 for bins that are past."""
-    done = problem.epochs_done / problem.max_epochs
-    first = problem.first_bin
+    done, first = problem.share_done, problem.first_bin
     starts = np.maximum(problem.edges[:-1], done)
     lengths = np.maximum(0.0, problem.edges[1:] - starts) / (1.0 - done)
     alive = np.ones(len(problem.survival))

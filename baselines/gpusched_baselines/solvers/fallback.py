@@ -3,22 +3,20 @@
 from __future__ import annotations
 
 import warnings
-from functools import partial
 from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 import numpy as np
 
-from gpusched_baselines.planning.exact import Plan, solve_single_job
+from gpusched_baselines.planning.exact import solve_exactly
 from gpusched_baselines.solvers.errors import SolverFailedError, SolverFallbackWarning, SolverMissingError
 from gpusched_baselines.solvers.highs import HighsSolver
-from gpusched_baselines.solvers.ipopt import solve_ipopt
+from gpusched_baselines.solvers.ipopt import IpoptSolver
 from gpusched_env.errors import InputError
 from gpusched_env.simulator.due_dates import misses
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from gpusched_env.model import EpochDistribution
+    from gpusched_baselines.planning.single_job import SingleJobProblem
+    from gpusched_baselines.planning.single_job_plan import Plan
 
 SolverName = Literal["exact", "highs", "ipopt", "ipopt-converged"]
 SOLVER_NAMES: tuple[str, ...] = get_args(SolverName)
@@ -26,17 +24,9 @@ ROUNDING = 1e-9  # relative
 
 
 class SingleJobSolver(Protocol):
-    """Solves single-job problems: `solve_single_job` and all that can stand in its place."""
+    """Solves single-job problems: `solve_exactly` and all that can stand in its place."""
 
-    def __call__(
-        self,
-        seconds_per_epoch: ArrayLike,
-        cost_eur_per_epoch: ArrayLike,
-        distribution: EpochDistribution,
-        max_epochs: float,
-        time_left_s: float,
-        epochs_done: float = 0.0,
-    ) -> Plan:
+    def __call__(self, problem: SingleJobProblem) -> Plan:
         """Give the plan of one problem."""
 
 
@@ -47,22 +37,22 @@ def single_job_solver(name: str) -> SingleJobSolver:
         InputError: There is no such solver.
     """
     if name == "exact":
-        return solve_single_job
+        return solve_exactly
     if name == "highs":
         return HighsSolver()
     if name == "ipopt":
-        return solve_ipopt
+        return IpoptSolver()
     if name == "ipopt-converged":
-        return partial(solve_ipopt, iterations=None)
+        return IpoptSolver(iterations=None)
     raise InputError("solver", name, f"one of {', '.join(SOLVER_NAMES)}")
 
 
 class FallbackSolver:
     """Solves with the solver it is made for; where that is missing or fails, with the exact one.
 
-    A solver fails if it raises anything but InputError, or gives a plan that is no plan: one that is not finite, does
-    not run all epochs left, or misses a due date that can be met. The first time, a `SolverFallbackWarning` says so;
-    after that, `fallbacks` only counts. A solver that is missing is not asked again.
+    A solver fails if it raises, or gives a plan that is no plan: one that is not finite, does not run all epochs left,
+    or misses a due date that can be met. The first time, a `SolverFallbackWarning` says so; after that, `fallbacks`
+    only counts. A solver that is missing is not asked again.
 
     Args:
         name: Name of the solver, as `single_job_solver` knows it.
@@ -84,28 +74,13 @@ class FallbackSolver:
         self._solver = single_job_solver(name) if solver is None else solver
         self._missing = False
 
-    def __call__(
-        self,
-        seconds_per_epoch: ArrayLike,
-        cost_eur_per_epoch: ArrayLike,
-        distribution: EpochDistribution,
-        max_epochs: float,
-        time_left_s: float,
-        epochs_done: float = 0.0,
-    ) -> Plan:
-        """Solve one problem; arguments and plan are those of `solve_single_job`.
-
-        Raises:
-            InputError: A value is out of its range, or no configuration is allowed.
-        """
+    def __call__(self, problem: SingleJobProblem) -> Plan:
+        """Solve one problem, whatever happens."""
         self.solves += 1
-        problem = seconds_per_epoch, cost_eur_per_epoch, distribution, max_epochs, time_left_s, epochs_done
         if not self._missing:
             try:
-                plan = self._solver(*problem)
-                _check_plan(self.name, plan, max_epochs, time_left_s, epochs_done)
-            except InputError:
-                raise
+                plan = self._solver(problem)
+                _check_plan(self.name, plan, problem)
             except SolverMissingError as error:
                 self._missing = True
                 reason = str(error)
@@ -117,7 +92,7 @@ class FallbackSolver:
                 return plan
             self._say_once(reason)
         self.fallbacks += 1
-        return solve_single_job(*problem)
+        return solve_exactly(problem)
 
     def _say_once(self, reason: str) -> None:
         if self.fallbacks == 0:
@@ -125,17 +100,18 @@ class FallbackSolver:
             warnings.warn(message, SolverFallbackWarning, stacklevel=3)
 
 
-def _check_plan(solver: str, plan: Plan, max_epochs: float, time_left_s: float, epochs_done: float) -> None:
+def _check_plan(solver: str, plan: Plan, problem: SingleJobProblem) -> None:
     numbers = [plan.expected_cost_eur, plan.worst_case_s]
-    at = epochs_done
+    rounding = ROUNDING * problem.max_epochs
+    at = problem.epochs_done
     for segment in plan.segments:
         numbers += [segment.start_epoch, segment.end_epoch]
-        if abs(segment.start_epoch - at) > ROUNDING * max_epochs or segment.end_epoch < segment.start_epoch:
+        if abs(segment.start_epoch - at) > rounding or segment.end_epoch < segment.start_epoch:
             raise SolverFailedError(solver, "its plan has a gap")
         at = segment.end_epoch
     if not np.all(np.isfinite(numbers)):
         raise SolverFailedError(solver, "its plan is not finite")
-    if abs(at - max_epochs) > ROUNDING * max_epochs:
+    if abs(at - problem.max_epochs) > rounding:
         raise SolverFailedError(solver, "its plan does not run all epochs")
-    if plan.status != "late" and misses(plan.worst_case_s * (1.0 - ROUNDING), time_left_s):
+    if plan.status != "late" and misses(plan.worst_case_s * (1.0 - ROUNDING), problem.time_left_s):
         raise SolverFailedError(solver, "its plan misses the due date")

@@ -6,15 +6,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_baselines.planning.single_job import SingleJobProblem
 from gpusched_baselines.solvers.bin_program import BinProgram
-from gpusched_baselines.solvers.problem import SingleJobProblem
 from gpusched_baselines.solvers.pyomo_highs import require_highs
 from gpusched_baselines.solvers.repair import repaired
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike
 
-    from gpusched_baselines.planning.exact import Plan
+    from gpusched_baselines.planning.single_job_plan import Plan
     from gpusched_env.model import EpochDistribution
 
 SHORTEST = 1e-12  # of the epochs left; a shorter run is the solver's tolerance
@@ -26,19 +26,8 @@ class HighsSolver:
     def __init__(self) -> None:
         self._programs: dict[tuple[int, int], BinProgram] = {}
 
-    def __call__(
-        self,
-        seconds_per_epoch: ArrayLike,
-        cost_eur_per_epoch: ArrayLike,
-        distribution: EpochDistribution,
-        max_epochs: float,
-        time_left_s: float,
-        epochs_done: float = 0.0,
-    ) -> Plan:
-        """Solve one problem; arguments, plan and errors are those of `solve_highs`."""
-        problem = SingleJobProblem.of(
-            seconds_per_epoch, cost_eur_per_epoch, distribution, max_epochs, time_left_s, epochs_done
-        )
+    def __call__(self, problem: SingleJobProblem) -> Plan:
+        """Solve one problem; plan and errors are those of `solve_highs`."""
         plan = problem.plan_without_choice()
         if plan is not None:
             require_highs()  # a missing solver shows at the first problem, not at the first hard one
@@ -87,4 +76,5 @@ def solve_highs(
         SolverMissingError: Pyomo or highspy is missing.
         SolverFailedError: HiGHS found no solution.
     """
-    return HighsSolver()(seconds_per_epoch, cost_eur_per_epoch, distribution, max_epochs, time_left_s, epochs_done)
+    tau, price = np.asarray(seconds_per_epoch), np.asarray(cost_eur_per_epoch)
+    return HighsSolver()(SingleJobProblem(tau, price, distribution, max_epochs, time_left_s, epochs_done))

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from importlib import import_module
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_baselines.solvers.errors import SolverFailedError, SolverMissingError
-from gpusched_baselines.solvers.problem import SingleJobProblem
+from gpusched_baselines.planning.single_job import SingleJobProblem
+from gpusched_baselines.solvers.errors import SolverFailedError
+from gpusched_baselines.solvers.loading import load
 from gpusched_baselines.solvers.repair import repaired
 from gpusched_baselines.solvers.smoothed_program import SmoothedProgram
 from gpusched_env.model import checks
@@ -16,7 +17,7 @@ from gpusched_env.model import checks
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from gpusched_baselines.planning.exact import Plan
+    from gpusched_baselines.planning.single_job_plan import Plan
     from gpusched_env.model import EpochDistribution
 
 NAME = "Ipopt"
@@ -25,6 +26,33 @@ THESIS_ITERATIONS = 10
 MOST_ITERATIONS = 3000
 MOST_SECONDS = 30.0
 SOLVED, ACCEPTABLE, OUT_OF_ITERATIONS = 0, 1, -1  # Ipopt's own numbers
+
+
+@dataclass(frozen=True, slots=True)
+class IpoptSolver:
+    """Solves single-job problems as `solve_ipopt` does.
+
+    Args:
+        iterations: Most iterations of Ipopt, ≥ 1; None goes on to convergence.
+
+    Raises:
+        InputError: The number of iterations is out of its range.
+    """
+
+    iterations: int | None = THESIS_ITERATIONS
+
+    def __post_init__(self) -> None:
+        if self.iterations is not None:
+            checks.whole("iterations", self.iterations)
+
+    def __call__(self, problem: SingleJobProblem) -> Plan:
+        """Solve one problem; plan and errors are those of `solve_ipopt`."""
+        cyipopt = load("cyipopt", NAME, "cyipopt", "ipopt", DEBIAN)
+        plan = problem.plan_without_choice()
+        if plan is not None:
+            return plan
+        ends = _minimise(cyipopt, SmoothedProgram.of(problem), self.iterations)
+        return problem.plan_at(repaired(problem, ends * problem.max_epochs))
 
 
 def solve_ipopt(
@@ -57,31 +85,9 @@ def solve_ipopt(
         SolverMissingError: cyipopt or the system's Ipopt is missing.
         SolverFailedError: Ipopt found no point at all, or without `iterations` none that it calls solved.
     """
-    if iterations is not None:
-        checks.whole("iterations", iterations)
-    problem = SingleJobProblem.of(
-        seconds_per_epoch, cost_eur_per_epoch, distribution, max_epochs, time_left_s, epochs_done
-    )
-    cyipopt = load_cyipopt()
-    plan = problem.plan_without_choice()
-    if plan is not None:
-        return plan
-    ends = _minimise(cyipopt, SmoothedProgram.of(problem), iterations)
-    return problem.plan_at(repaired(problem, ends * problem.max_epochs))
-
-
-def load_cyipopt() -> Any:
-    """Import cyipopt.
-
-    Raises:
-        SolverMissingError: It, or the system's Ipopt that it needs, is missing.
-    """
-    try:
-        return import_module("cyipopt")
-    except ModuleNotFoundError as error:
-        raise SolverMissingError(NAME, "cyipopt", "ipopt", DEBIAN) from error
-    except ImportError as error:  # the compiled part finds no libipopt
-        raise SolverMissingError(NAME, "cyipopt", "ipopt", DEBIAN, str(error)) from error
+    tau, price = np.asarray(seconds_per_epoch), np.asarray(cost_eur_per_epoch)
+    solver = IpoptSolver(iterations)
+    return solver(SingleJobProblem(tau, price, distribution, max_epochs, time_left_s, epochs_done))
 
 
 def _minimise(cyipopt: Any, program: SmoothedProgram, iterations: int | None) -> NDArray[np.float64]:

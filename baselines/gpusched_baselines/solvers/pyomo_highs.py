@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from importlib import import_module
 from typing import Any
 
-from gpusched_baselines.solvers.errors import SolverFailedError, SolverMissingError
+from gpusched_baselines.solvers.errors import SolverFailedError
+from gpusched_baselines.solvers.loading import load
 
 NAME = "HiGHS"
 TIGHTEST = 1e-10  # the least tolerance that HiGHS takes
@@ -92,9 +92,4 @@ def solve(solver: Any, model: Any) -> Solved | None:
 
 
 def _load(module: str, package: str) -> Any:
-    try:
-        return import_module(module)
-    except ModuleNotFoundError as error:
-        raise SolverMissingError(NAME, package, "solvers") from error
-    except ImportError as error:  # a compiled part that does not fit this machine
-        raise SolverMissingError(NAME, package, "solvers", reason=str(error)) from error
+    return load(module, NAME, package, "solvers")

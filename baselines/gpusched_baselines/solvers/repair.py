@@ -9,7 +9,7 @@ import numpy as np
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from gpusched_baselines.solvers.problem import SingleJobProblem
+    from gpusched_baselines.planning.single_job import SingleJobProblem
 
 
 def repaired(problem: SingleJobProblem, ends: ArrayLike) -> NDArray[np.float64]:

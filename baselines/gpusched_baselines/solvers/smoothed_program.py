@@ -12,7 +12,7 @@ from gpusched_baselines.solvers.smoothing import WIDTH, SmoothedSurvival
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_baselines.solvers.problem import SingleJobProblem
+    from gpusched_baselines.planning.single_job import SingleJobProblem
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -43,7 +43,7 @@ class SmoothedProgram:
     @classmethod
     def of(cls, problem: SingleJobProblem, width: float = WIDTH) -> SmoothedProgram:
         """Scale `problem` and smooth its survival function over `width` of a bin."""
-        done = problem.epochs_done / problem.max_epochs
+        done = problem.share_done
         alive = problem.alive if problem.alive > 0.0 else 1.0
         return cls(
             tau=problem.tau / problem.tau[0],

@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gpusched_baselines.planning.cheapest import any_room, cheapest_fitting
-from gpusched_baselines.sts.memory import BETTER, SHORTEST_SEGMENT, better_type_has_room
+from gpusched_baselines.planning.plan import SHORTEST_SEGMENT
+from gpusched_baselines.planning.single_job import SingleJobProblem
+from gpusched_baselines.sts.memory import BETTER, better_type_has_room
 from gpusched_env.model import EpochDistribution
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import fits, place
@@ -16,7 +18,7 @@ from gpusched_env.simulator.placement.placement import fits, place
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_baselines.planning.exact import Plan
+    from gpusched_baselines.planning.single_job_plan import Plan
     from gpusched_baselines.solvers.fallback import SingleJobSolver
     from gpusched_env.simulator import View
 
@@ -101,14 +103,8 @@ class StsBySolver:
         tau = view.tau[job, members]
         largest = float(view.jobs[job, at.MAX_EPOCHS])
         done = min(float(view.jobs[job, at.EPOCHS]), float(np.nextafter(largest, 0.0)))  # all but done is not done
-        plan = self.solver(
-            tau,
-            view.planning_rate[members] * tau,
-            _distribution(view, job),
-            largest,
-            float(view.jobs[job, at.DUE]) - view.now_s,
-            done,
-        )
+        price, time_left = view.planning_rate[members] * tau, float(view.jobs[job, at.DUE]) - view.now_s
+        plan = self.solver(SingleJobProblem(tau, price, _distribution(view, job), largest, time_left, done))
         if plan.status == "late":
             return _Start()
         cost = 0.0 if plan.status == "slack" and self.published else plan.expected_cost_eur

@@ -1,4 +1,4 @@
-"""What STS remembers of a job between rounds, and the rule for first segments: the same for every solver."""
+"""What STS remembers of a job between rounds: the same for every solver."""
 
 from __future__ import annotations
 
@@ -15,8 +15,6 @@ if TYPE_CHECKING:
 BETTER = (
     FREE_COLUMNS  # and on, one for each GPU type: 1 + the configuration it would have begun with, if it was cheaper
 )
-
-SHORTEST_SEGMENT = 0.01  # of the maximum epochs; shorter first segments are skipped, as in the thesis
 
 
 @kernel

@@ -9,10 +9,10 @@ import numpy as np
 
 from gpusched_baselines.planning.cheapest import any_room, cheapest_fitting
 from gpusched_baselines.planning.hull import lower_hull
-from gpusched_baselines.planning.plan import LATE, SLACK, solve
+from gpusched_baselines.planning.plan import LATE, SHORTEST_SEGMENT, SLACK, solve
 from gpusched_baselines.solvers.fallback import SOLVER_NAMES, FallbackSolver, SolverName
 from gpusched_baselines.sts.by_solver import StsBySolver
-from gpusched_baselines.sts.memory import BETTER, SHORTEST_SEGMENT, better_type_has_room
+from gpusched_baselines.sts.memory import BETTER, better_type_has_room
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at

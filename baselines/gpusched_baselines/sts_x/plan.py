@@ -7,15 +7,13 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.planning.hull import lower_hull
-from gpusched_baselines.planning.plan import LATE, TIGHT, solve
+from gpusched_baselines.planning.plan import LATE, SHORTEST_SEGMENT, TIGHT, solve
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.survival import expected_left
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats
-
-SHORTEST_SEGMENT = 0.01  # of the maximum epochs; shorter first segments are skipped, as in STS
 
 
 @kernel

@@ -1,10 +1,10 @@
 """The commands, put together."""
 
-from importlib.metadata import version
 from typing import Annotated
 
 import typer
 
+from gpusched_env.version import VERSION
 from gpusched_experiments.cli.audit import audit_command
 from gpusched_experiments.cli.certify import certify_command
 from gpusched_experiments.cli.compare import compare_command
@@ -39,7 +39,7 @@ app.command("policies")(policies_command)
 
 def _print_version(wanted: bool) -> None:
     if wanted:
-        typer.echo(f"gpusched {version('gpusched-env')}")
+        typer.echo(f"gpusched {VERSION}")
         raise typer.Exit
 
 

@@ -3,13 +3,13 @@
 import os
 from dataclasses import dataclass
 
-from gpusched_agents.files.find_agent import PREFIX
+from gpusched_agents.any_policy import OR_AN_AGENT, is_agent, make_any_policy
 from gpusched_baselines.registry import policy_names, usual_policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import Policy
 from gpusched_env.workload import Scenario, parse_seeds
-from gpusched_experiments.cli.policies import OR_AN_AGENT, make_any_policy, parse_policies
+from gpusched_experiments.cli.policies import parse_policies
 
 USUAL_SEEDS = "0-39"
 USUAL_SEEDS_OF_A_TRACE = "0-4"  # its runs are long, and its jobs the same for every seed
@@ -67,7 +67,7 @@ def _policies_of_file(scenario: Scenario) -> tuple[Policy, ...]:
     known = policy_names()
     names = usual_policy_names() if scenario.compare.policies is None else scenario.compare.policies
     for index, name in enumerate(names):
-        if name not in known and not name.startswith(PREFIX):
+        if name not in known and not is_agent(name):
             raise InputError(f"compare.policies[{index}]", name, f"one of {', '.join(known)}{OR_AN_AGENT}")
     return tuple(make_any_policy(name) for name in names)
 

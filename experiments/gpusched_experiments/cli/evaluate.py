@@ -9,6 +9,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
+from gpusched_agents.any_policy import is_agent
 from gpusched_agents.files.find_agent import PREFIX
 from gpusched_env.errors import InputError
 from gpusched_env.workload import make_instance
@@ -47,7 +48,7 @@ def evaluate_command(
     - **gpusched evaluate runs/mine/agent --nodes 30 --jobs 300 --workers 1**
     """
     chosen = options.chosen_scenario(scenario, trace, trace_format, jobs, nodes, settings)
-    name = agent if agent.startswith(PREFIX) else PREFIX + agent
+    name = agent if is_agent(agent) else PREFIX + agent
     others = [other.strip() for other in against.split(",")]
     if len({name, *others}) < 1 + len(others):
         raise InputError("--against", against, "names of policies separated by commas, each once, without the agent")

@@ -7,6 +7,7 @@ from importlib import import_module
 
 from gpusched_env.rendering import MissingExtraError
 
+NAME = "gpusched"
 NEEDED = ("rich", "typer")
 
 
@@ -20,7 +21,7 @@ def run() -> None:
         missing = MissingExtraError(str(error.name), "cli", "the commands of gpusched")
         sys.stderr.write(f"error: {missing}\n")
         sys.exit(2)
-    app()
+    app(prog_name=NAME)
 
 
 if __name__ == "__main__":

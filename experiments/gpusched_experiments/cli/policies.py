@@ -1,18 +1,15 @@
 """`gpusched policies`."""
 
-from importlib import import_module
-
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
+from gpusched_agents.any_policy import make_any_policy
 from gpusched_agents.files.find_agent import PREFIX, find_agent, shipped_agents
 from gpusched_agents.files.storage import load_description
-from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names, usual_policy_names
+from gpusched_baselines.registry import policy_descriptions, policy_names, usual_policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy
 from gpusched_experiments.cli.terminal import output
-
-OR_AN_AGENT = ", or agent:NAME or agent:DIR"
 
 
 def policies_command() -> None:
@@ -28,22 +25,6 @@ def policies_command() -> None:
     output().print(table)
     output().print("`gpusched compare` runs the default ones, those of --policies, or with --policies all every one.")
     output().print("An agent runs if it is named: agent:NAME if it is shipped, agent:DIR from its folder.")
-
-
-def make_any_policy(name: str) -> Policy:
-    """Make the policy `name` with its defaults, or load the agent `agent:NAME` or `agent:DIR`.
-
-    Raises:
-        InputError: There is no such policy or agent, or the agent is not whole.
-    """
-    if name.startswith(PREFIX):
-        # Only those who name an agent wait for what runs it to be imported.
-        agent: Policy = import_module("gpusched_agents.policy").load_policy(name)
-        return agent
-    try:
-        return make_policy(name)
-    except InputError as error:
-        raise InputError(error.field, error.value, f"{error.allowed}{OR_AN_AGENT}") from error
 
 
 def parse_policies(text: str) -> tuple[Policy, ...]:

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 from rich.table import Table
 
+from gpusched_agents.any_policy import make_any_policy
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.formats.run_folder import write_run
@@ -15,7 +16,6 @@ from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator.fit import check_fit
 from gpusched_env.workload import make_instance
 from gpusched_experiments.cli import scenario_options as options
-from gpusched_experiments.cli.policies import make_any_policy
 from gpusched_experiments.cli.terminal import output
 
 

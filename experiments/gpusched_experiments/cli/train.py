@@ -12,7 +12,8 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 
 import gpusched_agents
 from gpusched_agents.files.description import NAME
-from gpusched_agents.training.config import ALGORITHMS, TEACHERS, TrainingConfig
+from gpusched_agents.training.config import ALGORITHMS, TrainingConfig
+from gpusched_baselines.registry import teacher_names
 from gpusched_env.errors import InputError
 from gpusched_env.rendering.duration import duration_text
 from gpusched_experiments.cli.one_line_errors import INTERRUPTED
@@ -25,6 +26,7 @@ if TYPE_CHECKING:
     from gpusched_agents.training.training import Training
 
 USUAL = TrainingConfig()
+TEACHERS = ", ".join(teacher_names())
 
 
 def train_command(
@@ -48,7 +50,7 @@ def train_command(
         str | None,
         typer.Option(
             "--imitate",
-            help=f"Teacher of the warm start: {', '.join(TEACHERS)}, or {NONE}; default: {USUAL.imitation.teacher}.",
+            help=f"Teacher of the warm start: {TEACHERS}, or {NONE}; default: {USUAL.imitation.teacher}.",
         ),
     ] = None,
     imitation_steps: Annotated[

@@ -7,9 +7,9 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, Protocol
 
+from gpusched_agents.any_policy import make_any_policy
 from gpusched_env.workload import Scenario, make_instance
 from gpusched_experiments.published.measures import one_round, whole_run
-from gpusched_experiments.published.policies import policy_of
 
 if TYPE_CHECKING:
     from dataclasses import Field
@@ -71,7 +71,7 @@ class Cell:
 
     def run(self) -> Values:
         """Make the instance, run the policy, and give what was measured, by name."""
-        return _MEASURES[self.measure](self.instance(), policy_of(self.policy), self.seed)
+        return _MEASURES[self.measure](self.instance(), make_any_policy(self.policy), self.seed)
 
     def instance(self) -> Instance:
         """Make the instance."""

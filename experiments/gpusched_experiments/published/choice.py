@@ -5,14 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gpusched_baselines.registry import POLICIES
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-SLOW = frozenset({"random-greedy", "random-greedy-mean", "local-search", "path-relinking"})
-"""Policies that try a thousand constructions a round: they run on fewer seeds where clusters are large."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,11 +84,16 @@ class Sizes:
         known = self._of(choice)
         size = next((size for size in known if size.nodes >= nodes), known[-1])
         least = 1 if choice.nodes is not None else 0
-        count = max(least, size.slow_seeds) if policy in SLOW else size.seeds
+        count = max(least, size.slow_seeds) if is_slow(policy) else size.seeds
         return tuple(range(self.first_seed, self.first_seed + count))
 
     def _of(self, choice: Choice) -> tuple[Size, ...]:
         return self.quick if choice.quick else self.full
+
+
+def is_slow(policy: str) -> bool:
+    """Say whether a policy runs on fewer seeds where clusters are large."""
+    return policy in POLICIES and POLICIES[policy].slow
 
 
 def available(wanted: Sequence[str], registered: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

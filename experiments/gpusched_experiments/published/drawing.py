@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+from gpusched_agents.any_policy import is_agent, known_policies
+from gpusched_baselines.registry import POLICIES
 from gpusched_env.rendering.palette import GRID, INK, PAPER, SUBTLE
 from gpusched_env.rendering.plotting import ConstrainedLayoutEngine, Figure, FigureCanvasAgg, FuncFormatter, rc_context
 
@@ -18,9 +20,6 @@ if TYPE_CHECKING:
 _STYLES = (
     ("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#56B4E9", "P"),
     ("#6E6E6E", "X"), ("#8C510A", "<"), ("#332288", ">"),
-)  # fmt: skip
-_FIXED = (
-    "sts", "edf", "random-greedy", "greedy", "sts-x", "random-greedy-mean", "edf-mean", "local-search", "agent:default",
 )  # fmt: skip
 _BAND = "#F0E442"
 _DASHES = ((0, (5, 2)), (0, (1.5, 1.5)), (0, (5, 2, 1.5, 2)))  # of levels
@@ -76,7 +75,9 @@ def _compare_heights(axes_row: Sequence[Axes], panels: Sequence[Panel]) -> None:
 def _styles(chart: Chart) -> dict[str, tuple[str, str]]:
     """Give every series of the chart its colour and mark: policies their own, in every figure the same."""
     names = dict.fromkeys(series.name for row in chart.rows for panel in row for series in panel.series)
-    fixed = {name: _STYLES[i] for i, name in enumerate(_FIXED)}
+    fixed = {name: _STYLES[shipped.style] for name, shipped in POLICIES.items() if shipped.style is not None}
+    after_them = [style for style in _STYLES if style not in fixed.values()]
+    fixed |= dict(zip((name for name in known_policies() if is_agent(name)), after_them, strict=False))
     free = [style for style in _STYLES if style not in [fixed[name] for name in names if name in fixed]]
     others = [name for name in names if name not in fixed]
     return fixed | {name: (free or list(_STYLES))[i % len(free or _STYLES)] for i, name in enumerate(others)}

@@ -7,10 +7,10 @@ import json
 from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
+from gpusched_agents.any_policy import is_agent
 from gpusched_env.provenance import provenance
 from gpusched_env.workload import Scenario
 from gpusched_experiments.published.code_version import agent_version, code_version, cores, machine
-from gpusched_experiments.published.policies import is_agent
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

@@ -8,6 +8,7 @@ from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
+from gpusched_agents.any_policy import is_agent, known_policies, make_any_policy
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.model import checks
@@ -15,7 +16,6 @@ from gpusched_env.simulator.fit import check_fit
 from gpusched_experiments.published.choice import available
 from gpusched_experiments.published.code_version import agent_version, code_version, machine
 from gpusched_experiments.published.page import page_markdown
-from gpusched_experiments.published.policies import is_agent, known_policies, policy_of
 from gpusched_experiments.published.record import Progress, record_json, recorded_facts
 from gpusched_experiments.published.run import Run, Runs
 from gpusched_experiments.published.runner import run_cells
@@ -132,7 +132,7 @@ def planned_cells(experiment: Experiment, choice: Choice, watcher: Watcher) -> t
         InputError: There is no such policy, none is left, or an agent does not fit a workload.
     """
     for name in choice.policies or ():
-        policy_of(name)  # names what there is, if there is no such policy
+        make_any_policy(name)  # names what there is, if there is no such policy
     policies, missing = available(choice.policies or experiment.policies, (*known_policies(), *(choice.policies or ())))
     planned = experiment.cells(choice, policies)
     if not planned:
@@ -157,7 +157,7 @@ def origin(policy: str, measure: Measure = "run") -> str:
 def _check_agents(cells: Iterable[Cell]) -> None:
     """Check that every agent can decide on its workloads; those with equal labels have equal configurations."""
     for cell in {(cell.policy, cell.labels): cell for cell in cells if is_agent(cell.policy)}.values():
-        check_fit([policy_of(cell.policy)], cell.instance())
+        check_fit([make_any_policy(cell.policy)], cell.instance())
 
 
 def _known(experiment: Experiment, folder: Path, keys: Mapping[str, Cell], watcher: Watcher) -> dict[str, Values]:

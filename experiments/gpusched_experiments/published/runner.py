@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import TYPE_CHECKING, TypeAlias
 
-from gpusched_experiments.published.choice import SLOW
-from gpusched_experiments.published.policies import policy_of
+from gpusched_agents.any_policy import make_any_policy
+from gpusched_experiments.published.choice import is_slow
 from gpusched_experiments.report.processes import run_in_processes
 from gpusched_experiments.report.warm_up import warm_up
 
@@ -30,7 +30,7 @@ def run_cells(cells: Mapping[str, Cell], workers: int, on_finished: OnFinished) 
     """
     if not cells:
         return
-    policies = tuple(policy_of(name) for name in dict.fromkeys(cell.policy for cell in cells.values()))
+    policies = tuple(make_any_policy(name) for name in dict.fromkeys(cell.policy for cell in cells.values()))
     warm_up(policies)  # here first: workers find compiled what one process has compiled
     if workers == 1:
         for key, cell in cells.items():
@@ -43,4 +43,4 @@ def run_cells(cells: Mapping[str, Cell], workers: int, on_finished: OnFinished) 
 
 def _weight(cell: Cell) -> float:
     """Guess how long the cell takes, in any unit."""
-    return cell.scenario.jobs.count**2 * (100.0 if cell.policy in SLOW else 1.0)
+    return cell.scenario.jobs.count**2 * (100.0 if is_slow(cell.policy) else 1.0)

@@ -7,24 +7,25 @@ from dataclasses import replace
 
 import pytest
 
-from gpusched_baselines import Plan, solve_single_job
+from gpusched_baselines import Plan, SingleJobProblem
+from gpusched_baselines.planning.exact import solve_exactly
 from gpusched_baselines.solvers import FallbackSolver, SolverFailedError, SolverFallbackWarning, SolverMissingError
 from gpusched_env import InputError
 from single_job import two_speeds
 
-TIGHT = two_speeds(3.5 * 3600.0).arguments
-EXACT = solve_single_job(*TIGHT)
+TIGHT = two_speeds(3.5 * 3600.0).problem
+EXACT = solve_exactly(TIGHT)
 
 
 def raising(error: Exception):
-    def solver(*_: object) -> Plan:
+    def solver(_: SingleJobProblem) -> Plan:
         raise error
 
     return solver
 
 
 def giving(**changes: object):
-    return lambda *_: replace(EXACT, **changes)
+    return lambda _: replace(EXACT, **changes)
 
 
 def with_cut_segments(*cut: slice):
@@ -33,6 +34,7 @@ def with_cut_segments(*cut: slice):
 
 FAILING = {
     "an exception": raising(ZeroDivisionError("no step")),
+    "a wrong input of its own": raising(InputError("width", 2.0, "a number in (0, 1]")),
     "a bad status": raising(SolverFailedError("X", "restoration failed")),
     "a cost that is not finite": giving(expected_cost_eur=float("nan")),
     "a plan that ends early": with_cut_segments(slice(0, 1)),
@@ -46,7 +48,7 @@ FAILING = {
 def test_the_exact_plan_is_given_and_it_is_said_once(solver):
     fallback = FallbackSolver("ipopt", solver)
     with pytest.warns(SolverFallbackWarning, match="exact solver answers instead") as said:
-        plans = [fallback(*TIGHT) for _ in range(3)]
+        plans = [fallback(TIGHT) for _ in range(3)]
     assert plans == [EXACT] * 3
     assert len(said) == 1
     assert (fallback.solves, fallback.fallbacks) == (3, 3)
@@ -56,14 +58,14 @@ def test_a_solver_that_works_is_left_alone():
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         fallback = FallbackSolver("exact")
-        assert fallback(*TIGHT) == EXACT
+        assert fallback(TIGHT) == EXACT
     assert (fallback.solves, fallback.fallbacks) == (1, 0)
 
 
 def test_one_failure_does_not_end_the_use_of_a_solver():
     answers = iter([RuntimeError("once"), None])
 
-    def moody(*_: object) -> Plan:
+    def moody(_: SingleJobProblem) -> Plan:
         error = next(answers)
         if error is not None:
             raise error
@@ -71,21 +73,21 @@ def test_one_failure_does_not_end_the_use_of_a_solver():
 
     fallback = FallbackSolver("ipopt", moody)
     with pytest.warns(SolverFallbackWarning):
-        assert fallback(*TIGHT) == EXACT
-    assert fallback(*TIGHT).expected_cost_eur == 77.0
+        assert fallback(TIGHT) == EXACT
+    assert fallback(TIGHT).expected_cost_eur == 77.0
     assert (fallback.solves, fallback.fallbacks) == (2, 1)
 
 
 def test_a_missing_solver_is_asked_for_once():
     asked = []
 
-    def missing(*problem: object) -> Plan:
+    def missing(problem: SingleJobProblem) -> Plan:
         asked.append(problem)
         raise SolverMissingError("Ipopt", "cyipopt", "ipopt", ("coinor-libipopt-dev",))
 
     fallback = FallbackSolver("ipopt", missing)
     with pytest.warns(SolverFallbackWarning, match="coinor-libipopt-dev"):
-        assert [fallback(*TIGHT) for _ in range(5)] == [EXACT] * 5
+        assert [fallback(TIGHT) for _ in range(5)] == [EXACT] * 5
     assert (len(asked), fallback.fallbacks) == (1, 5)
 
 
@@ -95,14 +97,7 @@ def test_a_package_that_is_not_there_makes_the_exact_solver_answer(
 ):
     monkeypatch.setitem(sys.modules, module, None)
     with pytest.warns(SolverFallbackWarning, match=f"needs the package {module}"):
-        assert FallbackSolver(name)(*TIGHT) == EXACT
-
-
-def test_bad_input_is_the_callers_and_not_the_solvers():
-    fallback = FallbackSolver("exact")
-    with pytest.raises(InputError, match="max_epochs"):
-        fallback(*TIGHT[:3], -1.0, 5.0)
-    assert fallback.fallbacks == 0
+        assert FallbackSolver(name)(TIGHT) == EXACT
 
 
 def test_an_unknown_solver_is_named():

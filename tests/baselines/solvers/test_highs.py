@@ -22,7 +22,7 @@ def test_it_equals_the_exact_solver_on_three_hundred_problems():
     solver, statuses = HighsSolver(), {"slack": 0, "tight": 0, "late": 0}
     for seed in range(300):
         job = random_single_job(seed)
-        plan, exact = solver(*job.arguments), job.exactly()
+        plan, exact = solver(job.problem), job.exactly()
         statuses[plan.status] += 1
         assert plan.status == exact.status, seed
         assert plan.expected_cost_eur == pytest.approx(exact.expected_cost_eur, rel=1e-7), seed
@@ -52,8 +52,8 @@ def test_slack_takes_the_cheapest_and_late_the_fastest(hours: float, status: str
 def test_a_solver_that_is_used_again_gives_what_a_fresh_one_gives():
     solver = HighsSolver()
     for seed in range(40):
-        arguments = random_single_job(seed).arguments
-        again, fresh = solver(*arguments), solve_highs(*arguments)
+        job = random_single_job(seed)
+        again, fresh = solver(job.problem), solve_highs(*job.arguments)
         assert again.expected_cost_eur == pytest.approx(fresh.expected_cost_eur, rel=1e-9)
 
 

@@ -8,7 +8,6 @@ import pytest
 
 from gpusched_baselines import Plan, solve_single_job
 from gpusched_baselines.solvers import SolverFailedError, SolverMissingError, solve_ipopt
-from gpusched_baselines.solvers.problem import SingleJobProblem
 from gpusched_baselines.solvers.smoothing import SmoothedSurvival
 from gpusched_env import EpochDistribution, InputError
 from single_job import SingleJob, random_single_job, tight_single_jobs, two_speeds
@@ -29,10 +28,9 @@ def smoothed_survival(job: SingleJob) -> SmoothedSurvival:
 def smoothed_cost(job: SingleJob, plan: Plan) -> float:
     """Give what a plan costs if the epochs needed follow the smoothed survival function."""
     smoothed = smoothed_survival(job)
-    alive = SingleJobProblem.of(*job.arguments).alive
     ends = np.array([[s.start_epoch, s.end_epoch] for s in plan.segments]) / job.largest
     epochs = np.diff(smoothed.integral(ends.ravel()).reshape(-1, 2), axis=1)[:, 0]
-    return float(np.dot(job.price[[s.configuration for s in plan.segments]], epochs)) * job.largest / alive
+    return float(np.dot(job.price[[s.configuration for s in plan.segments]], epochs)) * job.largest / job.problem.alive
 
 
 def smoothed_optimum(job: SingleJob) -> float:
@@ -117,7 +115,7 @@ def test_a_cyipopt_that_finds_no_ipopt_says_so(monkeypatch: pytest.MonkeyPatch):
     def broken(_: str) -> None:
         raise ImportError("libipopt.so.1: cannot open shared object file")
 
-    monkeypatch.setattr("gpusched_baselines.solvers.ipopt.import_module", broken)
+    monkeypatch.setattr("gpusched_baselines.solvers.loading.import_module", broken)
     with pytest.raises(SolverMissingError, match=r"libipopt\.so\.1"):
         solve_ipopt(*two_speeds(3.5 * HOUR).arguments)
 

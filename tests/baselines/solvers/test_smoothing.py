@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from gpusched_baselines.solvers.problem import SingleJobProblem
 from gpusched_baselines.solvers.smoothed_program import SmoothedProgram
 from gpusched_baselines.solvers.smoothing import SmoothedSurvival
 from gpusched_env import InputError
@@ -40,7 +39,7 @@ def test_a_width_out_of_range_is_refused(width: float):
 
 def programs() -> list[SmoothedProgram]:
     """Make programs whose ramps are wide, so that points within them are met."""
-    return [SmoothedProgram.of(SingleJobProblem.of(*job.arguments), width=0.8) for job in tight_single_jobs(60)]
+    return [SmoothedProgram.of(job.problem, width=0.8) for job in tight_single_jobs(60)]
 
 
 def points_off_the_knots(program: SmoothedProgram, rng: np.random.Generator) -> np.ndarray:
@@ -81,7 +80,7 @@ def test_the_jacobian_is_that_of_finite_differences():
 
 
 def test_the_constraints_are_the_time_and_the_order():
-    problem = SingleJobProblem.of(*tight_single_jobs(1)[0].arguments)
+    problem = tight_single_jobs(1)[0].problem
     program = SmoothedProgram.of(problem)
     starts = np.linspace(problem.epochs_done, problem.max_epochs, len(problem.tau) + 1)
     seconds = program.constraints(program.start)[0] * problem.tau[0] * problem.max_epochs

@@ -1,3 +1,4 @@
+import json
 import subprocess
 import sys
 
@@ -13,6 +14,28 @@ def test_the_console_script_runs_in_a_process_of_its_own(tmp_path):
     assert done.returncode == 0, done.stderr
     assert "saving vs edf" in done.stdout
     assert (tmp_path / "results" / "costs.png").exists()
+
+
+def by_module(*arguments, folder):
+    command = [sys.executable, "-m", "gpusched_experiments", *arguments]
+    return subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
+
+
+@pytest.mark.parametrize("arguments", [("--help",), ("scenarios",), ("--version",), ("simulate", "--seed", "x")])
+def test_the_package_as_a_module_is_the_console_script(arguments, tmp_path):
+    script = "import sys; from gpusched_experiments.cli.main import run; sys.argv[0] = 'gpusched'; run()"
+    command = [sys.executable, "-c", script, *arguments]
+    expected = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
+    done = by_module(*arguments, folder=tmp_path)
+    assert (done.returncode, done.stdout, done.stderr) == (expected.returncode, expected.stdout, expected.stderr)
+    assert "python" not in done.stdout + done.stderr
+
+
+def test_what_the_package_as_a_module_writes_names_the_command(tmp_path):
+    done = by_module("simulate", "-p", "fifo", "-s", "tiny", "--out", "run", folder=tmp_path)
+    assert done.returncode == 0, done.stderr
+    made = json.loads((tmp_path / "run" / "run.json").read_text(encoding="utf-8"))["provenance"]
+    assert made["command"] == "gpusched simulate -p fifo -s tiny --out run"
 
 
 def test_bad_input_leaves_one_line_and_no_traceback(tmp_path):

@@ -10,8 +10,8 @@ import pytest
 from typer.testing import CliRunner
 
 from agent_folders import description, mlp_description, spec, weights
+from gpusched_agents.any_policy import make_any_policy
 from gpusched_agents.files.storage import save_agent
-from gpusched_agents.policy import load_policy
 from gpusched_agents.spec import AgentSpec
 from gpusched_baselines import make_policy
 from gpusched_env.simulator import simulate
@@ -53,7 +53,7 @@ def cells(done):
 
 
 def costs(name):
-    policy = load_policy(name) if name.startswith("agent:") else make_policy(name)
+    policy = make_any_policy(name)
     return [simulate(tiny(seed), policy).total_eur for seed in SEEDS]
 
 

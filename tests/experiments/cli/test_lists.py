@@ -2,6 +2,7 @@ import tomllib
 
 from typer.testing import CliRunner
 
+import gpusched_experiments
 from gpusched_baselines.registry import policy_descriptions, usual_policy_names
 from gpusched_env.workload import builtin_scenarios, load_scenario
 from gpusched_experiments.cli.app import app
@@ -49,7 +50,7 @@ def test_a_shown_scenario_names_what_a_comparison_can_be_told():
 
 def test_the_version_is_printed():
     done = gpusched("--version")
-    assert (done.exit_code, done.stdout.split()[0]) == (0, "gpusched")
+    assert (done.exit_code, done.stdout) == (0, f"gpusched {gpusched_experiments.__version__}\n")
 
 
 def test_every_command_has_a_help_text_with_what_it_does():

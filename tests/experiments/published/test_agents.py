@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from agent_folders import description, mlp_description, spec, weights
+from gpusched_agents.any_policy import known_policies, make_any_policy
 from gpusched_agents.files import find_agent as shipping
 from gpusched_agents.files.storage import load_agent, save_agent
 from gpusched_agents.policy import load_policy
@@ -20,7 +21,6 @@ from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.published import EXPERIMENTS, Choice, reproduce
 from gpusched_experiments.published.cell import Cell
 from gpusched_experiments.published.code_version import agent_version
-from gpusched_experiments.published.policies import known_policies, policy_of
 
 MODULE = sys.modules[reproduce.__module__]
 HIGH = load_scenario("high").replace({"cluster.nodes": 2, "jobs.count": 20})
@@ -124,7 +124,7 @@ def test_until_an_agent_is_shipped_the_experiment_goes_without(folder):
         ("agent:nobody", "agent = 'agent:nobody'"),
         ("agent:other", "agent:other: instance.configurations"),
         ("agent:cut", "weights.safetensors"),
-        ("nobody", "policy = 'nobody'; allowed: one of fifo"),
+        ("nobody", "policy = 'nobody'; allowed: one of fifo.*, or agent:NAME or agent:DIR"),
     ],
 )
 def test_an_agent_that_is_not_there_or_does_not_fit_is_an_error_before_anything_is_written(folder, policy, words):
@@ -137,5 +137,5 @@ def test_an_agent_that_is_not_there_or_does_not_fit_is_an_error_before_anything_
 
 
 def test_names_that_begin_with_agent_are_agents_and_all_others_policies():
-    assert policy_of("agent:mine").name == "agent:mine"
-    assert policy_of("sts").name == "sts"
+    assert make_any_policy("agent:mine").name == "agent:mine"
+    assert make_any_policy("sts").name == "sts"

@@ -5,13 +5,13 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
+from gpusched_agents.any_policy import is_agent
 from gpusched_env.workload import load_scenario
 from gpusched_experiments.published.chart import Chart, Panel, series
 from gpusched_experiments.published.choice import Size, Sizes
 from gpusched_experiments.published.estimate import mean, saving, share
 from gpusched_experiments.published.experiment import Experiment
 from gpusched_experiments.published.experiments.workloads import ARRIVALS, JOBS_PER_NODE, cells_of
-from gpusched_experiments.published.policies import is_agent
 from gpusched_experiments.published.table import Column, Table
 
 if TYPE_CHECKING:

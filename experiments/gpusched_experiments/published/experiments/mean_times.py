@@ -5,6 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
+from gpusched_baselines.registry import POLICIES
 from gpusched_experiments.published.chart import Chart, Panel, series
 from gpusched_experiments.published.choice import Size, Sizes
 from gpusched_experiments.published.estimate import mean, pooled_saving, pooled_share, saving, share
@@ -21,7 +22,6 @@ if TYPE_CHECKING:
     from gpusched_experiments.published.table import Value
 
 SIZES = Sizes(full=(Size(10, 20, 10), Size(20, 20, 5)), quick=(Size(3, 5, 5), Size(6, 5, 5)))
-WORST_CASE_OF = {"edf-mean": "edf", "random-greedy-mean": "random-greedy"}
 
 
 def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
@@ -32,8 +32,12 @@ def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
+def _worst_case_of(policy: str) -> str | None:
+    return POLICIES[policy].worst_case if policy in POLICIES else None
+
+
 def _plans_on(policy: str) -> str:
-    if policy in WORST_CASE_OF:
+    if _worst_case_of(policy):
         return "mean times"
     return "distribution" if policy.startswith("sts") else "worst case"
 
@@ -43,7 +47,7 @@ def _summary(runs: Runs) -> Table:
     places = list(product(runs.labels("arrivals"), runs.labels("nodes")))
     for policy in runs.policies:
         own = [runs.where(policy, arrivals=a, nodes=n) for a, n in places]
-        worst_case = WORST_CASE_OF.get(policy)
+        worst_case = _worst_case_of(policy)
         row: list[Value] = [policy, _plans_on(policy)]
         row += [pooled_share(own, name, "jobs", LEAST_SEEDS) for name in ("late_jobs", "tardiness_eur", "energy_eur")]
         for name in ("energy_eur", "total_eur"):
@@ -75,7 +79,7 @@ def _details(runs: Runs) -> Table:
         own = runs.where(policy, arrivals=arrivals, nodes=nodes)
         row: list[Value] = [str(arrivals), nodes, policy, len(own), share(own, "late_jobs", "jobs")]
         row += [mean(own, name) for name in ("tardiness_eur", "energy_eur", "total_eur")]
-        worst_case = WORST_CASE_OF.get(policy)
+        worst_case = _worst_case_of(policy)
         if worst_case in runs.policies:
             other = runs.where(worst_case, arrivals=arrivals, nodes=nodes)
             row += [saving(own, other, "energy_eur"), saving(own, other, "total_eur")]

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
-from gpusched_baselines.registry import ABLATIONS
+from gpusched_baselines.registry import ablation_names
 from gpusched_env.workload import load_scenario
 from gpusched_experiments.published.chart import Chart, Panel, series
 from gpusched_experiments.published.choice import Size, Sizes
@@ -46,7 +46,7 @@ def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
         labels: dict[str, Label] = {"setting": setting, "arrivals": arrivals, "nodes": nodes}
         jobs = JOBS_PER_NODE * nodes * (4 if setting == MORE_JOBS else 1)
         values = {"cluster.nodes": nodes, "jobs.count": jobs, **SETTINGS.get(setting, {})}
-        whole = tuple(name for name in policies if name not in ABLATIONS)
+        whole = tuple(name for name in policies if name not in ablation_names("sts-x"))
         chosen = policies if setting == AS_IT_IS and nodes == sizes[0] else whole
         cells += cells_of(labels, load_scenario(arrivals).replace(values), choice, chosen, SIZES)
     return tuple(cells)
@@ -129,7 +129,7 @@ def _details(runs: Runs) -> Table:
 
 
 def _chart(runs: Runs) -> Chart:
-    usual = [name for name in runs.policies if name not in ABLATIONS]
+    usual = [name for name in runs.policies if name not in ablation_names("sts-x")]
     some = runs.where(setting=AS_IT_IS)
     first = []
     for arrivals in some.labels("arrivals"):
@@ -163,7 +163,7 @@ STS_X = Experiment(
         "scenarios, 10 to 50 nodes with the base power of their types, 10 jobs a node; STS-X as it is and without one "
         "of its parts; and both policies in other settings."
     ),
-    policies=("sts", "greedy", "sts-x", *ABLATIONS),
+    policies=("sts", "greedy", "sts-x", *ablation_names("sts-x")),
     labels=("setting", "arrivals", "nodes"),
     cells=_cells,
     summary=_summary,

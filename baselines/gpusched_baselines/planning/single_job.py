@@ -1,0 +1,171 @@
+"""The single-job problem (design, section 2) as every solver takes it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_baselines.planning import plan as kernels
+from gpusched_baselines.planning.single_job_plan import Plan, Status, segments_of
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.simulator.distributions import DistributionTable
+from gpusched_env.simulator.due_dates import misses
+from gpusched_env.simulator.survival import bin_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import EpochDistribution
+
+
+NOTHING_LEFT = 1e-12  # of the maximum epochs: a rest that rounding leaves
+
+
+@dataclass(frozen=True, eq=False)
+class SingleJobProblem:
+    """A job part done, its due date, and what its epochs take and cost in every configuration.
+
+    Args:
+        seconds_per_epoch: τ_c [s/epoch], (C,), > 0, in any order; inf where not allowed. Kept as a read-only copy.
+        cost_eur_per_epoch: p_c [€/epoch], (C,), ≥ 0. Kept as a read-only copy.
+        distribution: Distribution of the epochs needed.
+        max_epochs: Maximum epochs E, > 0.
+        time_left_s: Time to the due date D [s]; may be negative.
+        epochs_done: Epochs done w, in [0, E).
+
+    Raises:
+        InputError: A value is out of its range, or no configuration is allowed.
+    """
+
+    seconds_per_epoch: NDArray[np.float64]
+    cost_eur_per_epoch: NDArray[np.float64]
+    distribution: EpochDistribution
+    max_epochs: float
+    time_left_s: float
+    epochs_done: float = 0.0
+
+    def __post_init__(self) -> None:
+        tau, price = checks.frozen_array(self.seconds_per_epoch), checks.frozen_array(self.cost_eur_per_epoch)
+        if tau.ndim != 1 or not np.all(tau > 0) or not np.any(np.isfinite(tau)):
+            raise InputError("seconds_per_epoch", tau.tolist(), "numbers > 0 (inf: not allowed), at least one finite")
+        if price.shape != tau.shape or not np.all(np.isfinite(price)) or np.any(price < 0):
+            raise InputError("cost_eur_per_epoch", price.tolist(), f"{len(tau)} finite numbers >= 0")
+        largest = checks.positive("max_epochs", self.max_epochs)
+        time_left = checks.finite("time_left_s", self.time_left_s)
+        if not 0.0 <= self.epochs_done < self.max_epochs:
+            raise InputError("epochs_done", self.epochs_done, f"a number in [0, {self.max_epochs})")
+        object.__setattr__(self, "seconds_per_epoch", tau)
+        object.__setattr__(self, "cost_eur_per_epoch", price)
+        object.__setattr__(self, "max_epochs", largest)
+        object.__setattr__(self, "time_left_s", time_left)
+        object.__setattr__(self, "epochs_done", float(self.epochs_done))
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Give what rebuilds the problem, arrays read-only again."""
+        return checks.rebuilt(self)
+
+    @cached_property
+    def configurations(self) -> NDArray[np.int64]:
+        """List the configurations worth a thought, slow and cheap to fast and dear, (K,).
+
+        They are those that no other dominates, which is at least as fast and costs no more: an optimal plan has no use
+        for any other. They need not be convex.
+        """
+        return undominated(self.seconds_per_epoch, self.cost_eur_per_epoch)
+
+    @cached_property
+    def tau(self) -> NDArray[np.float64]:
+        """Give the seconds per epoch of `configurations`, strictly falling, (K,)."""
+        return self.seconds_per_epoch[self.configurations]
+
+    @cached_property
+    def price(self) -> NDArray[np.float64]:
+        """Give the cost per epoch of `configurations` [€], strictly rising, (K,)."""
+        return self.cost_eur_per_epoch[self.configurations]
+
+    @cached_property
+    def table(self) -> DistributionTable:
+        """Give the distribution as a table of one row."""
+        return DistributionTable.of([self.distribution])
+
+    @property
+    def edges(self) -> NDArray[np.float64]:
+        """Give the bin edges as fractions of the maximum epochs, (B + 1,)."""
+        return self.table.edges[0]
+
+    @property
+    def survival(self) -> NDArray[np.float64]:
+        """Give S on each bin, (B,)."""
+        return self.table.survival[0]
+
+    @property
+    def share_done(self) -> float:
+        """Give the epochs done as a fraction of the maximum epochs."""
+        return self.epochs_done / self.max_epochs
+
+    @property
+    def epochs_left(self) -> float:
+        """Give the epochs left in the worst case, E - w."""
+        return self.max_epochs - self.epochs_done
+
+    @property
+    def first_bin(self) -> int:
+        """Give the bin that holds the present epoch."""
+        return int(bin_of(self.edges, self.share_done))
+
+    @property
+    def alive(self) -> float:
+        """Give S(w), the probability of having got this far; 0 if the job should be dead by now."""
+        return float(self.survival[self.first_bin])
+
+    def plan_without_choice(self) -> Plan | None:
+        """Give the plan if there is nothing to solve: slack or late, or no more than rounding is left; else None."""
+        if misses(self.epochs_left * self.tau[-1], self.time_left_s):
+            return self._throughout(len(self.tau) - 1, "late")
+        if not misses(self.epochs_left * self.tau[0], self.time_left_s):
+            return self._throughout(0, "slack")
+        if self.epochs_left <= NOTHING_LEFT * self.max_epochs:
+            return self._throughout(len(self.tau) - 1, "tight")
+        return None
+
+    def plan_at(self, starts: NDArray[np.float64], status: Status = "tight") -> Plan:
+        """Make the plan in which the k-th of `configurations` runs from `starts[k]` to `starts[k + 1]`, at true cost.
+
+        Args:
+            starts: Epochs, never falling, from w to E, (K + 1,).
+            status: Status of the plan.
+        """
+        table = self.table
+        cost = kernels.expected_cost(
+            self.price, table.edges[0], table.survival[0], table.tail[0], self.first_bin, self.max_epochs, starts
+        )
+        segments = segments_of(self.configurations, starts)
+        return Plan(status, float(cost), self.worst_case_s(starts), segments)
+
+    def worst_case_s(self, starts: NDArray[np.float64]) -> float:
+        """Give the time of a plan if all epochs left are needed [s]."""
+        return float(np.dot(np.diff(starts), self.tau))
+
+    def _throughout(self, k: int, status: Status) -> Plan:
+        starts = np.full(len(self.tau) + 1, self.epochs_done)
+        starts[k + 1 :] = self.max_epochs
+        return self.plan_at(starts, status)
+
+
+def undominated(tau: NDArray[np.float64], price: NDArray[np.float64]) -> NDArray[np.int64]:
+    """List the configurations that no other dominates, slow and cheap to fast and dear; of equal ones the first.
+
+    Args:
+        tau: Seconds per epoch, (C,); inf where not allowed.
+        price: Cost per epoch [€], (C,).
+    """
+    by_speed = np.lexsort((price, tau))
+    kept: list[int] = []
+    for c in by_speed[np.isfinite(tau[by_speed])]:
+        if not kept or price[c] < price[kept[-1]]:
+            kept.append(int(c))
+    return np.array(kept[::-1], dtype=np.int64)

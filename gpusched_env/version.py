@@ -1,0 +1,19 @@
+"""The version of the one distribution that holds all four packages."""
+
+from __future__ import annotations
+
+from importlib.metadata import PackageNotFoundError, version
+
+DISTRIBUTION = "gpusched-env"
+UNKNOWN = "0+unknown"
+
+
+def installed_version() -> str:
+    """Give the version that is installed; `UNKNOWN` if the sources are used without being installed."""
+    try:
+        return version(DISTRIBUTION)
+    except PackageNotFoundError:
+        return UNKNOWN
+
+
+VERSION = installed_version()

@@ -1,0 +1,21 @@
+"""One version for all four packages, and for the command."""
+
+import pytest
+
+import gpusched_agents
+import gpusched_baselines
+import gpusched_env
+import gpusched_experiments
+from gpusched_env import version
+from gpusched_env.provenance import provenance
+
+
+def test_all_packages_have_the_version_of_the_distribution():
+    packages = (gpusched_env, gpusched_baselines, gpusched_agents, gpusched_experiments)
+    assert {package.__version__ for package in packages} == {version.installed_version()}
+    assert gpusched_env.__version__ == (provenance()["packages"]["gpusched-env"] or version.UNKNOWN)
+
+
+def test_sources_that_are_not_installed_have_a_version_that_says_so(monkeypatch: pytest.MonkeyPatch):
+    monkeypatch.setattr(version, "DISTRIBUTION", "gpusched-env-that-is-not-installed")
+    assert version.installed_version() == "0+unknown"
