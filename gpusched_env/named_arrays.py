@@ -133,7 +133,7 @@ class _Pointer(models.PrimitiveModel):
 class _Fields(AttributeTemplate):
     key = NamedArraysType
 
-    def generic_resolve(self, kind: NamedArraysType, name: str) -> Any:
+    def generic_resolve(self, kind: NamedArraysType, name: str) -> Any:  # type: ignore[override]
         return kind.fields.get(name)
 
 

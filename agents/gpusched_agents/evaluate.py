@@ -78,7 +78,7 @@ def _episode(
         action, state = model.predict(observation, state, first, deterministic, **masks)
         first = np.zeros(1, dtype=np.bool_)
         if inner.view.count[at.IDLE] >= patience:
-            action = rule.choose(inner.view, inner.job) + 1
+            action = rule.choose(inner.view, inner.job).config + 1
             forced += 1
         observation, _, done, truncated, info = env.step(action)
         steps += 1

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gpusched_agents.files.find_agent import find_agent
 from gpusched_agents.files.storage import load_agent
 from gpusched_agents.network.inference import KINDS, choose_now, decide_round, flat_weights
 from gpusched_env.errors import InputError
+from gpusched_env.observation import Notes
+from gpusched_env.simulator.choice import Choice
 from gpusched_env.simulator.ordering import ask_order
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.random import Generator
     from numpy.typing import NDArray
 
@@ -43,12 +46,12 @@ class AgentPolicy:
     @property
     def preemption(self) -> bool:
         """Whether a round begins from an empty cluster."""
-        return self.spec.preemption
+        return self.spec.asking.preemption
 
     @property
     def job_order(self) -> str:
         """The order in which the round asks its jobs."""
-        return self.spec.job_order
+        return self.spec.asking.job_order
 
     def check(self, instance: Instance) -> None:
         """Check that the agent can decide on this instance.
@@ -60,37 +63,19 @@ class AgentPolicy:
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - it draws nothing
         """Place the jobs of this round, one after the other."""
-        ask_order(view, self.spec.job_order, waiting_only=not self.spec.preemption)
-        decide_round(*self._arrays(view))
+        ask_order(view, self.spec.asking.job_order, waiting_only=not self.spec.asking.preemption)
+        decide_round(*self._arguments(view))
 
-    def choose(self, view: View, job: int) -> int:  # noqa: ARG002 - the job at hand is the one that the round asks
-        """Choose the configuration of the job at hand, and set its wake-up."""
-        return int(choose_now(*self._arrays(view)))
+    def choose(self, view: View, job: int) -> Choice:  # noqa: ARG002 - the job at hand is the one that the round asks
+        """Choose the configuration, the wake-up and the place of the job at hand."""
+        config, wake, leaves = choose_now(*self._arguments(view))
+        return Choice(int(config), None if np.isnan(wake) else float(wake), bool(leaves))
 
-    def _arrays(self, view: View) -> tuple[Any, ...]:
-        table = view.distributions
-        return (
-            view.jobs,
-            view.nodes,
-            view.configs,
-            view.tau,
-            view.planning_rate,
-            view.least_rate,
-            view.node_rate,
-            view.clock,
-            view.count,
-            view.active_buffer,
-            view.order_buffer,
-            view.room,
-            table.edges,
-            table.survival,
-            table.tail,
-            self.weights,
-            self.width,
-            KINDS[self.spec.network],
-            self.spec.consolidation,
-            self.spec.deadline_wake_ups,
-        )
+    def _arguments(self, view: View) -> tuple[Any, ...]:
+        asking = self.spec.asking
+        network = KINDS[self.spec.network]
+        wakes = asking.consolidation, asking.deadline_wake_ups
+        return view.board, Notes.of(view.board), self.weights, self.width, network, *wakes
 
 
 def load_policy(text: str) -> AgentPolicy:
@@ -103,6 +88,8 @@ def load_policy(text: str) -> AgentPolicy:
     description, weights = load_agent(find_agent(text))
     spec = description.spec
     spec.check_features()
-    if spec.milestones:
-        raise InputError(f"{text}: milestones", spec.milestones, "0: outside of environments nobody asks at milestones")
+    if spec.asking.milestones:
+        raise InputError(
+            f"{text}: milestones", spec.asking.milestones, "0: outside of environments nobody asks at milestones"
+        )
     return AgentPolicy(text, spec, flat_weights(spec.network, weights), description.network.hidden)

@@ -3,22 +3,24 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, get_args
+from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import Kind
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
-from gpusched_env.simulator.ordering import NAMED_ORDERS
+from gpusched_env.simulator import Asking
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpusched_env.model import Configuration, GpuType
+    from gpusched_env.simulator.asking import AskingSettings
 
 NETWORKS = ("set", "mlp")
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST = 2**31 - 1
+DEFAULT = Asking()
 FEATURES = {
     "job_features": JOB_FEATURES,
     "option_features": OPTION_FEATURES,
@@ -39,12 +41,7 @@ class AgentSpec:
         max_configurations: Most configurations that it may be used with; for an mlp, those of training.
         max_gpu_types: Most GPU types that it may be used with; for an mlp, those of training.
         kinds: Kinds of configurations that it met in training: `single-node`, `multi-node`, `shared`.
-        job_order: The order in which its rounds ask the jobs, as in `GpuClusterEnv`; so with the next five.
-        preemption: Whether its rounds begin from an empty cluster.
-        milestones: Wake-ups of each job at equal fractions of its maximum epochs, ≥ 0.
-        idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
-        deadline_wake_ups: Whether jobs wake their round in time for their due date.
-        consolidation: Whether a job may leave its previous node for one that is on.
+        asking: How its rounds ask.
         job_features: Names of the features it observes; so with the next three.
         option_features: Of a configuration.
         cluster_features: Of a GPU type.
@@ -60,12 +57,7 @@ class AgentSpec:
     max_configurations: int
     max_gpu_types: int
     kinds: tuple[str, ...]
-    job_order: str = "pressure"
-    preemption: bool = True
-    milestones: int = 4
-    idle_review_s: float = 3600.0
-    deadline_wake_ups: bool = False
-    consolidation: bool = False
+    asking: Asking = DEFAULT
     job_features: tuple[str, ...] = JOB_FEATURES
     option_features: tuple[str, ...] = OPTION_FEATURES
     cluster_features: tuple[str, ...] = CLUSTER_FEATURES
@@ -73,18 +65,12 @@ class AgentSpec:
 
     def __post_init__(self) -> None:
         _one_of("network", self.network, NETWORKS)
-        _one_of("job_order", self.job_order, tuple(NAMED_ORDERS))
         for field in ("configurations", "gpu_types", "kinds", *FEATURES):
             object.__setattr__(self, field, _names(field, getattr(self, field)))
         for kind in self.kinds:
             _one_of("kinds", kind, KINDS)
         self._check_most("max_configurations", len(self.configurations))
         self._check_most("max_gpu_types", len(self.gpu_types))
-        for field in ("preemption", "deadline_wake_ups", "consolidation"):
-            if not isinstance(getattr(self, field), bool):
-                raise InputError(field, getattr(self, field), "True or False")
-        object.__setattr__(self, "milestones", _whole("milestones", self.milestones, 0))
-        object.__setattr__(self, "idle_review_s", checks.positive("idle_review_s", self.idle_review_s))
 
     @classmethod
     def of(
@@ -95,7 +81,7 @@ class AgentSpec:
         *,
         max_configurations: int | None = None,
         max_gpu_types: int | None = None,
-        **settings: Any,
+        **asking: Unpack[AskingSettings],
     ) -> Self:
         """Make the spec of an agent that is trained on these configurations and GPU types.
 
@@ -105,8 +91,7 @@ class AgentSpec:
             gpu_types: Those of training.
             max_configurations: Most configurations that it may be used with; by default, as many as in training.
             max_gpu_types: Most GPU types that it may be used with; by default, as many as in training.
-            **settings: The environment's: `job_order`, `preemption`, `milestones`, `idle_review_s`,
-                `deadline_wake_ups`, `consolidation`.
+            **asking: How its rounds ask: the settings of `gpusched_env.simulator.Asking` by name.
 
         Raises:
             InputError: A value is of the wrong kind or out of its range.
@@ -119,7 +104,7 @@ class AgentSpec:
             max_configurations=len(configurations) if max_configurations is None else max_configurations,
             max_gpu_types=len(gpu_types) if max_gpu_types is None else max_gpu_types,
             kinds=tuple(kind for kind in KINDS if kind in met),
-            **settings,
+            asking=Asking(**asking),
         )
 
     def check(self, configurations: Sequence[Configuration], gpu_types: Sequence[GpuType]) -> None:

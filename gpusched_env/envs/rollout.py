@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.errors import InputError
-from gpusched_env.simulator import Asking, JobPolicy, Result, check_fit
+from gpusched_env.simulator import NAMED_ORDERS, Asking, JobPolicy, Result, check_fit
+from gpusched_env.simulator.asking import AS_A_POLICY
 
 if TYPE_CHECKING:
     import gymnasium
@@ -38,7 +39,9 @@ def rollout(
         raise InputError("env", type(inner).__name__, "a GpuClusterEnv")
     if not isinstance(policy, JobPolicy):
         raise InputError("policy", getattr(policy, "name", policy), "a policy that decides job by job (has `choose`)")
-    wanted = Asking(preemption=policy.preemption, job_order=policy.job_order, milestones=0)
+    if callable(policy.job_order):
+        raise InputError(f"{policy.name}: job_order", "a rule", f"for an environment: one of {', '.join(NAMED_ORDERS)}")
+    wanted = replace(AS_A_POLICY, job_order=policy.job_order, preemption=policy.preemption)
     for field in fields(Asking):
         own, allowed = getattr(inner.asking, field.name), getattr(wanted, field.name)
         if own != allowed and field.name != "idle_review_s":

@@ -30,8 +30,8 @@ def render_text(state: State) -> str:
 
 
 def _summary(state: State) -> list[str]:
-    energy, tardiness = state.clock[at.BILL], state.clock[at.LATENESS]
-    count, jobs = state.count, len(state.view.jobs)
+    energy, tardiness = state.board.clock[at.BILL], state.board.clock[at.LATENESS]
+    count, jobs = state.board.count, len(state.view.jobs)
     return [
         f"time {duration_text(state.view.now_s)} ({state.view.now_s:.0f} s), round {count[at.ROUND]}",
         f"cost {energy + tardiness:.2f} € = energy {energy:.2f} € + tardiness {tardiness:.2f} €",

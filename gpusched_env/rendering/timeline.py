@@ -125,18 +125,18 @@ def _of_result(result: Result) -> Timeline:
 
 def _of_state(state: State, ahead_s: float) -> Timeline:
     jobs = state.view.jobs
-    running = bool(state.count[at.DONE] < len(jobs))
-    log = np.concatenate([state.log[: state.count[at.LOGGED]], _held(state, ahead_s)])
+    running = bool(state.board.count[at.DONE] < len(jobs))
+    log = np.concatenate([state.hidden.log[: state.board.count[at.LOGGED]], _held(state, ahead_s)])
     return Timeline(
         instance=state.instance,
         policy="",
         now_s=state.view.now_s,
         running=running,
         bars=bars_of(state.instance, log),
-        submitted=np.arange(len(jobs)) < state.count[at.SUBMITTED],
+        submitted=np.arange(len(jobs)) < state.board.count[at.SUBMITTED],
         completion_s=jobs[:, at.END_S].copy(),
-        energy_eur=float(state.clock[at.BILL]),
-        tardiness_eur=float(state.clock[at.LATENESS]),
+        energy_eur=float(state.board.clock[at.BILL]),
+        tardiness_eur=float(state.board.clock[at.LATENESS]),
     )
 
 
@@ -149,7 +149,7 @@ def _held(state: State, ahead_s: float) -> NDArray[np.float64]:
         # In an open round, CONFIG is what the job will hold; OLD_CONFIG is what it has held since BASE_S.
         goes_on = False
         if row[at.OLD_CONFIG] >= 0 and row[at.BASE_S] < now:
-            goes_on = bool(stays(view.jobs, view.nodes, job))
+            goes_on = bool(stays(view.board, job))
             times = (row[at.BASE_S], min(row[at.READY_S], now), now + ahead_s if goes_on else now)
             rows += _rows_of(state, job, times, old=True)
         if row[at.CONFIG] >= 0 and not goes_on and ahead_s > 0.0:

@@ -6,18 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.kernel import lean_kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import due_wake_s
 from gpusched_env.simulator.events import advance
-from gpusched_env.simulator.placement.placement import place, settle
+from gpusched_env.simulator.placement.placement import forget_place, moves_on, place
 from gpusched_env.simulator.rounds import begin_round, commit_round, order_round, round_keys
 
 if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board, Hidden
 
 
-@lean_kernel
+@kernel
 def run_to_round(board: Board, hidden: Hidden) -> None:
     """Run to the next round that asks at least one job, and open it; with none left to ask, every job is done."""
     count = board.count
@@ -51,7 +51,7 @@ def decide(board: Board, hidden: Hidden, action: int) -> bool:
     return placed
 
 
-@lean_kernel
+@kernel
 def act(board: Board, job: int, action: int) -> bool:
     """Apply `action` to a job: 0 = wait, a = configuration a - 1.
 
@@ -63,8 +63,8 @@ def act(board: Board, job: int, action: int) -> bool:
     count = board.count
     placed = action == 0
     if action > 0 and board.tau[job, action - 1] < np.inf:
-        if count[at.CONSOLIDATES] > 0:
-            settle(board, job, action - 1, True)
+        if count[at.CONSOLIDATES] > 0 and moves_on(board, job, action - 1)[1]:
+            forget_place(board, job)
         placed = place(board, job, action - 1)
     if count[at.DUE_WAKES] > 0:
         board.jobs[job, at.WAKE_S] = due_wake_s(board, job)

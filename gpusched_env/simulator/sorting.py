@@ -15,6 +15,17 @@ if TYPE_CHECKING:
 @kernel
 def ranked(keys: Floats, size: int) -> Ints:
     """Give the indices of the first `size` keys by key, equal ones by index, (size,)."""
+    return _merged(np.zeros(size, dtype=np.int64), keys, size)
+
+
+@kernel
+def ranked_in_groups(groups: Ints, keys: Floats) -> Ints:
+    """Give the indices by group, in a group by key, equal ones by index, (n,)."""
+    return _merged(groups, keys, groups.shape[0])
+
+
+@kernel
+def _merged(groups: Ints, keys: Floats, size: int) -> Ints:
     order, spare = np.arange(size), np.empty(size, dtype=np.int64)
     width = 1
     while width < size:
@@ -22,7 +33,7 @@ def ranked(keys: Floats, size: int) -> Ints:
             middle, end = min(start + width, size), min(start + 2 * width, size)
             left, right = start, middle
             for k in range(start, end):
-                if right >= end or (left < middle and keys[order[left]] <= keys[order[right]]):
+                if right >= end or (left < middle and _first(groups, keys, order[left], order[right])):
                     spare[k] = order[left]
                     left += 1
                 else:
@@ -31,3 +42,9 @@ def ranked(keys: Floats, size: int) -> Ints:
         order, spare = spare, order
         width *= 2
     return order
+
+
+@kernel
+def _first(groups: Ints, keys: Floats, one: int, other: int) -> bool:
+    """Say whether `one`, of the smaller index if they are equal, comes first."""
+    return groups[one] < groups[other] or (groups[one] == groups[other] and keys[one] <= keys[other])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
@@ -18,6 +18,20 @@ if TYPE_CHECKING:
     from gpusched_env.arrays import Floats
     from gpusched_env.model import EpochDistribution
     from gpusched_env.simulator.run import Board
+
+
+class Curve(NamedTuple):
+    """The survival function of one distribution.
+
+    Attributes:
+        edges: Bin edges as fractions of the maximum epochs, (B + 1,).
+        survival: S on each bin, (B,), not rising.
+        tail: ∫ S from each edge to 1, (B + 1,).
+    """
+
+    edges: Floats
+    survival: Floats
+    tail: Floats
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -42,15 +56,26 @@ class DistributionTable:
         bins = max(len(d.survival) for d in distributions)
         edges = np.ones((len(distributions), bins + 1))
         survival = np.zeros((len(distributions), bins))
-        for row, distribution in enumerate(distributions):
-            edges[row, : len(distribution.edges)] = distribution.edges
-            survival[row, : len(distribution.survival)] = distribution.survival
+        for d, distribution in enumerate(distributions):
+            edges[d, : len(distribution.edges)] = distribution.edges
+            survival[d, : len(distribution.survival)] = distribution.survival
         tail = np.zeros_like(edges)
         tail[:, :-1] = np.cumsum((survival * np.diff(edges, axis=1))[:, ::-1], axis=1)[:, ::-1]
         rows: dict[bytes, int] = {}
-        bins = np.array([rows.setdefault(row.tobytes(), len(rows)) for row in edges])
+        own = np.array([rows.setdefault(each.tobytes(), len(rows)) for each in edges])
         different = np.frombuffer(b"".join(rows)).reshape(len(rows), -1).copy()
-        return cls(bins, different, survival, tail)
+        return cls(own, different, survival, tail)
+
+    def curve(self, distribution: int) -> Curve:
+        """Give the survival function of a distribution."""
+        return Curve(self.edges[self.bins[distribution]], self.survival[distribution], self.tail[distribution])
+
+
+@kernel
+def curve_of(board: Board, job: int) -> Curve:
+    """Give the survival function of a job."""
+    row = int(board.jobs[job, at.DISTRIBUTION])
+    return Curve(board.edges[int(board.jobs[job, at.EDGES])], board.survival[row], board.tail[row])
 
 
 @kernel
@@ -63,28 +88,26 @@ def bin_of(edges: Floats, fraction: float) -> int:
 
 
 @kernel
-def survival_after(edges: Floats, survival: Floats, tail: Floats, fraction: float) -> float:
+def survival_after(curve: Curve, fraction: float) -> float:
     """Give ∫ S from `fraction` to 1: summed from the far end, so that small tails keep all their digits."""
-    b = bin_of(edges, fraction)
-    return tail[b + 1] + survival[b] * (edges[b + 1] - min(fraction, 1.0))
+    b = bin_of(curve.edges, fraction)
+    return curve.tail[b + 1] + curve.survival[b] * (curve.edges[b + 1] - min(fraction, 1.0))
 
 
 @kernel
-def expected_rest(edges: Floats, survival: Floats, tail: Floats, fraction: float) -> float:
+def expected_rest(curve: Curve, fraction: float) -> float:
     """Give the expected rest ∫ S(x)/S(w) dx over x > w, given that w = `fraction` was survived.
 
     A job that should be dead by now is taken to need everything that is left.
     """
-    alive = survival[bin_of(edges, fraction)]
+    alive = curve.survival[bin_of(curve.edges, fraction)]
     if alive <= 0.0:
         return 1.0 - fraction
-    return survival_after(edges, survival, tail, fraction) / alive
+    return survival_after(curve, fraction) / alive
 
 
 @kernel
 def expected_left(board: Board, job: int) -> float:
     """Give the epochs that a job is expected to need yet, given those done."""
-    row, largest = int(board.jobs[job, at.DISTRIBUTION]), board.jobs[job, at.MAX_EPOCHS]
-    edges = board.edges[int(board.jobs[job, at.EDGES])]
-    done = board.jobs[job, at.EPOCHS] / largest
-    return expected_rest(edges, board.survival[row], board.tail[row], done) * largest
+    largest = board.jobs[job, at.MAX_EPOCHS]
+    return expected_rest(curve_of(board, job), board.jobs[job, at.EPOCHS] / largest) * largest

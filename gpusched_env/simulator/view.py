@@ -10,6 +10,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.placement.placement import forget_place, place, release
+from gpusched_env.simulator.survival import DistributionTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -67,6 +68,19 @@ class View:
     def now_s(self) -> float:
         """Give the present time [s]."""
         return float(self.board.clock[at.NOW])
+
+    @property
+    def distributions(self) -> DistributionTable:
+        """Give the distributions of epochs needed, by `jobs[:, DISTRIBUTION]`; NaN while no submitted job has it.
+
+        Returns:
+            A table with a row of edges for each distribution: a copy.
+        """
+        board = self.board
+        edges = np.full_like(board.tail, np.nan)
+        known = board.jobs[: board.count[at.SUBMITTED]]
+        edges[known[:, at.DISTRIBUTION].astype(np.int64)] = board.edges[known[:, at.EDGES].astype(np.int64)]
+        return DistributionTable(np.arange(len(edges)), edges, board.survival.copy(), board.tail.copy())
 
     @property
     def active(self) -> NDArray[np.int64]:

@@ -23,7 +23,7 @@ from gpusched_baselines.search.proxy import proxy_cost
 from gpusched_env import ActiveJobs, InputError, JobPolicy, Policy, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.rounds import measure
+from gpusched_env.simulator.placement.room import measure
 from instances import HOUR, random_instance, three_jobs
 from policies import quick_policy
 

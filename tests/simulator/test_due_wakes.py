@@ -19,7 +19,7 @@ from gpusched_env import Configuration, GpuType, Instance, Interference, Job, No
 from gpusched_env.observation import OPTION_FEATURES
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.due_wakes import LEAST_MARGIN, MARGIN, due_wake_s
+from gpusched_env.simulator.due_dates import LEAST_MARGIN, MARGIN, due_wake_s
 from instances import HOUR, random_instance
 from small_instances import CERTAIN, hours_job, kilowatt_cluster
 

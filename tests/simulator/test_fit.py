@@ -6,7 +6,7 @@ import pytest
 
 from gpusched_baselines import edf
 from gpusched_env.errors import InputError
-from gpusched_env.simulator.fit import check_fit, fits
+from gpusched_env.simulator.policy import can_decide, check_fit
 from gpusched_experiments.report import compare
 from gpusched_experiments.report.warm_up import tiny_instance, warm_up
 from instances import three_jobs
@@ -36,9 +36,9 @@ def test_a_policy_that_does_not_fit_is_named_with_what_it_lacks():
 
 
 def test_a_policy_without_a_check_fits_everything():
-    assert fits(edf(), tiny_instance())
-    assert fits(OnlyTheThreeJobs(), three_jobs())
-    assert not fits(OnlyTheThreeJobs(), tiny_instance())
+    assert can_decide(edf(), tiny_instance())
+    assert can_decide(OnlyTheThreeJobs(), three_jobs())
+    assert not can_decide(OnlyTheThreeJobs(), tiny_instance())
 
 
 def test_a_comparison_begins_no_run_if_a_policy_does_not_fit_one_of_the_instances():

@@ -9,8 +9,8 @@ from hypothesis import strategies as st
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.best_fit import best_fit
 from gpusched_env.simulator.placement.node_index import LEAST_NODES, MOST_GPUS, find_node, most_free, new_room
+from gpusched_env.simulator.placement.room import measure
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
-from gpusched_env.simulator.rounds import measure
 
 node = st.tuples(st.integers(0, 1), st.integers(1, 8), st.integers(0, 8), st.integers(0, 8))
 

@@ -17,8 +17,8 @@ class AnyInstance(GpuClusterEnv):
         self.first = first
         super().__init__("tiny", **settings_)
 
-    def _new_state(self, instance: Instance):
-        return super()._new_state(self.first)
+    def _begin(self, instance: Instance):
+        super()._begin(self.first)
 
     def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None):
         return super().reset(seed=seed, options={"instance": self.first} | (options or {}))

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.room import measure
 from gpusched_env.simulator.placement.shared_gpus import slots
-from gpusched_env.simulator.rounds import measure
 
 if TYPE_CHECKING:
     from gpusched_env import View

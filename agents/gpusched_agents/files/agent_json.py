@@ -11,6 +11,7 @@ from gpusched_agents.files.description import AgentDescription
 from gpusched_agents.spec import AgentSpec
 from gpusched_env.errors import InputError
 from gpusched_env.formats.json_fields import check_fields, json_list, value_of, values_of
+from gpusched_env.simulator import Asking
 
 FORMAT = "gpusched agent"
 VERSION = 1
@@ -27,7 +28,7 @@ def description_text(description: AgentDescription) -> str:
         "format": FORMAT,
         "version": VERSION,
         **{name: getattr(description, name) for name in _TEXTS},
-        "spec": asdict(description.spec),
+        "spec": _flat(description.spec),
         "weights": {"sha256": description.weights_sha256, "bytes": description.weights_bytes},
         **{name: getattr(description, name) for name in _OBJECTS},
         "curve": list(description.curve),
@@ -82,8 +83,18 @@ def _no_constant(constant: str) -> float:
     raise InputError("file", constant, "finite numbers")
 
 
+def _flat(spec: AgentSpec) -> dict[str, Any]:
+    """Give a spec as an object: how its rounds ask stands there setting by setting, before the features."""
+    document: dict[str, Any] = {}
+    for name, value in asdict(spec).items():
+        document |= value if name == "asking" else {name: value}
+    return document
+
+
 def _spec(entry: Any) -> AgentSpec:
-    kinds = {field.name: str(field.type) for field in fields(AgentSpec)}
+    own = {field.name: str(field.type) for field in fields(AgentSpec) if field.name != "asking"}
+    asking = {field.name: str(field.type) for field in fields(Asking)}
+    kinds = own | asking
     check_fields("spec", entry, set(kinds))
     values: dict[str, Any] = {}
     for name, kind in kinds.items():
@@ -92,7 +103,7 @@ def _spec(entry: Any) -> AgentSpec:
         else:  # AgentSpec itself looks at True and False
             values[name] = value_of(f"spec.{name}", entry[name], _KINDS[kind]) if kind in _KINDS else entry[name]
     try:
-        return AgentSpec(**values)
+        return AgentSpec(asking=Asking(**{n: values[n] for n in asking}), **{n: values[n] for n in own})
     except InputError as error:
         raise InputError(f"spec.{error.field}", error.value, error.allowed) from error
 

@@ -13,15 +13,18 @@ from gpusched_env.kernel import kernel
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.observation.observe import observe
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.due_wakes import due_wake_s
-from gpusched_env.simulator.placement.placement import place, settle
+from gpusched_env.simulator.choice import apply_choice
+from gpusched_env.simulator.due_dates import due_wake_s
+from gpusched_env.simulator.placement.placement import moves_on, place
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from numpy.typing import NDArray
 
-    from gpusched_env.arrays import Floats, Ints, Mask, Singles
+    from gpusched_env.arrays import Ints, Mask, Singles
+    from gpusched_env.observation import Notes
+    from gpusched_env.simulator.run import Board
 
 JOB_COUNT, OPTION_COUNT = len(JOB_FEATURES), len(OPTION_FEATURES)
 CLUSTER_COUNT, QUEUE_COUNT = len(CLUSTER_FEATURES), len(QUEUE_FEATURES)
@@ -52,9 +55,15 @@ def part(flat: Singles, begin: int, rows: int, columns: int) -> tuple[Singles, i
 
 @kernel
 def set_scores(
-    job: Singles, options: Singles, cluster: Singles, queue: Singles, types: Ints, flat: Singles, width: int,
+    job: Singles,
+    options: Singles,
+    cluster: Singles,
+    queue: Singles,
+    types: Ints,
+    flat: Singles,
+    width: int,
     out: Singles,
-) -> None:  # fmt: skip
+) -> None:
     """Write the scores of waiting and of every configuration by the set network.
 
     Args:
@@ -143,52 +152,47 @@ def best_action(scores: Singles, mask: Mask, may_wait: bool) -> int:
 
 @kernel
 def choose_now(
-    jobs: Floats, nodes: Ints, configs: Ints, tau: Floats, rate: Floats, least_rate: Floats, node_rate: Floats,
-    clock: Floats, count: Ints, active: Ints, order: Ints, room: Ints, edges: Floats, survival: Floats, tail: Floats,
-    flat: Singles, width: int, network: int, consolidation: bool, deadline_wake_ups: bool,
-) -> int:  # fmt: skip
-    """Choose for the job at hand, set its wake-up and let its place go, as the environment's settings say.
+    board: Board, notes: Notes, flat: Singles, width: int, network: int, consolidation: bool, deadline_wake_ups: bool
+) -> tuple[int, float, bool]:
+    """Choose for the job at hand.
 
     Returns:
-        The configuration's index, or -1 to wait.
+        The configuration's index, or -1 to wait; when it wakes up [s], NaN if nothing is said of that; and whether it
+        leaves its place.
     """
+    configs, count = board.facts.configs, board.count
     job_features, queue_features = np.empty(JOB_COUNT, np.float32), np.empty(QUEUE_COUNT, np.float32)
     options = np.empty((configs.shape[0], OPTION_COUNT), np.float32)
-    cluster = np.empty((room.shape[0], CLUSTER_COUNT), np.float32)
+    cluster = np.empty((board.room.shape[0], CLUSTER_COUNT), np.float32)
     mask, scores = np.empty(1 + configs.shape[0], np.int8), np.empty(1 + configs.shape[0], np.float32)
-    observe(
-        jobs, nodes, configs, tau, rate, least_rate, node_rate, clock, count, active, order, room, edges, survival,
-        tail, job_features, options, cluster, queue_features, mask,
-    )  # fmt: skip
+    observe(board, notes, job_features, options, cluster, queue_features, mask)
     if network == SET:
         types = configs[:, at.CONFIG_TYPE]
         set_scores(job_features, options, cluster, queue_features, types, flat, width, scores)
     else:
         mlp_scores(job_features, options, cluster, queue_features, flat, width, scores)
     config = best_action(scores, mask, count[at.IDLE] < PATIENCE) - 1
-    job = order[count[at.ASKED]]
-    if config >= 0 and consolidation:
-        settle(jobs, nodes, configs, room, job, config)
+    job = board.order[count[at.ASKED]]
+    leaves = config >= 0 and consolidation and moves_on(board, job, config)[1]
+    wake = np.nan
     if deadline_wake_ups:
-        held = jobs[job, at.CONFIG]
-        jobs[job, at.CONFIG] = config
-        jobs[job, at.WAKE_S] = due_wake_s(jobs, tau, least_rate, clock[at.NOW], job)
-        jobs[job, at.CONFIG] = held
-    return config
+        held = board.jobs[job, at.CONFIG]
+        board.jobs[job, at.CONFIG] = config
+        wake = due_wake_s(board, job)
+        board.jobs[job, at.CONFIG] = held
+    return config, wake, leaves
 
 
 @kernel
 def decide_round(
-    jobs: Floats, nodes: Ints, configs: Ints, tau: Floats, rate: Floats, least_rate: Floats, node_rate: Floats,
-    clock: Floats, count: Ints, active: Ints, order: Ints, room: Ints, edges: Floats, survival: Floats, tail: Floats,
-    flat: Singles, width: int, network: int, consolidation: bool, deadline_wake_ups: bool,
-) -> None:  # fmt: skip
-    """Decide for all jobs of the round, in the order that `count` and `order` hold."""
+    board: Board, notes: Notes, flat: Singles, width: int, network: int, consolidation: bool, deadline_wake_ups: bool
+) -> None:
+    """Choose for all jobs of the round, one after the other, and place them."""
+    count = board.count
     while count[at.ASKED] < count[at.TO_ASK]:
-        config = choose_now(
-            jobs, nodes, configs, tau, rate, least_rate, node_rate, clock, count, active, order, room, edges, survival,
-            tail, flat, width, network, consolidation, deadline_wake_ups,
-        )  # fmt: skip
+        job = board.order[count[at.ASKED]]
+        config, wake, leaves = choose_now(board, notes, flat, width, network, consolidation, deadline_wake_ups)
+        apply_choice(board, job, leaves, wake)
         if config >= 0:
-            place(jobs, nodes, configs, room, order[count[at.ASKED]], config)
+            place(board, job, config)
         count[at.ASKED] += 1

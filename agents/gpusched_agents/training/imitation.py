@@ -12,7 +12,6 @@ from torch.nn import functional
 
 from gpusched_agents.files.export import actor_of
 from gpusched_baselines import make_policy
-from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -28,9 +27,7 @@ FINAL_LEARNING_RATE = 0.1  # of the first
 
 @dataclass(slots=True)
 class Teacher:
-    """A reference policy that says what it would do in every environment, and changes nothing there.
-
-    Only its own memory, and wake-ups, which the environment's deadline wake-ups replace when the job is decided.
+    """A reference policy that says what it would do in every environment; nothing is done there.
 
     Args:
         name: Its name; it decides job by job.
@@ -44,13 +41,8 @@ class Teacher:
 
     def actions(self, views: tuple[View, ...], jobs: NDArray[np.int64]) -> NDArray[np.int64]:
         """Give its action for the job at hand in every environment, (N,)."""
-        return np.array([self._action(view, job) for view, job in zip(views, jobs.tolist(), strict=True)])
-
-    def _action(self, view: View, job: int) -> int:
-        home = view.jobs[job, at.HOME], view.jobs[job, at.HOME_SLOT]
-        action = int(self.policy.choose(view, job)) + 1
-        view.jobs[job, at.HOME], view.jobs[job, at.HOME_SLOT] = home
-        return action
+        choose = self.policy.choose
+        return np.array([choose(view, job).config + 1 for view, job in zip(views, jobs.tolist(), strict=True)])
 
 
 @dataclass(slots=True)

@@ -7,10 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.planning.cheapest import any_room, cheapest_fitting, cheapest_with
+from gpusched_baselines.planning.cheapest import any_room, cheapest_with
 from gpusched_baselines.planning.epochs_left import Epochs, check_epochs, epochs_left
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.choice import Choice
 from gpusched_env.simulator.ordering import Order, ask_order, check_order
 from gpusched_env.simulator.placement.placement import place
 
@@ -19,6 +20,7 @@ if TYPE_CHECKING:
 
     from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator import View
+    from gpusched_env.simulator.run import Board
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,44 +50,33 @@ class DispatchPolicy:
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
         """Place the waiting jobs in order."""
-        if not any_room(view.room):
+        if not any_room(view.board):
             return
         order = ask_order(view, self.job_order, waiting_only=not self.preemption)
         left = epochs_left(view, order, self.epochs)
-        dispatch(view.jobs, view.nodes, view.configs, view.room, view.tau, view.planning_rate, order, left, view.now_s)
+        dispatch(view.board, order, left)
 
-    def choose(self, view: View, job: int) -> int:
+    def choose(self, view: View, job: int) -> Choice:
         """Choose the cheapest configuration that fits and meets the due date, else the fastest that fits."""
-        arrays = (view.jobs, view.configs, view.room, view.tau, view.planning_rate, view.now_s, job)
-        if self.epochs == "worst-case":
-            return cheapest_fitting(*arrays)
-        return cheapest_with(*arrays, epochs_left(view, np.array([job]), self.epochs)[0])
+        left = epochs_left(view, np.array([job]), self.epochs)[0]
+        return Choice(cheapest_with(view.board, view.board.planning_rate, job, left))
 
 
 @kernel
-def dispatch(
-    jobs: Floats,
-    nodes: Ints,
-    configs: Ints,
-    room: Ints,
-    tau: Floats,
-    rate: Floats,
-    order: Ints,
-    left: Floats,
-    now: float,
-) -> None:
+def dispatch(board: Board, order: Ints, left: Floats) -> None:
     """Give every waiting job of `order`, in turn, the cheapest configuration that fits and meets the due date, if any.
 
     `left`, (A,), holds the epochs that the jobs of `order`, (A,), are taken to have left.
     """
+    jobs = board.jobs
     for i in range(order.shape[0]):
-        if not any_room(room):
+        if not any_room(board):
             return
         if jobs[order[i], at.CONFIG] >= 0:
             continue
-        config = cheapest_with(jobs, configs, room, tau, rate, now, order[i], left[i])
+        config = cheapest_with(board, board.planning_rate, order[i], left[i])
         if config >= 0:
-            place(jobs, nodes, configs, room, order[i], config)
+            place(board, order[i], config)
 
 
 def fifo() -> DispatchPolicy:

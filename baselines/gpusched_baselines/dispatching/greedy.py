@@ -9,7 +9,7 @@ from gpusched_baselines.dispatching.dispatch import dispatch
 from gpusched_baselines.dispatching.idle_gpus import give_idle_gpus
 from gpusched_baselines.planning.epochs_left import epochs_left
 from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.rounds import measure
+from gpusched_env.simulator.placement.room import measure
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -31,6 +31,6 @@ class Greedy:
         """Place all active jobs anew."""
         order = ask_order(view, "pressure", waiting_only=False)
         left = epochs_left(view, order, "worst-case")
-        dispatch(view.jobs, view.nodes, view.configs, view.room, view.tau, view.planning_rate, order, left, view.now_s)
-        give_idle_gpus(view.jobs, view.nodes, view.configs, view.tau, order)
-        measure(view.nodes, view.room)
+        dispatch(view.board, order, left)
+        give_idle_gpus(view.board, order)
+        measure(view.board)

@@ -10,27 +10,25 @@ from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.arrays import Ints
+    from gpusched_env.simulator.run import Board
 
 
 @kernel
-def give_idle_gpus(jobs: Floats, nodes: Ints, configs: Ints, tau: Floats, order: Ints) -> None:
+def give_idle_gpus(board: Board, order: Ints) -> None:
     """Give idle GPUs of every node that is in use to its jobs, again and again to the one that gains the most speed.
 
     The gain is the ratio of seconds per epoch, before over after; a job takes more GPUs only if it gets faster. Jobs on
     shared GPUs or several nodes keep what they have.
 
     Args:
-        jobs: State of the jobs, (J, JOB_COLUMNS); changed.
-        nodes: State of the nodes, (N, NODE_COLUMNS); changed. (`room` is not kept up to date: nothing is placed after.)
-        configs: The configurations, (C, CONFIG_COLUMNS).
-        tau: Seconds per epoch, (J, C).
         order: The jobs of the round, (A,).
     """
-    first, following = jobs_by_node(jobs, nodes, order)
+    jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
+    first, following = jobs_by_node(board, order)
     for n in range(nodes.shape[0]):
         while nodes[n, at.FREE] > 0:
-            winner, config = _most_gain(jobs, nodes, configs, tau, order, first[n], following, n)
+            winner, config = _most_gain(board, order, first[n], following, n)
             if winner < 0:
                 break
             nodes[n, at.FREE] -= configs[config, at.CONFIG_GPUS] - configs[int(jobs[winner, at.CONFIG]), at.CONFIG_GPUS]
@@ -38,8 +36,9 @@ def give_idle_gpus(jobs: Floats, nodes: Ints, configs: Ints, tau: Floats, order:
 
 
 @kernel
-def jobs_by_node(jobs: Floats, nodes: Ints, order: Ints) -> tuple[Ints, Ints]:
+def jobs_by_node(board: Board, order: Ints) -> tuple[Ints, Ints]:
     """List the jobs of every node: the place in `order` of the first, (N,), and of each next one, (A,); -1: none."""
+    jobs, nodes = board.jobs, board.nodes
     first = np.full(nodes.shape[0], -1)
     following = np.full(order.shape[0], -1)
     for i in range(order.shape[0] - 1, -1, -1):
@@ -51,17 +50,9 @@ def jobs_by_node(jobs: Floats, nodes: Ints, order: Ints) -> tuple[Ints, Ints]:
 
 
 @kernel
-def _most_gain(
-    jobs: Floats,
-    nodes: Ints,
-    configs: Ints,
-    tau: Floats,
-    order: Ints,
-    head: int,
-    following: Ints,
-    node: int,
-) -> tuple[int, int]:
+def _most_gain(board: Board, order: Ints, head: int, following: Ints, node: int) -> tuple[int, int]:
     """Find the job on `node`, and its new configuration, that gain the most speed from the idle GPUs; -1 if none."""
+    jobs, nodes, configs, tau = board.jobs, board.nodes, board.facts.configs, board.tau
     winner, config = -1, -1
     most = 1.0
     v, free = nodes[node, at.NODE_TYPE], nodes[node, at.FREE]

@@ -10,13 +10,14 @@ from gpusched_baselines.planning.hull import lower_hull
 from gpusched_baselines.planning.plan import LATE, solve
 from gpusched_env.kernel import kernel
 from gpusched_env.model.rates import least_rate_eur_per_s
-from gpusched_env.simulator.distributions import DistributionTable
+from gpusched_env.simulator.survival import DistributionTable
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.arrays import Floats
     from gpusched_env.model import Instance
+    from gpusched_env.simulator.survival import Curve
 
 
 def clairvoyant_bound(instance: Instance) -> float:
@@ -51,19 +52,11 @@ def non_clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
     """Give the non-clairvoyant bound of every job [€], (J,)."""
     jobs = instance.jobs
     table = DistributionTable.of(jobs.distributions)
+    rate, time_left = least_rate_eur_per_s(instance), jobs.due_s - jobs.submission_s
     bounds = np.empty(len(jobs))
-    _non_clairvoyant(
-        jobs.seconds_per_epoch,
-        least_rate_eur_per_s(instance),
-        jobs.max_epochs,
-        jobs.due_s - jobs.submission_s,
-        jobs.tardiness_weight_eur_per_s,
-        jobs.distribution,
-        table.edges,
-        table.survival,
-        table.tail,
-        bounds,
-    )
+    for job, d in enumerate(jobs.distribution.tolist()):
+        known = jobs.max_epochs[job], time_left[job], jobs.tardiness_weight_eur_per_s[job]
+        bounds[job] = _non_clairvoyant(jobs.seconds_per_epoch[job], rate, table.curve(d), *known)
     return bounds
 
 
@@ -101,29 +94,14 @@ def _clairvoyant(tau: Floats, rate: Floats, needed: Floats, time_left: Floats, w
 
 
 @kernel
-def _non_clairvoyant(
-    tau: Floats,
-    rate: Floats,
-    largest: Floats,
-    time_left: Floats,
-    weight: Floats,
-    distribution: Ints,
-    edges: Floats,
-    survival: Floats,
-    tail: Floats,
-    bounds: Floats,
-) -> None:
-    bins = survival.shape[1]
-    for job in range(tau.shape[0]):
-        seconds, price = _hull_of(tau[job], rate)
-        row = distribution[job]
-        starts = np.empty(seconds.shape[0] + 1)
-        status, bounds[job] = solve(
-            seconds, price, edges[row], survival[row], tail[row], 0.0, largest[job], time_left[job], starts
-        )
-        if status == LATE:
-            bounds[job] = 0.0
-            for b in range(bins):
-                mass = survival[row, b] - (survival[row, b + 1] if b + 1 < bins else 0.0)
-                needed = edges[row, b + 1] * largest[job]
-                bounds[job] += mass * _cheapest_known(seconds, price, needed, time_left[job], weight[job])
+def _non_clairvoyant(tau: Floats, rate: Floats, curve: Curve, largest: float, time_left: float, weight: float) -> float:
+    seconds, price = _hull_of(tau, rate)
+    starts = np.empty(seconds.shape[0] + 1)
+    status, cost = solve(seconds, price, curve, 0.0, largest, time_left, starts)
+    if status != LATE:
+        return cost
+    cost, survival = 0.0, curve.survival
+    for b in range(survival.shape[0]):
+        mass = survival[b] - (survival[b + 1] if b + 1 < survival.shape[0] else 0.0)
+        cost += mass * _cheapest_known(seconds, price, curve.edges[b + 1] * largest, time_left, weight)
+    return cost

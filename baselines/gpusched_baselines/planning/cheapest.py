@@ -13,6 +13,7 @@ from gpusched_env.simulator.placement.placement import fits
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator.run import Board
 
 
 @kernel
@@ -29,35 +30,30 @@ def worth(seconds: float, time_left: float, rate: float) -> tuple[bool, float, f
 
 
 @kernel
-def cheapest_fitting(jobs: Floats, configs: Ints, room: Ints, tau: Floats, rate: Floats, now: float, job: int) -> int:
+def cheapest_fitting(board: Board, rate: Floats, job: int) -> int:
     """Choose as `cheapest_with` does, in the worst case: all epochs left are needed."""
+    jobs = board.jobs
     left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]
-    return cheapest_with(jobs, configs, room, tau, rate, now, job, left)
+    return cheapest_with(board, rate, job, left)
 
 
 @kernel
-def cheapest_with(
-    jobs: Floats, configs: Ints, room: Ints, tau: Floats, rate: Floats, now: float, job: int, left: float
-) -> int:
+def cheapest_with(board: Board, rate: Floats, job: int, left: float) -> int:
     """Choose among the configurations that fit now: the cheapest that meets the due date, else the fastest.
 
     Args:
-        jobs: State of the jobs, (J, JOB_COLUMNS).
-        configs: The configurations, (C, CONFIG_COLUMNS).
-        room: What fits now by GPU type, (V, columns of `layout`).
-        tau: Seconds per epoch, (J, C).
-        rate: Planned cost rates [€/s], (C,).
-        now: Present time [s].
+        rate: Cost rates to compare by [€/s], (C,).
         job: The job's index.
         left: The epochs that it is taken to have left.
 
     Returns:
         The configuration's index, or -1 if none fits. Of equals the first.
     """
+    jobs, configs, tau, now = board.jobs, board.facts.configs, board.tau, board.clock[at.NOW]
     best = -1
     least = (True, np.inf, np.inf)
     for c in range(configs.shape[0]):
-        if tau[job, c] == np.inf or not fits(configs, room, c):
+        if tau[job, c] == np.inf or not fits(board, c):
             continue
         value = worth(left * tau[job, c], jobs[job, at.DUE] - now, rate[c])
         if best < 0 or value < least:
@@ -66,8 +62,9 @@ def cheapest_with(
 
 
 @kernel
-def preference(jobs: Floats, tau: Floats, rate: Floats, now: float, job: int, left: float, order: Ints) -> int:
+def preference(board: Board, job: int, left: float, order: Ints) -> int:
     """Write the allowed configurations of `job` to `order`, best first by `worth`, (C,); return how many there are."""
+    jobs, tau, rate, now = board.jobs, board.tau, board.planning_rate, board.clock[at.NOW]
     n = 0
     time_left = jobs[job, at.DUE] - now
     for c in range(tau.shape[1]):
@@ -84,8 +81,9 @@ def preference(jobs: Floats, tau: Floats, rate: Floats, now: float, job: int, le
 
 
 @kernel
-def any_room(room: Ints) -> bool:
+def any_room(board: Board) -> bool:
     """Say whether anything may fit: a GPU is free, or a shared one has room."""
+    room = board.room
     for v in range(room.shape[0]):
         if room[v, at.GAP] > 0 or room[v, at.OPENING] > 0:
             return True

@@ -14,6 +14,7 @@ from gpusched_env.simulator.survival import expected_left
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator import ActiveJobs, View
+    from gpusched_env.simulator.run import Board
 
 Epochs = Literal["worst-case", "mean"]
 """Which number of epochs a policy reckons with."""
@@ -35,8 +36,7 @@ def epochs_left(view: View, jobs: Ints, epochs: Epochs) -> Floats:
     With "worst-case" all up to the maximum; with "mean" as many as are expected, given the epochs done:
     ∫ S(x)/S(w) dx over x > w.
     """
-    table = view.distributions
-    return _epochs_left(view.jobs, jobs, table.edges, table.survival, table.tail, epochs == "mean")
+    return _epochs_left(view.board, jobs, epochs == "mean")
 
 
 def expected_slack(active: ActiveJobs) -> Floats:
@@ -47,13 +47,10 @@ def expected_slack(active: ActiveJobs) -> Floats:
 
 
 @kernel
-def _epochs_left(jobs: Floats, chosen: Ints, edges: Floats, survival: Floats, tail: Floats, mean: bool) -> Floats:
+def _epochs_left(board: Board, chosen: Ints, mean: bool) -> Floats:
+    jobs = board.jobs
     left = np.empty(chosen.shape[0])
     for i in range(chosen.shape[0]):
         job = chosen[i]
-        largest, done = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS]
-        left[i] = largest - done
-        if mean:
-            row = int(jobs[job, at.DISTRIBUTION])
-            left[i] = largest * expected_left(edges[row], survival[row], tail[row], done / largest)
+        left[i] = expected_left(board, job) if mean else jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]
     return left

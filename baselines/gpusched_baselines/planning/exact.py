@@ -46,7 +46,7 @@ def solve_single_job(
 
 def solve_exactly(problem: SingleJobProblem) -> Plan:
     """Give the optimal plan, as `solve_single_job` does."""
-    tau, price, table = problem.seconds_per_epoch, problem.cost_eur_per_epoch, problem.table
+    tau, price = problem.seconds_per_epoch, problem.cost_eur_per_epoch
     hull = np.empty(len(tau), dtype=np.int64)
     points = lower_hull(tau, price, hull)
     chosen = hull[:points]
@@ -54,9 +54,7 @@ def solve_exactly(problem: SingleJobProblem) -> Plan:
     status, cost = kernels.solve(
         tau[chosen],
         price[chosen],
-        table.edges[0],
-        table.survival[0],
-        table.tail[0],
+        problem.curve,
         problem.epochs_done,
         problem.max_epochs,
         problem.time_left_s,

@@ -18,6 +18,7 @@ from gpusched_env.simulator.survival import bin_of, survival_after
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats
+    from gpusched_env.simulator.survival import Curve
 
 # What a plan can promise.
 SLACK, TIGHT, LATE = range(3)
@@ -27,29 +28,21 @@ SHORTEST_SEGMENT = 0.01  # of the maximum epochs; who follows a plan skips short
 
 @kernel
 def spend_slack(
-    tau: Floats,
-    price: Floats,
-    edges: Floats,
-    survival: Floats,
-    first: int,
-    done: float,
-    largest: float,
-    excess: float,
-    starts: Floats,
+    tau: Floats, price: Floats, curve: Curve, first: int, done: float, largest: float, excess: float, starts: Floats
 ) -> None:
     """Speed up, cheapest second first, until `excess` seconds are saved; write where each hull point starts.
 
     Args:
         tau: Seconds per epoch of the hull's points, slow to fast, (K,).
         price: Cost per epoch of the hull's points, cheap to dear, (K,).
-        edges: Bin edges as fractions of `largest`, (B + 1,).
-        survival: S on each bin, (B,).
+        curve: Its survival function.
         first: The bin that holds the present epoch.
         done: Epochs done.
         largest: Maximum epochs.
         excess: Seconds to save against the slowest point, > 0 and at most what the fastest point saves.
         starts: Epoch at which each point starts, (K + 1,); `starts[1:K]` is written.
     """
+    edges, survival = curve.edges, curve.survival
     steps = tau.shape[0] - 1
     last = bin_of(edges, 1.0)
     ahead = np.full(steps, last)
@@ -76,15 +69,7 @@ def spend_slack(
 
 @kernel
 def solve(
-    tau: Floats,
-    price: Floats,
-    edges: Floats,
-    survival: Floats,
-    tail: Floats,
-    done: float,
-    largest: float,
-    time_left: float,
-    starts: Floats,
+    tau: Floats, price: Floats, curve: Curve, done: float, largest: float, time_left: float, starts: Floats
 ) -> tuple[int, float]:
     """Solve the problem over the points of a hull, slow to fast.
 
@@ -95,9 +80,7 @@ def solve(
     Args:
         tau: Seconds per epoch of the hull's points, falling, (K,), K ≥ 1.
         price: Cost per epoch of the hull's points [€], rising, (K,).
-        edges: Bin edges as fractions of `largest`, (B + 1,).
-        survival: S on each bin, (B,), not rising.
-        tail: ∫ S from each edge to 1, (B + 1,).
+        curve: Its survival function.
         done: Epochs done w, below `largest`.
         largest: Maximum epochs E.
         time_left: Time D to the due date [s]; may be negative.
@@ -112,36 +95,28 @@ def solve(
         starts[k] = largest
     left = largest - done
     status = SLACK
-    first = bin_of(edges, done / largest)
+    first = bin_of(curve.edges, done / largest)
     if misses(left * tau[points - 1], time_left):
         status = LATE
         for k in range(points):
             starts[k] = done
     elif misses(left * tau[0], time_left):
         status = TIGHT
-        spend_slack(tau, price, edges, survival, first, done, largest, left * tau[0] - time_left, starts)
-    return status, expected_cost(price, edges, survival, tail, first, largest, starts)
+        spend_slack(tau, price, curve, first, done, largest, left * tau[0] - time_left, starts)
+    return status, expected_cost(price, curve, first, largest, starts)
 
 
 @kernel
-def expected_cost(
-    price: Floats,
-    edges: Floats,
-    survival: Floats,
-    tail: Floats,
-    first: int,
-    largest: float,
-    starts: Floats,
-) -> float:
+def expected_cost(price: Floats, curve: Curve, first: int, largest: float, starts: Floats) -> float:
     """Give ∫ S(x)/S(w) · p(x) dx of a plan [€]; a job that should be dead by now is taken to need all its epochs."""
-    alive = survival[first]
+    alive = curve.survival[first]
     cost = 0.0
     for k in range(price.shape[0]):
         if starts[k + 1] <= starts[k]:
             continue
         if alive > 0.0:
-            epochs = survival_after(edges, survival, tail, starts[k] / largest)
-            epochs = (epochs - survival_after(edges, survival, tail, starts[k + 1] / largest)) * largest / alive
+            epochs = survival_after(curve, starts[k] / largest)
+            epochs = (epochs - survival_after(curve, starts[k + 1] / largest)) * largest / alive
         else:
             epochs = starts[k + 1] - starts[k]
         cost += price[k] * epochs

@@ -12,14 +12,14 @@ from gpusched_baselines.planning import plan as kernels
 from gpusched_baselines.planning.single_job_plan import Plan, Status, segments_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.simulator.distributions import DistributionTable
 from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.survival import bin_of
+from gpusched_env.simulator.survival import DistributionTable, bin_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model import EpochDistribution
+    from gpusched_env.simulator.survival import Curve
 
 
 NOTHING_LEFT = 1e-12  # of the maximum epochs: a rest that rounding leaves
@@ -88,19 +88,19 @@ class SingleJobProblem:
         return self.cost_eur_per_epoch[self.configurations]
 
     @cached_property
-    def table(self) -> DistributionTable:
-        """Give the distribution as a table of one row."""
-        return DistributionTable.of([self.distribution])
+    def curve(self) -> Curve:
+        """Give the survival function as kernels take it."""
+        return DistributionTable.of([self.distribution]).curve(0)
 
     @property
     def edges(self) -> NDArray[np.float64]:
         """Give the bin edges as fractions of the maximum epochs, (B + 1,)."""
-        return self.table.edges[0]
+        return self.curve.edges
 
     @property
     def survival(self) -> NDArray[np.float64]:
         """Give S on each bin, (B,)."""
-        return self.table.survival[0]
+        return self.curve.survival
 
     @property
     def share_done(self) -> float:
@@ -139,10 +139,7 @@ class SingleJobProblem:
             starts: Epochs, never falling, from w to E, (K + 1,).
             status: Status of the plan.
         """
-        table = self.table
-        cost = kernels.expected_cost(
-            self.price, table.edges[0], table.survival[0], table.tail[0], self.first_bin, self.max_epochs, starts
-        )
+        cost = kernels.expected_cost(self.price, self.curve, self.first_bin, self.max_epochs, starts)
         segments = segments_of(self.configurations, starts)
         return Plan(status, float(cost), self.worst_case_s(starts), segments)
 

@@ -20,13 +20,14 @@ from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.best_fit import best_fit, fit_key
 from gpusched_env.simulator.placement.node_index import find_node
 from gpusched_env.simulator.placement.placement import fits, place, take
-from gpusched_env.simulator.rounds import clear, measure
+from gpusched_env.simulator.placement.room import clear, measure
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator import View
+    from gpusched_env.simulator.run import Board
 
 SWAP_BIAS = 0.05  # neighbours swap with probability 0.5 + this towards the larger tardiness weight, 0.5 - this away
 NEXT_CONFIGURATION = 0.05  # probability of passing over a configuration for the next best one
@@ -62,30 +63,14 @@ class Constructions:
         held = np.empty((size, len(order), HELD))
         kept = np.empty((size, *view.nodes.shape), dtype=np.int64)
         most = len(view.nodes) * len(order) * int(view.nodes[:, at.NODE_GPUS].max())
-        construct(
-            view.jobs,
-            view.nodes,
-            view.configs,
-            view.room,
-            view.tau,
-            view.planning_rate,
-            view.node_rate,
-            order,
-            left,
-            view.now_s,
-            min(constructions, most),
-            rng,
-            costs,
-            held,
-            kept,
-        )
+        construct(view.board, order, left, min(constructions, most), rng, costs, held, kept)
         found = np.isfinite(costs)
         return cls(order, left, costs[found], held[found], kept[found])
 
     def restore(self, view: View, index: int) -> None:
         """Let the jobs hold what they hold in one of the constructions."""
-        restore(view.jobs, view.nodes, self.order, self.held[index], self.kept[index])
-        measure(view.nodes, view.room)
+        restore(view.board, self.order, self.held[index], self.kept[index])
+        measure(view.board)
 
     def restore_best(self, view: View) -> None:
         """Let the jobs hold what they hold in the best construction."""
@@ -94,45 +79,33 @@ class Constructions:
 
 @kernel
 def construct(
-    jobs: Floats,
-    nodes: Ints,
-    configs: Ints,
-    room: Ints,
-    tau: Floats,
-    rate: Floats,
-    node_rate: Floats,
-    order: Ints,
-    left: Floats,
-    now: float,
-    constructions: int,
-    rng: Generator,
-    costs: Floats,
-    held: Floats,
-    kept: Ints,
+    board: Board, order: Ints, left: Floats, constructions: int, rng: Generator, costs: Floats, held: Floats, kept: Ints
 ) -> None:
     """Construct a round by Greedy and `constructions` times at random; `offer` each to the elite."""
-    dispatch(jobs, nodes, configs, room, tau, rate, order, left, now)
-    give_idle_gpus(jobs, nodes, configs, tau, order)
-    offer(jobs, nodes, order, proxy_with(jobs, nodes, tau, node_rate, order, left, now), costs, held, kept)
+    configs = board.facts.configs
+    dispatch(board, order, left)
+    give_idle_gpus(board, order)
+    offer(board, order, proxy_with(board, order, left), costs, held, kept)
     ranking = np.empty((order.shape[0], configs.shape[0]), dtype=np.int64)
     allowed = np.empty(order.shape[0], dtype=np.int64)
     for i in range(order.shape[0]):
-        allowed[i] = preference(jobs, tau, rate, now, order[i], left[i], ranking[i])
+        allowed[i] = preference(board, order[i], left[i], ranking[i])
     turn = np.empty(order.shape[0], dtype=np.int64)
     for _ in range(constructions):
-        clear(jobs, nodes, order, room)
-        _shuffle(jobs, order, turn, rng)
+        clear(board, order)
+        _shuffle(board, order, turn, rng)
         for k in range(turn.shape[0]):
-            if not any_room(room):
+            if not any_room(board):
                 break
             i = turn[k]
-            _place_at_random(jobs, nodes, configs, room, order[i], ranking[i], int(allowed[i]), rng)
-        give_idle_gpus(jobs, nodes, configs, tau, order)
-        offer(jobs, nodes, order, proxy_with(jobs, nodes, tau, node_rate, order, left, now), costs, held, kept)
+            _place_at_random(board, order[i], ranking[i], int(allowed[i]), rng)
+        give_idle_gpus(board, order)
+        offer(board, order, proxy_with(board, order, left), costs, held, kept)
 
 
 @kernel
-def _shuffle(jobs: Floats, order: Ints, turn: Ints, rng: Generator) -> None:
+def _shuffle(board: Board, order: Ints, turn: Ints, rng: Generator) -> None:
+    jobs = board.jobs
     for i in range(order.shape[0]):
         turn[i] = i
     for i in range(order.shape[0] - 1):
@@ -142,34 +115,26 @@ def _shuffle(jobs: Floats, order: Ints, turn: Ints, rng: Generator) -> None:
 
 
 @kernel
-def _place_at_random(
-    jobs: Floats,
-    nodes: Ints,
-    configs: Ints,
-    room: Ints,
-    job: int,
-    ranking: Ints,
-    allowed: int,
-    rng: Generator,
-) -> None:
+def _place_at_random(board: Board, job: int, ranking: Ints, allowed: int, rng: Generator) -> None:
+    jobs, configs = board.jobs, board.facts.configs
     config = -1
     for i in range(allowed):
         c = ranking[i]
-        if fits(configs, room, c):
+        if fits(board, c):
             config = c
             if rng.random() >= NEXT_CONFIGURATION:
                 break
     if config < 0:
         return
     if configs[config, at.CONFIG_UNITS] > 0 or configs[config, at.CONFIG_NODES] > 1:
-        place(jobs, nodes, configs, room, job, config)
+        place(board, job, config)
         return
     gpu_type, gpus = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS]
     home = int(jobs[job, at.HOME])
-    node = find_node(nodes, room, gpu_type, gpus, home)
+    node = find_node(board, gpu_type, gpus, home)
     while rng.random() < NEXT_NODE:
-        following = best_fit(nodes, gpu_type, gpus, home, fit_key(nodes, node, gpu_type, gpus, home))
+        following = best_fit(board, gpu_type, gpus, home, fit_key(board, node, gpu_type, gpus, home))
         if following < 0:
             break
         node = following
-    take(jobs, nodes, configs, room, job, config, node, -1)
+    take(board, job, config, node, -1)

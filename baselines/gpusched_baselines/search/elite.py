@@ -9,19 +9,18 @@ from gpusched_env.kernel import kernel
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator.run import Board
 
 HELD = 3  # what a job holds: configuration, node, shared GPU
 
 
 @kernel
-def offer(jobs: Floats, nodes: Ints, order: Ints, cost: float, costs: Floats, held: Floats, kept: Ints) -> None:
+def offer(board: Board, order: Ints, cost: float, costs: Floats, held: Floats, kept: Ints) -> None:
     """Keep what the jobs of the round hold in place of the dearest of the elite, if it is cheaper.
 
     One that costs the same as one of the elite is taken for the same, and is not kept.
 
     Args:
-        jobs: State of the jobs, (J, JOB_COLUMNS).
-        nodes: State of the nodes, (N, columns of `layout`).
         order: The jobs of the round, (A,).
         cost: What the construction costs.
         costs: What the elite cost, (K,); inf where there is none yet.
@@ -36,4 +35,4 @@ def offer(jobs: Floats, nodes: Ints, order: Ints, cost: float, costs: Floats, he
             dearest = k
     if cost < costs[dearest]:
         costs[dearest] = cost
-        keep(jobs, nodes, order, held[dearest], kept[dearest])
+        keep(board, order, held[dearest], kept[dearest])

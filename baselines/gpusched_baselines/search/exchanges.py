@@ -12,11 +12,12 @@ from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator.run import Board
 
 
 @kernel
 def best_exchange(
-    tau: Floats, order: Ints, left: Floats, seen: Floats, bill: float, cost: float
+    board: Board, order: Ints, left: Floats, seen: Floats, bill: float, cost: float
 ) -> tuple[int, int, float]:
     """Find the two jobs whose exchange makes the proxy cost of the round least.
 
@@ -24,7 +25,6 @@ def best_exchange(
     pressure, which waits then. The nodes do not notice.
 
     Args:
-        tau: Seconds per epoch, (J, C).
         order: The jobs of the round by decreasing pressure, (A,).
         left: The epochs that they are taken to have left, (A,).
         seen: What is known of them, (A, SEEN_COLUMNS).
@@ -42,7 +42,7 @@ def best_exchange(
         for i in range(k):
             if not _may_help(seen, now_first, i, k):
                 continue
-            first = _first_after(tau, order, left, seen, soonest, i, k)
+            first = _first_after(board, order, left, seen, soonest, i, k)
             waits = seen[i, its.HOLDS] < 0
             out = left_out + (seen[k, its.IF_LEFT_OUT] - seen[i, its.IF_LEFT_OUT] if waits else 0.0)
             if first == np.inf or bill * first + out >= best[2]:
@@ -65,15 +65,17 @@ def _may_help(seen: Floats, first: float, i: int, k: int) -> bool:
 
 
 @kernel
-def exchange(jobs: Floats, job: int, other: int) -> None:
+def exchange(board: Board, job: int, other: int) -> None:
     """Let two jobs exchange what they hold in this round; one of them may hold nothing."""
+    jobs = board.jobs
     for column in (at.CONFIG, at.NODE, at.SLOT):
         jobs[job, column], jobs[other, column] = jobs[other, column], jobs[job, column]
 
 
 @kernel
-def _first_after(tau: Floats, order: Ints, left: Floats, seen: Floats, soonest: Ints, i: int, k: int) -> float:
+def _first_after(board: Board, order: Ints, left: Floats, seen: Floats, soonest: Ints, i: int, k: int) -> float:
     """Give the time until the first completion after the exchange [s]; inf if it may not be."""
+    tau = board.tau
     ends = left[i] * tau[order[i], int(seen[k, its.HOLDS])]
     if not its.may_take(seen, i, ends):
         return np.inf

@@ -17,13 +17,14 @@ from gpusched_baselines.search.solution import keep, restore
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
 from gpusched_env.simulator.events import bill_rate
-from gpusched_env.simulator.rounds import measure
+from gpusched_env.simulator.placement.room import measure
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator import View
+    from gpusched_env.simulator.run import Board
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,64 +61,33 @@ class LocalSearch:
         """Place all active jobs anew."""
         found = Constructions.of(view, rng, self.constructions)
         found.restore_best(view)
-        improve(
-            view.jobs,
-            view.nodes,
-            view.configs,
-            view.room,
-            view.tau,
-            view.node_rate,
-            found.order,
-            found.left,
-            view.now_s,
-            self.iterations,
-            self.moves,
-        )
+        improve(view.board, found.order, found.left, self.iterations, self.moves)
 
 
 @kernel
-def improve(
-    jobs: Floats,
-    nodes: Ints,
-    configs: Ints,
-    room: Ints,
-    tau: Floats,
-    node_rate: Floats,
-    order: Ints,
-    left: Floats,
-    now: float,
-    iterations: int,
-    moves: bool,
-) -> int:
+def improve(board: Board, order: Ints, left: Floats, iterations: int, moves: bool) -> int:
     """Change a round as long as that makes its proxy cost less, at most `iterations` times; return how often it did.
 
     Args:
-        jobs: State of the jobs, (J, JOB_COLUMNS); changed.
-        nodes: State of the nodes, (N, columns of `layout`); changed.
-        configs: The configurations, (C, CONFIG_COLUMNS).
-        room: What fits now by GPU type, (V, columns of `layout`); kept up to date.
-        tau: Seconds per epoch, (J, C).
-        node_rate: r_v(u) [€/s], (V, G + 1).
         order: The jobs of the round by decreasing pressure, (A,).
         left: The epochs that they are taken to have left, (A,).
-        now: Present time [s].
         iterations: Most iterations: each makes the best exchange and, with `moves`, the best move of every job.
         moves: Whether jobs may move.
     """
-    held, kept = np.empty((order.shape[0], HELD)), np.empty_like(nodes)
-    cost = proxy_with(jobs, nodes, tau, node_rate, order, left, now)
+    held, kept = np.empty((order.shape[0], HELD)), np.empty_like(board.nodes)
+    cost = proxy_with(board, order, left)
     for done in range(iterations):
-        keep(jobs, nodes, order, held, kept)
-        seen = its.see(jobs, tau, order, left, now)
-        i, k, _ = best_exchange(tau, order, left, seen, bill_rate(nodes, node_rate), cost)
+        keep(board, order, held, kept)
+        seen = its.see(board, order, left)
+        i, k, _ = best_exchange(board, order, left, seen, bill_rate(board), cost)
         if i >= 0:
-            exchange(jobs, order[i], order[k])
+            exchange(board, order[i], order[k])
         if moves:
-            sweep_moves(jobs, nodes, configs, room, tau, node_rate, order, left, now)
-        after = proxy_with(jobs, nodes, tau, node_rate, order, left, now)
+            sweep_moves(board, order, left)
+        after = proxy_with(board, order, left)
         if after >= cost:  # nothing was found, or what was is no more than rounding
-            restore(jobs, nodes, order, held, kept)
-            measure(nodes, room)
+            restore(board, order, held, kept)
+            measure(board)
             return done
         cost = after
     return iterations

@@ -10,59 +10,41 @@ from gpusched_baselines.search import proxy_parts as its
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import bill_rate
-from gpusched_env.simulator.placement.placement import fits, place, release, take
-from gpusched_env.simulator.placement.whole_nodes import hold_nodes
+from gpusched_env.simulator.placement.placement import fits, place, put_back, release
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator.run import Board
 
 BETTER = 1.0 - 1e-12  # a move must make the cost smaller by more than rounding does
 
 
 @kernel
-def sweep_moves(
-    jobs: Floats,
-    nodes: Ints,
-    configs: Ints,
-    room: Ints,
-    tau: Floats,
-    node_rate: Floats,
-    order: Ints,
-    left: Floats,
-    now: float,
-) -> None:
+def sweep_moves(board: Board, order: Ints, left: Floats) -> None:
     """Let every job in turn take the configuration, in its best place, that makes the proxy cost of the round least.
 
     A waiting job may take one too, if it fits and makes the round cheaper; no running job comes to wait.
 
     Args:
-        jobs: State of the jobs, (J, JOB_COLUMNS); changed.
-        nodes: State of the nodes, (N, columns of `layout`); changed.
-        configs: The configurations, (C, CONFIG_COLUMNS).
-        room: What fits now by GPU type, (V, columns of `layout`); kept up to date.
-        tau: Seconds per epoch, (J, C).
-        node_rate: r_v(u) [€/s], (V, G + 1).
         order: The jobs of the round, (A,).
         left: The epochs that they are taken to have left, (A,).
-        now: Present time [s].
     """
-    seen = its.see(jobs, tau, order, left, now)
+    jobs, tau = board.jobs, board.tau
+    seen = its.see(board, order, left)
     soonest, table = its.soonest_jobs(seen), its.lateness_table(seen)
-    bill = bill_rate(nodes, node_rate)
+    bill = bill_rate(board)
     for i in range(order.shape[0]):
         job, held = order[i], int(seen[i, its.HOLDS])
-        node, slot, chain = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]), _chain(jobs, nodes, configs, job)
+        node, slot, chain = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]), _chain(board, job)
         cost = _cost_with(seen, soonest, table, i, seen[i, its.ENDS_IN], bill)
-        idle = bill - _own_rate(jobs, nodes, configs, node_rate, job)
-        release(jobs, nodes, configs, room, job)
-        config = _best_move(
-            jobs, nodes, configs, room, tau, node_rate, job, left[i], seen, soonest, table, i, idle, cost * BETTER
-        )
+        idle = bill - _own_rate(board, job)
+        release(board, job)
+        config = _best_move(board, job, left[i], seen, soonest, table, i, idle, cost * BETTER)
         if config < 0:
-            _put_back(jobs, nodes, configs, room, job, held, node, slot, chain)
+            put_back(board, job, held, node, slot, chain)
             continue
-        place(jobs, nodes, configs, room, job, config)
-        bill = idle + _own_rate(jobs, nodes, configs, node_rate, job)
+        place(board, job, config)
+        bill = idle + _own_rate(board, job)
         seen[i, its.HOLDS], seen[i, its.ENDS_IN] = config, left[i] * tau[job, config]
         soonest = its.soonest_jobs(seen)
         if held < 0:
@@ -70,8 +52,9 @@ def sweep_moves(
 
 
 @kernel
-def _chain(jobs: Floats, nodes: Ints, configs: Ints, job: int) -> Ints:
+def _chain(board: Board, job: int) -> Ints:
     """Copy the column NEXT of the nodes, if `job` holds several of them; else give nothing."""
+    jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
     config = int(jobs[job, at.CONFIG])
     if config >= 0 and configs[config, at.CONFIG_NODES] > 1:
         return nodes[:, at.NEXT].copy()
@@ -79,8 +62,9 @@ def _chain(jobs: Floats, nodes: Ints, configs: Ints, job: int) -> Ints:
 
 
 @kernel
-def _own_rate(jobs: Floats, nodes: Ints, configs: Ints, node_rate: Floats, job: int) -> float:
+def _own_rate(board: Board, job: int) -> float:
     """Give by how much less the nodes would cost without `job` [€/s]."""
+    jobs, nodes, configs, node_rate = board.jobs, board.nodes, board.facts.configs, board.node_rate
     config, node = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE])
     if config < 0:
         return 0.0
@@ -93,50 +77,25 @@ def _own_rate(jobs: Floats, nodes: Ints, configs: Ints, node_rate: Floats, job: 
 
 
 @kernel
-def _put_back(
-    jobs: Floats, nodes: Ints, configs: Ints, room: Ints, job: int, config: int, node: int, slot: int, chain: Ints
-) -> None:
-    """Give `job` what it held before it was released, if anything; `chain` is the column NEXT of then."""
-    if config >= 0 and configs[config, at.CONFIG_NODES] > 1:
-        nodes[:, at.NEXT] = chain
-        hold_nodes(nodes, room, node)
-        jobs[job, at.CONFIG], jobs[job, at.NODE] = config, node
-    elif config >= 0:
-        take(jobs, nodes, configs, room, job, config, node, slot)
-
-
-@kernel
 def _best_move(
-    jobs: Floats,
-    nodes: Ints,
-    configs: Ints,
-    room: Ints,
-    tau: Floats,
-    node_rate: Floats,
-    job: int,
-    left: float,
-    seen: Floats,
-    soonest: Ints,
-    table: Floats,
-    i: int,
-    idle: float,
-    cost: float,
+    board: Board, job: int, left: float, seen: Floats, soonest: Ints, table: Floats, i: int, idle: float, cost: float
 ) -> int:
     """Find the configuration of `job`, which holds nothing, that makes the round cheapest; -1: none is below `cost`.
 
     Without the job the nodes cost `idle` [€/s].
     """
+    configs, tau = board.facts.configs, board.tau
     best = -1
     for c in range(configs.shape[0]):
         seconds = left * tau[job, c]
-        if not its.may_take(seen, i, seconds) or not fits(configs, room, c):
+        if not its.may_take(seen, i, seconds) or not fits(board, c):
             continue
         if _cost_with(seen, soonest, table, i, seconds, idle) >= cost:
             continue
-        place(jobs, nodes, configs, room, job, c)
-        rate = idle + _own_rate(jobs, nodes, configs, node_rate, job)
+        place(board, job, c)
+        rate = idle + _own_rate(board, job)
         value = _cost_with(seen, soonest, table, i, seconds, rate)
-        release(jobs, nodes, configs, room, job)
+        release(board, job)
         if value < cost:
             best, cost = c, value
     return best

@@ -15,13 +15,14 @@ from gpusched_baselines.search.relinking import relink
 from gpusched_baselines.search.solution import keep, restore
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
-from gpusched_env.simulator.rounds import measure
+from gpusched_env.simulator.placement.room import measure
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator import View
+    from gpusched_env.simulator.run import Board
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,50 +57,16 @@ class PathRelinking:
     def decide(self, view: View, rng: Generator) -> None:
         """Place all active jobs anew."""
         found = Constructions.of(view, rng, self.constructions, size=self.elite)
-        relink_all(
-            view.jobs,
-            view.nodes,
-            view.configs,
-            view.room,
-            view.tau,
-            view.planning_rate,
-            view.node_rate,
-            found.order,
-            found.left,
-            view.now_s,
-            found.held,
-            found.kept,
-        )
+        relink_all(view.board, found.order, found.left, found.held, found.kept)
 
 
 @kernel
-def relink_all(
-    jobs: Floats,
-    nodes: Ints,
-    configs: Ints,
-    room: Ints,
-    tau: Floats,
-    rate: Floats,
-    node_rate: Floats,
-    order: Ints,
-    left: Floats,
-    now: float,
-    held: Floats,
-    kept: Ints,
-) -> float:
+def relink_all(board: Board, order: Ints, left: Floats, held: Floats, kept: Ints) -> float:
     """Let the jobs hold the best of the elite, or what is better on the paths from it towards the others.
 
     Args:
-        jobs: State of the jobs, (J, JOB_COLUMNS); changed.
-        nodes: State of the nodes, (N, columns of `layout`); changed.
-        configs: The configurations, (C, CONFIG_COLUMNS).
-        room: What fits now by GPU type, (V, columns of `layout`); kept up to date.
-        tau: Seconds per epoch, (J, C).
-        rate: Planned cost rates [€/s], (C,).
-        node_rate: r_v(u) [€/s], (V, G + 1).
         order: The jobs of the round by decreasing pressure, (A,).
         left: The epochs that they are taken to have left, (A,).
-        now: Present time [s].
         held: What the jobs hold in each of the elite, (K, A, HELD).
         kept: The state of the nodes in each, (K, N, columns of `layout`).
 
@@ -108,27 +75,27 @@ def relink_all(
     """
     best, value = 0, -np.inf
     for k in range(held.shape[0]):
-        restore(jobs, nodes, order, held[k], kept[k])
-        own = guidance(jobs, nodes, configs, tau, node_rate, order, left, now)
+        restore(board, order, held[k], kept[k])
+        own = guidance(board, order, left)
         if own > value:
             best, value = k, own
     best_held, best_nodes = held[best].copy(), kept[best].copy()
     way_held, way_nodes = np.empty_like(best_held), np.empty_like(best_nodes)
     for k in range(held.shape[0]):
-        restore(jobs, nodes, order, best_held, best_nodes)
-        measure(nodes, room)
+        restore(board, order, best_held, best_nodes)
+        measure(board)
         goal = held[k, :, 0].copy()
-        found = relink(jobs, nodes, configs, room, tau, rate, node_rate, order, left, now, goal, way_held, way_nodes)
+        found = relink(board, order, left, goal, way_held, way_nodes)
         if found == -np.inf:
             continue
-        restore(jobs, nodes, order, way_held, way_nodes)
-        measure(nodes, room)
-        dispatch(jobs, nodes, configs, room, tau, rate, order, left, now)
-        give_idle_gpus(jobs, nodes, configs, tau, order)
-        found = guidance(jobs, nodes, configs, tau, node_rate, order, left, now)
+        restore(board, order, way_held, way_nodes)
+        measure(board)
+        dispatch(board, order, left)
+        give_idle_gpus(board, order)
+        found = guidance(board, order, left)
         if found > value:
             value = found
-            keep(jobs, nodes, order, best_held, best_nodes)
-    restore(jobs, nodes, order, best_held, best_nodes)
-    measure(nodes, room)
+            keep(board, order, best_held, best_nodes)
+    restore(board, order, best_held, best_nodes)
+    measure(board)
     return value

@@ -13,6 +13,7 @@ from gpusched_env.simulator.due_dates import misses
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator.run import Board
 
 # What a search knows of the jobs of a round: float64 (A, SEEN_COLUMNS).
 HOLDS = 0  # configuration held, or -1
@@ -25,8 +26,9 @@ SEEN_COLUMNS = 6
 
 
 @kernel
-def see(jobs: Floats, tau: Floats, order: Ints, left: Floats, now: float) -> Floats:
+def see(board: Board, order: Ints, left: Floats) -> Floats:
     """Write down what a search knows of the jobs of a round, (A, SEEN_COLUMNS)."""
+    jobs, tau, now = board.jobs, board.tau, board.clock[at.NOW]
     seen = np.empty((order.shape[0], SEEN_COLUMNS))
     for i in range(order.shape[0]):
         job = order[i]
@@ -35,7 +37,7 @@ def see(jobs: Floats, tau: Floats, order: Ints, left: Floats, now: float) -> Flo
         seen[i, ENDS_IN] = left[i] * tau[job, config] if config >= 0 else np.inf
         seen[i, DUE_IN] = jobs[job, at.DUE] - now
         seen[i, WEIGHT] = jobs[job, at.WEIGHT]
-        seen[i, IF_LEFT_OUT] = left_out_cost(jobs, job, left[i], now)
+        seen[i, IF_LEFT_OUT] = left_out_cost(board, job, left[i])
         seen[i, LEAST] = left[i] * jobs[job, at.MIN_TAU]
     return seen
 

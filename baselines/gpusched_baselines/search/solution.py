@@ -9,11 +9,13 @@ from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator.run import Board
 
 
 @kernel
-def keep(jobs: Floats, nodes: Ints, order: Ints, held: Floats, kept: Ints) -> None:
+def keep(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
     """Write what every job of the round holds to `held`, (A, 3), and the state of the nodes to `kept`."""
+    jobs, nodes = board.jobs, board.nodes
     for i in range(order.shape[0]):
         held[i, 0] = jobs[order[i], at.CONFIG]
         held[i, 1] = jobs[order[i], at.NODE]
@@ -22,8 +24,9 @@ def keep(jobs: Floats, nodes: Ints, order: Ints, held: Floats, kept: Ints) -> No
 
 
 @kernel
-def restore(jobs: Floats, nodes: Ints, order: Ints, held: Floats, kept: Ints) -> None:
+def restore(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
     """Give every job of the round what `keep` wrote; `room` is not kept up to date."""
+    jobs, nodes = board.jobs, board.nodes
     for i in range(order.shape[0]):
         jobs[order[i], at.CONFIG] = held[i, 0]
         jobs[order[i], at.NODE] = held[i, 1]

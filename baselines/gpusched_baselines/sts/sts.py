@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from gpusched_baselines.planning.cheapest import any_room, cheapest_fitting
-from gpusched_baselines.planning.hull import lower_hull
-from gpusched_baselines.planning.plan import LATE, SHORTEST_SEGMENT, SLACK, solve
+from gpusched_baselines.planning.cheapest import cheapest_fitting
 from gpusched_baselines.solvers.fallback import SOLVER_NAMES, FallbackSolver, SolverName
-from gpusched_baselines.sts.by_solver import StsBySolver
-from gpusched_baselines.sts.memory import BETTER, better_type_has_room
+from gpusched_baselines.sts.by_solver import choose_by_solver
+from gpusched_baselines.sts.decision import look, take_best
+from gpusched_baselines.sts.plans import new_scratch, plan_types
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
-from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.placement.placement import fits, place
+from gpusched_env.simulator.placement.placement import place
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_env.arrays import Floats, Ints
+    from gpusched_baselines.sts.plans import Scratch
+    from gpusched_env.arrays import Ints
     from gpusched_env.simulator import View
+    from gpusched_env.simulator.run import Board
 
 Rank = Literal["expected", "published"]
 
@@ -84,187 +85,47 @@ class Sts:
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - STS draws nothing
         """Place all active jobs, by decreasing pressure."""
         order = ask_order(view, self.job_order, waiting_only=False)
-        if self._solve is not None:
-            StsBySolver(view, self._solve, self.rank == "published").decide(order)
+        if self._solve is None:
+            _decide(view.board, order, self.rank == "published")
             return
-        _decide(*self._arrays(view, view.nodes, order))
+        for job in order.tolist():
+            choice = self.choose(view, job)
+            view.apply(job, choice)
+            if choice.config >= 0:
+                view.place(job, choice.config)
 
-    def choose(self, view: View, job: int) -> int:
-        """Choose the configuration of one job, and set its wake-up."""
-        if self._solve is not None:
-            return StsBySolver(view, self._solve, self.rank == "published").choose(job)
-        return _choose(*self._arrays(view, job))
-
-    def _arrays(self, view: View, *more: Any) -> tuple[Any, ...]:
-        table = view.distributions
-        return (
-            view.jobs,
-            view.configs,
-            view.room,
-            view.tau,
-            view.planning_rate,
-            view.clock,
-            table.edges,
-            table.survival,
-            table.tail,
-            view.memory,
-            self.rank == "published",
-            *more,
-        )
+    def choose(self, view: View, job: int) -> Choice:
+        """Choose the configuration and the wake-up of one job."""
+        published = self.rank == "published"
+        if self._solve is None:
+            config, wake = _choose(view.board, job, published, new_scratch(view.board))
+        else:
+            config, wake = choose_by_solver(view, job, published, self._solve)
+        return Choice(int(config), None if np.isnan(wake) else float(wake))
 
 
 @kernel
-def _decide(
-    jobs: Floats,
-    configs: Ints,
-    room: Ints,
-    tau: Floats,
-    rate: Floats,
-    clock: Floats,
-    edges: Floats,
-    survival: Floats,
-    tail: Floats,
-    memory: Floats,
-    published: bool,
-    nodes: Ints,
-    order: Ints,
-) -> None:
+def _decide(board: Board, order: Ints, published: bool) -> None:
+    scratch = new_scratch(board)
     for job in order:
-        config = _choose(jobs, configs, room, tau, rate, clock, edges, survival, tail, memory, published, job)
+        config, wake = _choose(board, job, published, scratch)
+        apply_choice(board, job, False, wake)
         if config >= 0:
-            place(jobs, nodes, configs, room, job, config)
+            place(board, job, config)
 
 
 @kernel
-def _choose(
-    jobs: Floats,
-    configs: Ints,
-    room: Ints,
-    tau: Floats,
-    rate: Floats,
-    clock: Floats,
-    edges: Floats,
-    survival: Floats,
-    tail: Floats,
-    memory: Floats,
-    published: bool,
-    job: int,
-) -> int:
-    if not any_room(room):  # nothing to plan for: without this, a long queue is planned anew in every round
-        jobs[job, at.WAKE_S] = -np.inf
-        return -1
-    now = clock[at.NOW]
-    held = int(jobs[job, at.OLD_CONFIG])
-    due_to_wake = False
-    least = 1
-    if held >= 0:
-        least = configs[held, at.CONFIG_SIZE]
-        follows_plan = jobs[job, at.WAKE_S] > now
-        due_to_wake = not follows_plan and jobs[job, at.WAKE_S] > -np.inf
-        if follows_plan and fits(configs, room, held) and not better_type_has_room(configs, room, memory, job):
-            return held
-    config = -1
-    if due_to_wake:
-        config = _best_plan(
-            jobs, configs, room, tau, rate, clock, edges, survival, tail, memory, published, job, least + 1
-        )
+def _choose(board: Board, job: int, published: bool, scratch: Scratch) -> tuple[int, float]:
+    """Choose the configuration, -1 to wait, and the wake-up, NaN to keep it, of one job."""
+    config, wake, least, speeds_up = look(board, job)
+    if least == 0:
+        return config, wake
+    if speeds_up:
+        plan_types(board, job, least + 1, published, scratch)
+        config, wake = take_best(board, job, scratch.plans)
     if config < 0:
-        config = _best_plan(jobs, configs, room, tau, rate, clock, edges, survival, tail, memory, published, job, least)
+        plan_types(board, job, least, published, scratch)
+        config, wake = take_best(board, job, scratch.plans)
     if config < 0:
-        jobs[job, at.WAKE_S] = -np.inf
-        config = cheapest_fitting(jobs, configs, room, tau, rate, now, job)
-    return config
-
-
-@kernel
-def _best_plan(
-    jobs: Floats,
-    configs: Ints,
-    room: Ints,
-    tau: Floats,
-    rate: Floats,
-    clock: Floats,
-    edges: Floats,
-    survival: Floats,
-    tail: Floats,
-    memory: Floats,
-    published: bool,
-    job: int,
-    least: int,
-) -> int:
-    """Solve every GPU type over configurations of at least the size `least`; take the cheapest that fits now.
-
-    Sets the job's wake-up and what it remembers of the types that would have been cheaper.
-    """
-    types = room.shape[0]
-    costs = np.full(types, np.inf)
-    firsts = np.full(types, -1)
-    wakes = np.full(types, np.inf)
-    best = -1
-    for v in range(types):
-        costs[v], firsts[v], wakes[v] = _plan_type(
-            jobs, configs, tau, rate, clock, edges, survival, tail, published, job, v, least
-        )
-        if (best < 0 or costs[v] < costs[best]) and firsts[v] >= 0 and fits(configs, room, firsts[v]):
-            best = v
-    if best < 0:
-        return -1
-    for v in range(types):
-        memory[job, BETTER + v] = firsts[v] + 1 if costs[v] < costs[best] else 0.0
-    jobs[job, at.WAKE_S] = wakes[best]
-    return firsts[best]
-
-
-@kernel
-def _plan_type(
-    jobs: Floats,
-    configs: Ints,
-    tau: Floats,
-    rate: Floats,
-    clock: Floats,
-    edges: Floats,
-    survival: Floats,
-    tail: Floats,
-    published: bool,
-    job: int,
-    gpu_type: int,
-    least: int,
-) -> tuple[float, int, float]:
-    """Solve one GPU type: expected cost [€], first configuration (-1 if the due date is missed), wake-up [s]."""
-    members = np.empty(configs.shape[0], dtype=np.int64)
-    n = 0
-    for c in range(configs.shape[0]):
-        if configs[c, at.CONFIG_TYPE] == gpu_type and configs[c, at.CONFIG_SIZE] >= least:
-            members[n] = c
-            n += 1
-    hull = np.empty(n, dtype=np.int64)
-    seconds = np.empty(n)
-    price = np.empty(n)
-    for i in range(n):
-        seconds[i] = tau[job, members[i]]
-        price[i] = rate[members[i]] * seconds[i]
-    points = lower_hull(seconds, price, hull)
-    if points == 0:
-        return np.inf, -1, np.inf
-    largest, done = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS]
-    row = int(jobs[job, at.DISTRIBUTION])
-    starts = np.empty(points + 1)
-    chosen = hull[:points]
-    time_left = jobs[job, at.DUE] - clock[at.NOW]
-    status, cost = solve(
-        seconds[chosen], price[chosen], edges[row], survival[row], tail[row], done, largest, time_left, starts
-    )
-    if status == LATE:
-        return np.inf, -1, np.inf
-    if status == SLACK and published:
-        cost = 0.0
-    k = 0
-    while starts[k + 1] < largest and starts[k + 1] - done < SHORTEST_SEGMENT * largest:
-        k += 1
-    config = members[chosen[k]]
-    wake = np.inf
-    if starts[k + 1] < largest:
-        restarts = config != int(jobs[job, at.OLD_CONFIG]) and not np.isnan(jobs[job, at.START_S])
-        wake = clock[at.NOW] + (starts[k + 1] - done) * tau[job, config]
-        wake += jobs[job, at.RESTART_S] if restarts else 0.0
-    return cost, config, wake
+        return cheapest_fitting(board, board.planning_rate, job), -np.inf
+    return config, wake

@@ -8,19 +8,21 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.planning.cheapest import cheapest_fitting
-from gpusched_baselines.sts_x.round import LEAVES, PLANNED, ROUND, plan_round
+from gpusched_baselines.sts_x.round import LEAVES, PLANNED, ROUND, WAKE, plan_round
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.placement import fits, place
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.arrays import Ints
     from gpusched_env.simulator import View
+    from gpusched_env.simulator.run import Board
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,72 +69,39 @@ class StsX:
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - STS-X draws nothing
         """Place all active jobs, by decreasing pressure."""
         self._plan(view)
-        order = ask_order(view, self.job_order, waiting_only=False)
-        _decide(
-            view.jobs, view.nodes, view.configs, view.room, view.tau, view.least_rate, view.now_s, view.memory, order
-        )
+        _decide(view.board, ask_order(view, self.job_order, waiting_only=False))
 
-    def choose(self, view: View, job: int) -> int:
-        """Choose the configuration of one job, and set its wake-up."""
+    def choose(self, view: View, job: int) -> Choice:
+        """Choose the configuration, the wake-up and the place of one job."""
         if view.memory[job, ROUND] != view.count[at.ROUND]:
             self._plan(view)
-        return _choose(view.jobs, view.configs, view.room, view.tau, view.least_rate, view.now_s, view.memory, job)
+        config, wake, leaves = _choose(view.board, job)
+        return Choice(int(config), float(wake), bool(leaves))
 
     def _plan(self, view: View) -> None:
-        table = view.distributions
-        full = np.where(np.isfinite(view.least_rate), view.least_rate, view.planning_rate)
-        plan_round(
-            view.jobs,
-            view.nodes,
-            view.configs,
-            view.room,
-            view.tau,
-            self.full_nodes * full + (1.0 - self.full_nodes) * view.planning_rate,
-            view.node_rate,
-            view.clock,
-            view.count,
-            table.edges,
-            table.survival,
-            table.tail,
-            view.active_buffer[: view.count[at.ACTIVE]],
-            view.memory,
-            self.waits,
-            self.consolidates,
-            self.spreads,
-            self.smith,
-        )
+        board = view.board
+        full = np.where(np.isfinite(board.least_rate), board.least_rate, board.planning_rate)
+        rate = self.full_nodes * full + (1.0 - self.full_nodes) * board.planning_rate
+        plan_round(board, rate, self.waits, self.consolidates, self.spreads, self.smith)
 
 
 @kernel
-def _decide(
-    jobs: Floats,
-    nodes: Ints,
-    configs: Ints,
-    room: Ints,
-    tau: Floats,
-    rate: Floats,
-    now: float,
-    memory: Floats,
-    order: Ints,
-) -> None:
+def _decide(board: Board, order: Ints) -> None:
     for job in order:
-        config = _choose(jobs, configs, room, tau, rate, now, memory, job)
+        config, wake, leaves = _choose(board, job)
+        apply_choice(board, job, leaves, wake)
         if config >= 0:
-            place(jobs, nodes, configs, room, job, config)
+            place(board, job, config)
 
 
 @kernel
-def _choose(
-    jobs: Floats, configs: Ints, room: Ints, tau: Floats, rate: Floats, now: float, memory: Floats, job: int
-) -> int:
-    config = int(memory[job, PLANNED])
-    if config < 0:
-        return -1
-    if memory[job, LEAVES] > 0.0:
-        jobs[job, at.HOME], jobs[job, at.HOME_SLOT] = -1.0, -1.0
-    if fits(configs, room, config):
-        return config
+def _choose(board: Board, job: int) -> tuple[int, float, bool]:
+    """Give what the plan of the round says: configuration, wake-up, and whether the job leaves its place."""
+    config, wake = int(board.memory[job, PLANNED]), board.memory[job, WAKE]
+    leaves = board.memory[job, LEAVES] > 0.0
+    if config < 0 or fits(board, config):
+        return config, wake, leaves and config >= 0
     # The placement came out otherwise than planned.
-    if jobs[job, at.WAKE_S] <= now:
-        jobs[job, at.WAKE_S] = np.inf
-    return cheapest_fitting(jobs, configs, room, tau, rate, now, job)
+    if wake <= board.clock[at.NOW]:
+        wake = np.inf
+    return cheapest_fitting(board, board.least_rate, job), wake, leaves

@@ -13,20 +13,11 @@ from gpusched_env.simulator.survival import expected_left
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator.run import Board
 
 
 @kernel
-def spread(
-    jobs: Floats,
-    nodes: Ints,
-    configs: Ints,
-    tau: Floats,
-    node_rate: Floats,
-    edges: Floats,
-    survival: Floats,
-    tail: Floats,
-    order: Ints,
-) -> None:
+def spread(board: Board, order: Ints) -> None:
     """Give idle GPUs of nodes that are on to jobs there, as long as that makes some job's epoch cheaper.
 
     An epoch is charged the power of the job's GPUs and an equal part of the node's base power. So a job that has the
@@ -34,27 +25,19 @@ def spread(
     the job is expected to need. Jobs on shared GPUs or several nodes keep what they have.
 
     Args:
-        jobs: State of the jobs, (J, JOB_COLUMNS); changed.
-        nodes: State of the nodes; changed. (`room` is not kept up to date.)
-        configs: The configurations, (C, CONFIG_COLUMNS).
-        tau: Seconds per epoch, (J, C).
-        node_rate: r_v(u) [€/s], (V, G + 1).
-        edges: Bin edges, (D, B + 1).
-        survival: S on each bin, (D, B).
-        tail: ∫ S from each edge to 1, (D, B + 1).
         order: The jobs of the round, (A,).
     """
-    first, following = jobs_by_node(jobs, nodes, order)
+    jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
+    first, following = jobs_by_node(board, order)
     restart = np.zeros(order.shape[0])
     for i in range(order.shape[0]):
         job = order[i]
         if jobs[job, at.RESTART_S] > 0.0 and not np.isnan(jobs[job, at.START_S]):
-            row, largest = int(jobs[job, at.DISTRIBUTION]), jobs[job, at.MAX_EPOCHS]
-            left = expected_left(edges[row], survival[row], tail[row], jobs[job, at.EPOCHS] / largest) * largest
-            restart[i] = jobs[job, at.RESTART_S] / max(left, 1e-12 * largest)
+            left = max(expected_left(board, job), 1e-12 * jobs[job, at.MAX_EPOCHS])
+            restart[i] = jobs[job, at.RESTART_S] / left
     for n in range(nodes.shape[0]):
         while first[n] >= 0 and nodes[n, at.FREE] > 0:
-            winner, config = _best_gain(jobs, nodes, configs, tau, node_rate, order, restart, first[n], following, n)
+            winner, config = _best_gain(board, order, restart, first[n], following, n)
             if winner < 0:
                 break
             nodes[n, at.FREE] -= configs[config, at.CONFIG_GPUS] - configs[int(jobs[winner, at.CONFIG]), at.CONFIG_GPUS]
@@ -62,19 +45,9 @@ def spread(
 
 
 @kernel
-def _best_gain(
-    jobs: Floats,
-    nodes: Ints,
-    configs: Ints,
-    tau: Floats,
-    node_rate: Floats,
-    order: Ints,
-    restart: Floats,
-    head: int,
-    following: Ints,
-    node: int,
-) -> tuple[int, int]:
+def _best_gain(board: Board, order: Ints, restart: Floats, head: int, following: Ints, node: int) -> tuple[int, int]:
     """Find the job on `node` whose epoch gets cheaper by the largest factor, and its new configuration; -1 if none."""
+    jobs, nodes, configs, tau, node_rate = board.jobs, board.nodes, board.facts.configs, board.tau, board.node_rate
     v, most_gpus = nodes[node, at.NODE_TYPE], nodes[node, at.NODE_GPUS]
     each = (node_rate[v, most_gpus] - node_rate[v, 1]) / max(1, most_gpus - 1)
     sharers, i = 0, head

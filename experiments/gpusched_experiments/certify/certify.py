@@ -164,4 +164,4 @@ def _round_eur(instance: Instance, policy: Policy, seed: int) -> float:
     """Give the proxy cost of what a policy decides in the first round."""
     view = _first_round(instance, policy.preemption)
     policy.decide(view, np.random.default_rng(seed))
-    return float(proxy_cost(view.jobs, view.nodes, view.tau, view.node_rate, view.active, view.now_s))
+    return float(proxy_cost(view.board, view.active))

@@ -18,7 +18,7 @@ from gpusched_env.files import new_folder, write_atomically
 from gpusched_env.model import checks
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Policy
-from gpusched_env.simulator.fit import check_fit
+from gpusched_env.simulator.policy import check_fit
 from gpusched_env.workload import Scenario, make_instance, parse_seeds
 from gpusched_experiments.certify.certify import PROBLEMS, BoundBrokenError, CertifiedRun, Problem, certify
 from gpusched_experiments.certify.table import certificate_csv, certificate_json, instance_table, notes, policy_table

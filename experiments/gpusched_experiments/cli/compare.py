@@ -15,7 +15,7 @@ from gpusched_env.files import new_folder, write_atomically
 from gpusched_env.provenance import provenance
 from gpusched_env.rendering import MissingExtraError
 from gpusched_env.simulator import Result
-from gpusched_env.simulator.fit import check_fit
+from gpusched_env.simulator.policy import check_fit
 from gpusched_env.workload import make_instance, scenario_toml
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan

@@ -13,7 +13,7 @@ from gpusched_env.files import write_atomically
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.rendering.duration import duration_text
 from gpusched_env.simulator import Result, simulate
-from gpusched_env.simulator.fit import check_fit
+from gpusched_env.simulator.policy import check_fit
 from gpusched_env.workload import make_instance
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.terminal import output

@@ -12,7 +12,7 @@ from gpusched_agents.any_policy import is_agent, known_policies, make_any_policy
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.model import checks
-from gpusched_env.simulator.fit import check_fit
+from gpusched_env.simulator.policy import check_fit
 from gpusched_experiments.published.choice import available
 from gpusched_experiments.published.code_version import agent_version, code_version, machine
 from gpusched_experiments.published.page import page_markdown

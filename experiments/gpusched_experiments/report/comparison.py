@@ -11,7 +11,7 @@ from gpusched_baselines.planning.bounds import clairvoyant_bound, non_clairvoyan
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import Result, simulate
-from gpusched_env.simulator.fit import check_fit
+from gpusched_env.simulator.policy import check_fit
 from gpusched_experiments.report.processes import run_in_processes
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.warm_up import warm_up

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import simulate
-from gpusched_env.simulator.fit import fits
+from gpusched_env.simulator.policy import can_decide
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -28,5 +28,5 @@ def warm_up(policies: Sequence[Policy]) -> None:
     """Run every policy once on a tiny instance; those that cannot decide on it are left out."""
     instance = tiny_instance()
     for policy in policies:
-        if fits(policy, instance):
+        if can_decide(policy, instance):
             simulate(instance, policy, record=False)

@@ -159,21 +159,20 @@ def keeps_config(board: Board, job: int, config: int) -> bool:
 
 
 @kernel
-def settle(board: Board, job: int, config: int, moves: bool) -> bool:
-    """Say whether placing the job would switch a node on, wherever it goes.
+def moves_on(board: Board, job: int, config: int) -> tuple[bool, bool]:
+    """Say whether placing the job would switch a node on wherever it goes, and whether it should leave its place.
 
-    With `moves`, its previous place is let go if only that would have to be switched on for it. A job that would pay
-    for nothing but the move with a restart stays where it is.
+    It should if only its previous place would have to be switched on for it. A job that would pay for nothing but the
+    move with a restart stays where it is.
     """
     one_node = board.facts.configs[config, at.CONFIG_NODES] == 1
     if not one_node or not fits(board, config) or keeps_config(board, job, config) or not opens(board, job, config):
-        return False
+        return False, False
     jobs = board.jobs
     home, slot = jobs[job, at.HOME], jobs[job, at.HOME_SLOT]
     if home < 0:
-        return True
+        return True, False
     forget_place(board, job)
     opening = opens(board, job, config)
-    if opening or not moves:
-        jobs[job, at.HOME], jobs[job, at.HOME_SLOT] = home, slot
-    return opening
+    jobs[job, at.HOME], jobs[job, at.HOME_SLOT] = home, slot
+    return opening, not opening

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-
-from gpusched_env import GpuClusterVectorEnv, make_instance
 from gpusched_env.envs.vector.arrays import arrays_of
 from gpusched_env.envs.vector.batch import Batch
+
+from gpusched_env import GpuClusterVectorEnv, make_instance
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from vector_twins import all_kinds, few_jobs
