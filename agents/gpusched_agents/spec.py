@@ -84,7 +84,7 @@ class AgentSpec:
             if not isinstance(getattr(self, field), bool):
                 raise InputError(field, getattr(self, field), "True or False")
         object.__setattr__(self, "milestones", _whole("milestones", self.milestones, 0))
-        object.__setattr__(self, "idle_review_s", checks.positive("idle_review_s", self.idle_review_s))
+        object.__setattr__(self, "idle_review_s", checks.duration("idle_review_s", self.idle_review_s))
 
     @classmethod
     def of(

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, Range, index_below
+from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, TIME, Range, index_below
 from gpusched_env.audit.reading import Fields, items_of, number, numbers_of, read_json
 from gpusched_env.errors import InputError
 
@@ -199,16 +199,16 @@ def _distributions(instance: Fields) -> int:
 
 
 def _jobs(table: Fields, configurations: int, applications: int, distributions: int) -> list[JobRecord]:
-    submission = table.numbers("submission_s", within=NOT_NEGATIVE)
+    submission = table.numbers("submission_s", within=TIME)
     count = len(submission)
     if not count:
         raise InputError(table.name("submission_s"), [], "at least one value")
     for index, (before, after) in enumerate(pairwise(submission), start=1):
         Range("a number not below the one before it", before).check(f"{table.name('submission_s')}[{index}]", after)
-    due, weight = table.numbers("due_s", count), table.numbers("tardiness_weight_eur_per_s", count, NOT_NEGATIVE)
+    due, weight = table.numbers("due_s", count, TIME), table.numbers("tardiness_weight_eur_per_s", count, NOT_NEGATIVE)
     most, needed = table.numbers("max_epochs", count, POSITIVE), table.numbers("epochs_needed", count, POSITIVE)
     memory = table.numbers("memory_gib", count, NOT_NEGATIVE)
-    restart = table.numbers("restart_s", count, NOT_NEGATIVE)
+    restart = table.numbers("restart_s", count, TIME)
     application = table.wholes("application", count, index_below(applications))
     table.wholes("distribution", count, index_below(distributions))
     for index in range(count):
@@ -217,16 +217,19 @@ def _jobs(table: Fields, configurations: int, applications: int, distributions: 
             f"{table.name('epochs_needed')}[{index}]", needed[index]
         )
     rows = table.items("seconds_per_epoch", count)
-    seconds = [_seconds(f"{table.name('seconds_per_epoch')}[{i}]", row, configurations) for i, row in enumerate(rows)]
+    where = table.name("seconds_per_epoch")
+    seconds = [_seconds(f"{where}[{i}]", row, configurations, most[i]) for i, row in enumerate(rows)]
     columns = (submission, due, weight, needed, memory, restart, application, seconds)
     return [JobRecord(*values) for values in zip(*columns, strict=True)]
 
 
-def _seconds(where: str, row: Any, configurations: int) -> list[float | None]:
+def _seconds(where: str, row: Any, configurations: int, epochs: float) -> list[float | None]:
     if not isinstance(row, list) or len(row) != configurations:
         raise InputError(where, row, f"a list of {configurations} values, null where not allowed")
     seconds = [None if value is None else number(where, value) for value in row]
     known = [value for value in seconds if value is not None]
     if not known or min(known) <= 0.0:
         raise InputError(where, row, "numbers > 0, at least one, and null where not allowed")
+    if max(known) * epochs > TIME.highest:
+        raise InputError(where, max(known), f"numbers that max_epochs times make {TIME.highest:g} s at most")
     return seconds

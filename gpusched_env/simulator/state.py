@@ -26,8 +26,8 @@ class State:
 
     Args:
         instance: The instance to run.
-        review_s: Interval of fixed reviews [s], > 0; none by default.
-        idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
+        review_s: Interval of fixed reviews [s], > 0 and ≤ `checks.LONGEST_S`; none by default.
+        idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0 and ≤ `LONGEST_S`.
         milestones: Milestones per job: each wakes its round at that many equal fractions of its maximum epochs, ≥ 0.
         deadline_wake_ups: Whether every decision sets the job's wake-up, in time for its due date (`due_wakes`).
         consolidation: Whether every decision lets a job leave its previous node for one in use (`settle`).
@@ -49,8 +49,8 @@ class State:
         self.instance = instance
         self.planned_slowdown = planned_slowdown(instance)
         self.clock = np.zeros(at.CLOCK_COLUMNS)
-        self.clock[at.REVIEW] = np.inf if review_s is None else checks.positive("review_s", review_s)
-        self.clock[at.IDLE_REVIEW] = checks.positive("idle_review_s", idle_review_s)
+        self.clock[at.REVIEW] = np.inf if review_s is None else checks.duration("review_s", review_s)
+        self.clock[at.IDLE_REVIEW] = checks.duration("idle_review_s", idle_review_s)
         self.count = np.zeros(at.COUNT_COLUMNS, dtype=np.int64)
         self.count[at.MILESTONES] = checks.whole("milestones", milestones, 0)
         self.count[at.DUE_WAKES] = int(deadline_wake_ups)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.errors import InputError
+from gpusched_env.model import checks
 from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.distributions import DistributionTable
@@ -123,11 +124,12 @@ class View:
         """Ask for a decision round at `time_s` [s] on behalf of `job`, in place of the wake-up it had.
 
         Raises:
-            InputError: The job is not active, or the time is NaN.
+            InputError: The job is not active, or the time is out of its range.
         """
         self._check_active(job)
-        if np.isnan(time_s) or -np.inf < time_s < 0.0:
-            raise InputError("time_s", time_s, "a number >= 0; inf for none, -inf for none and no plan")
+        if not (np.isinf(time_s) or 0.0 <= time_s <= checks.LONGEST_S):
+            allowed = f"a number >= 0 and <= {checks.LONGEST}; inf for none, -inf for none and no plan"
+            raise InputError("time_s", time_s, allowed)
         self.jobs[job, at.WAKE_S] = time_s
 
     def _check_active(self, job: int) -> None:
