@@ -6,7 +6,7 @@ import math
 from dataclasses import dataclass
 
 RELATIVE = 1e-9  # of the larger of two amounts
-FLOOR = 1e-12  # amounts [€, epochs] closer than this are the same, whatever their size
+FLOOR = 1e-300  # of two amounts: floats below have no digits left to compare
 TIME_S = 1e-9  # times closer than this are the same [s]
 ULPS = 4  # and so are times that this many units in the last place part: floats of that size tell no more
 
@@ -32,7 +32,7 @@ class Difference:
 
 
 def same_amount(recorded: float, recomputed: float) -> bool:
-    """Say whether two amounts [€, seconds of a mean] are the same, to `RELATIVE`."""
+    """Say whether two amounts [€, seconds of a mean] are the same, to `RELATIVE`, however small they are."""
     return math.isclose(recorded, recomputed, rel_tol=RELATIVE, abs_tol=FLOOR)
 
 
@@ -46,5 +46,5 @@ def same_epochs(recorded: float, recomputed: float, *, needed: float, end_s: flo
 
     Epochs follow from times, so that what a float of the size of `end_s` cannot tell is no difference either.
     """
-    tolerance = RELATIVE * needed + FLOOR + ULPS * math.ulp(end_s) / seconds_per_epoch
+    tolerance = RELATIVE * needed + ULPS * math.ulp(end_s) / seconds_per_epoch
     return abs(recorded - recomputed) <= tolerance
