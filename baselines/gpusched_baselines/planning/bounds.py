@@ -1,4 +1,8 @@
-"""Lower bounds on the total cost, without any capacity limit, at the least rates that a configuration can cost."""
+"""Lower bounds on the total cost, without any capacity limit, at the least rates that a configuration can cost.
+
+An event takes the completions with it that follow within `SAME_TIME_S` + `SAME_TIME` · time seconds. So a job may be
+spared that much of its work, on whatever configuration it ends; the bounds are those of the work that is left.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,10 @@ import numpy as np
 from gpusched_baselines.planning.hull import lower_hull
 from gpusched_baselines.planning.plan import LATE, solve
 from gpusched_env.kernel import kernel
+from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.rates import least_rate_eur_per_s
 from gpusched_env.simulator.distributions import DistributionTable
+from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -22,7 +28,8 @@ if TYPE_CHECKING:
 def clairvoyant_bound(instance: Instance) -> float:
     """Give a total cost [€] that no policy can undercut on this instance, even one that knows X_j.
 
-    Per job: the cheapest way to run X_j epochs, mixing configurations at will, with lateness priced at ω_j.
+    Per job: the cheapest way to run X_j epochs, mixing configurations at will, with lateness priced at ω_j. It holds to
+    rounding, for runs that end within `checks.LONGEST_S` (others may have jobs whose tardiness costs next to nothing).
     """
     return float(clairvoyant_bounds(instance).sum())
 
@@ -30,10 +37,16 @@ def clairvoyant_bound(instance: Instance) -> float:
 def clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
     """Give the clairvoyant bound of every job [€], (J,)."""
     jobs = instance.jobs
-    time_left = jobs.due_s - jobs.submission_s
-    rate = least_rate_eur_per_s(instance)
     bounds = np.empty(len(jobs))
-    _clairvoyant(jobs.seconds_per_epoch, rate, jobs.epochs_needed, time_left, jobs.tardiness_weight_eur_per_s, bounds)
+    _clairvoyant(
+        jobs.seconds_per_epoch,
+        least_rate_eur_per_s(instance),
+        jobs.epochs_needed,
+        jobs.submission_s,
+        jobs.due_s,
+        jobs.tardiness_weight_eur_per_s,
+        bounds,
+    )
     return bounds
 
 
@@ -56,7 +69,8 @@ def non_clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
         jobs.seconds_per_epoch,
         least_rate_eur_per_s(instance),
         jobs.max_epochs,
-        jobs.due_s - jobs.submission_s,
+        jobs.submission_s,
+        jobs.due_s,
         jobs.tardiness_weight_eur_per_s,
         jobs.distribution,
         table.edges,
@@ -85,6 +99,19 @@ def _cheapest_known(tau: Floats, price: Floats, epochs: float, time_left: float,
 
 
 @kernel
+def _least_known(tau: Floats, price: Floats, epochs: float, submission: float, due: float, weight: float) -> float:
+    """Give the least cost of what must be done of `epochs`: a completion may be taken a little early.
+
+    How early depends on when: a run in which the tardiness alone costs what all epochs cost at best need not be
+    looked at.
+    """
+    cost = _cheapest_known(tau, price, epochs, due - submission, weight)
+    latest = min(LONGEST_S, due + cost / weight) if weight > 0.0 else LONGEST_S
+    must = max(0.0, epochs - (SAME_TIME_S + SAME_TIME * latest) / tau[-1])
+    return _cheapest_known(tau, price, must, due - submission, weight)
+
+
+@kernel
 def _hull_of(tau: Floats, rate: Floats) -> tuple[Floats, Floats]:
     """Give seconds and cost per epoch of the points of the hull over all configurations."""
     price = np.where(tau < np.inf, tau * rate, np.inf)
@@ -94,10 +121,12 @@ def _hull_of(tau: Floats, rate: Floats) -> tuple[Floats, Floats]:
 
 
 @kernel
-def _clairvoyant(tau: Floats, rate: Floats, needed: Floats, time_left: Floats, weight: Floats, bounds: Floats) -> None:
+def _clairvoyant(
+    tau: Floats, rate: Floats, needed: Floats, submission: Floats, due: Floats, weight: Floats, bounds: Floats
+) -> None:
     for job in range(tau.shape[0]):
         seconds, price = _hull_of(tau[job], rate)
-        bounds[job] = _cheapest_known(seconds, price, needed[job], time_left[job], weight[job])
+        bounds[job] = _least_known(seconds, price, needed[job], submission[job], due[job], weight[job])
 
 
 @kernel
@@ -105,7 +134,8 @@ def _non_clairvoyant(
     tau: Floats,
     rate: Floats,
     largest: Floats,
-    time_left: Floats,
+    submission: Floats,
+    due: Floats,
     weight: Floats,
     distribution: Ints,
     edges: Floats,
@@ -118,12 +148,14 @@ def _non_clairvoyant(
         seconds, price = _hull_of(tau[job], rate)
         row = distribution[job]
         starts = np.empty(seconds.shape[0] + 1)
-        status, bounds[job] = solve(
-            seconds, price, edges[row], survival[row], tail[row], 0.0, largest[job], time_left[job], starts
-        )
+        early = SAME_TIME_S + SAME_TIME * due[job]
+        time_left = due[job] - submission[job] + early
+        status, cost = solve(seconds, price, edges[row], survival[row], tail[row], 0.0, largest[job], time_left, starts)
+        # To finish what was spared, on the configuration that it ended on, would have cost no more than this.
+        bounds[job] = max(0.0, cost - early * rate[tau[job] < np.inf].max())
         if status == LATE:
             bounds[job] = 0.0
             for b in range(bins):
                 mass = survival[row, b] - (survival[row, b + 1] if b + 1 < bins else 0.0)
                 needed = edges[row, b + 1] * largest[job]
-                bounds[job] += mass * _cheapest_known(seconds, price, needed, time_left[job], weight[job])
+                bounds[job] += mass * _least_known(seconds, price, needed, submission[job], due[job], weight[job])
