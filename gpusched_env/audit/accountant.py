@@ -10,6 +10,8 @@ from gpusched_env.audit.allowed import check_allowed
 from gpusched_env.audit.bill import Bill, check_bill, make_bill
 from gpusched_env.audit.difference import Difference, same_amount
 from gpusched_env.audit.holding import check_together, lives
+from gpusched_env.audit.lines import check_lines
+from gpusched_env.audit.origin import check_origin, check_rounds
 from gpusched_env.audit.progress import check_progress
 from gpusched_env.audit.record import read_record
 
@@ -27,16 +29,17 @@ def audit(folder: str | Path) -> list[Difference]:
 
     Checked are: GPUs, GPU type, memory and permission of every interval; the nodes of what takes several; the GPUs of
     every node and the shares of every GPU at every time; order, restart overhead, interference and progress of every
-    job's intervals; start, completion, switches, energy and tardiness cost of every job; and the totals. Amounts are
-    compared to 1e-9 relative, times to a nanosecond (see `difference`). The number of rounds and the seconds of
-    decision leave no trace to check.
+    job's intervals; start, completion, switches, energy and tardiness cost of every job; the totals; the order of the
+    lines; policy, seeds and names that the folder gives twice; and that there were as many rounds as the intervals
+    tell of. Amounts are compared to 1e-9 relative, times to a nanosecond (see `difference`). The seconds of decision
+    leave no trace to check.
 
     Args:
         folder: A run folder, as docs/run-format.md says.
 
     Returns:
-        The differences, causes before effects: what the intervals hold, progress, attributions, totals. Empty if all
-        agree.
+        The differences, causes before effects: what the intervals hold, progress, attributions, totals, lines,
+        origin. Empty if all agree.
 
     Raises:
         InputError: The folder is malformed: a file, field or column is missing, a value is no number or is out of its
@@ -52,6 +55,9 @@ def audit(folder: str | Path) -> list[Difference]:
         *check_progress(record, by_job),
         *check_bill(record, bill),
         *_check_costs(record, by_job, bill),
+        *check_lines(record, by_job),
+        *check_rounds(record, by_job),
+        *check_origin(record),
     ]
 
 

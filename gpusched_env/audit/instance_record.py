@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, Range, index_below
+from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, TIME, Range, index_below
 from gpusched_env.audit.reading import Fields, items_of, number, numbers_of, read_json
 from gpusched_env.errors import InputError
 
@@ -14,6 +14,15 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
     from pathlib import Path
 
+_FIELDS = (
+    "format", "version", "name", "seed", "energy_price_eur_per_kwh", "pue", "gpu_types", "nodes", "configurations",
+    "jobs", "applications", "distributions", "interference",
+)  # fmt: skip
+_GPU_TYPE_FIELDS = ("name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node")
+_JOB_FIELDS = (
+    "submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib", "restart_s",
+    "application", "distribution", "seconds_per_epoch",
+)  # fmt: skip
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _SHARE = Range("a number in (0, 1]", 0.0, 1.0, open=True)
 _WHOLE_GPUS = Range("1, unless the configuration is one GPU on one node", 1.0, 1.0)
@@ -82,6 +91,8 @@ class JobRecord:
 class InstanceRecord:
     """The cluster, its jobs and its prices; `eur_per_kwh` is the energy price times the PUE."""
 
+    name: str
+    seed: int
     gpu_types: dict[str, GpuTypeRecord]
     nodes: list[NodeRecord]
     configurations: dict[str, ConfigurationRecord]
@@ -93,20 +104,21 @@ def read_instance(path: Path) -> InstanceRecord:
     """Read an instance.
 
     Raises:
-        InputError: A field is missing, or a value is not what it must be or out of its range.
+        InputError: A field is missing or unknown, or a value is not what it must be or out of its range.
     """
-    instance = read_json(path, "gpusched instance", 2)
+    instance = read_json(path, "gpusched instance", 2).only(*_FIELDS)
     applications = len(instance.texts("applications"))
     gpu_types = _gpu_types(instance, applications)
     nodes = _nodes(instance.fields("nodes"), gpu_types)
     configurations = _configurations(instance.fields("configurations"), gpu_types, nodes)
     jobs = _jobs(instance.fields("jobs"), len(configurations), applications, _distributions(instance))
     price = instance.number("energy_price_eur_per_kwh", NOT_NEGATIVE) * instance.number("pue", AT_LEAST_ONE)
-    return InstanceRecord(gpu_types, nodes, configurations, jobs, price)
+    name, seed = instance.text("name"), instance.whole("seed")
+    return InstanceRecord(name, seed, gpu_types, nodes, configurations, jobs, price)
 
 
 def _gpu_types(instance: Fields, applications: int) -> dict[str, GpuTypeRecord]:
-    table = instance.fields("gpu_types")
+    table = instance.fields("gpu_types").only(*_GPU_TYPE_FIELDS)
     names = _all_different(table.name("name"), table.texts("name"))
     count = len(names)
     gpu, base = table.numbers("gpu_power_w", count, POSITIVE), table.numbers("node_base_power_w", count, NOT_NEGATIVE)
@@ -120,7 +132,7 @@ def _slowdown(instance: Fields, gpu_types: int, applications: int) -> list[list[
     """Give the slow-downs of pairs of applications for each GPU type; None for each if there is no model."""
     if instance.get("interference") is None:
         return [None] * gpu_types
-    model = instance.fields("interference")
+    model = instance.fields("interference").only("slowdown")
     where, tables = model.name("slowdown"), []
     for v, table in enumerate(model.items("slowdown", gpu_types)):
         rows = enumerate(items_of(f"{where}[{v}]", table, applications))
@@ -129,7 +141,7 @@ def _slowdown(instance: Fields, gpu_types: int, applications: int) -> list[list[
 
 
 def _nodes(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> list[NodeRecord]:
-    names = _known_types(table, gpu_types)
+    names = _known_types(table.only("gpu_type", "gpus"), gpu_types)
     gpus = table.wholes("gpus", len(names))
     for index, (name, count) in enumerate(zip(names, gpus, strict=True)):
         most = gpu_types[name].most_gpus
@@ -142,7 +154,7 @@ def _nodes(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> list[NodeRecor
 def _configurations(
     table: Fields, gpu_types: dict[str, GpuTypeRecord], nodes: list[NodeRecord]
 ) -> dict[str, ConfigurationRecord]:
-    types = _known_types(table, gpu_types)
+    types = _known_types(table.only("gpu_type", "gpus_per_node", "nodes", "share"), gpu_types)
     gpus, count = (
         table.wholes("gpus_per_node", len(types), AT_LEAST_ONE),
         table.wholes("nodes", len(types), AT_LEAST_ONE),
@@ -187,7 +199,8 @@ def _distributions(instance: Fields) -> int:
     """Check every distribution of epochs needed; count them."""
     entries = instance.items("distributions")
     for index, entry in enumerate(entries):
-        table = Fields(f"{instance.name('distributions')}[{index}]", entry)
+        table = Fields(f"{instance.name('distributions')}[{index}]", entry).only("family", "edges", "survival")
+        table.text("family")
         edges = table.numbers("edges")
         rises = all(low < high for low, high in pairwise(edges))
         if len(edges) < 2 or (edges[0], edges[-1]) != (0.0, 1.0) or not rises:
@@ -199,16 +212,16 @@ def _distributions(instance: Fields) -> int:
 
 
 def _jobs(table: Fields, configurations: int, applications: int, distributions: int) -> list[JobRecord]:
-    submission = table.numbers("submission_s", within=NOT_NEGATIVE)
+    submission = table.only(*_JOB_FIELDS).numbers("submission_s", within=TIME)
     count = len(submission)
     if not count:
         raise InputError(table.name("submission_s"), [], "at least one value")
     for index, (before, after) in enumerate(pairwise(submission), start=1):
         Range("a number not below the one before it", before).check(f"{table.name('submission_s')}[{index}]", after)
-    due, weight = table.numbers("due_s", count), table.numbers("tardiness_weight_eur_per_s", count, NOT_NEGATIVE)
+    due, weight = table.numbers("due_s", count, TIME), table.numbers("tardiness_weight_eur_per_s", count, NOT_NEGATIVE)
     most, needed = table.numbers("max_epochs", count, POSITIVE), table.numbers("epochs_needed", count, POSITIVE)
     memory = table.numbers("memory_gib", count, NOT_NEGATIVE)
-    restart = table.numbers("restart_s", count, NOT_NEGATIVE)
+    restart = table.numbers("restart_s", count, TIME)
     application = table.wholes("application", count, index_below(applications))
     table.wholes("distribution", count, index_below(distributions))
     for index in range(count):
@@ -217,16 +230,19 @@ def _jobs(table: Fields, configurations: int, applications: int, distributions: 
             f"{table.name('epochs_needed')}[{index}]", needed[index]
         )
     rows = table.items("seconds_per_epoch", count)
-    seconds = [_seconds(f"{table.name('seconds_per_epoch')}[{i}]", row, configurations) for i, row in enumerate(rows)]
+    where = table.name("seconds_per_epoch")
+    seconds = [_seconds(f"{where}[{i}]", row, configurations, most[i]) for i, row in enumerate(rows)]
     columns = (submission, due, weight, needed, memory, restart, application, seconds)
     return [JobRecord(*values) for values in zip(*columns, strict=True)]
 
 
-def _seconds(where: str, row: Any, configurations: int) -> list[float | None]:
+def _seconds(where: str, row: Any, configurations: int, epochs: float) -> list[float | None]:
     if not isinstance(row, list) or len(row) != configurations:
         raise InputError(where, row, f"a list of {configurations} values, null where not allowed")
     seconds = [None if value is None else number(where, value) for value in row]
     known = [value for value in seconds if value is not None]
     if not known or min(known) <= 0.0:
         raise InputError(where, row, "numbers > 0, at least one, and null where not allowed")
+    if max(known) * epochs > TIME.highest:
+        raise InputError(where, max(known), f"numbers that max_epochs times make {TIME.highest:g} s at most")
     return seconds

@@ -76,14 +76,16 @@ def _check_epochs(record: Record, job: int, life: list[Holding], worth: dict[int
         seconds = record.jobs[job].seconds_per_epoch[record.configurations[holding.configuration].column]
         if seconds is None:
             return  # The configuration is not allowed, and reported: nothing says how fast it is.
+        scale = {"needed": needed, "end_s": abs(holding.end_s), "seconds_per_epoch": seconds}
+        completed = holding is life[-1]
         for line in holding.lines:
-            epochs, end_s = worth[line.line] / seconds, abs(line.end_s)
-            if not same_epochs(line.epochs, epochs, needed=needed, end_s=end_s, seconds_per_epoch=seconds):
+            epochs = worth[line.line] / seconds
+            if not same_epochs(line.epochs, epochs, completed=completed, **scale):
                 yield Difference(line.where, line.epochs, epochs, "epochs done in the interval")
         done.append(worth[holding.lines[0].line] / seconds)
-        total, end_s = math.fsum(done), abs(holding.end_s)
-        enough = same_epochs(total, needed, needed=needed, end_s=end_s, seconds_per_epoch=seconds)
-        if holding is life[-1]:
+        total = math.fsum(done)
+        enough = same_epochs(needed, total, completed=completed, **scale)
+        if completed:
             if not enough:
                 yield Difference(_row(job), needed, total, "epochs needed, and done at completion")
         elif total > needed and not enough:

@@ -40,6 +40,7 @@ class Range:
 
 
 ANY = Range("a finite number")
+TIME = Range("a number >= 0 and <= 1e12", 0.0, 1e12)
 NOT_NEGATIVE = Range("a number >= 0", 0.0)
 POSITIVE = Range("a number > 0", 0.0, open=True)
 AT_LEAST_ONE = Range("a number >= 1", 1.0)

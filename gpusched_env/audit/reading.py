@@ -46,6 +46,16 @@ class Fields:
             raise InputError(self.name(key), None, "a value: the field is missing")
         return self._value[key]
 
+    def optional(self, key: str, default: Any) -> Any:
+        """Give a field as it is, or `default` where it is missing."""
+        return self._value.get(key, default)
+
+    def only(self, *keys: str) -> Fields:
+        """Give the object itself, which must have no fields but `keys`."""
+        for key in sorted(self._value.keys() - set(keys)):
+            raise InputError(self.name(key), "...", f"no such field; one of {', '.join(sorted(keys))}")
+        return self
+
     def fields(self, key: str) -> Fields:
         """Give a field that is an object."""
         return Fields(self.name(key), self.get(key))

@@ -61,6 +61,8 @@ class IntervalRecord:
 class Record:
     """A run folder; `claims` are the numbers of jobs.csv, one dictionary per job, and `run` is run.json."""
 
+    instance_name: str
+    instance_seed: int
     gpu_types: dict[str, GpuTypeRecord]
     nodes: list[NodeRecord]
     configurations: dict[str, ConfigurationRecord]
@@ -75,14 +77,16 @@ def read_record(folder: Path) -> Record:
     """Read a run folder.
 
     Raises:
-        InputError: A file, a field or a column is missing, a value is not what it must be or out of its range, or a
-            line names a job, a node or a configuration that the instance does not have.
+        InputError: A file, a field or a column is missing, a field of the instance is unknown, a value is not what it
+            must be or out of its range, or a line names what the instance does not have.
     """
     if not folder.is_dir():
         raise InputError("folder", str(folder), "a run folder")
     run = _check_run(read_json(folder / "run.json", "gpusched run", 2))
     instance = read_instance(folder / "instance.json")
     return Record(
+        instance_name=instance.name,
+        instance_seed=instance.seed,
         gpu_types=instance.gpu_types,
         nodes=instance.nodes,
         configurations=instance.configurations,
@@ -95,7 +99,7 @@ def read_record(folder: Path) -> Record:
 
 
 def _check_run(run: Fields) -> Fields:
-    """Check what run.json says beside the totals, which leaves no trace in the intervals."""
+    """Check the kinds of what run.json says beside the totals."""
     run.text("policy")
     run.whole("seed", NOT_NEGATIVE)
     run.whole("rounds", AT_LEAST_ONE)

@@ -12,6 +12,7 @@ from gpusched_env import rendering
 from gpusched_env.envs.env_input import action_index, check_shape, draw_seed, finite_reward, shape_of
 from gpusched_env.envs.reward import CostReward, Reward
 from gpusched_env.errors import InputError
+from gpusched_env.model import checks
 from gpusched_env.observation import (
     CLUSTER_FEATURES,
     JOB_FEATURES,
@@ -109,8 +110,9 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         """Begin an episode.
 
         Args:
-            seed: The episode runs the scenario's instance of this seed, as `gpusched compare --seeds` does; without
-                a seed, the instance's seed is drawn from the environment's generator, `FIRST_DRAWN_SEED` or above.
+            seed: The episode runs the scenario's instance of this seed, ≥ 0 and < 2^63, as `gpusched compare --seeds`
+                does; without a seed, the instance's seed is drawn from the environment's generator,
+                `FIRST_DRAWN_SEED` or above.
             options: `{"instance": instance}` replays a given instance, with the GPU types and configurations of
                 the scenario.
 
@@ -118,8 +120,10 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             The first observation, and info (see `step`).
 
         Raises:
-            InputError: An option is unknown, or the instance has other GPU types or configurations.
+            InputError: The seed is out of its range, an option is unknown, or the instance has other GPU types or
+                configurations.
         """
+        seed = None if seed is None else checks.seed(seed)
         super().reset(seed=seed)
         unknown = [key for key in options or {} if key not in ALLOWED_OPTIONS]
         if unknown:

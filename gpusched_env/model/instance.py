@@ -98,6 +98,13 @@ class Instance:
         if self.interference.slowdown.shape != (len(self.gpu_types), kinds, kinds):
             allowed = f"({len(self.gpu_types)}, {kinds}, {kinds}): GPU types, applications, applications"
             raise InputError("interference.slowdown", self.interference.slowdown.shape, allowed)
+        shared = [configuration.kind == "shared" for configuration in self.configurations]
+        full_s = self.jobs.seconds_per_epoch[:, shared] * self.jobs.max_epochs[:, None]
+        longest_s = float(np.max(full_s, initial=0.0, where=np.isfinite(full_s)))
+        slowest = float(self.interference.slowdown.max(initial=1.0))
+        if longest_s * slowest > checks.LONGEST_S:
+            allowed = f"factors by which no job takes longer than {checks.LONGEST} beside another one"
+            raise InputError("interference.slowdown", slowest, allowed)
 
     @classmethod
     def from_jobs(
@@ -122,11 +129,11 @@ class Instance:
             configurations: The configurations; by default every number of GPUs that a node of the cluster has.
             energy_price_eur_per_kwh: Energy price [€/kWh].
             pue: Power usage effectiveness.
-            restart_s: Restart overhead of jobs that name none [s], ≥ 0.
+            restart_s: Restart overhead of jobs that name none [s], from 0 to `checks.LONGEST_S`.
             interference: What jobs on one GPU do to one another.
             name: Name of the instance.
         """
-        checks.not_negative("restart_s", restart_s)
+        checks.seconds("restart_s", restart_s)
         if configurations is None:
             configurations = single_node_configurations(gpu_types, nodes)
         table = JobTable.from_jobs(sorted(jobs, key=lambda job: job.submission_s), configurations, restart_s)

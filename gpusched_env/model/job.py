@@ -20,15 +20,17 @@ class Job:
     """A training job j ∈ J, as its owner submits it.
 
     Args:
-        submission_s: Submission time a_j [s], ≥ 0.
-        due_s: Due date d_j [s], at or after the submission.
+        submission_s: Submission time a_j [s], from 0 to `checks.LONGEST_S`.
+        due_s: Due date d_j [s], at or after the submission, `LONGEST_S` at most.
         tardiness_weight_eur_per_s: Tardiness weight ω_j [€/s], ≥ 0.
         max_epochs: Maximum epochs E_j, > 0.
         distribution: Distribution of the epochs it will need.
-        seconds_per_epoch: τ_{j,c} [s/epoch] for every configuration it may use; a missing one is not allowed.
+        seconds_per_epoch: τ_{j,c} [s/epoch] for every configuration it may use; a missing one is not allowed. All
+            epochs take `LONGEST_S` at most.
         memory_gib: Memory it needs on each GPU [GiB], ≥ 0.
         application: Name of what it trains.
-        restart_s: Seconds without progress after its configuration or node has changed, ≥ 0; None for the instance's.
+        restart_s: Seconds without progress after its configuration or node has changed, from 0 to `LONGEST_S`; None for
+            the instance's.
         epochs_needed: Epochs it will really need, X_j in (0, E_j]; hidden from policies until the job ends.
 
     Raises:
@@ -47,15 +49,18 @@ class Job:
     restart_s: float | None = None
 
     def __post_init__(self) -> None:
-        checks.not_negative("job.submission_s", self.submission_s)
+        checks.seconds("job.submission_s", self.submission_s)
         checks.not_negative("job.tardiness_weight_eur_per_s", self.tardiness_weight_eur_per_s)
         checks.positive("job.max_epochs", self.max_epochs)
         checks.not_negative("job.memory_gib", self.memory_gib)
         if self.restart_s is not None:
-            checks.not_negative("job.restart_s", self.restart_s)
-        if not checks.finite("job.due_s", self.due_s) >= self.submission_s:
-            raise InputError("job.due_s", self.due_s, f"a number >= job.submission_s ({self.submission_s})")
+            checks.seconds("job.restart_s", self.restart_s)
+        if not self.submission_s <= checks.finite("job.due_s", self.due_s) <= checks.LONGEST_S:
+            allowed = f"a number >= job.submission_s ({self.submission_s}) and <= {checks.LONGEST}"
+            raise InputError("job.due_s", self.due_s, allowed)
         if not 0.0 < self.epochs_needed <= self.max_epochs:
             raise InputError("job.epochs_needed", self.epochs_needed, f"a number in (0, {self.max_epochs}]")
         for configuration, seconds in self.seconds_per_epoch.items():
-            checks.positive(f"job.seconds_per_epoch[{configuration.name}]", seconds)
+            where = f"job.seconds_per_epoch[{configuration.name}]"
+            if checks.positive(where, seconds) * self.max_epochs > checks.LONGEST_S:
+                raise InputError(where, seconds, f"a number that job.max_epochs times make {checks.LONGEST} at most")

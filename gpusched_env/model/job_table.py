@@ -25,19 +25,21 @@ class JobTable:
     """The jobs of an instance, one column per property, sorted by submission.
 
     Args:
-        submission_s: Submission times [s], shape (J,), ≥ 0, never falling.
-        due_s: Due dates [s], shape (J,), at or after the submission.
+        submission_s: Submission times [s], shape (J,), from 0 to `checks.LONGEST_S`, never falling.
+        due_s: Due dates [s], shape (J,), at or after the submission, `LONGEST_S` at most.
         tardiness_weight_eur_per_s: Tardiness weights [€/s], shape (J,), ≥ 0.
         max_epochs: Maximum epochs, shape (J,), > 0.
         epochs_needed: Epochs really needed, shape (J,), in (0, max_epochs]; hidden from policies.
         memory_gib: Memory needed on each GPU [GiB], shape (J,), ≥ 0.
         seconds_per_epoch: τ [s/epoch], shape (J, C), > 0; inf where a configuration is not allowed. On a shared GPU:
-            the time alone on it if the instance has an interference model, else with the inflation in it.
+            the time alone on it if the instance has an interference model, else with the inflation in it. The maximum
+            epochs take `LONGEST_S` at most.
         application: Index into `applications`, shape (J,).
         applications: Names of the applications.
         distribution: Index into `distributions`, shape (J,).
         distributions: The distributions of epochs needed that jobs refer to.
-        restart_s: Seconds without progress after a change of configuration or node, shape (J,), ≥ 0; 0 by default.
+        restart_s: Seconds without progress after a change of configuration or node, shape (J,), from 0 to
+            `LONGEST_S`; 0 by default.
 
     Raises:
         InputError: A column has the wrong length, or a value is out of its range; names the first such job.
@@ -72,23 +74,33 @@ class JobTable:
 
     def _check_ranges(self) -> None:
         start, end, needed = self.submission_s, self.max_epochs, self.epochs_needed
-        self._each("submission_s", np.isfinite(start) & (start >= 0), "a finite number >= 0")
+        a_time, longest = f"a number >= 0 and <= {checks.LONGEST}", checks.LONGEST_S
+        self._each("submission_s", (start >= 0) & (start <= longest), a_time)
         self._each("submission_s", np.diff(start, prepend=0.0) >= 0, "not before the job above it (sort the jobs)")
-        self._each("due_s", np.isfinite(self.due_s) & (self.due_s >= start), "finite and not before submission_s")
+        due_s = (self.due_s >= start) & (self.due_s <= longest)
+        self._each("due_s", due_s, f"a number not before submission_s, and <= {checks.LONGEST}")
         weight = self.tardiness_weight_eur_per_s
         self._each("tardiness_weight_eur_per_s", np.isfinite(weight) & (weight >= 0), "a finite number >= 0")
         self._each("max_epochs", np.isfinite(end) & (end > 0), "a finite number > 0")
         self._each("epochs_needed", (needed > 0) & (needed <= end), "a number in (0, max_epochs]")
         self._each("memory_gib", np.isfinite(self.memory_gib) & (self.memory_gib >= 0), "a finite number >= 0")
-        self._each("restart_s", np.isfinite(self.restart_s) & (self.restart_s >= 0), "a finite number >= 0")
-        self._each("seconds_per_epoch", np.all(self.seconds_per_epoch > 0, axis=1), "numbers > 0, or inf")
+        self._each("restart_s", (self.restart_s >= 0) & (self.restart_s <= longest), a_time)
+        self._check_seconds_per_epoch()
+        for column, names in (("application", self.applications), ("distribution", self.distributions)):
+            index = getattr(self, column)
+            self._each(column, (index >= 0) & (index < len(names)), f"an index below {len(names)}")
+
+    def _check_seconds_per_epoch(self) -> None:
+        seconds = self.seconds_per_epoch
+        self._each("seconds_per_epoch", np.all(seconds > 0, axis=1), "numbers > 0, or inf")
+        with np.errstate(over="ignore"):
+            full_s = np.where(np.isfinite(seconds), seconds, 0.0) * self.max_epochs[:, None]
+        allowed = f"numbers that max_epochs times make {checks.LONGEST} at most, or inf"
+        self._each("seconds_per_epoch", np.all(full_s <= checks.LONGEST_S, axis=1), allowed)
         fits = np.any(np.isfinite(self.seconds_per_epoch), axis=1)
         if not np.all(fits):
             allowed = "finite for at least one configuration that the cluster has"
             raise InputError(f"jobs[{int(np.argmin(fits))}].seconds_per_epoch", "inf for all", allowed)
-        for column, names in (("application", self.applications), ("distribution", self.distributions)):
-            index = getattr(self, column)
-            self._each(column, (index >= 0) & (index < len(names)), f"an index below {len(names)}")
 
     def _each(self, column: str, good: NDArray[np.bool_], allowed: str) -> None:
         if not np.all(good):

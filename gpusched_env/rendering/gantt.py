@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from bisect import insort
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -22,6 +23,7 @@ from gpusched_env.rendering.palette import GRID, INK, JOB_COLOURS, LATE, PAPER, 
 from gpusched_env.rendering.plotting import Figure, FigureCanvasAgg, FuncFormatter, Line2D, MaxNLocator, Patch
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import Result
+from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -93,22 +95,34 @@ def gantt_rgb(
 
 
 def render_gantt_rgb(state: State) -> NDArray[np.uint8]:
-    """Draw the state of a run as a frame of a video: shape (720, 1280, 3), uint8."""
+    """Draw the state of a run as a frame of a video: shape (720, 1280, 3), uint8.
+
+    It shows nothing of jobs that are not submitted, not even how many there are.
+    """
     return gantt_rgb(state)
 
 
 def _axis_end(run: State | Result) -> float:
-    """Choose the end of the time axis [s]: of a run that goes on, one that stays the same from frame to frame."""
-    jobs = run.instance.jobs
+    """Choose the end of the time axis [s]: of a run that goes on, one that grows in steps from frame to frame."""
+    due_s = run.instance.jobs.due_s
     if isinstance(run, Result):
         last_s = float(run.completion_s.max())
         # Due dates far beyond the end would squeeze the bars.
-        near = jobs.due_s[jobs.due_s <= 1.15 * last_s]
+        near = due_s[due_s <= 1.15 * last_s]
         return 1.01 * max(last_s, float(near.max(initial=0.0)))
-    end_s = 1.1 * max(float(np.median(jobs.due_s)), float(jobs.submission_s[-1]), 1.0)
-    while end_s < 1.03 * run.view.now_s:
+    end_s, least_s = 1.0, max(1.03 * run.view.now_s, _usual_due_s(due_s[: run.board.count[at.SUBMITTED]].tolist()))
+    while end_s < least_s:
         end_s *= 1.25
     return end_s
+
+
+def _usual_due_s(due_s: list[float]) -> float:
+    """Give the greatest median that the due dates of the jobs submitted so far have had [s]: it never falls."""
+    usual, ordered = 0.0, list[float]()
+    for value in due_s:
+        insort(ordered, value)
+        usual = max(usual, ordered[(len(ordered) - 1) // 2])
+    return usual
 
 
 def _draw_usage(axes: Axes, chart: Chart) -> None:
@@ -148,14 +162,15 @@ def _draw_now(chart: Chart, usage: Axes) -> None:
 def _draw_heading(figure: Figure, chart: Chart, title: str | None) -> None:
     timeline = chart.timeline
     width, height = figure.get_size_inches()
-    nodes, jobs = timeline.instance.nodes, timeline.instance.jobs
+    nodes, jobs = timeline.instance.nodes, int(timeline.submitted.sum())
     done = int(np.sum(~np.isnan(timeline.completion_s)))
-    size = f"{len(nodes)} nodes, {sum(node.gpus for node in nodes)} GPUs, {len(jobs)} jobs"
+    size = f"{len(nodes)} nodes, {sum(node.gpus for node in nodes)} GPUs, {jobs} jobs"
+    size += " so far" if timeline.running else ""
     name = title or (f"{timeline.policy} on {size}" if timeline.policy else size)
     total = timeline.energy_eur + timeline.tardiness_eur
     cost = f"energy {timeline.energy_eur:.2f} € + tardiness {timeline.tardiness_eur:.2f} € = {total:.2f} €"
-    state = f"{done} done, {int(timeline.submitted.sum()) - done} active, " if timeline.running else ""
-    late = f"{int(timeline.late.sum())} of {len(jobs)} jobs late"
+    state = f"{done} done, {jobs - done} active, " if timeline.running else ""
+    late = f"{int(timeline.late.sum())} of {jobs} jobs late"
     facts = "   |   ".join([duration_text(timeline.now_s), cost, state + late])
     left = 0.18 / width
     figure.text(left, 1 - 0.16 / height, name, fontsize=12.5, fontweight="bold", color=INK, va="top")
@@ -184,7 +199,7 @@ def _legend(timeline: Timeline) -> list[Patch | Line2D]:
         *_change_handles(timeline),
         *_kind_handles(timeline),
     ]
-    if timeline.instance.jobs.restart_s.any():
+    if timeline.instance.jobs.restart_s[timeline.submitted].any():
         handles.append(Patch(facecolor=INK, alpha=0.45, label="restart, no progress"))
     if timeline.running:
         handles.append(Line2D([], [], color=INK, linewidth=1.1, label="now"))

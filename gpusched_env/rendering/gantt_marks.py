@@ -165,7 +165,7 @@ def draw_due_dates(chart: Chart) -> None:
     x, y = zip(*points, strict=True)
     size = float(np.clip(7 * chart.row_points, 8, 36))
     chart.axes.scatter(x, y, s=size, c=colours, marker="v", edgecolors=INK, linewidths=0.6, zorder=3.5)
-    if len(timeline.completion_s) > MOST_NUMBERED or chart.row_points < 7:
+    if timeline.submitted.sum() > MOST_NUMBERED or chart.row_points < 7:
         return
     for job, point in zip(owners, points, strict=True):
         label = chart.axes.annotate(

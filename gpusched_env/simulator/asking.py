@@ -53,7 +53,7 @@ class Asking:
         if not isinstance(self.job_order, str) or self.job_order not in NAMED_ORDERS:
             raise InputError("job_order", self.job_order, f"one of {', '.join(NAMED_ORDERS)}")
         checks.whole("milestones", self.milestones, 0)
-        checks.positive("idle_review_s", self.idle_review_s)
+        checks.duration("idle_review_s", self.idle_review_s)
         for name in ("preemption", "deadline_wake_ups", "consolidation"):
             flag = getattr(self, name)
             if not isinstance(flag, bool | np.bool_):

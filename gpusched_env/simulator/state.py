@@ -34,7 +34,7 @@ class State:
     Args:
         instance: The instance to run.
         asking: How rounds ask; by default as `simulate` does.
-        review_s: Interval of fixed reviews [s], > 0; none by default.
+        review_s: Interval of fixed reviews [s], > 0 and ≤ `checks.LONGEST_S`; none by default.
         record: Whether the intervals of the run are kept.
 
     Attributes:
@@ -49,7 +49,7 @@ class State:
         self.instance, self.asking = instance, asking
         self.board = _new_board(instance)
         clock, count = self.board.clock, self.board.count
-        clock[at.REVIEW] = np.inf if review_s is None else checks.positive("review_s", review_s)
+        clock[at.REVIEW] = np.inf if review_s is None else checks.duration("review_s", review_s)
         clock[at.IDLE_REVIEW] = asking.idle_review_s
         count[at.MILESTONES] = asking.milestones
         count[at.DUE_WAKES] = int(asking.deadline_wake_ups)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.errors import InputError
+from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.placement.placement import forget_place, place, release
@@ -128,25 +129,31 @@ class View:
         """Ask for a decision round at `time_s` [s] on behalf of `job`, in place of the wake-up it had.
 
         Raises:
-            InputError: The job is not active, or the time is NaN.
+            InputError: The job is not active, or the time is out of its range.
         """
         self._check_active(job)
-        if np.isnan(time_s) or -np.inf < time_s < 0.0:
-            raise InputError("time_s", time_s, "a number >= 0; inf for none, -inf for none and no plan")
-        self.board.jobs[job, at.WAKE_S] = time_s
+        self.board.jobs[job, at.WAKE_S] = _wake_up("time_s", time_s)
 
     def apply(self, job: int, choice: Choice) -> None:
         """Do what a policy chose for `job`, but the placing: its wake-up, and whether it leaves its previous place.
 
         Raises:
-            InputError: The job is not active, or the wake-up is NaN.
+            InputError: The job is not active, it is no `Choice`, or its wake-up is out of its range.
         """
         self._check_active(job)
-        if not isinstance(choice, Choice) or (choice.wake_s is not None and np.isnan(choice.wake_s)):
-            raise InputError("choice", choice, "a Choice whose wake-up is not NaN")
-        apply_choice(self.board, job, choice.leaves, np.nan if choice.wake_s is None else choice.wake_s)
+        if not isinstance(choice, Choice):
+            raise InputError("choice", choice, "a Choice")
+        wake_s = np.nan if choice.wake_s is None else _wake_up("choice.wake_s", choice.wake_s)
+        apply_choice(self.board, job, choice.leaves, wake_s)
 
     def _check_active(self, job: int) -> None:
         submitted = 0 <= job < self.board.count[at.SUBMITTED]
         if not submitted or not np.isnan(self.board.jobs[job, at.END_S]):
             raise InputError("job", job, "the index of a job that is submitted and not completed")
+
+
+def _wake_up(field: str, time_s: float) -> float:
+    if not (np.isinf(time_s) or 0.0 <= time_s <= checks.LONGEST_S):
+        allowed = f"a number >= 0 and <= {checks.LONGEST}; inf for none, -inf for none and no plan"
+        raise InputError(field, time_s, allowed)
+    return time_s

@@ -14,6 +14,8 @@ from gpusched_env.errors import InputError
 INSTANCE: dict[str, Any] = {
     "format": "gpusched instance",
     "version": 2,
+    "name": "by hand",
+    "seed": 5,
     "energy_price_eur_per_kwh": 0.2,
     "pue": 1.5,
     "gpu_types": {
@@ -169,8 +171,9 @@ def test_a_pause_counts_as_two_switches_and_costs_a_restart(folder: Path) -> Non
     edit(
         folder / "intervals.csv",
         "0,0,2,-1,Gx2,0.0,0.0,7200.0,20.0",
-        "0,0,2,-1,Gx2,0.0,0.0,3600.0,10.0\n0,0,2,-1,Gx2,3900.0,3960.0,7560.0,10.0",
+        "0,0,2,-1,Gx2,0.0,0.0,3600.0,10.0",
     )
+    edit(folder / "intervals.csv", "10800.0,10.0\n", "10800.0,10.0\n0,0,2,-1,Gx2,3900.0,3960.0,7560.0,10.0\n")
     edit(folder / "jobs.csv", "0.0,7200.0,20.0,0.46,0.0,0", "0.0,7560.0,20.0,0.46,10.8,2")
     assert {difference.what for difference in audit(folder)} == {
         "energy_eur",
@@ -289,7 +292,11 @@ def test_a_malformed_folder_is_one_error_that_names_the_field(
         ("configurations.gpus_per_node[1]", 0),
         ("configurations.nodes[0]", 0),
         ("configurations", {"gpu_type": ["G", "G"], "gpus_per_node": [2, 2], "nodes": [1, 1], "share": [1, 1]}),
+        ("jobs.restart_s[0]", 1.1e12),
         ("jobs.submission_s", []),
+        ("jobs.submission_s[1]", 1.1e12),
+        ("jobs.due_s[1]", 1.1e12),
+        ("jobs.seconds_per_epoch[0]", [1e12, 360.0]),
         ("jobs.submission_s[0]", -1.0),
         ("jobs.submission_s[1]", -1.0),
         ("jobs.due_s[1]", 3599.0),
@@ -381,6 +388,101 @@ def test_values_at_the_ends_of_their_ranges_are_allowed(folder: Path) -> None:
         document = changed(document, field, value)
     (folder / "instance.json").write_text(json.dumps(document), encoding="utf-8")
     assert {difference.what for difference in audit(folder)} == {"energy_eur", "tardiness_eur", "total_eur"}
+
+
+def test_lines_out_of_order_are_named(folder: Path) -> None:
+    heading, first, second = INTERVALS.splitlines()
+    (folder / "intervals.csv").write_text(f"{heading}\n{second}\n{first}", encoding="utf-8")
+    what = "order: start, job, node, not before those of the line above"
+    assert audit(folder) == [Difference("intervals.csv line 3 (job 0)", (0.0, 0, 0), (3600.0, 1, 0), what)]
+
+
+def test_an_interval_that_is_split_in_two_is_named(folder: Path) -> None:
+    """Job 0 makes 5 of its epochs in the first half hour, and goes on."""
+    edit(
+        folder / "intervals.csv",
+        "0,0,2,-1,Gx2,0.0,0.0,7200.0,20.0\n",
+        "0,0,2,-1,Gx2,0.0,0.0,1800.0,5.0\n0,0,2,-1,Gx2,1800.0,1800.0,7200.0,15.0\n",
+    )
+    [difference] = audit(folder)
+    assert (difference.where, difference.recorded) == ("intervals.csv line 3 (job 0)", 1800.0)
+    assert difference.what == "start: it goes on with what line 2 holds, with which it is one interval"
+
+
+def test_fewer_rounds_than_the_intervals_tell_of_are_named(folder: Path) -> None:
+    what = "rounds, and different times at which an interval begins, or ends before its job does"
+    for rounds, found in ((2, []), (1, [Difference("run.json", 1, 2, what)])):
+        (folder / "run.json").write_text(json.dumps(changed(RUN, "rounds", rounds)), encoding="utf-8")
+        assert audit(folder) == found
+
+
+def test_a_pause_is_a_round_of_its_own(folder: Path) -> None:
+    """Intervals begin at 0, 3,600 and 3,900 s, and job 0 stops at 3,000 s."""
+    edit(folder / "intervals.csv", "0.0,0.0,7200.0,20.0\n", "0.0,0.0,3000.0,10.0\n")
+    edit(folder / "intervals.csv", "10800.0,10.0\n", "10800.0,10.0\n0,0,2,-1,Gx2,3900.0,3960.0,7560.0,10.0\n")
+    rounds = [difference for difference in audit(folder) if difference.what.startswith("rounds")]
+    assert [(difference.recorded, difference.recomputed) for difference in rounds] == [(3, 4)]
+
+
+FACTS = {"policy": "by hand", "seed": 0, "instance": "by hand", "instance_seed": 5, "scenario": {"name": "by hand"}}
+
+
+@pytest.mark.parametrize(
+    ("fact", "bad"),
+    [("policy", "edf"), ("seed", 1), ("instance", "high"), ("instance_seed", 6), ("scenario", {"name": "high"})],
+)
+def test_a_fact_that_the_folder_gives_otherwise_elsewhere_is_named(folder: Path, fact: str, bad: object) -> None:
+    (folder / "run.json").write_text(json.dumps(changed(RUN, "provenance", {"facts": FACTS})), encoding="utf-8")
+    assert audit(folder) == []
+    facts = {"facts": {**FACTS, fact: bad}}
+    (folder / "run.json").write_text(json.dumps(changed(RUN, "provenance", facts)), encoding="utf-8")
+    [difference] = audit(folder)
+    assert difference.where.startswith(f"run.json: provenance.facts.{fact}")
+
+
+@pytest.mark.parametrize(
+    ("place", "field"),
+    [
+        ("", "instance.json: colour"),
+        ("gpu_types.", "instance.json: gpu_types.colour"),
+        ("nodes.", "instance.json: nodes.colour"),
+        ("configurations.", "instance.json: configurations.colour"),
+        ("jobs.", "instance.json: jobs.colour"),
+        ("distributions[1].", "instance.json: distributions[1].colour"),
+        ("interference.", "instance.json: interference.colour"),
+    ],
+)
+def test_a_field_that_no_instance_has_is_one_error(folder: Path, place: str, field: str) -> None:
+    document = changed(INSTANCE, "interference", {"slowdown": [[[1.0]]]})
+    (folder / "instance.json").write_text(json.dumps(changed(document, f"{place}colour", [])), encoding="utf-8")
+    with pytest.raises(InputError, match="no such field") as caught:
+        audit(folder)
+    assert caught.value.field == field
+
+
+@pytest.mark.parametrize("field", ["name", "seed", "distributions[0].family"])
+def test_a_field_that_the_audit_only_reads_must_be_there(folder: Path, field: str) -> None:
+    document = json.loads(json.dumps(INSTANCE))
+    place = document["distributions"][0] if "family" in field else document
+    del place[field.rpartition(".")[2]]
+    (folder / "instance.json").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(InputError, match="the field is missing") as caught:
+        audit(folder)
+    assert caught.value.field == f"instance.json: {field}"
+
+
+def test_amounts_are_compared_however_small_they_are(folder: Path) -> None:
+    """At a price of 0.2e-14 €/kWh and a weight of 1e-16 €/s, all of it is less than 1e-12 €."""
+    document = changed(INSTANCE, "energy_price_eur_per_kwh", 0.2e-14)
+    document = changed(document, "jobs.tardiness_weight_eur_per_s", [3e-16, 1e-16])
+    (folder / "instance.json").write_text(json.dumps(document), encoding="utf-8")
+    run = {**RUN, "energy_eur": 0.72e-14, "tardiness_eur": 18e-14, "total_eur": 18.72e-14}
+    (folder / "run.json").write_text(json.dumps(run), encoding="utf-8")
+    text = JOBS.replace("0.46,0.0", "0.46e-14,0.0").replace("0.26,18.0", "0.26e-14,18e-14")
+    (folder / "jobs.csv").write_text(text, encoding="utf-8")
+    assert audit(folder) == []
+    (folder / "run.json").write_text(json.dumps({**run, "energy_eur": 0.73e-14}), encoding="utf-8")
+    assert [difference.what for difference in audit(folder)] == ["energy_eur"]
 
 
 def test_the_audit_imports_the_standard_library_and_the_errors_alone() -> None:

@@ -11,9 +11,12 @@ import pytest
 
 from gpusched_baselines.dispatching.dispatch import DispatchPolicy, edf
 from gpusched_env.audit import Difference, audit
+from gpusched_env.audit.difference import EARLY, EARLY_S
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.model import EpochDistribution, GpuType, Instance, JobTable, Node, single_node_configurations
 from gpusched_env.simulator import simulate
+from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S
+from small_instances import EARLY_COMPLETIONS, early_completion
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +77,23 @@ def test_a_run_far_from_the_start_of_time_audits_clean(tmp_path: Path) -> None:
     instance = make_instance(5, gap_s=3e7, least_s=0.01)
     write_run(simulate(instance, PREEMPTIVE), tmp_path / "run")
     assert audit(tmp_path / "run") == []
+
+
+@pytest.mark.parametrize("case", EARLY_COMPLETIONS)
+def test_a_completion_that_an_event_takes_early_audits_clean(tmp_path: Path, case: tuple[float, float, float]) -> None:
+    write_run(simulate(early_completion(*case), edf()), tmp_path / "run")
+    assert audit(tmp_path / "run") == []
+
+
+def test_how_early_a_completion_may_be_is_what_the_simulator_takes_with_an_event() -> None:
+    assert (EARLY_S, EARLY) == (SAME_TIME_S, SAME_TIME)
+
+
+def test_a_completion_that_is_earlier_than_any_event_takes_it_is_named(tmp_path: Path) -> None:
+    """A job of 2 s lacks 1e-8 s in the end; events take no completion more than 1.000002e-9 s early."""
+    write_run(simulate(early_completion(0.0, 2.0, 1.0), edf()), tmp_path / "run")
+    found = corrupt(tmp_path / "run", "intervals.csv", lambda rows: change_number(rows[0], "end_s", -1e-8))
+    assert {d.what for d in found} >= {"epochs done in the interval", "epochs needed, and done at completion"}
 
 
 @pytest.fixture(scope="module")

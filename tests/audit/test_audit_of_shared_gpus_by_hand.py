@@ -43,6 +43,8 @@ if TYPE_CHECKING:
 INSTANCE: dict[str, Any] = {
     "format": "gpusched instance",
     "version": 2,
+    "name": "by hand",
+    "seed": 5,
     "energy_price_eur_per_kwh": 0.2,
     "pue": 1.5,
     "gpu_types": {

@@ -17,8 +17,9 @@ from gpusched_baselines import (
     non_clairvoyant_bound,
     non_clairvoyant_bounds,
 )
-from gpusched_env import EpochDistribution, Instance, simulate
-from instances import random_instance
+from gpusched_env import Configuration, EpochDistribution, Instance, simulate
+from instances import HOUR, random_instance
+from small_instances import EARLY_COMPLETIONS, early_completion, hours_job, kilowatt_cluster
 
 
 def small(seed: int) -> Instance:
@@ -83,3 +84,19 @@ def test_one_job_alone_on_a_one_gpu_node_is_as_cheap_as_its_bound():
         jobs=replace(jobs, seconds_per_epoch=only, due_s=jobs.due_s + 1e7),
     )
     assert simulate(alone, make_policy("edf")).total_eur == pytest.approx(clairvoyant_bound(alone))
+
+
+@pytest.mark.parametrize("case", EARLY_COMPLETIONS)
+def test_a_completion_that_an_event_takes_early_does_not_undercut_the_bounds(case):
+    instance = early_completion(*case)
+    total = simulate(instance, make_policy("fifo")).total_eur
+    assert total >= clairvoyant_bound(instance) * (1 - 1e-14)
+    assert total >= non_clairvoyant_bound(instance) * (1 - 1e-14)
+
+
+def test_a_completion_may_be_early_by_a_nanosecond_and_a_little_of_the_time_and_bounds_lack_no_more_than_that():
+    """An hour at 1 €/h, due after two; who is 1 s late pays more than 1 €. Spared are 1e-9 s + 1e-15 · 7201 s."""
+    one = Configuration("V", 1)
+    of = kilowatt_cluster([hours_job(2.0, {one: 1.0}, HOUR)], [1], [one])
+    assert (1.0 - clairvoyant_bound(of)) * HOUR == pytest.approx(1.0072e-9, rel=1e-3)
+    assert (1.0 - non_clairvoyant_bound(of)) * HOUR == pytest.approx(1.0072e-9, rel=1e-3)

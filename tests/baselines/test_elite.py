@@ -25,7 +25,7 @@ def opened(instance) -> State:
 
 
 def proxy(view) -> float:
-    return proxy_cost(view.jobs, view.nodes, view.tau, view.node_rate, view.active, view.now_s)
+    return proxy_cost(view.board, view.active)
 
 
 @settings(deadline=None)
@@ -37,7 +37,7 @@ def test_the_cheapest_are_kept_and_equals_once(offered, size):
     held, kept = np.zeros((size, len(order), HELD)), np.zeros((size, *view.nodes.shape), dtype=np.int64)
     for cost in offered:
         view.jobs[order, at.CONFIG] = cost  # stands for the construction that costs this
-        offer(view.jobs, view.nodes, order, float(cost), costs, held, kept)
+        offer(view.board, order, float(cost), costs, held, kept)
     best = sorted(set(offered))[:size]
     assert sorted(costs[np.isfinite(costs)]) == best
     assert sorted(held[np.isfinite(costs), 0, 0]) == best

@@ -41,13 +41,13 @@ def test_the_best_exchange_is_the_best_of_all_that_are_allowed(seed, kinds, slac
     before = proxy(view, found)
     costs = {}
     for i, k in allowed(view, found):
-        exchange(view.jobs, found.order[i], found.order[k])
+        exchange(view.board, found.order[i], found.order[k])
         check_books(view)
         costs[i, k] = proxy(view, found)
-        exchange(view.jobs, found.order[i], found.order[k])
+        exchange(view.board, found.order[i], found.order[k])
     seen = its.see(view.jobs, view.tau, found.order, found.left, view.now_s)
-    bill = bill_rate(view.nodes, view.node_rate)
-    i, k, cost = best_exchange(view.tau, found.order, found.left, seen, bill, before)
+    bill = bill_rate(view.board)
+    i, k, cost = best_exchange(view.board, found.order, found.left, seen, bill, before)
     if i < 0:
         assert min(costs.values(), default=np.inf) >= before * (1 - 1e-9)
     else:
@@ -62,7 +62,7 @@ def test_there_are_rounds_that_each_kind_of_exchange_improves():
     for seed in range(60):
         view, found = constructed(seed, kinds=bool(seed % 2), slack=5.0 if seed % 3 else 1.0)
         seen = its.see(view.jobs, view.tau, found.order, found.left, view.now_s)
-        bill = bill_rate(view.nodes, view.node_rate)
-        i, _, _ = best_exchange(view.tau, found.order, found.left, seen, bill, proxy(view, found))
+        bill = bill_rate(view.board)
+        i, _, _ = best_exchange(view.board, found.order, found.left, seen, bill, proxy(view, found))
         kinds["none" if i < 0 else "turn" if seen[i, its.HOLDS] < 0 else "swap"] += 1
     assert min(kinds.values()) > 0

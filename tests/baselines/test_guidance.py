@@ -57,12 +57,12 @@ def test_more_gpus_cost_more_and_take_less_time():
 
 def test_the_times_are_those_of_the_epochs_left():
     view = placed((B, X1))
-    half = guidance(view.jobs, view.nodes, view.configs, view.tau, view.node_rate, ORDER, LEFT / 2, view.now_s)
+    half = guidance(view.board, ORDER, LEFT / 2)
     assert half / HOUR == pytest.approx(1 / 1.0)
 
 
 def test_a_job_that_costs_nothing_counts_much_but_not_without_end():
     view = placed((B, X1))
     free = np.zeros_like(view.node_rate)
-    total = guidance(view.jobs, view.nodes, view.configs, view.tau, free, ORDER, LEFT, view.now_s)
+    total = guidance(view.board, ORDER, LEFT)
     assert total == pytest.approx(2 * HOUR / 1e-9)

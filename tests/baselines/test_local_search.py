@@ -37,7 +37,7 @@ def held(state: State) -> list[int]:
 
 def proxy(state: State) -> float:
     view = state.view
-    return proxy_cost(view.jobs, view.nodes, view.tau, view.node_rate, view.active, view.now_s)
+    return proxy_cost(view.board, view.active)
 
 
 def two_types(long_due_h: float) -> Instance:

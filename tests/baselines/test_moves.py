@@ -52,17 +52,7 @@ def sweep_slowly(view: View, found: Constructions) -> int:
 
 
 def sweep(view: View, found: Constructions) -> None:
-    sweep_moves(
-        view.jobs,
-        view.nodes,
-        view.configs,
-        view.room,
-        view.tau,
-        view.node_rate,
-        found.order,
-        found.left,
-        view.now_s,
-    )
+    sweep_moves(view.board, found.order, found.left)
 
 
 @settings(max_examples=40, deadline=None)

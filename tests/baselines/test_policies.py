@@ -123,7 +123,7 @@ def test_random_greedy_never_takes_a_worse_round_than_greedy():
         for policy in (Greedy(), RandomGreedy(constructions=50)):
             state = first_round(instance, policy, seed)
             view = state.view
-            costs.append(proxy_cost(view.jobs, view.nodes, view.tau, view.node_rate, view.active, 0.0))
+            costs.append(proxy_cost(view.board, view.active))
         assert costs[1] <= costs[0]
 
 
@@ -131,10 +131,10 @@ def test_the_proxy_cost_by_hand():
     """A on x1 on node 1, C on x2 on node 0, B left out: 2.9 €/h for 1⅓ h; with B due at 0, 100 · 0.002 · 2 h more."""
     state = first_round(three_jobs(), Greedy())
     view = state.view
-    cost = proxy_cost(view.jobs, view.nodes, view.tau, view.node_rate, view.active, 0.0)
+    cost = proxy_cost(view.board, view.active)
     assert cost == pytest.approx(2.9 * 4 / 3)
     view.jobs[1, at.DUE] = 0.0
-    cost = proxy_cost(view.jobs, view.nodes, view.tau, view.node_rate, view.active, 0.0)
+    cost = proxy_cost(view.board, view.active)
     assert cost == pytest.approx(2.9 * 4 / 3 + 100 * 0.002 * 2 * HOUR)
 
 
@@ -162,7 +162,7 @@ def test_after_any_policy_jobs_can_still_be_placed(nodes: int):
         state.begin_round(True)
         quick_policy(name).decide(state.view, np.random.default_rng(0))
         measured = state.view.room.copy()
-        measure(state.view.nodes, measured)
+        measure(state.view.board)
         np.testing.assert_array_equal(state.view.room, measured, err_msg=name)
 
 

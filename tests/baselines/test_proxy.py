@@ -29,7 +29,7 @@ def proxy(*placed: tuple[int, int]) -> float:
     view = state.view
     for job, config in placed:
         assert view.place(job, config)
-    return proxy_cost(view.jobs, view.nodes, view.tau, view.node_rate, np.array([C, A, B]), view.now_s)
+    return proxy_cost(view.board, np.array([C, A, B]))
 
 
 def test_nobody_late_costs_the_energy_until_the_first_completion():

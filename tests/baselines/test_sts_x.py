@@ -156,7 +156,7 @@ def test_jobs_do_not_take_turns_for_ever(seed: int, span_s: float, restart_s: fl
     instance = random_instance(seed, jobs=25, nodes=3, span_s=span_s, restart_s=restart_s, kinds=kinds)
 
     def check(state: State) -> None:
-        assert state.count[at.ROUND] < 60 * len(instance.jobs)
+        assert state.board.count[at.ROUND] < 60 * len(instance.jobs)
 
     simulate(instance, StsX(), record=False, on_round=check)
 

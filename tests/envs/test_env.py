@@ -247,6 +247,24 @@ def test_reset_with_a_seed_makes_the_instance_that_compare_uses():
     assert env.instance != first
 
 
+@pytest.mark.parametrize("seed", [-1, 1.5, np.float64(3.0), True, "0", 2**63])
+def test_a_seed_that_is_none_is_an_input_error_and_the_episode_goes_on(seed):
+    env = GpuClusterEnv("tiny")
+    env.reset(seed=0)
+    with pytest.raises(InputError, match="whole number >= 0") as caught:
+        env.reset(seed=seed)
+    assert caught.value.field == "seed"
+    env.step(0)
+
+
+def test_a_seed_may_be_a_whole_number_of_numpy():
+    env = GpuClusterEnv("tiny")
+    one, _ = env.reset(seed=np.int64(9000))
+    other, _ = env.reset(seed=9000)
+    assert all(np.array_equal(one[name], other[name]) for name in other)
+    assert env.instance.seed == 9000
+
+
 def test_seeded_episodes_repeat():
     one, two = play(make(), seed=5), play(make(), seed=5)
     assert [r[1] for r in one] == [r[1] for r in two]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from contextlib import nullcontext
 from dataclasses import FrozenInstanceError, replace
 
 import numpy as np
@@ -58,7 +59,11 @@ def job(**changes: object) -> Job:
         (lambda: Configuration("V", 1, 1, 0.0), "configuration.share"),
         (lambda: Configuration("V", 2, 1, 0.5), "configuration.share"),
         (lambda: job(submission_s=-1.0), "job.submission_s"),
+        (lambda: job(submission_s=2e12, due_s=3e12), "job.submission_s"),
         (lambda: job(due_s=float("inf")), "job.due_s"),
+        (lambda: job(due_s=1.1e12), "job.due_s"),
+        (lambda: job(restart_s=1.1e12), "job.restart_s"),
+        (lambda: job(seconds_per_epoch={Configuration("V100", 1): 3e11}), r"job.seconds_per_epoch\[V100x1\]"),
         (lambda: job(submission_s=11.0), "job.due_s"),
         (lambda: job(tardiness_weight_eur_per_s=float("nan")), "job.tardiness_weight_eur_per_s"),
         (lambda: job(max_epochs=0.0), "job.max_epochs"),
@@ -227,6 +232,15 @@ def test_a_wrong_slowdown_is_named(slowdown):
         Interference(np.array(slowdown))
 
 
+def test_a_slowdown_by_which_a_job_would_take_too_long_is_named():
+    half = Configuration("V100", 1, share=0.5)
+    only = job(seconds_per_epoch={half: 1e9})
+    for factor, good in ((199.0, True), (201.0, False)):
+        with nullcontext() if good else pytest.raises(InputError, match=r"interference\.slowdown = 201.0; .* 1e12 s"):
+            slow = Interference(np.full((1, 1, 1), factor))
+            Instance.from_jobs([V100], [Node("V100", 2)], [only], [half], interference=slow)
+
+
 def test_slowdowns_are_compared_and_read_only():
     interference = Interference(np.array([[[1.0, 1.5], [1.2, 1.1]]]))
     assert interference == Interference(interference.slowdown)
@@ -239,7 +253,12 @@ def test_slowdowns_are_compared_and_read_only():
     [
         ("submission_s", [0.0, 2.0, 1.0], r"jobs\[2\].submission_s"),
         ("submission_s", [np.nan, 1.0, 2.0], r"jobs\[0\].submission_s"),
+        ("submission_s", [0.0, 1.0, 1.1e12], r"jobs\[2\].submission_s = 11.*; .* 1e12 s$"),
         ("due_s", [-1.0, 1e9, 1e9], r"jobs\[0\].due_s"),
+        ("due_s", [1e9, 1e15, 1e9], r"jobs\[1\].due_s = 10.*; .* 1e12 s$"),
+        ("restart_s", [0.0, 1.1e12, 0.0], r"jobs\[1\].restart_s = 11.*; .* 1e12 s$"),
+        ("max_epochs", [5.0, 5.0, 1e300], r"jobs\[2\].seconds_per_epoch = .* max_epochs times make 1e12 s at most"),
+        ("seconds_per_epoch", [[1.0, 1.0], [1e12, 1.0], [1.0, 1.0]], r"jobs\[1\].seconds_per_epoch"),
         ("tardiness_weight_eur_per_s", [0.0, -1.0, 0.0], r"jobs\[1\].tardiness_weight_eur_per_s"),
         ("epochs_needed", [1.0, 1.0, 9.0], r"jobs\[2\].epochs_needed"),
         ("epochs_needed", [1.0, 1.0], r"jobs.epochs_needed"),

@@ -1,15 +1,17 @@
 import subprocess
 import sys
 import textwrap
-from dataclasses import replace
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
 
 from gpusched_baselines.registry import make_policy
 from gpusched_env.rendering import gantt_figure, gantt_rgb, render_gantt_rgb
+from gpusched_env.rendering.gantt import _axis_end
 from gpusched_env.rendering.palette import LATE, colour_of, ink_on
 from gpusched_env.simulator import State, simulate
+from gpusched_env.simulator import layout as at
 from gpusched_env.workload import load_scenario, make_instance
 
 
@@ -42,6 +44,45 @@ def test_a_frame_has_the_same_size_whatever_it_shows(tiny, result):
     frames = [render_gantt_rgb(running_state(tiny, rounds)) for rounds in (1, 8)] + [gantt_rgb(result)]
     assert {(frame.shape, frame.dtype) for frame in frames} == {((720, 1280, 3), np.dtype(np.uint8))}
     assert not np.array_equal(frames[0], frames[1])
+
+
+def other_futures(instance, submitted):
+    """Make instances that differ in jobs which are not submitted: when they come, are due, restart, and how many."""
+    jobs = instance.jobs
+    later = np.arange(len(jobs)) >= submitted
+    yield replace(jobs, submission_s=jobs.submission_s + 2e5 * later, due_s=jobs.due_s + 2e5 * later)
+    yield replace(jobs, due_s=jobs.due_s + 3e6 * later)
+    yield replace(jobs, restart_s=60.0 * later)
+    columns = {
+        field.name: getattr(jobs, field.name)[: submitted + 1]
+        for field in fields(jobs)
+        if isinstance(getattr(jobs, field.name), np.ndarray)
+    }
+    yield replace(jobs, **columns)
+
+
+@pytest.mark.parametrize("rounds", [1, 2, 5])
+def test_a_frame_shows_nothing_of_jobs_that_are_not_submitted(tiny, rounds):
+    state = running_state(tiny, rounds)
+    frame, submitted = render_gantt_rgb(state), int(state.board.count[at.SUBMITTED])
+    assert submitted < len(tiny.jobs) - 1
+    for jobs in other_futures(tiny, submitted):
+        other = running_state(replace(tiny, jobs=jobs), rounds)
+        assert (other.count[at.SUBMITTED], other.view.now_s) == (submitted, state.view.now_s)
+        assert np.array_equal(render_gantt_rgb(other), frame)
+
+
+def test_the_time_axis_of_frames_never_shrinks_and_grows_in_steps(tiny):
+    state = State(tiny)
+    policy, rng, ends = make_policy("edf"), np.random.default_rng(0), []
+    while state.advance():
+        state.begin_round(policy.preemption)
+        policy.decide(state.view, rng)
+        state.commit_round()
+        ends.append(_axis_end(state))
+        assert ends[-1] > 1.02 * state.view.now_s
+    assert ends == sorted(ends)
+    assert 1 < len(set(ends)) < len(ends) / 2
 
 
 def test_the_same_state_gives_the_same_frame_and_is_not_changed(tiny):

@@ -126,7 +126,7 @@ def test_what_goes_on_unchanged_is_one_bar():
 def test_an_unfinished_job_is_late_once_its_due_date_is_past():
     state = state_in_round(2, commit=True)
     assert Timeline.of(state).late.tolist() == [False, False]
-    state.clock[0] = 41.0
+    state.board.clock[0] = 41.0
     assert Timeline.of(state).late.tolist() == [True, False]
 
 
@@ -145,7 +145,7 @@ def test_the_text_says_who_holds_what_and_who_waits():
 
 def test_the_text_marks_late_jobs():
     state = state_in_round(2)
-    state.clock[0] = 41.0
+    state.board.clock[0] = 41.0
     assert "  job 0!  due at 40 s, late by 1 s, 40% of its epochs done" in render_text(state).splitlines()
 
 

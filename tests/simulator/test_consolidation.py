@@ -156,10 +156,10 @@ def test_what_fits_nowhere_lets_no_place_go():
     env.step(ON_TWO)
     view = env.view
     for action, expected in ((ON_TWO_NODES, 1.0), (ON_ONE, 1.0)):
-        settle(view.jobs, view.nodes, view.configs, view.room, env.job, action - 1)
+        settle(view.board, env.job, action - 1)
         assert view.jobs[env.job, at.HOME] == expected
     env.step(ON_TWO)
-    settle(view.jobs, view.nodes, view.configs, view.room, env.job, ON_ONE - 1)
+    settle(view.board, env.job, ON_ONE - 1)
     assert view.jobs[env.job, at.HOME] == 1.0
 
 
@@ -180,7 +180,7 @@ class Turn:
     def room_in_use(self) -> bool:
         """Say whether a node that was on had room for it."""
         on = self.nodes[self.nodes[:, at.FREE] < self.nodes[:, at.NODE_GPUS]]
-        used = on[:, at.NODE_COLUMNS : at.NODE_COLUMNS + slots(self.nodes)]
+        used = on[:, at.NODE_COLUMNS : at.NODE_COLUMNS + slots(self.board)]
         half_free = self.action == ON_HALF and bool(((used > 0) & (used <= at.UNITS // 2)).any())
         return half_free or bool((on[:, at.FREE] >= (2 if self.action == ON_TWO else 1)).any())
 

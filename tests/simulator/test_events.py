@@ -154,7 +154,13 @@ def test_a_policy_that_wakes_often_and_starts_late_is_not_stopped():
 
 @pytest.mark.parametrize(
     ("settings", "field"),
-    [({"review_s": 0.0}, "review_s"), ({"idle_review_s": -1.0}, "idle_review_s"), ({"milestones": 1.5}, "milestones")],
+    [
+        ({"review_s": 0.0}, "review_s"),
+        ({"review_s": 1.1e12}, "review_s"),
+        ({"idle_review_s": -1.0}, "idle_review_s"),
+        ({"idle_review_s": 1.1e12}, "idle_review_s"),
+        ({"milestones": 1.5}, "milestones"),
+    ],
 )
 def test_a_wrong_setting_is_named(settings, field):
     with pytest.raises(InputError, match=field):
@@ -170,7 +176,7 @@ def test_what_a_policy_may_do_is_checked():
         view.place(1, 2)
     with pytest.raises(InputError, match="job"):
         view.release(-1)
-    for time_s in (float("nan"), -5.0):
+    for time_s in (float("nan"), -5.0, 1.1e12):
         with pytest.raises(InputError, match="time_s"):
             view.wake_up(1, time_s)
     assert view.place(1, 0)

@@ -77,7 +77,7 @@ def test_the_past_does_not_depend_on_jobs_to_come(name: str, seed: int, share: f
 def test_jobs_that_are_not_submitted_are_not_in_the_view():
     state = State(random_instance(2, span_s=1e5))
     state.advance()
-    submitted = int(state.count[at.SUBMITTED])
+    submitted = int(state.board.count[at.SUBMITTED])
     assert submitted < len(state.view.jobs)
     assert np.isnan(state.view.jobs[submitted:]).all()
     assert np.isnan(state.view.tau[submitted:]).all()

@@ -50,10 +50,10 @@ class Round:
         return cls(table, nodes, room)
 
     def place(self, job: int, config: int) -> bool:
-        return place(self.jobs, self.nodes, CONFIGS, self.room, job, config)
+        return place(self.board, job, config)
 
     def release(self, job: int) -> None:
-        release(self.jobs, self.nodes, CONFIGS, self.room, job)
+        release(self.board, job)
 
     def where(self, job: int) -> tuple[int, int]:
         return int(self.jobs[job, at.NODE]), int(self.jobs[job, at.SLOT])
@@ -76,7 +76,7 @@ class Round:
         """Begin another round, from an empty cluster, with every job active."""
         count = np.zeros(at.COUNT_COLUMNS, dtype=np.int64)
         count[at.ACTIVE] = len(self.jobs)
-        begin_round(self.jobs, self.nodes, count, np.arange(len(self.jobs)), self.room, True)
+        begin_round(self.board, True)
 
 
 def test_placing_and_releasing_keep_the_books():
@@ -162,7 +162,7 @@ def test_a_job_comes_back_to_its_shared_gpu():
     for job in (3, 1, 2, 0):
         now.place(job, HALF_GPU)
     assert [now.where(job) for job in range(4)] == [(0, 0), (0, 0), (0, 1), (0, 1)]
-    assert all(stays(now.jobs, now.nodes, job) for job in range(4))
+    assert all(stays(now.board, job) for job in range(4))
 
 
 def test_a_job_whose_place_is_forgotten_goes_where_it_fits_best():
@@ -176,7 +176,7 @@ def test_a_job_whose_place_is_forgotten_goes_where_it_fits_best():
     now.jobs[1, [at.HOME, at.HOME_SLOT]] = -1.0
     assert now.place(1, TWO)
     assert now.where(1) == (0, -1)
-    assert not stays(now.jobs, now.nodes, 1)
+    assert not stays(now.board, 1)
 
 
 def test_another_gpu_of_the_same_node_is_a_change():
@@ -185,7 +185,7 @@ def test_another_gpu_of_the_same_node_is_a_change():
     now.next_round()
     now.jobs[0, at.OLD_SLOT] = 2.0
     now.jobs[0, [at.CONFIG, at.NODE, at.SLOT]] = [HALF_GPU, 0, 1]
-    assert not stays(now.jobs, now.nodes, 0)
+    assert not stays(now.board, 0)
 
 
 def test_a_newcomer_does_not_take_a_shared_gpu_that_was_full():
@@ -233,7 +233,7 @@ def test_a_job_comes_back_to_its_nodes():
     now.release(0)
     assert now.place(1, TWO_NODES)
     assert now.chain(1) == [1, 2]
-    assert stays(now.jobs, now.nodes, 1)
+    assert stays(now.board, 1)
 
 
 def test_other_nodes_are_a_change_even_if_the_first_is_the_same():
@@ -244,10 +244,10 @@ def test_other_nodes_are_a_change_even_if_the_first_is_the_same():
     assert now.where(1) == (2, -1)
     now.release(1)
     now.nodes[1, at.FREE] = 0  # as if another job had taken node 1
-    measure(now.nodes, now.room)
+    measure(now.board)
     assert now.place(0, TWO_NODES)
     assert now.chain(0) == [0, 2]
-    assert not stays(now.jobs, now.nodes, 0)
+    assert not stays(now.board, 0)
 
 
 steps = st.lists(st.tuples(st.integers(0, 7), st.integers(-1, 5), st.booleans()), max_size=60)
@@ -263,7 +263,7 @@ def test_after_any_sequence_the_books_agree_with_what_is_held(gpus: list[int], s
         if config < 0:
             now.release(job)
         else:
-            could = fits(CONFIGS, now.room, config)
+            could = fits(now.board, config)
             held = now.jobs[job, at.CONFIG] >= 0
             assert now.place(job, config) >= (could and not held)
         _check_books(now)
@@ -271,10 +271,10 @@ def test_after_any_sequence_the_books_agree_with_what_is_held(gpus: list[int], s
 
 def _check_books(now: Round) -> None:
     measured = now.room.copy()
-    measure(now.nodes, measured)
+    measure(now.board)
     np.testing.assert_array_equal(now.room, measured)
     busy = np.zeros(len(now.nodes), dtype=np.int64)
-    used = np.zeros((len(now.nodes), slots(now.nodes)), dtype=np.int64)
+    used = np.zeros((len(now.nodes), slots(now.board)), dtype=np.int64)
     for job in range(len(now.jobs)):
         config = int(now.jobs[job, at.CONFIG])
         if config < 0:

@@ -26,7 +26,7 @@ def nodes_of(view: View, job: int) -> list[int]:
 def check_books(view: View, *, room: bool = True) -> None:
     """Check that nothing is given twice, and that nodes (and `room`) say just what the active jobs hold."""
     free = view.nodes[:, at.NODE_GPUS].copy()
-    used = np.zeros((len(free), slots(view.nodes)), dtype=np.int64)
+    used = np.zeros((len(free), slots(view.board)), dtype=np.int64)
     for job in view.active:
         config = int(view.jobs[job, at.CONFIG])
         if config < 0:
@@ -47,8 +47,8 @@ def check_books(view: View, *, room: bool = True) -> None:
     assert free.min() >= 0
     assert used.max(initial=0) <= at.UNITS
     np.testing.assert_array_equal(view.nodes[:, at.FREE], free)
-    np.testing.assert_array_equal(view.nodes[:, at.NODE_COLUMNS : at.NODE_COLUMNS + slots(view.nodes)], used)
+    np.testing.assert_array_equal(view.nodes[:, at.NODE_COLUMNS : at.NODE_COLUMNS + slots(view.board)], used)
     if room:
         measured = view.room.copy()
-        measure(view.nodes, measured)
+        measure(view.board)
         np.testing.assert_array_equal(view.room, measured)

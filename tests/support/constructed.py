@@ -28,7 +28,7 @@ def constructed(seed: int, kinds: bool, slack: float = 1.0) -> tuple[View, Const
 
 
 def proxy(view: View, found: Constructions) -> float:
-    return proxy_cost(view.jobs, view.nodes, view.tau, view.node_rate, found.order, view.now_s)
+    return proxy_cost(view.board, found.order)
 
 
 def may_take(view: View, job: int, config: int, left: float) -> bool:

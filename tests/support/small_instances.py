@@ -16,6 +16,20 @@ if TYPE_CHECKING:
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 KILOWATT = GpuType("V", 1000.0, 0.0, 16.0, 8)  # a busy GPU costs 1 €/h
 
+EARLY_COMPLETIONS = [
+    (0.0, 1.0, 0.9e-9), (0.0, 0.5, 0.9e-9), (0.0, 1e-3, 0.9e-9), (0.0, 1e-9, 0.9e-9),
+    (1e9, 100.0, 9e-7), (9e11, 1.0, 5e-4),
+]  # fmt: skip
+"""Start, length, and how long before the end another job comes [s]: arguments of `early_completion`."""
+
+
+def early_completion(start_s: float, job_s: float, gap_s: float) -> Instance:
+    """Make a job that completes early: another one comes so shortly before its end that both are one event."""
+    one = Configuration("V", 1)
+    times = (start_s, start_s + job_s - gap_s)
+    jobs = [Job(time, 1e12, 0.0, 1.0, CERTAIN, 1.0, {one: job_s}) for time in times]
+    return Instance.from_jobs([KILOWATT], [Node("V", 1)], jobs, [one])
+
 
 def hours_job(due_h: float, hours: Mapping[Configuration, float], weight_eur_per_h: float = 100.0) -> Job:
     """Make a job of one epoch, which takes `hours`."""

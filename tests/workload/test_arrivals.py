@@ -19,6 +19,13 @@ def gaps_by_cluster(times: np.ndarray, clusters: int) -> np.ndarray:
     return np.diff(times.reshape(-1, clusters), axis=0)
 
 
+@pytest.mark.parametrize(("name", "nodes"), [("mean_gap_s", 10), ("lambda_s", 1)])
+def test_a_gap_by_which_the_last_job_comes_too_late_is_named(name, nodes):
+    rule = Arrivals(kind="exponential", **{name: 1e12})
+    with pytest.raises(InputError, match=rf"arrivals\.{name} = 10.*; .* last of 100 jobs comes within 1e12 s"):
+        draw(rule, np.ones(100), nodes=nodes)
+
+
 def test_simultaneous_jobs_all_come_at_zero():
     assert draw(Arrivals(kind="simultaneous"), np.ones(7)).tolist() == [0.0] * 7
 

@@ -256,3 +256,10 @@ def test_the_large_scenario_keeps_about_eighty_percent_of_the_gpus_busy_under_ed
     held_s = intervals["end_s"].clip(0, last) - intervals["start_s"].clip(0, last)
     available = sum(node.gpus for node in instance.nodes) * last
     assert (intervals["gpus"] * held_s).sum() / available == pytest.approx(0.8, abs=0.06)
+
+
+@pytest.mark.parametrize("slack", [1e9, 1e15, 1e308])
+def test_a_slack_by_which_a_job_would_be_due_too_late_is_named(slack):
+    scenario = load_scenario("tiny").replace({"due_dates.slack": slack})
+    with pytest.raises(InputError, match=r"^due_dates\.slack = .*; allowed: .* later than 1e12 s$"):
+        make_instance(scenario, 9000)

@@ -192,6 +192,7 @@ def test_a_scenario_crosses_process_borders_and_cannot_be_changed():
 BAD = [
     ("restart_s = nan", "restart_s", ">= 0"),
     ("restart_s = -1.0", "restart_s", ">= 0"),
+    ("restart_s = 2e12", "restart_s", "<= 1e12"),
     ("[restart_by_application]\nresnet = 3", "restart_by_application.resnet", "resnet50-imagenet-bs64"),
     ("[restart_by_application]\nlm-wikitext2-bs5 = -3", "restart_by_application.lm-wikitext2-bs5", ">= 0"),
     ("restart_by_application = 3", "restart_by_application", "a table"),

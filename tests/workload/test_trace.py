@@ -127,6 +127,9 @@ BAD = [
     ("submission_s,duration_s,gpus\n1,2,1\n0.5,2,1\n", "trace.csv row 2: submission_s", "sort = true"),
     ("submission_s,duration_s,gpus\n1,2,1\n\n2,-3,1\n", "trace.csv row 3: duration_s", "> 0"),
     ("submission_s,duration_s,gpus\n1,0,1\n", "trace.csv row 1: duration_s", "> 0"),
+    ("submission_s,duration_s,gpus\n1,2e12,1\n", "trace.csv row 1: duration_s", "1e12 s"),
+    ("submission_s,duration_s,gpus\n1507532515000000000,2,1\n", "trace.csv row 1: submission_s", "1e12 s"),
+    ("submission_s,duration_s,gpus,due_s\n1,2,1,1e15\n", "trace.csv row 1: due_s", "1e12 s"),
     ("submission_s,duration_s,gpus\n1,nan,1\n", "trace.csv row 1: duration_s", "finite"),
     ("submission_s,duration_s,gpus\n1,inf,1\n", "trace.csv row 1: duration_s", "finite"),
     ("submission_s,duration_s,gpus\n1,,1\n", "trace.csv row 1: duration_s", "finite"),
@@ -321,6 +324,9 @@ def test_time_scale_and_load_stretch_the_replay(tmp_path):
     assert replayed_trace(replay(path, time_scale=2.0)).submission_s.tolist() == [0.0, 5.0, 5.0]
     with pytest.raises(InputError, match=r"trace\.load"):
         replayed_trace(replay(path, load=0.5, first=1))
+    for setting, value in (("time_scale", 1e12), ("load", 1e-12), ("load", 1e-308), ("load", 1e-320)):
+        with pytest.raises(InputError, match=rf"trace\.{setting} = "):
+            replayed_trace(replay(path, **{setting: value}))
 
 
 def test_a_scenario_for_a_trace_needs_only_its_path(tmp_path):

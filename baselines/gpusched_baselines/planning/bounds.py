@@ -1,4 +1,8 @@
-"""Lower bounds on the total cost, without any capacity limit, at the least rates that a configuration can cost."""
+"""Lower bounds on the total cost, without any capacity limit, at the least rates that a configuration can cost.
+
+An event takes the completions with it that follow within `SAME_TIME_S` + `SAME_TIME` · time seconds. So a job may be
+spared that much of its work, on whatever configuration it ends; the bounds are those of the work that is left.
+"""
 
 from __future__ import annotations
 
@@ -9,7 +13,9 @@ import numpy as np
 from gpusched_baselines.planning.hull import lower_hull
 from gpusched_baselines.planning.plan import LATE, solve
 from gpusched_env.kernel import kernel
+from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.rates import least_rate_eur_per_s
+from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S
 from gpusched_env.simulator.survival import DistributionTable
 
 if TYPE_CHECKING:
@@ -23,7 +29,8 @@ if TYPE_CHECKING:
 def clairvoyant_bound(instance: Instance) -> float:
     """Give a total cost [€] that no policy can undercut on this instance, even one that knows X_j.
 
-    Per job: the cheapest way to run X_j epochs, mixing configurations at will, with lateness priced at ω_j.
+    Per job: the cheapest way to run X_j epochs, mixing configurations at will, with lateness priced at ω_j. It holds to
+    rounding, for runs that end within `checks.LONGEST_S` (others may have jobs whose tardiness costs next to nothing).
     """
     return float(clairvoyant_bounds(instance).sum())
 
@@ -31,10 +38,16 @@ def clairvoyant_bound(instance: Instance) -> float:
 def clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
     """Give the clairvoyant bound of every job [€], (J,)."""
     jobs = instance.jobs
-    time_left = jobs.due_s - jobs.submission_s
-    rate = least_rate_eur_per_s(instance)
     bounds = np.empty(len(jobs))
-    _clairvoyant(jobs.seconds_per_epoch, rate, jobs.epochs_needed, time_left, jobs.tardiness_weight_eur_per_s, bounds)
+    _clairvoyant(
+        jobs.seconds_per_epoch,
+        least_rate_eur_per_s(instance),
+        jobs.epochs_needed,
+        jobs.submission_s,
+        jobs.due_s,
+        jobs.tardiness_weight_eur_per_s,
+        bounds,
+    )
     return bounds
 
 
@@ -52,10 +65,10 @@ def non_clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
     """Give the non-clairvoyant bound of every job [€], (J,)."""
     jobs = instance.jobs
     table = DistributionTable.of(jobs.distributions)
-    rate, time_left = least_rate_eur_per_s(instance), jobs.due_s - jobs.submission_s
+    rate = least_rate_eur_per_s(instance)
     bounds = np.empty(len(jobs))
     for job, d in enumerate(jobs.distribution.tolist()):
-        known = jobs.max_epochs[job], time_left[job], jobs.tardiness_weight_eur_per_s[job]
+        known = jobs.max_epochs[job], jobs.submission_s[job], jobs.due_s[job], jobs.tardiness_weight_eur_per_s[job]
         bounds[job] = _non_clairvoyant(jobs.seconds_per_epoch[job], rate, table.curve(d), *known)
     return bounds
 
@@ -78,6 +91,19 @@ def _cheapest_known(tau: Floats, price: Floats, epochs: float, time_left: float,
 
 
 @kernel
+def _least_known(tau: Floats, price: Floats, epochs: float, submission: float, due: float, weight: float) -> float:
+    """Give the least cost of what must be done of `epochs`: a completion may be taken a little early.
+
+    How early depends on when: a run in which the tardiness alone costs what all epochs cost at best need not be
+    looked at.
+    """
+    cost = _cheapest_known(tau, price, epochs, due - submission, weight)
+    latest = min(LONGEST_S, due + cost / weight) if weight > 0.0 else LONGEST_S
+    must = max(0.0, epochs - (SAME_TIME_S + SAME_TIME * latest) / tau[-1])
+    return _cheapest_known(tau, price, must, due - submission, weight)
+
+
+@kernel
 def _hull_of(tau: Floats, rate: Floats) -> tuple[Floats, Floats]:
     """Give seconds and cost per epoch of the points of the hull over all configurations."""
     price = np.where(tau < np.inf, tau * rate, np.inf)
@@ -87,21 +113,27 @@ def _hull_of(tau: Floats, rate: Floats) -> tuple[Floats, Floats]:
 
 
 @kernel
-def _clairvoyant(tau: Floats, rate: Floats, needed: Floats, time_left: Floats, weight: Floats, bounds: Floats) -> None:
+def _clairvoyant(
+    tau: Floats, rate: Floats, needed: Floats, submission: Floats, due: Floats, weight: Floats, bounds: Floats
+) -> None:
     for job in range(tau.shape[0]):
         seconds, price = _hull_of(tau[job], rate)
-        bounds[job] = _cheapest_known(seconds, price, needed[job], time_left[job], weight[job])
+        bounds[job] = _least_known(seconds, price, needed[job], submission[job], due[job], weight[job])
 
 
 @kernel
-def _non_clairvoyant(tau: Floats, rate: Floats, curve: Curve, largest: float, time_left: float, weight: float) -> float:
+def _non_clairvoyant(
+    tau: Floats, rate: Floats, curve: Curve, largest: float, submission: float, due: float, weight: float
+) -> float:
     seconds, price = _hull_of(tau, rate)
     starts = np.empty(seconds.shape[0] + 1)
-    status, cost = solve(seconds, price, curve, 0.0, largest, time_left, starts)
+    early = SAME_TIME_S + SAME_TIME * due
+    status, cost = solve(seconds, price, curve, 0.0, largest, due - submission + early, starts)
     if status != LATE:
-        return cost
+        # To finish what was spared, on the configuration that it ended on, would have cost no more than this.
+        return max(0.0, cost - early * rate[tau < np.inf].max())
     cost, survival = 0.0, curve.survival
     for b in range(survival.shape[0]):
         mass = survival[b] - (survival[b + 1] if b + 1 < survival.shape[0] else 0.0)
-        cost += mass * _cheapest_known(seconds, price, curve.edges[b + 1] * largest, time_left, weight)
+        cost += mass * _least_known(seconds, price, curve.edges[b + 1] * largest, submission, due, weight)
     return cost

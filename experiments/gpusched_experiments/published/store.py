@@ -73,7 +73,7 @@ def stored_values(path: Path) -> dict[str, Values]:
     """
     try:
         text = path.read_text(encoding="utf-8")
-    except FileNotFoundError:
+    except (FileNotFoundError, NotADirectoryError):
         return {}
     except (OSError, UnicodeDecodeError) as error:
         raise _not_ours(path, str(error)) from None

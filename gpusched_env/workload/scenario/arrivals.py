@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
 from pydantic import Field, model_validator
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.scenario.settings import Settings, number
+from gpusched_env.model.checks import LONGEST, LONGEST_S
+from gpusched_env.workload.scenario.settings import Duration, Settings
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
 ArrivalKind = Literal["high", "low", "mixed", "exponential", "poisson", "simultaneous"]
-
-# NumPy draws no Poisson numbers with a mean above 9e18; 1e12 s are 30,000 years.
-Gap = Annotated[float, number("a finite number > 0 and <= 1e12", lambda x: 0.0 < x <= 1e12)]
 
 JOBS_PER_CLUSTER = 10
 """Jobs in one of the thesis's clusters of arrivals."""
@@ -29,10 +27,10 @@ class Arrivals(Settings):
     kind: ArrivalKind = Field(
         default="mixed", description="high, low, mixed, exponential, poisson, or simultaneous (all at time 0)."
     )
-    mean_gap_s: Gap | None = Field(
+    mean_gap_s: Duration | None = Field(
         default=None, description="Mean time between submissions [s]; only with exponential or poisson."
     )
-    lambda_s: Gap | None = Field(
+    lambda_s: Duration | None = Field(
         default=None, description="The same times the number of nodes: mean gap = lambda_s / nodes [s]."
     )
 
@@ -66,6 +64,9 @@ def submission_times(
 
     Returns:
         Submission times [s], shape (J,), not sorted: with high, low and mixed the clusters of jobs overlap in time.
+
+    Raises:
+        InputError: The last one comes later than `LONGEST_S`.
     """
     count = len(saturation_per_s)
     if arrivals.kind == "simultaneous":
@@ -75,7 +76,12 @@ def submission_times(
         exponential = arrivals.kind == "exponential"
         gaps = rng.exponential(mean, count) if exponential else rng.poisson(mean, count).astype(np.float64)
         gaps[0] = 0.0
-        return np.cumsum(gaps)
+        times = np.cumsum(gaps)
+        if times[-1] > LONGEST_S:
+            allowed = f"mean gaps with which the last of {count} jobs comes within {LONGEST}"
+            name = "lambda_s" if arrivals.mean_gap_s is None else "mean_gap_s"
+            raise InputError(f"arrivals.{name}", getattr(arrivals, name), allowed)
+        return times
     return _clustered(arrivals.kind, saturation_per_s, rng)
 
 

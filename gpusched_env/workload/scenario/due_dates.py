@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 from pydantic import Field
 
+from gpusched_env.errors import InputError
+from gpusched_env.model.checks import LONGEST, LONGEST_S
 from gpusched_env.workload.scenario.settings import Positive, Settings
 
 if TYPE_CHECKING:
@@ -36,9 +38,15 @@ def due_dates(
 
     Returns:
         Due dates [s], shape (J,).
+
+    Raises:
+        InputError: One of them is later than `LONGEST_S`.
     """
     least = full_s.min(axis=1)
     greatest = np.where(np.isfinite(full_s), full_s, 0.0).max(axis=1)
     share = rng.random(len(submission_s))
-    due: NDArray[np.float64] = submission_s + rule.slack * (least + share * (greatest - least))
+    with np.errstate(over="ignore"):
+        due: NDArray[np.float64] = submission_s + rule.slack * (least + share * (greatest - least))
+    if not np.all(due <= LONGEST_S):
+        raise InputError("due_dates.slack", rule.slack, f"a factor with which no job is due later than {LONGEST}")
     return due

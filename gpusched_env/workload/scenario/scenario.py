@@ -18,6 +18,7 @@ from gpusched_env.workload.scenario.settings import (
     CountFromZero,
     NotNegative,
     Positive,
+    Seconds,
     Settings,
     as_tuple,
     whole,
@@ -145,10 +146,10 @@ class Scenario(Settings):
 
     name: str = Field(default="custom", description="Name, as tables show it.")
     description: str = Field(default="", description="What it is for.")
-    restart_s: NotNegative = Field(
+    restart_s: Seconds = Field(
         default=0.0, description="Seconds without progress after a job's configuration or node has changed."
     )
-    restart_by_application: dict[ApplicationName, NotNegative] = Field(
+    restart_by_application: dict[ApplicationName, Seconds] = Field(
         default_factory=dict, description="The same for single applications, by name; wins over restart_s [s]."
     )
     cluster: Cluster = Field(default_factory=Cluster)

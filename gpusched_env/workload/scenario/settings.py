@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
 from gpusched_env.errors import InputError
+from gpusched_env.model.checks import LONGEST, LONGEST_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -74,6 +75,8 @@ def as_tuple(value: object) -> object:
 
 Positive = Annotated[float, number("a finite number > 0", lambda x: x > 0.0)]
 NotNegative = Annotated[float, number("a finite number >= 0", lambda x: x >= 0.0)]
+Duration = Annotated[float, number(f"a number > 0 and <= {LONGEST}", lambda x: 0.0 < x <= LONGEST_S)]
+Seconds = Annotated[float, number(f"a number >= 0 and <= {LONGEST}", lambda x: 0.0 <= x <= LONGEST_S)]
 AtLeastOne = Annotated[float, number("a finite number >= 1", lambda x: x >= 1.0)]
 Count = Annotated[int, whole(1)]
 CountFromZero = Annotated[int, whole(0)]

@@ -10,6 +10,7 @@ import numpy as np
 import polars as pl
 
 from gpusched_env.errors import InputError
+from gpusched_env.model.checks import LONGEST, LONGEST_S
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -110,7 +111,9 @@ class TraceColumns:
             allowed = f"{first}, as above it; a column holds either dates or numbers of seconds"
             self.check(field, values.is_null().to_numpy(), allowed)
         if not as_dates:
-            return self.numbers(field, "a finite number of seconds", np.isfinite)
+            return self.numbers(
+                field, f"a finite number of seconds, {LONGEST} at most", lambda x: np.abs(x) <= LONGEST_S
+            )
         self.check(field, values.is_not_null().to_numpy(), _TIMES)
         seconds: NDArray[np.float64] = values.to_numpy() / 1e6
         return seconds

@@ -37,14 +37,16 @@ def replayed_trace(scenario: Scenario) -> Trace:
     )
     site = Site.of(scenario)
     trace = trace.clip(site.most_gpus_of_a_job)
-    if replay.time_scale is not None:
-        return trace.stretch(replay.time_scale)
-    if replay.load is None:
+    if replay.time_scale is None and replay.load is None:
         return trace
     load = trace.load_on(site.gpus)
-    if not np.isfinite(load):
+    if replay.load is not None and not np.isfinite(load):
         raise InputError("trace.load", replay.load, "a trace whose jobs are not all submitted at once")
-    return trace.stretch(load / replay.load)
+    try:
+        return trace.stretch(load / replay.load if replay.load is not None else replay.time_scale or 1.0)
+    except InputError as error:
+        name = "time_scale" if replay.load is None else "load"
+        raise InputError(f"trace.{name}", getattr(replay, name), error.allowed) from error
 
 
 def choose_applications(trace: Trace, names: tuple[str, ...], rng: Generator) -> NDArray[np.int64]:

@@ -81,8 +81,14 @@ class Trace:
         return replace(self, gpus=gpus, duration_s=self.duration_s * (self.gpus / gpus))
 
     def stretch(self, factor: float) -> Trace:
-        """Multiply the time between submissions by `factor` (> 0); durations and times to due dates stay."""
-        submission_s = self.submission_s * checks.positive("factor", factor)
+        """Multiply the time between submissions by `factor` (> 0); durations and times to due dates stay.
+
+        Raises:
+            InputError: The factor is not positive, or moves the last submission beyond `checks.LONGEST_S`.
+        """
+        if checks.positive("factor", factor) * float(self.submission_s[-1]) > checks.LONGEST_S:
+            raise InputError("factor", factor, f"a factor with which the last job comes within {checks.LONGEST}")
+        submission_s = self.submission_s * factor
         due_s = None if self.due_s is None else self.due_s + (submission_s - self.submission_s)
         return replace(self, submission_s=submission_s, due_s=due_s)
 
@@ -165,13 +171,21 @@ def _parse(table: TraceColumns) -> tuple[Trace, NDArray[np.float64]]:
     trace = Trace(
         name=table.file,
         submission_s=start,
-        duration_s=table.numbers("duration_s", "a finite number of seconds > 0", lambda x: x > 0),
+        duration_s=table.numbers("duration_s", _A_DURATION, _is_duration),
         gpus=table.numbers("gpus", "a whole number >= 1, or a share of one GPU > 0 and < 1", _whole_or_share),
         due_s=due,
         tardiness_weight_eur_per_s=weight,
         application=table.texts("application") if table.has("application") else None,
     )
     return trace, start
+
+
+_A_DURATION = f"a finite number of seconds > 0, {checks.LONGEST} at most"
+
+
+def _is_duration(seconds: NDArray[np.float64]) -> NDArray[np.bool_]:
+    good: NDArray[np.bool_] = (seconds > 0) & (seconds <= checks.LONGEST_S)
+    return good
 
 
 def _whole_or_share(gpus: NDArray[np.float64]) -> NDArray[np.bool_]:

@@ -95,6 +95,15 @@ def test_the_same_command_on_a_finished_run_changes_nothing(trained):
     assert ((folder / "curve.csv").read_bytes(), weights(folder)) == before
 
 
+@pytest.fixture
+def interruptible():
+    """Have SIGINT interrupt, also where the tests run in the background of a shell, which ignores it."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+@pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize("steps", [192, 320])
 def test_an_interrupted_training_resumes_and_ends_as_if_nothing_had_happened(trained, tmp_path, monkeypatch, steps):
     report = gpusched_agents.Training._report

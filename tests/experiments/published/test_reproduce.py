@@ -259,6 +259,13 @@ def test_a_foreign_file_in_the_place_of_the_cells_is_left_alone(tmp_path):
     assert (tmp_path / "fake/cells.csv").read_text() == "precious\n"
 
 
+def test_a_file_in_the_place_of_the_folder_is_left_alone_and_named(tmp_path):
+    (tmp_path / "out").write_text("precious\n")
+    with pytest.raises(InputError, match=r"path = '.*out/fake'; allowed: a place that can be written"):
+        run(tmp_path / "out")
+    assert (tmp_path / "out").read_text() == "precious\n"
+
+
 def test_no_policy_that_an_experiment_could_run_is_refused(tmp_path):
     with pytest.raises(InputError, match="--policies"):
         run(tmp_path, replace(FAKE, policies=("not-there",)))
