@@ -8,7 +8,7 @@ much to hand over as a number, however many arrays it has, and a kernel that nee
 from __future__ import annotations
 
 from inspect import get_annotations
-from typing import TYPE_CHECKING, Annotated, Any, ClassVar, get_args, get_origin
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Self, get_args, get_origin
 
 import numpy as np
 from llvmlite import ir
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 PLAIN = bool(config.DISABLE_JIT)  # type: ignore[attr-defined]
 """Whether kernels run as Python."""
 
-SLOTS = 4  # numbers in the table for each field: an address, and up to three lengths
 WORD = ir.IntType(64)
+LINE = 8  # numbers in a line of the cache, on most processors
 
 build: Any = cgutils  # it has no types
 
@@ -44,6 +44,7 @@ class NamedArrays:
             axes.
     """
 
+    together: ClassVar[tuple[str, ...]] = ()
     _fields: ClassVar[dict[str, Any]] = {}
     _numba_type_: ClassVar[Any] = None
     table: Ints
@@ -64,15 +65,42 @@ class NamedArrays:
     def __setstate__(self, values: Mapping[str, Any]) -> None:
         if values.keys() != self._fields.keys():
             raise TypeError(f"{type(self).__name__} has the fields {', '.join(self._fields)}, not {', '.join(values)}")
-        table = np.zeros(SLOTS * len(self._fields), dtype=np.int64)
-        for k, (name, kind) in enumerate(self._fields.items()):
-            value = values[name]
+        for name, kind in self._fields.items():
             if isinstance(kind, types.Array):
-                _check(f"{type(self).__name__}.{name}", value, kind)
-                table[SLOTS * k + 1 : SLOTS * k + 1 + value.ndim] = value.shape
-            array = value if isinstance(kind, types.Array) else value.table
-            table[SLOTS * k] = array.ctypes.data
+                _check(f"{type(self).__name__}.{name}", values[name], kind)
+        self._point(values, np.empty(self._numba_type_.words, dtype=np.int64))
+
+    def _point(self, values: Mapping[str, Any], table: Ints) -> None:
+        words: list[int] = []
+        for name in self._fields:
+            value = values[name]
+            words += [value.ctypes.data, *value.shape] if isinstance(value, np.ndarray) else [value.table.ctypes.data]
+        table[:] = words
         self.__dict__.update(values, table=table)
+
+    @property
+    def words(self) -> int:
+        """Give how many numbers `placed` needs."""
+        own = [getattr(self, name).size for name in self.together]
+        return sum(_lines(size) for size in (len(self.table), *own))
+
+    def placed(self, memory: Ints) -> Self:
+        """Give an equal value, with its table and copies of the arrays named in `together` in `memory`.
+
+        What many runs read at every step lies close together then, and on pages as large as that of `memory`.
+
+        Args:
+            memory: At least `words` numbers.
+        """
+        values, end = self.__getstate__(), _lines(len(self.table))
+        for name in self.together:
+            array = values[name]
+            values[name] = memory[end : end + array.size].view(array.dtype).reshape(array.shape)
+            values[name][...] = array
+            end += _lines(array.size)
+        moved = object.__new__(type(self))
+        moved._point(values, memory[: len(self.table)])
+        return moved
 
     @property
     def handle(self) -> Any:
@@ -81,10 +109,16 @@ class NamedArrays:
 
 
 class NamedArraysType(types.Type):
-    """Numba's type of a `NamedArrays`."""
+    """Numba's type of a `NamedArrays`: its table has `words` numbers, and `places` are where those of fields begin."""
 
     def __init__(self, name: str, fields: Mapping[str, Any]) -> None:
         self.fields = dict(fields)
+        self.places: dict[str, int] = {}
+        words = 0
+        for field, kind in fields.items():
+            self.places[field] = words
+            words += 1 + kind.ndim if isinstance(kind, types.Array) else 1
+        self.words = words
         super().__init__(name=f"{name}({', '.join(f'{field}: {kind}' for field, kind in fields.items())})")
 
 
@@ -107,6 +141,21 @@ def element_of(kind: type[NamedArrays]) -> Any:
         return numba_type(handles, types.intp), generate
 
     return (lambda values, i: values[i]) if PLAIN else intrinsic(element)
+
+
+def aligned(rows: int, size: int) -> Ints:
+    """Make room for values to be `placed`, (rows, at least `size`): each row begins with a line of the cache.
+
+    Rows have an odd number of lines, so that what they begin with does not compete for the same places in the cache.
+    """
+    width = LINE * (-(-size // LINE) | 1)
+    memory = np.empty(rows * width + LINE, dtype=np.int64)
+    return memory[-memory.ctypes.data // 8 % LINE :][: rows * width].reshape(rows, width)
+
+
+def _lines(size: int) -> int:
+    """Round up to whole lines of the cache."""
+    return -(-size // LINE) * LINE
 
 
 def _kind(hint: Any) -> Any:
@@ -140,7 +189,7 @@ class _Fields(AttributeTemplate):
 @lower_getattr_generic(NamedArraysType)
 def _field(context: Any, builder: Any, kind: NamedArraysType, value: Any, name: str) -> Any:
     """Read a field from the table. It never changes during a call, so the compiler need not read it twice."""
-    wanted, first = kind.fields[name], SLOTS * list(kind.fields).index(name)
+    wanted, first = kind.fields[name], kind.places[name]
     never_changes = builder.module.add_metadata([])
 
     def word(slot: int) -> Any:

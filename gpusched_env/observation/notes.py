@@ -14,6 +14,7 @@ from gpusched_env.observation.tallies import ROUND, SUM_COLUMNS, TALLY_COLUMNS
 
 if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board
+    from gpusched_env.simulator.state import Common
 
 
 class Notes(NamedArrays):
@@ -27,6 +28,8 @@ class Notes(NamedArrays):
         spare: What is free now (`spare`), (V, SPARE_COLUMNS + G + 1).
     """
 
+    together = ("tallies", "sums", "spare")
+
     types: Annotated[Floats, 2]
     offers: Annotated[Floats, 2]
     tallies: Annotated[Ints, 1]
@@ -34,18 +37,19 @@ class Notes(NamedArrays):
     spare: Annotated[Ints, 2]
 
     @classmethod
-    def of(cls, board: Board) -> Notes:
-        """Begin the notes of a run."""
+    def of(cls, board: Board, common: Common | None = None) -> Notes:
+        """Begin the notes of a run; what never changes is kept once in `common`."""
         types, busy = board.node_rate.shape
-        notes = cls(
-            types=np.empty((types, TYPE_COLUMNS)),
-            offers=np.empty((len(board.facts.configs), OFFER_COLUMNS)),
+        fixed = np.empty((types, TYPE_COLUMNS)), np.empty((len(board.facts.configs), OFFER_COLUMNS))
+        write_fixed(board, *fixed)
+        kept = [array if common is None else common.once(array) for array in fixed]
+        return cls(
+            types=kept[0],
+            offers=kept[1],
             tallies=np.full(TALLY_COLUMNS + types, -1),
             sums=np.empty(SUM_COLUMNS),
             spare=np.empty((types, SPARE_COLUMNS + busy), dtype=np.int64),
         )
-        write_fixed(board, notes.types, notes.offers)
-        return notes
 
     def forget(self) -> None:
         """Let the next observation count anew, as it must when a round was changed from outside."""

@@ -53,6 +53,11 @@ class Board(NamedArrays):
         memory: Scratch of the policy, (J, M), 0 at the start; the simulator never reads it.
     """
 
+    together = (
+        "clock", "count", "room", "nodes", "order", "active", "keys", "edges", "jobs", "tau", "memory", "survival",
+        "tail",
+    )  # fmt: skip
+
     facts: Facts
     jobs: Annotated[Floats, 2]
     tau: Annotated[Floats, 2]
@@ -84,6 +89,8 @@ class Hidden(NamedArrays):
         tail: Those of `Board.tail`, likewise, (D, B + 1).
         log: One row per node and interval in which a job held one configuration in one place, (L, LOG_COLUMNS).
     """
+
+    together = ("fate",)
 
     fate: Annotated[Floats, 2]
     jobs: Annotated[Floats, 2]

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.model import checks
-from gpusched_env.model.rates import kilowatts, write_config_rates, write_node_rates
+from gpusched_env.model.rates import Rates, kilowatts, write_config_rates, write_node_rates
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.asking import AS_A_POLICY, Asking
 from gpusched_env.simulator.events import advance
@@ -28,6 +28,28 @@ if TYPE_CHECKING:
 FREE_COLUMNS = 4  # columns of a policy's memory, beside one for each GPU type
 
 
+class Common:
+    """What runs have in common, each different value once: so it stays in the processor's cache.
+
+    Nobody may write to it: a run whose prices change needs rates of its own.
+    """
+
+    def __init__(self) -> None:
+        self._known: dict[Any, Any] = {}
+
+    def __len__(self) -> int:
+        return len(self._known)
+
+    def once(self, array: NDArray[Any]) -> NDArray[Any]:
+        """Give `array`, or an equal one that is there already."""
+        return self._known.setdefault((array.dtype.str, array.shape, array.tobytes()), array)
+
+    def facts(self, facts: Facts) -> Facts:
+        """Give `facts`, or equal ones that are there already."""
+        arrays = [(array.shape, array.tobytes()) for array in facts.__getstate__().values()]
+        return self._known.setdefault(tuple(arrays), facts)
+
+
 class State:
     """Everything that changes in a run of one instance, and the calls that change it.
 
@@ -36,6 +58,7 @@ class State:
         asking: How rounds ask; by default as `simulate` does.
         review_s: Interval of fixed reviews [s], > 0 and ≤ `checks.LONGEST_S`; none by default.
         record: Whether the intervals of the run are kept.
+        common: What the run shares with others; by default nothing.
 
     Attributes:
         board: What policies may see.
@@ -44,10 +67,16 @@ class State:
     """
 
     def __init__(
-        self, instance: Instance, asking: Asking = AS_A_POLICY, *, review_s: float | None = None, record: bool = True
+        self,
+        instance: Instance,
+        asking: Asking = AS_A_POLICY,
+        *,
+        review_s: float | None = None,
+        record: bool = True,
+        common: Common | None = None,
     ) -> None:
         self.instance, self.asking = instance, asking
-        self.board = _new_board(instance)
+        self.board = _new_board(instance, Common() if common is None else common)
         clock, count = self.board.clock, self.board.count
         clock[at.REVIEW] = np.inf if review_s is None else checks.duration("review_s", review_s)
         clock[at.IDLE_REVIEW] = asking.idle_review_s
@@ -73,6 +102,17 @@ class State:
         """Close the decision round: what was placed holds from now on."""
         commit_round(self.board, self.hidden)
 
+    @property
+    def words(self) -> int:
+        """Give how many numbers `move` needs."""
+        return self.board.words + self.hidden.words
+
+    def move(self, memory: NDArray[np.int64]) -> None:
+        """Let the run live in `memory`, of at least `words` numbers; its view stays the same."""
+        own = self.board.words
+        self.board, self.hidden = self.board.placed(memory[:own]), self.hidden.placed(memory[own:])
+        self.view.show(self.board)
+
     def make_room(self) -> None:
         """Grow the log so that the next round and event surely fit: each active job ends at most two intervals.
 
@@ -85,21 +125,22 @@ class State:
             self.hidden = Hidden(**self.hidden.__getstate__() | {"log": np.concatenate([log, more])})
 
 
-def _new_board(instance: Instance) -> Board:
+def _new_board(instance: Instance, common: Common) -> Board:
     """Make the board of a run that has not begun."""
     jobs, shape = len(instance.jobs), instance.jobs.seconds_per_epoch.shape
-    facts = _facts(instance)
+    facts = _facts(instance, common)
     types, busy = facts.kilowatts.shape
     table = DistributionTable.of(instance.jobs.distributions)
+    rates = Rates.of(instance)
     board = Board(
         facts=facts,
         jobs=np.full((jobs, at.JOB_COLUMNS), np.nan),
         tau=np.full(shape, np.nan),
         nodes=_node_table(instance, busy - 1),
         room=new_room(types, len(instance.nodes), busy - 1),
-        node_rate=np.empty((types, busy)),
-        planning_rate=np.empty(shape[1]),
-        least_rate=np.empty(shape[1]),
+        node_rate=common.once(rates.node),
+        planning_rate=common.once(rates.planning),
+        least_rate=common.once(rates.least),
         edges=np.full_like(table.edges, np.nan),
         survival=np.full_like(table.survival, np.nan),
         tail=np.full_like(table.tail, np.nan),
@@ -111,7 +152,7 @@ def _new_board(instance: Instance) -> Board:
         memory=np.zeros((jobs, FREE_COLUMNS + types)),
     )
     measure(board)
-    set_price(board, instance.energy_price_eur_per_kwh, instance.pue)
+    board.clock[at.PRICE], board.clock[at.PUE] = instance.energy_price_eur_per_kwh, instance.pue
     return board
 
 
@@ -125,7 +166,7 @@ def set_price(board: Board, price_eur_per_kwh: float, pue: float) -> None:
     write_config_rates(board.node_rate, facts.configs, facts.shares, largest, board.planning_rate, board.least_rate)
 
 
-def _facts(instance: Instance) -> Facts:
+def _facts(instance: Instance, common: Common) -> Facts:
     configurations = instance.configurations
     configs = np.zeros((len(configurations), at.CONFIG_COLUMNS), dtype=np.int64)
     configs[:, at.CONFIG_TYPE] = instance.type_of_configuration
@@ -135,12 +176,14 @@ def _facts(instance: Instance) -> Facts:
         row[at.CONFIG_NODES] = configuration.nodes
         row[at.CONFIG_UNITS] = units
         row[at.CONFIG_SIZE] = units or configuration.gpus_per_node * configuration.nodes * at.UNITS
-    return Facts(
-        configs=configs,
-        shares=np.array([c.share for c in configurations]),
-        kilowatts=kilowatts(instance),
-        slowdown=slowdown_table(instance),
-        planned=planned_slowdown(instance),
+    return common.facts(
+        Facts(
+            configs=configs,
+            shares=np.array([c.share for c in configurations]),
+            kilowatts=kilowatts(instance),
+            slowdown=slowdown_table(instance),
+            planned=planned_slowdown(instance),
+        )
     )
 
 

@@ -50,7 +50,14 @@ class View:
     memory: NDArray[np.float64]
 
     def __init__(self, board: Board, configurations: tuple[Configuration, ...]) -> None:
-        self.board, self.configurations = board, configurations
+        self.configurations = configurations
+        self.show(board)
+
+    def show(self, board: Board) -> None:
+        """Show another board from now on."""
+        for name in View.__annotations__:
+            self.__dict__.pop(name, None)
+        self.board = board
 
     def __getattr__(self, name: str) -> Any:
         """Give an array of the board, read-only, and keep it."""

@@ -13,6 +13,7 @@ from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.envs.env_input import draw_seed, shape_of
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import State
+from gpusched_env.simulator.state import Common
 from gpusched_env.workload import InstanceMaker, Scenario
 
 if TYPE_CHECKING:
@@ -36,6 +37,7 @@ class Episodes:
     Attributes:
         singles: A single environment for each scenario: it has checked the settings, and has the spaces.
         seeds: What each environment's present instance was made from; `REPLAYED` if it was given.
+        common: What runs have in common.
         fingerprint: Tells scenarios and settings from others, but not a reward of your own.
 
     Raises:
@@ -61,6 +63,7 @@ class Episodes:
         told = {name: value for name, value in settings.items() if name != "reward"}
         scenarios = [single.scenario.model_dump_json() for single in self.singles]
         self.fingerprint = hashlib.sha256(json.dumps([size, told, scenarios], default=repr).encode()).digest()
+        self.common = Common()
         self.seeds = [REPLAYED] * size
         self._generators: list[Generator | None] = [None] * size
         self._generator_seeds = [-1] * size
@@ -86,7 +89,7 @@ class Episodes:
 
     def state(self, instance: Instance) -> State:
         """Make a run of an instance; its intervals are not kept."""
-        return State(instance, self.singles[0].asking, record=False)
+        return State(instance, self.singles[0].asking, record=False, common=self.common)
 
     def generator(self, i: int) -> Generator:
         """Give the generator of environment i; one that was never seeded begins anywhere."""

@@ -18,6 +18,7 @@ from gpusched_env.envs.vector.board import (
     relax,
     take,
 )
+from gpusched_env.envs.vector.prefetch import fetch_ahead
 from gpusched_env.kernel import lean_kernel, unlocked_kernel
 from gpusched_env.named_arrays import element_of
 from gpusched_env.observation.mask import write_mask
@@ -130,6 +131,7 @@ def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handl
     for i in range(first, last):
         if actions[i] == SKIP:
             continue
+        fetch_ahead(boards, notes, i)
         board = board_at(boards, i)
         clock, count = board.clock, board.count
         energy, tardiness = clock[at.BILL], clock[at.LATENESS]

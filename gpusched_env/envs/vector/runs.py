@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.envs.vector.kernels import LOOK, MONEY_ROWS, SKIP, Handles, Seen, mask_all
-from gpusched_env.named_arrays import new_handles
+from gpusched_env.named_arrays import aligned, new_handles
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES, Notes
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.decisions import run_to_round
@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from gpusched_env.envs.vector.threads import Crew
     from gpusched_env.simulator import State
+    from gpusched_env.simulator.state import Common
 
 
 class Runs:
@@ -27,26 +28,28 @@ class Runs:
     Args:
         states: New runs, one for each environment.
         crew: The threads that share the work.
+        common: What the runs have in common.
 
     Attributes:
         states: The runs.
         invalid: Actions of each episode that could not be placed, (N,).
     """
 
-    def __init__(self, states: Sequence[State], crew: Crew) -> None:
+    def __init__(self, states: Sequence[State], crew: Crew, common: Common) -> None:
         self.states = list(states)
         self.invalid = np.zeros(len(states), dtype=np.int64)
-        self._crew = crew
+        self._crew, self._common = crew, common
         self._shape = len(states[0].instance.configurations), len(states[0].instance.gpu_types)
-        self._notes = [Notes.of(state.board) for state in states]
+        self._notes = [Notes.of(state.board, common) for state in states]
         self._handles = Handles(*(new_handles(len(states)) for _ in Handles._fields))
-        self._point(range(len(states)))
+        self._memory = np.empty((len(states), 0), dtype=np.int64)
+        self._move(range(len(states)))
 
     def begin(self, states: Mapping[int, State]) -> None:
         """Replace runs by new ones, and run those to their first round."""
         for i, state in states.items():
-            self.states[i], self._notes[i] = state, Notes.of(state.board)
-        self._point(states)
+            self.states[i], self._notes[i] = state, Notes.of(state.board, self._common)
+        self._move(states)
         self.open(states)
 
     def open(self, environments: Iterable[int]) -> None:
@@ -99,17 +102,22 @@ class Runs:
 
     def __getstate__(self) -> dict[str, Any]:
         """Give what a copy is made from: its handles are those of its own runs."""
-        return {"states": self.states, "invalid": self.invalid, "_crew": self._crew}
+        return {"states": self.states, "invalid": self.invalid, "_crew": self._crew, "_common": self._common}
 
     def __setstate__(self, values: Mapping[str, Any]) -> None:
         invalid = values["invalid"]
-        self.__init__(values["states"], values["_crew"])  # type: ignore[misc]
+        self.__init__(values["states"], values["_crew"], values["_common"])  # type: ignore[misc]
         self.invalid[:] = invalid
 
-    def _point(self, some: Iterable[int]) -> None:
-        """Write the handles of some runs, anew."""
+    def _move(self, some: Iterable[int]) -> None:
+        """Let some runs live in the one piece of memory, or all if it has to grow for them; write their handles."""
+        most = max(self.states[i].words + self._notes[i].words for i in some)
+        if most > self._memory.shape[1]:
+            self._memory, some = aligned(len(self.states), most), range(len(self.states))
         for i in some:
-            own = (self.states[i].board, self.states[i].hidden, self._notes[i])
-            for handles, value in zip(self._handles, own, strict=True):
+            state, own = self.states[i], self.states[i].words
+            state.move(self._memory[i, :own])
+            self._notes[i] = self._notes[i].placed(self._memory[i, own:])
+            for handles, value in zip(self._handles, (state.board, state.hidden, self._notes[i]), strict=True):
                 handles[i] = value.handle
         self._stable = tuple(self._handles), self.invalid

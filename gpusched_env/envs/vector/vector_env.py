@@ -255,7 +255,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _begin(self, states: Mapping[int, State]) -> Runs:
         if self._runs is None:
-            self._runs = Runs([states[i] for i in range(self.num_envs)], self._crew)
+            self._runs = Runs([states[i] for i in range(self.num_envs)], self._crew, self._episodes.common)
             self._runs.open(states)
         else:
             self._runs.begin(states)
