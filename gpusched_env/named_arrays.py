@@ -40,13 +40,13 @@ class NamedArrays:
     own.
 
     Raises:
-        TypeError: A field is missing or unknown, or its array is not C-contiguous, or has another type or number of
-            axes.
+        TypeError: A field is missing or unknown, or its array is not C-contiguous, cannot be written, or has another
+            type or number of axes, or it is no value of the kind that it is annotated with.
     """
 
     _fields: ClassVar[dict[str, Any]] = {}
     _numba_type_: ClassVar[Any] = None
-    table: Ints
+    _table_: Ints
 
     def __init_subclass__(cls) -> None:
         cls._fields = {name: _kind(hint) for name, hint in get_annotations(cls, eval_str=True).items()}
@@ -66,18 +66,14 @@ class NamedArrays:
             raise TypeError(f"{type(self).__name__} has the fields {', '.join(self._fields)}, not {', '.join(values)}")
         table = np.zeros(SLOTS * len(self._fields), dtype=np.int64)
         for k, (name, kind) in enumerate(self._fields.items()):
-            value = values[name]
-            if isinstance(kind, types.Array):
-                _check(f"{type(self).__name__}.{name}", value, kind)
-                table[SLOTS * k + 1 : SLOTS * k + 1 + value.ndim] = value.shape
-            array = value if isinstance(kind, types.Array) else value.table
-            table[SLOTS * k] = array.ctypes.data
-        self.__dict__.update(values, table=table)
+            array = _array(f"{type(self).__name__}.{name}", values[name], kind)
+            table[SLOTS * k : SLOTS * k + 1 + array.ndim] = array.ctypes.data, *array.shape
+        self.__dict__.update(values, _table_=table)
 
     @property
     def handle(self) -> Any:
         """Give what `element_of` finds this value by, as long as somebody keeps it: where its table is."""
-        return self if PLAIN else self.table.ctypes.data
+        return self if PLAIN else self._table_.ctypes.data
 
 
 class NamedArraysType(types.Type):
@@ -117,10 +113,17 @@ def _kind(hint: Any) -> Any:
     return hint._numba_type_
 
 
-def _check(name: str, array: Any, kind: Any) -> None:
+def _array(name: str, value: Any, kind: Any) -> Any:
+    """Give the array to which the table points for a field: its own, or the table of a value."""
+    if isinstance(kind, NamedArraysType):
+        if not isinstance(value, NamedArrays) or value._numba_type_ != kind:
+            raise TypeError(f"{name} must be of the kind {kind.name.partition('(')[0]}")
+        return value._table_
     dtype = np.dtype(str(kind.dtype))
-    if array.dtype != dtype or array.ndim != kind.ndim or not (array.flags.c_contiguous and array.flags.writeable):
-        raise TypeError(f"{name} must be a C-contiguous array of {dtype} with {kind.ndim} axes")
+    right = isinstance(value, np.ndarray) and value.dtype == dtype and value.ndim == kind.ndim
+    if not right or not (value.flags.c_contiguous and value.flags.writeable):
+        raise TypeError(f"{name} must be a C-contiguous array of {dtype} with {kind.ndim} axes that can be written")
+    return value
 
 
 @register_model(NamedArraysType)
@@ -169,7 +172,7 @@ def _type_of(value: NamedArrays, _: Any) -> Any:
 def _unbox(_: Any, value: Any, c: Any) -> Any:
     """Give the pointer to the table of a value that Python hands over."""
     table_type = types.Array(types.int64, 1, "C")
-    table = c.pyapi.object_getattr_string(value, "table")
+    table = c.pyapi.object_getattr_string(value, "_table_")
     unboxed = c.unbox(table_type, table)
     c.pyapi.decref(table)  # the value that the caller holds keeps it
     array = arrayobj.make_array(table_type)(c.context, c.builder, value=unboxed.value)
