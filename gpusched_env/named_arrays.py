@@ -40,14 +40,14 @@ class NamedArrays:
     own.
 
     Raises:
-        TypeError: A field is missing or unknown, or its array is not C-contiguous, or has another type or number of
-            axes.
+        TypeError: A field is missing or unknown, or its array is not C-contiguous, cannot be written, or has another
+            type or number of axes, or it is no value of the kind that it is annotated with.
     """
 
     together: ClassVar[tuple[str, ...]] = ()
     _fields: ClassVar[dict[str, Any]] = {}
     _numba_type_: ClassVar[Any] = None
-    table: Ints
+    _table_: Ints
 
     def __init_subclass__(cls) -> None:
         cls._fields = {name: _kind(hint) for name, hint in get_annotations(cls, eval_str=True).items()}
@@ -65,24 +65,22 @@ class NamedArrays:
     def __setstate__(self, values: Mapping[str, Any]) -> None:
         if values.keys() != self._fields.keys():
             raise TypeError(f"{type(self).__name__} has the fields {', '.join(self._fields)}, not {', '.join(values)}")
-        for name, kind in self._fields.items():
-            if isinstance(kind, types.Array):
-                _check(f"{type(self).__name__}.{name}", values[name], kind)
         self._point(values, np.empty(self._numba_type_.words, dtype=np.int64))
 
     def _point(self, values: Mapping[str, Any], table: Ints) -> None:
+        """Write the table, and keep the values that it points to."""
         words: list[int] = []
-        for name in self._fields:
-            value = values[name]
-            words += [value.ctypes.data, *value.shape] if isinstance(value, np.ndarray) else [value.table.ctypes.data]
+        for name, kind in self._fields.items():
+            array = _array(f"{type(self).__name__}.{name}", values[name], kind)
+            words += [array.ctypes.data, *(array.shape if isinstance(kind, types.Array) else ())]
         table[:] = words
-        self.__dict__.update(values, table=table)
+        self.__dict__.update(values, _table_=table)
 
     @property
     def words(self) -> int:
         """Give how many numbers `placed` needs."""
         own = [getattr(self, name).size for name in self.together]
-        return sum(_lines(size) for size in (len(self.table), *own))
+        return sum(_lines(size) for size in (len(self._table_), *own))
 
     def placed(self, memory: Ints) -> Self:
         """Give an equal value, with its table and copies of the arrays named in `together` in `memory`.
@@ -92,20 +90,20 @@ class NamedArrays:
         Args:
             memory: At least `words` numbers.
         """
-        values, end = self.__getstate__(), _lines(len(self.table))
+        values, end = self.__getstate__(), _lines(len(self._table_))
         for name in self.together:
             array = values[name]
             values[name] = memory[end : end + array.size].view(array.dtype).reshape(array.shape)
             values[name][...] = array
             end += _lines(array.size)
         moved = object.__new__(type(self))
-        moved._point(values, memory[: len(self.table)])
+        moved._point(values, memory[: len(self._table_)])
         return moved
 
     @property
     def handle(self) -> Any:
         """Give what `element_of` finds this value by, as long as somebody keeps it: where its table is."""
-        return self if PLAIN else self.table.ctypes.data
+        return self if PLAIN else self._table_.ctypes.data
 
 
 class NamedArraysType(types.Type):
@@ -166,10 +164,17 @@ def _kind(hint: Any) -> Any:
     return hint._numba_type_
 
 
-def _check(name: str, array: Any, kind: Any) -> None:
+def _array(name: str, value: Any, kind: Any) -> Any:
+    """Give the array to which the table points for a field: its own, or the table of a value."""
+    if isinstance(kind, NamedArraysType):
+        if not isinstance(value, NamedArrays) or value._numba_type_ != kind:
+            raise TypeError(f"{name} must be of the kind {kind.name.partition('(')[0]}")
+        return value._table_
     dtype = np.dtype(str(kind.dtype))
-    if array.dtype != dtype or array.ndim != kind.ndim or not (array.flags.c_contiguous and array.flags.writeable):
-        raise TypeError(f"{name} must be a C-contiguous array of {dtype} with {kind.ndim} axes")
+    right = isinstance(value, np.ndarray) and value.dtype == dtype and value.ndim == kind.ndim
+    if not right or not (value.flags.c_contiguous and value.flags.writeable):
+        raise TypeError(f"{name} must be a C-contiguous array of {dtype} with {kind.ndim} axes that can be written")
+    return value
 
 
 @register_model(NamedArraysType)
@@ -218,7 +223,7 @@ def _type_of(value: NamedArrays, _: Any) -> Any:
 def _unbox(_: Any, value: Any, c: Any) -> Any:
     """Give the pointer to the table of a value that Python hands over."""
     table_type = types.Array(types.int64, 1, "C")
-    table = c.pyapi.object_getattr_string(value, "table")
+    table = c.pyapi.object_getattr_string(value, "_table_")
     unboxed = c.unbox(table_type, table)
     c.pyapi.decref(table)  # the value that the caller holds keeps it
     array = arrayobj.make_array(table_type)(c.context, c.builder, value=unboxed.value)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+from dataclasses import fields
 from pathlib import Path
 
 import gymnasium
@@ -17,6 +18,7 @@ import gpusched_env
 from gpusched_baselines import policy_names
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, builtin_scenarios
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
+from gpusched_env.simulator import Asking
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -94,7 +96,7 @@ def test_the_environments_page_names_every_key_of_info_and_every_parameter():
     named = set(re.findall(r"`(\w+)`", section("docs/environment.md", "## Info").strip().split("\n\n")[0]))
     assert named == set(info)
     parameters = set(re.findall(r"^\| `(\w+)` \|", section("docs/environment.md", "## Parameters"), re.MULTILINE))
-    assert parameters == set(GpuClusterEnv.__init__.__kwdefaults__) | {"scenario"}
+    assert parameters == set(GpuClusterEnv.__init__.__kwdefaults__) | {f.name for f in fields(Asking)} | {"scenario"}
 
 
 def test_the_pages_name_every_policy_and_every_scenario():

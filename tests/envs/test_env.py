@@ -237,6 +237,33 @@ def test_the_mask_agrees_with_the_method_that_maskable_ppo_calls():
     assert info["action_mask"][0] == 1
 
 
+def test_masks_are_computed_without_an_observation_and_are_those_of_one(monkeypatch):
+    kinds = {"cluster.nodes": 6, "jobs.node_counts": (1, 2), "sharing.fractions": (0.5, 0.25), "due_dates.slack": 0.1}
+    env, rng, over = GpuClusterEnv(load_scenario("tiny").replace(kinds)), np.random.default_rng(0), False
+    _, info = env.reset(seed=0)
+    while not over:
+        with monkeypatch.context() as patched:
+            patched.delattr("gpusched_env.envs.env.observe")
+            mask = env.action_masks()
+        np.testing.assert_array_equal(mask, info["action_mask"].astype(bool))
+        _, _, over, _, info = env.step(int(rng.choice(np.flatnonzero(mask))))
+    assert env.action_masks().tolist() == [True] + [False] * len(env.configurations)
+    np.testing.assert_array_equal(env.action_masks(), info["action_mask"].astype(bool))
+
+
+def test_a_mask_sees_what_was_placed_through_the_view():
+    env = GpuClusterEnv("tiny")
+    env.reset(seed=0)
+    before = env.action_masks()
+    while len(env.view.waiting) < 3:
+        env.step(0)
+    others = [job for job in env.view.waiting.tolist() if job != env.job]
+    assert any(env.view.place(job, int(c)) for job in others for c in np.argsort(-env.view.configs[:, at.CONFIG_GPUS]))
+    after = env.action_masks()
+    np.testing.assert_array_equal(after, env._observe()[1].astype(bool))
+    assert after.dtype == before.dtype == np.bool_
+
+
 def test_reset_with_a_seed_makes_the_instance_that_compare_uses():
     env = GpuClusterEnv("tiny")
     env.reset(seed=7)

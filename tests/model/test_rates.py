@@ -2,10 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import fields, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
 import pytest
 
-from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
-from instances import three_jobs
+from gpusched_env import Configuration
+from gpusched_env.model.rates import (
+    Rates,
+    cost_rate_eur_per_h,
+    kilowatts,
+    least_rate_eur_per_s,
+    planning_rate_eur_per_s,
+)
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.state import set_price
+from instances import HOUR, random_instance, three_jobs
+
+if TYPE_CHECKING:
+    from gpusched_env import Instance
+    from gpusched_env.simulator import Board
 
 
 def test_a_node_costs_base_and_gpu_power_and_nothing_when_idle():
@@ -18,3 +36,75 @@ def test_planning_charges_a_configuration_as_if_alone_on_its_node():
 
 def test_the_least_rate_is_a_share_of_the_full_node():
     assert least_rate_eur_per_s(three_jobs()) * 3600 == pytest.approx([0.95, 1.9])
+
+
+def test_rates_hold_all_of_them_in_seconds():
+    """A node draws 100 W and 900 W a busy GPU, at 1 €/kWh; its second GPU halves what the first pays for the node."""
+    rates = Rates.of(three_jobs())
+    assert rates.node * 3600 == pytest.approx(np.array([[0.0, 1.0, 1.9]]))
+    assert rates.planning * 3600 == pytest.approx([1.0, 1.9])
+    assert rates.least * 3600 == pytest.approx([0.95, 1.9])
+
+
+def test_shares_and_several_nodes_cost_their_part():
+    half, two_nodes = Configuration("V", 1, share=0.5), Configuration("V", 2, nodes=2)
+    instance = three_jobs()
+    jobs = replace(instance.jobs, seconds_per_epoch=instance.jobs.seconds_per_epoch[:, :2])
+    rates = Rates.of(replace(instance, configurations=(half, two_nodes), jobs=jobs))
+    assert rates.planning * 3600 == pytest.approx([0.5, 3.8])
+    assert rates.least * 3600 == pytest.approx([0.475, 3.8])
+
+
+def test_the_price_and_the_pue_are_factors_of_every_rate_and_leave_the_kilowatts():
+    instance = three_jobs()
+    dear = replace(instance, energy_price_eur_per_kwh=0.5, pue=1.5)
+    ours, theirs = Rates.of(instance), Rates.of(dear)
+    for field in fields(Rates):
+        np.testing.assert_allclose(getattr(theirs, field.name), 0.75 * getattr(ours, field.name), rtol=1e-15)
+    np.testing.assert_array_equal(kilowatts(dear), kilowatts(instance))
+    assert kilowatts(instance) == pytest.approx(np.array([[0.0, 1.0, 1.9]]))
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_when_the_price_doubles_all_that_costs_euros_doubles_and_kilowatts_stay(seed: int):
+    instance = random_instance(seed, kinds=True)
+    board = State(instance).board
+    tables = ("node_rate", "planning_rate", "least_rate")
+    before, drawn = {name: getattr(board, name).copy() for name in tables}, board.facts.kilowatts.copy()
+    set_price(board, 2.0 * instance.energy_price_eur_per_kwh, instance.pue)
+    for name in tables:
+        np.testing.assert_array_equal(getattr(board, name), 2.0 * before[name])
+    np.testing.assert_array_equal(board.facts.kilowatts, drawn)
+    assert board.clock[[at.PRICE, at.PUE]].tolist() == [2.0 * instance.energy_price_eur_per_kwh, instance.pue]
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_board_has_the_rates_of_its_instance_and_after_a_change_those_of_one_at_that_price(seed: int):
+    instance = random_instance(seed, kinds=True)
+    board = State(instance).board
+    assert_rates_of(board, instance)
+    set_price(board, 0.123, 1.7)
+    assert_rates_of(board, replace(instance, energy_price_eur_per_kwh=0.123, pue=1.7))
+
+
+def assert_rates_of(board: Board, instance: Instance) -> None:
+    rates = Rates.of(instance)
+    np.testing.assert_array_equal(board.node_rate, rates.node)
+    np.testing.assert_array_equal(board.planning_rate, rates.planning)
+    np.testing.assert_array_equal(board.least_rate, rates.least)
+
+
+def test_costs_follow_a_price_that_changes_in_a_run():
+    """A runs alone on one GPU of node 0: 1 €/h, then 2 €/h from half an hour on."""
+    state = State(three_jobs())
+    state.advance()
+    for price, wake_h in ((1.0, 0.5), (2.0, 1.0)):
+        set_price(state.board, price, 1.0)
+        state.begin_round(preemption=False)
+        state.view.place(0, 0)
+        state.view.wake_up(0, wake_h * HOUR)
+        state.commit_round()
+        state.advance()
+    assert state.view.now_s == HOUR
+    assert state.view.clock[at.BILL] == pytest.approx(0.5 + 1.0)
+    assert state.view.jobs[0, at.ENERGY] == pytest.approx(0.5 + 1.0)

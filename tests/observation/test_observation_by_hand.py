@@ -81,7 +81,7 @@ class Facts:
         self.instance, self.planned, self.job, self.asked = env.instance, planned, env.job, len(before)
         self.now, self.state, self.active = env.view.now_s, env.view.jobs.copy(), env.view.active.tolist()
         self.completed = int(np.sum(np.isfinite(self.state[:, at.END_S])))
-        asks = [j for j in self.active if env.preemption or self.held_before(j) < 0]
+        asks = [j for j in self.active if env.asking.preemption or self.held_before(j) < 0]
         self.to_ask, self.still_to_come = len(asks), set(asks) - {*before, self.job}
         self.free = [node.gpus for node in self.instance.nodes]
         self.shared: dict[tuple[int, int], float] = {}  # what is held of each shared GPU, by node and number

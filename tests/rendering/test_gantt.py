@@ -68,7 +68,7 @@ def test_a_frame_shows_nothing_of_jobs_that_are_not_submitted(tiny, rounds):
     assert submitted < len(tiny.jobs) - 1
     for jobs in other_futures(tiny, submitted):
         other = running_state(replace(tiny, jobs=jobs), rounds)
-        assert (other.count[at.SUBMITTED], other.view.now_s) == (submitted, state.view.now_s)
+        assert (other.board.count[at.SUBMITTED], other.view.now_s) == (submitted, state.view.now_s)
         assert np.array_equal(render_gantt_rgb(other), frame)
 
 

@@ -146,7 +146,7 @@ def test_a_job_that_goes_on_with_its_share_is_one_bar_and_one_that_changes_its_s
     state = state_in_round(2)
     for job, config in ((0, 1), (1, 2)):
         state.view.place(job, config)
-    state.view.jobs[1, at.SLOT] = 1.0
+    state.board.jobs[1, at.SLOT] = 1.0
     moved = bars(Timeline.of(state, ahead_s=4.0))
     assert (1, 0, ((1.25, 0.5),), 0.0, 40.0) in moved
     assert (1, 0, ((0.0, 0.5),), 40.0, 44.0) in moved

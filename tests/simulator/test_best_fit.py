@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from boards import board_of
 from gpusched_env.simulator.placement.best_fit import best_fit, fit_key
 
 # type, GPUs, free now, free before the round
@@ -11,7 +12,7 @@ NODES = np.array([[0, 8, 8, 8], [0, 8, 3, 3], [1, 4, 4, 4], [0, 8, 5, 2]], dtype
 
 
 def fit(gpu_type: int, gpus: int, home: int = -1, after: int = -1, nodes: np.ndarray = NODES) -> int:
-    return best_fit(nodes, gpu_type, gpus, home, after)
+    return best_fit(board_of(nodes=nodes), gpu_type, gpus, home, after)
 
 
 def test_the_fullest_node_that_fits_is_taken():
@@ -41,5 +42,5 @@ def test_the_nodes_can_be_walked_from_best_to_worst():
     walked, after = [], -1
     while (node := fit(0, 2, home=3, after=after)) >= 0:
         walked.append(node)
-        after = fit_key(NODES, node, 0, 2, 3)
+        after = fit_key(board_of(nodes=NODES), node, 0, 2, 3)
     assert walked == [3, 1, 0]

@@ -15,9 +15,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from any_instance import AnyInstance
+from boards import board_of
 from gpusched_env import Configuration, GpuType, Instance, Job, Node
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.placement import settle
+from gpusched_env.simulator.placement.placement import moves_on
 from gpusched_env.simulator.placement.shared_gpus import slots
 from instances import HOUR
 from small_instances import CERTAIN, kilowatt_cluster
@@ -155,12 +156,24 @@ def test_what_fits_nowhere_lets_no_place_go():
     env = play(cluster(2, 2, jobs=3), [(ON_TWO, ON_ONE, ON_ONE)], consolidation=True)
     env.step(ON_TWO)
     view = env.view
-    for action, expected in ((ON_TWO_NODES, 1.0), (ON_ONE, 1.0)):
-        settle(view.board, env.job, action - 1)
-        assert view.jobs[env.job, at.HOME] == expected
+    for action in (ON_TWO_NODES, ON_ONE):
+        assert not moves_on(view.board, env.job, action - 1)[1]
+        assert view.jobs[env.job, at.HOME] == 1.0
     env.step(ON_TWO)
-    settle(view.board, env.job, ON_ONE - 1)
+    assert not moves_on(view.board, env.job, ON_ONE - 1)[1]
     assert view.jobs[env.job, at.HOME] == 1.0
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_asking_whether_a_job_should_leave_its_place_changes_nothing(seed: int):
+    env = play(cluster(*[4] * 3, jobs=8), np.random.default_rng(seed).integers(0, ACTIONS, (3, 8)), consolidation=True)
+    view = env.view
+    before = view.jobs.tobytes(), view.nodes.tobytes(), view.room.tobytes()
+    for job in range(8):
+        for config in range(ACTIONS - 1):
+            moves_on(view.board, job, config)
+            assert (view.jobs.tobytes(), view.nodes.tobytes(), view.room.tobytes()) == before
 
 
 @dataclass(frozen=True)
@@ -180,7 +193,7 @@ class Turn:
     def room_in_use(self) -> bool:
         """Say whether a node that was on had room for it."""
         on = self.nodes[self.nodes[:, at.FREE] < self.nodes[:, at.NODE_GPUS]]
-        used = on[:, at.NODE_COLUMNS : at.NODE_COLUMNS + slots(self.board)]
+        used = on[:, at.NODE_COLUMNS : at.NODE_COLUMNS + slots(board_of(nodes=self.nodes))]
         half_free = self.action == ON_HALF and bool(((used > 0) & (used <= at.UNITS // 2)).any())
         return half_free or bool((on[:, at.FREE] >= (2 if self.action == ON_TWO else 1)).any())
 

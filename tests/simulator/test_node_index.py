@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from boards import board_of
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.best_fit import best_fit
 from gpusched_env.simulator.placement.node_index import LEAST_NODES, MOST_GPUS, find_node, most_free, new_room
 from gpusched_env.simulator.placement.room import measure
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator import Board
 
 node = st.tuples(st.integers(0, 1), st.integers(1, 8), st.integers(0, 8), st.integers(0, 8))
 
@@ -22,37 +28,36 @@ def make_nodes(facts: list[tuple[int, int, int, int]]) -> np.ndarray:
     return nodes
 
 
-def make_room(nodes: np.ndarray, most_gpus: int = 8) -> np.ndarray:
-    room = new_room(2, len(nodes), most_gpus)
-    measure(nodes, room)
-    return room
+def measured(nodes: np.ndarray) -> Board:
+    board = board_of(nodes=nodes, room=new_room(2, len(nodes), 8))
+    measure(board)
+    return board
 
 
 @settings(max_examples=300, deadline=None)
 @given(facts=st.lists(node, min_size=LEAST_NODES, max_size=LEAST_NODES + 80), data=st.data())
 def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tuple[int, int, int, int]], data):
-    nodes = make_nodes(facts)
-    room = make_room(nodes)
+    board = measured(make_nodes(facts))
+    nodes = board.nodes
     for _ in range(10):
         n = data.draw(st.integers(0, len(nodes) - 1))
         if nodes[n, at.FREE] > 0 and data.draw(st.booleans()):
-            hold(nodes, room, n, data.draw(st.integers(1, int(nodes[n, at.FREE]))))
+            hold(board, n, data.draw(st.integers(1, int(nodes[n, at.FREE]))))
         elif nodes[n, at.FREE] < nodes[n, at.NODE_GPUS]:
-            let_go(nodes, room, n, data.draw(st.integers(1, int(nodes[n, at.NODE_GPUS] - nodes[n, at.FREE]))))
-        np.testing.assert_array_equal(room, make_room(nodes))
+            let_go(board, n, data.draw(st.integers(1, int(nodes[n, at.NODE_GPUS] - nodes[n, at.FREE]))))
+        np.testing.assert_array_equal(board.room, measured(nodes).room)
         for v in (0, 1):
             of_type = nodes[nodes[:, at.NODE_TYPE] == v, at.FREE]
-            assert most_free(nodes, room, v, 8) == max(of_type, default=0)
+            assert most_free(board, v, 8) == max(of_type, default=0)
             for gpus in (1, 2, 5, 8):
                 home = data.draw(st.integers(-1, len(nodes) - 1))
-                assert find_node(nodes, room, v, gpus, home) == best_fit(nodes, v, gpus, home, -1)
+                assert find_node(board, v, gpus, home) == best_fit(board, v, gpus, home, -1)
 
 
 def test_small_clusters_and_nodes_of_very_many_gpus_have_no_index():
     assert new_room(2, LEAST_NODES, MOST_GPUS).shape[1] > at.ROOM_COLUMNS
     assert new_room(2, LEAST_NODES, MOST_GPUS + 1).shape == (2, at.ROOM_COLUMNS)
-    nodes = make_nodes([(0, 8, 3, 3), (0, 8, 2, 2), (1, 8, 8, 8)])
-    room = make_room(nodes)
-    assert room.shape == (2, at.ROOM_COLUMNS)
-    assert [find_node(nodes, room, 0, g, -1) for g in (1, 2, 3, 4)] == [1, 1, 0, -1]
-    assert most_free(nodes, room, 0, 8) == 3
+    board = measured(make_nodes([(0, 8, 3, 3), (0, 8, 2, 2), (1, 8, 8, 8)]))
+    assert board.room.shape == (2, at.ROOM_COLUMNS)
+    assert [find_node(board, 0, g, -1) for g in (1, 2, 3, 4)] == [1, 1, 0, -1]
+    assert most_free(board, 0, 8) == 3

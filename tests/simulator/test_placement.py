@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from boards import board_of
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.node_index import new_room
 from gpusched_env.simulator.placement.placement import fits, place, release
+from gpusched_env.simulator.placement.room import measure
 from gpusched_env.simulator.placement.shared_gpus import slots
-from gpusched_env.simulator.rounds import begin_round, measure, stays
+from gpusched_env.simulator.rounds import begin_round, stays
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator import Board
 
 HALF, QUARTER = at.UNITS // 2, at.UNITS // 4
 ONE, TWO, FOUR, HALF_GPU, QUARTER_GPU, TWO_NODES = range(6)
@@ -33,9 +39,7 @@ CONFIGS = np.array(
 class Round:
     """A round over nodes of one type, most of them with 4 GPUs, from an empty cluster."""
 
-    jobs: np.ndarray
-    nodes: np.ndarray
-    room: np.ndarray
+    board: Board
 
     @classmethod
     def of(cls, *gpus: int, jobs: int = 3) -> Round:
@@ -45,9 +49,22 @@ class Round:
         for column in (at.NODE_GPUS, at.FREE, at.OLD_FREE):
             nodes[:, column] = gpus
         nodes[:, [at.NEXT, at.OLD_NEXT]] = -1
-        room = new_room(1, len(gpus), 4)
-        measure(nodes, room)
-        return cls(table, nodes, room)
+        room, active = new_room(1, len(gpus), 4), np.arange(jobs)
+        board = board_of(jobs=table, nodes=nodes, room=room, configs=CONFIGS, active=active)
+        measure(board)
+        return cls(board)
+
+    @property
+    def jobs(self) -> np.ndarray:
+        return self.board.jobs
+
+    @property
+    def nodes(self) -> np.ndarray:
+        return self.board.nodes
+
+    @property
+    def room(self) -> np.ndarray:
+        return self.board.room
 
     def place(self, job: int, config: int) -> bool:
         return place(self.board, job, config)
@@ -74,8 +91,7 @@ class Round:
 
     def next_round(self) -> None:
         """Begin another round, from an empty cluster, with every job active."""
-        count = np.zeros(at.COUNT_COLUMNS, dtype=np.int64)
-        count[at.ACTIVE] = len(self.jobs)
+        self.board.count[at.ACTIVE] = len(self.jobs)
         begin_round(self.board, True)
 
 

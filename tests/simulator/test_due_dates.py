@@ -39,9 +39,10 @@ def wake_h(instance: Instance, held: int = -1, *, done: float = 0.0, started: bo
     """Give the wake-up of the one job [h], which holds configuration `held` and has done so many epochs."""
     state = State(instance)
     state.advance()
-    jobs, view = state.view.jobs, state.view
-    jobs[0, [at.CONFIG, at.EPOCHS, at.START_S]] = held, done, 0.0 if started else np.nan
-    return due_wake_s(jobs, view.tau, view.least_rate, now_h * HOUR, 0) / HOUR
+    board = state.board
+    board.jobs[0, [at.CONFIG, at.EPOCHS, at.START_S]] = held, done, 0.0 if started else np.nan
+    board.clock[at.NOW] = now_h * HOUR
+    return due_wake_s(board, 0) / HOUR
 
 
 @pytest.mark.parametrize(
@@ -199,7 +200,7 @@ def until_the_next_event(state: State, config: int, wake_s: float | None = None)
     view = state.view
     state.begin_round(preemption=True)
     assert config < 0 or view.place(0, config)
-    view.wake_up(0, due_wake_s(view.jobs, view.tau, view.least_rate, view.now_s, 0) if wake_s is None else wake_s)
+    view.wake_up(0, due_wake_s(state.board, 0) if wake_s is None else wake_s)
     state.commit_round()
     return state.advance()
 

@@ -1,0 +1,30 @@
+"""Boards made by hand, for tests of kernels that need little of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusched_env.simulator import Board, Facts
+from gpusched_env.simulator import layout as at
+
+if TYPE_CHECKING:
+    from gpusched_env.named_arrays import NamedArrays
+
+LENGTHS = {"clock": at.CLOCK_COLUMNS, "count": at.COUNT_COLUMNS}
+
+
+def board_of(*, configs: np.ndarray | None = None, **arrays: np.ndarray) -> Board:
+    """Make a board that holds copies of these arrays, and has 0 as its times and counts; the others have no rows."""
+    facts = Facts(**_filled(Facts, {} if configs is None else {"configs": configs}))
+    return Board(facts=facts, **_filled(Board, arrays))
+
+
+def _filled(kind: type[NamedArrays], arrays: dict[str, np.ndarray]) -> dict[str, Any]:
+    fields = {name: field for name, field in kind._fields.items() if hasattr(field, "dtype")}
+    empty = {
+        name: np.zeros((LENGTHS.get(name, 0),) + (0,) * (field.ndim - 1), dtype=str(field.dtype))
+        for name, field in fields.items()
+    }
+    return empty | {name: array.copy() for name, array in arrays.items()}

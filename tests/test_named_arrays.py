@@ -1,0 +1,162 @@
+"""Arrays with names: kernels and Python see the same ones, and nothing else passes for them."""
+
+from __future__ import annotations
+
+import copy
+import os
+import pickle
+import subprocess
+import sys
+from pathlib import Path
+
+import numba
+import numpy as np
+import pytest
+
+import boxes
+from boxes import Inner, Outer, change, new_outer, weigh, weigh_nth
+from gpusched_env.named_arrays import new_handles
+
+compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set")
+COPIES = {"deepcopy": copy.deepcopy, "pickle": lambda value: pickle.loads(pickle.dumps(value))}  # noqa: S301
+
+
+def by_hand(outer: Outer) -> float:
+    """Compute what `weigh` does with arrays."""
+    i, j, k = np.indices(outer.cube.shape)
+    table = (10 * i[:, :, 0] + j[:, :, 0]) * outer.table
+    numbers = np.arange(len(outer.inner.numbers)) * outer.inner.numbers
+    return float(numbers.sum() + table.sum() + ((100 * i + 10 * j + k) * outer.cube).sum())
+
+
+def in_a_process(folder: Path, **environment: str) -> tuple[float, float, int]:
+    """Run `boxes` in a process of its own; give what it prints."""
+    path = os.pathsep.join([str(Path(boxes.__file__).parent), *sys.path])
+    program = "import boxes; boxes.main()"
+    variables = os.environ | {"PYTHONPATH": path, "NUMBA_CACHE_DIR": str(folder)} | environment
+    done = subprocess.run([sys.executable, "-c", program], env=variables, capture_output=True, text=True, check=True)
+    first, second, hits = done.stdout.split()
+    return float(first), float(second), int(hits)
+
+
+def expected() -> tuple[float, float]:
+    changed = new_outer(5.0)
+    for array, place in ((changed.inner.numbers, 0), (changed.table, (1, 2)), (changed.cube, (1, 2, 3))):
+        array[place] += 7
+    return by_hand(new_outer()), by_hand(changed)
+
+
+def test_a_kernel_reads_every_array_and_those_of_values_within():
+    outer = new_outer()
+    assert weigh(outer) == by_hand(outer)
+    outer.table[1, 0] = 77.0
+    outer.inner.numbers[2] = 5
+    assert weigh(outer) == by_hand(outer)
+
+
+def test_what_a_kernel_writes_is_in_the_arrays():
+    outer, before = new_outer(), new_outer()
+    change(outer, 7)
+    differences = [np.argwhere(getattr(outer, name) != getattr(before, name)).tolist() for name in ("table", "cube")]
+    assert differences == [[[1, 2]], [[1, 2, 3]]]
+    assert outer.inner.numbers.tolist() == [7, 1, 2]
+    assert (outer.table[1, 2], outer.cube[1, 2, 3]) == (12.0, 30.0)
+
+
+def test_arrays_without_rows_and_of_other_lengths_are_the_same_kind_of_value():
+    empty = Outer(inner=Inner(numbers=np.arange(0)), table=np.zeros((0, 3)), cube=np.zeros((0, 3, 4)))
+    assert weigh(empty) == 0.0
+    long = Outer(inner=Inner(numbers=np.arange(9)), table=np.ones((4, 5)), cube=np.ones((4, 5, 6)))
+    assert weigh(long) == by_hand(long)
+
+
+def test_kernels_find_values_by_their_handles():
+    values, handles = [new_outer(float(n)) for n in range(3)], new_handles(3)
+    for n, value in enumerate(values):
+        handles[n] = value.handle
+    assert [weigh_nth(handles, n) for n in (2, 0, 1)] == [by_hand(values[n]) for n in (2, 0, 1)]
+    change(values[1], 3)
+    assert weigh_nth(handles, 1) == by_hand(values[1])
+
+
+@pytest.mark.parametrize("name", COPIES)
+def test_a_copy_has_arrays_of_its_own_and_kernels_see_them(name: str):
+    outer = new_outer()
+    other = COPIES[name](outer)
+    change(other, 7)
+    assert weigh(outer) == by_hand(new_outer())
+    assert weigh(other) == by_hand(other) != weigh(outer)
+    assert outer.inner.numbers[0] == 0
+    assert not any(np.shares_memory(getattr(outer, field), getattr(other, field)) for field in ("table", "cube"))
+    assert other.handle != outer.handle
+
+
+def test_a_copy_outlives_the_value_that_it_was_made_from():
+    other = copy.deepcopy(new_outer(2.0))
+    assert weigh(other) == by_hand(new_outer(2.0))
+
+
+def test_no_attribute_can_be_set():
+    outer = new_outer()
+    for name, value in (("table", np.zeros((2, 3))), ("inner", outer.inner), ("other", 1)):
+        with pytest.raises(AttributeError, match=rf"Outer\.{name} stays the same array"):
+            setattr(outer, name, value)
+
+
+WRONG = {
+    "another type": np.zeros((2, 3), dtype=np.float32),
+    "whole numbers": np.zeros((2, 3), dtype=np.int64),
+    "one axis": np.zeros(6),
+    "three axes": np.zeros((2, 3, 1)),
+    "columns first": np.zeros((3, 2)).T,
+    "every second column": np.zeros((2, 6))[:, ::2],
+    "a list": [[1.0, 2.0], [3.0, 4.0]],
+    "nothing": None,
+}
+
+
+@pytest.mark.parametrize("wrong", WRONG)
+def test_an_array_of_another_kind_is_refused(wrong: str):
+    fields = new_outer().__getstate__()
+    with pytest.raises(TypeError, match=r"^Outer\.table must be a C-contiguous array of float64 with 2 axes"):
+        Outer(**fields | {"table": WRONG[wrong]})
+
+
+def test_an_array_that_cannot_be_written_is_refused():
+    numbers = np.arange(3)
+    numbers.flags.writeable = False
+    with pytest.raises(TypeError, match=r"^Inner\.numbers must be .* that can be written$"):
+        Inner(numbers=numbers)
+
+
+@pytest.mark.parametrize("wrong", [new_outer(), Inner, np.arange(3), None])
+def test_a_value_of_another_kind_is_refused(wrong: object):
+    with pytest.raises(TypeError, match=r"^Outer\.inner must be of the kind Inner$"):
+        Outer(**new_outer().__getstate__() | {"inner": wrong})
+
+
+def test_missing_and_unknown_fields_are_refused():
+    fields = new_outer().__getstate__()
+    with pytest.raises(TypeError, match="has the fields inner, table, cube, not inner, table, cube, more"):
+        Outer(**fields | {"more": np.zeros(1)})
+    del fields["cube"]
+    with pytest.raises(TypeError, match=r"has the fields inner, table, cube, not inner, table$"):
+        Outer(**fields)
+
+
+@compiled_only
+def test_a_kernel_does_not_take_a_value_of_another_kind():
+    with pytest.raises(numba.core.errors.TypingError, match="table"):
+        weigh(new_outer().inner)
+
+
+@compiled_only
+def test_a_second_process_finds_the_kernels_on_the_disk(tmp_path):
+    assert in_a_process(tmp_path) == (*expected(), 0)
+    first, second, hits = in_a_process(tmp_path)
+    assert (first, second) == expected()
+    assert hits > 0
+
+
+def test_kernels_that_run_as_python_compute_the_same(tmp_path):
+    assert in_a_process(tmp_path, NUMBA_DISABLE_JIT="1") == (*expected(), 0)
