@@ -55,9 +55,7 @@ FREE = 2  # GPUs not held now; a shared GPU is held
 OLD_FREE = 3  # GPUs not held when the round began
 NEXT = 4  # the next node of the job that holds this whole one, or -1
 OLD_NEXT = 5  # the same when the round began
-NODE_COLUMNS = (
-    6  # then, if GPUs can be shared, G columns with the units used of every shared GPU, and G with the old ones
-)
+NODE_COLUMNS = 6  # then, if GPUs can be shared, G columns with the units used of every shared one, and G with the old
 
 UNITS = 2**40  # units of a shared GPU: whole numbers, so that shares add up exactly
 
@@ -100,8 +98,8 @@ ASKED = 6  # jobs of this round that have been asked
 TO_ASK = 7  # jobs that this round asks
 IDLE = 8  # events in a row at which nothing ran and nothing was to come
 LOGGING = 9  # 1 if intervals are logged
-DUE_WAKES = 10  # 1 if every decision sets the job's wake-up (`due_wakes`)
-CONSOLIDATES = 11  # 1 if every decision lets a job leave its previous node for one in use (`settle`)
+DUE_WAKES = 10  # 1 if every decision sets the job's wake-up (`due_dates`)
+CONSOLIDATES = 11  # 1 if every decision lets a job leave its previous node for one in use (`moves_on`)
 PREEMPTION = 12  # 1 if a round begins from an empty cluster
 ORDER = 13  # number of the order in which a round asks its jobs
 COUNT_COLUMNS = 14
