@@ -8,7 +8,7 @@ import shlex
 import sys
 from typing import TYPE_CHECKING
 
-from benchmarks import learning, rounds, runs, scale, solvers, startup, steps, vector
+from benchmarks import compiled_policy, learning, rounds, runs, scale, solvers, startup, steps, vector
 from benchmarks.machine import machine
 from benchmarks.table import render
 from gpusched_env.errors import InputError
@@ -29,6 +29,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "scale": scale.measure,
     "solvers": solvers.measure,
     "startup": startup.measure,
+    "compiled-policy": compiled_policy.measure,
 }
 TITLES = {
     "rounds": "Decision rounds: all jobs at t = 0, five GPU types, fresh states",
@@ -39,6 +40,7 @@ TITLES = {
     "scale": "Growth: all jobs at t = 0, five GPU types, fresh states; and long runs",
     "solvers": "Single-job solvers on the same problems, all of which need a plan that speeds up on the way",
     "startup": "Start-up of a fresh process",
+    "compiled-policy": "A policy of one's own, compiled and in plain Python: examples/compiled_policy.py",
 }
 
 

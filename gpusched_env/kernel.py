@@ -24,7 +24,8 @@ R = TypeVar("R")
 def kernel(function: Callable[P, R]) -> Callable[P, R]:
     """Compile a plain loop over arrays with Numba and cache the result on disk.
 
-    Setting `NUMBA_DISABLE_JIT=1` runs the same function as Python; there is no second implementation.
+    Setting `NUMBA_DISABLE_JIT=1` runs the same function as Python; there is no second implementation. What was typed
+    into an interpreter or a notebook, and stands in no file, is kept for the session only.
     """
     return _compiled(function, **COUNTING)
 
@@ -46,7 +47,8 @@ def unlocked_kernel(function: Callable[P, R]) -> Callable[P, R]:
 
 def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     njit: Any = numba.njit
-    compiled: Any = njit(cache=True, error_model="numpy", **options)(function)
+    in_a_file = Path(function.__code__.co_filename).is_file()
+    compiled: Any = njit(cache=in_a_file, error_model="numpy", **options)(function)
     stored = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if stored is not None:
         # Numba discards a cached kernel when the file that defines it changes, but not when a constant or a kernel that

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import jobshop, learning, rounds, runs, scale, solvers, startup, steps, vector
+from benchmarks import compiled_policy, jobshop, learning, rounds, runs, scale, solvers, startup, steps, vector
 from benchmarks.bursts import burst, hardest_burst, tight_share
 from benchmarks.figure import Figure, at_least, at_most, interleaved, ratios
 from benchmarks.table import render
@@ -27,6 +27,7 @@ SMALL: dict[str, Callable[[], list[Figure]]] = {
     "scale": lambda: scale.measure(nodes=(2, 4), policies=("edf",), run_jobs=20, run_policies=("edf",)),
     "solvers": lambda: solvers.measure(nodes=3, problems=2),
     "startup": lambda: startup.measure(repetitions=1, programs={"nothing": "print('[0.25, 0.5]')"}),
+    "compiled-policy": lambda: compiled_policy.measure(nodes=(2,), repetitions=1, scenario="tiny", seeds=1),
 }
 
 
@@ -80,10 +81,7 @@ def test_an_unknown_benchmark_is_one_clear_error(capsys):
     with pytest.raises(SystemExit) as stopped:
         command.main(["speed"])
     assert stopped.value.code == 2
-    assert (
-        "'speed'; allowed: one of rounds, steps, vector, learning, runs, scale, solvers, startup"
-        in capsys.readouterr().err
-    )
+    assert f"'speed'; allowed: one of {', '.join(command.BENCHMARKS)}" in capsys.readouterr().err
 
 
 def test_the_solvers_are_measured_on_problems_that_need_a_plan():
@@ -93,6 +91,15 @@ def test_the_solvers_are_measured_on_problems_that_need_a_plan():
         cheapest = problem.seconds_per_epoch[np.argmin(problem.cost_eur_per_epoch)]
         assert cheapest * problem.max_epochs > problem.time_left_s
         assert optimum_eur > 0.0
+
+
+def test_a_compiled_policy_that_decides_otherwise_than_the_same_in_python_is_found(monkeypatch):
+    class Dearest(compiled_policy.InPython):
+        job_order = "weight"
+
+    monkeypatch.setattr(compiled_policy, "POLICIES", (compiled_policy.ExpectedCost(), Dearest()))
+    with pytest.raises(RuntimeError, match="default: the compiled policy and the same in Python"):
+        compiled_policy.measure(nodes=(), scenario="default", seeds=1)
 
 
 def test_actions_are_drawn_evenly_among_those_that_the_mask_allows():

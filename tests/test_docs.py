@@ -18,7 +18,7 @@ import gpusched_env
 from gpusched_baselines import policy_names
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, builtin_scenarios
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
-from gpusched_env.simulator import Asking
+from gpusched_env.simulator import Asking, kernels
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -27,6 +27,7 @@ PAGES = (
     "docs/model.md",
     "docs/environment.md",
     "docs/policies.md",
+    "docs/compiled-policies.md",
     "docs/solvers.md",
     "docs/design.md",
     "docs/scenarios.md",
@@ -111,6 +112,8 @@ def test_the_reference_names_everything_public():
     assert [n for n in gpusched_env.__all__ if f"`{n}`" not in package] == []
     baselines = read("docs/reference/baselines.md")
     assert [n for n in gpusched_baselines.__all__ if f"- {n}\n" not in baselines] == []
+    simulator = read("docs/reference/simulator.md")
+    assert [n for n in kernels.__all__ if f"- {n}\n" not in simulator and f"`{n}`" not in simulator] == []
     members = re.findall(
         r"^    +members: \[(.*)\]$|^::: [\w.]+\.(\w+)$", read("docs/reference/agents.md"), re.MULTILINE
     )

@@ -9,6 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from any_instance import AnyInstance
+from examples.compiled_policy import ExpectedCost
 from gpusched_baselines import DispatchPolicy, Sts, make_policy
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, InputError, Scenario, load_scenario, rollout, simulate
 from instances import random_instance
@@ -16,6 +17,7 @@ from instances import random_instance
 POLICIES = {name: make_policy(name) for name in ("fifo", "edf", "priority", "sts", "sts-x", "edf-mean")} | {
     "sts-published": Sts("published"),
     "edf-preemptive": DispatchPolicy("edf-preemptive", "due", preemption=True),
+    "expected-cost": ExpectedCost(),
 }
 
 

@@ -22,7 +22,7 @@ from gpusched_env.observation import (
     observation_space,
     observe,
 )
-from gpusched_env.observation.mask import write_mask
+from gpusched_env.observation.options import write_mask
 from gpusched_env.simulator import Asking, Result, State, View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.decisions import decide, run_to_round

@@ -5,9 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusched_env.kernel import lean_kernel
-from gpusched_env.observation import fixed
-from gpusched_env.observation import spare as now_spare
-from gpusched_env.observation.squash import squash
+from gpusched_env.observation import notes as of
+from gpusched_env.observation.notation import Names, squash
 from gpusched_env.observation.tallies import TALLY_COLUMNS
 from gpusched_env.simulator import layout as at
 
@@ -16,22 +15,36 @@ if TYPE_CHECKING:
     from gpusched_env.observation.notes import Notes
     from gpusched_env.simulator.run import Board
 
+feature = Names()
+FREE = feature("free GPUs / GPUs of the type")
+IDLE = feature("nodes not in use / nodes of the type")
+GAP = feature("most free GPUs on one node / the most GPUs of any configuration")
+GPU_SHARE = feature("GPUs of the type / GPUs of the cluster")
+ONE_BUSY = feature("cost rate of a node with one busy GPU / with all busy, of the type")
+START_RATE = feature("cost rate of a node with one busy GPU / the largest such of any type")
+NODES = feature("log10(1 + nodes of the type) / 4")
+WISHES = feature(
+    "squash(GPUs that jobs still to be asked want, at their cheapest if in time / GPUs of its largest node)"
+)
+FREE_IN_USE = feature("GPUs on nodes that are in use, not held / GPUs of its largest node, at most 1")
+CLUSTER_FEATURES = tuple(feature)
+
 
 @lean_kernel
 def write_cluster(board: Board, notes: Notes, out: Singles) -> None:
     """Write a row of features per GPU type."""
     room, types, spare, tallies = board.room, notes.types, notes.spare, notes.tallies
     for v in range(room.shape[0]):
-        if types[v, fixed.NODES] == 0.0:
+        if types[v, of.NODES] == 0.0:
             out[v, :] = 0.0
             continue
-        largest = types[v, fixed.LARGEST]
-        out[v, 0] = spare[v, now_spare.FREE] / types[v, fixed.GPUS]
-        out[v, 1] = spare[v, now_spare.IDLE] / types[v, fixed.NODES]
-        out[v, 2] = min(1.0, room[v, at.GAP] / types[v, fixed.MOST])
-        out[v, 3] = types[v, fixed.GPU_SHARE]
-        out[v, 4] = types[v, fixed.ONE_BUSY]
-        out[v, 5] = types[v, fixed.START_RATE]
-        out[v, 6] = types[v, fixed.NODES_LOG]
-        out[v, 7] = squash(tallies[TALLY_COLUMNS + v] / at.UNITS / largest)
-        out[v, 8] = min(1.0, spare[v, now_spare.FREE_IN_USE] / largest)
+        largest = types[v, of.LARGEST]
+        out[v, FREE] = spare[v, of.FREE] / types[v, of.GPUS]
+        out[v, IDLE] = spare[v, of.IDLE] / types[v, of.NODES]
+        out[v, GAP] = min(1.0, room[v, at.GAP] / types[v, of.MOST])
+        out[v, GPU_SHARE] = types[v, of.GPU_SHARE]
+        out[v, ONE_BUSY] = types[v, of.ONE_BUSY]
+        out[v, START_RATE] = types[v, of.START_RATE]
+        out[v, NODES] = types[v, of.NODES_LOG]
+        out[v, WISHES] = squash(tallies[TALLY_COLUMNS + v] / at.UNITS / largest)
+        out[v, FREE_IN_USE] = min(1.0, spare[v, of.FREE_IN_USE] / largest)

@@ -7,14 +7,35 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.kernel import lean_kernel
-from gpusched_env.observation.features import ONE_PERCENT, SURVIVAL_POINTS
-from gpusched_env.observation.squash import squash
+from gpusched_env.observation.notation import ONE_PERCENT, Names, squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.survival import bin_of, expected_left
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Singles
     from gpusched_env.simulator.run import Board
+
+SURVIVAL_POINTS = 8
+feature = Names()
+DONE = feature("epochs done / maximum epochs")
+TIME_LEFT = feature("squash(D / T)")
+SLACK = feature("squash((D - T) / T): slack of the fastest configuration")
+LATE = feature("1 if late already")
+HELD = feature("1 if it held GPUs before this round")
+LATENESS = feature("squash(tardiness cost of T seconds / least worst-case energy cost)")
+FASTEST = feature("log10(1 + T) / 8")
+EXPECTED = feature("expected epochs left / epochs left in the worst case")
+AGE = feature("squash(time since submission / T)")
+ASKED = feature("jobs of this round already asked / jobs of this round")
+SURVIVAL = feature(
+    *(
+        f"probability to survive {k + 0.5:g}/{SURVIVAL_POINTS} of the epochs left, given those done"
+        for k in range(SURVIVAL_POINTS)
+    )
+)
+CHEAPEST_SLACK = feature("squash((D - W) / W), W = worst-case execution time of its cheapest configuration")
+NEAR_SLACK = feature("the same, / 1 %")
+JOB_FEATURES = tuple(feature)
 
 
 @lean_kernel
@@ -36,24 +57,24 @@ def write_job(board: Board, job: int, out: Singles) -> tuple[float, float]:
             least = min(least, tau[job, c] * rate[c])
     least *= left
     lateness = jobs[job, at.WEIGHT] * fastest
-    out[0] = done / largest
-    out[1] = time_left / (fastest + abs(time_left))
-    out[2] = slack / (fastest + abs(slack))
-    out[3] = 1.0 if time_left < 0.0 else 0.0
-    out[4] = 1.0 if jobs[job, at.OLD_CONFIG] >= 0 else 0.0
-    out[5] = lateness / (lateness + least) if lateness > 0.0 else 0.0
-    out[6] = min(1.0, np.log10(1.0 + fastest) / 8.0)
-    out[7] = min(1.0, expected / left)
-    out[8] = since / (fastest + abs(since))
-    out[9] = count[at.ASKED] / count[at.TO_ASK]
+    out[DONE] = done / largest
+    out[TIME_LEFT] = time_left / (fastest + abs(time_left))
+    out[SLACK] = slack / (fastest + abs(slack))
+    out[LATE] = 1.0 if time_left < 0.0 else 0.0
+    out[HELD] = 1.0 if jobs[job, at.OLD_CONFIG] >= 0 else 0.0
+    out[LATENESS] = lateness / (lateness + least) if lateness > 0.0 else 0.0
+    out[FASTEST] = min(1.0, np.log10(1.0 + fastest) / 8.0)
+    out[EXPECTED] = min(1.0, expected / left)
+    out[AGE] = since / (fastest + abs(since))
+    out[ASKED] = count[at.ASKED] / count[at.TO_ASK]
     edges, survival = board.edges[int(jobs[job, at.EDGES])], board.survival[int(jobs[job, at.DISTRIBUTION])]
     alive = survival[likely_bin(edges, done / largest)]
     for k in range(SURVIVAL_POINTS):
         later = (done + left * (k + 0.5) / SURVIVAL_POINTS) / largest
-        out[10 + k] = survival[likely_bin(edges, later)] / alive if alive > 0.0 else 1.0
+        out[SURVIVAL + k] = survival[likely_bin(edges, later)] / alive if alive > 0.0 else 1.0
     slack = time_left / cheapest_s - 1.0
-    out[10 + SURVIVAL_POINTS] = squash(slack)
-    out[11 + SURVIVAL_POINTS] = squash(slack / ONE_PERCENT)
+    out[CHEAPEST_SLACK] = squash(slack)
+    out[NEAR_SLACK] = squash(slack / ONE_PERCENT)
     return expected, least
 
 

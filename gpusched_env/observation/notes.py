@@ -7,25 +7,51 @@ from typing import TYPE_CHECKING, Annotated
 import numpy as np
 
 from gpusched_env.arrays import Floats, Ints
+from gpusched_env.kernel import lean_kernel
 from gpusched_env.named_arrays import NamedArrays
-from gpusched_env.observation.fixed import OFFER_COLUMNS, TYPE_COLUMNS, write_fixed
-from gpusched_env.observation.spare import SPARE_COLUMNS
 from gpusched_env.observation.tallies import ROUND, SUM_COLUMNS, TALLY_COLUMNS
+from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board
     from gpusched_env.simulator.state import Common
+
+# types: float64 (V, TYPE_COLUMNS). All 0 for a type without nodes, but MOST.
+GPUS = 0  # GPUs of the type
+NODES = 1  # nodes of the type
+LARGEST = 2  # GPUs of its largest node
+GPU_SHARE = 3  # GPUs of the type / GPUs of the cluster
+ONE_BUSY = 4  # cost rate of a node with one busy GPU / with all busy
+START_RATE = 5  # cost rate of a node with one busy GPU / the largest such of any type
+NODES_LOG = 6  # log10(1 + nodes) / 4, at most 1
+MOST = 7  # the most GPUs of any configuration, whatever its type
+TYPE_COLUMNS = 8
+
+# offers: float64 (C, OFFER_COLUMNS).
+SIZE_SHARE = 0  # its GPUs / the most GPUs of any configuration
+RATE_SHARE = 1  # its cost rate / the largest of any configuration
+GPU_PART = 2  # share of each GPU
+INVERSE_RATE = 3  # 1 / its cost rate [s/€]; 0 where that is 0
+OFFER_COLUMNS = 4
+
+# spare: int64 (V, SPARE_COLUMNS + G + 1).
+FREE = 0  # free GPUs
+IDLE = 1  # nodes not in use
+FREE_IN_USE = 2  # free GPUs of nodes in use
+GAP_IN_USE = 3  # most free GPUs on a node in use
+GAP_IN_PART = 4  # most free GPUs on a node that is not an empty one of the largest size
+SPARE_COLUMNS = 5  # then, for g = 0 to G: busy GPUs of the fullest node in use with g free ones or more; 0: none
 
 
 class Notes(NamedArrays):
     """What the observations of one run remember.
 
     Attributes:
-        types: What never changes of the GPU types (`fixed`), (V, TYPE_COLUMNS).
-        offers: What never changes of the configurations (`fixed`), (C, OFFER_COLUMNS).
+        types: What never changes of the GPU types, (V, TYPE_COLUMNS).
+        offers: What never changes of the configurations, (C, OFFER_COLUMNS).
         tallies: Counts of the round (`tallies`), (TALLY_COLUMNS + V,).
         sums: Sums of the round (`tallies`), (SUM_COLUMNS,).
-        spare: What is free now (`spare`), (V, SPARE_COLUMNS + G + 1).
+        spare: What is free now on the nodes of the GPU types, (V, SPARE_COLUMNS + G + 1).
     """
 
     together = ("tallies", "sums", "spare")
@@ -54,3 +80,64 @@ class Notes(NamedArrays):
     def forget(self) -> None:
         """Let the next observation count anew, as it must when a round was changed from outside."""
         self.tallies[ROUND] = -1
+
+
+@lean_kernel
+def write_fixed(board: Board, types: Floats, offers: Floats) -> None:
+    """Write the facts of every GPU type to `types` and of every configuration to `offers`."""
+    nodes, configs, room = board.nodes, board.facts.configs, board.room
+    rate, node_rate = board.planning_rate, board.node_rate
+    most, dearest = 1.0, 0.0
+    for c in range(configs.shape[0]):
+        most = max(most, configs[c, at.CONFIG_SIZE] / at.UNITS)
+        dearest = max(dearest, rate[c])
+    for c in range(configs.shape[0]):
+        units = configs[c, at.CONFIG_UNITS]
+        offers[c, SIZE_SHARE] = configs[c, at.CONFIG_SIZE] / at.UNITS / most
+        offers[c, RATE_SHARE] = rate[c] / dearest if dearest > 0.0 else 0.0
+        offers[c, INVERSE_RATE] = 1.0 / rate[c] if rate[c] > 0.0 else 0.0
+        offers[c, GPU_PART] = units / at.UNITS if units > 0 else 1.0
+    types[:, :] = 0.0
+    for n in range(nodes.shape[0]):
+        v, gpus = nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS]
+        types[v, GPUS] += gpus
+        types[v, NODES] += 1.0
+        types[v, LARGEST] = max(types[v, LARGEST], gpus)
+    gpus_of_all, dearest_start = 0.0, 0.0
+    for v in range(room.shape[0]):
+        gpus_of_all += types[v, GPUS]
+        dearest_start = max(dearest_start, node_rate[v, 1])
+    for v in range(room.shape[0]):
+        types[v, MOST] = most
+        if types[v, NODES] == 0.0:
+            continue
+        start, full = node_rate[v, 1], node_rate[v, int(types[v, LARGEST])]
+        types[v, GPU_SHARE] = types[v, GPUS] / gpus_of_all
+        types[v, ONE_BUSY] = start / full if full > 0.0 else 0.0
+        types[v, START_RATE] = start / dearest_start if dearest_start > 0.0 else 0.0
+        types[v, NODES_LOG] = min(1.0, np.log10(1.0 + types[v, NODES]) / 4.0)
+
+
+@lean_kernel
+def write_spare(board: Board, spare: Ints) -> int:
+    """Write what is free now to `spare`; return the free GPUs of the cluster."""
+    nodes, room = board.nodes, board.room
+    spare[:, :] = 0
+    total = 0
+    for n in range(nodes.shape[0]):
+        v, free, gpus = nodes[n, at.NODE_TYPE], nodes[n, at.FREE], nodes[n, at.NODE_GPUS]
+        total += free
+        spare[v, FREE] += free
+        if free == gpus:
+            spare[v, IDLE] += 1
+        else:
+            spare[v, FREE_IN_USE] += free
+            spare[v, GAP_IN_USE] = max(spare[v, GAP_IN_USE], free)
+            spare[v, SPARE_COLUMNS + free] = gpus - free
+        if free < room[v, at.LARGEST]:
+            spare[v, GAP_IN_PART] = max(spare[v, GAP_IN_PART], free)
+    for v in range(spare.shape[0]):
+        for column in range(spare.shape[1] - 2, SPARE_COLUMNS - 1, -1):
+            if spare[v, column] == 0:
+                spare[v, column] = spare[v, column + 1]
+    return total

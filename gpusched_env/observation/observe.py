@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation.cluster import write_cluster
 from gpusched_env.observation.job import write_job
-from gpusched_env.observation.mask import write_mask
-from gpusched_env.observation.options import write_options
+from gpusched_env.observation.notes import write_spare
+from gpusched_env.observation.options import write_mask, write_options
 from gpusched_env.observation.queue import write_queue
-from gpusched_env.observation.spare import write_spare
-from gpusched_env.observation.tallies import bring_up_to_date
+from gpusched_env.observation.tallies import ROUND, bring_up_to_date
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
@@ -39,7 +38,7 @@ def observe(
     free = write_spare(board, notes.spare)
     if count[at.TO_ASK] == count[at.ASKED]:
         notes.tallies[:] = 0
-        notes.tallies[0] = -1
+        notes.tallies[ROUND] = -1
         write_cluster(board, notes, cluster)
         job[:] = 0.0
         options[:, :] = 0.0

@@ -1,4 +1,4 @@
-"""Features of every configuration, for the job at hand."""
+"""Features of every configuration, for the job at hand, and the mask of what can be placed now."""
 
 from __future__ import annotations
 
@@ -7,16 +7,47 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.kernel import lean_kernel
-from gpusched_env.observation import fixed
-from gpusched_env.observation import spare as now_spare
-from gpusched_env.observation.features import ONE_PERCENT
+from gpusched_env.observation import notes as of
+from gpusched_env.observation.cluster import FREE
+from gpusched_env.observation.notation import ONE_PERCENT, Names
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
+from gpusched_env.simulator.placement.placement import fits
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Ints, Mask, Singles
     from gpusched_env.observation.notes import Notes
     from gpusched_env.simulator.run import Board
+
+feature = Names()
+PLACEABLE = feature("1 if it can be placed now")
+IN_TIME = feature("1 if it meets the due date in the worst case")
+IN_TIME_EXPECTED = feature("1 if it meets the due date in expectation")
+ENERGY = feature("1 - least energy cost / its energy cost, alone on the node")
+WORST_COST = feature("c / (c + least worst-case energy cost), c = worst-case energy + tardiness cost")
+EXPECTED_COST = feature("c / (c + least worst-case energy cost), c = energy + tardiness cost at the expected epochs")
+SPEED = feature("1 - least seconds per epoch / its seconds per epoch")
+SLACK = feature("squash((D - its worst-case execution time) / T)")
+RATE = feature("its cost rate / the largest of any configuration")
+GPUS = feature("its GPUs / the most GPUs of any configuration")
+SHARE = feature("share of each GPU")
+HELD = feature("1 if the job held it before this round")
+TYPE_FREE = feature("free GPUs of its type / GPUs of its type")
+GAP_AFTER = feature("GPUs left on the emptiest node of its type after it / the most GPUs of any configuration")
+IN_USE = feature("1 if it fits on a node that is in use")
+ADDED_COST = feature("c / (c + L), c = worst-case energy cost that it adds to the bill now")
+FULL_COST = feature("c / (c + L), c = its worst-case energy cost in full nodes")
+NEAR_SLACK = feature("squash((D - W) / W / 1 %), W = its worst-case execution time")
+OPTION_FEATURES = tuple(feature)
+
+
+@lean_kernel
+def write_mask(board: Board, job: int, mask: Mask) -> None:
+    """Write what can be placed now: `mask[0]` (wait) is 1, `mask[c + 1]` is 1 if configuration c can be."""
+    configs, tau = board.facts.configs, board.tau
+    mask[0] = 1
+    for c in range(configs.shape[0]):
+        mask[c + 1] = (tau[job, c] < np.inf) & fits(board, c)
 
 
 @lean_kernel
@@ -35,7 +66,7 @@ def write_options(
     time_left, weight, old = jobs[job, at.DUE] - now, jobs[job, at.WEIGHT], jobs[job, at.OLD_CONFIG]
     cheapest = int(jobs[job, at.CHEAPEST])
     floor = left * tau[job, cheapest] * least_rate[cheapest] if cheapest >= 0 else least
-    inverse_most = 1.0 / types[0, fixed.MOST]
+    inverse_most = 1.0 / types[0, of.MOST]
     for c in range(configs.shape[0]):
         if tau[job, c] == np.inf:
             out[c, :] = 0.0
@@ -48,25 +79,25 @@ def write_options(
         mean = mean_s * rate[c] + weight * max(0.0, mean_s - time_left)
         added = seconds * added_rate(board, notes.spare, c)
         full = seconds * least_rate[c]
-        out[c, 0] = mask[c + 1]
-        out[c, 1] = 0.0 if misses(seconds, time_left) else 1.0
-        out[c, 2] = 0.0 if misses(mean_s, time_left) else 1.0
-        out[c, 3] = 1.0 - least * inverse_s * offers[c, fixed.INVERSE_RATE] if rate[c] > 0.0 else 0.0
-        out[c, 4] = worst / (worst + least) if worst > 0.0 else 0.0
-        out[c, 5] = mean / (mean + least) if mean > 0.0 else 0.0
-        out[c, 6] = 1.0 - fastest * inverse_s
-        out[c, 7] = slack / (fastest + abs(slack))
-        out[c, 8] = offers[c, fixed.RATE_SHARE]
-        out[c, 9] = offers[c, fixed.SIZE_SHARE]
-        out[c, 10] = offers[c, fixed.GPU_PART]
-        out[c, 11] = 1.0 if old == c else 0.0
-        out[c, 12] = cluster[v, 0]
+        out[c, PLACEABLE] = mask[c + 1]
+        out[c, IN_TIME] = 0.0 if misses(seconds, time_left) else 1.0
+        out[c, IN_TIME_EXPECTED] = 0.0 if misses(mean_s, time_left) else 1.0
+        out[c, ENERGY] = 1.0 - least * inverse_s * offers[c, of.INVERSE_RATE] if rate[c] > 0.0 else 0.0
+        out[c, WORST_COST] = worst / (worst + least) if worst > 0.0 else 0.0
+        out[c, EXPECTED_COST] = mean / (mean + least) if mean > 0.0 else 0.0
+        out[c, SPEED] = 1.0 - fastest * inverse_s
+        out[c, SLACK] = slack / (fastest + abs(slack))
+        out[c, RATE] = offers[c, of.RATE_SHARE]
+        out[c, GPUS] = offers[c, of.SIZE_SHARE]
+        out[c, SHARE] = offers[c, of.GPU_PART]
+        out[c, HELD] = 1.0 if old == c else 0.0
+        out[c, TYPE_FREE] = cluster[v, FREE]
         spare_gpus, in_use = _after(board, notes.spare, c)
-        out[c, 13] = min(1.0, spare_gpus * inverse_most)
-        out[c, 14] = in_use
-        out[c, 15] = added / (added + floor) if added > 0.0 else 0.0
-        out[c, 16] = full / (full + floor) if 0.0 < full < np.inf else 0.0
-        out[c, 17] = slack / (ONE_PERCENT * seconds + abs(slack))
+        out[c, GAP_AFTER] = min(1.0, spare_gpus * inverse_most)
+        out[c, IN_USE] = in_use
+        out[c, ADDED_COST] = added / (added + floor) if added > 0.0 else 0.0
+        out[c, FULL_COST] = full / (full + floor) if 0.0 < full < np.inf else 0.0
+        out[c, NEAR_SLACK] = slack / (ONE_PERCENT * seconds + abs(slack))
 
 
 @lean_kernel
@@ -78,7 +109,7 @@ def added_rate(board: Board, spare: Ints, c: int) -> float:
     """
     configs, rate, node_rate = board.facts.configs, board.planning_rate, board.node_rate
     gpus, v = configs[c, at.CONFIG_GPUS], configs[c, at.CONFIG_TYPE]
-    busy = spare[v, now_spare.SPARE_COLUMNS + gpus]
+    busy = spare[v, of.SPARE_COLUMNS + gpus]
     if busy == 0 or configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
         return rate[c]
     return node_rate[v, busy + gpus] - node_rate[v, busy]
@@ -91,7 +122,7 @@ def _after(board: Board, spare: Ints, c: int) -> tuple[float, float]:
     v, gpus = configs[c, at.CONFIG_TYPE], configs[c, at.CONFIG_GPUS]
     gap = room[v, at.GAP]
     if configs[c, at.CONFIG_NODES] > 1:
-        return gap if room[v, at.EMPTY] > configs[c, at.CONFIG_NODES] else spare[v, now_spare.GAP_IN_PART], 0.0
+        return gap if room[v, at.EMPTY] > configs[c, at.CONFIG_NODES] else spare[v, of.GAP_IN_PART], 0.0
     if 0 < configs[c, at.CONFIG_UNITS] <= room[v, at.OPENING]:
         return gap, 1.0
-    return max(0, gap - gpus), 1.0 if spare[v, now_spare.GAP_IN_USE] >= gpus else 0.0
+    return max(0, gap - gpus), 1.0 if spare[v, of.GAP_IN_USE] >= gpus else 0.0

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation import tallies as of
-from gpusched_env.observation.squash import squash
+from gpusched_env.observation.notation import Names, squash
 from gpusched_env.observation.tallies import slack_ratio
 from gpusched_env.simulator import layout as at
 
@@ -16,6 +16,17 @@ if TYPE_CHECKING:
     from gpusched_env.arrays import Singles
     from gpusched_env.observation.notes import Notes
     from gpusched_env.simulator.run import Board
+
+feature = Names()
+JOBS = feature("log10(1 + other active jobs) / 5")
+WAITING = feature("log10(1 + other jobs that hold nothing) / 5")
+WAITING_SHARE = feature("share of the other active jobs that hold nothing")
+LATE_SHARE = feature("share of the other active jobs that are late")
+MEAN_SLACK = feature("mean of squash(D / T) over the other active jobs")
+LEAST_SLACK = feature("least squash(D / T) of the other active jobs")
+WEIGHT = feature("ω / (ω + mean ω of the other active jobs)")
+STILL_TO_ASK = feature("squash(jobs still to be asked in this round / free GPUs)")
+QUEUE_FEATURES = tuple(feature)
 
 
 @lean_kernel
@@ -26,17 +37,12 @@ def write_queue(board: Board, notes: Notes, job: int, free: int, out: Singles) -
     waiting = tallies[of.WAITING] - (1 if jobs[job, at.CONFIG] < 0 else 0)
     late = tallies[of.LATE] - (1 if jobs[job, at.DUE] - board.clock[at.NOW] < 0.0 else 0)
     own = jobs[job, at.WEIGHT]
-    out[0] = min(1.0, np.log10(1.0 + others) / 5.0)
-    out[1] = min(1.0, np.log10(1.0 + waiting) / 5.0)
-    out[2] = 0.0
-    out[3] = 0.0
-    out[4] = 0.0
-    out[5] = sums[of.SECOND] if job == tallies[of.TIGHTEST_JOB] else sums[of.TIGHTEST]
-    out[6] = 1.0
-    out[7] = squash((count[at.TO_ASK] - count[at.ASKED]) / max(1, free))
-    if others > 0:
-        out[2] = waiting / others
-        out[3] = late / others
-        out[4] = (sums[of.SLACK] - slack_ratio(board, job)) / others
-        mean = max(0.0, sums[of.WEIGHT] - own) / others
-        out[6] = own / (own + mean) if own + mean > 0.0 else 0.5
+    mean = max(0.0, sums[of.WEIGHT] - own) / max(1, others)
+    out[JOBS] = min(1.0, np.log10(1.0 + others) / 5.0)
+    out[WAITING] = min(1.0, np.log10(1.0 + waiting) / 5.0)
+    out[WAITING_SHARE] = waiting / max(1, others)
+    out[LATE_SHARE] = late / max(1, others)
+    out[MEAN_SLACK] = (sums[of.SLACK] - slack_ratio(board, job)) / others if others > 0 else 0.0
+    out[LEAST_SLACK] = sums[of.SECOND] if job == tallies[of.TIGHTEST_JOB] else sums[of.TIGHTEST]
+    out[WEIGHT] = 1.0 if others == 0 else own / (own + mean) if own + mean > 0.0 else 0.5
+    out[STILL_TO_ASK] = squash((count[at.TO_ASK] - count[at.ASKED]) / max(1, free))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusched_env.kernel import lean_kernel
-from gpusched_env.observation.squash import squash
+from gpusched_env.observation.notation import squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
 

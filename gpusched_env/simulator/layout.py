@@ -55,9 +55,7 @@ FREE = 2  # GPUs not held now; a shared GPU is held
 OLD_FREE = 3  # GPUs not held when the round began
 NEXT = 4  # the next node of the job that holds this whole one, or -1
 OLD_NEXT = 5  # the same when the round began
-NODE_COLUMNS = (
-    6  # then, if GPUs can be shared, G columns with the units used of every shared GPU, and G with the old ones
-)
+NODE_COLUMNS = 6  # then, if GPUs can be shared, G columns with the units used of every shared one, and G with the old
 
 UNITS = 2**40  # units of a shared GPU: whole numbers, so that shares add up exactly
 

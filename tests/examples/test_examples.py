@@ -12,6 +12,7 @@ import pytest
 EXAMPLES = Path(__file__).parents[2] / "examples"
 GOLDEN = Path(__file__).parent / "golden"
 SMALL = {
+    "compiled_policy": (),
     "own_rule": ("--scenario", "tiny", "--seeds", "4"),
     "replay_trace": ("--jobs", "30", "--nodes", "2"),
     "run_a_policy": ("--scenario", "tiny", "--seed", "0"),

@@ -121,4 +121,10 @@ def test_a_kernel_without_a_cache_file_is_a_kernel_all_the_same(monkeypatch):
         return lambda function: function
 
     monkeypatch.setattr(numba, "njit", compiler)
-    assert kernel(abs)(-2.0) == 2.0
+    assert kernel(lambda x: 2.0 * x)(1.0) == 2.0
+
+
+def test_a_kernel_that_stands_in_no_file_is_compiled_too_but_not_kept():
+    names = {"kernel": kernel}
+    exec("@kernel\ndef twice(x):\n    return 2.0 * x", names)  # noqa: S102 - as in an interpreter
+    assert names["twice"](1.0) == 2.0

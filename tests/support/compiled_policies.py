@@ -1,9 +1,10 @@
-"""The registered policies whose rounds take no solver in Python: quick enough for properties over many instances."""
+"""The policies whose rounds take no solver in Python: quick enough for properties over many instances."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from examples.compiled_policy import ExpectedCost
 from gpusched_baselines import LocalSearch, PathRelinking, RandomGreedy, make_policy, policy_names, registry
 
 if TYPE_CHECKING:
@@ -16,4 +17,5 @@ POLICIES: dict[str, Policy] = {name: make_policy(name) for name in COMPILED} | {
     "random-greedy-mean": RandomGreedy(constructions=20, name="random-greedy-mean", epochs="mean"),
     "local-search": LocalSearch(constructions=20),
     "path-relinking": PathRelinking(constructions=20),
+    "expected-cost": ExpectedCost(),
 }

@@ -12,6 +12,7 @@ import numpy as np
 from gpusched_env.kernel import kernel
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.observation.observe import observe
+from gpusched_env.observation.options import SHARE
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.choice import apply_choice
 from gpusched_env.simulator.due_dates import due_wake_s
@@ -28,7 +29,6 @@ if TYPE_CHECKING:
 
 JOB_COUNT, OPTION_COUNT = len(JOB_FEATURES), len(OPTION_FEATURES)
 CLUSTER_COUNT, QUEUE_COUNT = len(CLUSTER_FEATURES), len(QUEUE_FEATURES)
-SHARE = OPTION_FEATURES.index("share of each GPU")  # > 0 for every configuration that the job may use
 SET, MLP = 0, 1
 KINDS = {"set": SET, "mlp": MLP}
 SET_WEIGHTS = (
@@ -100,7 +100,7 @@ def set_scores(
     code, of_type = np.dot(options, w_option), np.dot(cluster, w_type)
     allowed = 0
     for c in range(types.shape[0]):
-        if options[c, SHARE] <= zero:
+        if options[c, SHARE] <= zero:  # the job may not use it
             code[c] = zero
             continue
         allowed += 1

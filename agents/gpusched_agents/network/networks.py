@@ -12,21 +12,20 @@ import torch
 from torch import Tensor, nn
 
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
+from gpusched_env.observation.job import EXPECTED, SURVIVAL, SURVIVAL_POINTS
+from gpusched_env.observation.options import EXPECTED_COST, IN_TIME_EXPECTED, PLACEABLE, SHARE
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Collection, Sequence
 
-PLACEABLE = OPTION_FEATURES.index("1 if it can be placed now")
-SHARE = OPTION_FEATURES.index("share of each GPU")  # > 0 for every configuration that the job may use
 NOT_NOW = -1e8  # score of a configuration that cannot be placed now
-FROM_THE_DISTRIBUTION = ("expect", "probability to survive")
-"""What the names of features that come from the distribution of epochs contain."""
+JOB_DISTRIBUTION = {EXPECTED, *range(SURVIVAL, SURVIVAL + SURVIVAL_POINTS)}  # features made from that of its epochs
+OPTION_DISTRIBUTION = {IN_TIME_EXPECTED, EXPECTED_COST}
 
 
-def sees(names: Sequence[str], distribution: bool) -> Tensor:
-    """Give 1 for every feature that a network may see, (F,); without `distribution` 0 for those made from it."""
-    hidden = [not distribution and any(word in name for word in FROM_THE_DISTRIBUTION) for name in names]
-    return torch.tensor([0.0 if hide else 1.0 for hide in hidden])
+def sees(features: int, without: Collection[int]) -> Tensor:
+    """Give 1 for each of a number of features that a network may see, (F,), and 0 for those that it goes `without`."""
+    return torch.tensor([0.0 if feature in without else 1.0 for feature in range(features)])
 
 
 class SetNetwork(nn.Module):
@@ -69,8 +68,8 @@ class SetNetwork(nn.Module):
         self.wait = nn.Linear(hidden, hidden)
         self.wait_out = nn.Linear(hidden, 1)
         self._constant("types", torch.as_tensor(np.asarray(type_of_configuration), dtype=torch.long))
-        self._constant("job_seen", sees(JOB_FEATURES, distribution))
-        self._constant("option_seen", sees(OPTION_FEATURES, distribution))
+        self._constant("job_seen", sees(len(JOB_FEATURES), () if distribution else JOB_DISTRIBUTION))
+        self._constant("option_seen", sees(len(OPTION_FEATURES), () if distribution else OPTION_DISTRIBUTION))
 
     def forward(self, observation: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Give the scores, (B, 1 + C), waiting first, and the context, (B, hidden)."""
@@ -93,6 +92,7 @@ class SetNetwork(nn.Module):
         options = observation["options"].reshape(batch, self.actions - 1, -1)
         cluster = observation["cluster"].reshape(batch, -1, len(CLUSTER_FEATURES))
         common = torch.cat([observation["job"] * self.job_seen, observation["queue"]], dim=1)
+        # A configuration that the job may not use has a share of 0.
         code = self.option(options * self.option_seen) + self.gpu_type(cluster)[:, self.types]
         code = torch.relu(code + self.common(common)[:, None]) * (options[..., SHARE : SHARE + 1] > 0.0)
         allowed = (options[..., SHARE] > 0.0).sum(dim=1, keepdim=True).clamp(min=1)
@@ -136,8 +136,9 @@ class MlpNetwork(nn.Module):
         self.first = nn.Linear(inputs, hidden)
         self.second = nn.Linear(hidden, hidden)
         self.out = nn.Linear(hidden, self.actions)
-        seen = [sees(JOB_FEATURES, distribution), sees(OPTION_FEATURES, distribution).repeat(configurations)]
-        self.register_buffer("seen", torch.cat(seen), persistent=False)
+        job = sees(len(JOB_FEATURES), () if distribution else JOB_DISTRIBUTION)
+        option = sees(len(OPTION_FEATURES), () if distribution else OPTION_DISTRIBUTION)
+        self.register_buffer("seen", torch.cat([job, option.repeat(configurations)]), persistent=False)
 
     def forward(self, observation: dict[str, Tensor]) -> tuple[Tensor, Tensor]:
         """Give the scores, (B, 1 + C), waiting first, and the context, (B, hidden)."""

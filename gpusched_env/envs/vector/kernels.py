@@ -21,9 +21,9 @@ from gpusched_env.envs.vector.board import (
 from gpusched_env.envs.vector.prefetch import fetch_ahead
 from gpusched_env.kernel import lean_kernel, unlocked_kernel
 from gpusched_env.named_arrays import element_of
-from gpusched_env.observation.mask import write_mask
 from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.observe import observe
+from gpusched_env.observation.options import write_mask
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.decisions import decide
 from gpusched_env.simulator.run import Board, Hidden

@@ -1,0 +1,60 @@
+"""What compiled policies are made of, in one import.
+
+A compiled policy reads the `Board`, whose columns are named in `at`, and changes it through `place`, `release`,
+`forget_place` and `apply_choice` alone, and through its own `memory`. Everything here is called from kernels, except
+`Choice` and `ask_order`, which are for the Python around them.
+"""
+
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.choice import Choice, apply_choice
+from gpusched_env.simulator.due_dates import due_wake_s, misses
+from gpusched_env.simulator.events import bill_rate, charge
+from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.placement.placement import (
+    fits,
+    forget_place,
+    keeps_config,
+    moves_on,
+    opens,
+    place,
+    release,
+    would_restart,
+)
+from gpusched_env.simulator.placement.room import clear, measure
+from gpusched_env.simulator.run import Board, Facts
+from gpusched_env.simulator.sorting import ranked, ranked_in_groups
+from gpusched_env.simulator.survival import Curve, bin_of, curve_of, expected_left, expected_rest, survival_after
+
+__all__ = [
+    "Board",
+    "Choice",
+    "Curve",
+    "Facts",
+    "apply_choice",
+    "ask_order",
+    "at",
+    "bill_rate",
+    "bin_of",
+    "charge",
+    "clear",
+    "curve_of",
+    "due_wake_s",
+    "expected_left",
+    "expected_rest",
+    "fits",
+    "forget_place",
+    "keeps_config",
+    "kernel",
+    "lean_kernel",
+    "measure",
+    "misses",
+    "moves_on",
+    "opens",
+    "place",
+    "ranked",
+    "ranked_in_groups",
+    "release",
+    "survival_after",
+    "would_restart",
+]

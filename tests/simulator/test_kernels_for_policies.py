@@ -1,0 +1,124 @@
+"""What compiled policies are made of: all in one place, documented, and callable from a kernel."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+
+import numpy as np
+import pytest
+
+from gpusched_env.simulator import State, kernels
+from gpusched_env.simulator.kernels import (
+    Board,
+    Curve,
+    apply_choice,
+    at,
+    bill_rate,
+    bin_of,
+    charge,
+    clear,
+    curve_of,
+    due_wake_s,
+    expected_left,
+    expected_rest,
+    fits,
+    forget_place,
+    keeps_config,
+    kernel,
+    lean_kernel,
+    measure,
+    misses,
+    moves_on,
+    opens,
+    place,
+    ranked,
+    ranked_in_groups,
+    release,
+    survival_after,
+    would_restart,
+)
+from instances import HOUR, three_jobs
+
+OF_PYTHON = {"Board", "Choice", "Facts", "ask_order", "at", "kernel", "lean_kernel"}  # the rest is for kernels
+
+
+@lean_kernel
+def empty_again(board: Board, config: int) -> bool:
+    """Empty the cluster, and say whether a configuration fits."""
+    clear(board, board.active[: board.count[at.ACTIVE]])
+    measure(board)
+    return fits(board, config)
+
+
+@kernel
+def place_and_release(board: Board, job: int, config: int, told: np.ndarray) -> None:
+    """Call all that places, and write what it says."""
+    told[0], told[1] = fits(board, config), opens(board, job, config)
+    told[2], told[3] = moves_on(board, job, config)
+    told[4] = place(board, job, config)
+    told[5], told[6] = charge(board, job, config) * HOUR, bill_rate(board) * HOUR
+    told[7] = due_wake_s(board, job) / HOUR
+    told[8], told[9] = would_restart(board, job), keeps_config(board, job, config)
+    release(board, job)
+    told[10] = board.jobs[job, at.CONFIG]
+    forget_place(board, job)
+    apply_choice(board, job, True, 5.0)
+    told[11] = empty_again(board, config)
+
+
+@kernel
+def reckon(board: Board, job: int, told: np.ndarray) -> None:
+    """Call all that reckons and sorts, and write what it says."""
+    known = curve_of(board, job)
+    curve = Curve(known.edges, known.survival, known.tail)
+    told[0], told[1] = bin_of(curve.edges, 0.6), survival_after(curve, 0.5)
+    told[2], told[3] = expected_rest(curve, 0.0), expected_left(board, job)
+    told[4], told[5] = misses(2.0, 1.0), misses(1.0, 1.0)
+    told[6] = ranked(np.array([2.0, 1.0]), 2)[0]
+    told[7] = ranked_in_groups(np.array([1, 0]), np.array([0.0, 5.0]))[0]
+
+
+@pytest.fixture
+def board() -> Board:
+    """Give the first round of the instance that `test_hand_computed.py` works out."""
+    state = State(three_jobs())
+    state.advance()
+    state.begin_round(preemption=True)
+    return state.board
+
+
+def test_all_that_is_public_is_listed_in_order_and_nothing_else():
+    public = {name for name, value in vars(kernels).items() if not name.startswith("_")}
+    assert list(kernels.__all__) == sorted(kernels.__all__)
+    assert public == set(kernels.__all__)
+
+
+def test_nothing_hidden_from_policies_and_nothing_that_moves_time_is_among_it():
+    assert not {"Hidden", "State", "advance", "decide", "commit_round", "run_to_round"} & set(kernels.__all__)
+
+
+@pytest.mark.parametrize("name", kernels.__all__)
+def test_every_name_is_documented(name: str):
+    assert len(getattr(kernels, name).__doc__) > 20
+
+
+def test_the_kernels_of_this_test_call_every_function():
+    tree = ast.parse(inspect.getsource(inspect.getmodule(test_every_name_is_documented)))
+    bodies = [f for f in tree.body if isinstance(f, ast.FunctionDef) and "kernel" in ast.unparse(f.decorator_list[:1])]
+    called = {ast.unparse(c.func) for f in bodies for c in ast.walk(f) if isinstance(c, ast.Call)}
+    assert called >= set(kernels.__all__) - OF_PYTHON
+
+
+def test_a_kernel_places_and_releases(board):
+    told = np.full(12, np.nan)
+    place_and_release(board, 0, 0, told)
+    wake_h = (3.5 - 1.009 * 4 * 2 / 3) / (1 - 1.009 * 2 / 3)  # on two GPUs from then on, and 0.9 % to spare
+    assert told == pytest.approx([1, 1, 1, 0, 1, 1.0, 1.0, wake_h, 0, 0, -1, 1])
+    assert board.jobs[0, [at.HOME, at.WAKE_S]].tolist() == [-1.0, 5.0]
+
+
+def test_a_kernel_reckons_with_what_is_known_of_the_epochs(board):
+    told = np.full(8, np.nan)
+    reckon(board, 0, told)
+    assert told == pytest.approx([1, 0.25, 0.75, 3.0, 1, 0, 1, 1])
