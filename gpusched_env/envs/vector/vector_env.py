@@ -198,8 +198,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
     @property
     def views(self) -> tuple[View, ...]:
         """The present state of every environment as policies may see it; another `View` in each episode."""
-        self._present.forget()  # who has a view may place jobs
-        return tuple(state.view for state in self._present.states)
+        return self._present.views()
 
     @property
     def instances(self) -> tuple[Instance, ...]:
