@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
-    """N environments `GpuClusterEnv`, stepped together by compiled code over batched state.
+    """N environments `GpuClusterEnv`, stepped together by one compiled call.
 
     Observations, rewards and infos are those of `gymnasium.vector.SyncVectorEnv` over N single environments, bit for
     bit: the same kernels run behind both. What a call returns is never written again. One call at a time: it is not for

@@ -402,7 +402,7 @@ def test_every_honest_state_is_taken_and_goes_on_bit_for_bit(kind, preemption, m
     env, other = (GpuClusterVectorEnv(2, KINDS[kind], autoreset_mode=mode, **settings) for _ in range(2))
     env.reset(seed=1)
     rng, ended = np.random.default_rng(0), np.zeros(2, dtype=bool)
-    for step in range(250):
+    for step in range(150):
         if meddles and step % 3 == 0:
             meddle(env, rng)
         other.set_state(env.get_state())
