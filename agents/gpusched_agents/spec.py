@@ -69,6 +69,8 @@ class AgentSpec:
             object.__setattr__(self, field, _names(field, getattr(self, field)))
         for kind in self.kinds:
             _one_of("kinds", kind, KINDS)
+        if not isinstance(self.asking, Asking):
+            raise InputError("asking", self.asking, "an Asking")
         self._check_most("max_configurations", len(self.configurations))
         self._check_most("max_gpu_types", len(self.gpu_types))
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board
 
 # tallies: int64 (TALLY_COLUMNS + V,). They are of one round, and of the moment when one of its jobs is at hand.
-ROUND = 0  # the round; -1: none yet
+ROUND = 0  # the round; -1: none, so that the next observation counts anew
 ASKED = 1  # jobs of the round asked before that moment
 WAITING = 2  # active jobs that hold nothing then
 LATE = 3  # active jobs that are late
@@ -74,8 +74,11 @@ def _tally(board: Board, notes: Notes) -> None:
     tallies[WAITING], tallies[LATE], tallies[TIGHTEST_JOB] = waiting, late, tightest_job
     sums[SLACK], sums[TIGHTEST], sums[SECOND], sums[WEIGHT] = slack, tightest, second, weight
     tallies[TALLY_COLUMNS:] = 0
-    for i in range(count[at.ASKED] + 1, count[at.TO_ASK]):
-        _add_wish(board, order[i], 1, tallies)
+    for i in range(count[at.ASKED], count[at.TO_ASK]):
+        if jobs[order[i], at.CONFIG] >= 0:  # through a view, before it is asked: its own decision will change less
+            tallies[ROUND] = -1
+        if i > count[at.ASKED]:
+            _add_wish(board, order[i], 1, tallies)
 
 
 @lean_kernel

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
-
 import pytest
 
 from agent_folders import GPU_TYPES, SEVERAL, SHARED, SINGLE, spec
@@ -24,7 +22,7 @@ def test_a_spec_is_taken_from_what_an_environment_has():
     assert made.max_configurations == len(env.configurations) == env.action_space.n - 1
     assert made.kinds == ("single-node",)
     assert env.observation_space["options"].shape == (made.max_configurations * len(made.option_features),)
-    assert (made.job_order, made.preemption) == ("due", False)
+    assert (made.asking.job_order, made.asking.preemption) == ("due", False)
 
 
 def test_kinds_are_those_of_the_configurations_in_training():
@@ -92,6 +90,7 @@ def test_an_agent_of_another_version_of_the_observation_is_refused(features, wor
         ("preemption", 1),
         ("deadline_wake_ups", None),
         ("milestones", -1),
+        ("asking", {"milestones": 0}),
         ("idle_review_s", 0.0),
         ("idle_review_s", float("nan")),
         ("queue_features", ("x", 3)),
@@ -99,7 +98,7 @@ def test_an_agent_of_another_version_of_the_observation_is_refused(features, wor
 )
 def test_a_value_that_cannot_be_is_refused_by_its_name(field, value):
     with pytest.raises(InputError) as caught:
-        replace(spec(), **{field: value})
+        spec(**{field: value})
     assert caught.value.field == field
 
 

@@ -30,7 +30,7 @@ class FollowsEdf:
         self.env = env
 
     def predict(self, observation, state=None, episode_start=None, deterministic=False):
-        return np.array(edf().choose(self.env.view, self.env.job) + 1), None
+        return np.array(edf().choose(self.env.view, self.env.job).config + 1), None
 
 
 class Greediest:

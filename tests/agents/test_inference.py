@@ -15,13 +15,12 @@ import numpy as np
 import torch
 
 import agent_folders
-from agent_networks import SCENARIOS, any_of, network, policy, seen, small_instance
+from agent_networks import ENVIRONMENT, SCENARIOS, any_of, network, policy, seen, small_instance
 from any_instance import AnyInstance
 from gpusched_agents.files.storage import save_agent
 from gpusched_agents.network.inference import PATIENCE, flat_weights, mlp_scores, set_scores
 from gpusched_agents.network.networks import NETWORKS
 from gpusched_agents.policy import AgentPolicy, load_policy
-from gpusched_agents.training.algorithms import ENVIRONMENT
 from gpusched_env import GpuClusterEnv, InputError, load_scenario, make_instance, rollout, simulate
 from gpusched_env.envs.vector import GpuClusterVectorEnv
 from gpusched_env.simulator import layout as at

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +12,7 @@ from gpusched_agents.files.weight_shapes import weight_shapes
 from gpusched_agents.spec import AgentSpec
 from gpusched_env.model import Configuration, GpuType
 from gpusched_env.provenance import provenance
+from gpusched_env.simulator.asking import AskingSettings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -25,7 +27,8 @@ SEVERAL = Configuration("T4", 2, nodes=2)
 def spec(network: str = "set", **changes: Any) -> AgentSpec:
     """Make the spec of an agent trained on four single-node configurations; a set may take six, and three types."""
     most = {"max_configurations": 6, "max_gpu_types": 3} if network == "set" else {}
-    return AgentSpec.of(network, SINGLE, GPU_TYPES, **({"milestones": 0} | most | changes))
+    asking = {name: changes.pop(name) for name in AskingSettings.__annotations__ if name in changes}
+    return replace(AgentSpec.of(network, SINGLE, GPU_TYPES, **({"milestones": 0} | most | asking)), **changes)
 
 
 def network(kind: str, hidden: int = HIDDEN) -> dict[str, Any]:

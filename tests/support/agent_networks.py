@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -12,7 +13,7 @@ from gpusched_agents.network.inference import flat_weights
 from gpusched_agents.network.networks import NETWORKS
 from gpusched_agents.policy import AgentPolicy
 from gpusched_agents.spec import AgentSpec
-from gpusched_agents.training.algorithms import ENVIRONMENT
+from gpusched_agents.training.algorithms import TRAINED_UNDER
 from gpusched_env import load_scenario, make_instance
 from instances import random_instance
 
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gpusched_env import Instance
 
 HIDDEN = 8
+ENVIRONMENT = asdict(TRAINED_UNDER)
 SCENARIOS = ("tiny", "sharing", "multi-node")
 
 

@@ -15,6 +15,7 @@ from gpusched_agents.sb3 import make_sb3_vec_env
 from gpusched_agents.training.config import DqnConfig
 from gpusched_env import FIRST_DRAWN_SEED, InputError, load_scenario, make_instance
 from gpusched_env.envs.env_input import shape_of
+from gpusched_env.simulator import Asking
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -29,15 +30,8 @@ CLASSES: dict[str, tuple[type[BaseAlgorithm], type[Any]]] = {
     "a2c": (A2C, ScoringPolicy),
     "dqn": (DQN, ScoringDqnPolicy),
 }
-ENVIRONMENT: dict[str, Any] = {
-    "job_order": "pressure",
-    "preemption": True,
-    "milestones": 0,
-    "idle_review_s": 3600.0,
-    "deadline_wake_ups": True,
-    "consolidation": True,
-}
-"""The settings under which agents are trained and decide."""
+TRAINED_UNDER = Asking(milestones=0, deadline_wake_ups=True, consolidation=True)
+"""How rounds ask where agents are trained and decide."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +62,8 @@ def make_env(config: TrainingConfig) -> SlottedVecEnv:
     groups, types = [], []
     for names in alike.values():
         size = sum(counts[config.scenarios.index(name)] for name in names)
-        groups.append(make_sb3_vec_env(size, names, reward=TrainingReward(config.tardiness_factor), **ENVIRONMENT))
+        reward = TrainingReward(config.tardiness_factor)
+        groups.append(make_sb3_vec_env(size, names, reward=reward, **asdict(TRAINED_UNDER)))
         types.append(make_instance(load_scenario(names[0]), 0).type_of_configuration.tolist())
     return SlottedVecEnv(groups, types, above_least=config.above_least)
 

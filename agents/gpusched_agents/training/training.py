@@ -7,7 +7,7 @@ import io
 import json
 import time
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from importlib.metadata import version
 from importlib.util import find_spec
 from pathlib import Path
@@ -24,7 +24,7 @@ from gpusched_agents.files.storage import save_agent
 from gpusched_agents.network.inference import flat_weights
 from gpusched_agents.policy import AgentPolicy
 from gpusched_agents.spec import AgentSpec
-from gpusched_agents.training.algorithms import ENVIRONMENT, make_env, make_model
+from gpusched_agents.training.algorithms import TRAINED_UNDER, make_env, make_model
 from gpusched_agents.training.checkpoint import Checkpoint, pack_model, unpack_model
 from gpusched_agents.training.config import DqnConfig
 from gpusched_agents.training.imitation import Imitation, Teacher
@@ -247,7 +247,7 @@ class Training:
         most: dict[str, Any] = (
             {} if kind == "mlp" else {"max_configurations": MOST_CONFIGURATIONS, "max_gpu_types": MOST_GPU_TYPES}
         )
-        return AgentSpec.of(kind, instance.configurations, instance.gpu_types, **most, **ENVIRONMENT)
+        return AgentSpec.of(kind, instance.configurations, instance.gpu_types, **most, **asdict(TRAINED_UNDER))
 
     def _policy(self, weights: Mapping[str, NDArray[np.float32]]) -> AgentPolicy:
         network = self.config.network

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.pace import planned_slowdown
+from gpusched_env.simulator.state import cheapest_in_full_nodes
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -62,5 +63,5 @@ def whole_work_eur(view: View, instance: Instance) -> float:
     """Give the least energy cost of all the epochs that the jobs of an episode need [€]."""
     table = instance.jobs
     seconds = table.seconds_per_epoch * planned_slowdown(instance)[table.application]
-    price = np.where(np.isfinite(seconds), seconds, np.inf) * np.maximum(view.least_rate, 1e-300)
-    return float(np.sum(table.epochs_needed * price.min(axis=1)))
+    cheapest, least_s = cheapest_in_full_nodes(seconds, view.least_rate)
+    return float(np.sum(table.epochs_needed * least_s * view.least_rate[cheapest]))

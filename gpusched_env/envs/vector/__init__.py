@@ -1,4 +1,4 @@
-"""Many environments at once: batched state, stepped by one compiled call."""
+"""Many environments at once, stepped by one compiled call."""
 
 from gpusched_env.envs.vector.vector_env import GpuClusterVectorEnv
 

@@ -10,7 +10,6 @@ from gpusched_env.envs.vector.checkpoint_check import check_run, checked_arrays
 from gpusched_env.envs.vector.episodes import REPLAYED
 from gpusched_env.envs.vector.runs import Runs
 from gpusched_env.errors import InputError
-from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import disclose
 from gpusched_env.simulator.placement.room import measure
@@ -23,6 +22,7 @@ if TYPE_CHECKING:
 
     from gpusched_env.envs.vector.episodes import Episodes
     from gpusched_env.envs.vector.threads import Crew
+    from gpusched_env.simulator import State
 
 LOW = 2**64 - 1
 
@@ -75,7 +75,7 @@ def unpack(state: Mapping[str, NDArray[Any]], episodes: Episodes, crew: Crew) ->
         for part, values in zip(parts, np.split(given[name], ends[:-1]), strict=True):
             part[...] = values.reshape(part.shape)
     for i, run in enumerate(fresh):
-        check_run(i, run, State(run.instance, run.asking, record=False), bool(given["ended"][i]))
+        check_run(i, run, episodes.state(run.instance), bool(given["ended"][i]))
         for job in range(run.board.count[at.SUBMITTED]):
             disclose(run.board, run.hidden, job)
         measure(run.board)

@@ -8,8 +8,10 @@ import numpy as np
 
 from gpusched_env.envs.vector.holdings import nodes_as_held
 from gpusched_env.errors import InputError
+from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S
+from gpusched_env.simulator.rounds import round_keys
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -20,6 +22,7 @@ if TYPE_CHECKING:
 
 GENERATOR_WORDS = 6
 EXACT = 1e-9  # relative difference up to which two computations of one number are the same
+MOST_ROUNDS = 2**53
 
 KINDS: dict[str, tuple[type, int]] = {
     **dict.fromkeys(("jobs", "clock", "memory", "fate"), (np.float64, 1)),
@@ -69,6 +72,9 @@ def checked_arrays(state: Mapping[str, NDArray[Any]], environments: int) -> dict
 def check_run(i: int, run: State, fresh: State, ended: bool) -> None:
     """Check that `run`, of environment i, is in a state that a run of its instance can be in.
 
+    What cannot be known without the past is only checked for its range: what jobs were charged one by one, how often
+    they switched, and what those that hold nothing held before.
+
     Args:
         i: Number of the environment.
         run: The run, with the arrays of the checkpoint.
@@ -81,12 +87,11 @@ def check_run(i: int, run: State, fresh: State, ended: bool) -> None:
     if not np.array_equal(run.hidden.fate[:, at.NEEDED], fresh.hidden.fate[:, at.NEEDED]):
         allowed = "a state whose instances this version makes again from scenario and seeds"
         raise InputError(f"state of environment {i}", "another instance", allowed)
-    checks = (_counts_hold, _lists_hold, _clock_holds, _jobs_hold, _progress_holds, _nodes_hold, _money_holds)
-    for check in checks:
-        if not check(run, fresh):
-            wrong = check.__name__.strip("_").partition("_")[0]
-            raise InputError(f"state of environment {i}", f"an impossible run ({wrong})", "what get_state gave")
-    if ended != (run.board.count[at.DONE] == len(run.board.jobs)):
+    with np.errstate(all="ignore"):  # whatever the numbers are: what comes out is compared
+        wrong = next((what for what, check in CHECKS.items() if not check(run, fresh)), None)
+    if wrong is not None:
+        raise InputError(f"state of environment {i}", f"an impossible run ({wrong})", "what get_state gave")
+    if ended != _over(run):
         raise InputError(f"state['ended'][{i}]", ended, "True where the episode is over, and only there")
 
 
@@ -97,107 +102,155 @@ def _counts_hold(run: State, fresh: State) -> bool:
         0 <= asked <= to_ask <= active <= submitted <= jobs
         and done == submitted - active
         and (asked == to_ask) == (done == jobs)
+        and 0 <= count[at.IDLE] <= count[at.ROUND] <= MOST_ROUNDS
+        and (count[at.IDLE] == 0 or submitted == jobs)
         and np.array_equal(count[[*FIXED_COUNT]], fresh.board.count[[*FIXED_COUNT]])
-        and bool(np.all(count >= 0))
-    )
-
-
-def _lists_hold(run: State, _: State) -> bool:
-    """Check who is active, and who is asked: each once, and those to be asked yet hold nothing."""
-    board, count = run.board, run.board.count
-    active = board.active[: count[at.ACTIVE]]
-    order, waiting = board.order[: count[at.TO_ASK]], board.order[count[at.ASKED] : count[at.TO_ASK]]
-    not_done = np.flatnonzero(np.isnan(board.jobs[: count[at.SUBMITTED], at.END_S]))
-    return (
-        np.array_equal(active, not_done)
-        and len(np.unique(order)) == len(order)
-        and bool(np.isin(order, active).all())
-        and bool(np.all(board.jobs[waiting, at.CONFIG] == -1))
     )
 
 
 def _clock_holds(run: State, fresh: State) -> bool:
     clock, submitted = run.board.clock, run.board.count[at.SUBMITTED]
-    now, submissions = clock[at.NOW], run.hidden.jobs[:, at.SUBMISSION]
+    now, busy, submissions = clock[at.NOW], clock[at.LAST_BUSY], run.hidden.jobs[:, at.SUBMISSION]
     return (
         np.array_equal(clock[[*FIXED_CLOCK]], fresh.board.clock[[*FIXED_CLOCK]])
-        and bool(np.isfinite(clock[[at.NOW, at.BILL, at.LATENESS, at.BILL_RATE, at.LAST_BUSY]]).all())
-        and 0.0 <= clock[at.LAST_BUSY] <= now
-        and bool(np.all(submissions[:submitted] <= now))
-        and bool(np.all(submissions[submitted:] >= now))
+        and bool(np.isfinite(clock[[at.NOW, at.BILL, at.LATENESS, at.BILL_RATE]]).all())
+        and (busy == now if run.board.count[at.IDLE] == 0 else 0.0 <= busy <= now)
+        and bool(np.all(submissions[:submitted] <= now) and np.all(submissions[submitted:] > now))
     )
 
 
-def _jobs_hold(run: State, _: State) -> bool:
-    """Check the rows of the jobs one by one: what never changes, times, and what they do not hold."""
-    board, now = run.board, run.board.clock[at.NOW]
-    submitted = board.count[at.SUBMITTED]
+def _rows_hold(run: State, _: State) -> bool:
+    """Check the rows of the jobs one by one: what never changes, and the ranges of indices and numbers."""
+    board, submitted = run.board, run.board.count[at.SUBMITTED]
     jobs, first = board.jobs[:submitted], run.hidden.jobs[:submitted]
-    done, started = ~np.isnan(jobs[:, at.END_S]), ~np.isnan(jobs[:, at.START_S])
-    home, old = jobs[:, [at.HOME, at.HOME_SLOT]], jobs[:, [at.OLD_NODE, at.OLD_SLOT]]
-    times = jobs[:, [at.START_S, at.END_S, at.BASE_S]]
+    gpus = (board.nodes.shape[1] - at.NODE_COLUMNS) // 2
+    home, wake = jobs[:, [at.HOME, at.HOME_SLOT]], jobs[:, at.WAKE_S]
+    ended = ~np.isnan(jobs[:, at.END_S])
     return (
         bool(np.isnan(board.jobs[submitted:]).all())
         and np.array_equal(jobs[:, FIXED_JOB], first[:, FIXED_JOB])
-        and bool(np.all(np.isnan(times) | ((times >= 0.0) & (times <= now))))
-        and bool(np.all(started[done]))
-        and bool(np.all(jobs[done][:, at.CONFIG] == -1))
-        and not np.isnan(jobs[:, at.WAKE_S]).any()
-        and _whole(jobs[:, at.MILESTONE], 1)
-        and _whole(jobs[:, at.SWITCHES], 0)
-        and bool(np.all(np.all(home == old, axis=1) | np.all(home == -1, axis=1) | done))
+        and _whole(jobs[:, [at.CONFIG, at.OLD_CONFIG]], -1, len(board.facts.configs) - 1)
+        and _whole(jobs[:, [at.NODE, at.OLD_NODE]], -1, len(board.nodes) - 1)
+        and _whole(jobs[:, [at.SLOT, at.OLD_SLOT]], -1, gpus - 1)
+        and _whole(jobs[ended][:, [at.CONFIG, at.NODE, at.SLOT]], -1, -1)
+        and _whole(jobs[:, at.MILESTONE], 1, max(1, board.count[at.MILESTONES]))
+        and _whole(jobs[:, at.SWITCHES], 0, board.count[at.ROUND])
+        and bool(np.all(np.all(home == jobs[:, [at.OLD_NODE, at.OLD_SLOT]], axis=1) | np.all(home == -1, axis=1)))
+        and bool(np.all((wake <= np.maximum(LONGEST_S, jobs[:, at.DUE])) | (wake == np.inf)))
     )
 
 
-def _progress_holds(run: State, _: State) -> bool:
-    """Check epochs and completions against the times since which jobs have run at their pace."""
-    board, fate, now = run.board, run.hidden.fate, run.board.clock[at.NOW]
-    submitted = board.count[at.SUBMITTED]
-    jobs, needed = board.jobs[:submitted], fate[:submitted, at.NEEDED]
-    done, held = ~np.isnan(jobs[:, at.END_S]), jobs[:, at.OLD_CONFIG].astype(np.int64)
-    runs = (held >= 0) & ~done
-    pace = run.hidden.tau[np.arange(submitted), held] * jobs[:, at.PACE]
-    anchor_s, anchor = jobs[:, at.ANCHOR_S], jobs[:, at.ANCHOR_EPOCHS]
-    if not (np.all(np.isfinite(pace[runs])) and np.all(jobs[:, at.PACE] > 0.0) and np.isfinite(anchor_s[runs]).all()):
+def _lists_hold(run: State, _: State) -> bool:
+    """Check who is active, and who is asked in which order."""
+    board, count = run.board, run.board.count
+    active = board.active[: count[at.ACTIVE]]
+    if not np.array_equal(active, np.flatnonzero(np.isnan(board.jobs[: count[at.SUBMITTED], at.END_S]))):
         return False
-    finish = np.full(len(fate), np.inf)
-    finish[:submitted][runs] = (anchor_s + np.maximum(0.0, needed - anchor) * pace)[runs]
-    epochs = np.where(runs, anchor + np.maximum(0.0, now - anchor_s) / pace, jobs[:, at.BASE_EPOCHS])
-    epochs[done] = needed[done]
-    return (
-        bool(np.all(finish >= now - SAME_TIME_S - SAME_TIME * now))
-        and _same(fate[:, at.FINISH_S], finish)
-        and _same(jobs[:, at.EPOCHS], epochs)
-        and bool(np.all((jobs[:, at.EPOCHS] >= 0.0) & (jobs[:, at.EPOCHS] <= needed * (1.0 + EXACT))))
-    )
+    round_keys(board, count[at.ORDER])
+    asked = (board.jobs[active, at.OLD_CONFIG] < 0) | (count[at.PREEMPTION] > 0)
+    order = active[asked][np.argsort(board.keys[: len(active)][asked], kind="stable")]
+    rest = np.concatenate([board.active, board.order])
+    return np.array_equal(board.order[: count[at.TO_ASK]], order) and _whole(rest, 0, len(board.jobs) - 1)
 
 
 def _nodes_hold(run: State, fresh: State) -> bool:
     """Check that GPUs are free, now and when the round began, which no job holds."""
-    board = run.board
-    fixed = [at.NODE_TYPE, at.NODE_GPUS]
-    same = np.array_equal(board.nodes[:, fixed], fresh.board.nodes[:, fixed])
-    return same and all(nodes_as_held(board, old=old) for old in (False, True))
+    nodes, fixed = run.board.nodes, [at.NODE_TYPE, at.NODE_GPUS]
+    if not np.array_equal(nodes[:, fixed], fresh.board.nodes[:, fixed]):
+        return False
+    if not nodes_as_held(run.board, run.hidden.tau, old=False):
+        return False
+    if not _over(run):
+        return nodes_as_held(run.board, run.hidden.tau, old=True)
+    last = nodes[:, at.NODE_COLUMNS + (nodes.shape[1] - at.NODE_COLUMNS) // 2 :]  # of a round whose jobs are all gone
+    return (
+        _whole(nodes[:, at.OLD_FREE], 0, nodes[:, at.NODE_GPUS])
+        and _whole(nodes[:, at.OLD_NEXT], -1, len(nodes) - 1)
+        and _whole(last, 0, at.UNITS)
+    )
+
+
+def _times_hold(run: State, _: State) -> bool:
+    """Check when jobs began and ended, and when what they hold, and its pace, began."""
+    jobs, now = run.board.jobs[: run.board.count[at.SUBMITTED]], run.board.clock[at.NOW]
+    start, end, base, ready, anchor = jobs[:, [at.START_S, at.END_S, at.BASE_S, at.READY_S, at.ANCHOR_S]].T
+    new, over, runs = np.isnan(start), ~np.isnan(end), _running(run)
+    restarted = (ready == base + jobs[:, at.RESTART_S]) | ((ready == base) & (base == start))
+    as_told = (start <= base) & restarted & (ready <= anchor) & (anchor <= np.maximum(now, ready))
+    untouched = np.all(jobs[:, [at.EPOCHS, at.ENERGY, at.SWITCHES, at.BASE_S]] == 0.0, axis=1)
+    return bool(
+        np.all(new | ((jobs[:, at.SUBMISSION] <= start) & (start <= now)))
+        and np.all(~over | ((start <= end) & (end <= now)))
+        and np.all((base >= 0.0) & (base <= now) & np.isfinite(ready) & np.isfinite(anchor))
+        and np.all(~runs | as_told)
+        and np.all(~new | untouched)
+    )
+
+
+def _epochs_hold(run: State, _: State) -> bool:
+    """Check epochs and completions against the times since which jobs have run at their pace."""
+    board, fate, now = run.board, run.hidden.fate, run.board.clock[at.NOW]
+    jobs = board.jobs[: board.count[at.SUBMITTED]]
+    needed, runs, held = fate[: len(jobs), at.NEEDED], _running(run), jobs[:, at.OLD_CONFIG].astype(np.int64)
+    planned = np.where(runs, board.facts.planned[jobs[:, at.APPLICATION].astype(np.int64), held], np.inf)
+    pace = run.hidden.tau[np.arange(len(jobs)), held] * jobs[:, at.PACE]
+    anchor_s, anchor = jobs[:, at.ANCHOR_S], jobs[:, at.ANCHOR_EPOCHS]
+    finish = np.full(len(fate), np.inf)
+    finish[: len(jobs)][runs] = (anchor_s + np.maximum(0.0, needed - anchor) * pace)[runs]
+    epochs = np.where(runs, anchor + np.maximum(0.0, now - anchor_s) / pace, jobs[:, at.BASE_EPOCHS])
+    epochs[~np.isnan(jobs[:, at.END_S])] = needed[~np.isnan(jobs[:, at.END_S])]
+    counted = jobs[:, [at.EPOCHS, at.BASE_EPOCHS, at.ANCHOR_EPOCHS]]
+    return (
+        bool(np.all((jobs[:, at.PACE] * planned >= 1.0 - EXACT) & (jobs[:, at.PACE] <= 1.0 + EXACT)))
+        and bool(np.all(fate[:, at.FINISH_S] > now + SAME_TIME_S + SAME_TIME * now))
+        and _same(fate[:, at.FINISH_S], finish)
+        and _same(jobs[:, at.EPOCHS], epochs)
+        and bool(np.all((counted >= 0.0) & (counted <= needed[:, None] * (1.0 + EXACT))))
+        and bool(np.all(~runs | (jobs[:, at.BASE_EPOCHS] <= anchor)))
+    )
 
 
 def _money_holds(run: State, _: State) -> bool:
-    """Check that what jobs are charged sums to the bill, and that the rate is that of the nodes in use."""
-    board, clock = run.board, run.board.clock
+    """Check tardiness, that what jobs are charged sums to the bill, and that its rate is that of the nodes in use."""
+    board, clock, now = run.board, run.board.clock, run.board.clock[at.NOW]
     jobs = board.jobs[: board.count[at.SUBMITTED]]
-    busy = board.nodes[:, at.NODE_GPUS] - board.nodes[:, at.OLD_FREE]
-    over = board.count[at.DONE] == len(board.jobs)
-    rate = 0.0 if over else board.node_rate[board.nodes[:, at.NODE_TYPE], busy].sum()
-    paid = jobs[:, [at.ENERGY, at.TARDINESS]]
+    busy = board.nodes[:, at.NODE_GPUS] - board.nodes[:, at.FREE if _over(run) else at.OLD_FREE]
+    rate = board.node_rate[board.nodes[:, at.NODE_TYPE], busy].sum()
+    paid, weight = jobs[:, [at.ENERGY, at.TARDINESS]], jobs[:, at.WEIGHT]
+    late = np.maximum(0.0, np.fmin(now, jobs[:, at.END_S]) - jobs[:, at.DUE])
     return (
         bool(np.all(paid >= 0.0))
+        and bool(np.all(np.abs(jobs[:, at.TARDINESS] - weight * late) <= EXACT * weight * now))
         and _same(paid.sum(axis=0), clock[[at.BILL, at.LATENESS]])
         and _same(clock[at.BILL_RATE], rate)
     )
+
+
+CHECKS = {  # each may count on those before it
+    "counts": _counts_hold,
+    "clock": _clock_holds,
+    "jobs": _rows_hold,
+    "order": _lists_hold,
+    "nodes": _nodes_hold,
+    "times": _times_hold,
+    "epochs": _epochs_hold,
+    "costs": _money_holds,
+}
+
+
+def _over(run: State) -> bool:
+    return bool(run.board.count[at.DONE] == len(run.board.jobs))
+
+
+def _running(run: State) -> NDArray[np.bool_]:
+    """Say which of the submitted jobs ran until the present round."""
+    jobs = run.board.jobs[: run.board.count[at.SUBMITTED]]
+    return (jobs[:, at.OLD_CONFIG] >= 0) & np.isnan(jobs[:, at.END_S])
 
 
 def _same(values: Any, expected: Any) -> bool:
     return bool(np.allclose(values, expected, rtol=EXACT, atol=1e-300))
 
 
-def _whole(values: NDArray[np.float64], least: int) -> bool:
-    return bool(np.all((values >= least) & (values == np.floor(values)) & np.isfinite(values)))
+def _whole(values: NDArray[Any], least: int, most: Any) -> bool:
+    return bool(np.all((values >= least) & (values <= most) & (values == np.floor(values))))

@@ -9,31 +9,31 @@ import numpy as np
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
+    from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator.run import Board
 
 
-def nodes_as_held(board: Board, *, old: bool) -> bool:
+def nodes_as_held(board: Board, tau: Floats, *, old: bool) -> bool:
     """Say whether free GPUs, shared GPUs and chains of nodes are those that the jobs' holdings leave.
 
     Args:
-        board: The state; its constant columns must be right.
+        board: The state; its constant columns, who is active, and the ranges of indices must be right.
+        tau: Seconds per epoch of every job, (J, C); inf where not allowed.
         old: Whether to look at what was held when the round began, or at what is held now.
     """
     columns = (at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT) if old else (at.CONFIG, at.NODE, at.SLOT)
-    nodes, rows = board.nodes, board.jobs[board.active[: board.count[at.ACTIVE]]]
+    nodes, active = board.nodes, board.active[: board.count[at.ACTIVE]]
     shared = (nodes.shape[1] - at.NODE_COLUMNS) // 2
     used = nodes[:, at.NODE_COLUMNS + shared :] if old else nodes[:, at.NODE_COLUMNS : at.NODE_COLUMNS + shared]
     following = nodes[:, at.OLD_NEXT if old else at.NEXT]
     whole, units, chained = np.zeros(len(nodes), np.int64), np.zeros_like(used), np.full(len(nodes), -1)
-    for config, node, slot in rows[:, columns]:
-        if not (-1 <= config < len(board.facts.configs) and config == int(config)):
-            return False
+    for job, (config, node, slot) in zip(active, board.jobs[active][:, columns].astype(np.int64), strict=True):
         if config < 0:
             if node != -1 or slot != -1:
                 return False
-        elif not _hold(board, (int(config), node, slot), following, whole, units, chained):
+        elif not np.isfinite(tau[job, config]) or not _hold(
+            board, (config, node, slot), following, whole, units, chained
+        ):
             return False
     free = nodes[:, at.NODE_GPUS] - whole - (units > 0).sum(axis=1)
     return (
@@ -44,32 +44,23 @@ def nodes_as_held(board: Board, *, old: bool) -> bool:
     )
 
 
-def _hold(
-    board: Board,
-    held: tuple[int, float, float],
-    following: NDArray[np.int64],
-    whole: NDArray[np.int64],
-    units: NDArray[np.int64],
-    chained: NDArray[np.int64],
-) -> bool:
+def _hold(board: Board, held: tuple[int, int, int], following: Ints, whole: Ints, units: Ints, chained: Ints) -> bool:
     """Count what one job holds; False if it cannot hold that there."""
-    config, place, slot = board.facts.configs[held[0]], held[1], held[2]
-    last = len(board.nodes) - 1
-    if not 0 <= place <= last or place != int(place):
-        return False
-    node = int(place)
-    gpus = board.nodes[node, at.NODE_GPUS]
-    shares = config[at.CONFIG_UNITS] > 0
-    if shares != (slot != -1) or (shares and not (0 <= slot < gpus and slot == int(slot))):
-        return False
+    config, (node, slot) = board.facts.configs[held[0]], held[1:]
+    shares, several = config[at.CONFIG_UNITS] > 0, config[at.CONFIG_NODES] > 1
     for k in range(config[at.CONFIG_NODES]):
-        if not 0 <= node <= last or board.nodes[node, at.NODE_TYPE] != config[at.CONFIG_TYPE]:
+        gpus = board.nodes[node, at.NODE_GPUS]
+        if node < 0 or board.nodes[node, at.NODE_TYPE] != config[at.CONFIG_TYPE]:
+            return False
+        if (several and gpus != config[at.CONFIG_GPUS]) or not (0 <= slot < gpus if shares else slot == -1):
             return False
         if shares:
-            units[node, int(slot)] += config[at.CONFIG_UNITS]
+            units[node, slot] += config[at.CONFIG_UNITS]
         else:
             whole[node] += config[at.CONFIG_GPUS]
         if k + 1 < config[at.CONFIG_NODES]:
-            chained[node] = following[node]
-            node = int(following[node])
+            after = int(following[node])
+            if not node < after < len(following):  # they form a chain by index
+                return False
+            chained[node] = node = after
     return True

@@ -133,12 +133,12 @@ def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handl
             continue
         fetch_ahead(boards, notes, i)
         board = board_at(boards, i)
-        clock, count = board.clock, board.count
+        clock = board.clock
         energy, tardiness = clock[at.BILL], clock[at.LATENESS]
         if actions[i] != LOOK and not decide(board, hidden_at(hidden, i), actions[i]):
             invalid[i] += 1
         observe(board, notes_at(notes, i), job[i], options[i], cluster[i], queue[i], mask[i])
-        at_hand[i] = -1 if count[at.ASKED] == count[at.TO_ASK] else board.order[count[at.ASKED]]
+        at_hand[i] = _job_at_hand(board)
         money[TIME, i] = clock[at.NOW]
         money[ENERGY, i] = clock[at.BILL] - energy
         money[TARDINESS, i] = clock[at.LATENESS] - tardiness
@@ -151,9 +151,22 @@ def mask_all(boards: Ints, masks: Mask) -> None:
     """Write what can be placed now in every environment to `masks`, (N, 1 + C)."""
     for i in range(masks.shape[0]):
         board = board_at(boards, i)
-        asked = board.count[at.ASKED]
-        if asked < board.count[at.TO_ASK]:
-            write_mask(board, board.order[asked], masks[i])
+        job = _job_at_hand(board)
+        if job >= 0:
+            write_mask(board, job, masks[i])
         else:
             masks[i, 1:] = 0
             masks[i, 0] = 1
+
+
+@lean_kernel
+def hand_all(boards: Ints, at_hand: Ints) -> None:
+    """Write the job at hand in every environment to `at_hand`, (N,); -1 where the episode is over."""
+    for i in range(at_hand.shape[0]):
+        at_hand[i] = _job_at_hand(board_at(boards, i))
+
+
+@lean_kernel
+def _job_at_hand(board: Board) -> int:
+    asked = board.count[at.ASKED]
+    return board.order[asked] if asked < board.count[at.TO_ASK] else -1

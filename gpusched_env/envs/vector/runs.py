@@ -6,10 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.envs.vector.kernels import LOOK, MONEY_ROWS, SKIP, Handles, Seen, mask_all
+from gpusched_env.envs.vector.kernels import LOOK, MONEY_ROWS, SKIP, Handles, Seen, hand_all, mask_all
 from gpusched_env.named_arrays import aligned, new_handles
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES, Notes
-from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.decisions import run_to_round
 
 if TYPE_CHECKING:
@@ -18,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.envs.vector.threads import Crew
-    from gpusched_env.simulator import State
+    from gpusched_env.simulator import State, View
     from gpusched_env.simulator.state import Common
 
 
@@ -38,7 +37,7 @@ class Runs:
     def __init__(self, states: Sequence[State], crew: Crew, common: Common) -> None:
         self.states = list(states)
         self.invalid = np.zeros(len(states), dtype=np.int64)
-        self._crew, self._common = crew, common
+        self._crew, self._common, self._lent = crew, common, False
         self._shape = len(states[0].instance.configurations), len(states[0].instance.gpu_types)
         self._notes = [Notes.of(state.board, common) for state in states]
         self._handles = Handles(*(new_handles(len(states)) for _ in Handles._fields))
@@ -70,7 +69,7 @@ class Runs:
             money=np.empty((MONEY_ROWS, size)),
             at_hand=np.empty(size, np.int64),
         )
-        self._crew.step(actions, seen, self._stable)
+        self._step(actions, seen)
         return seen
 
     def look(self) -> Seen:
@@ -81,12 +80,12 @@ class Runs:
         """Observe some runs, by index, and overwrite their rows in `seen`."""
         actions = np.full(len(seen.at_hand), SKIP)
         actions[some] = LOOK
-        self._crew.step(actions, seen, self._stable)
+        self._step(actions, seen)
 
-    def forget(self) -> None:
-        """Let the next observations count anew, as they must when a round was changed from outside."""
-        for notes in self._notes:
-            notes.forget()
+    def views(self) -> tuple[View, ...]:
+        """Give the views of all runs: from now on, observations count anew what may have been changed through one."""
+        self._lent = True
+        return tuple(state.view for state in self.states)
 
     def masks(self) -> NDArray[np.bool_]:
         """Give what can be placed now, (N, 1 + C)."""
@@ -96,18 +95,22 @@ class Runs:
 
     def jobs_at_hand(self) -> NDArray[np.int64]:
         """Give the job at hand in every run, (N,); -1 where it is over."""
-        boards = [state.board for state in self.states]
-        asked = [(board, board.count[at.ASKED]) for board in boards]
-        return np.array([board.order[i] if i < board.count[at.TO_ASK] else -1 for board, i in asked], dtype=np.int64)
+        at_hand = np.empty(len(self.invalid), np.int64)
+        hand_all(self._handles.boards, at_hand)
+        return at_hand
 
     def __getstate__(self) -> dict[str, Any]:
         """Give what a copy is made from: its handles are those of its own runs."""
-        return {"states": self.states, "invalid": self.invalid, "_crew": self._crew, "_common": self._common}
+        return {name: getattr(self, name) for name in ("states", "invalid", "_crew", "_common", "_lent")}
 
     def __setstate__(self, values: Mapping[str, Any]) -> None:
-        invalid = values["invalid"]
         self.__init__(values["states"], values["_crew"], values["_common"])  # type: ignore[misc]
-        self.invalid[:] = invalid
+        self.invalid[:], self._lent = values["invalid"], values["_lent"]
+
+    def _step(self, actions: NDArray[np.int64], seen: Seen) -> None:
+        for notes in self._notes if self._lent else ():
+            notes.forget()
+        self._crew.step(actions, seen, self._stable)
 
     def _move(self, some: Iterable[int]) -> None:
         """Let some runs live in the one piece of memory, or all if it has to grow for them; write their handles."""

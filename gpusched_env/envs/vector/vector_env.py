@@ -45,7 +45,7 @@ if TYPE_CHECKING:
 
 
 class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
-    """N environments `GpuClusterEnv`, stepped together by compiled code over batched state.
+    """N environments `GpuClusterEnv`, stepped together by one compiled call.
 
     Observations, rewards and infos are those of `gymnasium.vector.SyncVectorEnv` over N single environments, bit for
     bit: the same kernels run behind both. What a call returns is never written again. One call at a time: it is not for
@@ -198,8 +198,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
     @property
     def views(self) -> tuple[View, ...]:
         """The present state of every environment as policies may see it; another `View` in each episode."""
-        self._present.forget()  # who has a view may place jobs
-        return tuple(state.view for state in self._present.states)
+        return self._present.views()
 
     @property
     def instances(self) -> tuple[Instance, ...]:

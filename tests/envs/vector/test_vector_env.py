@@ -10,7 +10,7 @@ from gymnasium.wrappers.vector import RecordEpisodeStatistics
 
 import gpusched_env
 from gpusched_baselines import make_policy
-from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, GpuClusterVectorEnv, InputError, simulate
+from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, GpuClusterVectorEnv, InputError, make_instance, simulate
 from gpusched_env.simulator import layout as at
 from vector_twins import all_kinds, assert_same, few_jobs, random_actions
 
@@ -23,7 +23,7 @@ def test_gymnasium_makes_it_with_its_settings(mode):
         f"gpusched_env:{ENVIRONMENT_ID}", 3, mode, scenario=SMALL, job_order="due", autoreset_mode="SameStep"
     )
     assert type(env) is GpuClusterVectorEnv
-    assert (env.num_envs, env.job_order) == (3, "due")
+    assert (env.num_envs, env.asking.job_order) == (3, "due")
     assert env.metadata["autoreset_mode"] is AutoresetMode.SAME_STEP
     assert env.spec.id == ENVIRONMENT_ID
     single = GpuClusterEnv(SMALL)
@@ -82,8 +82,12 @@ def test_a_policy_that_decides_job_by_job_costs_the_same_as_in_simulate(name):
     while not over.all():
         if over.any():  # they begin anew, and do not count
             env.reset(options={"reset_mask": over})
-        choices = [policy.choose(view, job) + 1 for view, job in zip(env.views, env.jobs.tolist(), strict=True)]
-        _, _, ended, _, infos = env.step(choices)
+        actions = []
+        for view, job in zip(env.views, env.jobs.tolist(), strict=True):
+            choice = policy.choose(view, job)
+            view.apply(job, choice)
+            actions.append(choice.config + 1)
+        _, _, ended, _, infos = env.step(actions)
         total = infos["total_energy_eur"] + infos["total_tardiness_eur"]
         cost = np.where(ended & (cost == 0.0), total, cost)
         over = cost > 0.0 if (cost > 0.0).all() else ended
@@ -116,12 +120,46 @@ def test_what_is_placed_through_a_view_is_observed():
     env.step([0])
     single.step(0)
     for view in (env.views[0], single.view):
-        first, last = (int(view.order_buffer[k]) for k in (view.count[at.ASKED] - 1, view.count[at.TO_ASK] - 1))
+        first, last = (int(view.board.order[k]) for k in (view.count[at.ASKED] - 1, view.count[at.TO_ASK] - 1))
         placed = next(c for c in range(len(view.configs)) if view.place(first, c))
         assert placed >= 0
         assert view.place(last, placed) or True
     mine, theirs = env.step([0]), single.step(0)
     assert_same({key: rows[0] for key, rows in mine[0].items()}, theirs[0])
+
+
+@pytest.mark.parametrize("scenario", [few_jobs(8), all_kinds(8)], ids=["plain", "all kinds"])
+@pytest.mark.parametrize("preemption", [True, False])
+def test_views_that_were_kept_change_what_is_observed_as_that_of_a_single_environment_does(scenario, preemption):
+    """Also where they place, release or move jobs that are not at hand, or have not been asked yet."""
+    env, single = (
+        GpuClusterVectorEnv(1, scenario, preemption=preemption),
+        GpuClusterEnv(scenario, preemption=preemption),
+    )
+    assert_same({key: rows[0] for key, rows in env.reset(seed=5)[0].items()}, single.reset(seed=5)[0])
+    views, rng, over = (env.views[0], single.view), np.random.default_rng(0), False
+    while not over:
+        for job in views[0].active.tolist():
+            act = rng.random()
+            config = int(rng.choice(np.flatnonzero(np.isfinite(views[0].tau[job]))))
+            for view in views if act < 0.3 else ():
+                (view.release if act < 0.1 else view.forget_place)(job)
+            for view in views if 0.2 < act < 0.5 else ():
+                view.place(job, config)
+        action = int(random_actions(env.action_masks(), rng)[0])
+        seen, _, over, _, _ = single.step(action)
+        assert_same({key: rows[0] for key, rows in env.step([action])[0].items()}, seen)
+
+
+def test_arrays_have_the_shapes_of_their_instance_and_stay_where_they_are_when_a_larger_one_comes():
+    env = GpuClusterVectorEnv(2, few_jobs(3, 2), autoreset_mode=AutoresetMode.DISABLED)
+    env.reset(seed=0)
+    board, before = env.views[0].board, env.views[0].board.jobs.copy()
+    larger = make_instance(few_jobs(9, 7), 0)
+    env.reset(options={"instance": larger, "reset_mask": np.array([False, True])})
+    assert env.views[0].board is board
+    np.testing.assert_array_equal(board.jobs, before)
+    assert [(len(view.jobs), len(view.nodes), len(view.memory)) for view in env.views] == [(3, 2, 3), (9, 7, 9)]
 
 
 def test_the_reward_of_a_step_in_which_an_episode_begins_is_zero():
