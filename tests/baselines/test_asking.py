@@ -17,6 +17,7 @@ from gpusched_env.simulator.choice import Choice
 from gpusched_env.simulator.ordering import ask_order
 from instances import random_instance
 from policies import JobByJob
+from untouched import arrays, assert_unchanged
 
 if TYPE_CHECKING:
     from gpusched_env import Instance
@@ -41,18 +42,6 @@ def instances() -> dict[str, Instance]:
         "kinds": random_instance(3, jobs=25, nodes=6, kinds=True),
         "all": random_instance(4, jobs=25, nodes=5, span_s=2000.0, kinds=True, interference=True, restart_s=5.0),
     }
-
-
-def arrays(state: State) -> dict[str, np.ndarray]:
-    """Copy everything but the policy's memory."""
-    parts = {"board": state.board, "facts": state.board.facts, "hidden": state.hidden}
-    values = {f"{part}.{name}": a for part, of in parts.items() for name, a in of.__getstate__().items()}
-    return {name: a.copy() for name, a in values.items() if isinstance(a, np.ndarray) and name != "board.memory"}
-
-
-def assert_unchanged(state: State, before: dict[str, np.ndarray]) -> None:
-    for name, now in arrays(state).items():
-        assert now.tobytes() == before[name].tobytes(), name
 
 
 def test_most_policies_can_be_asked():
