@@ -20,7 +20,5 @@ def test_a_job_that_holds_something_keeps_it():
     state.begin_round(preemption=True)
     view = state.view
     assert view.place(B, X2)
-    order, left = np.array([B, A, C]), np.array([2.0, 4.0, 2.0])
-    rest = (view.tau, view.planning_rate, order, left, view.now_s)
-    dispatch(view.jobs, view.nodes, view.configs, view.room, *rest)
+    dispatch(view.board, np.array([B, A, C]), np.array([2.0, 4.0, 2.0]))
     assert view.jobs[:, at.CONFIG].tolist() == [X1, X2, -1]

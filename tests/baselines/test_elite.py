@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from books import check_books
 from gpusched_baselines import Greedy, RandomGreedy
 from gpusched_baselines.search.constructions import Constructions
-from gpusched_baselines.search.elite import HELD, offer
 from gpusched_baselines.search.proxy import proxy_cost
+from gpusched_baselines.search.solution import HELD, offer
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import random_instance, three_jobs
@@ -36,7 +36,7 @@ def test_the_cheapest_are_kept_and_equals_once(offered, size):
     costs = np.full(size, np.inf)
     held, kept = np.zeros((size, len(order), HELD)), np.zeros((size, *view.nodes.shape), dtype=np.int64)
     for cost in offered:
-        view.jobs[order, at.CONFIG] = cost  # stands for the construction that costs this
+        view.board.jobs[order, at.CONFIG] = cost  # stands for the construction that costs this
         offer(view.board, order, float(cost), costs, held, kept)
     best = sorted(set(offered))[:size]
     assert sorted(costs[np.isfinite(costs)]) == best

@@ -26,7 +26,7 @@ def opened(instance) -> State:
 def test_the_mean_is_given_the_epochs_done(done, expected):
     """After one epoch 1 + ½ · 2 = 2 are expected; after two, which half of the jobs survive, again 2."""
     view = opened(three_jobs()).view
-    view.jobs[A, at.EPOCHS] = done
+    view.board.jobs[A, at.EPOCHS] = done
     assert epochs_left(view, np.array([A]), "mean").tolist() == [expected]
     assert epochs_left(view, np.array([A]), "worst-case").tolist() == [4.0 - done]
 

@@ -45,7 +45,7 @@ def test_the_best_exchange_is_the_best_of_all_that_are_allowed(seed, kinds, slac
         check_books(view)
         costs[i, k] = proxy(view, found)
         exchange(view.board, found.order[i], found.order[k])
-    seen = its.see(view.jobs, view.tau, found.order, found.left, view.now_s)
+    seen = its.see(view.board, found.order, found.left)
     bill = bill_rate(view.board)
     i, k, cost = best_exchange(view.board, found.order, found.left, seen, bill, before)
     if i < 0:
@@ -61,8 +61,8 @@ def test_there_are_rounds_that_each_kind_of_exchange_improves():
     kinds = {"swap": 0, "turn": 0, "none": 0}
     for seed in range(60):
         view, found = constructed(seed, kinds=bool(seed % 2), slack=5.0 if seed % 3 else 1.0)
-        seen = its.see(view.jobs, view.tau, found.order, found.left, view.now_s)
+        seen = its.see(view.board, found.order, found.left)
         bill = bill_rate(view.board)
         i, _, _ = best_exchange(view.board, found.order, found.left, seen, bill, proxy(view, found))
-        kinds["none" if i < 0 else "turn" if seen[i, its.HOLDS] < 0 else "swap"] += 1
+        kinds["none" if i < 0 else "turn" if seen.jobs[i, its.HOLDS] < 0 else "swap"] += 1
     assert min(kinds.values()) > 0

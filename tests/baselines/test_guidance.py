@@ -31,8 +31,7 @@ def placed(*pairs: tuple[int, int]) -> View:
 
 def value(view: View) -> float:
     """Give the guidance in hours per €."""
-    rest = (view.configs, view.tau, view.node_rate, ORDER, LEFT, view.now_s)
-    return guidance(view.jobs, view.nodes, *rest) / HOUR
+    return guidance(view.board, ORDER, LEFT) / HOUR
 
 
 def test_it_is_time_by_energy_cost():
@@ -63,6 +62,6 @@ def test_the_times_are_those_of_the_epochs_left():
 
 def test_a_job_that_costs_nothing_counts_much_but_not_without_end():
     view = placed((B, X1))
-    free = np.zeros_like(view.node_rate)
+    view.board.node_rate[:] = 0.0
     total = guidance(view.board, ORDER, LEFT)
     assert total == pytest.approx(2 * HOUR / 1e-9)

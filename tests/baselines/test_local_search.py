@@ -121,8 +121,7 @@ def test_a_waiting_job_takes_the_place_of_one_that_can_better_wait():
     assert view.place(0, 0)
     assert view.place(1, 0)
     assert proxy(state) == pytest.approx(4.0 + 36_000.0)
-    arrays = (view.jobs, view.nodes, view.configs, view.room, view.tau, view.node_rate, order, left, view.now_s)
-    assert improve(*arrays, 10, False) == 1
+    assert improve(view.board, order, left, 10, False) == 1
     assert proxy(state) == pytest.approx(4.0)
     assert held(state) == [-1, 0, 0]
     check_books(view)

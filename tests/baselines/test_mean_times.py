@@ -16,6 +16,7 @@ from gpusched_baselines.search.constructions import Constructions
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.choice import Choice
 from instances import HOUR, random_instance
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
@@ -57,7 +58,7 @@ def test_job_by_job_the_mean_chooses_the_same():
         state = State(instance(3.5))
         state.advance()
         state.begin_round(preemption=False)
-        assert DispatchPolicy("x", "due", epochs=epochs).choose(state.view, 0) == expected
+        assert DispatchPolicy("x", "due", epochs=epochs).choose(state.view, 0) == Choice(expected)
 
 
 def test_random_greedy_on_means_takes_the_mean_for_pressure_choice_and_proxy():

@@ -27,7 +27,8 @@ def snapshot(view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
 
 
 def back_to(view: View, saved: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
-    view.jobs[:], view.nodes[:], view.room[:] = saved
+    board = view.board
+    board.jobs[:], board.nodes[:], board.room[:] = saved
 
 
 def sweep_slowly(view: View, found: Constructions) -> int:
@@ -111,8 +112,7 @@ def easy_and_late(weight: float) -> View:
 
 
 def sweep_easy(view: View, *order: int) -> list[float]:
-    arrays = (view.jobs, view.nodes, view.configs, view.room, view.tau, view.node_rate)
-    sweep_moves(*arrays, np.array(order), np.array([2.0, 10.0])[list(order)], view.now_s)
+    sweep_moves(view.board, np.array(order), np.array([2.0, 10.0])[list(order)])
     return view.jobs[:, at.CONFIG].tolist()
 
 

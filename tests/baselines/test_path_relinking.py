@@ -36,8 +36,7 @@ def opened(instance: Instance) -> View:
 
 
 def value(view: View, found: Constructions) -> float:
-    rest = (view.configs, view.tau, view.node_rate, found.order, found.left, view.now_s)
-    return guidance(view.jobs, view.nodes, *rest)
+    return guidance(view.board, found.order, found.left)
 
 
 def elite_of(instance: Instance, seed: int, size: int = 6) -> tuple[View, Constructions, list[float]]:
@@ -80,9 +79,8 @@ def test_every_path_stays_feasible_and_its_best_solution_is_worth_what_it_says(i
     start, goal = 0, len(found.costs) - 1
     held, kept = np.empty_like(found.held[0]), np.empty_like(found.kept[0])
     found.restore(view, start)
-    arrays = (view.jobs, view.nodes, view.configs, view.room, view.tau, view.planning_rate, view.node_rate)
     goals = found.held[goal, :, 0].copy()
-    best = relink(*arrays, found.order, found.left, view.now_s, goals, held, kept)
+    best = relink(view.board, found.order, found.left, goals, held, kept)
     check_books(view)
     reached = view.jobs[found.order, at.CONFIG]
     assert ((reached == goals) | (reached < 0)).all()

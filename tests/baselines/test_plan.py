@@ -10,19 +10,18 @@ import numpy as np
 import pytest
 
 from gpusched_baselines.planning.plan import LATE, SLACK, TIGHT, solve
+from gpusched_env.simulator.survival import Curve
 from instances import HOUR
 
 SECONDS = HOUR * np.array([1.0, 0.6, 0.4])
 PRICE = np.array([1.0, 1.2, 1.6])
-EDGES = np.array([0.0, 0.5, 1.0])
-SURVIVAL = np.array([1.0, 0.0])
-TAIL = np.array([0.5, 0.0, 0.0])
+CURVE = Curve(edges=np.array([0.0, 0.5, 1.0]), survival=np.array([1.0, 0.0]), tail=np.array([0.5, 0.0, 0.0]))
 EPOCHS = 2.0
 
 
 def plan(done: float, hours_left: float) -> tuple[int, float, list[float]]:
     starts = np.empty(len(SECONDS) + 1)
-    status, cost = solve(SECONDS, PRICE, EDGES, SURVIVAL, TAIL, done, EPOCHS, hours_left * HOUR, starts)
+    status, cost = solve(SECONDS, PRICE, CURVE, done, EPOCHS, hours_left * HOUR, starts)
     return status, cost, starts.tolist()
 
 

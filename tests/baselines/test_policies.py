@@ -133,7 +133,7 @@ def test_the_proxy_cost_by_hand():
     view = state.view
     cost = proxy_cost(view.board, view.active)
     assert cost == pytest.approx(2.9 * 4 / 3)
-    view.jobs[1, at.DUE] = 0.0
+    view.board.jobs[1, at.DUE] = 0.0
     cost = proxy_cost(view.board, view.active)
     assert cost == pytest.approx(2.9 * 4 / 3 + 100 * 0.002 * 2 * HOUR)
 

@@ -34,8 +34,7 @@ def placed(*pairs: tuple[int, int]) -> View:
 def walk(view: View, *goal: int) -> tuple[float, list[tuple[int, int]]]:
     """Walk towards the configurations `goal` of A, B, C; give the best value on the way, and what they hold there."""
     held, kept = np.full((3, 3), np.nan), np.zeros_like(view.nodes)
-    arrays = (view.jobs, view.nodes, view.configs, view.room, view.tau, view.planning_rate, view.node_rate)
-    best = relink(*arrays, ORDER, LEFT, view.now_s, np.array(goal, dtype=float)[ORDER], held, kept)
+    best = relink(view.board, ORDER, LEFT, np.array(goal, dtype=float)[ORDER], held, kept)
     there = {int(job): (int(row[0]), int(row[1])) for job, row in zip(ORDER, np.nan_to_num(held, nan=-9), strict=True)}
     return best / HOUR, [there[job] for job in (A, B, C)]
 
@@ -95,8 +94,7 @@ def test_a_job_that_makes_way_comes_back_as_soon_as_it_fits():
     assert view.place(0, 0)
     assert view.place(1, 1)
     held, kept = np.zeros((2, 3)), np.zeros_like(view.nodes)
-    arrays = (view.jobs, view.nodes, view.configs, view.room, view.tau, view.planning_rate, view.node_rate)
-    best = relink(*arrays, order, left, view.now_s, np.array([1.0, 0.0]), held, kept)
+    best = relink(view.board, order, left, np.array([1.0, 0.0]), held, kept)
     assert now_held(view) == [1, 0]
     assert held[:, 0].tolist() == [1, 0]
     assert best > 0

@@ -136,5 +136,5 @@ def test_with_less_than_one_per_cent_to_go_a_job_with_time_stays_cheap():
     state = State(instance(job(1e3, epochs=2.0)))
     state.advance()
     state.begin_round(preemption=True)
-    state.view.jobs[0, at.EPOCHS] = 1.99
-    assert Sts().choose(state.view, 0) == CHEAP1
+    state.board.jobs[0, at.EPOCHS] = 1.99
+    assert Sts().choose(state.view, 0).config == CHEAP1

@@ -12,8 +12,8 @@ from gpusched_baselines.planning.exact import solve_exactly
 from gpusched_baselines.solvers import FallbackSolver, SolverFallbackWarning
 from gpusched_env import InputError, Instance
 from gpusched_env.simulator import Result, simulate
-from gpusched_env.simulator.ordering import ask_order
 from instances import random_instance, three_jobs
+from policies import JobByJob
 
 
 def by_python(solver=solve_exactly, **options: object) -> Sts:
@@ -46,18 +46,6 @@ def test_with_exact_plans_the_python_path_decides_what_the_compiled_one_does(ran
 
 
 def test_job_by_job_it_chooses_what_it_decides_in_rounds():
-    class JobByJob:
-        name, preemption = "job-by-job", True
-
-        def __init__(self, policy: Sts) -> None:
-            self.policy = policy
-
-        def decide(self, view, rng) -> None:
-            for job in ask_order(view, "pressure", waiting_only=False).tolist():
-                config = self.policy.choose(view, job)
-                if config >= 0:
-                    view.place(job, config)
-
     instance = random_instance(5, jobs=15)
     assert_same(simulate(instance, JobByJob(by_python())), simulate(instance, Sts()))
 

@@ -116,6 +116,13 @@ def test_of_jobs_that_must_be_late_the_one_with_least_time_for_its_weight_goes_f
     assert starts_h(simulate(instance, StsX(smith=False))) == [0.0, 10.0]
 
 
+def test_of_jobs_that_must_be_late_the_slightly_shorter_one_goes_first():
+    """One GPU, 0.001 €/s each: 3,600,000.02 s²/€ against 3,600,000.00, less than an eighth apart."""
+    jobs = [job(0, 0.5, seconds_per_epoch={ONE: HOUR + more}) for more in (2e-5, 0.0)]
+    instance = Instance.from_jobs([V], [Node("V", 1)], jobs, [ONE], energy_price_eur_per_kwh=1.0, pue=1.0)
+    assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
+
+
 def test_shares_are_part_of_the_hull():
     """Half a GPU costs half, and takes 1.2 times as long: two jobs share one."""
     seconds = {ONE: HOUR, HALF: 1.2 * HOUR}

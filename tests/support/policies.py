@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from dataclasses import fields, replace
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from gpusched_baselines import make_policy
+from gpusched_env.simulator.ordering import ask_order
 
 if TYPE_CHECKING:
-    from gpusched_env import Policy
+    from numpy.random import Generator
+
+    from gpusched_env import JobPolicy, Policy, View
 
 
 def quick_policy(name: str, constructions: int = 20) -> Policy:
@@ -16,3 +19,24 @@ def quick_policy(name: str, constructions: int = 20) -> Policy:
     policy: Any = make_policy(name)
     randomised = any(field.name == "constructions" for field in fields(policy))
     return replace(policy, constructions=constructions) if randomised else policy
+
+
+@dataclass(frozen=True)
+class JobByJob:
+    """A policy that asks another one job by job, as an environment does, and does what it chooses."""
+
+    policy: JobPolicy
+    name: str = "job-by-job"
+
+    @property
+    def preemption(self) -> bool:
+        """Whether a round begins from an empty cluster."""
+        return self.policy.preemption
+
+    def decide(self, view: View, rng: Generator) -> None:
+        """Ask for every job in turn."""
+        for job in ask_order(view, self.policy.job_order, waiting_only=not self.preemption).tolist():
+            choice = self.policy.choose(view, job)
+            view.apply(job, choice)
+            if choice.config >= 0:
+                view.place(job, choice.config)

@@ -5,10 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from gpusched_baselines.planning.cheapest import any_room, cheapest_with
-from gpusched_baselines.planning.epochs_left import Epochs, check_epochs, epochs_left
+from gpusched_baselines.planning.epochs_left import Epochs, check_epochs, left_of, left_of_all
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.choice import Choice
@@ -53,13 +51,21 @@ class DispatchPolicy:
         if not any_room(view.board):
             return
         order = ask_order(view, self.job_order, waiting_only=not self.preemption)
-        left = epochs_left(view, order, self.epochs)
-        dispatch(view.board, order, left)
+        _decide(view.board, order, self.epochs == "mean")
 
     def choose(self, view: View, job: int) -> Choice:
         """Choose the cheapest configuration that fits and meets the due date, else the fastest that fits."""
-        left = epochs_left(view, np.array([job]), self.epochs)[0]
-        return Choice(cheapest_with(view.board, view.board.planning_rate, job, left))
+        return Choice(int(_choose(view.board, job, self.epochs == "mean")))
+
+
+@kernel
+def _decide(board: Board, order: Ints, mean: bool) -> None:
+    dispatch(board, order, left_of_all(board, order, mean))
+
+
+@kernel
+def _choose(board: Board, job: int, mean: bool) -> int:
+    return cheapest_with(board, board.planning_rate, job, left_of(board, job, mean))
 
 
 @kernel

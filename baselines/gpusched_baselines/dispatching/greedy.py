@@ -7,14 +7,17 @@ from typing import TYPE_CHECKING
 
 from gpusched_baselines.dispatching.dispatch import dispatch
 from gpusched_baselines.dispatching.idle_gpus import give_idle_gpus
-from gpusched_baselines.planning.epochs_left import epochs_left
+from gpusched_baselines.planning.epochs_left import left_of_all
+from gpusched_env.kernel import kernel
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.room import measure
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+    from gpusched_env.arrays import Ints
     from gpusched_env.simulator import View
+    from gpusched_env.simulator.run import Board
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +32,11 @@ class Greedy:
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - Greedy draws nothing
         """Place all active jobs anew."""
-        order = ask_order(view, "pressure", waiting_only=False)
-        left = epochs_left(view, order, "worst-case")
-        dispatch(view.board, order, left)
-        give_idle_gpus(view.board, order)
-        measure(view.board)
+        _decide(view.board, ask_order(view, "pressure", waiting_only=False))
+
+
+@kernel
+def _decide(board: Board, order: Ints) -> None:
+    dispatch(board, order, left_of_all(board, order, False))
+    give_idle_gpus(board, order)
+    measure(board)

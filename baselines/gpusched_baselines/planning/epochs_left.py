@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.survival import expected_left
 
@@ -36,7 +36,7 @@ def epochs_left(view: View, jobs: Ints, epochs: Epochs) -> Floats:
     With "worst-case" all up to the maximum; with "mean" as many as are expected, given the epochs done:
     ∫ S(x)/S(w) dx over x > w.
     """
-    return _epochs_left(view.board, jobs, epochs == "mean")
+    return left_of_all(view.board, jobs, epochs == "mean")
 
 
 def expected_slack(active: ActiveJobs) -> Floats:
@@ -47,10 +47,16 @@ def expected_slack(active: ActiveJobs) -> Floats:
 
 
 @kernel
-def _epochs_left(board: Board, chosen: Ints, mean: bool) -> Floats:
-    jobs = board.jobs
+def left_of_all(board: Board, chosen: Ints, mean: bool) -> Floats:
+    """Give the epochs that the active jobs `chosen`, (A,), are taken to have left, (A,)."""
     left = np.empty(chosen.shape[0])
     for i in range(chosen.shape[0]):
-        job = chosen[i]
-        left[i] = expected_left(board, job) if mean else jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]
+        left[i] = left_of(board, chosen[i], mean)
     return left
+
+
+@lean_kernel
+def left_of(board: Board, job: int, mean: bool) -> float:
+    """Give the epochs that an active job is taken to have left: as many as are expected with `mean`, else all."""
+    jobs = board.jobs
+    return expected_left(board, job) if mean else jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]

@@ -11,9 +11,8 @@ from gpusched_baselines.dispatching.dispatch import dispatch
 from gpusched_baselines.dispatching.idle_gpus import give_idle_gpus
 from gpusched_baselines.planning.cheapest import any_room, preference
 from gpusched_baselines.planning.epochs_left import Epochs, epochs_left, expected_slack
-from gpusched_baselines.search.elite import HELD, offer
 from gpusched_baselines.search.proxy import proxy_with
-from gpusched_baselines.search.solution import restore
+from gpusched_baselines.search.solution import HELD, offer, restore
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import ask_order

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.search import proxy_parts as its
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @kernel
 def best_exchange(
-    board: Board, order: Ints, left: Floats, seen: Floats, bill: float, cost: float
+    board: Board, order: Ints, left: Floats, seen: its.Seen, bill: float, cost: float
 ) -> tuple[int, int, float]:
     """Find the two jobs whose exchange makes the proxy cost of the round least.
 
@@ -27,7 +27,7 @@ def best_exchange(
     Args:
         order: The jobs of the round by decreasing pressure, (A,).
         left: The epochs that they are taken to have left, (A,).
-        seen: What is known of them, (A, SEEN_COLUMNS).
+        seen: What is known of them.
         bill: Cost rate of all nodes [€/s].
         cost: Proxy cost of the round [€].
 
@@ -35,33 +35,32 @@ def best_exchange(
         Their positions in `order`, that of the higher pressure first, and the proxy cost then; -1, -1 and `cost` if no
         exchange is cheaper.
     """
-    soonest, table, left_out = its.soonest_jobs(seen), its.lateness_table(seen), its.left_out_sum(seen)
-    now_first = its.first_beside(seen, soonest, -1, -1)
+    jobs, left_out, now_first = seen.jobs, its.left_out_sum(seen), its.first_beside(seen, -1, -1)
     best = (-1, -1, cost)
     for k in range(order.shape[0]):
         for i in range(k):
             if not _may_help(seen, now_first, i, k):
                 continue
-            first = _first_after(board, order, left, seen, soonest, i, k)
-            waits = seen[i, its.HOLDS] < 0
-            out = left_out + (seen[k, its.IF_LEFT_OUT] - seen[i, its.IF_LEFT_OUT] if waits else 0.0)
+            first = _first_after(board, order, left, seen, i, k)
+            waits = jobs[i, its.HOLDS] < 0
+            out = left_out + (jobs[k, its.IF_LEFT_OUT] - jobs[i, its.IF_LEFT_OUT] if waits else 0.0)
             if first == np.inf or bill * first + out >= best[2]:
                 continue
-            value = bill * first + out + _lateness_after(seen, table, first, i, k)
+            value = bill * first + out + _lateness_after(seen, first, i, k)
             if value < best[2]:
                 best = (i, k, value)
     return best
 
 
-@kernel
-def _may_help(seen: Floats, first: float, i: int, k: int) -> bool:
+@lean_kernel
+def _may_help(seen: its.Seen, first: float, i: int, k: int) -> bool:
     """Tell at a glance the exchanges that cannot make the round cheaper, most of them.
 
     Two running jobs leave the cost rate of the nodes as it is, so they must bring the first completion forward.
     """
-    if seen[k, its.HOLDS] < 0 or seen[i, its.HOLDS] == seen[k, its.HOLDS]:
+    if seen.jobs[k, its.HOLDS] < 0 or seen.jobs[i, its.HOLDS] == seen.jobs[k, its.HOLDS]:
         return False
-    return seen[i, its.HOLDS] < 0 or min(seen[i, its.LEAST], seen[k, its.LEAST]) < first
+    return seen.jobs[i, its.HOLDS] < 0 or min(seen.jobs[i, its.LEAST], seen.jobs[k, its.LEAST]) < first
 
 
 @kernel
@@ -72,25 +71,25 @@ def exchange(board: Board, job: int, other: int) -> None:
         jobs[job, column], jobs[other, column] = jobs[other, column], jobs[job, column]
 
 
-@kernel
-def _first_after(board: Board, order: Ints, left: Floats, seen: Floats, soonest: Ints, i: int, k: int) -> float:
+@lean_kernel
+def _first_after(board: Board, order: Ints, left: Floats, seen: its.Seen, i: int, k: int) -> float:
     """Give the time until the first completion after the exchange [s]; inf if it may not be."""
     tau = board.tau
-    ends = left[i] * tau[order[i], int(seen[k, its.HOLDS])]
+    ends = left[i] * tau[order[i], int(seen.jobs[k, its.HOLDS])]
     if not its.may_take(seen, i, ends):
         return np.inf
-    if seen[i, its.HOLDS] >= 0:
-        other = left[k] * tau[order[k], int(seen[i, its.HOLDS])]
+    if seen.jobs[i, its.HOLDS] >= 0:
+        other = left[k] * tau[order[k], int(seen.jobs[i, its.HOLDS])]
         if not its.may_take(seen, k, other):
             return np.inf
         ends = min(ends, other)
-    return min(ends, its.first_beside(seen, soonest, i, k))
+    return min(ends, its.first_beside(seen, i, k))
 
 
-@kernel
-def _lateness_after(seen: Floats, table: Floats, first: float, i: int, k: int) -> float:
+@lean_kernel
+def _lateness_after(seen: its.Seen, first: float, i: int, k: int) -> float:
     """Give what the running jobs cost by their lateness up to the first completion, after the exchange [€]."""
-    late = its.lateness(table, first)
-    if seen[i, its.HOLDS] < 0:
+    late = its.lateness(seen, first)
+    if seen.jobs[i, its.HOLDS] < 0:
         late += its.own_lateness(seen, i, first) - its.own_lateness(seen, k, first)
     return late

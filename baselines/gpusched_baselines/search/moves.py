@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.search import proxy_parts as its
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import bill_rate
 from gpusched_env.simulator.placement.placement import fits, place, put_back, release
@@ -31,24 +31,20 @@ def sweep_moves(board: Board, order: Ints, left: Floats) -> None:
     """
     jobs, tau = board.jobs, board.tau
     seen = its.see(board, order, left)
-    soonest, table = its.soonest_jobs(seen), its.lateness_table(seen)
     bill = bill_rate(board)
     for i in range(order.shape[0]):
-        job, held = order[i], int(seen[i, its.HOLDS])
+        job, held = order[i], int(seen.jobs[i, its.HOLDS])
         node, slot, chain = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]), _chain(board, job)
-        cost = _cost_with(seen, soonest, table, i, seen[i, its.ENDS_IN], bill)
+        cost = _cost_with(seen, i, seen.jobs[i, its.ENDS_IN], bill)
         idle = bill - _own_rate(board, job)
         release(board, job)
-        config = _best_move(board, job, left[i], seen, soonest, table, i, idle, cost * BETTER)
+        config = _best_move(board, job, left[i], seen, i, idle, cost * BETTER)
         if config < 0:
             put_back(board, job, held, node, slot, chain)
             continue
         place(board, job, config)
         bill = idle + _own_rate(board, job)
-        seen[i, its.HOLDS], seen[i, its.ENDS_IN] = config, left[i] * tau[job, config]
-        soonest = its.soonest_jobs(seen)
-        if held < 0:
-            its.count_in(table, seen, i)
+        its.give(seen, i, config, left[i] * tau[job, config])
 
 
 @kernel
@@ -77,9 +73,7 @@ def _own_rate(board: Board, job: int) -> float:
 
 
 @kernel
-def _best_move(
-    board: Board, job: int, left: float, seen: Floats, soonest: Ints, table: Floats, i: int, idle: float, cost: float
-) -> int:
+def _best_move(board: Board, job: int, left: float, seen: its.Seen, i: int, idle: float, cost: float) -> int:
     """Find the configuration of `job`, which holds nothing, that makes the round cheapest; -1: none is below `cost`.
 
     Without the job the nodes cost `idle` [€/s].
@@ -90,27 +84,27 @@ def _best_move(
         seconds = left * tau[job, c]
         if not its.may_take(seen, i, seconds) or not fits(board, c):
             continue
-        if _cost_with(seen, soonest, table, i, seconds, idle) >= cost:
+        if _cost_with(seen, i, seconds, idle) >= cost:
             continue
         place(board, job, c)
         rate = idle + _own_rate(board, job)
-        value = _cost_with(seen, soonest, table, i, seconds, rate)
+        value = _cost_with(seen, i, seconds, rate)
         release(board, job)
         if value < cost:
             best, cost = c, value
     return best
 
 
-@kernel
-def _cost_with(seen: Floats, soonest: Ints, table: Floats, i: int, seconds: float, bill: float) -> float:
+@lean_kernel
+def _cost_with(seen: its.Seen, i: int, seconds: float, bill: float) -> float:
     """Give the proxy cost of the round [€], but what it charges for the other jobs that wait.
 
     Job `i` runs for `seconds`, or waits (inf); the nodes cost `bill` [€/s].
     """
-    first = min(seconds, its.first_beside(seen, soonest, i, i))
+    first = min(seconds, its.first_beside(seen, i, i))
     if first == np.inf:
-        return seen[i, its.IF_LEFT_OUT]
-    cost = bill * first + its.lateness(table, first)
-    if seen[i, its.HOLDS] < 0:
-        return cost + (seen[i, its.IF_LEFT_OUT] if seconds == np.inf else its.own_lateness(seen, i, first))
+        return seen.jobs[i, its.IF_LEFT_OUT]
+    cost = bill * first + its.lateness(seen, first)
+    if seen.jobs[i, its.HOLDS] < 0:
+        return cost + (seen.jobs[i, its.IF_LEFT_OUT] if seconds == np.inf else its.own_lateness(seen, i, first))
     return cost

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gpusched_baselines.search.proxy import left_out_cost
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
 
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator.run import Board
 
-# What a search knows of the jobs of a round: float64 (A, SEEN_COLUMNS).
+# Columns of `Seen.jobs`.
 HOLDS = 0  # configuration held, or -1
 ENDS_IN = 1  # seconds until it completes; inf while it waits
 DUE_IN = 2  # seconds until its due date
@@ -25,9 +25,24 @@ LEAST = 5  # seconds it takes in its fastest configuration
 SEEN_COLUMNS = 6
 
 
+class Seen(NamedTuple):
+    """What a search knows of a round.
+
+    Attributes:
+        jobs: Its jobs, (A, SEEN_COLUMNS).
+        soonest: The three running jobs that complete first, (3,); -1 where fewer run.
+        by_due: The jobs by due date, (3, A + 1). The rows: seconds until the due date, then inf; the sum of the weights
+            of the running jobs before; and that of their weight · seconds until the due date.
+    """
+
+    jobs: Floats
+    soonest: Ints
+    by_due: Floats
+
+
 @kernel
-def see(board: Board, order: Ints, left: Floats) -> Floats:
-    """Write down what a search knows of the jobs of a round, (A, SEEN_COLUMNS)."""
+def see(board: Board, order: Ints, left: Floats) -> Seen:
+    """Write down what a search knows of a round; `left`, (A,), are the epochs that its jobs are taken to have left."""
     jobs, tau, now = board.jobs, board.tau, board.clock[at.NOW]
     seen = np.empty((order.shape[0], SEEN_COLUMNS))
     for i in range(order.shape[0]):
@@ -39,52 +54,48 @@ def see(board: Board, order: Ints, left: Floats) -> Floats:
         seen[i, WEIGHT] = jobs[job, at.WEIGHT]
         seen[i, IF_LEFT_OUT] = left_out_cost(board, job, left[i])
         seen[i, LEAST] = left[i] * jobs[job, at.MIN_TAU]
-    return seen
+    soonest = np.empty(3, dtype=np.int64)
+    _write_soonest(seen, soonest)
+    return Seen(seen, soonest, _by_due(seen))
 
 
-@kernel
-def left_out_sum(seen: Floats) -> float:
+@lean_kernel
+def left_out_sum(seen: Seen) -> float:
     """Sum what the proxy charges for the jobs that wait [€]."""
     total = 0.0
-    for i in range(seen.shape[0]):
-        if seen[i, HOLDS] < 0:
-            total += seen[i, IF_LEFT_OUT]
+    for i in range(seen.jobs.shape[0]):
+        if seen.jobs[i, HOLDS] < 0:
+            total += seen.jobs[i, IF_LEFT_OUT]
     return total
 
 
-@kernel
-def soonest_jobs(seen: Floats) -> Ints:
-    """List the three running jobs that complete first, (3,); -1 where fewer run."""
-    soonest = np.full(3, -1)
-    for i in range(seen.shape[0]):
-        if seen[i, HOLDS] < 0:
+@lean_kernel
+def _write_soonest(jobs: Floats, soonest: Ints) -> None:
+    soonest[0], soonest[1], soonest[2] = -1, -1, -1
+    for i in range(jobs.shape[0]):
+        if jobs[i, HOLDS] < 0:
             continue
         rank = 3
-        while rank > 0 and (soonest[rank - 1] < 0 or seen[i, ENDS_IN] < seen[soonest[rank - 1], ENDS_IN]):
+        while rank > 0 and (soonest[rank - 1] < 0 or jobs[i, ENDS_IN] < jobs[soonest[rank - 1], ENDS_IN]):
             if rank < 3:
                 soonest[rank] = soonest[rank - 1]
             rank -= 1
         if rank < 3:
             soonest[rank] = i
-    return soonest
 
 
-@kernel
-def first_beside(seen: Floats, soonest: Ints, i: int, k: int) -> float:
+@lean_kernel
+def first_beside(seen: Seen, i: int, k: int) -> float:
     """Give the time until the first completion among the running jobs but `i` and `k` [s]; inf if no other runs."""
-    for s in soonest:
-        if s >= 0 and s not in {i, k}:
-            return seen[s, ENDS_IN]
+    for rank in range(3):
+        s = seen.soonest[rank]
+        if s >= 0 and s != i and s != k:  # noqa: PLR1714 - a set would be made
+            return seen.jobs[s, ENDS_IN]
     return np.inf
 
 
 @kernel
-def lateness_table(seen: Floats) -> Floats:
-    """Sort the jobs by due date, (3, A + 1).
-
-    The rows: seconds until the due date, then inf; the sum of the weights of the running jobs before; and that of their
-    weight · seconds until the due date.
-    """
+def _by_due(seen: Floats) -> Floats:
     jobs = seen.shape[0]
     ranks = np.argsort(seen[:, DUE_IN], kind="mergesort")
     table = np.zeros((3, jobs + 1))
@@ -98,33 +109,50 @@ def lateness_table(seen: Floats) -> Floats:
     return table
 
 
-@kernel
-def count_in(table: Floats, seen: Floats, i: int) -> None:
-    """Let job `i`, which waited, run in a table of `lateness_table`."""
-    rank = int(np.searchsorted(table[0], seen[i, DUE_IN]))
-    table[1, rank + 1 :] += seen[i, WEIGHT]
-    table[2, rank + 1 :] += seen[i, WEIGHT] * seen[i, DUE_IN]
+@lean_kernel
+def give(seen: Seen, i: int, config: int, seconds: float) -> None:
+    """Let job `i` run for `seconds` on `config`, in place of what it holds, if anything."""
+    jobs, table = seen.jobs, seen.by_due
+    if jobs[i, HOLDS] < 0:
+        for rank in range(_due_before(table, jobs[i, DUE_IN]) + 1, table.shape[1]):
+            table[1, rank] += jobs[i, WEIGHT]
+            table[2, rank] += jobs[i, WEIGHT] * jobs[i, DUE_IN]
+    jobs[i, HOLDS], jobs[i, ENDS_IN] = config, seconds
+    _write_soonest(jobs, seen.soonest)
 
 
-@kernel
-def lateness(table: Floats, first: float) -> float:
+@lean_kernel
+def lateness(seen: Seen, first: float) -> float:
     """Give what the running jobs cost by their lateness up to the first completion, `first` seconds from now [€]."""
-    before = int(np.searchsorted(table[0], first))
-    return table[1, before] * first - table[2, before]
+    before = _due_before(seen.by_due, first)
+    return seen.by_due[1, before] * first - seen.by_due[2, before]
 
 
-@kernel
-def own_lateness(seen: Floats, i: int, first: float) -> float:
+@lean_kernel
+def _due_before(table: Floats, seconds: float) -> int:
+    """Count the jobs of `Seen.by_due` that are due before `seconds` have passed."""
+    low, high = 0, table.shape[1] - 1
+    while low < high:
+        middle = (low + high) // 2
+        if table[0, middle] < seconds:
+            low = middle + 1
+        else:
+            high = middle
+    return low
+
+
+@lean_kernel
+def own_lateness(seen: Seen, i: int, first: float) -> float:
     """Give what job `i` costs by its lateness up to the first completion, if it runs [€]."""
-    return seen[i, WEIGHT] * max(0.0, first - seen[i, DUE_IN])
+    return seen.jobs[i, WEIGHT] * max(0.0, first - seen.jobs[i, DUE_IN])
 
 
-@kernel
-def may_take(seen: Floats, i: int, seconds: float) -> bool:
+@lean_kernel
+def may_take(seen: Seen, i: int, seconds: float) -> bool:
     """Say whether a search may let job `i` run for `seconds` more: no slower than now, or still by its due date.
 
     The proxy does not see lateness beyond the first completion, so without this rule a search would slow all jobs down.
     """
     if seconds == np.inf:
         return False
-    return seconds <= seen[i, ENDS_IN] or not misses(seconds, seen[i, DUE_IN])
+    return seconds <= seen.jobs[i, ENDS_IN] or not misses(seconds, seen.jobs[i, DUE_IN])

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from gpusched_baselines.planning.cheapest import cheapest_fitting
+from gpusched_baselines.planning.first_segment import new_scratch
 from gpusched_baselines.solvers.fallback import SOLVER_NAMES, FallbackSolver, SolverName
 from gpusched_baselines.sts.by_solver import choose_by_solver
-from gpusched_baselines.sts.decision import look, take_best
-from gpusched_baselines.sts.plans import new_scratch, plan_types
+from gpusched_baselines.sts.decision import PLAN_COLUMNS, look, take_best
+from gpusched_baselines.sts.plans import plan_types
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator.choice import Choice, apply_choice
@@ -21,8 +22,8 @@ from gpusched_env.simulator.placement.placement import place
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_baselines.sts.plans import Scratch
-    from gpusched_env.arrays import Ints
+    from gpusched_baselines.planning.first_segment import Scratch
+    from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board
 
@@ -98,7 +99,7 @@ class Sts:
         """Choose the configuration and the wake-up of one job."""
         published = self.rank == "published"
         if self._solve is None:
-            config, wake = _choose(view.board, job, published, new_scratch(view.board))
+            config, wake = _choose_alone(view.board, job, published)
         else:
             config, wake = choose_by_solver(view, job, published, self._solve)
         return Choice(int(config), None if np.isnan(wake) else float(wake))
@@ -106,26 +107,32 @@ class Sts:
 
 @kernel
 def _decide(board: Board, order: Ints, published: bool) -> None:
-    scratch = new_scratch(board)
+    scratch, plans = new_scratch(board.tau.shape[1]), np.empty((board.room.shape[0], PLAN_COLUMNS))
     for job in order:
-        config, wake = _choose(board, job, published, scratch)
+        config, wake = _choose(board, job, published, scratch, plans)
         apply_choice(board, job, False, wake)
         if config >= 0:
             place(board, job, config)
 
 
 @kernel
-def _choose(board: Board, job: int, published: bool, scratch: Scratch) -> tuple[int, float]:
+def _choose_alone(board: Board, job: int, published: bool) -> tuple[int, float]:
+    scratch, plans = new_scratch(board.tau.shape[1]), np.empty((board.room.shape[0], PLAN_COLUMNS))
+    return _choose(board, job, published, scratch, plans)
+
+
+@kernel
+def _choose(board: Board, job: int, published: bool, scratch: Scratch, plans: Floats) -> tuple[int, float]:
     """Choose the configuration, -1 to wait, and the wake-up, NaN to keep it, of one job."""
     config, wake, least, speeds_up = look(board, job)
     if least == 0:
         return config, wake
     if speeds_up:
-        plan_types(board, job, least + 1, published, scratch)
-        config, wake = take_best(board, job, scratch.plans)
+        plan_types(board, job, least + 1, published, scratch, plans)
+        config, wake = take_best(board, job, plans)
     if config < 0:
-        plan_types(board, job, least, published, scratch)
-        config, wake = take_best(board, job, scratch.plans)
+        plan_types(board, job, least, published, scratch, plans)
+        config, wake = take_best(board, job, plans)
     if config < 0:
         return cheapest_fitting(board, board.planning_rate, job), -np.inf
     return config, wake

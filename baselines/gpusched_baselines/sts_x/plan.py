@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.planning.hull import lower_hull
-from gpusched_baselines.planning.plan import LATE, SHORTEST_SEGMENT, TIGHT, solve
+from gpusched_baselines.planning.first_segment import find_hull, first_segment, solve_job
+from gpusched_baselines.planning.plan import LATE, TIGHT
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.survival import curve_of, expected_left
+from gpusched_env.simulator.survival import expected_left
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints
+    from gpusched_baselines.planning.first_segment import Scratch
+    from gpusched_env.arrays import Floats
     from gpusched_env.simulator.run import Board
 
 
@@ -48,28 +49,6 @@ def restart_s(board: Board, job: int) -> float:
     return 0.0 if np.isnan(jobs[job, at.START_S]) else jobs[job, at.RESTART_S]
 
 
-class Scratch(NamedTuple):
-    """What a round's plans are made in.
-
-    Attributes:
-        hull: Configurations on the hull, (C,).
-        points: Their seconds and cost per epoch, (2, C).
-        starts: Epochs at which they start, (C + 1,).
-        possible: Seconds per epoch of what fits, (C,).
-    """
-
-    hull: Ints
-    points: Floats
-    starts: Floats
-    possible: Floats
-
-
-@kernel
-def new_scratch(size: int) -> Scratch:
-    """Make the scratch of a round, for so many configurations."""
-    return Scratch(np.empty(size, dtype=np.int64), np.empty((2, size)), np.empty(size + 1), np.empty(size))
-
-
 @kernel
 def plan_job(board: Board, job: int, seconds: Floats, price: Floats, scratch: Scratch) -> tuple[int, int, float]:
     """Plan a job over all configurations at once.
@@ -86,34 +65,21 @@ def plan_job(board: Board, job: int, seconds: Floats, price: Floats, scratch: Sc
         SLACK, TIGHT or LATE; the first configuration whose segment is long enough, -1 if none is allowed; and the time
         at which its segment ends [s], inf if it runs to the end.
     """
-    jobs, now, chosen = board.jobs, board.clock[at.NOW], scratch.hull
-    points = lower_hull(seconds, price, chosen)
+    jobs, starts, chosen = board.jobs, scratch.starts, scratch.hull
+    points = find_hull(seconds, price, scratch)
     if points == 0:
         return LATE, -1, np.inf
-    for k in range(points):
-        scratch.points[0, k], scratch.points[1, k] = seconds[chosen[k]], price[chosen[k]]
-    largest, done = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS]
-    tau, cost, starts, curve = (
-        scratch.points[0, :points],
-        scratch.points[1, :points],
-        scratch.starts[: points + 1],
-        curve_of(board, job),
-    )
-    time_left = jobs[job, at.DUE] - now
-    status, _ = solve(tau, cost, curve, done, largest, time_left, starts)
+    time_left = jobs[job, at.DUE] - board.clock[at.NOW]
+    status, _ = solve_job(board, job, points, time_left, scratch)
     restart = jobs[job, at.RESTART_S]
     if status == TIGHT and restart > 0.0:
         changes = -1
         for k in range(points):
             changes += 1 if starts[k + 1] > starts[k] else 0
-        status, _ = solve(tau, cost, curve, done, largest, time_left - changes * restart, starts)
+        status, _ = solve_job(board, job, points, time_left - changes * restart, scratch)
         if status == LATE:
             return TIGHT, chosen[points - 1], np.inf
     if status == LATE:
         return LATE, chosen[points - 1], np.inf
-    k = 0
-    while starts[k + 1] < largest and starts[k + 1] - done < SHORTEST_SEGMENT * largest:
-        k += 1
-    if starts[k + 1] >= largest:
-        return status, chosen[k], np.inf
-    return status, chosen[k], now + (starts[k + 1] - done) * seconds[chosen[k]]
+    k, wake = first_segment(board, job, scratch)
+    return status, chosen[k], wake

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from gpusched_baselines.planning.first_segment import Scratch, new_scratch
 from gpusched_baselines.planning.plan import SLACK
-from gpusched_baselines.search.solution import keep, restore
-from gpusched_baselines.sts_x.plan import Scratch, new_scratch, plan_job, price_out
+from gpusched_baselines.search.solution import HELD, keep, restore
+from gpusched_baselines.sts_x.plan import plan_job, price_out
 from gpusched_baselines.sts_x.spread import spread
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
@@ -81,17 +82,20 @@ def plan_round(board: Board, rate: Floats, waits: bool, consolidates: bool, spre
         spreads: Whether idle GPUs of nodes that are on are given to jobs there.
         smith: Whether jobs that must be late go first, by Smith's rule.
     """
-    active = board.active[: board.count[at.ACTIVE]]
+    active, jobs = board.active[: board.count[at.ACTIVE]], board.jobs
     scratch = new_scratch(board.facts.configs.shape[0])
     plans = _plan_jobs(board, rate, waits, smith, scratch)
-    held, kept = np.empty((active.shape[0], 3)), np.empty_like(board.nodes)
+    held, kept, homes = np.empty((active.shape[0], HELD)), np.empty_like(board.nodes), np.empty((active.shape[0], 2))
     keep(board, active, held, kept)
+    for i in range(active.shape[0]):
+        homes[i, 0], homes[i, 1] = jobs[active[i], at.HOME], jobs[active[i], at.HOME_SLOT]
     clear(board, active)
     _place_jobs(board, plans, consolidates, scratch)
     if spreads:
         spread(board, active)
     for i in range(active.shape[0]):
         _remember(board, active[i], plans.wake[i])
+        jobs[active[i], at.HOME], jobs[active[i], at.HOME_SLOT] = homes[i, 0], homes[i, 1]
     restore(board, active, held, kept)
     measure(board)
 
@@ -144,12 +148,11 @@ def _place_jobs(board: Board, plans: Plans, consolidates: bool, scratch: Scratch
 
 @kernel
 def _remember(board: Board, job: int, wake: float) -> None:
-    """Write what the job shall get, and undo what planning did to its place."""
+    """Write what the job shall get."""
     jobs, memory = board.jobs, board.memory
     memory[job, ROUND], memory[job, PLANNED] = board.count[at.ROUND], jobs[job, at.CONFIG]
     memory[job, LEAVES] = 1.0 if jobs[job, at.HOME] != jobs[job, at.OLD_NODE] else 0.0
     memory[job, WAKE] = wake
-    jobs[job, at.HOME], jobs[job, at.HOME_SLOT] = jobs[job, at.OLD_NODE], jobs[job, at.OLD_SLOT]
 
 
 @kernel
@@ -182,7 +185,7 @@ def _rank(board: Board, plans: Plans, i: int, smith: bool) -> None:
 @kernel
 def _put_what_fits(board: Board, plans: Plans, i: int, consolidates: bool, scratch: Scratch) -> float:
     """Plan an urgent job over what fits now, place it, and return its wake-up; inf if nothing fits."""
-    possible = scratch.possible
+    possible = scratch.seconds
     for c in range(possible.shape[0]):
         possible[c] = plans.seconds[i, c] if fits(board, c) else np.inf
     _, config, wake = plan_job(board, plans.jobs[i], possible, plans.price[i], scratch)
