@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_experiments.report.runner import SLOW
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
-
-SLOW = frozenset({"random-greedy", "random-greedy-mean", "local-search", "path-relinking"})
-"""Policies that try a thousand constructions a round: they run on fewer seeds where clusters are large."""
 
 
 @dataclass(frozen=True, slots=True)

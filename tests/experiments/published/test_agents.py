@@ -3,7 +3,6 @@
 import csv
 import io
 import json
-import sys
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -18,11 +17,11 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.published import EXPERIMENTS, Choice, reproduce
-from gpusched_experiments.published.cell import Cell
-from gpusched_experiments.published.code_version import agent_version
-from gpusched_experiments.published.policies import known_policies, policy_of
+from gpusched_experiments.report import cell
+from gpusched_experiments.report.cell import Cell
+from gpusched_experiments.report.code_version import agent_version
+from gpusched_experiments.report.policies import known_policies, policy_of
 
-MODULE = sys.modules[reproduce.__module__]
 HIGH = load_scenario("high").replace({"cluster.nodes": 2, "jobs.count": 20})
 SMALL = Choice(nodes=(2,), seeds=(0, 1), policies=("edf", "agent:mine"))
 IMPATIENT = {"wait_out.bias": np.array([-1e6], np.float32)}
@@ -103,7 +102,7 @@ def test_a_trained_again_agent_is_run_again_and_nothing_else(folder):
 
 def test_other_code_runs_agents_again_too(monkeypatch):
     run()
-    monkeypatch.setattr(MODULE, "code_version", lambda: "another")
+    monkeypatch.setattr(cell, "code_version", lambda: "another")
     assert run().ran == 5 * 2 * 2
 
 

@@ -8,17 +8,16 @@ from typing import TYPE_CHECKING, Protocol
 
 from gpusched_env.files import write_atomically
 from gpusched_env.model import checks
-from gpusched_experiments.learning.chart import curves_chart
-from gpusched_experiments.learning.curves import curves_csv, read_trained
+from gpusched_experiments.learning.curves import curves_chart, curves_csv, read_trained
 from gpusched_experiments.learning.evaluation import evaluate_all
 from gpusched_experiments.learning.summary import summary_json
 from gpusched_experiments.learning.tables import ablation_table, page, scenario_table
 from gpusched_experiments.learning.trainings import train_all
-from gpusched_experiments.published.table import Table, csv_text
+from gpusched_experiments.report.table import Table, csv_text
 
 if TYPE_CHECKING:
     from gpusched_experiments.learning.plan import StudyPlan
-    from gpusched_experiments.published.reproduce import Drawing
+    from gpusched_experiments.report.chart import Drawing
 
 RUNS = "runs"
 FIGURE = "curves"

@@ -2,24 +2,27 @@
 
 from __future__ import annotations
 
-import json
 import math
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
-from gpusched_experiments.certify.certify import PROBLEMS
+from gpusched_experiments.certify.certified_run import PROBLEMS
+from gpusched_experiments.report.results_file import document_json
+from gpusched_experiments.report.table import COUNT, Column, Form, Table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from gpusched_experiments.certify.certify import CertifiedRun, Problem
+    from gpusched_experiments.certify.certified_run import CertifiedRun, Problem
 
-FORMAT = "gpusched certificate"
-VERSION = 1
+EUROS: Form = "{:.4f}".format
+SECONDS: Form = "{:.1f}".format
+SEED: Form = "{:d}".format
+WHOLE_PERCENT: Form = "{:.0%}".format
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,49 +74,39 @@ def by_policy(runs: Sequence[CertifiedRun]) -> tuple[CertifiedPolicy, ...]:
     return tuple(rows)
 
 
-def policy_table(runs: Sequence[CertifiedRun]) -> list[list[str]]:
-    """Give the summary by policy, with its heading."""
-    heading = ["problem", "policy", "instances", "median gap", "largest gap", "within 1 %", "optimal"]
-    cells = [
-        [
-            row.problem,
-            row.policy,
-            str(row.instances),
-            gap_text(row.median_gap),
-            gap_text(row.worst_gap),
-            f"{row.within_1_percent:.0%}",
-            f"{row.optimal:.0%}",
-        ]
-        for row in by_policy(runs)
-    ]
-    return [heading, *cells]
+def policy_table(runs: Sequence[CertifiedRun]) -> Table:
+    """Make the summary by policy."""
+    columns: tuple[Column[CertifiedPolicy], ...] = (
+        Column("problem", "problem", lambda row: row.problem),
+        Column("policy", "policy", lambda row: row.policy),
+        Column("instances", "instances", lambda row: row.instances, COUNT),
+        Column("median_gap", "median gap", lambda row: row.median_gap, gap_text),
+        Column("worst_gap", "largest gap", lambda row: row.worst_gap, gap_text),
+        Column("within_1_percent", "within 1 %", lambda row: row.within_1_percent, WHOLE_PERCENT),
+        Column("optimal", "optimal", lambda row: row.optimal, WHOLE_PERCENT),
+    )
+    return Table.of("Policies", columns, by_policy(runs))
 
 
-def instance_table(runs: Sequence[CertifiedRun], policies: Sequence[str]) -> list[list[str]]:
-    """Give a row for every instance, with its heading: the solver's solution, bound, gap and time, and all gaps."""
-    rows = [["problem", "seed", "best €", "bound €", "solver gap", "solver s", *policies]]
+def instance_table(runs: Sequence[CertifiedRun], policies: Sequence[str]) -> Table:
+    """Make the table of the instances: the solver's solution, bound, gap and time, and the gaps of these policies."""
+    columns: tuple[Column[dict[str, CertifiedRun]], ...] = (
+        Column("problem", "problem", lambda by: _first(by).problem),
+        Column("seed", "seed", lambda by: _first(by).seed, SEED),
+        Column("best_eur", "best €", lambda by: _first(by).best_eur, EUROS),
+        Column("bound_eur", "bound €", lambda by: _first(by).bound_eur, EUROS),
+        Column("solver_gap", "solver gap", lambda by: _first(by).solver_gap, gap_text),
+        Column("solver_s", "solver s", lambda by: _first(by).solver_s, SECONDS),
+        *map(_gap_of, policies),
+    )
     ordered = sorted(runs, key=lambda run: (PROBLEMS.index(run.problem), run.seed))
-    for _, group in groupby(ordered, key=lambda run: (run.problem, run.seed)):
-        own = list(group)
-        first = own[0]
-        gaps = {run.policy: gap_text(run.gap) for run in own}
-        solver = [
-            f"{first.best_eur:.4f}",
-            f"{first.bound_eur:.4f}",
-            gap_text(first.solver_gap),
-            f"{first.solver_s:.1f}",
-        ]
-        rows.append([first.problem, str(first.seed), *solver, *(gaps[policy] for policy in policies)])
-    return rows
+    instances = groupby(ordered, key=lambda run: (run.problem, run.seed))
+    return Table.of("Instances", columns, ({run.policy: run for run in own} for _, own in instances))
 
 
 def gap_text(gap: float) -> str:
     """Write a gap: a percentage, or from a thousand percent on a multiple of the bound."""
-    if math.isnan(gap):
-        return "n/a"
-    if gap >= 10.0:
-        return f"{1.0 + gap:,.0f} x"
-    return f"{max(0.0, gap):+.2%}"
+    return f"{1.0 + gap:,.0f} x" if gap >= 10.0 else f"{max(0.0, gap):+.2%}"
 
 
 def notes(runs: Sequence[CertifiedRun], limit_s: float) -> tuple[str, ...]:
@@ -136,15 +129,13 @@ def certificate_csv(runs: Sequence[CertifiedRun]) -> str:
 
 def certificate_json(runs: Sequence[CertifiedRun], provenance: Mapping[str, Any]) -> str:
     """Write every run, the summary by policy and where they come from as JSON; what is not a number becomes null."""
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "provenance": dict(provenance),
-        "policies": [_finite({name: getattr(row, name) for name in row.__slots__}) for row in by_policy(runs)],
-        "runs": [_finite(run.as_dict()) for run in runs],
-    }
-    return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    policies = [asdict(row) for row in by_policy(runs)]
+    return document_json("gpusched certificate", provenance, policies=policies, runs=[run.as_dict() for run in runs])
 
 
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
+def _first(by_policy: Mapping[str, CertifiedRun]) -> CertifiedRun:
+    return next(iter(by_policy.values()))
+
+
+def _gap_of(policy: str) -> Column[dict[str, CertifiedRun]]:
+    return Column(policy, policy, lambda by: by[policy].gap, gap_text)
