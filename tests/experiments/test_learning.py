@@ -226,7 +226,7 @@ def test_a_plan_that_makes_no_sense_is_refused(changes, words):
 
 
 def test_different_clusters_are_fine_without_a_perceptron():
-    assert StudyPlan(TrainingConfig(scenarios=("tiny", "high")), variants=("full",)).runs()
+    assert StudyPlan(TrainingConfig(scenarios=("tiny", "high")), variants=("full",)).trainings()
 
 
 def test_evaluations_come_as_often_as_they_should_however_long_it_is():

@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
-from itertools import groupby
+from itertools import groupby, product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,77 +14,33 @@ from gpusched_experiments.report.results_file import document_json
 from gpusched_experiments.report.table import COUNT, Column, Form, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from gpusched_experiments.certify.certified_run import CertifiedRun, Problem
+    from gpusched_experiments.certify.certified_run import CertifiedRun
 
 EUROS: Form = "{:.4f}".format
 SECONDS: Form = "{:.1f}".format
 SEED: Form = "{:d}".format
-WHOLE_PERCENT: Form = "{:.0%}".format
+WHOLE: Form = "{:.0%}".format  # percent
 
 
-@dataclass(frozen=True, slots=True)
-class CertifiedPolicy:
-    """One policy over all instances of one problem.
-
-    Attributes:
-        problem: The problem.
-        policy: Name of the policy.
-        instances: Number of instances.
-        median_gap: Median of the gaps to the bound.
-        worst_gap: Largest gap.
-        within_1_percent: Share of the instances with a gap of at most 1 %.
-        optimal: Share of the instances where it is surely optimal.
-    """
-
-    problem: Problem
-    policy: str
-    instances: int
-    median_gap: float
-    worst_gap: float
-    within_1_percent: float
-    optimal: float
-
-
-def by_policy(runs: Sequence[CertifiedRun]) -> tuple[CertifiedPolicy, ...]:
+def policy_table(runs: Sequence[CertifiedRun]) -> Table:
     """Summarise the runs by problem and policy.
 
     An instance with a bound of 0 has no gap; only its share of optimal ones counts.
     """
-    rows = []
-    for problem in PROBLEMS:
-        for policy in dict.fromkeys(run.policy for run in runs):
-            own = [run for run in runs if (run.problem, run.policy) == (problem, policy)]
-            if not own:
-                continue
-            gaps = np.array([run.gap for run in own if not math.isnan(run.gap)])
-            rows.append(
-                CertifiedPolicy(
-                    problem=problem,
-                    policy=policy,
-                    instances=len(own),
-                    median_gap=float(np.median(gaps)) if len(gaps) else math.nan,
-                    worst_gap=float(gaps.max()) if len(gaps) else math.nan,
-                    within_1_percent=float(np.mean([run.gap <= 0.01 or run.optimal for run in own])),
-                    optimal=float(np.mean([run.optimal for run in own])),
-                )
-            )
-    return tuple(rows)
-
-
-def policy_table(runs: Sequence[CertifiedRun]) -> Table:
-    """Make the summary by policy."""
-    columns: tuple[Column[CertifiedPolicy], ...] = (
-        Column("problem", "problem", lambda row: row.problem),
-        Column("policy", "policy", lambda row: row.policy),
-        Column("instances", "instances", lambda row: row.instances, COUNT),
-        Column("median_gap", "median gap", lambda row: row.median_gap, gap_text),
-        Column("worst_gap", "largest gap", lambda row: row.worst_gap, gap_text),
-        Column("within_1_percent", "within 1 %", lambda row: row.within_1_percent, WHOLE_PERCENT),
-        Column("optimal", "optimal", lambda row: row.optimal, WHOLE_PERCENT),
+    columns: tuple[Column[list[CertifiedRun]], ...] = (
+        Column("problem", "problem", lambda own: own[0].problem),
+        Column("policy", "policy", lambda own: own[0].policy),
+        Column("instances", "instances", len, COUNT),
+        Column("median_gap", "median gap", lambda own: _of_gaps(own, np.median), gap_text),
+        Column("worst_gap", "largest gap", lambda own: _of_gaps(own, np.max), gap_text),
+        Column("within_1_percent", "within 1 %", lambda own: _share(r.gap <= 0.01 or r.optimal for r in own), WHOLE),
+        Column("optimal", "optimal", lambda own: _share(run.optimal for run in own), WHOLE),
     )
-    return Table.of("Policies", columns, by_policy(runs))
+    policies = dict.fromkeys(run.policy for run in runs)
+    groups = [[run for run in runs if (run.problem, run.policy) == each] for each in product(PROBLEMS, policies)]
+    return Table.of("Policies", columns, filter(None, groups))
 
 
 def instance_table(runs: Sequence[CertifiedRun], policies: Sequence[str]) -> Table:
@@ -129,7 +84,7 @@ def certificate_csv(runs: Sequence[CertifiedRun]) -> str:
 
 def certificate_json(runs: Sequence[CertifiedRun], provenance: Mapping[str, Any]) -> str:
     """Write every run, the summary by policy and where they come from as JSON; what is not a number becomes null."""
-    policies = [asdict(row) for row in by_policy(runs)]
+    policies = policy_table(runs).as_dicts()
     return document_json("gpusched certificate", provenance, policies=policies, runs=[run.as_dict() for run in runs])
 
 
@@ -139,3 +94,13 @@ def _first(by_policy: Mapping[str, CertifiedRun]) -> CertifiedRun:
 
 def _gap_of(policy: str) -> Column[dict[str, CertifiedRun]]:
     return Column(policy, policy, lambda by: by[policy].gap, gap_text)
+
+
+def _of_gaps(runs: Sequence[CertifiedRun], statistic: Callable[[list[float]], float]) -> float:
+    """Give a statistic of the gaps that are numbers; NaN without any."""
+    gaps = [run.gap for run in runs if not math.isnan(run.gap)]
+    return float(statistic(gaps)) if gaps else math.nan
+
+
+def _share(those: Iterable[bool]) -> float:
+    return float(np.mean(list(those)))

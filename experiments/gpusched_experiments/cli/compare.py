@@ -97,7 +97,7 @@ def _compare(
 ) -> tuple[PolicyStatistics, ...]:
     """Run the comparison and write its files; the Gantt chart shows one of its own runs."""
     firsts: list[Result] = []  # of the first seed
-    with counting(plan.title, plan.runs) as bar:
+    with counting(plan.title, plan.count) as bar:
         runs = compare(
             make,
             plan.policies,

@@ -37,7 +37,7 @@ class ComparisonPlan:
     workers: int
 
     @property
-    def runs(self) -> int:
+    def count(self) -> int:
         """Number of runs."""
         return len(self.policies) * len(self.seeds)
 

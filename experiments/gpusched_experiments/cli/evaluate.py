@@ -51,7 +51,7 @@ def evaluate_command(
         raise InputError("--against", against, "names of policies separated by commas, each once, without the agent")
     plan = ComparisonPlan.of(chosen, ",".join([name, *others]), seeds, None, workers)
     make = InstanceMaker(plan.scenario).make
-    with counting(plan.title, plan.runs) as bar:
+    with counting(plan.title, plan.count) as bar:
         runs = compare(make, plan.policies, plan.seeds, workers=plan.workers, on_run=lambda _: bar.advance())
     _print(runs, name)
 

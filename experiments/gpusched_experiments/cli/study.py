@@ -17,7 +17,7 @@ from gpusched_experiments.cli.progress import Bar, decisions_bar
 from gpusched_experiments.cli.reproduce import DRAWS
 from gpusched_experiments.cli.tables import print_results
 from gpusched_experiments.cli.terminal import drawing_or_note
-from gpusched_experiments.cli.training_options import TrainingOptions, training_config
+from gpusched_experiments.cli.training_options import training_config
 from gpusched_experiments.learning import StudyPlan, evaluated_often, study
 
 if TYPE_CHECKING:
@@ -119,7 +119,7 @@ def _base(scenario: str, settings: list[str], steps: int, *, quick: bool) -> Tra
         if name in given:
             raise InputError("--set", given[name], "a setting that the study neither varies nor has an option for")
     usual = QUICK if quick else ()
-    config = training_config(TrainingOptions(scenario=scenario), (*usual, *settings))
+    config = training_config({"scenario": scenario}, (*usual, *settings))
     times = QUICK_EVALUATIONS if quick else EVALUATIONS
     return config if "evaluate_every" in given else evaluated_often(config, steps, times)
 

@@ -14,7 +14,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.rendering.duration import duration_text
 from gpusched_experiments.cli.one_line_errors import INTERRUPTED
 from gpusched_experiments.cli.progress import decisions_bar
-from gpusched_experiments.cli.training_options import EXAMPLE, TrainingOptions, training_config, with_training_options
+from gpusched_experiments.cli.training_options import EXAMPLE, training_config, with_training_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -27,7 +27,7 @@ def train_command(
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run; the same command there resumes it.")
     ],
-    options: TrainingOptions,
+    options: dict[str, Any],
     name: Annotated[str, typer.Option("--name", help="Name that the agent carries in its description.")] = "agent",
     settings: Annotated[
         list[str] | None,

@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Annotated, Any, get_type_hints
+from typing import Any
 
 import typer
 
@@ -26,119 +26,91 @@ USUAL = TrainingConfig()
 
 
 @dataclass(frozen=True, slots=True)
-class Sets:
-    """The setting of the training that an option stands for, by its dotted name."""
+class Option:
+    """An option of the command line.
 
-    setting: str
+    Attributes:
+        name: Name of its parameter.
+        kind: Type of its value.
+        help: What it is, with its default.
+        setting: The setting of the training that it stands for, by its dotted name, if it stands for one.
+        flags: How it is written; by default as its name.
+        default: Its value where it was not given, if it has one.
+    """
+
+    name: str
+    kind: type
+    help: str
+    setting: str | None = None
+    flags: tuple[str, ...] = ()
+    default: Any = None
+
+    @property
+    def flag(self) -> str:
+        """How it is written in full."""
+        return f"--{self.name.replace('_', '-')}"
+
+    def parameter(self) -> Parameter:
+        """Give it as Typer reads it from a command."""
+        option = typer.Option(self.default, *(self.flags or (self.flag,)), help=self.help)
+        return Parameter(self.name, Parameter.KEYWORD_ONLY, default=option, annotation=self.kind | None)
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingOptions:
-    """What was given on the command line; None for what was not. Every option says its help and its setting."""
-
-    agent: Annotated[str, typer.Option("--agent", "-a", help=f"The algorithm: {', '.join(ALGORITHMS)}.")] = (
-        USUAL.agent.algorithm
+_SEEDS = f"{USUAL.validation_seeds[0]}-{USUAL.validation_seeds[-1]}"
+OPTIONS = tuple(
+    Option(*each)
+    for each in (
+        ("agent", str, f"The algorithm: {', '.join(ALGORITHMS)}.", None, ("--agent", "-a"), USUAL.agent.algorithm),
+        (
+            "scenario", str,
+            f"Built-in scenarios or .toml files, separated by commas; default: {','.join(USUAL.scenarios)}.",
+            "scenarios", ("--scenario", "-s"),
+        ),
+        ("steps", int, f"Decisions of reinforcement learning; default: {USUAL.steps:,}.", "steps"),
+        (
+            "imitate", str,
+            f"Teacher of the warm start: {', '.join(TEACHERS)}, or {NONE}; default: {USUAL.imitation.teacher}.",
+        ),
+        ("imitation_steps", int, f"Its decisions; default: {USUAL.imitation.steps:,}.", "imitation.steps"),
+        ("network", str, f"set or mlp; default: {USUAL.network.kind}.", "network.kind"),
+        ("hidden", int, f"Width of its layers; default: {USUAL.network.hidden}.", "network.hidden"),
+        (
+            "distribution", bool, "Whether it sees what comes from the distribution of epochs.", "network.distribution",
+            ("--distribution/--no-distribution",),
+        ),
+        ("seed", int, f"Seed of everything; default: {USUAL.seed}.", "seed"),
+        ("envs", int, f"Environments that run at once; default: {USUAL.envs}.", "envs"),
+        (
+            "validation_seeds", str,
+            f"Seeds of the workloads that decide which agent is kept: 500-504, or 0,3,5; default: {_SEEDS}.",
+            "validation_seeds",
+        ),
+        (
+            "evaluate_every", int,
+            f"Decisions between two evaluations, each with a checkpoint; default: {USUAL.evaluate_every:,}.",
+            "evaluate_every",
+        ),
+        (
+            "patience", int, f"Evaluations without a better one after which it stops; default: {USUAL.patience}.",
+            "patience",
+        ),
     )
-    scenario: Annotated[
-        str | None,
-        Sets("scenarios"),
-        typer.Option(
-            "--scenario",
-            "-s",
-            help=f"Built-in scenarios or .toml files, separated by commas; default: {','.join(USUAL.scenarios)}.",
-        ),
-    ] = None
-    steps: Annotated[
-        int | None,
-        Sets("steps"),
-        typer.Option("--steps", help=f"Decisions of reinforcement learning; default: {USUAL.steps:,}."),
-    ] = None
-    imitate: Annotated[
-        str | None,
-        typer.Option(
-            "--imitate",
-            help=f"Teacher of the warm start: {', '.join(TEACHERS)}, or {NONE}; default: {USUAL.imitation.teacher}.",
-        ),
-    ] = None
-    imitation_steps: Annotated[
-        int | None,
-        Sets("imitation.steps"),
-        typer.Option("--imitation-steps", help=f"Its decisions; default: {USUAL.imitation.steps:,}."),
-    ] = None
-    network: Annotated[
-        str | None, Sets("network.kind"), typer.Option("--network", help=f"set or mlp; default: {USUAL.network.kind}.")
-    ] = None
-    hidden: Annotated[
-        int | None,
-        Sets("network.hidden"),
-        typer.Option("--hidden", help=f"Width of its layers; default: {USUAL.network.hidden}."),
-    ] = None
-    distribution: Annotated[
-        bool | None,
-        Sets("network.distribution"),
-        typer.Option(
-            "--distribution/--no-distribution", help="Whether it sees what comes from the distribution of epochs."
-        ),
-    ] = None
-    seed: Annotated[
-        int | None, Sets("seed"), typer.Option("--seed", help=f"Seed of everything; default: {USUAL.seed}.")
-    ] = None
-    envs: Annotated[
-        int | None,
-        Sets("envs"),
-        typer.Option("--envs", help=f"Environments that run at once; default: {USUAL.envs}."),
-    ] = None
-    validation_seeds: Annotated[
-        str | None,
-        Sets("validation_seeds"),
-        typer.Option(
-            "--validation-seeds",
-            help="Seeds of the workloads that decide which agent is kept: 500-504, or 0,3,5; default: "
-            f"{USUAL.validation_seeds[0]}-{USUAL.validation_seeds[-1]}.",
-        ),
-    ] = None
-    evaluate_every: Annotated[
-        int | None,
-        Sets("evaluate_every"),
-        typer.Option(
-            "--evaluate-every",
-            help=f"Decisions between two evaluations, each with a checkpoint; default: {USUAL.evaluate_every:,}.",
-        ),
-    ] = None
-    patience: Annotated[
-        int | None,
-        Sets("patience"),
-        typer.Option(
-            "--patience", help=f"Evaluations without a better one after which it stops; default: {USUAL.patience}."
-        ),
-    ] = None
-
-    def given(self) -> dict[str, Any]:
-        """Give the values of the options that stand for a setting and were given, by the option's name."""
-        return {name: getattr(self, name) for name in SETTINGS if getattr(self, name) is not None}
-
-
-_HINTS = get_type_hints(TrainingOptions, include_extras=True)
-SETTINGS = {name: each.setting for name, hint in _HINTS.items() for each in hint.__metadata__ if isinstance(each, Sets)}
-"""The setting that each option stands for."""
+)  # fmt: skip
+"""The options of a training; the first two that stand for no setting choose the algorithm and the teacher."""
 
 
 def with_training_options(command: Callable[..., None]) -> Callable[..., None]:
-    """Give a command every training option in the place of its parameter `options`, which gets them put together."""
+    """Give a command every training option in the place of its parameter `options`, which gets those given by name."""
 
     @wraps(command)
     def called(**given: Any) -> None:
-        command(options=TrainingOptions(**{name: given.pop(name) for name in _HINTS}), **given)
+        values = {option.name: given.pop(option.name) for option in OPTIONS}
+        command(options={name: value for name, value in values.items() if value is not None}, **given)
 
     parameters: list[Parameter] = []
     for parameter in signature(command).parameters.values():
-        if parameter.name == "options":
-            parameters += [
-                Parameter(each.name, Parameter.KEYWORD_ONLY, default=each.default, annotation=_HINTS[each.name])
-                for each in fields(TrainingOptions)
-            ]
-        else:
-            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+        own = parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        parameters += [option.parameter() for option in OPTIONS] if parameter.name == "options" else [own]
     called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
     return called
 
@@ -159,19 +131,20 @@ class _Setting:
     optional: bool
 
 
-def training_config(options: TrainingOptions, settings: Sequence[str] = ()) -> TrainingConfig:
+def training_config(options: Mapping[str, Any], settings: Sequence[str] = ()) -> TrainingConfig:
     """Give the settings of the training run that the options describe; what they leave out has its default.
 
     Args:
-        options: The options.
+        options: The values of `OPTIONS` that were given, by name.
         settings: `NAME=VALUE` with any setting by its dotted name; they win over all other options.
 
     Raises:
         InputError: There is no such algorithm, teacher or setting, or a value is not allowed; names the option.
     """
-    if options.agent not in ALGORITHMS:
-        raise InputError("--agent", options.agent, f"one of {', '.join(ALGORITHMS)}")
-    algorithm = ALGORITHMS[options.agent]
+    agent = options.get("agent", USUAL.agent.algorithm)
+    if agent not in ALGORITHMS:
+        raise InputError("--agent", agent, f"one of {', '.join(ALGORITHMS)}")
+    algorithm = ALGORITHMS[agent]
     given = _given(options, settings, _known(algorithm))
     values = {name: one.value for name, one in given.items()}
     try:
@@ -186,15 +159,19 @@ def training_config(options: TrainingOptions, settings: Sequence[str] = ()) -> T
         raise InputError(option, error.value, error.allowed) from error
 
 
-def _given(options: TrainingOptions, settings: Sequence[str], known: Mapping[str, _Setting]) -> dict[str, _Given]:
+def _given(options: Mapping[str, Any], settings: Sequence[str], known: Mapping[str, _Setting]) -> dict[str, _Given]:
     """Collect what was given, by the name of the setting."""
-    given = {SETTINGS[name]: _Given(f"--{name.replace('_', '-')}", value) for name, value in options.given().items()}
-    if options.imitate == NONE:
-        if options.imitation_steps:
-            raise InputError("--imitation-steps", options.imitation_steps, f"0, beside --imitate {NONE}")
+    given = {
+        option.setting: _Given(option.flag, options[option.name])
+        for option in OPTIONS
+        if option.setting is not None and option.name in options
+    }
+    if options.get("imitate") == NONE:
+        if options.get("imitation_steps"):
+            raise InputError("--imitation-steps", options["imitation_steps"], f"0, beside --imitate {NONE}")
         given["imitation.steps"] = _Given("--imitate", 0)
-    elif options.imitate is not None:
-        given["imitation.teacher"] = _Given("--imitate", options.imitate)
+    elif "imitate" in options:
+        given["imitation.teacher"] = _Given("--imitate", options["imitate"])
     for text in settings:
         name, value = parse_setting(text, EXAMPLE)
         if name not in known:

@@ -69,7 +69,7 @@ def study(
         WorkerError: A process ended early; what was finished is kept.
     """
     checks.whole("workers", workers)
-    folder, runs = Path(out), plan.runs()
+    folder, runs = Path(out), plan.trainings()
     total = sum(run.decisions for run in runs)
     train_all(runs, folder / RUNS, workers, lambda done, finished: watcher.training(done, total, finished, len(runs)))
     trained = tuple(read_trained(run, folder / RUNS / run.name) for run in runs)

@@ -114,6 +114,6 @@ def _line(name: str, trained: Sequence[Trained]) -> Series:
 
 def _decisions(plan: StudyPlan) -> str:
     """Name the horizontal axis, and say where imitation ends for the variants that go on by themselves."""
-    both = [run.config for run in plan.runs() if run.config.imitation.steps and run.config.steps]
+    both = [run.config for run in plan.trainings() if run.config.imitation.steps and run.config.steps]
     until = f" (of those that do both, the first {both[0].imitation.steps / 1000.0:,g} imitate)" if both else ""
     return f"thousand decisions{until}"

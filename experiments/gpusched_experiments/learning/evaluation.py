@@ -42,7 +42,7 @@ def evaluate_all(plan: StudyPlan, folder: Path, workers: int, on_progress: Calla
         InputError: The folder cannot be written, or holds a foreign file.
         WorkerError: A process ended early; what was finished is stored.
     """
-    names = {f"{PREFIX}{folder / run.name / AGENT}": run.name for run in plan.runs()}
+    names = {f"{PREFIX}{folder / run.name / AGENT}": run.name for run in plan.trainings()}
     cells = {cell.key(origin(cell.policy)): cell for cell in _cells(plan, (*REFERENCES, *names))}
     store = Store(folder / STORED, ("workloads", "scenario"))
     stored = stored_values(store.path)

@@ -86,7 +86,7 @@ class StudyPlan:
             raise InputError("test_seeds", seen[0], "seeds that are not validation_seeds, which choose the agents kept")
         self._check_scenarios()
 
-    def runs(self) -> tuple[TrainingRun, ...]:
+    def trainings(self) -> tuple[TrainingRun, ...]:
         """List the trainings: all variants with the first seed, then with the next."""
         return tuple(
             TrainingRun(name, seed, VARIANTS[name].config(self.base, self.steps, seed))

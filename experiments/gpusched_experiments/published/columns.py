@@ -13,19 +13,22 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
 
     from gpusched_experiments.report.estimate import Estimate
-    from gpusched_experiments.report.run import Runs
+    from gpusched_experiments.report.run import Label, Runs
 
 GroupColumn: TypeAlias = Column[Group]
 
 
-def label(name: str, title: str | None = None, form: Form = TEXT) -> GroupColumn:
-    """Make the column of a label."""
+TITLES = {"memory": "GPU memory", "axis": "varied"}  # of labels that are not their own
 
-    def value(group: Group) -> str | int | float:
-        own = group.labels[name]
-        return str(own) if form is TEXT else own
 
-    return Column(name, title or name, value, form)
+def _label(name: str) -> Callable[[Group], Label]:
+    return lambda group: group.labels[name]
+
+
+def places(*labels: str) -> tuple[GroupColumn, ...]:
+    """Make the columns that say where a group stands: its labels, the policy and the number of seeds."""
+    own = (Column(name, TITLES.get(name, name), _label(name), COUNT if name == "nodes" else TEXT) for name in labels)
+    return (*own, POLICY, SEEDS)
 
 
 def mean_of(name: str, title: str, form: Form = MONEY) -> GroupColumn:
@@ -57,12 +60,15 @@ def saved(
     return Column(name, title, value, PERCENT, interval=True)
 
 
-def against(reference: str) -> Callable[[Group], Runs | None]:
-    """Compare with the reference policy in the same place; the reference itself with nothing."""
-    return lambda group: None if group.policy == reference else group.beside(reference)
+def saved_against(reference: str, *costs: str) -> tuple[GroupColumn, ...]:
+    """Make the columns of what is saved (energy, total) against the reference policy in the same place."""
+
+    def other(group: Group) -> Runs | None:
+        return None if group.policy == reference else group.beside(reference)
+
+    return tuple(saved(f"{cost}_saving", f"{cost} saved against {reference}", other) for cost in costs)
 
 
-NODES = label("nodes", form=COUNT)
 POLICY: GroupColumn = Column("policy", "policy", lambda group: group.policy)
 SEEDS: GroupColumn = Column("seeds", "seeds", lambda group: len(group.own), COUNT)
 ENERGY = mean_of("energy_eur", "energy €")

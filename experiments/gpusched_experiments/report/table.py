@@ -75,6 +75,10 @@ class Table:
         chosen = tuple(columns)
         return cls(title, chosen, tuple(tuple(column.value(each) for column in chosen) for each in subjects), notes)
 
+    def as_dicts(self) -> list[dict[str, Value]]:
+        """Give every row as its values by the names of the columns."""
+        return [{c.name: value for c, value in zip(self.columns, row, strict=True)} for row in self.rows]
+
     def texts(self) -> list[list[str]]:
         """Write every value as a text, row by row."""
         return [[_text(value, c.form) for value, c in zip(row, self.columns, strict=True)] for row in self.rows]

@@ -64,10 +64,7 @@ def _decision_s(group: Group) -> Estimate:
 
 def _summary(runs: Runs) -> Table:
     columns = (
-        of.label("scenario"),
-        of.NODES,
-        of.POLICY,
-        of.SEEDS,
+        *of.places("scenario", "nodes"),
         of.TOTAL,
         of.TARDINESS,
         *map(_saving_of, _subjects(runs)),
@@ -85,10 +82,7 @@ def _details(runs: Runs) -> Table:
         return share(group.own, "total_eur", "clairvoyant_eur").as_saving().as_extra()
 
     columns = (
-        of.label("scenario"),
-        of.NODES,
-        of.POLICY,
-        of.SEEDS,
+        *of.places("scenario", "nodes"),
         *of.COSTS,
         Column("clairvoyant_gap", "above the clairvoyant bound", gap, PERCENT, interval=True),
         of.LATE,

@@ -95,17 +95,8 @@ def _summary(runs: Runs) -> Table:
 
 def _details(runs: Runs) -> Table:
     reference = of.reference_of(runs)
-    columns = (
-        of.label("arrivals"),
-        of.NODES,
-        of.POLICY,
-        of.SEEDS,
-        *of.COSTS,
-        of.saved("energy_saving", f"energy saved against {reference}", of.against(reference)),
-        of.saved("total_saving", f"total saved against {reference}", of.against(reference)),
-        of.LATE,
-        of.SWITCHES,
-    )
+    saved = of.saved_against(reference, "energy", "total")
+    columns = (*of.places("arrivals", "nodes"), *of.COSTS, *saved, of.LATE, of.SWITCHES)
     notes = ("Savings are over the seeds that both policies ran on; means are over the policy's own.",)
     return Table.of("Every number of nodes", columns, runs.groups("arrivals", "nodes"), notes)
 

@@ -72,17 +72,8 @@ def _details(runs: Runs) -> Table:
         name = _worst_case_of(runs, group.policy)
         return None if name is None else group.beside(name)
 
-    columns = (
-        of.label("arrivals"),
-        of.NODES,
-        of.POLICY,
-        of.SEEDS,
-        of.LATE,
-        of.TARDINESS,
-        of.ENERGY,
-        of.TOTAL,
-        *(of.saved(name, title, worst_case) for name, title in AGAINST_ITSELF.items()),
-    )
+    saved = (of.saved(name, title, worst_case) for name, title in AGAINST_ITSELF.items())
+    columns = (*of.places("arrivals", "nodes"), of.LATE, of.TARDINESS, of.ENERGY, of.TOTAL, *saved)
     return Table.of("Every arrival rate and number of nodes", columns, runs.groups("arrivals", "nodes"))
 
 

@@ -158,7 +158,7 @@ def _details(runs: Runs) -> Table:
     columns: tuple[of.GroupColumn, ...] = (
         of.POLICY,
         Column("arrivals", "jobs as for", lambda group: group.own.labels("arrivals")[0]),
-        of.NODES,
+        Column("nodes", "nodes", lambda group: group.labels["nodes"], COUNT),
         Column("jobs", "jobs", lambda group: _jobs(group.own), COUNT),
         of.SEEDS,
         of.mean_of("round_s", "one round [ms]", MILLISECONDS),

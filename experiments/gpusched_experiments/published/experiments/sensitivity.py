@@ -25,6 +25,7 @@ if TYPE_CHECKING:
 
 SIZES = Sizes(full=(Size(20, 20, 3),), quick=(Size(5, 5, 3),))
 ARRIVALS = "exponential"  # the base; each axis changes one thing of it
+LABELS = ("axis", "setting", "nodes")
 LAMBDA_S = 6_000.0
 TRUTH, TOLD = "the truth", "told"
 STEEP, FLAT = "steep", "flat"  # the ends of the independent trial
@@ -179,21 +180,14 @@ def _details(runs: Runs) -> Table:
         return group.beside(setting=TRUTH) if wrong else None
 
     columns = (
-        of.label("axis", "varied"),
-        of.label("setting"),
-        of.NODES,
-        of.POLICY,
-        of.SEEDS,
+        *of.places(*LABELS),
         *of.COSTS,
-        of.saved("energy_saving", f"energy saved against {reference}", of.against(reference)),
-        of.saved("total_saving", f"total saved against {reference}", of.against(reference)),
+        *of.saved_against(reference, "energy", "total"),
         of.LATE,
         of.saved("extra_energy", "energy above being told the truth", truth, "energy_eur", extra=True),
     )
     places = product(runs.labels("axis"), runs.labels("nodes"))
-    subjects = (
-        g for axis, nodes in places for g in runs.where(axis=axis, nodes=nodes).groups("axis", "setting", "nodes")
-    )
+    subjects = (g for axis, nodes in places for g in runs.where(axis=axis, nodes=nodes).groups(*LABELS))
     return Table.of("Every setting", columns, subjects)
 
 
@@ -250,7 +244,7 @@ SENSITIVITY = Experiment(
         "all jobs, uniform, and the worst case, which tells nothing)."
     ),
     policies=("edf", "greedy", "sts", "sts-x"),
-    labels=("axis", "setting", "nodes"),
+    labels=LABELS,
     cells=_cells,
     summary=_summary,
     details=_details,

@@ -31,6 +31,7 @@ SHARING: dict[str, dict[str, object]] = {
     "built-in inflation": {"sharing.fractions": FRACTIONS},
     "measured pairs": {"sharing.fractions": FRACTIONS, "sharing.interference": "measured"},
 }
+LABELS = ("arrivals", "nodes", "memory", "sharing")
 REPORTED = "17 to 29 %"
 
 
@@ -84,18 +85,13 @@ def _details(runs: Runs) -> Table:
         return None if group.labels["sharing"] == OFF else group.beside(sharing=OFF)
 
     columns = (
-        of.label("arrivals"),
-        of.NODES,
-        of.label("memory", "GPU memory"),
-        of.label("sharing"),
-        of.POLICY,
-        of.SEEDS,
+        *of.places(*LABELS),
         *of.COSTS,
         of.saved("energy_saving", "energy saved by sharing", off),
         of.saved("total_saving", "total saved by sharing", off),
         of.LATE,
     )
-    return Table.of("Every workload", columns, runs.groups("arrivals", "nodes", "memory", "sharing"))
+    return Table.of("Every workload", columns, runs.groups(*LABELS))
 
 
 def _chart(runs: Runs) -> Chart:
@@ -126,7 +122,7 @@ SHARING_EXPERIMENT = Experiment(
         "from the package's own table (far wider), and measured pairs. The thesis's table is not public."
     ),
     policies=("edf", "greedy", "sts", "sts-x"),
-    labels=("arrivals", "nodes", "memory", "sharing"),
+    labels=LABELS,
     cells=_cells,
     summary=_summary,
     details=_details,

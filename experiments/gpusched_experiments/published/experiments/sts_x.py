@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gpusched_experiments.report.run import Group, Label, Runs
 
 SIZES = Sizes(full=tuple(Size(n, 20, 20) for n in (10, 20, 30, 40, 50)), quick=(Size(5, 5, 5),))
+LABELS = ("setting", "arrivals", "nodes")
 AS_IT_IS = "as they are"
 SETTINGS: dict[str, dict[str, object]] = {
     AS_IT_IS: {},
@@ -66,7 +67,7 @@ def _summary(runs: Runs) -> Table:
         return _total_saving(runs.where(None, **group.labels), group.policy, reference)
 
     columns: tuple[of.GroupColumn, ...] = (
-        of.label("setting"),
+        Column("setting", "setting", lambda group: group.labels["setting"]),
         of.POLICY,
         Column("nodes", "nodes", lambda group: ", ".join(map(str, group.own.labels("nodes")))),
         *of.COSTS,
@@ -85,16 +86,8 @@ def _summary(runs: Runs) -> Table:
 
 def _details(runs: Runs) -> Table:
     reference = of.reference_of(runs, "sts")
-    columns = (
-        of.label("setting"),
-        of.label("arrivals"),
-        of.NODES,
-        of.POLICY,
-        of.SEEDS,
-        *of.COSTS,
-        of.saved("total_saving", f"total saved against {reference}", of.against(reference)),
-    )
-    return Table.of("Every scenario and size", columns, runs.groups("setting", "arrivals", "nodes"))
+    columns = (*of.places(*LABELS), *of.COSTS, *of.saved_against(reference, "total"))
+    return Table.of("Every scenario and size", columns, runs.groups(*LABELS))
 
 
 def _chart(runs: Runs) -> Chart:
@@ -129,7 +122,7 @@ STS_X = Experiment(
         "of its parts; and both policies in other settings."
     ),
     policies=("sts", "greedy", "sts-x", *ABLATIONS),
-    labels=("setting", "arrivals", "nodes"),
+    labels=LABELS,
     cells=_cells,
     summary=_summary,
     details=_details,
