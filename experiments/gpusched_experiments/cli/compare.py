@@ -48,9 +48,7 @@ def compare_command(
         str | None,
         typer.Option("--seeds", help="Seeds of the workloads: 0-19, or 0,3,5; default: 0-39, with a trace 0-4."),
     ] = None,
-    workers: Annotated[
-        int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core, at most 4.")
-    ] = None,
+    workers: options.WorkersOption = None,
     reference: Annotated[
         str | None, typer.Option("--reference", "-r", help="Policy that savings are measured against; default: edf.")
     ] = None,

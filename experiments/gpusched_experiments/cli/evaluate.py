@@ -26,9 +26,7 @@ def evaluate_command(
     against: Annotated[
         str, typer.Option("--against", help="Policies or other agents to measure it against, separated by commas.")
     ] = "edf,sts",
-    workers: Annotated[
-        int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core, at most 4.")
-    ] = None,
+    workers: options.WorkersOption = None,
     trace: options.TraceOption = None,
     trace_format: options.TraceFormatOption = None,
     jobs: options.JobsOption = None,

@@ -11,7 +11,7 @@ from gpusched_env.model import checks
 from gpusched_env.workload import parse_seeds
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import count_bar
-from gpusched_experiments.cli.tables import print_results
+from gpusched_experiments.cli.tables import print_outcome
 from gpusched_experiments.cli.terminal import drawing_or_note
 from gpusched_experiments.published import EXPERIMENTS, Choice, Experiment, reproduce
 
@@ -85,7 +85,7 @@ def reproduce_command(
     for each in chosen:
         with _Watcher.shown() as watcher:
             outcome = reproduce(each, choice, folder, workers=processes, watcher=watcher, drawing=drawing)
-        print_results(f"{each.title}: {outcome.summary.title}", outcome.summary, outcome.folder, outcome.files)
+        print_outcome(f"{each.title}: {outcome.table.title}", outcome)
 
 
 def _experiments(name: str) -> tuple[Experiment, ...]:

@@ -15,7 +15,7 @@ from gpusched_env.workload import parse_seeds
 from gpusched_experiments.cli.one_line_errors import INTERRUPTED
 from gpusched_experiments.cli.progress import Bar, decisions_bar
 from gpusched_experiments.cli.reproduce import DRAWS
-from gpusched_experiments.cli.tables import print_results
+from gpusched_experiments.cli.tables import print_outcome
 from gpusched_experiments.cli.terminal import drawing_or_note
 from gpusched_experiments.cli.training_options import training_config
 from gpusched_experiments.learning import StudyPlan, evaluated_often, study
@@ -102,7 +102,7 @@ def study_command(
     except KeyboardInterrupt:
         typer.echo("stopped; the same command goes on from the last checkpoints", err=True)
         sys.exit(INTERRUPTED)
-    print_results("Learning, part by part", outcome.table, outcome.folder, outcome.files)
+    print_outcome("Learning, part by part", outcome)
 
 
 def _variants(text: str) -> tuple[str, ...]:

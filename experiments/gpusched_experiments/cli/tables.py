@@ -2,7 +2,6 @@
 
 from collections.abc import Sequence
 from dataclasses import replace
-from pathlib import Path
 
 import typer
 from rich import table as rich
@@ -13,7 +12,7 @@ from rich.markup import escape
 from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.report import PolicyStatistics
 from gpusched_experiments.report.comparison_table import comparison_table
-from gpusched_experiments.report.table import TEXT, Table
+from gpusched_experiments.report.table import TEXT, Outcome, Table
 
 ROOMY = 180  # columns of a terminal from which on the whole comparison is legible
 
@@ -60,11 +59,11 @@ def print_table(
         console.print(note, style="dim", markup=False)
 
 
-def print_results(title: str, table: Table, folder: Path, files: Sequence[str]) -> None:
-    """Print a table and its notes, and where the files are."""
-    print_table(output(), table, title=title)
-    for name in files:
-        typer.echo(f"wrote {folder / name}")
+def print_outcome(title: str, outcome: Outcome) -> None:
+    """Print what a report came to: its table and notes, and where the files are."""
+    print_table(output(), outcome.table, title=title)
+    for name in outcome.files:
+        typer.echo(f"wrote {outcome.folder / name}")
 
 
 def print_comparison(console: Console, rows: Sequence[PolicyStatistics], reference: str) -> None:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_experiments.report.each_once import each_once
 from gpusched_experiments.report.runner import SLOW
 
 if TYPE_CHECKING:
@@ -39,8 +39,8 @@ class Choice:
             checks.whole("nodes", count)
         for name in ("seeds", "nodes", "policies"):
             values = getattr(self, name)
-            if values is not None and (not values or len(set(values)) != len(values)):
-                raise InputError(name, list(values), "one or more, each once")
+            if values is not None:
+                each_once(name, values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -18,10 +18,11 @@ from gpusched_experiments.report.cell import origin
 from gpusched_experiments.report.code_version import code_version
 from gpusched_experiments.report.policies import is_agent, known_policies, policy_of
 from gpusched_experiments.report.record import Progress, record_json, recorded_facts
+from gpusched_experiments.report.results_file import write_results
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.runner import run_cells
 from gpusched_experiments.report.store import Store, stored_values
-from gpusched_experiments.report.table import Table, csv_text
+from gpusched_experiments.report.table import Outcome, Table, csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
@@ -47,21 +48,6 @@ class Watcher(Protocol):
 
     def finished(self) -> None:
         """Hear that one more run is finished."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What an experiment came to.
-
-    Attributes:
-        folder: Where its files stand.
-        summary: Its short table.
-        files: Names of the files in the folder that were written.
-    """
-
-    folder: Path
-    summary: Table
-    files: tuple[str, ...]
 
 
 def reproduce(
@@ -184,6 +170,4 @@ def _write_results(
     }
     if drawing is not None:
         contents |= drawing.chart_files(experiment.chart(runs))
-    for name, content in contents.items():
-        write_atomically(folder / name, content)
-    return summary, tuple(contents)
+    return summary, write_results(folder, contents)

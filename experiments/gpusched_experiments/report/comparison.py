@@ -12,6 +12,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator.fit import check_fit
+from gpusched_experiments.report.each_once import each_once
 from gpusched_experiments.report.processes import call_all
 from gpusched_experiments.report.run_summary import RunSummary
 
@@ -84,8 +85,8 @@ def compare(
             cannot be sent to other processes.
         WorkerError: A process ended early.
     """
-    _check_unique("policies", [policy.name for policy in policies])
-    _check_unique("seeds", [checks.whole(f"seeds[{i}]", seed, 0) for i, seed in enumerate(seeds)])
+    each_once("policies", [policy.name for policy in policies])
+    each_once("seeds", [checks.whole(f"seeds[{i}]", seed, 0) for i, seed in enumerate(seeds)])
     checks.whole("workers", workers)
     workloads = [_Workload.of(seed, make(seed), policies) for seed in seeds]
     if workers > 1:
@@ -100,11 +101,6 @@ def compare(
         if on_run is not None:
             on_run(summary)
     return tuple(done[index] for index in range(len(runs)))
-
-
-def _check_unique(field: str, values: list[str] | list[int]) -> None:
-    if not values or len(set(values)) != len(values):
-        raise InputError(field, values, "one or more, each once")
 
 
 def _check_picklable(policies: Sequence[Policy], workload: _Workload, workers: int) -> None:

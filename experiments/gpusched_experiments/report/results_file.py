@@ -9,13 +9,27 @@ import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from gpusched_env.files import write_atomically
+
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from gpusched_experiments.report.run_summary import RunSummary
     from gpusched_experiments.report.statistics import PolicyStatistics
 
 VERSION = 1
+
+
+def write_results(folder: Path, contents: Mapping[str, str | bytes]) -> tuple[str, ...]:
+    """Write these files to a folder, and give their names.
+
+    Raises:
+        InputError: The folder cannot be written.
+    """
+    for name, content in contents.items():
+        write_atomically(folder / name, content)
+    return tuple(contents)
 
 
 def document_json(form: str, provenance: Mapping[str, Any], **content: Any) -> str:

@@ -5,10 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import Any, Generic, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from gpusched_experiments.report.estimate import Estimate
 from gpusched_experiments.report.results_file import csv_lines
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Value: TypeAlias = str | int | float | Estimate | None
 Form: TypeAlias = Callable[[float], str]
@@ -82,6 +85,21 @@ class Table:
     def texts(self) -> list[list[str]]:
         """Write every value as a text, row by row."""
         return [[_text(value, c.form) for value, c in zip(row, self.columns, strict=True)] for row in self.rows]
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a report came to.
+
+    Attributes:
+        folder: Where its files stand.
+        table: Its short table.
+        files: Names of the files in the folder that were written.
+    """
+
+    folder: Path
+    table: Table
+    files: tuple[str, ...]
 
 
 def markdown(table: Table) -> str:
