@@ -11,7 +11,7 @@ import polars as pl
 
 from gpusched_experiments.certify.certified_run import PROBLEMS
 from gpusched_experiments.report.results_file import document_json
-from gpusched_experiments.report.table import COUNT, Column, Form, Table
+from gpusched_experiments.report.table import PLAIN, Column, Form, Table
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
 
 EUROS: Form = "{:.4f}".format
 SECONDS: Form = "{:.1f}".format
-SEED: Form = "{:d}".format
 WHOLE: Form = "{:.0%}".format  # percent
 
 
@@ -32,7 +31,7 @@ def policy_table(runs: Sequence[CertifiedRun]) -> Table:
     columns: tuple[Column[list[CertifiedRun]], ...] = (
         Column("problem", "problem", lambda own: own[0].problem),
         Column("policy", "policy", lambda own: own[0].policy),
-        Column("instances", "instances", len, COUNT),
+        Column("instances", "instances", len, PLAIN),
         Column("median_gap", "median gap", lambda own: _of_gaps(own, np.median), gap_text),
         Column("worst_gap", "largest gap", lambda own: _of_gaps(own, np.max), gap_text),
         Column("within_1_percent", "within 1 %", lambda own: _share(r.gap <= 0.01 or r.optimal for r in own), WHOLE),
@@ -47,7 +46,7 @@ def instance_table(runs: Sequence[CertifiedRun], policies: Sequence[str]) -> Tab
     """Make the table of the instances: the solver's solution, bound, gap and time, and the gaps of these policies."""
     columns: tuple[Column[dict[str, CertifiedRun]], ...] = (
         Column("problem", "problem", lambda by: _first(by).problem),
-        Column("seed", "seed", lambda by: _first(by).seed, SEED),
+        Column("seed", "seed", lambda by: _first(by).seed, PLAIN),
         Column("best_eur", "best €", lambda by: _first(by).best_eur, EUROS),
         Column("bound_eur", "bound €", lambda by: _first(by).bound_eur, EUROS),
         Column("solver_gap", "solver gap", lambda by: _first(by).solver_gap, gap_text),

@@ -7,12 +7,12 @@ import typer
 from gpusched_env.workload import Scenario, builtin_scenarios, load_scenario, scenario_toml
 from gpusched_experiments.cli.tables import print_table
 from gpusched_experiments.cli.terminal import output
-from gpusched_experiments.report.table import COUNT, Column, Table
+from gpusched_experiments.report.table import PLAIN, Column, Table
 
 COLUMNS: tuple[Column[tuple[str, Scenario]], ...] = (
     Column("scenario", "scenario", lambda item: item[0]),
-    Column("nodes", "nodes", lambda item: item[1].cluster.nodes, COUNT),
-    Column("jobs", "jobs", lambda item: item[1].jobs.count, COUNT),
+    Column("nodes", "nodes", lambda item: item[1].cluster.nodes, PLAIN),
+    Column("jobs", "jobs", lambda item: item[1].jobs.count, PLAIN),
     Column("gpu_types", "GPU types", lambda item: ", ".join(item[1].cluster.gpu_types)),
     Column("description", "what it is for", lambda item: item[1].description),
 )

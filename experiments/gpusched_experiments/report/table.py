@@ -28,6 +28,7 @@ def _milliseconds(seconds: float) -> str:
 
 TEXT: Form = str
 COUNT: Form = "{:,.0f}".format
+PLAIN: Form = "{}".format  # a number as it is
 MONEY: Form = "{:,.2f}".format
 RATIO: Form = "{:.2f}".format
 MILLISECONDS: Form = _milliseconds  # of seconds
