@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpusched_env.model import checks
-from gpusched_experiments.report.each_once import each_once
+from gpusched_experiments.report.lists import each_once
 from gpusched_experiments.report.runner import SLOW
 
 if TYPE_CHECKING:

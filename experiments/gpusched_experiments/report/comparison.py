@@ -12,7 +12,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator.fit import check_fit
-from gpusched_experiments.report.each_once import each_once
+from gpusched_experiments.report.lists import each_once
 from gpusched_experiments.report.processes import call_all
 from gpusched_experiments.report.run_summary import RunSummary
 
