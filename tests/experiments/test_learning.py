@@ -20,7 +20,7 @@ from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.learning import StudyPlan, TrainingRun, evaluated_often, study, trainings
 from gpusched_experiments.learning.curves import Trained, mean_curve
-from gpusched_experiments.published import drawing
+from gpusched_experiments.report import drawing
 
 TINY = make_instance(load_scenario("tiny"), 0)
 BASE = TrainingConfig(scenarios=("tiny",), envs=4, validation_seeds=(500, 501))
@@ -226,7 +226,7 @@ def test_a_plan_that_makes_no_sense_is_refused(changes, words):
 
 
 def test_different_clusters_are_fine_without_a_perceptron():
-    assert StudyPlan(TrainingConfig(scenarios=("tiny", "high")), variants=("full",)).runs()
+    assert StudyPlan(TrainingConfig(scenarios=("tiny", "high")), variants=("full",)).trainings()
 
 
 def test_evaluations_come_as_often_as_they_should_however_long_it_is():

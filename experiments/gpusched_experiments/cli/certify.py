@@ -2,15 +2,12 @@
 
 from collections.abc import Sequence
 from contextlib import nullcontext
-from functools import partial
+from dataclasses import replace
 from importlib.metadata import version
 from pathlib import Path
 from typing import Annotated, cast
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
 from gpusched_baselines.solvers import SolverFailedError, require_highs
 from gpusched_env.errors import InputError
@@ -19,12 +16,14 @@ from gpusched_env.model import checks
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Policy
 from gpusched_env.simulator.policy import check_fit
-from gpusched_env.workload import Scenario, make_instance, parse_seeds
-from gpusched_experiments.certify.certify import PROBLEMS, BoundBrokenError, CertifiedRun, Problem, certify
-from gpusched_experiments.certify.table import certificate_csv, certificate_json, instance_table, notes, policy_table
+from gpusched_env.workload import InstanceMaker, Scenario, parse_seeds
+from gpusched_experiments.certify.certified_run import PROBLEMS, BoundBrokenError, CertifiedRun, Problem, certify
+from gpusched_experiments.certify.tables import certificate_csv, certificate_json, instance_table, notes, policy_table
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.policies import parse_policies
-from gpusched_experiments.cli.terminal import output, progress_output
+from gpusched_experiments.cli.progress import counting
+from gpusched_experiments.cli.tables import print_table
+from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.report.warm_up import warm_up
 
 FILES = ("certificate.csv", "certificate.json")
@@ -88,10 +87,8 @@ def certify_command(
             write_atomically(folder / "certificate.json", certificate_json(runs, provenance(None, **facts)))
     console = output()
     for group in _groups([policy.name for policy in chosen_policies], console.width):
-        console.print(_table(instance_table(runs, group)))
-    console.print(_table(policy_table(runs)))
-    for note in notes(runs, limit_s):
-        console.print(note, style="dim", markup=False)
+        print_table(console, instance_table(runs, group), no_wrap=True)
+    print_table(console, replace(policy_table(runs), notes=notes(runs, limit_s)), no_wrap=True)
     if out is not None:
         for name in FILES:
             typer.echo(f"wrote {Path(out) / name}")
@@ -113,15 +110,11 @@ def _certify(
     problems: Sequence[Problem],
     limit_s: float,
 ) -> tuple[CertifiedRun, ...]:
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    with Progress(*columns, console=progress_output()) as progress:
-        task = progress.add_task(f"{len(policies)} policies, {len(seeds)} seeds", total=len(seeds) * len(problems))
-        make = partial(make_instance, scenario)
+    with counting(f"{len(policies)} policies, {len(seeds)} seeds", len(seeds) * len(problems)) as bar:
+        make = InstanceMaker(scenario).make
         check_fit(policies, make(seeds[0]))  # a bad workload shows before anything begins
         warm_up(policies)
-        return certify(
-            make, policies, seeds, problems=problems, limit_s=limit_s, on_problem=lambda: progress.advance(task)
-        )
+        return certify(make, policies, seeds, problems=problems, limit_s=limit_s, on_problem=bar.advance)
 
 
 def _groups(names: Sequence[str], width: int) -> list[list[str]]:
@@ -129,14 +122,3 @@ def _groups(names: Sequence[str], width: int) -> list[list[str]]:
     each = max(WIDEST_GAP, *(len(name) for name in names)) + BETWEEN
     most = max(1, (width - SOLVER_COLUMNS) // each)
     return [list(names[start : start + most]) for start in range(0, len(names), most)]
-
-
-def _table(rows: list[list[str]]) -> Table:
-    heading, *body = rows
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    for index, title in enumerate(heading):
-        text = index == 0 or title == "policy"
-        table.add_column(title, justify="left" if text else "right", no_wrap=True)
-    for row in body:
-        table.add_row(*row)
-    return table

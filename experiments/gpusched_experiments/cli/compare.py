@@ -1,26 +1,24 @@
 """`gpusched compare`."""
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from functools import partial
-from importlib import import_module
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
 from types import ModuleType
 from typing import Annotated
 
 import typer
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
 
 from gpusched_env.files import new_folder, write_atomically
+from gpusched_env.model import Instance
 from gpusched_env.provenance import provenance
-from gpusched_env.rendering import MissingExtraError
 from gpusched_env.simulator import Result
 from gpusched_env.simulator.policy import check_fit
-from gpusched_env.workload import make_instance, scenario_toml
+from gpusched_env.workload import InstanceMaker, scenario_toml
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
-from gpusched_experiments.cli.comparison_table import print_table
-from gpusched_experiments.cli.terminal import output, progress_output
+from gpusched_experiments.cli.progress import counting
+from gpusched_experiments.cli.tables import print_comparison
+from gpusched_experiments.cli.terminal import drawing_or_note, output
 from gpusched_experiments.report import (
     PolicyStatistics,
     RunSummary,
@@ -32,6 +30,7 @@ from gpusched_experiments.report import (
 )
 
 FILES = ("results.json", "runs.csv", "table.md", "scenario.toml", "costs.png", "gantt.png")
+DRAWS = "gpusched_experiments.report.figures"
 
 
 def compare_command(
@@ -49,9 +48,7 @@ def compare_command(
         str | None,
         typer.Option("--seeds", help="Seeds of the workloads: 0-19, or 0,3,5; default: 0-39, with a trace 0-4."),
     ] = None,
-    workers: Annotated[
-        int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core, at most 4.")
-    ] = None,
+    workers: options.WorkersOption = None,
     reference: Annotated[
         str | None, typer.Option("--reference", "-r", help="Policy that savings are measured against; default: edf.")
     ] = None,
@@ -81,55 +78,38 @@ def compare_command(
     """
     chosen = options.chosen_scenario(scenario, trace, trace_format, jobs, nodes, settings)
     plan = ComparisonPlan.of(chosen, policies, seeds, reference, workers)
-    charts = _charts()
+    charts = drawing_or_note(DRAWS)
     # A bad workload, and a policy that does not fit it, show before anything begins.
-    check_fit(plan.policies, make_instance(plan.scenario, plan.seeds[0]))
+    make = cache(InstanceMaker(plan.scenario).make)
+    check_fit(plan.policies, make(plan.seeds[0]))
     with new_folder(out, ours=FILES) as folder:
-        rows = _compare(plan, folder, charts)
-    print_table(output(), rows, plan.reference)
+        rows = _compare(plan, make, folder, charts)
+    print_comparison(output(), rows, plan.reference)
     for name in FILES:
         if (Path(out) / name).exists():
             typer.echo(f"wrote {Path(out) / name}")
 
 
-def _charts() -> ModuleType | None:
-    """Import what draws, before anything is run; without matplotlib there are no figures, which is said."""
-    try:
-        return import_module("gpusched_experiments.cli.charts")
-    except MissingExtraError as missing:
-        typer.echo(f"note: no figures, since {missing}", err=True)
-        return None
-
-
-def _compare(plan: ComparisonPlan, folder: Path, charts: ModuleType | None) -> tuple[PolicyStatistics, ...]:
+def _compare(
+    plan: ComparisonPlan, make: Callable[[int], Instance], folder: Path, charts: ModuleType | None
+) -> tuple[PolicyStatistics, ...]:
     """Run the comparison and write its files; the Gantt chart shows one of its own runs."""
     firsts: list[Result] = []  # of the first seed
-    with runs_progress(plan) as (progress, task):
+    with counting(plan.title, plan.count) as bar:
         runs = compare(
-            partial(make_instance, plan.scenario),
+            make,
             plan.policies,
             plan.seeds,
             workers=plan.workers,
-            on_run=lambda _: progress.advance(task),
+            on_run=lambda _: bar.advance(),
             on_result=None if charts is None else firsts.append,
         )
         rows = summarise(runs, plan.reference)
         _write(plan, folder, runs, rows)
         if charts is not None:
-            progress.update(task, description="drawing the charts")
+            bar.say("drawing the charts")
             _draw(charts, plan, folder, runs, rows, firsts)
     return rows
-
-
-@contextmanager
-def runs_progress(plan: ComparisonPlan) -> Iterator[tuple[Progress, TaskID]]:
-    """Show a bar that counts the runs; the task's description says what is being done."""
-    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    runs = f"{len(plan.policies)} policies, {len(plan.seeds)} seeds"
-    with Progress(*columns, console=progress_output()) as progress:
-        task = progress.add_task(runs, total=len(plan.policies) * len(plan.seeds))
-        yield progress, task
-        progress.update(task, description=runs)
 
 
 def _write(
@@ -160,7 +140,7 @@ def _draw(
     count, scenario = len(plan.seeds), plan.scenario
     seeds = f"{count} seed{'s' if count > 1 else ''}"
     title = f"{scenario.name}: {scenario.cluster.nodes} nodes, {runs[0].jobs} jobs, {seeds}"
-    write_atomically(folder / "costs.png", charts.cost_png(rows, runs, title))
+    write_atomically(folder / "costs.png", charts.png_bytes(charts.cost_figure(rows, runs, title)))
     best = min(rows, key=lambda row: row.total_eur).policy
     result = next(result for result in firsts if result.policy == best)
     write_atomically(folder / "gantt.png", charts.gantt_png(result))

@@ -36,6 +36,16 @@ class ComparisonPlan:
     reference: str
     workers: int
 
+    @property
+    def count(self) -> int:
+        """Number of runs."""
+        return len(self.policies) * len(self.seeds)
+
+    @property
+    def title(self) -> str:
+        """Say what is run."""
+        return f"{len(self.policies)} policies, {len(self.seeds)} seeds"
+
     @classmethod
     def of(
         cls, scenario: Scenario, policies: str | None, seeds: str | None, reference: str | None, workers: int | None

@@ -1,25 +1,23 @@
 """`gpusched evaluate`."""
 
 from collections.abc import Sequence
-from functools import partial
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.markup import escape
-from rich.table import Table
 
 from gpusched_agents.any_policy import is_agent
 from gpusched_agents.files.find_agent import PREFIX
 from gpusched_env.errors import InputError
-from gpusched_env.workload import make_instance
+from gpusched_env.workload import InstanceMaker
 from gpusched_experiments.cli import scenario_options as options
-from gpusched_experiments.cli.compare import runs_progress
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
+from gpusched_experiments.cli.progress import counting
+from gpusched_experiments.cli.tables import print_table
 from gpusched_experiments.cli.terminal import output
-from gpusched_experiments.report import RunSummary, compare, summarise
-from gpusched_experiments.report.statistics import LEAST_SEEDS
-from gpusched_experiments.report.table import columns
+from gpusched_experiments.report import PolicyStatistics, RunSummary, compare, summarise
+from gpusched_experiments.report.comparison_table import SHORT, TENTHS
+from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
+from gpusched_experiments.report.table import MONEY, PERCENT, Column, Table
 
 
 def evaluate_command(
@@ -29,9 +27,7 @@ def evaluate_command(
     against: Annotated[
         str, typer.Option("--against", help="Policies or other agents to measure it against, separated by commas.")
     ] = "edf,sts",
-    workers: Annotated[
-        int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core, at most 4.")
-    ] = None,
+    workers: options.WorkersOption = None,
     trace: options.TraceOption = None,
     trace_format: options.TraceFormatOption = None,
     jobs: options.JobsOption = None,
@@ -53,44 +49,38 @@ def evaluate_command(
     if len({name, *others}) < 1 + len(others):
         raise InputError("--against", against, "names of policies separated by commas, each once, without the agent")
     plan = ComparisonPlan.of(chosen, ",".join([name, *others]), seeds, None, workers)
-    with runs_progress(plan) as (progress, task):
-        runs = compare(
-            partial(make_instance, plan.scenario),
-            plan.policies,
-            plan.seeds,
-            workers=plan.workers,
-            on_run=lambda _: progress.advance(task),
-        )
+    make = InstanceMaker(plan.scenario).make
+    with counting(plan.title, plan.count) as bar:
+        runs = compare(make, plan.policies, plan.seeds, workers=plan.workers, on_run=lambda _: bar.advance())
     _print(runs, name)
 
 
 def _print(runs: Sequence[RunSummary], agent: str) -> None:
     """Print a row for every policy, and what the agent saves against it."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("policy", style="bold", no_wrap=True)
-    for title in ("energy €", "tardiness €", "total €", "late jobs", "ms per job", f"saving of {agent}"):
-        table.add_column(title, justify="right")
+
+    def saving(row: PolicyStatistics) -> Estimate | None:
+        if row.policy == agent:
+            return None
+        own = next(each for each in summarise(runs, row.policy) if each.policy == agent)
+        return Estimate(own.saving, own.saving_interval, own.runs)
+
     rows = summarise(runs, agent)
-    for row in rows:
-        costs = [f"{cost:,.2f}" for cost in (row.energy_eur, row.tardiness_eur, row.total_eur)]
-        cells = [row.policy, *costs, f"{row.late_jobs:.1f}", f"{ms_per_job(runs, row.policy):.3g}"]
-        cells.append("" if row.policy == agent else _saving(runs, agent, row.policy))
-        table.add_row(*map(escape, cells), style="green" if row.policy == agent else None)
-    output().print(table)
-    for note in _notes(rows[0].runs):
-        output().print(note, style="dim", markup=False)
+    columns: tuple[Column[PolicyStatistics], ...] = (
+        Column("policy", "policy", lambda row: row.policy),
+        Column("energy_eur", "energy €", lambda row: row.energy_eur, MONEY),
+        Column("tardiness_eur", "tardiness €", lambda row: row.tardiness_eur, MONEY),
+        Column("total_eur", "total €", lambda row: row.total_eur, MONEY),
+        Column("late_jobs", "late jobs", lambda row: row.late_jobs, TENTHS),
+        Column("ms_per_job", "ms per job", lambda row: ms_per_job(runs, row.policy), SHORT),
+        Column("saving", f"saving of {agent}", saving, PERCENT, interval=True),
+    )
+    print_table(output(), Table.of("Agent", columns, rows, _notes(rows[0].runs)), named=True, best=agent)
 
 
 def ms_per_job(runs: Sequence[RunSummary], policy: str) -> float:
     """Give the time that `policy` took to decide in all its runs, for each of their jobs [ms]."""
     own = [run for run in runs if run.policy == policy]
     return 1000.0 * sum(run.decision_s for run in own) / sum(run.jobs for run in own)
-
-
-def _saving(runs: Sequence[RunSummary], agent: str, reference: str) -> str:
-    """Write the share of the reference's cost that the agent saves, with its interval, as the comparison table does."""
-    row = next(row for row in summarise(runs, reference) if row.policy == agent)
-    return next(column for column in columns(reference) if column.title == f"saving vs {reference}").text(row)
 
 
 def _notes(seeds: int) -> tuple[str, ...]:

@@ -1,32 +1,27 @@
 """`gpusched reproduce`."""
 
 from contextlib import contextmanager
-from importlib import import_module
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.markup import escape
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TaskID, TextColumn, TimeElapsedColumn
-from rich.table import Table
 
+from gpusched_env.envs.vector.threads import usable_cores
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.rendering import MissingExtraError
 from gpusched_env.workload import parse_seeds
 from gpusched_experiments.cli.policies import parse_policies
-from gpusched_experiments.cli.terminal import output, progress_output
+from gpusched_experiments.cli.progress import count_bar
+from gpusched_experiments.cli.tables import print_outcome
+from gpusched_experiments.cli.terminal import drawing_or_note
 from gpusched_experiments.published import EXPERIMENTS, Choice, Experiment, reproduce
-from gpusched_experiments.published.code_version import cores
-from gpusched_experiments.published.reproduce import Drawing
-from gpusched_experiments.published.table import Table as ResultTable
-from gpusched_experiments.published.table import cells
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gpusched_experiments.report.chart import Drawing
+
 ALL = "all"
+DRAWS = "gpusched_experiments.report.drawing"
 OUT, QUICK_OUT = "results/reproduce", "results/reproduce-quick"
 
 
@@ -84,13 +79,13 @@ def reproduce_command(
         nodes=None if nodes is None else _node_counts(nodes),
         policies=None if policies is None else tuple(policy.name for policy in parse_policies(policies)),
     )
-    processes = cores() if workers is None else checks.whole("--workers", workers)
+    processes = usable_cores() if workers is None else checks.whole("--workers", workers)
     folder = out if out is not None else (QUICK_OUT if quick else OUT)
-    drawing = drawing_or_note()
+    drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     for each in chosen:
         with _Watcher.shown() as watcher:
             outcome = reproduce(each, choice, folder, workers=processes, watcher=watcher, drawing=drawing)
-        print_results(f"{each.title}: {outcome.summary.title}", outcome.summary, outcome.folder, outcome.files)
+        print_outcome(f"{each.title}: {outcome.table.title}", outcome)
 
 
 def _experiments(name: str) -> tuple[Experiment, ...]:
@@ -111,60 +106,32 @@ def _node_counts(text: str) -> tuple[int, ...]:
     return counts
 
 
-def drawing_or_note() -> Drawing | None:
-    """Import what draws, before anything is run; without matplotlib there are no figures, which is said."""
-    try:
-        return cast("Drawing", import_module("gpusched_experiments.published.drawing"))
-    except MissingExtraError as missing:
-        typer.echo(f"note: no figures, since {missing}", err=True)
-        return None
-
-
 class _Watcher:
     """Shows a bar that counts the runs, and notes above it."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._task: TaskID | None = None
+    def __init__(self) -> None:
+        self._bar = count_bar("")
 
     @classmethod
     @contextmanager
     def shown(cls) -> "Iterator[_Watcher]":
         """Show the bar from the beginning of the runs to the end of the body."""
-        columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-        watcher = cls(Progress(*columns, console=progress_output()))
+        watcher = cls()
         try:
             yield watcher
         finally:
-            if watcher._task is not None:
-                watcher._progress.stop()
+            if watcher._bar.progress.live.is_started:
+                watcher._bar.progress.stop()
 
     def note(self, text: str) -> None:
         """Print a note."""
-        self._progress.console.print(f"note: {escape(text)}", soft_wrap=True)
+        self._bar.note(f"note: {text}")
 
     def begin(self, experiment: Experiment, runs: int, finished: int) -> None:
         """Show the bar of an experiment."""
-        self._progress.start()
-        self._task = self._progress.add_task(experiment.name, total=runs, completed=finished)
+        self._bar.show(finished, runs, experiment.name)
+        self._bar.progress.start()
 
     def finished(self) -> None:
         """Move the bar by one run."""
-        if self._task is not None:
-            self._progress.advance(self._task)
-
-
-def print_results(title: str, results: ResultTable, folder: Path, files: tuple[str, ...]) -> None:
-    """Print a table and its notes, and where the files are."""
-    table = Table(box=SIMPLE_HEAD, pad_edge=False, title=escape(title), title_justify="left")
-    for column in results.columns:
-        text = column.form == "text"
-        table.add_column(escape(column.title), justify="left" if text else "right")
-    for row in cells(results):
-        table.add_row(*map(escape, row))
-    console = output()
-    console.print(table)
-    for note in results.notes:
-        console.print(note, style="dim", markup=False)
-    for name in files:
-        typer.echo(f"wrote {folder / name}")
+        self._bar.advance()

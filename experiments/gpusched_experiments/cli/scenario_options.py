@@ -1,4 +1,4 @@
-"""The options that choose a workload, and the scenario that they make."""
+"""The options that several commands have, and the scenario that they make."""
 
 import tomllib
 from typing import Annotated
@@ -21,6 +21,9 @@ TraceFormatOption = Annotated[
 ]
 JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of jobs; of a trace, the first so many.")]
 NodesOption = Annotated[int | None, typer.Option("--nodes", "-n", help="Number of nodes.")]
+WorkersOption = Annotated[
+    int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core, at most 4.")
+]
 SetOption = Annotated[
     list[str] | None,
     typer.Option(

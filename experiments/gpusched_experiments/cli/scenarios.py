@@ -3,11 +3,19 @@
 from typing import Annotated
 
 import typer
-from rich.box import SIMPLE_HEAD
-from rich.table import Table
 
-from gpusched_env.workload import builtin_scenarios, load_scenario, scenario_toml
+from gpusched_env.workload import Scenario, builtin_scenarios, load_scenario, scenario_toml
+from gpusched_experiments.cli.tables import print_table
 from gpusched_experiments.cli.terminal import output
+from gpusched_experiments.report.table import PLAIN, Column, Table
+
+COLUMNS: tuple[Column[tuple[str, Scenario]], ...] = (
+    Column("scenario", "scenario", lambda item: item[0]),
+    Column("nodes", "nodes", lambda item: item[1].cluster.nodes, PLAIN),
+    Column("jobs", "jobs", lambda item: item[1].jobs.count, PLAIN),
+    Column("gpu_types", "GPU types", lambda item: ", ".join(item[1].cluster.gpu_types)),
+    Column("description", "what it is for", lambda item: item[1].description),
+)
 
 
 def scenarios_command(
@@ -23,14 +31,4 @@ def scenarios_command(
     if show is not None:
         typer.echo(scenario_toml(load_scenario(show)), nl=False)
         return
-    table = Table(box=SIMPLE_HEAD, pad_edge=False)
-    table.add_column("scenario", style="bold", no_wrap=True)
-    table.add_column("nodes", justify="right")
-    table.add_column("jobs", justify="right")
-    table.add_column("GPU types")
-    table.add_column("what it is for")
-    for name, scenario in builtin_scenarios().items():
-        cluster = scenario.cluster
-        nodes, jobs = str(cluster.nodes), str(scenario.jobs.count)
-        table.add_row(name, nodes, jobs, ", ".join(cluster.gpu_types), scenario.description)
-    output().print(table)
+    print_table(output(), Table.of("Scenarios", COLUMNS, builtin_scenarios().items()), named=True)

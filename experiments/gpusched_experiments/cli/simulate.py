@@ -47,7 +47,7 @@ def simulate_command(
     """
     if gantt is not None and not gantt.lower().endswith(".png"):
         raise InputError("--gantt", gantt, "the name of a .png file")
-    charts = None if gantt is None else import_module("gpusched_experiments.cli.charts")
+    charts = None if gantt is None else import_module("gpusched_experiments.report.figures")
     chosen = options.chosen_scenario(scenario, trace, trace_format, jobs, nodes, settings)
     instance, chosen_policy = make_instance(chosen, seed), make_any_policy(policy)
     check_fit([chosen_policy], instance)

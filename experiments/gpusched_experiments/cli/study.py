@@ -2,25 +2,28 @@
 
 import sys
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from gpusched_agents.study import VARIANTS
 from gpusched_agents.training.config import TrainingConfig
+from gpusched_env.envs.vector.threads import usable_cores
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import parse_seeds
 from gpusched_experiments.cli.one_line_errors import INTERRUPTED
-from gpusched_experiments.cli.reproduce import drawing_or_note, print_results
-from gpusched_experiments.cli.terminal import progress_output
-from gpusched_experiments.cli.training_options import TrainingOptions, training_config
+from gpusched_experiments.cli.progress import Bar, decisions_bar
+from gpusched_experiments.cli.reproduce import DRAWS
+from gpusched_experiments.cli.tables import print_outcome
+from gpusched_experiments.cli.terminal import drawing_or_note
+from gpusched_experiments.cli.training_options import training_config
 from gpusched_experiments.learning import StudyPlan, evaluated_often, study
-from gpusched_experiments.published.code_version import cores
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
+
+    from gpusched_experiments.report.chart import Drawing
 
 OUT, QUICK_OUT = "results/study", "results/study-quick"
 SCENARIOS = "high,low,mixed,exponential"
@@ -83,7 +86,7 @@ def study_command(
     - **gpusched study --variants full,no-imitation --steps 300000 --seeds 0-4 --out results/imitation**
     """
     folder = out if out is not None else (QUICK_OUT if quick else OUT)
-    processes = cores() if workers is None else checks.whole("--workers", workers)
+    processes = usable_cores() if workers is None else checks.whole("--workers", workers)
     decisions = checks.whole("--steps", (QUICK_STEPS if quick else STEPS) if steps is None else steps)
     plan = StudyPlan(
         base=_base(scenario, settings or [], decisions, quick=quick),
@@ -92,14 +95,14 @@ def study_command(
         training_seeds=parse_seeds(seeds or ("0" if quick else "0-2"), "--seeds"),
         test_seeds=parse_seeds(test_seeds or ("0-1" if quick else "0-19"), "--test-seeds"),
     )
-    drawing = drawing_or_note()
+    drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     try:
         with _Screen.shown() as screen:
             outcome = study(plan, folder, workers=processes, watcher=screen, drawing=drawing)
     except KeyboardInterrupt:
         typer.echo("stopped; the same command goes on from the last checkpoints", err=True)
         sys.exit(INTERRUPTED)
-    print_results("Learning, part by part", outcome.table, outcome.folder, outcome.files)
+    print_outcome("Learning, part by part", outcome)
 
 
 def _variants(text: str) -> tuple[str, ...]:
@@ -116,7 +119,7 @@ def _base(scenario: str, settings: list[str], steps: int, *, quick: bool) -> Tra
         if name in given:
             raise InputError("--set", given[name], "a setting that the study neither varies nor has an option for")
     usual = QUICK if quick else ()
-    config = training_config(TrainingOptions(scenario=scenario, settings=(*usual, *settings)))
+    config = training_config({"scenario": scenario}, (*usual, *settings))
     times = QUICK_EVALUATIONS if quick else EVALUATIONS
     return config if "evaluate_every" in given else evaluated_often(config, steps, times)
 
@@ -124,26 +127,21 @@ def _base(scenario: str, settings: list[str], steps: int, *, quick: bool) -> Tra
 class _Screen:
     """Shows one bar: decisions of all trainings, then runs on held-out workloads."""
 
-    def __init__(self, progress: Progress) -> None:
-        self._progress = progress
-        self._task = progress.add_task("starting", total=None)
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
 
     @classmethod
     @contextmanager
     def shown(cls) -> "Iterator[_Screen]":
         """Show the bar until the end of the body."""
-        counts = TextColumn("{task.completed:,.0f}")
-        columns = (BarColumn(), counts, TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-        with Progress(*columns, console=progress_output()) as progress:
-            yield cls(progress)
+        bar = decisions_bar()
+        with bar.progress:
+            yield cls(bar)
 
     def training(self, done: int, total: int, finished: int, runs: int) -> None:
         """Show how far the trainings are."""
-        self._show(done, total, f"decisions: {finished} of {runs} trainings have ended")
+        self._bar.show(done, total, f"decisions: {finished} of {runs} trainings have ended")
 
     def evaluating(self, done: int, total: int) -> None:
         """Show how far the runs on held-out workloads are."""
-        self._show(done, total, f"of {total} runs on held-out workloads")
-
-    def _show(self, done: int, total: int, text: str) -> None:
-        self._progress.update(self._task, completed=done, total=total, description=text)
+        self._bar.show(done, total, f"of {total} runs on held-out workloads")

@@ -1,8 +1,13 @@
 """Where the commands write: results to stdout, progress to stderr."""
 
 import sys
+from importlib import import_module
+from types import ModuleType
 
+import typer
 from rich.console import Console
+
+from gpusched_env.rendering import MissingExtraError
 
 WIDE = 190
 
@@ -15,3 +20,12 @@ def output() -> Console:
 def progress_output() -> Console:
     """Give the console for progress."""
     return Console(stderr=True, highlight=False)
+
+
+def drawing_or_note(module: str) -> ModuleType | None:
+    """Import what draws, before anything is run; without matplotlib there are no figures, which is said."""
+    try:
+        return import_module(module)
+    except MissingExtraError as missing:
+        typer.echo(f"note: no figures, since {missing}", err=True)
+        return None

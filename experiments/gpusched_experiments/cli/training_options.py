@@ -1,67 +1,118 @@
-"""The options of `gpusched train`, and the settings that they make."""
+"""The options of `gpusched train`, each declared once, and the settings that they make."""
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from typing import Any
 
-from gpusched_agents.training.config import ALGORITHMS, AgentConfig, ImitationConfig, NetworkConfig, TrainingConfig
+import typer
+
+from gpusched_agents.training.config import (
+    ALGORITHMS,
+    AgentConfig,
+    ImitationConfig,
+    NetworkConfig,
+    TrainingConfig,
+)
+from gpusched_baselines.registry import teacher_names
 from gpusched_env.errors import InputError
 from gpusched_env.workload import parse_seeds
 from gpusched_experiments.cli.scenario_options import parse_setting
 
 NONE = "none"
 EXAMPLE = "agent.learning_rate=1e-4"
-OPTIONS = {
-    "scenario": "scenarios",
-    "steps": "steps",
-    "seed": "seed",
-    "envs": "envs",
-    "network": "network.kind",
-    "hidden": "network.hidden",
-    "distribution": "network.distribution",
-    "imitation_steps": "imitation.steps",
-    "validation_seeds": "validation_seeds",
-    "evaluate_every": "evaluate_every",
-    "patience": "patience",
-}
-"""The setting that each option stands for."""
+USUAL = TrainingConfig()
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class TrainingOptions:
-    """What was given on the command line; None for what was not.
+@dataclass(frozen=True, slots=True)
+class Option:
+    """An option of the command line.
 
-    Args:
-        agent: Name of the algorithm.
-        imitate: Name of the teacher, or `none`.
-        settings: `NAME=VALUE` with any setting by its dotted name; they win over all other options.
-        scenario: This and the rest are single settings, see `OPTIONS`.
-        steps: See there.
-        seed: See there.
-        envs: See there.
-        network: See there.
-        hidden: See there.
-        distribution: See there.
-        imitation_steps: See there.
-        validation_seeds: See there.
-        evaluate_every: See there.
-        patience: See there.
+    Attributes:
+        name: Name of its parameter.
+        kind: Type of its value.
+        help: What it is, with its default.
+        setting: The setting of the training that it stands for, by its dotted name, if it stands for one.
+        flags: How it is written; by default as its name.
+        default: Its value where it was not given, if it has one.
     """
 
-    agent: str = next(iter(ALGORITHMS))
-    imitate: str | None = None
-    settings: tuple[str, ...] = ()
-    scenario: str | None = None
-    steps: int | None = None
-    seed: int | None = None
-    envs: int | None = None
-    network: str | None = None
-    hidden: int | None = None
-    distribution: bool | None = None
-    imitation_steps: int | None = None
-    validation_seeds: str | None = None
-    evaluate_every: int | None = None
-    patience: int | None = None
+    name: str
+    kind: type
+    help: str
+    setting: str | None = None
+    flags: tuple[str, ...] = ()
+    default: Any = None
+
+    @property
+    def flag(self) -> str:
+        """How it is written in full."""
+        return f"--{self.name.replace('_', '-')}"
+
+    def parameter(self) -> Parameter:
+        """Give it as Typer reads it from a command."""
+        option = typer.Option(self.default, *(self.flags or (self.flag,)), help=self.help)
+        return Parameter(self.name, Parameter.KEYWORD_ONLY, default=option, annotation=self.kind | None)
+
+
+_SEEDS = f"{USUAL.validation_seeds[0]}-{USUAL.validation_seeds[-1]}"
+OPTIONS = tuple(
+    Option(*each)
+    for each in (
+        ("agent", str, f"The algorithm: {', '.join(ALGORITHMS)}.", None, ("--agent", "-a"), USUAL.agent.algorithm),
+        (
+            "scenario", str,
+            f"Built-in scenarios or .toml files, separated by commas; default: {','.join(USUAL.scenarios)}.",
+            "scenarios", ("--scenario", "-s"),
+        ),
+        ("steps", int, f"Decisions of reinforcement learning; default: {USUAL.steps:,}.", "steps"),
+        (
+            "imitate", str,
+            f"Teacher of the warm start: {', '.join(teacher_names())}, or {NONE}; default: {USUAL.imitation.teacher}.",
+        ),
+        ("imitation_steps", int, f"Its decisions; default: {USUAL.imitation.steps:,}.", "imitation.steps"),
+        ("network", str, f"set or mlp; default: {USUAL.network.kind}.", "network.kind"),
+        ("hidden", int, f"Width of its layers; default: {USUAL.network.hidden}.", "network.hidden"),
+        (
+            "distribution", bool, "Whether it sees what comes from the distribution of epochs.", "network.distribution",
+            ("--distribution/--no-distribution",),
+        ),
+        ("seed", int, f"Seed of everything; default: {USUAL.seed}.", "seed"),
+        ("envs", int, f"Environments that run at once; default: {USUAL.envs}.", "envs"),
+        (
+            "validation_seeds", str,
+            f"Seeds of the workloads that decide which agent is kept: 500-504, or 0,3,5; default: {_SEEDS}.",
+            "validation_seeds",
+        ),
+        (
+            "evaluate_every", int,
+            f"Decisions between two evaluations, each with a checkpoint; default: {USUAL.evaluate_every:,}.",
+            "evaluate_every",
+        ),
+        (
+            "patience", int, f"Evaluations without a better one after which it stops; default: {USUAL.patience}.",
+            "patience",
+        ),
+    )
+)  # fmt: skip
+"""The options of a training; the first two that stand for no setting choose the algorithm and the teacher."""
+
+
+def with_training_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command every training option in the place of its parameter `options`, which gets those given by name."""
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        values = {option.name: given.pop(option.name) for option in OPTIONS}
+        command(options={name: value for name, value in values.items() if value is not None}, **given)
+
+    parameters: list[Parameter] = []
+    for parameter in signature(command).parameters.values():
+        own = parameter.replace(kind=Parameter.KEYWORD_ONLY)
+        parameters += [option.parameter() for option in OPTIONS] if parameter.name == "options" else [own]
+    called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
+    return called
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,16 +131,21 @@ class _Setting:
     optional: bool
 
 
-def training_config(options: TrainingOptions) -> TrainingConfig:
+def training_config(options: Mapping[str, Any], settings: Sequence[str] = ()) -> TrainingConfig:
     """Give the settings of the training run that the options describe; what they leave out has its default.
+
+    Args:
+        options: The values of `OPTIONS` that were given, by name.
+        settings: `NAME=VALUE` with any setting by its dotted name; they win over all other options.
 
     Raises:
         InputError: There is no such algorithm, teacher or setting, or a value is not allowed; names the option.
     """
-    if options.agent not in ALGORITHMS:
-        raise InputError("--agent", options.agent, f"one of {', '.join(ALGORITHMS)}")
-    algorithm = ALGORITHMS[options.agent]
-    given = _given(options, _known(algorithm))
+    agent = options.get("agent", USUAL.agent.algorithm)
+    if agent not in ALGORITHMS:
+        raise InputError("--agent", agent, f"one of {', '.join(ALGORITHMS)}")
+    algorithm = ALGORITHMS[agent]
+    given = _given(options, settings, _known(algorithm))
     values = {name: one.value for name, one in given.items()}
     try:
         return TrainingConfig(
@@ -103,20 +159,20 @@ def training_config(options: TrainingOptions) -> TrainingConfig:
         raise InputError(option, error.value, error.allowed) from error
 
 
-def _given(options: TrainingOptions, known: Mapping[str, _Setting]) -> dict[str, _Given]:
+def _given(options: Mapping[str, Any], settings: Sequence[str], known: Mapping[str, _Setting]) -> dict[str, _Given]:
     """Collect what was given, by the name of the setting."""
     given = {
-        setting: _Given(f"--{name.replace('_', '-')}", getattr(options, name))
-        for name, setting in OPTIONS.items()
-        if getattr(options, name) is not None
+        option.setting: _Given(option.flag, options[option.name])
+        for option in OPTIONS
+        if option.setting is not None and option.name in options
     }
-    if options.imitate == NONE:
-        if options.imitation_steps:
-            raise InputError("--imitation-steps", options.imitation_steps, f"0, beside --imitate {NONE}")
+    if options.get("imitate") == NONE:
+        if options.get("imitation_steps"):
+            raise InputError("--imitation-steps", options["imitation_steps"], f"0, beside --imitate {NONE}")
         given["imitation.steps"] = _Given("--imitate", 0)
-    elif options.imitate is not None:
-        given["imitation.teacher"] = _Given("--imitate", options.imitate)
-    for text in options.settings:
+    elif "imitate" in options:
+        given["imitation.teacher"] = _Given("--imitate", options["imitate"])
+    for text in settings:
         name, value = parse_setting(text, EXAMPLE)
         if name not in known:
             raise InputError("--set", text, f"{EXAMPLE}, or another value of one of {', '.join(known)}")

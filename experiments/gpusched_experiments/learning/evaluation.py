@@ -2,23 +2,22 @@
 
 from __future__ import annotations
 
+from itertools import count
 from typing import TYPE_CHECKING
 
 from gpusched_agents.files.find_agent import PREFIX
 from gpusched_env.workload import load_scenario
 from gpusched_experiments.learning.plan import ON_VALIDATION, REFERENCES
-from gpusched_experiments.published.cell import Cell
-from gpusched_experiments.published.reproduce import origin
-from gpusched_experiments.published.run import Run, Runs
-from gpusched_experiments.published.runner import run_cells
-from gpusched_experiments.published.store import Store, stored_values
+from gpusched_experiments.report.cell import Cell, origin
+from gpusched_experiments.report.run import Runs
+from gpusched_experiments.report.runner import run_cells
+from gpusched_experiments.report.store import Store, stored_values
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
     from gpusched_experiments.learning.plan import StudyPlan
-    from gpusched_experiments.published.run import Values
 
 STORED, AGENT = "evaluations.csv", "agent"
 HELD_OUT, VALIDATION = "held out", "validation"
@@ -43,25 +42,17 @@ def evaluate_all(plan: StudyPlan, folder: Path, workers: int, on_progress: Calla
         InputError: The folder cannot be written, or holds a foreign file.
         WorkerError: A process ended early; what was finished is stored.
     """
-    names = {f"{PREFIX}{folder / run.name / AGENT}": run.name for run in plan.runs()}
+    names = {f"{PREFIX}{folder / run.name / AGENT}": run.name for run in plan.trainings()}
     cells = {cell.key(origin(cell.policy)): cell for cell in _cells(plan, (*REFERENCES, *names))}
     store = Store(folder / STORED, ("workloads", "scenario"))
     stored = stored_values(store.path)
     known = {key: stored[key] for key in cells if key in stored}
     store.write((key, cells[key], values) for key, values in known.items())
-    on_progress(len(known), len(cells))
-
-    def keep(key: str, values: Values) -> None:
-        store.append(key, cells[key], values)
-        known[key] = values
-        on_progress(len(known), len(cells))
-
-    run_cells({key: cell for key, cell in cells.items() if key not in known}, workers, keep)
-    return Runs(
-        tuple(
-            Run(dict(cell.labels), names.get(cell.policy, cell.policy), cell.seed, known[key])
-            for key, cell in cells.items()
-        )
+    finished = count(len(known))
+    on_progress(next(finished), len(cells))
+    values = run_cells(cells, known, store, workers, lambda: on_progress(next(finished), len(cells)))
+    return Runs.of(
+        (dict(cell.labels), names.get(cell.policy, cell.policy), cell.seed, values[key]) for key, cell in cells.items()
     )
 
 

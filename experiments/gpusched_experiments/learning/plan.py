@@ -10,6 +10,7 @@ from gpusched_env.envs.env_input import FIRST_DRAWN_SEED, shape_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import load_scenario, make_instance
+from gpusched_experiments.report.lists import each_once
 
 if TYPE_CHECKING:
     from gpusched_agents.training.config import TrainingConfig
@@ -72,9 +73,7 @@ class StudyPlan:
             if name not in VARIANTS:
                 raise InputError("variants", name, f"one or more of {', '.join(VARIANTS)}")
         for name in ("variants", "training_seeds", "test_seeds"):
-            values = getattr(self, name)
-            if not values or len(set(values)) != len(values):
-                raise InputError(name, list(values), "one or more, each once")
+            each_once(name, getattr(self, name))
         for seed in (*self.training_seeds, *self.test_seeds):
             checks.seed(seed)
         drawn = [seed for seed in self.test_seeds if seed >= FIRST_DRAWN_SEED]
@@ -86,7 +85,7 @@ class StudyPlan:
             raise InputError("test_seeds", seen[0], "seeds that are not validation_seeds, which choose the agents kept")
         self._check_scenarios()
 
-    def runs(self) -> tuple[TrainingRun, ...]:
+    def trainings(self) -> tuple[TrainingRun, ...]:
         """List the trainings: all variants with the first seed, then with the next."""
         return tuple(
             TrainingRun(name, seed, VARIANTS[name].config(self.base, self.steps, seed))

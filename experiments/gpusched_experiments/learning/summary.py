@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from importlib.metadata import PackageNotFoundError, version
 from typing import TYPE_CHECKING, Any
 
 from gpusched_agents.study import VARIANTS
 from gpusched_env.provenance import provenance
-from gpusched_experiments.learning.chart import validation_eur
+from gpusched_experiments.learning.curves import validation_eur
 from gpusched_experiments.learning.evaluation import HELD_OUT
 from gpusched_experiments.learning.plan import ON_VALIDATION
-from gpusched_experiments.published.code_version import code_version, cores, machine
+from gpusched_experiments.report.record import where_made
+from gpusched_experiments.report.results_file import document_json
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpusched_experiments.learning.curves import Trained
     from gpusched_experiments.learning.plan import StudyPlan
-    from gpusched_experiments.published.run import Runs
+    from gpusched_experiments.report.run import Runs
 
-FORMAT, VERSION = "gpusched study", 1
 MEANS = ("energy_eur", "tardiness_eur", "total_eur", "late_jobs", "jobs", "decision_s")
 TRAINS = ("torch", "stable-baselines3", "sb3-contrib")
 
@@ -33,21 +32,17 @@ def summary_json(plan: StudyPlan, trained: Sequence[Trained], runs: Runs, worker
         "test_seeds": plan.test_seeds,
         "base": plan.base.as_dict(),
         "variants": {name: _own_settings(plan, name) for name in plan.variants},
-        "code": code_version(),
-        "machine": machine(),
-        "cores": cores(),
+        **where_made(),
         "workers": workers,
         "training_packages": {name: _version(name) for name in TRAINS},
     }
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "provenance": provenance(None, **facts),
-        "validation_eur": {name: validation_eur(runs, name) for name in ON_VALIDATION},
-        "trainings": [_training(each) for each in trained],
-        "held_out": _held_out(runs.where(workloads=HELD_OUT)),
-    }
-    return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    return document_json(
+        "gpusched study",
+        provenance(None, **facts),
+        validation_eur={name: validation_eur(runs, name) for name in ON_VALIDATION},
+        trainings=[_training(each) for each in trained],
+        held_out=_held_out(runs.where(workloads=HELD_OUT)),
+    )
 
 
 def _own_settings(plan: StudyPlan, name: str) -> dict[str, Any]:
@@ -76,13 +71,15 @@ def _training(trained: Trained) -> dict[str, Any]:
 
 def _held_out(runs: Runs) -> list[dict[str, Any]]:
     """Give the means of every policy and training on every scenario."""
-    rows = []
-    for scenario in runs.labels("scenario"):
-        for policy in runs.policies:
-            own = runs.where(policy, scenario=scenario)
-            means = {name: sum(own.by_seed(name).values()) / len(own) for name in MEANS}
-            rows.append({"policy": policy, "scenario": scenario, "seeds": len(own), **means})
-    return rows
+    return [
+        {
+            "policy": group.policy,
+            **group.labels,
+            "seeds": len(group.own),
+            **{name: sum(group.own.by_seed(name).values()) / len(group.own) for name in MEANS},
+        }
+        for group in runs.groups("scenario")
+    ]
 
 
 def _version(package: str) -> str | None:

@@ -13,8 +13,7 @@ from gpusched_agents.study import finished_training, train
 from gpusched_env.errors import InputError
 from gpusched_env.provenance import provenance
 from gpusched_env.rendering import MissingExtraError
-from gpusched_experiments.report.processes import WorkerError
-from gpusched_experiments.report.worker import start_worker
+from gpusched_experiments.report.processes import WorkerError, start_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -5,9 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpusched_baselines.registry import POLICIES
-from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_experiments.report.lists import each_once
+from gpusched_experiments.report.runner import is_slow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -39,8 +39,8 @@ class Choice:
             checks.whole("nodes", count)
         for name in ("seeds", "nodes", "policies"):
             values = getattr(self, name)
-            if values is not None and (not values or len(set(values)) != len(values)):
-                raise InputError(name, list(values), "one or more, each once")
+            if values is not None:
+                each_once(name, values)
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,11 +89,6 @@ class Sizes:
 
     def _of(self, choice: Choice) -> tuple[Size, ...]:
         return self.quick if choice.quick else self.full
-
-
-def is_slow(policy: str) -> bool:
-    """Say whether a policy runs on fewer seeds where clusters are large."""
-    return policy in POLICIES and POLICIES[policy].slow
 
 
 def available(wanted: Sequence[str], registered: Sequence[str]) -> tuple[tuple[str, ...], tuple[str, ...]]:

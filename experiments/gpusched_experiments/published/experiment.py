@@ -1,19 +1,42 @@
-"""What an experiment is."""
+"""What an experiment is, what its sources reported, and the page that has both."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gpusched_experiments.report.table import markdown
+
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from gpusched_experiments.published.cell import Cell
-    from gpusched_experiments.published.chart import Chart
     from gpusched_experiments.published.choice import Choice
-    from gpusched_experiments.published.reported import Reported
-    from gpusched_experiments.published.run import Runs
-    from gpusched_experiments.published.table import Table
+    from gpusched_experiments.report.cell import Cell
+    from gpusched_experiments.report.chart import Chart
+    from gpusched_experiments.report.run import Runs
+    from gpusched_experiments.report.table import Table
+
+THESIS = "L. Marchi, Politecnico di Milano, 2022"
+PAPER = "F. Filippini et al., IEEE Trans. Cloud Computing 12(1), 2024"
+INTERVALS = (
+    "In brackets 95 % bootstrap intervals over seeds, where there are 5 seeds or more. All policies of a group ran on "
+    "the same workloads; savings are paired by seed."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Reported:
+    """One result as its source reported it: to stand beside our figures, never to be aimed at.
+
+    Attributes:
+        what: What was measured.
+        figure: The figure.
+        source: Where it stands.
+    """
+
+    what: str
+    figure: str
+    source: str
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,3 +68,13 @@ class Experiment:
     chart: Callable[[Runs], Chart]
     reported: tuple[Reported, ...]
     alone: bool = False
+
+
+def page_markdown(experiment: Experiment, summary: Table, details: Table) -> str:
+    """Write the page `table.md`: what the experiment asks, what was reported, both tables."""
+    parts = [f"## {experiment.title}\n\n{experiment.question}\n"]
+    if experiment.reported:
+        lines = [f"| {r.what} | {r.figure} | {r.source} |" for r in experiment.reported]
+        parts.append("\n".join(["| reported | figure | source |", "|---|---|---|", *lines]) + "\n")
+    parts += [markdown(summary), INTERVALS + "\n", markdown(details)]
+    return "\n".join(parts)

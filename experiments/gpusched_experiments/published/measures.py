@@ -1,4 +1,4 @@
-"""What is measured of a cell: a whole run, or the time of one decision round."""
+"""What is measured of cells that are timings: one decision round."""
 
 from __future__ import annotations
 
@@ -8,28 +8,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.planning.bounds import clairvoyant_bound, non_clairvoyant_bound
-from gpusched_env.simulator import State, simulate
+from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.measure import Measure
 
 if TYPE_CHECKING:
     from gpusched_env.model import Instance
     from gpusched_env.simulator import Policy
-    from gpusched_experiments.published.run import Values
+    from gpusched_experiments.report.run import Values
 
 REPEATS = 15
 LONG_S = 0.5  # after rounds that took so long together three are enough, after rounds that each did two
 VERY_LONG_S = 20.0  # after a round that took so long one is enough
-
-
-def whole_run(instance: Instance, policy: Policy, seed: int) -> Values:
-    """Run the policy to the end: the values of a `RunSummary`, and `run_s`, the seconds it all took."""
-    begin = time.perf_counter()
-    result = simulate(instance, policy, seed=seed, record=False)
-    summary = RunSummary.of(result, seed, clairvoyant_bound(instance), non_clairvoyant_bound(instance)).as_dict()
-    numbers = {name: value for name, value in summary.items() if name not in {"policy", "seed"}}
-    return {**numbers, "run_s": time.perf_counter() - begin}
 
 
 def one_round(instance: Instance, policy: Policy, seed: int) -> Values:
@@ -73,3 +63,6 @@ def _long_enough(seconds: list[float]) -> bool:
     if len(seconds) == 2:
         return min(seconds) >= LONG_S
     return sum(seconds) >= LONG_S
+
+
+ONE_ROUND = Measure("round", one_round, timing=True)

@@ -1,4 +1,4 @@
-"""The figures of a comparison."""
+"""The figures of a comparison, as PNG files' contents; importing this needs matplotlib."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.rendering.gantt import gantt_figure
 from gpusched_env.rendering.palette import ENERGY, GRID, INK, PAPER, SUBTLE, TARDINESS
 from gpusched_env.rendering.plotting import (
     ConstrainedLayoutEngine,
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpusched_env.rendering.plotting import Axes
+    from gpusched_env.simulator import Result
     from gpusched_experiments.report.run_summary import RunSummary
     from gpusched_experiments.report.statistics import PolicyStatistics
 
@@ -70,6 +72,11 @@ def png_bytes(figure: Figure) -> bytes:
     buffer = io.BytesIO()
     figure.savefig(buffer, format="png", metadata={"Software": "gpusched"})
     return buffer.getvalue()
+
+
+def gantt_png(result: Result) -> bytes:
+    """Draw the Gantt chart of a run as a PNG file's content."""
+    return png_bytes(gantt_figure(result))
 
 
 def _draw_panel(axes: Axes, rows: Sequence[PolicyStatistics], bounds: tuple[float, float], end_eur: float) -> None:

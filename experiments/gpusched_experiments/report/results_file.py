@@ -1,20 +1,54 @@
-"""The results of a comparison as one JSON file: every run, the statistics, and where they come from."""
+"""The files of results: JSON that says what it is and where it comes from, and CSV."""
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 import math
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from gpusched_env.files import write_atomically
+
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Iterable, Mapping, Sequence
+    from pathlib import Path
 
     from gpusched_experiments.report.run_summary import RunSummary
     from gpusched_experiments.report.statistics import PolicyStatistics
 
-FORMAT = "gpusched comparison"
 VERSION = 1
+
+
+def write_results(folder: Path, contents: Mapping[str, str | bytes]) -> tuple[str, ...]:
+    """Write these files to a folder, and give their names.
+
+    Raises:
+        InputError: The folder cannot be written.
+    """
+    for name, content in contents.items():
+        write_atomically(folder / name, content)
+    return tuple(contents)
+
+
+def document_json(form: str, provenance: Mapping[str, Any], **content: Any) -> str:
+    """Write a document as JSON; what is not a number becomes null.
+
+    Args:
+        form: Name of the file's format.
+        provenance: Where the results come from, as `gpusched_env.provenance.provenance` says it.
+        **content: What else the document holds.
+    """
+    document = {"format": form, "version": VERSION, "provenance": dict(provenance), **content}
+    return json.dumps(_finite(document), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+def csv_lines(rows: Iterable[Sequence[object]]) -> str:
+    """Write rows as lines of CSV."""
+    buffer = io.StringIO()
+    csv.writer(buffer, lineterminator="\n").writerows(rows)
+    return buffer.getvalue()
 
 
 def results_json(
@@ -31,17 +65,19 @@ def results_json(
         reference: Name of the policy that savings are measured against.
         provenance: Where the results come from: command, versions, scenario.
     """
-    document = {
-        "format": FORMAT,
-        "version": VERSION,
-        "provenance": dict(provenance),
-        "reference": reference,
-        "seeds": sorted({run.seed for run in runs}),
-        "policies": [_finite(asdict(row)) for row in rows],
-        "runs": [_finite(run.as_dict()) for run in runs],
-    }
-    return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    return document_json(
+        "gpusched comparison",
+        provenance,
+        reference=reference,
+        seeds=sorted({run.seed for run in runs}),
+        policies=[asdict(row) for row in rows],
+        runs=[run.as_dict() for run in runs],
+    )
 
 
-def _finite(values: dict[str, Any]) -> dict[str, Any]:
-    return {k: None if isinstance(v, float) and not math.isfinite(v) else v for k, v in values.items()}
+def _finite(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {name: _finite(each) for name, each in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite(each) for each in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value

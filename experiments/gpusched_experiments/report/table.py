@@ -1,104 +1,143 @@
-"""The comparison table: its columns as text, Markdown and CSV."""
+"""Tables, as Markdown and as CSV: a column knows what it says of a row."""
 
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
-import polars as pl
-
-from gpusched_env.rendering.duration import duration_text
-from gpusched_experiments.report.statistics import LEAST_SEEDS
+from gpusched_experiments.report.estimate import Estimate
+from gpusched_experiments.report.results_file import csv_lines
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from pathlib import Path
 
-    from gpusched_experiments.report.run_summary import RunSummary
-    from gpusched_experiments.report.statistics import Interval, PolicyStatistics
+Value: TypeAlias = str | int | float | Estimate | None
+Form: TypeAlias = Callable[[float], str]
+T = TypeVar("T")
+
+
+def _percent(share: float) -> str:
+    return f"{share:+.0%}" if abs(share) >= 10 else f"{share:+.1%}"
+
+
+def _milliseconds(seconds: float) -> str:
+    return f"{1000.0 * seconds:.3g}" if seconds < 0.1 else f"{1000.0 * seconds:,.0f}"
+
+
+TEXT: Form = str
+COUNT: Form = "{:,.0f}".format
+PLAIN: Form = "{}".format  # a number as it is
+MONEY: Form = "{:,.2f}".format
+RATIO: Form = "{:.2f}".format
+MILLISECONDS: Form = _milliseconds  # of seconds
+SHARE: Form = "{:.1%}".format  # of a whole, such as late jobs of all jobs: without a sign
+PERCENT: Form = _percent  # signed: a saving may be a loss
 
 
 @dataclass(frozen=True, slots=True)
-class Column:
-    """A column of the table.
+class Column(Generic[T]):
+    """A column of a table whose rows are about a `T` each.
 
     Attributes:
-        title: Its heading, with the unit.
-        text: Writes a policy's value.
+        name: Its name in CSV, with the unit; an estimate there has `name_low` and `name_high` beside it.
+        title: Its heading in Markdown, with the unit.
+        value: What it says of a row's subject; None is written as an empty cell, NaN as "n/a".
+        form: How its numbers are written in Markdown; `TEXT` stands on the left.
+        interval: Whether its values are estimates, so that the CSV has their intervals.
         main: Whether it belongs to the table even where there is little room.
     """
 
+    name: str
     title: str
-    text: Callable[[PolicyStatistics], str]
+    value: Callable[[T], Value]
+    form: Form = TEXT
+    interval: bool = False
     main: bool = True
 
 
-def columns(reference: str) -> tuple[Column, ...]:
-    """List the columns, the first of which is the policy's name; `reference` names the policy of the savings."""
-    return (
-        Column("policy", lambda row: row.policy),
-        Column("energy €", lambda row: _money(row.energy_eur)),
-        Column("tardiness €", lambda row: _money(row.tardiness_eur)),
-        Column("total €", lambda row: _money(row.total_eur)),
-        Column(f"saving vs {reference}", lambda row: _saving(row, reference, row.saving, row.saving_interval)),
-        Column(
-            f"energy saving vs {reference}",
-            lambda row: _saving(row, reference, row.energy_saving, row.energy_saving_interval),
-            main=False,
-        ),
-        Column("late jobs", lambda row: f"{row.late_jobs:.1f}"),
-        Column("mean completion", lambda row: duration_text(row.mean_completion_s), main=False),
-        Column("switches", lambda row: f"{row.switches:.0f}", main=False),
-        Column("ms per round", lambda row: f"{1000.0 * row.decision_s_per_round:.3g}", main=False),
-        Column("gap, clairvoyant", lambda row: _percent(row.clairvoyant_gap), main=False),
-        Column("gap, non-clairv.", lambda row: _percent(row.non_clairvoyant_gap), main=False),
-    )
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A table.
+
+    Attributes:
+        title: What it shows.
+        columns: Its columns.
+        rows: Its rows, each with the value of every column.
+        notes: What must be said of its figures, a sentence each.
+    """
+
+    title: str
+    columns: tuple[Column[Any], ...]
+    rows: tuple[tuple[Value, ...], ...]
+    notes: tuple[str, ...] = ()
+
+    @classmethod
+    def of(cls, title: str, columns: Iterable[Column[T]], subjects: Iterable[T], notes: tuple[str, ...] = ()) -> Table:
+        """Make the table that has a row for every subject."""
+        chosen = tuple(columns)
+        return cls(title, chosen, tuple(tuple(column.value(each) for column in chosen) for each in subjects), notes)
+
+    def as_dicts(self) -> list[dict[str, Value]]:
+        """Give every row as its values by the names of the columns."""
+        return [{c.name: value for c, value in zip(self.columns, row, strict=True)} for row in self.rows]
+
+    def texts(self) -> list[list[str]]:
+        """Write every value as a text, row by row."""
+        return [[_text(value, c.form) for value, c in zip(row, self.columns, strict=True)] for row in self.rows]
 
 
-def notes(rows: Sequence[PolicyStatistics], reference: str) -> tuple[str, ...]:
-    """Say what the table's figures are, a sentence each."""
-    runs = rows[0].runs
-    interval = "; in brackets the 95 % bootstrap interval over seeds" if runs >= LEAST_SEEDS else ""
-    too_few = () if runs >= LEAST_SEEDS else (f"No intervals: they need {LEAST_SEEDS} seeds or more.",)
-    return (
-        f"Means over {runs} seed{'s' if runs > 1 else ''}; every policy ran on the same instances.",
-        f"Saving: 1 - (sum of total costs) / (sum of total costs of {reference}), paired by seed{interval}.",
-        *too_few,
-        "Gaps: mean total cost above the mean bound. The clairvoyant bound knows the epochs each job will need.",
-        (
-            "The other bounds what policies that keep due dates in the worst case can expect to pay if jobs need "
-            "epochs as their distributions say: a sample may lie below it, and a trace's jobs need what they needed."
-        ),
-    )
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """What a report came to.
+
+    Attributes:
+        folder: Where its files stand.
+        table: Its short table.
+        files: Names of the files in the folder that were written.
+    """
+
+    folder: Path
+    table: Table
+    files: tuple[str, ...]
 
 
-def markdown_table(rows: Sequence[PolicyStatistics], reference: str) -> str:
-    """Write the table and its notes as Markdown."""
-    chosen = columns(reference)
-    lines = [[column.title for column in chosen], ["---"] + ["---:"] * (len(chosen) - 1)]
-    lines += [[column.text(row) for column in chosen] for row in rows]
-    table = "\n".join(f"| {' | '.join(cells)} |" for cells in lines)
-    return table + "\n\n" + "\n".join(f"{note}  " for note in notes(rows, reference)).rstrip() + "\n"
+def markdown(table: Table) -> str:
+    """Write the table with its title and notes."""
+    notes = "".join(f"\n{note}" for note in table.notes)
+    return f"### {table.title}\n\n{markdown_rows(table)}\n" + (notes + "\n" if notes else "")
 
 
-def runs_csv(runs: Sequence[RunSummary]) -> str:
-    """Write every run as a line of CSV, with a header."""
-    return pl.DataFrame([run.as_dict() for run in runs]).write_csv()
+def markdown_rows(table: Table) -> str:
+    """Write the headings and rows of the table alone, without a last line break."""
+    align = ["---" if column.form is TEXT else "---:" for column in table.columns]
+    lines = [[column.title for column in table.columns], align, *table.texts()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
-def _money(value: float) -> str:
-    return f"{value:,.2f}"
+def csv_text(table: Table) -> str:
+    """Write the table as CSV, numbers in full; what there is not is an empty cell."""
+    header: list[str] = []
+    for column in table.columns:
+        header += [column.name, f"{column.name}_low", f"{column.name}_high"] if column.interval else [column.name]
+    rows = [
+        [cell for value, c in zip(row, table.columns, strict=True) for cell in _plain(value, c)] for row in table.rows
+    ]
+    return csv_lines([header, *rows])
 
 
-def _percent(value: float) -> str:
-    if math.isnan(value):
-        return "n/a"
-    return f"{value:+.0%}" if abs(value) >= 10 else f"{value:+.1%}"
+def _plain(value: Value, column: Column[Any]) -> list[Value]:
+    """Give the cells of a value, with the ends of its interval where the column has them."""
+    low, high = value.interval or (None, None) if isinstance(value, Estimate) else (None, None)
+    cells = [value.value if isinstance(value, Estimate) else value, *((low, high) if column.interval else ())]
+    return [None if isinstance(cell, float) and math.isnan(cell) else cell for cell in cells]
 
 
-def _saving(row: PolicyStatistics, reference: str, share: float, interval: Interval | None) -> str:
-    if row.policy == reference:
-        return "reference"
-    if interval is None:
-        return _percent(share)
-    return f"{_percent(share)} [{_percent(interval[0])}, {_percent(interval[1])}]"
+def _text(value: Value, form: Form) -> str:
+    if value is None or isinstance(value, str):
+        return value or ""
+    if isinstance(value, Estimate):
+        ends = "" if value.interval is None else f" [{', '.join(_text(end, form) for end in value.interval)}]"
+        return _text(value.value, form) + ends
+    return "n/a" if math.isnan(value) else form(value)

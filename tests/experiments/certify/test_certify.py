@@ -11,11 +11,10 @@ import pytest
 from gpusched_baselines import Greedy, fifo, make_policy
 from gpusched_env import Configuration, InputError, Instance, Job
 from gpusched_experiments.certify import RoundCertificate
-from gpusched_experiments.certify import certify as module
-from gpusched_experiments.certify.certify import BoundBrokenError, CertifiedRun, certify
+from gpusched_experiments.certify import certified_run as module
+from gpusched_experiments.certify.certified_run import BoundBrokenError, CertifiedRun, certify
 from gpusched_experiments.certify.instances import static_instance
-from gpusched_experiments.certify.table import (
-    by_policy,
+from gpusched_experiments.certify.tables import (
     certificate_csv,
     certificate_json,
     gap_text,
@@ -110,21 +109,21 @@ def run(
 
 def test_the_summary_by_policy():
     runs = [run(seed=seed, cost=cost) for seed, cost in enumerate((1.0, 1.005, 1.5, 3.0))]
-    (row,) = by_policy(runs)
-    assert (row.instances, row.median_gap, row.worst_gap) == (4, pytest.approx(0.2525), pytest.approx(2.0))
-    assert (row.within_1_percent, row.optimal) == (0.5, 0.25)
+    (row,) = policy_table(runs).as_dicts()
+    assert (row["instances"], row["median_gap"], row["worst_gap"]) == (4, pytest.approx(0.2525), pytest.approx(2.0))
+    assert (row["within_1_percent"], row["optimal"]) == (0.5, 0.25)
 
 
 def test_an_instance_with_a_bound_of_nothing_has_no_gap():
     runs = [run(cost=0.0, bound=0.0), run(seed=1, cost=2.0, bound=0.0)]
-    (row,) = by_policy(runs)
-    assert math.isnan(row.median_gap)
-    assert (row.within_1_percent, row.optimal) == (0.5, 0.5)
+    (row,) = policy_table(runs).as_dicts()
+    assert math.isnan(row["median_gap"])
+    assert (row["within_1_percent"], row["optimal"]) == (0.5, 0.5)
 
 
 @pytest.mark.parametrize(
     ("gap", "text"),
-    [(0.0, "+0.00%"), (-1e-9, "+0.00%"), (0.1234, "+12.34%"), (11.0, "12 x"), (12345.0, "12,346 x"), (math.nan, "n/a")],
+    [(0.0, "+0.00%"), (-1e-9, "+0.00%"), (0.1234, "+12.34%"), (11.0, "12 x"), (12345.0, "12,346 x")],
 )
 def test_gaps_are_written_as_percentages_or_multiples(gap: float, text: str):
     assert gap_text(gap) == text
@@ -132,16 +131,23 @@ def test_gaps_are_written_as_percentages_or_multiples(gap: float, text: str):
 
 def test_the_tables_hold_every_instance_and_every_policy():
     runs = [run(problem, seed, policy) for seed in (3, 1) for problem in ("known", "round") for policy in ("a", "b")]
-    heading, *rows = instance_table(runs, ["a", "b"])
-    assert heading[-2:] == ["a", "b"]
-    assert [row[:2] for row in rows] == [["round", "1"], ["round", "3"], ["known", "1"], ["known", "3"]]
-    assert [row[:2] for row in policy_table(runs)[1:]] == [
+    table = instance_table(runs, ["a", "b"])
+    assert [column.title for column in table.columns][-2:] == ["a", "b"]
+    assert [row[:2] for row in table.texts()] == [["round", "1"], ["round", "3"], ["known", "1"], ["known", "3"]]
+    assert [row[:2] for row in policy_table(runs).texts()] == [
         ["round", "a"],
         ["round", "b"],
         ["known", "a"],
         ["known", "b"],
     ]
     assert "4 problems, of which the solver closed 4 to 0.01 % within 5 s each." in notes(runs, 5.0)
+
+
+def test_a_gap_to_a_bound_of_nothing_is_written_as_no_number():
+    (row,) = policy_table([run(bound=0.0)]).texts()
+    assert row[3:5] == ["n/a", "n/a"]
+    (row,) = instance_table([run(bound=0.0)], ["p"]).texts()
+    assert (row[4], row[6]) == ("n/a", "n/a")
 
 
 def test_the_files_hold_every_run_and_no_nan():

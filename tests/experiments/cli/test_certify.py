@@ -6,7 +6,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from gpusched_experiments.certify.certify import BoundBrokenError
+from gpusched_experiments.certify.certified_run import BoundBrokenError
 from gpusched_experiments.cli import certify as command
 from gpusched_experiments.cli.app import app
 

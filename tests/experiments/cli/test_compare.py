@@ -6,10 +6,10 @@ import pytest
 from typer.testing import CliRunner
 
 from gpusched_env.rendering import MissingExtraError
-from gpusched_env.workload import load_scenario
-from gpusched_experiments.cli import charts
-from gpusched_experiments.cli import compare as compare_module
+from gpusched_env.workload import generator, load_scenario
+from gpusched_experiments.cli import terminal
 from gpusched_experiments.cli.app import app
+from gpusched_experiments.report import figures
 
 FILES = {"results.json", "runs.csv", "table.md", "scenario.toml", "costs.png", "gantt.png"}
 
@@ -83,7 +83,7 @@ def test_without_matplotlib_there_are_no_figures_and_it_is_said(tmp_path, monkey
     def no_module(_):
         raise MissingExtraError("matplotlib", "plot", "charts")
 
-    monkeypatch.setattr(compare_module, "import_module", no_module)
+    monkeypatch.setattr(terminal, "import_module", no_module)
     done = gpusched("compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
     assert done.exit_code == 0
     assert "note: no figures, since charts need matplotlib" in done.stderr
@@ -92,7 +92,7 @@ def test_without_matplotlib_there_are_no_figures_and_it_is_said(tmp_path, monkey
 
 def test_the_gantt_chart_shows_a_run_of_the_comparison_itself(tmp_path, monkeypatch):
     drawn = []
-    monkeypatch.setattr(charts, "gantt_png", lambda result: drawn.append(result) or b"")
+    monkeypatch.setattr(figures, "gantt_png", lambda result: drawn.append(result) or b"")
     out = tmp_path / "a"
     done = gpusched("compare", "-p", "fifo,greedy", "-s", "tiny", "--seeds", "3,1", "-w", 1, "--out", out)
     assert done.exit_code == 0, done.output
@@ -116,6 +116,23 @@ def test_a_trace_can_be_compared(tmp_path):
     results = json.loads((tmp_path / "a" / "results.json").read_text())
     assert results["runs"][0]["jobs"] == 5
     assert results["provenance"]["facts"]["scenario"]["cluster"]["nodes"] == 2
+
+
+def test_a_trace_is_read_once_however_many_runs_there_are(tmp_path, monkeypatch):
+    read = []
+
+    def spied(scenario):
+        read.append(scenario)
+        return generator_replayed(scenario)
+
+    generator_replayed = generator.replayed_trace
+    monkeypatch.setattr(generator, "replayed_trace", spied)
+    trace = tmp_path / "trace.csv"
+    trace.write_text("submission_s,duration_s,gpus\n" + "".join(f"{60 * i},600,1\n" for i in range(4)))
+    out = ("-w", 1, "--out", tmp_path / "a")
+    done = gpusched("compare", "-p", "edf,fifo", "--trace", trace, "--nodes", 2, "--seeds", "0-2", *out)
+    assert done.exit_code == 0, done.output
+    assert len(read) == 1
 
 
 def test_settings_of_the_replay_reach_the_trace(tmp_path):

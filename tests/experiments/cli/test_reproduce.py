@@ -5,7 +5,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gpusched_env.rendering import MissingExtraError
-from gpusched_experiments.cli import reproduce as module
+from gpusched_experiments.cli import terminal
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.published import EXPERIMENTS
 
@@ -60,7 +60,7 @@ def test_without_matplotlib_there_are_no_figures_and_it_is_said(folder, monkeypa
     def no_module(_):
         raise MissingExtraError("matplotlib", "plot", "charts")
 
-    monkeypatch.setattr(module, "import_module", no_module)
+    monkeypatch.setattr(terminal, "import_module", no_module)
     done = gpusched("reproduce", "cost", "-p", "edf,sts", "--nodes", 2, "--seeds", 0, "-w", 1)
     assert done.exit_code == 0
     assert "note: no figures, since charts need matplotlib" in done.stderr

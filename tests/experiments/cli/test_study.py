@@ -88,10 +88,10 @@ def test_the_usual_study_and_the_quick_one(monkeypatch):
         assert done.exit_code == 130
         assert "the same command goes on" in done.stderr
     (usual, out), (quick, quick_out), (own, _) = plans
-    assert (len(usual.runs()), usual.steps, usual.base.evaluate_every) == (15, 1_000_000, 50_000)
+    assert (len(usual.trainings()), usual.steps, usual.base.evaluate_every) == (15, 1_000_000, 50_000)
     assert usual.base.scenarios == ("high", "low", "mixed", "exponential")
     assert (usual.base.envs, usual.test_seeds) == (32, tuple(range(20)))
-    assert (len(quick.runs()), quick.base.envs, quick.base.validation_seeds) == (5, 16, (500, 501))
+    assert (len(quick.trainings()), quick.base.envs, quick.base.validation_seeds) == (5, 16, (500, 501))
     assert (own.base.evaluate_every, own.training_seeds) == (7, (5,))
     assert (out, quick_out) == ("results/study", "results/study-quick")
 

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
-
 import pytest
 
 from gpusched_agents.training.config import (
@@ -16,11 +14,11 @@ from gpusched_agents.training.config import (
     TrainingConfig,
 )
 from gpusched_env.errors import InputError
-from gpusched_experiments.cli.training_options import OPTIONS, TrainingOptions, training_config
+from gpusched_experiments.cli.training_options import OPTIONS, training_config
 
 
-def config(**options):
-    return training_config(TrainingOptions(**options))
+def config(settings=(), **options):
+    return training_config(options, settings)
 
 
 def with_settings(*settings):
@@ -65,9 +63,8 @@ def test_every_option_sets_what_it_names():
 
 
 def test_options_name_settings_that_exist():
-    names = {field.name for field in fields(TrainingOptions)} - {"agent", "imitate", "settings"}
-    assert names == set(OPTIONS)
-    for setting in OPTIONS.values():
+    assert {option.name for option in OPTIONS if option.setting is None} == {"agent", "imitate"}
+    for setting in (option.setting for option in OPTIONS if option.setting is not None):
         section, _, name = setting.rpartition(".")
         owner = getattr(TrainingConfig(), section) if section else TrainingConfig()
         assert hasattr(owner, name)

@@ -9,8 +9,8 @@ import pytest
 from gpusched_experiments.published import EXPERIMENTS, Choice
 from gpusched_experiments.published.changes import WAYS
 from gpusched_experiments.published.experiments.scaling import growth
-from gpusched_experiments.published.run import Run, Runs
-from gpusched_experiments.published.table import csv_text
+from gpusched_experiments.report.run import Runs
+from gpusched_experiments.report.table import csv_text
 
 QUICK = Choice(quick=True)
 SEEDS = {"scaling": range(5), "agents": range(100, 150)}  # of the full set; all others 0 to 19
@@ -19,7 +19,7 @@ SEEDS = {"scaling": range(5), "agents": range(100, 150)}  # of the full set; all
 def made_up(name, policies, value_of, choice=QUICK):
     """Make the runs of an experiment's own cells, with values from `value_of(labels, policy, seed)`."""
     cells = EXPERIMENTS[name].cells(choice, policies)
-    return Runs(tuple(Run(dict(c.labels), c.policy, c.seed, value_of(dict(c.labels), c.policy, c.seed)) for c in cells))
+    return Runs.of((dict(c.labels), c.policy, c.seed, value_of(dict(c.labels), c.policy, c.seed)) for c in cells)
 
 
 def costs(energy, tardiness=0.0, late=0):
@@ -38,7 +38,7 @@ def test_the_cells_of_every_experiment_have_its_labels_and_are_all_different(nam
     cells = experiment.cells(Choice(quick=quick), ("edf", "random-greedy", "sts", "path-relinking"))
     assert {tuple(label for label, _ in cell.labels) for cell in cells} == {experiment.labels}
     assert len({(cell.labels, cell.policy, cell.seed) for cell in cells}) == len(cells)
-    assert {cell.measure for cell in cells} == {"round" if experiment.alone else "run"}
+    assert {cell.measure.name for cell in cells} == {"round" if experiment.alone else "run"}
     if not quick:
         assert {cell.seed for cell in cells} == set(SEEDS.get(name, range(20)))
 
@@ -115,7 +115,7 @@ def test_sizes_that_slow_policies_hardly_ran_on_do_not_enter_the_mean():
         return costs(10.0 if policy == "random-greedy" else 10.0 * (1 - saved[labels["nodes"]]))
 
     runs = made_up("cost", ("random-greedy", "sts"), value, choice)
-    assert {run.seed for run in runs.where("random-greedy", nodes=100).all} == {0}
+    assert set(runs.where("random-greedy", nodes=100).by_seed("jobs")) == {0}
     row = next(row for row in read(EXPERIMENTS["cost"].summary(runs)) if row["arrivals"] == "mean of all")
     assert float(row["energy_saving"]) == pytest.approx(0.5)
 
@@ -182,8 +182,11 @@ def test_the_growth_is_the_exponent_of_the_jobs_from_twenty_nodes_on():
     assert found.value == pytest.approx(1.5)
     assert found.interval == pytest.approx((1.5, 1.5))
     assert found.seeds == 5
-    ten = [run for run in runs.all if run.labels["nodes"] == 10]
-    slow_start = Runs(tuple(Run(r.labels, r.policy, r.seed, {"round_s": 1.0}) if r in ten else r for r in runs.all))
+
+    def slow_at_ten(labels, policy, seed):
+        return rounds(1.5)(labels, policy, seed) | ({"round_s": 1.0} if labels["nodes"] == 10 else {})
+
+    slow_start = made_up("scaling", ("sts",), slow_at_ten, Choice())
     assert growth(slow_start.where("sts", arrivals="high")).value == pytest.approx(1.5)
     assert math.isnan(growth(runs.where("sts", arrivals="high", nodes=50)).value)
 

@@ -15,14 +15,16 @@ import pytest
 from gpusched_env.errors import InputError
 from gpusched_env.workload import load_scenario
 from gpusched_experiments.published import Choice, Experiment, reproduce
-from gpusched_experiments.published import reproduce as reproduce_function
-from gpusched_experiments.published.cell import Cell
-from gpusched_experiments.published.chart import Chart
-from gpusched_experiments.published.estimate import mean
-from gpusched_experiments.published.reported import Reported
-from gpusched_experiments.published.table import Column, Table
+from gpusched_experiments.published import reproduction as module
+from gpusched_experiments.published.experiment import Reported
+from gpusched_experiments.published.measures import ONE_ROUND
+from gpusched_experiments.report import cell as cell_module
+from gpusched_experiments.report.cell import Cell
+from gpusched_experiments.report.chart import Chart
+from gpusched_experiments.report.estimate import mean
+from gpusched_experiments.report.runner import run_cells
+from gpusched_experiments.report.table import MONEY, Column, Table
 
-MODULE = sys.modules[reproduce_function.__module__]
 TINY = load_scenario("tiny")
 TIMES = ("decision_s", "decision_s_per_round", "run_s")
 
@@ -37,8 +39,11 @@ def cells(choice, policies):
 
 
 def table(runs):
-    columns = (Column("policy", "policy"), Column("energy_eur", "energy €", "money", interval=True))
-    return Table("Costs", columns, tuple((p, mean(runs.where(p), "energy_eur")) for p in runs.policies))
+    columns = (
+        Column("policy", "policy", str),
+        Column("energy_eur", "energy €", lambda policy: mean(runs.where(policy), "energy_eur"), MONEY, interval=True),
+    )
+    return Table.of("Costs", columns, runs.policies)
 
 
 FAKE = Experiment(
@@ -172,7 +177,8 @@ def test_a_finished_experiment_runs_nothing_when_it_is_asked_for_again(tmp_path)
 def test_runs_of_other_code_are_never_mixed_in(tmp_path, monkeypatch):
     run(tmp_path, stop_after=5)
     first = facts(tmp_path / "fake")
-    monkeypatch.setattr(MODULE, "code_version", lambda: "another")
+    for each in (module, cell_module):
+        monkeypatch.setattr(each, "code_version", lambda: "another")
     again = run(tmp_path)
     assert again.ran == 12
     assert any(f"starts again: its 5 runs were made by other code ({first['code']})" in n for n in again.notes)
@@ -222,27 +228,27 @@ def test_cells_of_two_places_that_are_one_run_are_run_once_and_stand_in_both(tmp
 
 def test_times_of_another_machine_are_measured_again(tmp_path, monkeypatch):
     def timed(choice, policies):
-        return tuple(replace(cell, measure="round") for cell in cells(choice, policies))
+        return tuple(replace(cell, measure=ONE_ROUND) for cell in cells(choice, policies))
 
     experiment = replace(FAKE, cells=timed, summary=lambda _: Table("t", (), ()), details=lambda _: Table("t", (), ()))
     assert run(tmp_path, experiment).ran == 12
     assert run(tmp_path, experiment).ran == 0
-    monkeypatch.setattr(MODULE, "machine", lambda: "another machine")
+    monkeypatch.setattr(cell_module, "machine", lambda: "another machine")
     assert run(tmp_path, experiment).ran == 12
 
 
 def test_timings_run_alone_however_many_workers_there_are(tmp_path, monkeypatch):
     used = []
-    monkeypatch.setattr(MODULE, "run_cells", lambda todo, workers, keep: used.append(workers) or _run(todo, keep))
+
+    def spied(cells, known, store, workers, on_finished):
+        used.append(workers)
+        return run_cells(cells, known, store, 1, on_finished)
+
+    monkeypatch.setattr(module, "run_cells", spied)
     run(tmp_path, replace(FAKE, alone=True), workers=2)
     run(tmp_path / "b", FAKE, workers=2)
     assert used == [1, 2]
     assert facts(tmp_path / "fake")["workers"] == 1
-
-
-def _run(todo, keep):
-    for key, cell in todo.items():
-        keep(key, cell.run())
 
 
 def test_without_matplotlib_there_are_tables_only(tmp_path):

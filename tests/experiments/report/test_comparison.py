@@ -89,6 +89,19 @@ def test_bounds_are_computed_once_a_seed(monkeypatch):
     assert [run.clairvoyant_eur for run in runs] == [clairvoyant_bound(TINY(seed)) for seed in (3, 3, 1, 1)]
 
 
+@pytest.mark.parametrize("workers", [1, pytest.param(2, marks=pytest.mark.slow)])
+def test_an_instance_is_made_once_a_seed_however_many_policies_run_on_it(workers):
+    made = []
+
+    def make(seed):
+        made.append(seed)
+        return TINY(seed)
+
+    runs = compare(make, [make_policy("edf"), make_policy("fifo")], [3, 1], workers=workers)
+    assert made == [3, 1]
+    assert without_times(runs) == without_times(compare(TINY, [make_policy("edf"), make_policy("fifo")], [3, 1]))
+
+
 def test_a_warm_up_runs_every_policy_so_that_jobs_wait():
     warm_up([make_policy(name) for name in policy_names()])
     result = simulate(tiny_instance(), make_policy("fifo"))

@@ -5,7 +5,8 @@ import pytest
 
 from gpusched_env.errors import InputError
 from gpusched_experiments.report import RunSummary, summarise
-from gpusched_experiments.report.statistics import LEAST_SEEDS, gap, mean_interval, saving, saving_interval
+from gpusched_experiments.report.estimate import LEAST_SEEDS, mean_interval, paired_saving
+from gpusched_experiments.report.statistics import gap
 
 
 def run(policy, seed, energy, tardiness=0.0, **other):
@@ -18,30 +19,30 @@ def run(policy, seed, energy, tardiness=0.0, **other):
 
 def test_a_saving_is_a_ratio_of_means_not_a_mean_of_ratios():
     # Together 60 of 100 + 1; the mean of the ratios would be 1 - (0.5 + 10) / 2 = -4.25.
-    assert saving([50.0, 10.0], [100.0, 1.0]) == pytest.approx(1.0 - 60.0 / 101.0)
+    assert paired_saving([50.0, 10.0], [100.0, 1.0]).value == pytest.approx(1.0 - 60.0 / 101.0)
 
 
 def test_a_saving_against_nothing_is_not_a_number():
-    assert math.isnan(saving([1.0], [0.0]))
-    assert saving_interval([1.0] * 5, [0.0, 1.0, 1.0, 1.0, 1.0]) is None
+    assert math.isnan(paired_saving([1.0], [0.0]).value)
+    assert paired_saving([1.0] * 5, [0.0, 1.0, 1.0, 1.0, 1.0]).interval is None
 
 
 def test_equal_savings_on_every_seed_have_an_interval_of_no_width():
-    assert saving_interval([5.0, 50.0, 1.0, 2.0, 3.0], [10.0, 100.0, 2.0, 4.0, 6.0]) == pytest.approx((0.5, 0.5))
+    assert paired_saving([5.0, 50.0, 1.0, 2.0, 3.0], [10.0, 100.0, 2.0, 4.0, 6.0]).interval == pytest.approx((0.5, 0.5))
 
 
 def test_the_interval_of_five_seeds_of_which_one_differs_is_that_of_a_binomial():
     # How often the odd one is among 5 draws is binomial(5, 1/5): never with probability 0.328 (above 2.5 %), more than
     # twice with 0.058, more than three times with 0.0067. So 97.5 % lie at three times or below.
     assert mean_interval([10.0, 0.0, 0.0, 0.0, 0.0]) == pytest.approx((0.0, 6.0))
-    assert saving_interval([0.0, 10.0, 10.0, 10.0, 10.0], [10.0] * 5) == pytest.approx((0.0, 0.6))
+    assert paired_saving([0.0, 10.0, 10.0, 10.0, 10.0], [10.0] * 5).interval == pytest.approx((0.0, 0.6))
 
 
 def test_the_interval_is_that_of_the_bootstrap_distribution():
     rng = np.random.default_rng(3)
     other = rng.uniform(50.0, 150.0, 30)
     own = other * rng.normal(0.8, 0.1, 30)
-    low, high = saving_interval(own, other)
+    low, high = paired_saving(own, other).interval
     # By the delta method the standard error of 1 - mean(own) / mean(other) is sd(own - r other) / (mean(other) √n).
     ratio = own.sum() / other.sum()
     error = np.std(own - ratio * other, ddof=1) / (other.mean() * math.sqrt(30))
@@ -52,15 +53,15 @@ def test_the_interval_is_that_of_the_bootstrap_distribution():
 @pytest.mark.parametrize("seeds", range(1, LEAST_SEEDS))
 def test_fewer_than_five_seeds_have_no_interval(seeds):
     assert LEAST_SEEDS == 5
-    assert saving_interval([1.0] * seeds, [2.0] * seeds) is None
+    assert paired_saving([1.0] * seeds, [2.0] * seeds).interval is None
     assert mean_interval([1.0] * seeds) is None
 
 
 def test_intervals_are_the_same_at_every_call():
     costs = [1.0, 5.0, 2.0, 7.0, 3.0], [3.0, 4.0, 5.0, 8.0, 9.0]
-    first = saving_interval(*costs)
+    first = paired_saving(*costs).interval
     assert first is not None
-    assert first == saving_interval(*costs)
+    assert first == paired_saving(*costs).interval
 
 
 def test_a_gap_is_the_mean_cost_above_the_mean_bound():

@@ -13,7 +13,7 @@ import pytest
 PROGRAM = """
 import multiprocessing, os, sys, time
 from concurrent.futures import ProcessPoolExecutor
-from gpusched_experiments.report.worker import start_worker
+from gpusched_experiments.report.processes import start_worker
 
 if __name__ == "__main__":
     context = multiprocessing.get_context("spawn")

@@ -7,22 +7,21 @@ from typing import TYPE_CHECKING
 
 from gpusched_agents.any_policy import is_agent
 from gpusched_env.workload import load_scenario
-from gpusched_experiments.published.chart import Chart, Panel, series
+from gpusched_experiments.published import columns as of
 from gpusched_experiments.published.choice import Size, Sizes
-from gpusched_experiments.published.estimate import mean, saving, share
 from gpusched_experiments.published.experiment import Experiment
-from gpusched_experiments.published.experiments.workloads import ARRIVALS, JOBS_PER_NODE, cells_of
-from gpusched_experiments.published.table import Column, Table
+from gpusched_experiments.published.workloads import ARRIVALS, JOBS_PER_NODE, cells_of
+from gpusched_experiments.report.chart import Chart, Panel
+from gpusched_experiments.report.estimate import mean, saving, share
+from gpusched_experiments.report.table import COUNT, MILLISECONDS, PERCENT, Column, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Iterator
 
-    from gpusched_experiments.published.cell import Cell
-    from gpusched_experiments.published.chart import Series
     from gpusched_experiments.published.choice import Choice
-    from gpusched_experiments.published.estimate import Estimate
-    from gpusched_experiments.published.run import Label, Runs
-    from gpusched_experiments.published.table import Value
+    from gpusched_experiments.report.cell import Cell
+    from gpusched_experiments.report.estimate import Estimate
+    from gpusched_experiments.report.run import Group, Label, Runs
 
 # Seeds that nobody looks at while agents are trained and tuned, as it is easily done with 0 to 99.
 SIZES = Sizes(full=(Size(10, 50, 50), Size(30, 50, 0)), quick=(Size(10, 5, 5),), first_seed=100)
@@ -46,100 +45,67 @@ def _subjects(runs: Runs) -> list[str]:
     return [name for name in runs.policies if is_agent(name)] or [runs.policies[-1]]
 
 
-def _groups(runs: Runs) -> list[tuple[Label, Label, Runs]]:
-    """Give the runs of every scenario and number of nodes."""
-    places = product(runs.labels("nodes"), runs.labels("scenario"))
-    each = [(name, nodes, runs.where(scenario=name, nodes=nodes)) for nodes, name in places]
-    return [group for group in each if len(group[2])]
+def _groups(runs: Runs) -> Iterator[Group]:
+    return runs.groups("nodes", "scenario")
+
+
+def _saving_of(subject: str) -> of.GroupColumn:
+    """Make the column of what a policy saves against each group's."""
+
+    def value(group: Group) -> Estimate | None:
+        return None if group.policy == subject else saving(group.beside(subject), group.own, "total_eur")
+
+    return Column(f"saving_of_{subject}", f"{subject} saves", value, PERCENT, interval=True)
+
+
+def _decision_s(group: Group) -> Estimate:
+    return share(group.own, "decision_s", "jobs")
 
 
 def _summary(runs: Runs) -> Table:
-    subjects = _subjects(runs)
-    rows = []
-    for scenario, nodes, group in _groups(runs):
-        for policy in group.policies:
-            own = group.where(policy)
-            row: list[Value] = [
-                str(scenario),
-                nodes,
-                policy,
-                len(own),
-                mean(own, "total_eur"),
-                mean(own, "tardiness_eur"),
-            ]
-            row += [None if name == policy else saving(group.where(name), own, "total_eur") for name in subjects]
-            rows.append((*row, share(own, "decision_s", "jobs")))
-    return Table(
-        "What is saved, scenario by scenario",
-        (
-            Column("scenario", "scenario"),
-            Column("nodes", "nodes", "count"),
-            Column("policy", "policy"),
-            Column("seeds", "seeds", "count"),
-            Column("total_eur", "total €", "money", interval=True),
-            Column("tardiness_eur", "tardiness €", "money", interval=True),
-            *(Column(f"saving_of_{name}", f"{name} saves", "percent", interval=True) for name in subjects),
-            Column("decision_s_per_job", "deciding, a job [ms]", "milliseconds", interval=True),
-        ),
-        tuple(rows),
-        (
-            "Saves: the part of the policy's total cost, over the seeds that both ran on; below 0 it costs more.",
-            "Deciding: all the time that the policy took in a run / jobs, while other runs went on beside it.",
-        ),
+    columns = (
+        *of.places("scenario", "nodes"),
+        of.TOTAL,
+        of.TARDINESS,
+        *map(_saving_of, _subjects(runs)),
+        Column("decision_s_per_job", "deciding, a job [ms]", _decision_s, MILLISECONDS, interval=True),
     )
+    notes = (
+        "Saves: the part of the policy's total cost, over the seeds that both ran on; below 0 it costs more.",
+        "Deciding: all the time that the policy took in a run / jobs, while other runs went on beside it.",
+    )
+    return Table.of("What is saved, scenario by scenario", columns, _groups(runs), notes)
 
 
 def _details(runs: Runs) -> Table:
-    rows = []
-    for scenario, nodes, group in _groups(runs):
-        for policy in group.policies:
-            own = group.where(policy)
-            row: list[Value] = [str(scenario), nodes, policy, len(own)]
-            row += [mean(own, cost) for cost in ("energy_eur", "tardiness_eur", "total_eur")]
-            row += [share(own, "total_eur", "clairvoyant_eur").as_saving().as_extra(), share(own, "late_jobs", "jobs")]
-            rows.append((*row, mean(own, "switches"), mean(own, "rounds")))
-    return Table(
-        "Every scenario and number of nodes",
-        (
-            Column("scenario", "scenario"),
-            Column("nodes", "nodes", "count"),
-            Column("policy", "policy"),
-            Column("seeds", "seeds", "count"),
-            Column("energy_eur", "energy €", "money", interval=True),
-            Column("tardiness_eur", "tardiness €", "money", interval=True),
-            Column("total_eur", "total €", "money", interval=True),
-            Column("clairvoyant_gap", "above the clairvoyant bound", "percent", interval=True),
-            Column("late_share", "late jobs", "share", interval=True),
-            Column("switches", "switches", "count", interval=True),
-            Column("rounds", "rounds", "count", interval=True),
-        ),
-        tuple(rows),
+    def gap(group: Group) -> Estimate:
+        return share(group.own, "total_eur", "clairvoyant_eur").as_saving().as_extra()
+
+    columns = (
+        *of.places("scenario", "nodes"),
+        *of.COSTS,
+        Column("clairvoyant_gap", "above the clairvoyant bound", gap, PERCENT, interval=True),
+        of.LATE,
+        of.SWITCHES,
+        of.mean_of("rounds", "rounds", COUNT),
     )
+    return Table.of("Every scenario and number of nodes", columns, _groups(runs))
 
 
 def _chart(runs: Runs) -> Chart:
     subject = _subjects(runs)[0]
     others = [name for name in runs.policies if name != subject]
-    costs, savings, times = [], [], []
+    rows: tuple[list[Panel], ...] = ([], [], [])
     for nodes in runs.labels("nodes"):
-        groups = [(str(name), group) for name, size, group in _groups(runs) if size == nodes]
-        cost = _bars(groups, runs.policies, lambda own, _: mean(own, "total_eur"))
-        saved = _bars(groups, others, lambda own, all_: saving(all_.where(subject), own, "total_eur"))
-        time = _bars(groups, runs.policies, lambda own, _: share(own, "decision_s", "jobs").times(1000.0))
+        some = runs.where(nodes=nodes)
+        cost = of.lines(some, "scenario", lambda group: mean(group.own, "total_eur"), runs.policies)
+        saved = of.lines(some, "scenario", lambda g: saving(g.beside(subject), g.own, "total_eur"), others)
+        times = of.lines(some, "scenario", lambda group: _decision_s(group).times(1000.0), runs.policies)
         title = f"{nodes} nodes, {JOBS_PER_NODE * int(nodes)} jobs"
-        costs.append(Panel(title, "", "total cost [€]", cost, kind="bars", logarithmic="y"))
-        savings.append(Panel("", "", f"{subject} saves", saved, kind="bars", percent=True))
-        times.append(Panel("", "", "deciding, a job [ms]", time, kind="bars", logarithmic="y"))
-    return Chart("A trained agent and reference policies", (tuple(costs), tuple(savings), tuple(times)))
-
-
-def _bars(
-    groups: Sequence[tuple[str, Runs]], policies: Sequence[str], estimate: Callable[[Runs, Runs], Estimate]
-) -> tuple[Series, ...]:
-    """Make bars of every policy, from its own runs and all runs of each group."""
-    return tuple(
-        series(policy, ((name, estimate(group.where(policy), group)) for name, group in groups)) for policy in policies
-    )
+        rows[0].append(Panel(title, "", "total cost [€]", cost, kind="bars", logarithmic="y"))
+        rows[1].append(Panel("", "", f"{subject} saves", saved, kind="bars", percent=True))
+        rows[2].append(Panel("", "", "deciding, a job [ms]", times, kind="bars", logarithmic="y"))
+    return Chart("A trained agent and reference policies", tuple(map(tuple, rows)))
 
 
 AGENTS = Experiment(

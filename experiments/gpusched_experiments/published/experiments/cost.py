@@ -2,30 +2,23 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
+from operator import attrgetter
 from typing import TYPE_CHECKING
 
-from gpusched_experiments.published.chart import Band, Chart, Panel, series
+from gpusched_experiments.published import columns as of
 from gpusched_experiments.published.choice import Size, Sizes
-from gpusched_experiments.published.estimate import (
-    Estimate,
-    mean,
-    pooled_saving,
-    pooled_share,
-    saving,
-    share,
-)  # fmt: skip
-from gpusched_experiments.published.experiment import Experiment
-from gpusched_experiments.published.experiments.workloads import ARRIVALS, cells_of, thesis_scenario
-from gpusched_experiments.published.reported import PAPER, THESIS, Reported
-from gpusched_experiments.published.table import Column, Table
-from gpusched_experiments.report.statistics import LEAST_SEEDS
+from gpusched_experiments.published.experiment import PAPER, THESIS, Experiment, Reported
+from gpusched_experiments.published.workloads import thesis_cells
+from gpusched_experiments.report.chart import Band, Chart, Panel
+from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, pooled_saving, pooled_share, saving, share
+from gpusched_experiments.report.table import PERCENT, SHARE, Column, Table
 
 if TYPE_CHECKING:
-    from gpusched_experiments.published.cell import Cell
-    from gpusched_experiments.published.choice import Choice
-    from gpusched_experiments.published.run import Label, Runs
-    from gpusched_experiments.published.table import Value
+    from collections.abc import Iterator
+
+    from gpusched_experiments.report.run import Runs
 
 SIZES = Sizes(
     full=(Size(10, 20, 20), Size(20, 20, 5), Size(50, 20, 1), Size(100, 20, 0)),
@@ -36,119 +29,93 @@ REPORTED_ENERGY, REPORTED_TOTAL = "38 to 40 %", "32 to 80 %"
 MEAN = "mean of all"
 
 
-def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
-    cells: list[Cell] = []
-    for arrivals, nodes in product(ARRIVALS, SIZES.nodes(choice)):
-        labels: dict[str, Label] = {"arrivals": arrivals, "nodes": nodes}
-        cells += cells_of(labels, thesis_scenario(arrivals, nodes), choice, policies, SIZES)
-    return tuple(cells)
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """The runs of a policy and of another one at some arrivals, by size, and whether their saving was reported."""
+
+    policy: str
+    other: str
+    arrivals: str
+    own: list[Runs]
+    others: list[Runs]
+
+    @property
+    def reported(self) -> bool:
+        return self.policy == "sts" and self.other in {"edf", "random-greedy"}
+
+
+def _pairs(runs: Runs) -> Iterator[_Pair]:
+    subjects = [name for name in runs.policies if name in STOCHASTIC] or [runs.policies[-1]]
+    for subject, other in product(subjects, runs.policies):
+        if subject == other or (other in subjects and subjects.index(other) > subjects.index(subject)):
+            continue
+        for arrivals in (*runs.labels("arrivals"), MEAN):
+            places = (runs if arrivals == MEAN else runs.where(arrivals=arrivals)).parts("arrivals", "nodes")
+            own, others = ([place.where(policy) for place in places] for policy in (subject, other))
+            yield _Pair(subject, other, str(arrivals), own, others)
+
+
+def _saved(name: str, title: str, cost: str) -> Column[_Pair]:
+    def value(pair: _Pair) -> Estimate:
+        return pooled_saving(list(zip(pair.own, pair.others, strict=True)), cost, LEAST_SEEDS)
+
+    return Column(name, title, value, PERCENT, interval=True)
+
+
+def _reported(name: str, figure: str) -> Column[_Pair]:
+    return Column(name, "reported", lambda pair: figure if pair.reported else None)
+
+
+def _late(name: str, title: str, whose: str) -> Column[_Pair]:
+    runs = attrgetter(whose)
+    return Column(
+        name, title, lambda pair: pooled_share(runs(pair), "late_jobs", "jobs", LEAST_SEEDS), SHARE, interval=True
+    )
 
 
 def _summary(runs: Runs) -> Table:
     """Give the saving of every stochastic policy against every other one, the mean over the sizes."""
-    subjects = [name for name in runs.policies if name in STOCHASTIC] or [runs.policies[-1]]
-    rows = []
-    for subject, other in product(subjects, runs.policies):
-        if subject == other or (other in subjects and subjects.index(other) > subjects.index(subject)):
-            continue
-        theirs = subject == "sts" and other in {"edf", "random-greedy"}
-        for arrivals in (*runs.labels("arrivals"), MEAN):
-            some = runs if arrivals == MEAN else runs.where(arrivals=arrivals)
-            own, against = _groups(some, subject), _groups(some, other)
-            pairs = list(zip(own, against, strict=True))
-            row: list[Value] = [subject, other, str(arrivals)]
-            row += [pooled_saving(pairs, "energy_eur", LEAST_SEEDS), REPORTED_ENERGY if theirs else None]
-            row += [pooled_saving(pairs, "total_eur", LEAST_SEEDS), REPORTED_TOTAL if theirs else None]
-            row += [_late(pairs, 0), _late(pairs, 1)]
-            rows.append(tuple(row))
-    return Table(
-        "What is saved, the mean over the numbers of nodes",
-        (
-            Column("policy", "policy"),
-            Column("against", "against"),
-            Column("arrivals", "arrivals"),
-            Column("energy_saving", "energy saved", "percent", interval=True),
-            Column("reported_energy_saving", "reported"),
-            Column("total_saving", "total cost saved", "percent", interval=True),
-            Column("reported_total_saving", "reported"),
-            Column("late_share", "late jobs", "share", interval=True),
-            Column("late_share_against", "late jobs of the other", "share", interval=True),
-        ),
-        tuple(rows),
-        (
-            f"Reported: energy {REPORTED_ENERGY} ({THESIS}), total cost {REPORTED_TOTAL} ({PAPER}).",
-            f"Numbers of nodes with fewer than {LEAST_SEEDS} common seeds are left out here, unless all have fewer.",
-        ),
+    columns = (
+        Column("policy", "policy", attrgetter("policy")),
+        Column("against", "against", attrgetter("other")),
+        Column("arrivals", "arrivals", attrgetter("arrivals")),
+        _saved("energy_saving", "energy saved", "energy_eur"),
+        _reported("reported_energy_saving", REPORTED_ENERGY),
+        _saved("total_saving", "total cost saved", "total_eur"),
+        _reported("reported_total_saving", REPORTED_TOTAL),
+        _late("late_share", "late jobs", "own"),
+        _late("late_share_against", "late jobs of the other", "others"),
     )
-
-
-def _groups(runs: Runs, policy: str) -> list[Runs]:
-    """Give the policy's runs by arrivals and size, in the same order for every policy."""
-    places = product(runs.labels("arrivals"), runs.labels("nodes"))
-    return [runs.where(policy, arrivals=arrivals, nodes=nodes) for arrivals, nodes in places]
-
-
-def _late(pairs: list[tuple[Runs, Runs]], whose: int) -> Estimate:
-    return pooled_share([pair[whose] for pair in pairs], "late_jobs", "jobs", LEAST_SEEDS)
-
-
-def _reference(runs: Runs) -> str:
-    return "edf" if "edf" in runs.policies else runs.policies[0]
+    notes = (
+        f"Reported: energy {REPORTED_ENERGY} ({THESIS}), total cost {REPORTED_TOTAL} ({PAPER}).",
+        f"Numbers of nodes with fewer than {LEAST_SEEDS} common seeds are left out here, unless all have fewer.",
+    )
+    return Table.of("What is saved, the mean over the numbers of nodes", columns, _pairs(runs), notes)
 
 
 def _details(runs: Runs) -> Table:
-    reference = _reference(runs)
-    rows = []
-    for arrivals, nodes, policy in product(runs.labels("arrivals"), runs.labels("nodes"), runs.policies):
-        some = runs.where(policy, arrivals=arrivals, nodes=nodes)
-        other = runs.where(reference, arrivals=arrivals, nodes=nodes)
-        if not len(some):
-            continue
-        row: list[Value] = [str(arrivals), nodes, policy, len(some)]
-        row += [mean(some, name) for name in ("energy_eur", "tardiness_eur", "total_eur")]
-        for name in ("energy_eur", "total_eur"):
-            row.append(None if policy == reference else saving(some, other, name))
-        rows.append((*row, share(some, "late_jobs", "jobs"), mean(some, "switches")))
-    return Table(
-        "Every number of nodes",
-        (
-            Column("arrivals", "arrivals"),
-            Column("nodes", "nodes", "count"),
-            Column("policy", "policy"),
-            Column("seeds", "seeds", "count"),
-            Column("energy_eur", "energy €", "money", interval=True),
-            Column("tardiness_eur", "tardiness €", "money", interval=True),
-            Column("total_eur", "total €", "money", interval=True),
-            Column("energy_saving", f"energy saved against {reference}", "percent", interval=True),
-            Column("total_saving", f"total saved against {reference}", "percent", interval=True),
-            Column("late_share", "late jobs", "share", interval=True),
-            Column("switches", "switches", "count", interval=True),
-        ),
-        tuple(rows),
-        ("Savings are over the seeds that both policies ran on; means are over the policy's own.",),
-    )
+    reference = of.reference_of(runs)
+    saved = of.saved_against(reference, "energy", "total")
+    columns = (*of.places("arrivals", "nodes"), *of.COSTS, *saved, of.LATE, of.SWITCHES)
+    notes = ("Savings are over the seeds that both policies ran on; means are over the policy's own.",)
+    return Table.of("Every number of nodes", columns, runs.groups("arrivals", "nodes"), notes)
 
 
 def _chart(runs: Runs) -> Chart:
-    reference = _reference(runs)
-    first, second, third = [], [], []
+    reference = of.reference_of(runs)
+    others = [name for name in runs.policies if name != reference]
+    band = Band(0.38, 0.40, "reported for sts: 38 to 40 %")
+    bands = (band,) if reference == "edf" and "sts" in runs.policies else ()
+    rows: tuple[list[Panel], ...] = ([], [], [])
     for arrivals in runs.labels("arrivals"):
-        nodes = [int(n) for n in runs.labels("nodes")]
-        groups = {p: [(n, runs.where(p, arrivals=arrivals, nodes=n)) for n in nodes] for p in runs.policies}
-        cost = [series(p, ((n, share(g, "energy_eur", "jobs")) for n, g in of)) for p, of in groups.items()]
-        saved = [
-            series(p, ((n, saving(g, dict(groups[reference])[n], "energy_eur")) for n, g in of))
-            for p, of in groups.items()
-            if p != reference
-        ]
-        late = [series(p, ((n, share(g, "late_jobs", "jobs")) for n, g in of)) for p, of in groups.items()]
-        band = Band(0.38, 0.40, "reported for sts: 38 to 40 %")
-        bands = (band,) if reference == "edf" and "sts" in groups else ()
-        first.append(Panel(f"{arrivals} arrivals", "nodes", "energy cost per job [€]", tuple(cost)))
-        saving_label = f"energy saved against {reference}"
-        second.append(Panel("", "nodes", saving_label, tuple(saved), percent=True, bands=bands))
-        third.append(Panel("", "nodes", "late jobs", tuple(late), percent=True))
-    return Chart("Cost against the number of nodes, 10 jobs a node", (tuple(first), tuple(second), tuple(third)))
+        some = runs.where(arrivals=arrivals)
+        cost = of.lines(some, "nodes", lambda group: share(group.own, "energy_eur", "jobs"), runs.policies)
+        saved = of.lines(some, "nodes", lambda g: saving(g.own, g.beside(reference), "energy_eur"), others)
+        late = of.lines(some, "nodes", lambda group: share(group.own, "late_jobs", "jobs"), runs.policies)
+        rows[0].append(Panel(f"{arrivals} arrivals", "nodes", "energy cost per job [€]", cost))
+        rows[1].append(Panel("", "nodes", f"energy saved against {reference}", saved, percent=True, bands=bands))
+        rows[2].append(Panel("", "nodes", "late jobs", late, percent=True))
+    return Chart("Cost against the number of nodes, 10 jobs a node", tuple(map(tuple, rows)))
 
 
 COST = Experiment(
@@ -161,7 +128,7 @@ COST = Experiment(
     ),
     policies=("edf", "random-greedy", "greedy", "sts", "sts-x"),
     labels=("arrivals", "nodes"),
-    cells=_cells,
+    cells=thesis_cells(SIZES),
     summary=_summary,
     details=_details,
     chart=_chart,

@@ -2,119 +2,96 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import TYPE_CHECKING
 
 from gpusched_baselines.registry import POLICIES
-from gpusched_experiments.published.chart import Chart, Panel, series
+from gpusched_experiments.published import columns as of
 from gpusched_experiments.published.choice import Size, Sizes
-from gpusched_experiments.published.estimate import mean, pooled_saving, pooled_share, saving, share
-from gpusched_experiments.published.experiment import Experiment
-from gpusched_experiments.published.experiments.workloads import ARRIVALS, cells_of, thesis_scenario
-from gpusched_experiments.published.reported import THESIS, Reported
-from gpusched_experiments.published.table import Column, Table
-from gpusched_experiments.report.statistics import LEAST_SEEDS
+from gpusched_experiments.published.experiment import THESIS, Experiment, Reported
+from gpusched_experiments.published.workloads import thesis_cells
+from gpusched_experiments.report.chart import Chart, Panel, series
+from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, pooled_saving, pooled_share, share
+from gpusched_experiments.report.table import MONEY, PERCENT, SHARE, Column, Form, Table
 
 if TYPE_CHECKING:
-    from gpusched_experiments.published.cell import Cell
-    from gpusched_experiments.published.choice import Choice
-    from gpusched_experiments.published.run import Label, Runs
-    from gpusched_experiments.published.table import Value
+    from gpusched_experiments.report.run import Group, Runs
 
 SIZES = Sizes(full=(Size(10, 20, 10), Size(20, 20, 5)), quick=(Size(3, 5, 5), Size(6, 5, 5)))
+AGAINST_ITSELF = {
+    "energy_saving": "energy saved against its worst-case form",
+    "total_saving": "total saved against its worst-case form",
+}
 
 
-def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
-    cells: list[Cell] = []
-    for arrivals, nodes in product(ARRIVALS, SIZES.nodes(choice)):
-        labels: dict[str, Label] = {"arrivals": arrivals, "nodes": nodes}
-        cells += cells_of(labels, thesis_scenario(arrivals, nodes), choice, policies, SIZES)
-    return tuple(cells)
-
-
-def _worst_case_of(policy: str) -> str | None:
+def _worst_case(policy: str) -> str | None:
     return POLICIES[policy].worst_case if policy in POLICIES else None
 
 
 def _plans_on(policy: str) -> str:
-    if _worst_case_of(policy):
+    if _worst_case(policy):
         return "mean times"
     return "distribution" if policy.startswith("sts") else "worst case"
 
 
+def _worst_case_of(runs: Runs, policy: str) -> str | None:
+    """Give the worst-case form of a policy, if it has one that ran."""
+    name = _worst_case(policy)
+    return name if name in runs.policies else None
+
+
 def _summary(runs: Runs) -> Table:
-    rows = []
-    places = list(product(runs.labels("arrivals"), runs.labels("nodes")))
-    for policy in runs.policies:
-        own = [runs.where(policy, arrivals=a, nodes=n) for a, n in places]
-        worst_case = _worst_case_of(policy)
-        row: list[Value] = [policy, _plans_on(policy)]
-        row += [pooled_share(own, name, "jobs", LEAST_SEEDS) for name in ("late_jobs", "tardiness_eur", "energy_eur")]
-        for name in ("energy_eur", "total_eur"):
-            if worst_case not in runs.policies:
-                row.append(None)
-                continue
-            other = [runs.where(worst_case, arrivals=a, nodes=n) for a, n in places]
-            row.append(pooled_saving(list(zip(own, other, strict=True)), name, LEAST_SEEDS))
-        rows.append((*row, "due dates missed" if worst_case else None))
-    return Table(
-        "All arrival rates and numbers of nodes",
-        (
-            Column("policy", "policy"),
-            Column("plans_on", "plans on"),
-            Column("late_share", "late jobs", "share", interval=True),
-            Column("tardiness_eur_per_job", "tardiness € per job", "money", interval=True),
-            Column("energy_eur_per_job", "energy € per job", "money", interval=True),
-            Column("energy_saving", "energy saved against its worst-case form", "percent", interval=True),
-            Column("total_saving", "total saved against its worst-case form", "percent", interval=True),
-            Column("reported", "reported"),
-        ),
-        tuple(rows),
+    places = runs.parts("arrivals", "nodes")
+
+    def runs_of(policy: str) -> list[Runs]:
+        return [place.where(policy) for place in places]
+
+    def per_job(name: str, title: str, measured: str, form: Form) -> Column[str]:
+        value = lambda policy: pooled_share(runs_of(policy), measured, "jobs", LEAST_SEEDS)  # noqa: E731
+        return Column(name, title, value, form, interval=True)
+
+    def saved(name: str, title: str) -> Column[str]:
+        def value(policy: str) -> Estimate | None:
+            worst_case = _worst_case_of(runs, policy)
+            if worst_case is None:
+                return None
+            pairs = list(zip(runs_of(policy), runs_of(worst_case), strict=True))
+            return pooled_saving(pairs, name.replace("_saving", "_eur"), LEAST_SEEDS)
+
+        return Column(name, title, value, PERCENT, interval=True)
+
+    columns: tuple[Column[str], ...] = (
+        Column("policy", "policy", str),
+        Column("plans_on", "plans on", _plans_on),
+        per_job("late_share", "late jobs", "late_jobs", SHARE),
+        per_job("tardiness_eur_per_job", "tardiness € per job", "tardiness_eur", MONEY),
+        per_job("energy_eur_per_job", "energy € per job", "energy_eur", MONEY),
+        *(saved(name, title) for name, title in AGAINST_ITSELF.items()),
+        Column("reported", "reported", lambda policy: "due dates missed" if _worst_case(policy) else None),
     )
+    return Table.of("All arrival rates and numbers of nodes", columns, runs.policies)
 
 
 def _details(runs: Runs) -> Table:
-    rows = []
-    for arrivals, nodes, policy in product(runs.labels("arrivals"), runs.labels("nodes"), runs.policies):
-        own = runs.where(policy, arrivals=arrivals, nodes=nodes)
-        row: list[Value] = [str(arrivals), nodes, policy, len(own), share(own, "late_jobs", "jobs")]
-        row += [mean(own, name) for name in ("tardiness_eur", "energy_eur", "total_eur")]
-        worst_case = _worst_case_of(policy)
-        if worst_case in runs.policies:
-            other = runs.where(worst_case, arrivals=arrivals, nodes=nodes)
-            row += [saving(own, other, "energy_eur"), saving(own, other, "total_eur")]
-        else:
-            row += [None, None]
-        rows.append(tuple(row))
-    return Table(
-        "Every arrival rate and number of nodes",
-        (
-            Column("arrivals", "arrivals"),
-            Column("nodes", "nodes", "count"),
-            Column("policy", "policy"),
-            Column("seeds", "seeds", "count"),
-            Column("late_share", "late jobs", "share", interval=True),
-            Column("tardiness_eur", "tardiness €", "money", interval=True),
-            Column("energy_eur", "energy €", "money", interval=True),
-            Column("total_eur", "total €", "money", interval=True),
-            Column("energy_saving", "energy saved against its worst-case form", "percent", interval=True),
-            Column("total_saving", "total saved against its worst-case form", "percent", interval=True),
-        ),
-        tuple(rows),
-    )
+    def worst_case(group: Group) -> Runs | None:
+        name = _worst_case_of(runs, group.policy)
+        return None if name is None else group.beside(name)
+
+    saved = (of.saved(name, title, worst_case) for name, title in AGAINST_ITSELF.items())
+    columns = (*of.places("arrivals", "nodes"), of.LATE, of.TARDINESS, of.ENERGY, of.TOTAL, *saved)
+    return Table.of("Every arrival rate and number of nodes", columns, runs.groups("arrivals", "nodes"))
 
 
 def _chart(runs: Runs) -> Chart:
     late: list[Panel] = []
     cost: list[Panel] = []
     for arrivals in runs.labels("arrivals"):
-        bars = {
-            f"{nodes} nodes": [(p, runs.where(p, arrivals=arrivals, nodes=nodes)) for p in runs.policies]
-            for nodes in runs.labels("nodes")
-        }
+        sizes = {f"{n} nodes": runs.where(arrivals=arrivals, nodes=n) for n in runs.labels("nodes")}
         panels = (("late_jobs", "late jobs", True, late), ("energy_eur", "energy cost per job [€]", False, cost))
         for name, label, percent, panel_row in panels:
-            drawn = tuple(series(size, ((p, share(g, name, "jobs")) for p, g in of)) for size, of in bars.items())
+            drawn = tuple(
+                series(size, ((policy, share(some.where(policy), name, "jobs")) for policy in runs.policies))
+                for size, some in sizes.items()
+            )
             title = f"{arrivals} arrivals" if percent else ""
             panel_row.append(Panel(title, "", label, drawn, kind="bars", percent=percent))
     return Chart("Planning on mean or on worst-case times", (tuple(late), tuple(cost)))
@@ -130,7 +107,7 @@ MEAN_TIMES = Experiment(
     ),
     policies=("edf", "edf-mean", "random-greedy", "random-greedy-mean", "sts"),
     labels=("arrivals", "nodes"),
-    cells=_cells,
+    cells=thesis_cells(SIZES),
     summary=_summary,
     details=_details,
     chart=_chart,

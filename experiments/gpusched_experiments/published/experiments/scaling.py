@@ -2,25 +2,34 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_experiments.published.cell import Cell
-from gpusched_experiments.published.chart import Chart, Panel, series
+from gpusched_experiments.published import columns as of
 from gpusched_experiments.published.choice import Size, Sizes
-from gpusched_experiments.published.estimate import Estimate, mean
-from gpusched_experiments.published.experiment import Experiment
-from gpusched_experiments.published.experiments.workloads import thesis_scenario
-from gpusched_experiments.published.reported import PAPER, THESIS, Reported
-from gpusched_experiments.published.table import Column, Table
-from gpusched_experiments.report.statistics import BOOTSTRAP_SEED, CONFIDENCE, LEAST_SEEDS, RESAMPLES
+from gpusched_experiments.published.experiment import PAPER, THESIS, Experiment, Reported
+from gpusched_experiments.published.measures import ONE_ROUND
+from gpusched_experiments.published.workloads import thesis_scenario
+from gpusched_experiments.report.cell import Cell
+from gpusched_experiments.report.chart import Chart, Panel
+from gpusched_experiments.report.estimate import (
+    BOOTSTRAP_SEED,
+    LEAST_SEEDS,
+    RESAMPLES,
+    Estimate,
+    mean,
+    percentile_interval,
+)  # fmt: skip
+from gpusched_experiments.report.table import COUNT, MILLISECONDS, RATIO, Column, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gpusched_experiments.published.choice import Choice
-    from gpusched_experiments.published.run import Runs
-    from gpusched_experiments.published.table import Value
+    from gpusched_experiments.report.run import Label, Runs
 
 SIZES = Sizes(
     full=(
@@ -36,6 +45,7 @@ MOST_JOBS = {"sts-ipopt": 400, "sts-highs": 100}
 SOLVER_SEEDS = 2  # of theirs where there are more jobs than this:
 MANY_JOBS = 80
 REPORTED_NODES = 100
+INSTEAD = "plans that the exact solver gave instead"
 LEAST_NODES = 20  # below, a round takes so little time that what does not grow decides it
 
 
@@ -56,14 +66,14 @@ def _round_cells(choice: Choice, policy: str, arrivals: str, nodes: int, jobs: i
     seeds = SIZES.seeds(choice, nodes, policy)
     if choice.seeds is None and policy in MOST_JOBS and jobs > MANY_JOBS:
         seeds = seeds[:SOLVER_SEEDS]
-    return [Cell(labels, scenario, policy, seed, measure="round") for seed in seeds]
+    return [Cell(labels, scenario, policy, seed, measure=ONE_ROUND) for seed in seeds]
 
 
 def growth(runs: Runs) -> Estimate:
     """Estimate the exponent b of round time ∝ jobs^b: least squares on logarithms, over sizes of 20 nodes or more."""
     sizes = [int(jobs) for jobs in runs.labels("jobs")]
     groups = {jobs: runs.where(jobs=jobs) for jobs in sizes}
-    times = {jobs: g.by_seed("round_s") for jobs, g in groups.items() if int(g.all[0].labels["nodes"]) >= LEAST_NODES}
+    times = {jobs: g.by_seed("round_s") for jobs, g in groups.items() if int(g.labels("nodes")[0]) >= LEAST_NODES}
     if len(times) < 2:
         return Estimate(float("nan"), None, 0)
     logs = {jobs: np.log(list(of_seed.values())) for jobs, of_seed in times.items()}
@@ -71,10 +81,9 @@ def growth(runs: Runs) -> Estimate:
     value = _slope(x, np.array([[each.mean() for each in logs.values()]]))[0]
     rng = np.random.default_rng(BOOTSTRAP_SEED)
     drawn = [rng.choice(each, size=(RESAMPLES, len(each))).mean(axis=1) for each in logs.values()]
-    tail = 50.0 * (1.0 - CONFIDENCE)
-    low, high = np.percentile(_slope(x, np.stack(drawn, axis=1)), [tail, 100.0 - tail])
     most = max(map(len, logs.values()))
-    return Estimate(float(value), (float(low), float(high)) if most >= LEAST_SEEDS else None, most)
+    interval = percentile_interval(_slope(x, np.stack(drawn, axis=1))) if most >= LEAST_SEEDS else None
+    return Estimate(float(value), interval, most)
 
 
 def _slope(x: np.ndarray, y: np.ndarray) -> np.ndarray:
@@ -90,79 +99,82 @@ def _reported(policy: str, arrivals: str) -> str | None:
     return "thesis: under 60 s; paper: under 5 s" if policy == "sts" and arrivals in JOBS_PER_NODE else None
 
 
-def _summary(runs: Runs) -> Table:
-    rows = []
+@dataclass(frozen=True, slots=True, eq=False)
+class _Line:
+    """The runs of a policy at one number of jobs a node."""
+
+    policy: str
+    arrivals: str
+    own: Runs
+
+    @property
+    def sizes(self) -> tuple[int, int]:
+        """The number of nodes that stands beside what was reported, and the most."""
+        sizes = sorted(int(nodes) for nodes in self.own.labels("nodes"))
+        return max((nodes for nodes in sizes if nodes <= REPORTED_NODES), default=sizes[0]), sizes[-1]
+
+    def runs(self, largest: bool = False) -> Runs:
+        """Give the runs of one of both sizes."""
+        return self.own.where(nodes=self.sizes[largest])
+
+
+def _lines(runs: Runs) -> Iterator[_Line]:
     for policy, arrivals in product(runs.policies, runs.labels("arrivals")):
         own = runs.where(policy, arrivals=arrivals)
-        if not len(own):
-            continue
-        sizes = sorted(int(nodes) for nodes in own.labels("nodes"))
-        compared = max((nodes for nodes in sizes if nodes <= REPORTED_NODES), default=sizes[0])
-        row: list[Value] = [policy, str(arrivals)]
-        for nodes in (compared, sizes[-1]):
-            group = own.where(nodes=nodes)
-            row += [nodes, group.labels("jobs")[0], mean(group, "round_s")]
-        instead = mean(own.where(nodes=compared), "fallbacks").value
-        rows.append((*row, growth(own), instead, _reported(policy, str(arrivals))))
-    return Table(
-        "Time of one round, all jobs submitted at time 0",
-        (
-            Column("policy", "policy"),
-            Column("arrivals", "jobs as for"),
-            Column("nodes", "nodes", "count"),
-            Column("jobs", "jobs", "count"),
-            Column("round_s", "one round [ms]", "milliseconds", interval=True),
-            Column("most_nodes", "most nodes", "count"),
-            Column("most_jobs", "jobs", "count"),
-            Column("largest_round_s", "one round [ms]", "milliseconds", interval=True),
-            Column("growth", "grows as jobs to the power of", "ratio", interval=True),
-            Column("fallbacks", "plans that the exact solver gave instead", "count"),
-            Column("reported", "reported, up to 100 nodes"),
+        if len(own):
+            yield _Line(policy, str(arrivals), own)
+
+
+def _jobs(runs: Runs) -> Label:
+    return runs.labels("jobs")[0]
+
+
+def _summary(runs: Runs) -> Table:
+    columns: tuple[Column[_Line], ...] = (
+        Column("policy", "policy", lambda line: line.policy),
+        Column("arrivals", "jobs as for", lambda line: line.arrivals),
+        Column("nodes", "nodes", lambda line: line.sizes[0], COUNT),
+        Column("jobs", "jobs", lambda line: _jobs(line.runs()), COUNT),
+        Column("round_s", "one round [ms]", lambda line: mean(line.runs(), "round_s"), MILLISECONDS, interval=True),
+        Column("most_nodes", "most nodes", lambda line: line.sizes[1], COUNT),
+        Column("most_jobs", "jobs", lambda line: _jobs(line.runs(largest=True)), COUNT),
+        Column(
+            "largest_round_s", "one round [ms]", lambda line: mean(line.runs(largest=True), "round_s"), MILLISECONDS,
+            interval=True,
         ),
-        tuple(rows),
-        (
-            "Jobs as for: high stands for 4 jobs a node, exponential for 2, low for 1, as in the thesis.",
-            "Mean over seeds of the median of up to 15 repetitions; reported times are of other machines.",
-            f"The growth is fitted from {LEAST_NODES} nodes on; jobs and nodes grow together.",
-        ),
+        Column("growth", "grows as jobs to the power of", lambda line: growth(line.own), RATIO, interval=True),
+        Column("fallbacks", INSTEAD, lambda line: mean(line.runs(), "fallbacks").value, COUNT),
+        Column("reported", "reported, up to 100 nodes", lambda line: _reported(line.policy, line.arrivals)),
+    )  # fmt: skip
+    notes = (
+        "Jobs as for: high stands for 4 jobs a node, exponential for 2, low for 1, as in the thesis.",
+        "Mean over seeds of the median of up to 15 repetitions; reported times are of other machines.",
+        f"The growth is fitted from {LEAST_NODES} nodes on; jobs and nodes grow together.",
     )
+    return Table.of("Time of one round, all jobs submitted at time 0", columns, _lines(runs), notes)
 
 
 def _details(runs: Runs) -> Table:
-    rows = []
-    for policy, arrivals in product(runs.policies, runs.labels("arrivals")):
-        own = runs.where(policy, arrivals=arrivals)
-        for nodes in own.labels("nodes"):
-            group = own.where(nodes=nodes)
-            row: list[Value] = [policy, str(arrivals), nodes, group.labels("jobs")[0], len(group)]
-            row += [mean(group, name) for name in ("round_s", "placed")]
-            rows.append((*row, mean(group, "fallbacks").value))
-    return Table(
-        "Every size",
-        (
-            Column("policy", "policy"),
-            Column("arrivals", "jobs as for"),
-            Column("nodes", "nodes", "count"),
-            Column("jobs", "jobs", "count"),
-            Column("seeds", "seeds", "count"),
-            Column("round_s", "one round [ms]", "milliseconds", interval=True),
-            Column("placed", "jobs placed", "count", interval=True),
-            Column("fallbacks", "plans that the exact solver gave instead", "count"),
-        ),
-        tuple(rows),
+    columns: tuple[of.GroupColumn, ...] = (
+        of.POLICY,
+        Column("arrivals", "jobs as for", lambda group: group.own.labels("arrivals")[0]),
+        Column("nodes", "nodes", lambda group: group.labels["nodes"], COUNT),
+        Column("jobs", "jobs", lambda group: _jobs(group.own), COUNT),
+        of.SEEDS,
+        of.mean_of("round_s", "one round [ms]", MILLISECONDS),
+        of.mean_of("placed", "jobs placed", COUNT),
+        Column("fallbacks", INSTEAD, lambda group: mean(group.own, "fallbacks").value, COUNT),
     )
+    return Table.of("Every size", columns, (group for line in _lines(runs) for group in line.own.groups("nodes")))
 
 
 def _chart(runs: Runs) -> Chart:
     panels = []
     for arrivals, each in JOBS_PER_NODE.items():
-        lines = []
-        for policy in runs.policies:
-            own = runs.where(policy, arrivals=arrivals)
-            points = ((int(n), mean(own.where(nodes=n), "round_s").times(1000.0)) for n in own.labels("nodes"))
-            lines.append(series(policy, points))
+        some = runs.where(arrivals=arrivals)
+        drawn = of.lines(some, "nodes", lambda group: mean(group.own, "round_s").times(1000.0), runs.policies)
         title = f"{each} job{'s' if each > 1 else ''} a node ({arrivals})"
-        panels.append(Panel(title, "nodes", "time of one round [ms]", tuple(lines), logarithmic="xy"))
+        panels.append(Panel(title, "nodes", "time of one round [ms]", drawn, logarithmic="xy"))
     return Chart("Time of one decision round, all jobs at time 0", (tuple(panels),))
 
 

@@ -6,25 +6,26 @@ from dataclasses import dataclass, field
 from itertools import product
 from typing import TYPE_CHECKING
 
+from gpusched_experiments.published import columns as of
 from gpusched_experiments.published.changes import WAYS, SpeedUp, Told
-from gpusched_experiments.published.chart import Chart, Panel, series
 from gpusched_experiments.published.choice import Size, Sizes
-from gpusched_experiments.published.estimate import mean, saving, share
-from gpusched_experiments.published.experiment import Experiment
-from gpusched_experiments.published.experiments.workloads import cells_of, thesis_scenario
-from gpusched_experiments.published.reported import Reported
-from gpusched_experiments.published.table import Column, Table
+from gpusched_experiments.published.experiment import Experiment, Reported
+from gpusched_experiments.published.workloads import cells_of, thesis_scenario
+from gpusched_experiments.report.chart import Chart, Panel, Series
+from gpusched_experiments.report.estimate import saving
+from gpusched_experiments.report.table import COUNT, PERCENT, Column, Table
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from gpusched_experiments.published.cell import Cell, Change
     from gpusched_experiments.published.choice import Choice
-    from gpusched_experiments.published.run import Label, Runs
-    from gpusched_experiments.published.table import Value
+    from gpusched_experiments.report.cell import Cell, Change
+    from gpusched_experiments.report.estimate import Estimate
+    from gpusched_experiments.report.run import Group, Label, Runs
 
 SIZES = Sizes(full=(Size(20, 20, 3),), quick=(Size(5, 5, 3),))
 ARRIVALS = "exponential"  # the base; each axis changes one thing of it
+LABELS = ("axis", "setting", "nodes")
 LAMBDA_S = 6_000.0
 TRUTH, TOLD = "the truth", "told"
 STEEP, FLAT = "steep", "flat"  # the ends of the independent trial
@@ -114,80 +115,84 @@ def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
-def _reference(runs: Runs) -> str:
-    return "edf" if "edf" in runs.policies else runs.policies[0]
+@dataclass(frozen=True, slots=True, eq=False)
+class _Ends:
+    """What a policy saves along an axis: where least, and where most."""
+
+    group: Group
+    savings: Mapping[Label, Estimate]
+
+    @property
+    def least(self) -> Label:
+        """The setting where it is least."""
+        return min(self.savings, key=lambda setting: self.savings[setting].value)
+
+    @property
+    def most(self) -> Label:
+        """The setting where it is most."""
+        return max(self.savings, key=lambda setting: self.savings[setting].value)
+
+    @property
+    def axis(self) -> str:
+        """The axis, with its unit."""
+        name = str(self.group.labels["axis"])
+        return f"{name} [{AXES[name].unit}]" if AXES[name].unit else name
+
+
+def _ends(runs: Runs, reference: str) -> Iterator[_Ends]:
+    for group in runs.groups("axis", "nodes"):
+        if group.labels["axis"] != TOLD and group.policy != reference:
+            other = group.beside(reference)
+            yield _Ends(
+                group,
+                {
+                    setting: saving(group.own.where(setting=setting), other.where(setting=setting), "energy_eur")
+                    for setting in group.own.labels("setting")
+                },
+            )
 
 
 def _summary(runs: Runs) -> Table:
     """Give for every axis and policy the saving at its first and last point, and what a wrong distribution costs."""
-    reference = _reference(runs)
-    rows = []
-    for axis, nodes, policy in product(runs.labels("axis"), runs.labels("nodes"), runs.policies):
-        own = runs.where(policy, axis=axis, nodes=nodes)
-        if axis == TOLD or policy == reference:
-            continue
-        other = runs.where(reference, axis=axis, nodes=nodes)
-        saved = {s: saving(own.where(setting=s), other.where(setting=s), "energy_eur") for s in own.labels("setting")}
-        least, most = min(saved, key=lambda s: saved[s].value), max(saved, key=lambda s: saved[s].value)
-        unit = AXES[str(axis)].unit
-        row: list[Value] = [f"{axis} [{unit}]" if unit else str(axis), nodes, policy]
-        rows.append((*row, str(least), saved[least], str(most), saved[most]))
-    return Table(
-        f"Energy saved against {reference}: where least, where most",
-        (
-            Column("axis", "varied"),
-            Column("nodes", "nodes", "count"),
-            Column("policy", "policy"),
-            Column("least_at", "least at"),
-            Column("least_saving", "saved there", "percent", interval=True),
-            Column("most_at", "most at"),
-            Column("most_saving", "saved there", "percent", interval=True),
-        ),
-        tuple(rows),
-        (
-            f"One thing at a time is varied about the scenario {ARRIVALS} without node base power.",
-            "What a wrong distribution costs is in the table below, under told.",
-        ),
+    reference = of.reference_of(runs)
+    columns: tuple[Column[_Ends], ...] = (
+        Column("axis", "varied", lambda ends: ends.axis),
+        Column("nodes", "nodes", lambda ends: ends.group.labels["nodes"], COUNT),
+        Column("policy", "policy", lambda ends: ends.group.policy),
+        Column("least_at", "least at", lambda ends: str(ends.least)),
+        Column("least_saving", "saved there", lambda ends: ends.savings[ends.least], PERCENT, interval=True),
+        Column("most_at", "most at", lambda ends: str(ends.most)),
+        Column("most_saving", "saved there", lambda ends: ends.savings[ends.most], PERCENT, interval=True),
     )
+    notes = (
+        f"One thing at a time is varied about the scenario {ARRIVALS} without node base power.",
+        "What a wrong distribution costs is in the table below, under told.",
+    )
+    title = f"Energy saved against {reference}: where least, where most"
+    return Table.of(title, columns, _ends(runs, reference), notes)
 
 
 def _details(runs: Runs) -> Table:
-    reference = _reference(runs)
-    rows = []
-    for axis, nodes in product(runs.labels("axis"), runs.labels("nodes")):
-        of_axis = runs.where(axis=axis, nodes=nodes)
-        for setting, policy in product(of_axis.labels("setting"), runs.policies):
-            own, other = of_axis.where(policy, setting=setting), of_axis.where(reference, setting=setting)
-            row: list[Value] = [str(axis), str(setting), nodes, policy, len(own)]
-            row += [mean(own, name) for name in ("energy_eur", "tardiness_eur", "total_eur")]
-            row += [None if policy == reference else saving(own, other, n) for n in ("energy_eur", "total_eur")]
-            row.append(share(own, "late_jobs", "jobs"))
-            truth = of_axis.where(policy, setting=TRUTH)
-            wrong = axis == TOLD and setting != TRUTH
-            row.append(saving(own, truth, "energy_eur").as_extra() if wrong else None)
-            rows.append(tuple(row))
-    return Table(
-        "Every setting",
-        (
-            Column("axis", "varied"),
-            Column("setting", "setting"),
-            Column("nodes", "nodes", "count"),
-            Column("policy", "policy"),
-            Column("seeds", "seeds", "count"),
-            Column("energy_eur", "energy €", "money", interval=True),
-            Column("tardiness_eur", "tardiness €", "money", interval=True),
-            Column("total_eur", "total €", "money", interval=True),
-            Column("energy_saving", f"energy saved against {reference}", "percent", interval=True),
-            Column("total_saving", f"total saved against {reference}", "percent", interval=True),
-            Column("late_share", "late jobs", "share", interval=True),
-            Column("extra_energy", "energy above being told the truth", "percent", interval=True),
-        ),
-        tuple(rows),
+    reference = of.reference_of(runs)
+
+    def truth(group: Group) -> Runs | None:
+        wrong = group.labels["axis"] == TOLD and group.labels["setting"] != TRUTH
+        return group.beside(setting=TRUTH) if wrong else None
+
+    columns = (
+        *of.places(*LABELS),
+        *of.COSTS,
+        *of.saved_against(reference, "energy", "total"),
+        of.LATE,
+        of.saved("extra_energy", "energy above being told the truth", truth, "energy_eur", extra=True),
     )
+    places = product(runs.labels("axis"), runs.labels("nodes"))
+    subjects = (g for axis, nodes in places for g in runs.where(axis=axis, nodes=nodes).groups(*LABELS))
+    return Table.of("Every setting", columns, subjects)
 
 
 def _chart(runs: Runs) -> Chart:
-    reference = _reference(runs)
+    reference = of.reference_of(runs)
     nodes = max(int(n) for n in runs.labels("nodes"))
     some = runs.where(nodes=nodes)
     panels = [_panel(some.where(axis=name), AXES[str(name)], reference) for name in some.labels("axis") if name != TOLD]
@@ -199,38 +204,31 @@ def _chart(runs: Runs) -> Chart:
 
 
 def _panel(runs: Runs, axis: Axis, reference: str) -> Panel:
-    drawn = []
-    for policy in runs.policies:
-        if policy != reference:
-            points = []
-            for s in runs.labels("setting"):
-                own, other = runs.where(policy, setting=s), runs.where(reference, setting=s)
-                points.append((s, saving(own, other, "energy_eur")))
-            drawn.append(series(policy, points))
-    lines = not any(isinstance(s, str) for s in runs.labels("setting"))
-    wide = axis.unit in {"concentration", "arrival rate / the scenario's"}
+    others = [name for name in runs.policies if name != reference]
+    drawn = of.lines(runs, "setting", lambda g: saving(g.own, g.beside(reference), "energy_eur"), others)
+    numbers = {str(setting.name): setting.name for setting in axis.settings}  # runs have them as texts
+    drawn = tuple(Series(s.name, tuple((numbers[str(x)], estimate) for x, estimate in s.points)) for s in drawn)
     return Panel(
         axis.title,
         axis.unit,
         f"energy saved against {reference}",
-        tuple(drawn),
-        kind="lines" if lines else "bars",
-        logarithmic="x" if wide else "",
+        drawn,
+        kind="bars" if any(isinstance(name, str) for name in numbers.values()) else "lines",
+        logarithmic="x" if axis.unit in {"concentration", "arrival rate / the scenario's"} else "",
         percent=True,
     )
 
 
 def _told_panel(runs: Runs, reference: str) -> Panel:
+    def extra(group: Group) -> Estimate:
+        return saving(group.own, group.beside(setting=TRUTH), "energy_eur").as_extra()
+
+    others = [name for name in runs.policies if name != reference]
     drawn = []
-    for policy in runs.policies:
-        if policy == reference:
-            continue
-        truth = runs.where(policy, setting=TRUTH)
-        wrong = [s for s in runs.labels("setting") if s != TRUTH]
-        extra = ((s, saving(runs.where(policy, setting=s), truth, "energy_eur").as_extra()) for s in wrong)
-        bars = series(policy, extra)
-        if any(estimate.value for _, estimate in bars.points):  # others take no notice of distributions
-            drawn.append(bars)
+    for bars in of.lines(runs, "setting", extra, others):
+        points = tuple((way, estimate) for way, estimate in bars.points if way != TRUTH)
+        if any(estimate.value for _, estimate in points):  # others take no notice of distributions
+            drawn.append(Series(bars.name, points))
     label = "energy above being told the truth"
     return Panel(AXES[TOLD].title, "", label, tuple(drawn), kind="bars", percent=True)
 
@@ -246,7 +244,7 @@ SENSITIVITY = Experiment(
         "all jobs, uniform, and the worst case, which tells nothing)."
     ),
     policies=("edf", "greedy", "sts", "sts-x"),
-    labels=("axis", "setting", "nodes"),
+    labels=LABELS,
     cells=_cells,
     summary=_summary,
     details=_details,

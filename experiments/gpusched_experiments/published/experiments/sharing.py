@@ -6,20 +6,19 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from gpusched_env.workload import builtin_gpu_types
-from gpusched_experiments.published.chart import Band, Chart, Panel, series
+from gpusched_experiments.published import columns as of
 from gpusched_experiments.published.choice import Size, Sizes
-from gpusched_experiments.published.estimate import mean, pooled_saving, saving, share
-from gpusched_experiments.published.experiment import Experiment
-from gpusched_experiments.published.experiments.workloads import ARRIVALS, cells_of, thesis_scenario
-from gpusched_experiments.published.reported import THESIS, Reported
-from gpusched_experiments.published.table import Column, Table
-from gpusched_experiments.report.statistics import LEAST_SEEDS
+from gpusched_experiments.published.experiment import THESIS, Experiment, Reported
+from gpusched_experiments.published.workloads import ARRIVALS, cells_of, thesis_scenario
+from gpusched_experiments.report.chart import Band, Chart, Panel
+from gpusched_experiments.report.estimate import LEAST_SEEDS, pooled_saving, saving
+from gpusched_experiments.report.table import PERCENT, Column, Table
 
 if TYPE_CHECKING:
-    from gpusched_experiments.published.cell import Cell
     from gpusched_experiments.published.choice import Choice
-    from gpusched_experiments.published.run import Label, Runs
-    from gpusched_experiments.published.table import Value
+    from gpusched_experiments.report.cell import Cell
+    from gpusched_experiments.report.estimate import Estimate
+    from gpusched_experiments.report.run import Group, Label, Runs
 
 SIZES = Sizes(full=(Size(20, 20, 5),), quick=(Size(5, 5, 5),))
 MEMORY = {"12 to 16 GiB": 1.0, "24 to 32 GiB": 2.0, "48 to 64 GiB": 4.0}
@@ -32,6 +31,7 @@ SHARING: dict[str, dict[str, object]] = {
     "built-in inflation": {"sharing.fractions": FRACTIONS},
     "measured pairs": {"sharing.fractions": FRACTIONS, "sharing.interference": "measured"},
 }
+LABELS = ("arrivals", "nodes", "memory", "sharing")
 REPORTED = "17 to 29 %"
 
 
@@ -55,80 +55,59 @@ def _ways(runs: Runs) -> list[str]:
 
 
 def _summary(runs: Runs) -> Table:
-    rows = []
-    for policy, way, memory in product(runs.policies, _ways(runs), runs.labels("memory")):
-        row: list[Value] = [policy, way, str(memory)]
-        for name in ("energy_eur", "total_eur"):
-            pairs = []
-            for arrivals, nodes in product(runs.labels("arrivals"), runs.labels("nodes")):
-                group = runs.where(policy, arrivals=arrivals, nodes=nodes, memory=memory)
-                pairs.append((group.where(sharing=way), group.where(sharing=OFF)))
-            row.append(pooled_saving(pairs, name, LEAST_SEEDS))
-        rows.append((*row, REPORTED))
-    return Table(
+    def saved(name: str, title: str) -> Column[tuple[str, str, Label]]:
+        def value(subject: tuple[str, str, Label]) -> Estimate:
+            policy, way, memory = subject
+            places = [place.where(policy, memory=memory) for place in runs.parts("arrivals", "nodes")]
+            pairs = [(place.where(sharing=way), place.where(sharing=OFF)) for place in places]
+            return pooled_saving(pairs, name.replace("_saving", "_eur"), LEAST_SEEDS)
+
+        return Column(name, title, value, PERCENT, interval=True)
+
+    columns: tuple[Column[tuple[str, str, Label]], ...] = (
+        Column("policy", "policy", lambda subject: subject[0]),
+        Column("sharing", "sharing", lambda subject: subject[1]),
+        Column("memory", "GPU memory", lambda subject: subject[2]),
+        saved("energy_saving", "energy saved by sharing"),
+        saved("total_saving", "total cost saved by sharing"),
+        Column("reported", "reported", lambda _: REPORTED),
+    )
+    return Table.of(
         "What sharing saves, the mean over arrival rates and numbers of nodes",
-        (
-            Column("policy", "policy"),
-            Column("sharing", "sharing"),
-            Column("memory", "GPU memory"),
-            Column("energy_saving", "energy saved by sharing", "percent", interval=True),
-            Column("total_saving", "total cost saved by sharing", "percent", interval=True),
-            Column("reported", "reported"),
-        ),
-        tuple(rows),
+        columns,
+        product(runs.policies, _ways(runs), runs.labels("memory")),
         (f"Reported: {REPORTED} lower, by workload and GPU memory ({THESIS}).",),
     )
 
 
 def _details(runs: Runs) -> Table:
-    rows = []
-    names = ("arrivals", "nodes", "memory", "sharing")
-    for arrivals, nodes, memory, way in product(*(runs.labels(name) for name in names)):
-        group = runs.where(arrivals=arrivals, nodes=nodes, memory=memory)
-        for policy in runs.policies:
-            own, off = group.where(policy, sharing=way), group.where(policy, sharing=OFF)
-            row: list[Value] = [str(arrivals), nodes, str(memory), str(way), policy, len(own)]
-            row += [mean(own, name) for name in ("energy_eur", "tardiness_eur", "total_eur")]
-            row += [None if way == OFF else saving(own, off, name) for name in ("energy_eur", "total_eur")]
-            rows.append((*row, share(own, "late_jobs", "jobs")))
-    return Table(
-        "Every workload",
-        (
-            Column("arrivals", "arrivals"),
-            Column("nodes", "nodes", "count"),
-            Column("memory", "GPU memory"),
-            Column("sharing", "sharing"),
-            Column("policy", "policy"),
-            Column("seeds", "seeds", "count"),
-            Column("energy_eur", "energy €", "money", interval=True),
-            Column("tardiness_eur", "tardiness €", "money", interval=True),
-            Column("total_eur", "total €", "money", interval=True),
-            Column("energy_saving", "energy saved by sharing", "percent", interval=True),
-            Column("total_saving", "total saved by sharing", "percent", interval=True),
-            Column("late_share", "late jobs", "share", interval=True),
-        ),
-        tuple(rows),
+    def off(group: Group) -> Runs | None:
+        return None if group.labels["sharing"] == OFF else group.beside(sharing=OFF)
+
+    columns = (
+        *of.places(*LABELS),
+        *of.COSTS,
+        of.saved("energy_saving", "energy saved by sharing", off),
+        of.saved("total_saving", "total saved by sharing", off),
+        of.LATE,
     )
+    return Table.of("Every workload", columns, runs.groups(*LABELS))
 
 
 def _chart(runs: Runs) -> Chart:
     rows = []
     largest = max(int(nodes) for nodes in runs.labels("nodes"))
     for way in _ways(runs):
+
+        def saved(group: Group, way: str = way) -> Estimate:
+            return saving(group.own.where(sharing=way), group.own.where(sharing=OFF), "energy_eur")
+
         panels = []
         for arrivals in runs.labels("arrivals"):
-            bars = []
-            for policy in runs.policies:
-                points = []
-                for memory in runs.labels("memory"):
-                    group = runs.where(policy, arrivals=arrivals, nodes=largest, memory=memory)
-                    points.append(
-                        (str(memory), saving(group.where(sharing=way), group.where(sharing=OFF), "energy_eur"))
-                    )
-                bars.append(series(policy, points))
+            bars = of.lines(runs.where(arrivals=arrivals, nodes=largest), "memory", saved, runs.policies)
             band = Band(0.17, 0.29, "reported: 17 to 29 %")
             title = f"{arrivals} arrivals, {way}"
-            panels.append(Panel(title, "", "energy saved", tuple(bars), kind="bars", percent=True, bands=(band,)))
+            panels.append(Panel(title, "", "energy saved", bars, kind="bars", percent=True, bands=(band,)))
         rows.append(tuple(panels))
     return Chart(f"What sharing GPUs saves by GPU memory, {largest} nodes", tuple(rows))
 
@@ -143,7 +122,7 @@ SHARING_EXPERIMENT = Experiment(
         "from the package's own table (far wider), and measured pairs. The thesis's table is not public."
     ),
     policies=("edf", "greedy", "sts", "sts-x"),
-    labels=("arrivals", "nodes", "memory", "sharing"),
+    labels=LABELS,
     cells=_cells,
     summary=_summary,
     details=_details,

@@ -7,21 +7,21 @@ from typing import TYPE_CHECKING
 
 from gpusched_baselines.registry import ablation_names
 from gpusched_env.workload import load_scenario
-from gpusched_experiments.published.chart import Chart, Panel, series
+from gpusched_experiments.published import columns as of
 from gpusched_experiments.published.choice import Size, Sizes
-from gpusched_experiments.published.estimate import Estimate, mean, pooled_saving, saving
-from gpusched_experiments.published.experiment import Experiment
-from gpusched_experiments.published.experiments.workloads import ARRIVALS, JOBS_PER_NODE, cells_of
-from gpusched_experiments.published.reported import Reported
-from gpusched_experiments.published.table import Column, Table
+from gpusched_experiments.published.experiment import Experiment, Reported
+from gpusched_experiments.published.workloads import ARRIVALS, JOBS_PER_NODE, cells_of
+from gpusched_experiments.report.chart import Chart, Panel, series
+from gpusched_experiments.report.estimate import Estimate, pooled_saving, saving
+from gpusched_experiments.report.table import COUNT, PERCENT, Column, Table
 
 if TYPE_CHECKING:
-    from gpusched_experiments.published.cell import Cell
     from gpusched_experiments.published.choice import Choice
-    from gpusched_experiments.published.run import Label, Runs
-    from gpusched_experiments.published.table import Value
+    from gpusched_experiments.report.cell import Cell
+    from gpusched_experiments.report.run import Group, Label, Runs
 
 SIZES = Sizes(full=tuple(Size(n, 20, 20) for n in (10, 20, 30, 40, 50)), quick=(Size(5, 5, 5),))
+LABELS = ("setting", "arrivals", "nodes")
 AS_IT_IS = "as they are"
 SETTINGS: dict[str, dict[str, object]] = {
     AS_IT_IS: {},
@@ -52,107 +52,65 @@ def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     return tuple(cells)
 
 
-def _reference(runs: Runs) -> str:
-    return "sts" if "sts" in runs.policies else runs.policies[0]
-
-
-def _groups(runs: Runs, policy: str) -> list[Runs]:
-    places = product(runs.labels("arrivals"), runs.labels("nodes"))
-    return [runs.where(policy, arrivals=arrivals, nodes=nodes) for arrivals, nodes in places]
-
-
-def _total_saving(runs: Runs, policy: str, name: str) -> Estimate:
-    pairs = list(zip(_groups(runs, policy), _groups(runs, _reference(runs)), strict=True))
-    return pooled_saving([pair for pair in pairs if len(pair[0])], name)
+def _total_saving(runs: Runs, policy: str, reference: str) -> Estimate:
+    """Estimate what a policy saves against the reference, the mean over the scenarios and sizes that it ran on."""
+    pairs = [(place.where(policy), place.where(reference)) for place in runs.parts("arrivals", "nodes")]
+    return pooled_saving([pair for pair in pairs if len(pair[0])], "total_eur")
 
 
 def _summary(runs: Runs) -> Table:
-    rows = []
-    for setting, policy in product(runs.labels("setting"), runs.policies):
-        some = runs.where(setting=setting)
-        own = some.where(policy)
-        if not len(own):
-            continue
-        row: list[Value] = [str(setting), policy, ", ".join(str(n) for n in own.labels("nodes"))]
-        row += [mean(own, name) for name in ("energy_eur", "tardiness_eur", "total_eur")]
-        row.append(None if policy == _reference(runs) else _total_saving(some, policy, "total_eur"))
-        rows.append((*row, mean(own, "late_jobs"), mean(own, "switches")))
-    return Table(
-        "The thesis's four arrival scenarios and the numbers of nodes, together",
-        (
-            Column("setting", "setting"),
-            Column("policy", "policy"),
-            Column("nodes", "nodes"),
-            Column("energy_eur", "energy €", "money", interval=True),
-            Column("tardiness_eur", "tardiness €", "money", interval=True),
-            Column("total_eur", "total €", "money", interval=True),
-            Column("total_saving", f"total saved against {_reference(runs)}", "percent", interval=True),
-            Column("late_jobs", "late jobs", "count", interval=True),
-            Column("switches", "switches", "count", interval=True),
-        ),
-        tuple(rows),
-        (
-            "Seeds 0 to 19 were not looked at while the policy was made and tuned (that used seeds from 100 on).",
-            "Savings are means over the scenarios and sizes, paired by seed; costs are their sums by seed.",
-            "Other settings, and STS-X without one of its parts, are run on the smallest cluster alone.",
-        ),
+    reference = of.reference_of(runs, "sts")
+
+    def saved(group: Group) -> Estimate | None:
+        if group.policy == reference:
+            return None
+        return _total_saving(runs.where(None, **group.labels), group.policy, reference)
+
+    columns: tuple[of.GroupColumn, ...] = (
+        Column("setting", "setting", lambda group: group.labels["setting"]),
+        of.POLICY,
+        Column("nodes", "nodes", lambda group: ", ".join(map(str, group.own.labels("nodes")))),
+        *of.COSTS,
+        Column("total_saving", f"total saved against {reference}", saved, PERCENT, interval=True),
+        of.mean_of("late_jobs", "late jobs", COUNT),
+        of.SWITCHES,
     )
+    notes = (
+        "Seeds 0 to 19 were not looked at while the policy was made and tuned (that used seeds from 100 on).",
+        "Savings are means over the scenarios and sizes, paired by seed; costs are their sums by seed.",
+        "Other settings, and STS-X without one of its parts, are run on the smallest cluster alone.",
+    )
+    title = "The thesis's four arrival scenarios and the numbers of nodes, together"
+    return Table.of(title, columns, runs.groups("setting"), notes)
 
 
 def _details(runs: Runs) -> Table:
-    rows = []
-    for setting, arrivals, nodes, policy in product(
-        runs.labels("setting"), runs.labels("arrivals"), runs.labels("nodes"), runs.policies
-    ):
-        some = runs.where(setting=setting, arrivals=arrivals, nodes=nodes)
-        own, other = some.where(policy), some.where(_reference(runs))
-        if not len(own):
-            continue
-        row: list[Value] = [str(setting), str(arrivals), nodes, policy, len(own)]
-        row += [mean(own, name) for name in ("energy_eur", "tardiness_eur", "total_eur")]
-        rows.append((*row, None if policy == _reference(runs) else saving(own, other, "total_eur")))
-    return Table(
-        "Every scenario and size",
-        (
-            Column("setting", "setting"),
-            Column("arrivals", "arrivals"),
-            Column("nodes", "nodes", "count"),
-            Column("policy", "policy"),
-            Column("seeds", "seeds", "count"),
-            Column("energy_eur", "energy €", "money", interval=True),
-            Column("tardiness_eur", "tardiness €", "money", interval=True),
-            Column("total_eur", "total €", "money", interval=True),
-            Column("total_saving", f"total saved against {_reference(runs)}", "percent", interval=True),
-        ),
-        tuple(rows),
-    )
+    reference = of.reference_of(runs, "sts")
+    columns = (*of.places(*LABELS), *of.COSTS, *of.saved_against(reference, "total"))
+    return Table.of("Every scenario and size", columns, runs.groups(*LABELS))
 
 
 def _chart(runs: Runs) -> Chart:
+    reference = of.reference_of(runs, "sts")
     usual = [name for name in runs.policies if name not in ablation_names("sts-x")]
+    others = [name for name in usual if name != reference]
     some = runs.where(setting=AS_IT_IS)
     first = []
     for arrivals in some.labels("arrivals"):
-        drawn = []
-        for policy in usual:
-            if policy != _reference(runs):
-                groups = ((n, some.where(arrivals=arrivals, nodes=n)) for n in some.labels("nodes"))
-                points = ((n, saving(g.where(policy), g.where(_reference(runs)), "total_eur")) for n, g in groups)
-                drawn.append(series(policy, points))
-        label = f"total cost saved against {_reference(runs)}"
-        first.append(Panel(f"{arrivals} arrivals", "nodes", label, tuple(drawn), percent=True))
+        there = some.where(arrivals=arrivals)
+        drawn = of.lines(there, "nodes", lambda g: saving(g.own, g.beside(reference), "total_eur"), others)
+        label = f"total cost saved against {reference}"
+        first.append(Panel(f"{arrivals} arrivals", "nodes", label, drawn, percent=True))
     parts = [name for name in runs.policies if name not in usual or name == "sts-x"]
     least = some.where(nodes=some.labels("nodes")[0])
-    bars = series("saved", ((name, _total_saving(least, name, "total_eur")) for name in parts))
-    panel = Panel(
-        "Without one of its parts", "", f"saved against {_reference(runs)}", (bars,), kind="bars", percent=True
+    bars = series("saved", ((name, _total_saving(least, name, reference)) for name in parts))
+    settings = ((str(s), _total_saving(runs.where(setting=s), "sts-x", reference)) for s in runs.labels("setting"))
+    saved = f"saved against {reference}"
+    second = (
+        Panel("Without one of its parts", "", saved, (bars,), kind="bars", percent=True),
+        Panel("Other settings", "", saved, (series("sts-x", settings),), kind="bars", percent=True),
     )
-    others = series(
-        "sts-x", ((str(s), _total_saving(runs.where(setting=s), "sts-x", "total_eur")) for s in runs.labels("setting"))
-    )
-    second = Panel("Other settings", "", f"saved against {_reference(runs)}", (others,), kind="bars", percent=True)
-    rows = (tuple(first), (panel, second)) if "sts-x" in runs.policies else (tuple(first),)
-    return Chart("What STS-X saves", rows)
+    return Chart("What STS-X saves", (tuple(first), second) if "sts-x" in runs.policies else (tuple(first),))
 
 
 STS_X = Experiment(
@@ -164,7 +122,7 @@ STS_X = Experiment(
         "of its parts; and both policies in other settings."
     ),
     policies=("sts", "greedy", "sts-x", *ablation_names("sts-x")),
-    labels=("setting", "arrivals", "nodes"),
+    labels=LABELS,
     cells=_cells,
     summary=_summary,
     details=_details,

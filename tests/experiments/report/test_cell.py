@@ -7,9 +7,9 @@ from gpusched_baselines import make_policy
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.published import measures
-from gpusched_experiments.published.cell import Cell
 from gpusched_experiments.published.changes import SpeedUp, Told
-from gpusched_experiments.published.measures import one_round
+from gpusched_experiments.published.measures import ONE_ROUND, one_round
+from gpusched_experiments.report.cell import Cell
 
 TINY = load_scenario("tiny")
 CELL = Cell((("nodes", 3),), TINY, "edf", 1)
@@ -27,7 +27,7 @@ def test_labels_and_the_scenarios_name_are_not_part_of_what_is_run():
         Cell((), TINY, "fifo", 1),
         Cell((), TINY, "edf", 2),
         Cell((), TINY, "edf", 1, Told("uniform")),
-        Cell((), TINY, "edf", 1, measure="round"),
+        Cell((), TINY, "edf", 1, measure=ONE_ROUND),
     ],
 )
 def test_any_other_difference_is_another_run(other):
@@ -61,10 +61,10 @@ def test_a_change_is_made_before_the_run():
 
 def test_the_time_of_a_round_is_that_of_the_first_with_all_jobs_that_are_there():
     scenario = TINY.replace({"arrivals.kind": "simultaneous", "jobs.count": 6})
-    values = Cell((), scenario, "edf", 0, measure="round").run()
+    values = Cell((), scenario, "edf", 0, measure=ONE_ROUND).run()
     assert (values["jobs"], values["placed"], values["repeats"]) == (6, 6, 15)
     assert 0.0 < values["least_round_s"] <= values["round_s"] < values["run_s"]
-    assert Cell((), TINY, "edf", 0, measure="round").run()["jobs"] < 10
+    assert Cell((), TINY, "edf", 0, measure=ONE_ROUND).run()["jobs"] < 10
 
 
 @dataclass

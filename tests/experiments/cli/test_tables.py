@@ -3,7 +3,7 @@ import io
 import pytest
 from rich.console import Console
 
-from gpusched_experiments.cli.comparison_table import print_table
+from gpusched_experiments.cli.tables import print_comparison
 from gpusched_experiments.cli.terminal import WIDE
 from gpusched_experiments.report import RunSummary, summarise
 
@@ -16,7 +16,7 @@ RUNS = [
 
 def printed(width):
     console = Console(file=io.StringIO(), width=width)
-    print_table(console, summarise(RUNS, "edf"), "edf")
+    print_comparison(console, summarise(RUNS, "edf"), "edf")
     return console.file.getvalue()
 
 

@@ -2,8 +2,8 @@ import pytest
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload import load_scenario
-from gpusched_experiments.published.cell import Cell
-from gpusched_experiments.published.store import Store, stored_values
+from gpusched_experiments.report.cell import Cell
+from gpusched_experiments.report.store import Store, stored_values
 
 VALUES = {"jobs": 7, "energy_eur": 0.1 + 0.2, "gap": float("inf")}
 

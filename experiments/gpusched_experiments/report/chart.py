@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, Protocol
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gpusched_experiments.published.estimate import Estimate
+    from gpusched_experiments.report.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +94,13 @@ class Chart:
     title: str
     rows: tuple[tuple[Panel, ...], ...] = field(default_factory=tuple)
     panel_inches: tuple[float, float] = (3.6, 2.9)
+
+
+class Drawing(Protocol):
+    """What draws: the module `drawing`, which needs matplotlib."""
+
+    def chart_files(self, chart: Chart) -> dict[str, bytes]:
+        """Draw the chart as the contents of `figure.png` and `figure.svg`."""
 
 
 def series(name: str, points: Iterable[tuple[float | str, Estimate]]) -> Series:

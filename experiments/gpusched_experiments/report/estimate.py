@@ -7,14 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_experiments.report.statistics import BOOTSTRAP_SEED, CONFIDENCE, LEAST_SEEDS, RESAMPLES, Interval
-
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
-    from gpusched_experiments.published.run import Runs
+    from gpusched_experiments.report.run import Runs
+
+RESAMPLES = 9_999
+CONFIDENCE = 0.95
+LEAST_SEEDS = 5  # the bootstrap of fewer says little more than their least and greatest
+BOOTSTRAP_SEED = 20_220_101
+
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,6 +50,60 @@ class Estimate:
         """Give the same in another unit; `factor` > 0."""
         interval = None if self.interval is None else (factor * self.interval[0], factor * self.interval[1])
         return Estimate(factor * self.value, interval, self.seeds)
+
+
+def bootstrap(seeds: int, statistic: Callable[[NDArray[np.int64]], NDArray[np.float64]]) -> Interval | None:
+    """Give the 95 % percentile bootstrap interval of a statistic over seeds.
+
+    Seeds are drawn with replacement, each with all that belongs to it (paired): what makes a workload dear for every
+    policy cancels out. The draws are seeded, so equal input gives an equal interval.
+
+    Args:
+        seeds: Number of seeds.
+        statistic: Gives the statistic of every draw, (R,), from the places of the seeds drawn, (R, seeds).
+
+    Returns:
+        Lower and upper end; None with fewer than `LEAST_SEEDS` seeds, or if the statistic of some draw is no number.
+    """
+    if seeds < LEAST_SEEDS:
+        return None
+    values = statistic(np.random.default_rng(BOOTSTRAP_SEED).integers(seeds, size=(RESAMPLES, seeds)))
+    return None if np.any(np.isnan(values)) else percentile_interval(values)
+
+
+def percentile_interval(values: NDArray[np.float64]) -> Interval:
+    """Give the ends between which 95 % of these values lie."""
+    tail = 50.0 * (1.0 - CONFIDENCE)
+    low, high = np.percentile(values, [tail, 100.0 - tail])
+    return float(low), float(high)
+
+
+def mean_interval(values: ArrayLike) -> Interval | None:
+    """Give the 95 % percentile bootstrap interval of the mean; None with fewer than `LEAST_SEEDS` values."""
+    array = np.asarray(values, dtype=np.float64)
+    return bootstrap(len(array), lambda draws: array[draws].mean(axis=1))
+
+
+def paired_saving(cost: ArrayLike, reference_cost: ArrayLike) -> Estimate:
+    """Estimate the share of the reference cost that is saved: 1 - Σ cost / Σ reference cost.
+
+    A ratio of means, not a mean of ratios: it is the part of the bill over all seeds that somebody would save, and a
+    seed on which the reference happens to cost next to nothing cannot outweigh all others.
+
+    Args:
+        cost: Costs of the policy, one per seed, (S,) [€].
+        reference_cost: Costs of the reference on the same seeds, (S,) [€].
+
+    Returns:
+        NaN if the reference costs nothing; without an interval if it costs nothing on some seed.
+    """
+    own, other = np.asarray(cost, dtype=np.float64), np.asarray(reference_cost, dtype=np.float64)
+    total = float(np.sum(other))
+    value = 1.0 - float(np.sum(own)) / total if total > 0.0 else float("nan")
+    if not np.all(other > 0.0):
+        return Estimate(value, None, len(own))
+    interval = bootstrap(len(own), lambda draws: 1.0 - own[draws].sum(axis=1) / other[draws].sum(axis=1))
+    return Estimate(value, interval, len(own))
 
 
 def mean(runs: Runs, name: str) -> Estimate:
@@ -102,18 +161,8 @@ def pooled(groups: Sequence[tuple[Mapping[int, float], Mapping[int, float]]], le
         above[row, columns] = [numerator[seed] for seed in seeds]
         below[row, columns] = [denominator[seed] for seed in seeds]
     value = float(_mean_ratio(above[:, None, :], below[:, None, :])[0])
-    return Estimate(value, _interval(above, below) if len(every) >= LEAST_SEEDS else None, len(every))
-
-
-def _interval(above: NDArray[np.float64], below: NDArray[np.float64]) -> Interval | None:
-    count = above.shape[1]
-    draws = np.random.default_rng(BOOTSTRAP_SEED).integers(count, size=(RESAMPLES, count))
-    values = _mean_ratio(above[:, draws], below[:, draws])
-    if np.any(np.isnan(values)):
-        return None
-    tail = 50.0 * (1.0 - CONFIDENCE)
-    low, high = np.percentile(values, [tail, 100.0 - tail])
-    return float(low), float(high)
+    interval = bootstrap(len(every), lambda draws: _mean_ratio(above[:, draws], below[:, draws]))
+    return Estimate(value, interval, len(every))
 
 
 def _mean_ratio(above: NDArray[np.float64], below: NDArray[np.float64]) -> NDArray[np.float64]:

@@ -3,14 +3,22 @@ import math
 import numpy as np
 import pytest
 
-from gpusched_experiments.published.estimate import Estimate, mean, pooled, pooled_saving, pooled_share, saving, share
-from gpusched_experiments.published.run import Run, Runs
-from gpusched_experiments.report.statistics import mean_interval, saving_interval
-from gpusched_experiments.report.statistics import saving as plain_saving
+from gpusched_experiments.report.estimate import (
+    Estimate,
+    mean,
+    mean_interval,
+    paired_saving,
+    pooled,
+    pooled_saving,
+    pooled_share,
+    saving,
+    share,
+)
+from gpusched_experiments.report.run import Runs
 
 
 def runs(costs, first=0, jobs=10):
-    return Runs(tuple(Run({}, "p", first + i, {"cost": c, "late": i, "jobs": jobs}) for i, c in enumerate(costs)))
+    return Runs.of(({}, "p", first + i, {"cost": c, "late": i, "jobs": jobs}) for i, c in enumerate(costs))
 
 
 def test_a_saving_pairs_runs_by_seed_and_leaves_out_what_has_no_partner():
@@ -24,8 +32,8 @@ def test_one_group_has_the_intervals_of_every_other_comparison():
     rng = np.random.default_rng(5)
     own, other = rng.uniform(1.0, 2.0, 12), rng.uniform(2.0, 3.0, 12)
     found = saving(runs(own), runs(other), "cost")
-    assert found.value == pytest.approx(plain_saving(own, other))
-    assert found.interval == pytest.approx(saving_interval(own, other))
+    assert found.value == pytest.approx(paired_saving(own, other).value)
+    assert found.interval == pytest.approx(paired_saving(own, other).interval)
     assert mean(runs(own), "cost").value == pytest.approx(own.mean())
     assert mean(runs(own), "cost").interval == pytest.approx(mean_interval(own))
 

@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
+from itertools import product
 from typing import TYPE_CHECKING
 
 from gpusched_env.workload import Scenario, load_scenario
-from gpusched_experiments.published.cell import Cell
+from gpusched_experiments.report.cell import Cell
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Callable, Iterator, Mapping
 
-    from gpusched_experiments.published.cell import Change
     from gpusched_experiments.published.choice import Choice, Sizes
-    from gpusched_experiments.published.run import Label
+    from gpusched_experiments.report.cell import Change
+    from gpusched_experiments.report.run import Label
 
 ARRIVALS = ("high", "exponential", "low", "mixed")
 JOBS_PER_NODE = 10
@@ -39,3 +40,18 @@ def cells_of(
     for policy in policies:
         for seed in sizes.seeds(choice, scenario.cluster.nodes, policy):
             yield Cell(from_labels, scenario, policy, seed, change)
+
+
+def thesis_cells(sizes: Sizes) -> Callable[[Choice, tuple[str, ...]], tuple[Cell, ...]]:
+    """Give what lists the cells of the thesis's workloads: all arrival rates and sizes."""
+
+    def cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
+        return tuple(
+            cell
+            for arrivals, nodes in product(ARRIVALS, sizes.nodes(choice))
+            for cell in cells_of(
+                {"arrivals": arrivals, "nodes": nodes}, thesis_scenario(arrivals, nodes), choice, policies, sizes
+            )
+        )
+
+    return cells

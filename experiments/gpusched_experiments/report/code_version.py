@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import hashlib
-import os
 import platform
 from functools import cache
 from importlib.metadata import version
@@ -13,6 +12,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_agents.files.find_agent import find_agent
 from gpusched_agents.files.storage import AGENT_FILES
+from gpusched_env.envs.vector.threads import usable_cores
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator
@@ -26,6 +26,7 @@ _DECIDES = (
     ("gpusched_env", "kernel.py"),
     ("gpusched_experiments", "published/changes"),
     ("gpusched_experiments", "published/measures.py"),
+    ("gpusched_experiments", "report/measure.py"),
     ("gpusched_baselines", ""),
 )
 # What turns a view into an agent's choice; how agents are trained cannot change what one that is there gives.
@@ -72,14 +73,7 @@ def agent_version(name: str) -> str:
 
 def machine() -> str:
     """Name the machine for times: architecture, processor and number of cores."""
-    return f"{platform.machine()}, {_processor()}, {cores()} cores"
-
-
-def cores() -> int:
-    """Count the cores that this process may use."""
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    return f"{platform.machine()}, {_processor()}, {usable_cores()} cores"
 
 
 def _digest(places: Iterable[tuple[str, str]]) -> hashlib._Hash:

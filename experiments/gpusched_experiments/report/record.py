@@ -8,31 +8,29 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpusched_agents.any_policy import is_agent
+from gpusched_env.envs.vector.threads import usable_cores
 from gpusched_env.provenance import provenance
 from gpusched_env.workload import Scenario
-from gpusched_experiments.published.code_version import agent_version, code_version, cores, machine
+from gpusched_experiments.report.cell import SAYS_NOTHING
+from gpusched_experiments.report.code_version import agent_version, code_version, machine
+from gpusched_experiments.report.results_file import document_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from gpusched_experiments.published.cell import Cell
-    from gpusched_experiments.published.choice import Choice
-    from gpusched_experiments.published.experiment import Experiment
-
-FORMAT = "gpusched reproduction"
-VERSION = 1
+    from gpusched_experiments.report.cell import Cell
 
 
 @dataclass(frozen=True, slots=True)
 class Progress:
-    """How far the experiment is.
+    """How far the report is.
 
     Attributes:
         runs: Different runs of the whole set.
         reused: Runs that former commands had finished.
         workers: Number of processes.
-        duration_s: Seconds that this command took for the experiment so far.
+        duration_s: Seconds that this command took for the report so far.
         runs_s: Seconds that all runs of the set took, added up over processes and commands.
         finished: Whether every run is finished and the tables and the figure are theirs.
     """
@@ -50,22 +48,36 @@ def fingerprint(keys: Iterable[str]) -> str:
     return hashlib.sha256("\n".join(sorted(set(keys))).encode()).hexdigest()[:16]
 
 
-def record_json(experiment: Experiment, choice: Choice, cells: Sequence[tuple[str, Cell]], progress: Progress) -> str:
-    """Write the record of an experiment as JSON."""
+def where_made() -> dict[str, Any]:
+    """Say by which code and on which machine results are made."""
+    return {"code": code_version(), "machine": machine(), "cores": usable_cores()}
+
+
+def record_json(
+    experiment: str, cells: Sequence[tuple[str, Cell]], progress: Progress, *, quick: bool, reported: Sequence[Any]
+) -> str:
+    """Write the record of an experiment as JSON.
+
+    Args:
+        experiment: Its name.
+        cells: Its cells, each with its key.
+        progress: How far it is.
+        quick: Whether it is the quick set.
+        reported: What its sources reported, as dataclasses.
+    """
+    made = where_made()
     facts = {
-        "experiment": experiment.name,
-        "quick": choice.quick,
+        "experiment": experiment,
+        "quick": quick,
         "fingerprint": fingerprint(key for key, _ in cells),
-        "code": code_version(),
+        "code": made.pop("code"),
         "agents": {name: agent_version(name) for name in sorted({c.policy for _, c in cells}) if is_agent(name)},
-        "machine": machine(),
-        "cores": cores(),
+        **made,
         **asdict(progress),
         "groups": _groups(cell for _, cell in cells),
-        "reported": [asdict(reported) for reported in experiment.reported],
+        "reported": [asdict(each) for each in reported],
     }
-    document = {"format": FORMAT, "version": VERSION, "provenance": provenance(None, **facts)}
-    return json.dumps(document, indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    return document_json("gpusched reproduction", provenance(None, **facts))
 
 
 def recorded_facts(path: Path) -> dict[str, Any]:
@@ -85,7 +97,7 @@ def _groups(cells: Iterable[Cell]) -> list[dict[str, Any]]:
         if "settings" not in group:
             group["settings"] = _own_settings(cell.scenario)
             group["change"] = None if cell.change is None else {type(cell.change).__name__: asdict(cell.change)}
-            group["measure"] = cell.measure
+            group["measure"] = cell.measure.name
         group["seeds"].setdefault(cell.policy, []).append(cell.seed)
     for group in groups.values():
         group["seeds"] = {policy: _seeds_text(seeds) for policy, seeds in group["seeds"].items()}
@@ -94,7 +106,7 @@ def _groups(cells: Iterable[Cell]) -> list[dict[str, Any]]:
 
 def _own_settings(scenario: Scenario) -> dict[str, Any]:
     defaults = _flat(Scenario().model_dump(mode="json"))
-    own = _flat(scenario.model_dump(mode="json", exclude={"name", "description", "compare"}))
+    own = _flat(scenario.model_dump(mode="json", exclude=SAYS_NOTHING))
     return {name: value for name, value in own.items() if name not in defaults or defaults[name] != value}
 
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpusched_env.rendering.plotting import Axes
-    from gpusched_experiments.published.chart import Chart, Panel, Series
+    from gpusched_experiments.report.chart import Chart, Panel, Series
 
 # Told apart by people who do not see all colours (after Okabe and Ito), and by their marks.
 _STYLES = (

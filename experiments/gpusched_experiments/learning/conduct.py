@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from gpusched_env.files import write_atomically
 from gpusched_env.model import checks
-from gpusched_experiments.learning.chart import curves_chart
-from gpusched_experiments.learning.curves import curves_csv, read_trained
+from gpusched_experiments.learning.curves import curves_chart, curves_csv, read_trained
 from gpusched_experiments.learning.evaluation import evaluate_all
 from gpusched_experiments.learning.summary import summary_json
 from gpusched_experiments.learning.tables import ablation_table, page, scenario_table
 from gpusched_experiments.learning.trainings import train_all
-from gpusched_experiments.published.table import Table, csv_text
+from gpusched_experiments.report.results_file import write_results
+from gpusched_experiments.report.table import Outcome, csv_text
 
 if TYPE_CHECKING:
     from gpusched_experiments.learning.plan import StudyPlan
-    from gpusched_experiments.published.reproduce import Drawing
+    from gpusched_experiments.report.chart import Drawing
 
 RUNS = "runs"
 FIGURE = "curves"
@@ -34,24 +32,9 @@ class StudyWatcher(Protocol):
         """Hear how many runs on held-out workloads are finished, of how many."""
 
 
-@dataclass(frozen=True, slots=True)
-class StudyOutcome:
-    """What a study came to.
-
-    Attributes:
-        folder: Where its files stand.
-        table: The table of the variants.
-        files: Names of the files in the folder that were written.
-    """
-
-    folder: Path
-    table: Table
-    files: tuple[str, ...]
-
-
 def study(
     plan: StudyPlan, out: str | Path, *, workers: int = 1, watcher: StudyWatcher, drawing: Drawing | None = None
-) -> StudyOutcome:
+) -> Outcome:
     """Train what is not trained yet, run all agents on held-out workloads, and write tables, curves and figure.
 
     The trainings, with their checkpoints, are in the subfolder `runs` and may be large; what is to be kept of the
@@ -70,7 +53,7 @@ def study(
         WorkerError: A process ended early; what was finished is kept.
     """
     checks.whole("workers", workers)
-    folder, runs = Path(out), plan.runs()
+    folder, runs = Path(out), plan.trainings()
     total = sum(run.decisions for run in runs)
     train_all(runs, folder / RUNS, workers, lambda done, finished: watcher.training(done, total, finished, len(runs)))
     trained = tuple(read_trained(run, folder / RUNS / run.name) for run in runs)
@@ -86,6 +69,4 @@ def study(
         drawn = drawing.chart_files(curves_chart(plan, trained, evaluated))
         contents |= {FIGURE + Path(name).suffix: content for name, content in drawn.items()}
     contents["summary.json"] = summary_json(plan, trained, evaluated, workers)
-    for name, content in contents.items():
-        write_atomically(folder / name, content)
-    return StudyOutcome(folder, table, tuple(contents))
+    return Outcome(folder, table, write_results(folder, contents))

@@ -1,11 +1,13 @@
 import ast
 import sys
+from importlib.resources import files
 from importlib.util import find_spec
 from pathlib import Path
 
 from agent_folders import description, weights
 from gpusched_agents.files.storage import save_agent
-from gpusched_experiments.published.code_version import agent_version, code_version, cores, machine
+from gpusched_env.envs.vector.threads import usable_cores
+from gpusched_experiments.report.code_version import agent_version, code_version, machine
 
 module = sys.modules[code_version.__wrapped__.__module__]
 READS = {f"gpusched_agents.{name}" for name in ("spec", "files.description", "files.find_agent", "files.storage")}
@@ -29,9 +31,11 @@ def test_the_version_follows_every_source_and_table_that_decides_a_run(tmp_path,
     (tmp_path / "gpusched_env/kernel.py").write_text("one")
     (tmp_path / "gpusched_experiments/published/changes").mkdir(parents=True)
     (tmp_path / "gpusched_experiments/published/measures.py").write_text("one")
+    (tmp_path / "gpusched_experiments/report").mkdir()
+    (tmp_path / "gpusched_experiments/report/measure.py").write_text("one")
     versions = {version_of(tmp_path, monkeypatch)}
     assert versions == {version_of(tmp_path, monkeypatch)}
-    (tmp_path / "gpusched_experiments" / "published" / "page.py").write_text("reports do not decide")
+    (tmp_path / "gpusched_experiments" / "report" / "table.py").write_text("reports do not decide")
     (tmp_path / "gpusched_env" / "model" / "notes.md").write_text("nor do notes")
     assert versions == {version_of(tmp_path, monkeypatch)}
     for name in (
@@ -45,12 +49,21 @@ def test_the_version_follows_every_source_and_table_that_decides_a_run(tmp_path,
     assert len(versions) == 6
 
 
+def test_every_place_that_decides_a_run_is_there():
+    for package, path in (*module._DECIDES, *module._DECIDES_FOR_AGENTS):
+        place = files(package).joinpath(path) if path else files(package)
+        assert place.is_dir() or place.is_file(), f"{package}/{path}"
+        assert list(module._contents(place, path)), f"{package}/{path} holds no source"
+
+
 def test_a_source_that_is_renamed_is_other_code(tmp_path, monkeypatch):
     for name in ("model", "workload", "simulator"):
         (tmp_path / "gpusched_env" / name).mkdir(parents=True)
     (tmp_path / "gpusched_env/kernel.py").write_text("")
     (tmp_path / "gpusched_experiments/published/changes").mkdir(parents=True)
     (tmp_path / "gpusched_experiments/published/measures.py").write_text("")
+    (tmp_path / "gpusched_experiments/report").mkdir()
+    (tmp_path / "gpusched_experiments/report/measure.py").write_text("")
     (tmp_path / "gpusched_baselines").mkdir()
     (tmp_path / "gpusched_baselines/a.py").write_text("same")
     before = version_of(tmp_path, monkeypatch)
@@ -61,7 +74,7 @@ def test_a_source_that_is_renamed_is_other_code(tmp_path, monkeypatch):
 def test_the_present_code_has_a_version_and_the_machine_a_name():
     assert len(code_version()) == 16
     assert code_version() == code_version.__wrapped__()
-    assert f"{cores()} cores" in machine()
+    assert f"{usable_cores()} cores" in machine()
 
 
 def test_the_version_of_an_agent_follows_its_files_and_what_applies_them_but_not_how_agents_are_trained(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
@@ -14,22 +14,24 @@ from gpusched_env.files import write_atomically
 from gpusched_env.model import checks
 from gpusched_env.simulator.policy import check_fit
 from gpusched_experiments.published.choice import available
-from gpusched_experiments.published.code_version import agent_version, code_version, machine
-from gpusched_experiments.published.page import page_markdown
-from gpusched_experiments.published.record import Progress, record_json, recorded_facts
-from gpusched_experiments.published.run import Run, Runs
-from gpusched_experiments.published.runner import run_cells
-from gpusched_experiments.published.store import Store, stored_values
-from gpusched_experiments.published.table import Table, csv_text
+from gpusched_experiments.published.experiment import page_markdown
+from gpusched_experiments.report.cell import origin
+from gpusched_experiments.report.code_version import code_version
+from gpusched_experiments.report.record import Progress, record_json, recorded_facts
+from gpusched_experiments.report.results_file import write_results
+from gpusched_experiments.report.run import Runs
+from gpusched_experiments.report.runner import run_cells
+from gpusched_experiments.report.store import Store, stored_values
+from gpusched_experiments.report.table import Outcome, Table, csv_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
-    from gpusched_experiments.published.cell import Cell, Measure
-    from gpusched_experiments.published.chart import Chart
     from gpusched_experiments.published.choice import Choice
     from gpusched_experiments.published.experiment import Experiment
-    from gpusched_experiments.published.run import Values
+    from gpusched_experiments.report.cell import Cell
+    from gpusched_experiments.report.chart import Drawing
+    from gpusched_experiments.report.run import Values
 
 RESULTS = ("table.md", "table.csv", "summary.csv", "figure.png", "figure.svg")
 """Files that are made from the finished cells; `cells.csv` and `record.json` stand beside them."""
@@ -46,28 +48,6 @@ class Watcher(Protocol):
 
     def finished(self) -> None:
         """Hear that one more run is finished."""
-
-
-class Drawing(Protocol):
-    """What draws: the module `drawing`, which needs matplotlib."""
-
-    def chart_files(self, chart: Chart) -> dict[str, bytes]:
-        """Draw the chart as the contents of `figure.png` and `figure.svg`."""
-
-
-@dataclass(frozen=True, slots=True)
-class Outcome:
-    """What an experiment came to.
-
-    Attributes:
-        folder: Where its files stand.
-        summary: Its short table.
-        files: Names of the files in the folder that were written.
-    """
-
-    folder: Path
-    summary: Table
-    files: tuple[str, ...]
 
 
 def reproduce(
@@ -106,22 +86,20 @@ def reproduce(
     known = _known(experiment, folder, keys, watcher)
     progress = Progress(len(keys), len(known), 1 if experiment.alone else workers)
     store = Store(folder / "cells.csv", experiment.labels)
-    write_atomically(folder / "record.json", record_json(experiment, choice, cells, progress))
+
+    def record(progress: Progress) -> None:
+        text = record_json(experiment.name, cells, progress, quick=choice.quick, reported=experiment.reported)
+        write_atomically(folder / "record.json", text)
+
+    record(progress)
     store.write((key, cell, known[key]) for key, cell in cells if key in known)
     watcher.begin(experiment, len(keys), len(known))
-
-    def keep(key: str, values: Values) -> None:
-        store.append(key, keys[key], values)
-        known[key] = values
-        watcher.finished()
-
-    run_cells({key: cell for key, cell in keys.items() if key not in known}, progress.workers, keep)
-    store.write((key, cell, known[key]) for key, cell in cells)
-    runs = Runs(tuple(Run(dict(cell.labels), cell.policy, cell.seed, known[key]) for key, cell in cells))
+    values = run_cells(keys, known, store, progress.workers, watcher.finished)
+    store.write((key, cell, values[key]) for key, cell in cells)
+    runs = Runs.of((dict(cell.labels), cell.policy, cell.seed, values[key]) for key, cell in cells)
     summary, files = _write_results(experiment, folder, runs, drawing)
-    runs_s = sum(float(values["run_s"]) for values in known.values())
-    done = replace(progress, duration_s=time.monotonic() - begin, runs_s=runs_s, finished=True)
-    write_atomically(folder / "record.json", record_json(experiment, choice, cells, done))
+    runs_s = sum(float(each["run_s"]) for each in values.values())
+    record(replace(progress, duration_s=time.monotonic() - begin, runs_s=runs_s, finished=True))
     return Outcome(folder, summary, (*files, "cells.csv", "record.json"))
 
 
@@ -142,16 +120,6 @@ def planned_cells(experiment: Experiment, choice: Choice, watcher: Watcher) -> t
     _check_agents(planned)
     made_by = cache(origin)
     return tuple((cell.key(made_by(cell.policy, cell.measure)), cell) for cell in planned)
-
-
-def origin(policy: str, measure: Measure = "run") -> str:
-    """Say what makes a cell: the version of the code, and of an agent; for times also the machine."""
-    parts = [code_version()]
-    if is_agent(policy):
-        parts.append(agent_version(policy))
-    if measure == "round":
-        parts.append(machine())
-    return ", ".join(parts)
 
 
 def _check_agents(cells: Iterable[Cell]) -> None:
@@ -202,6 +170,4 @@ def _write_results(
     }
     if drawing is not None:
         contents |= drawing.chart_files(experiment.chart(runs))
-    for name, content in contents.items():
-        write_atomically(folder / name, content)
-    return summary, tuple(contents)
+    return summary, write_results(folder, contents)

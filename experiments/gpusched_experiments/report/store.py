@@ -9,13 +9,14 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
+from gpusched_experiments.report.results_file import csv_lines
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from gpusched_experiments.published.cell import Cell
-    from gpusched_experiments.published.run import Values
+    from gpusched_experiments.report.cell import Cell
+    from gpusched_experiments.report.run import Values
 
 Finished = tuple[str, "Cell", "Values"]
 
@@ -42,8 +43,8 @@ class Store:
         if not rows:
             self.path.unlink(missing_ok=True)
             return
-        text = self._header(rows[0][2]) + "".join(self._line(*row) for row in rows)
-        write_atomically(self.path, text)
+        header = ["key", *self.labels, "policy", "seed", *rows[0][2]]
+        write_atomically(self.path, csv_lines([header, *(self._texts(*row) for row in rows)]))
 
     def append(self, key: str, cell: Cell, values: Values) -> None:
         """Add one finished cell."""
@@ -51,16 +52,11 @@ class Store:
             self.write([(key, cell, values)])
             return
         with self.path.open("ab", buffering=0) as file:
-            file.write(self._line(key, cell, values).encode("utf-8"))
+            file.write(csv_lines([self._texts(key, cell, values)]).encode("utf-8"))
 
-    def _header(self, values: Values) -> str:
-        return _csv_line(["key", *self.labels, "policy", "seed", *values])
-
-    def _line(self, key: str, cell: Cell, values: Values) -> str:
+    def _texts(self, key: str, cell: Cell, values: Values) -> list[object]:
         labels = dict(cell.labels)
-        texts = [str(labels[name]) for name in self.labels]
-        numbers = [repr(value) if isinstance(value, float) else str(value) for value in values.values()]
-        return _csv_line([key, *texts, cell.policy, str(cell.seed), *numbers])
+        return [key, *(labels[name] for name in self.labels), cell.policy, cell.seed, *values.values()]
 
 
 def stored_values(path: Path) -> dict[str, Values]:
@@ -100,9 +96,3 @@ def _number(text: str) -> int | float:
 
 def _not_ours(path: Path, found: str) -> InputError:
     return InputError(str(path), found, "a file that gpusched reproduce wrote; remove it to begin again")
-
-
-def _csv_line(cells: Sequence[str]) -> str:
-    buffer = io.StringIO()
-    csv.writer(buffer, lineterminator="\n").writerow(cells)
-    return buffer.getvalue()

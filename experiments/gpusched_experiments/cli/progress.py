@@ -1,0 +1,66 @@
+"""The progress bars of the commands, on stderr."""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+
+from rich.markup import escape
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    TaskID,
+    TextColumn,
+    TimeElapsedColumn,
+    TimeRemainingColumn,
+)
+
+from gpusched_experiments.cli.terminal import progress_output
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """One bar, with a text that says what is being done."""
+
+    progress: Progress
+    task: TaskID
+
+    def advance(self) -> None:
+        """Count one more."""
+        self.progress.advance(self.task)
+
+    def say(self, text: str) -> None:
+        """Change the text."""
+        self.progress.update(self.task, description=text)
+
+    def show(self, done: float, total: float | None = None, text: str | None = None) -> None:
+        """Show how far it is; of how much, and a text, if they are new."""
+        self.progress.update(self.task, completed=done, total=total, description=text)
+
+    def note(self, text: str) -> None:
+        """Print a line above the bar."""
+        self.progress.console.print(escape(text), soft_wrap=True)
+
+
+def count_bar(text: str, total: int | None = None) -> Bar:
+    """Make a bar that counts runs, or whatever there are few of; it is not shown before its `progress` is started."""
+    columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
+    progress = Progress(*columns, console=progress_output())
+    return Bar(progress, progress.add_task(text, total=total))
+
+
+def decisions_bar(unit: str = "") -> Bar:
+    """Make a bar that counts decisions, with the time that is left."""
+    counts = TextColumn(f"{{task.completed:,.0f}}{unit}")
+    columns = (BarColumn(), counts, TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
+    progress = Progress(*columns, console=progress_output())
+    return Bar(progress, progress.add_task("starting", total=None))
+
+
+@contextmanager
+def counting(text: str, total: int) -> Iterator[Bar]:
+    """Show a bar that counts until the end of the body; then it has its first text again."""
+    bar = count_bar(text, total)
+    with bar.progress:
+        yield bar
+        bar.say(text)

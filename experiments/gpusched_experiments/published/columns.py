@@ -1,0 +1,104 @@
+"""Columns and lines that several experiments have: what they say of the runs of a policy in one place."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, TypeAlias
+
+from gpusched_experiments.report.chart import Series, series
+from gpusched_experiments.report.estimate import mean, saving, share
+from gpusched_experiments.report.run import Group
+from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, SHARE, TEXT, Column, Form
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable
+
+    from gpusched_experiments.report.estimate import Estimate
+    from gpusched_experiments.report.run import Label, Runs
+
+GroupColumn: TypeAlias = Column[Group]
+
+
+TITLES = {"memory": "GPU memory", "axis": "varied"}  # of labels that are not their own
+
+
+def _label(name: str) -> Callable[[Group], Label]:
+    return lambda group: group.labels[name]
+
+
+def places(*labels: str) -> tuple[GroupColumn, ...]:
+    """Make the columns that say where a group stands: its labels, the policy and the number of seeds."""
+    own = (Column(name, TITLES.get(name, name), _label(name), COUNT if name == "nodes" else TEXT) for name in labels)
+    return (*own, POLICY, SEEDS)
+
+
+def mean_of(name: str, title: str, form: Form = MONEY) -> GroupColumn:
+    """Make the column of the mean of something that was measured."""
+    return Column(name, title, lambda group: mean(group.own, name), form, interval=True)
+
+
+def saved(
+    name: str, title: str, other: Callable[[Group], Runs | None], cost: str | None = None, *, extra: bool = False
+) -> GroupColumn:
+    """Make the column of what a group saves against other runs, paired by seed.
+
+    Args:
+        name: Name of the column.
+        title: Its title.
+        other: Gives the other runs; None where nothing is to be said.
+        cost: What is saved; by default what the column's name says, `energy_saving` or `total_saving`.
+        extra: Whether to say what it costs on top instead.
+    """
+    saved_cost = cost or name.replace("_saving", "_eur")
+
+    def value(group: Group) -> Estimate | None:
+        others = other(group)
+        if others is None:
+            return None
+        estimate = saving(group.own, others, saved_cost)
+        return estimate.as_extra() if extra else estimate
+
+    return Column(name, title, value, PERCENT, interval=True)
+
+
+def saved_against(reference: str, *costs: str) -> tuple[GroupColumn, ...]:
+    """Make the columns of what is saved (energy, total) against the reference policy in the same place."""
+
+    def other(group: Group) -> Runs | None:
+        return None if group.policy == reference else group.beside(reference)
+
+    return tuple(saved(f"{cost}_saving", f"{cost} saved against {reference}", other) for cost in costs)
+
+
+POLICY: GroupColumn = Column("policy", "policy", lambda group: group.policy)
+SEEDS: GroupColumn = Column("seeds", "seeds", lambda group: len(group.own), COUNT)
+ENERGY = mean_of("energy_eur", "energy €")
+TARDINESS = mean_of("tardiness_eur", "tardiness €")
+TOTAL = mean_of("total_eur", "total €")
+COSTS = (ENERGY, TARDINESS, TOTAL)
+SWITCHES = mean_of("switches", "switches", COUNT)
+LATE: GroupColumn = Column(
+    "late_share", "late jobs", lambda group: share(group.own, "late_jobs", "jobs"), SHARE, interval=True
+)
+
+
+def reference_of(runs: Runs, usual: str = "edf") -> str:
+    """Give the policy that others are compared with: the usual one, or if it did not run the first."""
+    return usual if usual in runs.policies else runs.policies[0]
+
+
+def lines(
+    runs: Runs, along: str, estimate: Callable[[Group], Estimate], policies: Iterable[str] | None = None
+) -> tuple[Series, ...]:
+    """Make a line, or the bars of a colour, of every policy.
+
+    Args:
+        runs: The runs of one panel.
+        along: The label on the horizontal axis.
+        estimate: What is drawn of the runs of a policy in one place.
+        policies: Which policies; by default all.
+    """
+    groups = list(runs.groups(along))
+    return tuple(
+        series(policy, ((group.labels[along], estimate(group)) for group in groups if group.policy == policy))
+        for policy in (runs.policies if policies is None else policies)
+    )

@@ -1,0 +1,45 @@
+"""What is measured of a cell, and the usual measure: a whole run."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpusched_baselines.planning.bounds import clairvoyant_bound, non_clairvoyant_bound
+from gpusched_env.simulator import simulate
+from gpusched_experiments.report.run_summary import RunSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from gpusched_env.model import Instance
+    from gpusched_env.simulator import Policy
+    from gpusched_experiments.report.run import Values
+
+
+@dataclass(frozen=True, slots=True)
+class Measure:
+    """A way of measuring a policy on an instance.
+
+    Attributes:
+        name: Its name; cells that are measured otherwise are other cells.
+        of: Gives what was measured by name, `run_s` among it: the seconds it all took. Takes the policy's seed last.
+        timing: Whether it measures times, which are those of one machine.
+    """
+
+    name: str
+    of: Callable[[Instance, Policy, int], Values]
+    timing: bool = False
+
+
+def whole_run(instance: Instance, policy: Policy, seed: int) -> Values:
+    """Run the policy to the end: the values of a `RunSummary`, and `run_s`, the seconds it all took."""
+    begin = time.perf_counter()
+    result = simulate(instance, policy, seed=seed, record=False)
+    summary = RunSummary.of(result, seed, clairvoyant_bound(instance), non_clairvoyant_bound(instance)).as_dict()
+    numbers = {name: value for name, value in summary.items() if name not in {"policy", "seed"}}
+    return {**numbers, "run_s": time.perf_counter() - begin}
+
+
+WHOLE_RUN = Measure("run", whole_run)
