@@ -6,9 +6,10 @@ import argparse
 import json
 import shlex
 import sys
+from functools import partial
 from typing import TYPE_CHECKING
 
-from benchmarks import compiled_policy, learning, rounds, runs, scale, solvers, startup, steps, vector
+from benchmarks import before_after, compiled_policy, learning, rounds, runs, scale, solvers, startup, steps, vector
 from benchmarks.machine import machine
 from benchmarks.table import render
 from gpusched_env.errors import InputError
@@ -16,10 +17,12 @@ from gpusched_env.files import write_atomically
 from gpusched_env.provenance import provenance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
     from benchmarks.figure import Figure
 
+BEFORE_AFTER = "before-after"
+"""The one that is measured only when it is named."""
 BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "rounds": rounds.measure,
     "steps": steps.measure,
@@ -30,6 +33,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "solvers": solvers.measure,
     "startup": startup.measure,
     "compiled-policy": compiled_policy.measure,
+    BEFORE_AFTER: before_after.measure,
 }
 TITLES = {
     "rounds": "Decision rounds: all jobs at t = 0, five GPU types, fresh states",
@@ -41,19 +45,31 @@ TITLES = {
     "solvers": "Single-job solvers on the same problems, all of which need a plan that speeds up on the way",
     "startup": "Start-up of a fresh process",
     "compiled-policy": "A policy of one's own, compiled and in plain Python: examples/compiled_policy.py",
+    BEFORE_AFTER: "How many times as fast the present sources are as those of the commit before, in pairs",
 }
 
 
 def main(arguments: Sequence[str]) -> int:
     """Measure, print the tables, and write the figures; give the exit code: 0, or 2 for bad input."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed; takes some minutes.")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}; all by default")
+    parser.add_argument(
+        "names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}; by default all but the last"
+    )
     parser.add_argument("--out", default="results/bench.json", help="file for the figures (default: %(default)s)")
+    parser.add_argument(
+        "--before",
+        default=before_after.BEFORE,
+        metavar="COMMIT",
+        help="what `before-after` holds the present sources against (default: %(default)s)",
+    )
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
         parser.error(str(InputError("NAME", unknown[0], f"one of {', '.join(BENCHMARKS)}")))
-    chosen = [name for name in BENCHMARKS if name in options.names or not options.names]
+    names = options.names or [name for name in BENCHMARKS if name != BEFORE_AFTER]
+    chosen = {name: measure for name, measure in BENCHMARKS.items() if name in names}
+    if BEFORE_AFTER in chosen:
+        chosen[BEFORE_AFTER] = partial(before_after.measure, options.before)
     try:
         _run(chosen, options.out, arguments)
     except InputError as error:
@@ -61,13 +77,13 @@ def main(arguments: Sequence[str]) -> int:
     return 0
 
 
-def _run(chosen: Sequence[str], out: str, arguments: Sequence[str]) -> None:
+def _run(chosen: Mapping[str, Callable[[], list[Figure]]], out: str, arguments: Sequence[str]) -> None:
     facts = machine()
     print(", ".join(f"{name} {value}" for name, value in facts.items()))
     measured: dict[str, list[Figure]] = {}
-    for name in chosen:
+    for name, measure in chosen.items():
         print(f"measuring {name} ...", file=sys.stderr)
-        measured[name] = BENCHMARKS[name]()
+        measured[name] = measure()
         print(render(TITLES[name], measured[name]), flush=True)
     missed = [figure.name.strip() for figures in measured.values() for figure in figures if figure.met is False]
     print(f"\ntargets missed: {'; '.join(missed) or 'none'}")

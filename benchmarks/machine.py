@@ -12,7 +12,7 @@ def machine() -> dict[str, str | int | float]:
     """Describe the machine: processor, cores, memory, versions, and how busy it was before."""
     return {
         "cpu": _proc_field("cpuinfo", "model name") or platform.processor() or platform.machine(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1),
+        "cores": usable_cores(),
         "memory_gib": round(_kib("meminfo", "MemTotal") / 2**20, 1),
         "python": platform.python_version(),
         "numba": version("numba"),
@@ -20,6 +20,11 @@ def machine() -> dict[str, str | int | float]:
         "gymnasium": version("gymnasium"),
         "load_before": round(os.getloadavg()[0], 2) if hasattr(os, "getloadavg") else 0.0,
     }
+
+
+def usable_cores() -> int:
+    """Count the cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else (os.cpu_count() or 1)
 
 
 def peak_memory_mib() -> float:

@@ -11,6 +11,7 @@ import numpy as np
 from gymnasium.vector import AsyncVectorEnv, AutoresetMode, SyncVectorEnv, VectorEnv
 
 from benchmarks import jobshop
+from benchmarks.busy import busy
 from benchmarks.figure import Figure, at_least, interleaved, ratios
 from gpusched_env import GpuClusterEnv, load_scenario
 from gpusched_env.envs.vector import GpuClusterVectorEnv
@@ -24,7 +25,9 @@ if TYPE_CHECKING:
     Rates = dict[str, tuple[float, ...]]
 
 TARGET = 1_000_000.0
+BUSY_TARGET = 0.95
 SAME_STEP = AutoresetMode.SAME_STEP  # every step of every environment is a decision then
+BUSY = "a process on every core computes all the time"
 SIZE = "10 nodes, 100 jobs"
 
 
@@ -62,7 +65,9 @@ def measure(
             contenders["shop"] = jobshop.Walk(shops, shop_steps, own_reset=True, threads=1)
             contenders["fast shop"] = jobshop.Walk(shops, shop_steps, own_reset=False, threads=2)
         rate = interleaved(contenders, repetitions)
-    return [*_ours(rate, envs), *_gymnasium(rate, few), *_jumanji(rate, shops)]
+        with busy():
+            beside = interleaved({name: contenders[name] for name in ("two", "one")}, repetitions)
+    return [*_ours(rate, envs), *_beside_busy(beside, envs), *_gymnasium(rate, few), *_jumanji(rate, shops)]
 
 
 def _ours(rate: Rates, envs: int) -> list[Figure]:
@@ -70,6 +75,15 @@ def _ours(rate: Rates, envs: int) -> list[Figure]:
         Figure(f"GpuClusterVectorEnv, {SIZE}, {envs} envs, 2 threads", rate["two"], "decisions/s", at_least(TARGET)),
         Figure(f"GpuClusterVectorEnv, {SIZE}, {envs} envs, 1 thread", rate["one"], "decisions/s"),
         Figure("  2 threads / 1 thread", ratios(rate["two"], rate["one"]), "times"),
+    ]
+
+
+def _beside_busy(rate: Rates, envs: int) -> list[Figure]:
+    name, ratio = f"GpuClusterVectorEnv, {SIZE}, {envs} envs, ", ratios(rate["two"], rate["one"])
+    return [
+        Figure(f"{name}2 threads, beside busy processes", rate["two"], "decisions/s"),
+        Figure(f"{name}1 thread, beside busy processes", rate["one"], "decisions/s"),
+        Figure("  2 threads / 1 thread, beside busy processes", ratio, "times", at_least(BUSY_TARGET), BUSY),
     ]
 
 

@@ -1,0 +1,154 @@
+"""Trees of sources: the present one, an earlier commit beside it, and processes that run on either."""
+
+from __future__ import annotations
+
+import ast
+import os
+import subprocess
+import sys
+import tempfile
+from contextlib import contextmanager
+from pathlib import Path
+from typing import IO, TYPE_CHECKING
+
+from benchmarks.child import REPOSITORY
+from gpusched_env.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+PACKAGES = ("gpusched_env", "baselines", "agents", "experiments")
+PROGRAM = Path(__file__).with_name("either_tree.py")
+
+
+@contextmanager
+def checked_out(commit: str) -> Iterator[Path]:
+    """Check out a commit of this repository in a temporary folder, which is removed at the end.
+
+    Raises:
+        InputError: There is no such commit here.
+    """
+    known = _git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", check=False).strip()
+    if not known:
+        raise InputError("before", commit, "a commit of this repository")
+    with tempfile.TemporaryDirectory() as folder:
+        tree = str(Path(folder, "before"))
+        try:
+            _git("worktree", "add", "--detach", tree, known)
+            yield Path(tree)
+        finally:
+            _git("worktree", "remove", "--force", tree, check=False)
+
+
+def environment_of(tree: Path, cache: Path) -> dict[str, str]:
+    """Give the variables of a process that runs the sources of `tree`, with Numba's cache in `cache`."""
+    places = [tree, *(tree / package for package in PACKAGES[1:])]
+    return {"PYTHONPATH": os.pathsep.join(map(str, places)), "NUMBA_CACHE_DIR": str(cache)}
+
+
+class Worker:
+    """A process that measures on the sources of a tree, once for each call. It waits at a pipe between them.
+
+    Args:
+        tree: The tree.
+        cache: Folder of Numba's cache.
+        arguments: What to measure: arguments of `either_tree`.
+    """
+
+    def __init__(self, tree: Path, cache: Path, arguments: tuple[str, ...]) -> None:
+        self._name = f"{' '.join(arguments)} in {tree}"
+        self._process = subprocess.Popen(  # noqa: S603 - this interpreter, with arguments of this package
+            [sys.executable, "-P", str(PROGRAM), *arguments],
+            cwd=tree,
+            env={**os.environ, **environment_of(tree, cache)},
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+
+    def wait(self) -> None:
+        """Wait until it is ready."""
+        self._line()
+
+    def __call__(self) -> float:
+        """Measure once [s].
+
+        Raises:
+            RuntimeError: The process failed; it has written why.
+        """
+        pipe = _pipe(self._process.stdin)
+        pipe.write("\n")
+        pipe.flush()
+        return float(self._line())
+
+    def close(self) -> None:
+        """End the process."""
+        self._process.kill()
+        self._process.communicate()
+
+    def _line(self) -> str:
+        line = _pipe(self._process.stdout).readline()
+        if not line:
+            raise RuntimeError(f"the measurement failed: {self._name}")
+        return line
+
+
+def size_of(tree: Path) -> dict[str, int]:
+    """Count what Git knows of a tree: lines of its packages, and what they must not lose."""
+    sources = [path for package in PACKAGES for path in _python_files(tree, package)]
+    parsed = [ast.parse(path.read_text(encoding="utf-8")) for path in sources]
+    tests = [ast.parse(path.read_text(encoding="utf-8")) for path in _python_files(tree, "tests")]
+    return {
+        "lines of source": sum(_lines(path) for path in sources),
+        "lines of docstrings": sum(_docstring_lines(node) for module in parsed for node in ast.walk(module)),
+        "checks (uses of InputError)": sum(_is_check(node) for module in parsed for node in ast.walk(module)),
+        "tests": sum(_is_test(node) for module in tests for node in ast.walk(module)),
+        "lines of gpusched_env/audit": sum(_lines(path) for path in _python_files(tree, "gpusched_env/audit")),
+    }
+
+
+def _python_files(tree: Path, folder: str) -> list[Path]:
+    listed = _git("-C", str(tree), "ls-files", "-z", "--", folder).split("\0")
+    return [path for path in (tree / name for name in listed if name.endswith(".py")) if path.is_file()]
+
+
+def _lines(path: Path) -> int:
+    return len(path.read_text(encoding="utf-8").splitlines())
+
+
+def _docstring_lines(node: ast.AST) -> int:
+    if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
+        return 0
+    return len((ast.get_docstring(node) or "").splitlines())
+
+
+def _is_check(node: ast.AST) -> bool:
+    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "InputError"
+
+
+def _is_test(node: ast.AST) -> bool:
+    return isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
+
+
+def _pipe(pipe: IO[str] | None) -> IO[str]:
+    if pipe is None:
+        raise RuntimeError("the process has no pipe")
+    return pipe
+
+
+def _git(*arguments: str, check: bool = True) -> str:
+    """Run Git in the repository; give what it printed.
+
+    Raises:
+        RuntimeError: It failed, and that is not allowed.
+    """
+    done = subprocess.run(  # noqa: S603 - arguments of this package
+        ["git", *arguments],  # noqa: S607 - whichever Git there is
+        cwd=REPOSITORY,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    if check and done.returncode != 0:
+        raise RuntimeError(done.stderr.strip())
+    return done.stdout

@@ -1,0 +1,152 @@
+"""The present sources beside those of an earlier commit: what does not depend on how fast the machine is."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from benchmarks import __main__ as command
+from benchmarks import before_after, either_tree, trees
+from benchmarks.before_after import Case, paired
+from benchmarks.busy import busy
+from benchmarks.child import REPOSITORY
+from benchmarks.figure import at_least
+from benchmarks.machine import usable_cores
+from benchmarks.table import render
+from gpusched_env import InputError
+
+needs_git = pytest.mark.skipif(not (REPOSITORY / ".git").exists(), reason="needs the repository's history")
+
+SMALL = {
+    "rounds": ("fifo", "tiny", "jobs.count=4"),
+    "steps": (),
+    "vector": ("1", "2", "3", "mean"),
+}
+
+
+def git(folder: Path, *arguments: str) -> str:
+    return subprocess.run(["git", *arguments], cwd=folder, check=True, capture_output=True, text=True).stdout  # noqa: S607
+
+
+@pytest.fixture
+def plain_python(monkeypatch):
+    """Other processes compile nothing: that would take longer than what they do."""
+    monkeypatch.setenv("NUMBA_DISABLE_JIT", "1")
+
+
+@pytest.mark.parametrize("name", either_tree.MEASUREMENTS)
+def test_every_measurement_gives_seconds(name, monkeypatch):
+    for constant in ("ROUNDS", "STEPS", "WALKS"):
+        monkeypatch.setattr(either_tree, constant, 2)
+    measure = either_tree.MEASUREMENTS[name](*SMALL[name])
+    assert 0.0 < measure() < 60.0
+    assert 0.0 < measure() < 60.0
+
+
+def test_only_public_names_are_measured():
+    imported = [
+        line for line in Path(either_tree.__file__).read_text().splitlines() if line.startswith("from gpusched")
+    ]
+    assert imported
+    assert all(line.split()[1] in {"gpusched_env", "gpusched_baselines"} for line in imported)
+
+
+def test_two_measurements_take_turns_and_each_pair_gives_a_ratio():
+    turns: list[str] = []
+    seconds = {"before": iter((2.0, 6.0, 3.0)), "now": iter((1.0, 2.0, 3.0))}
+
+    def measured(name: str) -> float:
+        turns.append(name[0])
+        return next(seconds[name])
+
+    assert paired(lambda: measured("before"), lambda: measured("now"), 3) == (2.0, 3.0, 1.0)
+    assert "".join(turns) == "bnnbbn"
+
+
+@needs_git
+def test_a_commit_is_checked_out_beside_the_present_sources_and_removed_even_after_an_interrupt():
+    def interrupted() -> None:
+        with trees.checked_out("HEAD") as tree:
+            places.append(tree)
+            assert (tree / "gpusched_env/__init__.py").is_file()
+            assert tree != REPOSITORY
+            raise KeyboardInterrupt
+
+    places: list[Path] = []
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert not places[0].exists()
+    assert not places[0].parent.exists()
+    assert str(places[0]) not in git(REPOSITORY, "worktree", "list")
+
+
+@needs_git
+def test_an_unknown_commit_is_one_clear_error(tmp_path, capsys):
+    with pytest.raises(InputError, match="before = 'nowhere'; allowed: a commit of this repository"):
+        before_after.measure("nowhere")
+    with pytest.raises(SystemExit) as stopped:
+        command.main(["before-after", "--before", "nowhere", "--out", str(tmp_path / "figures.json")])
+    assert stopped.value.code == 2
+    assert "a commit of this repository" in capsys.readouterr().err
+
+
+@needs_git
+@pytest.mark.usefixtures("plain_python")
+def test_both_trees_are_measured_and_counted_in_one_run():
+    case = Case("rounds of fifo: tiny", ("rounds", "fifo", "tiny"), at_least(0.0), pairs=1)
+    other = Case("noise", ("vector", "1", "2", "2", "median"), before=False, beside_busy=True, pairs=2)
+    figures = {figure.name: figure for figure in before_after.measure("HEAD", (case, other), 1, 1, 1)}
+    assert {name: len(figures[name].values) for name in ("cold start", "warm start", case.name, other.name)} == {
+        "cold start": 1,
+        "warm start": 1,
+        case.name: 1,
+        other.name: 2,
+    }
+    assert figures[case.name].met is True
+    assert all(value > 0.0 for name in (case.name, other.name) for value in figures[name].values)
+    assert figures[other.name].note == before_after.NOISE
+    lines = figures["lines of source, fewer than before"]
+    assert lines.target == at_least(2000)
+    assert lines.note.endswith(" now")
+    assert "rounds of fifo: tiny" in render("Title", list(figures.values()))
+
+
+@pytest.mark.usefixtures("plain_python")
+def test_a_process_measures_the_sources_of_its_tree(tmp_path):
+    package = tmp_path / "gpusched_env"
+    package.mkdir()
+    (package / "__init__.py").write_text('raise ImportError("this one")\n')
+    worker = trees.Worker(tmp_path, tmp_path, ("steps",))
+    with pytest.raises(RuntimeError, match="the measurement failed: steps in"):
+        worker.wait()
+    worker.close()
+
+
+def test_lines_docstrings_checks_and_tests_are_counted(tmp_path):
+    git(tmp_path, "init", "--quiet")
+    for name in ("gpusched_env/audit/one.py", "baselines/two.py", "tests/test_it.py", "docs/page.py"):
+        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
+    (tmp_path / "gpusched_env/audit/one.py").write_text('"""One.\n\nTwo lines.\n"""\n')
+    (tmp_path / "baselines/two.py").write_text(
+        'def check(x):\n    """Check."""\n    raise InputError("x", x, "none")\n'
+    )
+    (tmp_path / "tests/test_it.py").write_text("def test_this():\n    pass\n\n\ndef helper():\n    pass\n")
+    (tmp_path / "docs/page.py").write_text("pass\n")
+    git(tmp_path, "add", ".")
+    (tmp_path / "baselines/unknown_to_git.py").write_text("pass\n")
+    assert trees.size_of(tmp_path) == {
+        "lines of source": 7,
+        "lines of docstrings": 4,
+        "checks (uses of InputError)": 1,
+        "tests": 1,
+        "lines of gpusched_env/audit": 4,
+    }
+
+
+def test_busy_processes_end_with_the_block():
+    with busy() as processes:
+        assert len(processes) == usable_cores()
+        assert all(process.poll() is None for process in processes)
+    assert all(process.returncode is not None for process in processes)
