@@ -41,7 +41,8 @@ class Runs:
         self._shape = len(states[0].instance.configurations), len(states[0].instance.gpu_types)
         self._notes = [Notes.of(state.board, common) for state in states]
         self._handles = Handles(*(new_handles(len(states)) for _ in Handles._fields))
-        self._memory = np.empty((len(states), 0), dtype=np.int64)
+        own = zip(self.states, self._notes, strict=True)
+        self._memory = aligned(len(states), max(state.words + notes.words for state, notes in own))
         self._move(range(len(states)))
 
     def begin(self, states: Mapping[int, State]) -> None:
@@ -113,14 +114,14 @@ class Runs:
         self._crew.step(actions, seen, self._stable)
 
     def _move(self, some: Iterable[int]) -> None:
-        """Let some runs live in the one piece of memory, or all if it has to grow for them; write their handles."""
-        most = max(self.states[i].words + self._notes[i].words for i in some)
-        if most > self._memory.shape[1]:
-            self._memory, some = aligned(len(self.states), most), range(len(self.states))
+        """Let some runs live in their places of the one piece of memory, larger ones elsewhere; write their handles."""
         for i in some:
-            state, own = self.states[i], self.states[i].words
-            state.move(self._memory[i, :own])
-            self._notes[i] = self._notes[i].placed(self._memory[i, own:])
+            state, own, notes = self.states[i], self.states[i].words, self._notes[i]
+            memory = self._memory[i]
+            if own + notes.words > len(memory):
+                memory = aligned(1, own + notes.words)[0]
+            state.move(memory[:own])
+            self._notes[i] = notes.placed(memory[own:])
             for handles, value in zip(self._handles, (state.board, state.hidden, self._notes[i]), strict=True):
                 handles[i] = value.handle
         self._stable = tuple(self._handles), self.invalid

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gpusched_env.envs.vector.board import ASLEEP, FAILED, PLAIN, STOP, THREADS, new_board
 from gpusched_env.envs.vector.kernels import work
+from gpusched_env.envs.vector.trial import Trial
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -34,7 +35,8 @@ class Crew:
     """The calling thread and helpers. Dropping or closing it ends the helpers.
 
     Between two steps a helper waits without the interpreter for a moment, and takes part in a step that begins then
-    without any handover; after that it sleeps until it is woken. One step at a time.
+    without any handover; after that it sleeps until it is woken. Where steps are faster without helpers, since other
+    processes want the cores, they sleep all the time (`trial`). One step at a time.
 
     Args:
         threads: Threads in all, ≥ 1; with 1 the calling thread does everything.
@@ -48,6 +50,7 @@ class Crew:
         self._stable: tuple[Any, ...] = ()
         self._process = -1
         self._compiled = False
+        self._trial = Trial()
         self._closer: weakref.finalize[[list[Desk], Ints], Crew] | None = None
 
     def __reduce__(self) -> tuple[type[Crew], tuple[int]]:
@@ -72,12 +75,15 @@ class Crew:
         except BaseException:
             self.close()  # no helper works on anything: the round has not begun
             raise
+        begin = time.perf_counter()
         try:
             work(0, *arguments)
         except BaseException:
             self._recall()
             self.close()
             raise
+        if self._compiled and self._desks:
+            self._trial.took(time.perf_counter() - begin)
         self._compiled = True
         if self._board[FAILED, 0]:
             self._recall()
@@ -97,7 +103,9 @@ class Crew:
             self._recall()
             self._stable = stable
         arguments = (self._board, actions, tuple(seen), *stable)
-        if self._compiled:  # until then only this thread, which can be interrupted, shall compile
+        if not self._trial.helped:
+            self._recall()
+        elif self._compiled:  # until then only this thread, which can be interrupted, shall compile
             for helper, desk in enumerate(self._desks, start=1):
                 if self._board[THREADS + helper, ASLEEP]:
                     self._board[THREADS + helper, ASLEEP] = 0
@@ -105,7 +113,9 @@ class Crew:
         return arguments
 
     def _recall(self) -> None:
-        """Let the helpers leave the arrays that they work with."""
+        """Let the helpers leave the arrays that they work with, and sleep."""
+        if self._board[THREADS + 1 :, ASLEEP].all():
+            return
         self._board[STOP, 0] = 1
         while not self._board[THREADS + 1 :, ASLEEP].all():
             time.sleep(0.0)

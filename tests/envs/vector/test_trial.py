@@ -1,0 +1,36 @@
+"""Whether helpers are worth having is tried now and then."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpusched_env.envs.vector.trial import BETWEEN, TRIAL, Trial
+
+
+def shares(trial: Trial, steps: int, with_helpers: float, alone: float) -> float:
+    """Take so many steps of these lengths [s]; give the share of them that helpers took part in."""
+    helped = 0
+    for _ in range(steps):
+        helped += trial.helped
+        trial.took(with_helpers if trial.helped else alone)
+    return helped / steps
+
+
+@pytest.mark.parametrize(("with_helpers", "alone", "least", "most"), [(1.0, 1.7, 0.95, 1.0), (1.4, 1.0, 0.0, 0.05)])
+def test_helpers_take_part_where_steps_are_faster_with_them(with_helpers, alone, least, most):
+    assert least <= shares(Trial(), 20 * (BETWEEN + 2 * TRIAL), with_helpers, alone) <= most
+
+
+def test_what_is_worth_having_may_change():
+    trial = Trial()
+    shares(trial, 3 * BETWEEN, 1.0, 1.7)
+    shares(trial, BETWEEN + 2 * TRIAL, 1.4, 1.0)
+    assert shares(trial, BETWEEN, 1.4, 1.0) < 0.05
+    shares(trial, BETWEEN + 2 * TRIAL, 1.0, 1.7)
+    assert shares(trial, BETWEEN, 1.0, 1.7) > 0.95
+
+
+def test_one_slow_step_decides_nothing():
+    trial = Trial()
+    trial.took(1000.0)
+    assert shares(trial, BETWEEN, 1.0, 1.7) > 0.9
