@@ -11,7 +11,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import due_wake_s
 from gpusched_env.simulator.events import advance
 from gpusched_env.simulator.placement.placement import forget_place, moves_on, place
-from gpusched_env.simulator.rounds import begin_round, commit_round, order_round, round_keys
+from gpusched_env.simulator.rounds import begin_round, commit_round, order_by
 
 if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board, Hidden
@@ -28,8 +28,7 @@ def run_to_round(board: Board, hidden: Hidden) -> None:
         if count[at.ACTIVE] == 0:
             continue
         begin_round(board, preemption)
-        round_keys(board, count[at.ORDER])
-        order_round(board, not preemption)
+        order_by(board, count[at.ORDER], not preemption)
         if count[at.TO_ASK] > 0:
             return
         commit_round(board, hidden)

@@ -120,9 +120,9 @@ def ask_order(view: View, order: Order, *, waiting_only: bool) -> NDArray[np.int
     active = board.count[at.ACTIVE]
     if callable(order):
         board.keys[:active] = _keys(order(ActiveJobs(view, view.active)), active)
+        rounds.order_round(board, waiting_only)
     else:
-        rounds.round_keys(board, NAMED_ORDERS[order])
-    rounds.order_round(board, waiting_only)
+        rounds.order_by(board, NAMED_ORDERS[order], waiting_only)
     return board.order[: board.count[at.TO_ASK]]
 
 

@@ -104,6 +104,13 @@ def _begin_interval(board: Board, hidden: Hidden, job: int, now: float) -> None:
 
 
 @kernel
+def order_by(board: Board, kind: int, waiting_only: bool) -> None:
+    """Write the jobs that the round asks to `order`, by a named order."""
+    round_keys(board, kind)
+    order_round(board, waiting_only)
+
+
+@kernel
 def round_keys(board: Board, kind: int) -> None:
     """Write the sort key of every active job to `keys`; the smallest is asked first.
 
