@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import os
+import signal
 import subprocess
 import sys
 import tempfile
@@ -23,7 +24,7 @@ PROGRAM = Path(__file__).with_name("either_tree.py")
 
 @contextmanager
 def checked_out(commit: str) -> Iterator[Path]:
-    """Check out a commit of this repository in a temporary folder, which is removed at the end.
+    """Check out a commit of this repository in a temporary folder, which is removed at the end, also when it is ended.
 
     Raises:
         InputError: There is no such commit here.
@@ -31,13 +32,27 @@ def checked_out(commit: str) -> Iterator[Path]:
     known = _git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", check=False).strip()
     if not known:
         raise InputError("before", commit, "a commit of this repository")
-    with tempfile.TemporaryDirectory() as folder:
+    with _orderly_end(), tempfile.TemporaryDirectory() as folder:
         tree = str(Path(folder, "before"))
         try:
             _git("worktree", "add", "--detach", tree, known)
             yield Path(tree)
         finally:
             _git("worktree", "remove", "--force", tree, check=False)
+
+
+@contextmanager
+def _orderly_end() -> Iterator[None]:
+    """Let a request to end this process (SIGTERM) leave the blocks that it is in."""
+
+    def leave(*_: object) -> None:
+        sys.exit(128 + signal.SIGTERM)
+
+    previous = signal.signal(signal.SIGTERM, leave)
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGTERM, previous)
 
 
 def environment_of(tree: Path, cache: Path) -> dict[str, str]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 import subprocess
 from pathlib import Path
 
@@ -66,17 +67,22 @@ def test_two_measurements_take_turns_and_each_pair_gives_a_ratio():
 
 
 @needs_git
-def test_a_commit_is_checked_out_beside_the_present_sources_and_removed_even_after_an_interrupt():
+@pytest.mark.parametrize(("number", "raised"), [(signal.SIGINT, KeyboardInterrupt), (signal.SIGTERM, SystemExit)])
+def test_a_commit_is_checked_out_beside_the_present_sources_and_removed_even_after_a_signal(number, raised):
     def interrupted() -> None:
         with trees.checked_out("HEAD") as tree:
             places.append(tree)
             assert (tree / "gpusched_env/__init__.py").is_file()
             assert tree != REPOSITORY
-            raise KeyboardInterrupt
+            signal.raise_signal(number)
 
     places: list[Path] = []
-    with pytest.raises(KeyboardInterrupt):
-        interrupted()
+    previous = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        with pytest.raises(raised):
+            interrupted()
+    finally:
+        signal.signal(signal.SIGINT, previous)
     assert not places[0].exists()
     assert not places[0].parent.exists()
     assert str(places[0]) not in git(REPOSITORY, "worktree", "list")
