@@ -9,7 +9,19 @@ import sys
 from functools import partial
 from typing import TYPE_CHECKING
 
-from benchmarks import before_after, compiled_policy, learning, rounds, runs, scale, solvers, startup, steps, vector
+from benchmarks import (
+    before_after,
+    compiled_policy,
+    learning,
+    rounds,
+    runs,
+    scale,
+    solvers,
+    startup,
+    state,
+    steps,
+    vector,
+)
 from benchmarks.machine import machine
 from benchmarks.table import render
 from gpusched_env.errors import InputError
@@ -33,6 +45,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "solvers": solvers.measure,
     "startup": startup.measure,
     "compiled-policy": compiled_policy.measure,
+    "state": state.measure,
     BEFORE_AFTER: before_after.measure,
 }
 TITLES = {
@@ -45,6 +58,7 @@ TITLES = {
     "solvers": "Single-job solvers on the same problems, all of which need a plan that speeds up on the way",
     "startup": "Start-up of a fresh process",
     "compiled-policy": "A policy of one's own, compiled and in plain Python: examples/compiled_policy.py",
+    "state": "How kernels get the state",
     BEFORE_AFTER: "How many times as fast the present sources are as those of the commit before, in pairs",
 }
 
