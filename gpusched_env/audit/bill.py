@@ -34,7 +34,7 @@ class Bill:
 
 
 def make_bill(record: Record) -> Bill:
-    """Sum up what each node costs while u of its GPUs are busy: (base + u · GPU power)/1000 · price · PUE · hours.
+    """Sum up what each node costs while u of its GPUs are busy: its power/1000 · price · PUE · hours.
 
     Each busy GPU is charged 1/u of that: to the job that holds the whole of it, or by share to those that share it.
     """
@@ -49,7 +49,7 @@ def make_bill(record: Record) -> Bill:
         over: set[int | None] = set()
         for start, end, holding in stretches(intervals):
             busy, gpus_of = _gpus_held(record, holding)
-            kwh = (power.base_power_w + busy * power.gpu_power_w) / 1000.0 * ((end - start) / 3600.0)
+            kwh = power.node_power_w[min(busy, power.most_gpus) - 1] / 1000.0 * ((end - start) / 3600.0)
             pieces.append(kwh * record.eur_per_kwh)
             for interval, gpus in gpus_of:
                 parts[interval.job].append(kwh * record.eur_per_kwh * gpus / busy)

@@ -18,7 +18,9 @@ _FIELDS = (
     "format", "version", "name", "seed", "energy_price_eur_per_kwh", "pue", "gpu_types", "nodes", "configurations",
     "jobs", "applications", "distributions", "interference",
 )  # fmt: skip
-_GPU_TYPE_FIELDS = ("name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node")
+_GPU_TYPE_FIELDS = (
+    "name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node", "idle_gpu_power_w", "node_power_w",
+)  # fmt: skip
 _JOB_FIELDS = (
     "submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib", "restart_s",
     "application", "distribution", "seconds_per_epoch",
@@ -30,15 +32,15 @@ _WHOLE_GPUS = Range("1, unless the configuration is one GPU on one node", 1.0, 1
 
 @dataclass(frozen=True, slots=True)
 class GpuTypeRecord:
-    """A GPU type: power [W], memory [GiB], and the most GPUs that a node of it may have.
+    """A GPU type: power of a node with 1, 2, ... busy GPUs [W], memory [GiB], and the most GPUs that a node may have.
 
     `slowdown[a][b]` is the factor on the time of application a beside application b on one GPU of it; None: no model.
     """
 
-    gpu_power_w: float
-    base_power_w: float
+    node_power_w: list[float]
     memory_gib: float
     most_gpus: int
+    idles: bool
     slowdown: list[list[float]] | None
 
 
@@ -125,7 +127,17 @@ def _gpu_types(instance: Fields, applications: int) -> dict[str, GpuTypeRecord]:
     memory = table.numbers("memory_gib", count, POSITIVE)
     most = table.wholes("max_gpus_per_node", count, _GPUS_OF_A_NODE)
     slowdown = _slowdown(instance, count, applications)
-    return {names[i]: GpuTypeRecord(gpu[i], base[i], memory[i], most[i], slowdown[i]) for i in range(count)}
+    idle = [0.0] * count
+    if table.optional("idle_gpu_power_w", None) is not None:
+        idle = table.numbers("idle_gpu_power_w", count, NOT_NEGATIVE)
+    tables = items_of(table.name("node_power_w"), table.optional("node_power_w", [None] * count), count)
+    records = {}
+    for i in range(count):
+        watts = [base[i] + idle[i] * (most[i] - busy) + gpu[i] * busy for busy in range(1, most[i] + 1)]
+        if tables[i] is not None:
+            watts = numbers_of(f"{table.name('node_power_w')}[{i}]", tables[i], most[i], POSITIVE)
+        records[names[i]] = GpuTypeRecord(watts, memory[i], most[i], idle[i] > 0.0, slowdown[i])
+    return records
 
 
 def _slowdown(instance: Fields, gpu_types: int, applications: int) -> list[list[list[float]]] | list[None]:
@@ -144,10 +156,10 @@ def _nodes(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> list[NodeRecor
     names = _known_types(table.only("gpu_type", "gpus"), gpu_types)
     gpus = table.wholes("gpus", len(names))
     for index, (name, count) in enumerate(zip(names, gpus, strict=True)):
-        most = gpu_types[name].most_gpus
-        Range(f"a whole number from 1 to {most}, the most of {name}", 1, most).check(
-            f"{table.name('gpus')}[{index}]", count
-        )
+        most, where = gpu_types[name].most_gpus, f"{table.name('gpus')}[{index}]"
+        Range(f"a whole number from 1 to {most}, the most of {name}", 1, most).check(where, count)
+        if gpu_types[name].idles:
+            Range(f"{most}, since idle GPUs of {name} draw power", most, most).check(where, count)
     return [NodeRecord(name, count) for name, count in zip(names, gpus, strict=True)]
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -31,6 +32,7 @@ _GPU_TYPES = {
     "memory_gib": float,
     "max_gpus_per_node": int,
 }
+_OPTIONAL_POWERS = {"idle_gpu_power_w": 0.0, "node_power_w": None}
 _NODES = {"gpu_type": str, "gpus": int}
 _CONFIGURATIONS = {"gpu_type": str, "gpus_per_node": int, "nodes": int, "share": float}
 _JOBS = {
@@ -77,7 +79,7 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         "format": FORMAT,
         "version": VERSION,
         **{name: kind(getattr(instance, name)) for name, kind in _SCALARS.items()},
-        "gpu_types": _columns(instance.gpu_types, _GPU_TYPES),
+        "gpu_types": _columns(instance.gpu_types, _GPU_TYPES) | _powers(instance.gpu_types),
         "nodes": _columns(instance.nodes, _NODES),
         "configurations": _columns(instance.configurations, _CONFIGURATIONS),
         "jobs": columns,
@@ -94,6 +96,12 @@ def _document_of(instance: Instance) -> dict[str, Any]:
 def _columns(values: Iterable[object], kinds: Mapping[str, type]) -> dict[str, list[Any]]:
     rows = list(values)
     return {name: [kind(getattr(row, name)) for row in rows] for name, kind in kinds.items()}
+
+
+def _powers(gpu_types: Iterable[GpuType]) -> dict[str, list[Any]]:
+    """Give the columns that only some GPU types need, where one does."""
+    columns = {name: [getattr(v, name) for v in gpu_types] for name in _OPTIONAL_POWERS}
+    return {name: column for name, column in columns.items() if set(column) != {_OPTIONAL_POWERS[name]}}
 
 
 def _without_inf(seconds: NDArray[np.float64]) -> list[list[float | None]]:
@@ -172,12 +180,35 @@ def _instance_of(document: dict[str, Any]) -> Instance:
     check_fields("", document, names)
     scalars = {name: value_of(name, document[name], kind) for name, kind in _SCALARS.items()}
     return Instance(
-        tuple(_rows("gpu_types", document, _GPU_TYPES, GpuType)),
+        _gpu_types(document),
         tuple(_rows("nodes", document, _NODES, Node)),
         tuple(_rows("configurations", document, _CONFIGURATIONS, Configuration)),
         _job_table(document),
         interference=_interference(document["interference"]),
         **scalars,
+    )
+
+
+def _gpu_types(document: dict[str, Any]) -> tuple[GpuType, ...]:
+    table = document["gpu_types"]
+    if not isinstance(table, dict):
+        raise InputError("gpu_types", type(table).__name__, "a JSON object")
+    names = json_list("gpu_types.name", table.get("name", []))
+    powers = {
+        name: json_list(f"gpu_types.{name}", table.get(name, [default] * len(names)))
+        for name, default in _OPTIONAL_POWERS.items()
+    }
+    check_lengths("gpu_types", {"name": names, **powers})
+    values_of("gpu_types.idle_gpu_power_w", powers["idle_gpu_power_w"], float)
+    for index, watts in enumerate(powers["node_power_w"]):
+        if watts is not None:
+            values_of(f"gpu_types.node_power_w[{index}]", watts, float)
+    rest = {name: column for name, column in table.items() if name not in _OPTIONAL_POWERS}
+    made = _rows("gpu_types", {"gpu_types": rest}, _GPU_TYPES, GpuType)
+    rows = zip(made, powers["idle_gpu_power_w"], powers["node_power_w"], strict=True)
+    return tuple(
+        replace(v, idle_gpu_power_w=idle, node_power_w=None if watts is None else tuple(watts))
+        for v, idle, watts in rows
     )
 
 

@@ -75,6 +75,11 @@ class Instance:
             most = self.gpu_types[self.type_index(f"nodes[{index}].gpu_type", node.gpu_type)].max_gpus_per_node
             if node.gpus > most:
                 raise InputError(f"nodes[{index}].gpus", node.gpus, f"at most {most} for {node.gpu_type}")
+            if node.gpus < most and self.gpu_types[self._type_index[node.gpu_type]].idle_gpu_power_w > 0.0:
+                allowed = (
+                    f"{most}, since idle GPUs of {node.gpu_type} draw power; smaller nodes need a type of their own"
+                )
+                raise InputError(f"nodes[{index}].gpus", node.gpus, allowed)
         if not self.nodes:
             raise InputError("nodes", [], "at least one node")
 

@@ -60,14 +60,14 @@ class Rates:
 def kilowatts(instance: Instance) -> NDArray[np.float64]:
     """Give what a node of type v draws while u of its GPUs are busy [kW], (V, G + 1), G the most GPUs of any node.
 
-    (base power + u · GPU power) / 1000 for u ≥ 1, and 0 for u = 0: an idle node is off.
+    `GpuType.power_w(u)` / 1000 for u ≥ 1, and 0 for u = 0: an idle node is off. Beyond the GPUs that a node of the type
+    can have, the most that it draws.
     """
     most = max(node.gpus for node in instance.nodes)
-    busy = np.arange(most + 1)
-    base_w = np.array([v.node_base_power_w for v in instance.gpu_types])
-    gpu_w = np.array([v.gpu_power_w for v in instance.gpu_types])
-    drawn: NDArray[np.float64] = (base_w[:, None] + gpu_w[:, None] * busy[None, :]) / 1000.0
-    drawn[:, 0] = 0.0
+    drawn = np.zeros((len(instance.gpu_types), most + 1))
+    for v, gpu_type in enumerate(instance.gpu_types):
+        for busy in range(1, most + 1):
+            drawn[v, busy] = gpu_type.power_w(min(busy, gpu_type.max_gpus_per_node)) / 1000.0
     return drawn
 
 
@@ -97,7 +97,7 @@ def write_config_rates(
 def cost_rate_eur_per_h(instance: Instance) -> NDArray[np.float64]:
     """Give r_v(u) [€/h], what a node of type v costs while u of its GPUs are busy, (V, G + 1).
 
-    r_v(u) = (base power + u · GPU power) / 1000 · price · PUE for u ≥ 1, and 0 for u = 0.
+    r_v(u) = `GpuType.power_w(u)` / 1000 · price · PUE for u ≥ 1, and 0 for u = 0.
     """
     return kilowatts(instance) * instance.energy_price_eur_per_kwh * instance.pue
 

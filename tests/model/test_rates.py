@@ -8,7 +8,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from gpusched_env import Configuration
+from gpusched_baselines import make_policy
+from gpusched_env import Configuration, GpuType, InputError, simulate
+from gpusched_env.audit import audit
+from gpusched_env.formats.instance_file import load_instance
+from gpusched_env.formats.run_folder import write_run
 from gpusched_env.model.rates import (
     Rates,
     cost_rate_eur_per_h,
@@ -22,12 +26,53 @@ from gpusched_env.simulator.state import set_price
 from instances import HOUR, random_instance, three_jobs
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from gpusched_env import Instance
     from gpusched_env.simulator import Board
 
 
 def test_a_node_costs_base_and_gpu_power_and_nothing_when_idle():
     assert cost_rate_eur_per_h(three_jobs()).tolist() == [pytest.approx([0.0, 1.0, 1.9])]
+
+
+def test_idle_gpus_of_a_switched_on_node_draw_power():
+    gpu_type = GpuType("A100", 390.0, 950.0, 80.0, 8, idle_gpu_power_w=60.0)
+    assert gpu_type.power_w(1) == 950.0 + 390.0 + 7 * 60.0
+    assert gpu_type.power_w(8) == 950.0 + 8 * 390.0
+
+
+def test_a_table_of_node_power_replaces_the_other_powers():
+    gpu_type = GpuType.of_table("K80", [560.0, 1130.0, 1690.0], 12.0)
+    assert [gpu_type.power_w(busy) for busy in (1, 2, 3)] == [560.0, 1130.0, 1690.0]
+    with pytest.raises(InputError, match=r"gpu_types\.K80\.node_power_w"):
+        replace(gpu_type, max_gpus_per_node=4)
+    with pytest.raises(InputError, match=r"node_power_w\[1\]"):
+        GpuType.of_table("K80", [560.0, 0.0, 1690.0], 12.0)
+
+
+def test_runs_with_idle_gpus_and_tables_of_power_are_saved_and_audited(tmp_path: Path):
+    instance = random_instance(3)
+    first, *others = instance.gpu_types
+    table = tuple(300.0 + 90.0 * busy**1.3 for busy in range(1, first.max_gpus_per_node + 1))
+    gpu_types = (replace(first, node_power_w=table), *others)
+    largest = instance.largest_node
+    nodes = tuple(replace(node, gpus=largest[node.gpu_type]) for node in instance.nodes)
+    gpu_types = (
+        gpu_types[0],
+        *(replace(v, max_gpus_per_node=largest.get(v.name, 1), idle_gpu_power_w=40.0) for v in others),
+    )
+    instance = replace(instance, gpu_types=gpu_types, nodes=nodes)
+    write_run(simulate(instance, make_policy("sts-x")), tmp_path / "run")
+    assert audit(tmp_path / "run") == []
+    assert load_instance(tmp_path / "run" / "instance.json") == instance
+
+
+def test_nodes_whose_idle_gpus_draw_power_are_full_ones():
+    instance = random_instance(3)
+    gpu_types = tuple(replace(v, max_gpus_per_node=9, idle_gpu_power_w=40.0) for v in instance.gpu_types)
+    with pytest.raises(InputError, match=r"nodes\[0\]\.gpus"):
+        replace(instance, gpu_types=gpu_types)
 
 
 def test_planning_charges_a_configuration_as_if_alone_on_its_node():
