@@ -69,6 +69,24 @@ class EpochDistribution:
         return cls(bins, tail / tail[0], family)
 
     @classmethod
+    def from_runs(cls, fractions: ArrayLike, bins: int = 100) -> EpochDistribution:
+        """Make the histogram of finished runs.
+
+        Args:
+            fractions: What each run needed of its maximum epochs, in (0, 1], shape (R,), R ≥ 1.
+            bins: Number of equal bins of (0, 1]; a run at an edge counts in the bin that ends there.
+
+        Raises:
+            InputError: There is no run, or a fraction is out of its range.
+        """
+        shares = np.asarray(fractions, dtype=np.float64)
+        if shares.ndim != 1 or not len(shares) or not np.all((shares > 0.0) & (shares <= 1.0)):
+            raise InputError("distribution.fractions", shares.tolist(), "numbers > 0 and <= 1, one or more")
+        edges = np.linspace(0.0, 1.0, checks.whole("distribution.bins", bins) + 1)
+        bin_of_run = np.searchsorted(edges, shares * (1.0 - 1e-12), side="left") - 1
+        return cls.from_masses(np.bincount(np.maximum(bin_of_run, 0), minlength=bins))
+
+    @classmethod
     def of_rows(cls, masses: ArrayLike, family: str = "histogram") -> tuple[EpochDistribution, ...]:
         """Make what `from_masses` makes of each row, on equal bins, in one go.
 

@@ -9,14 +9,15 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, JobTable, checks
+from gpusched_env.workload.catalogue import Catalogue
 from gpusched_env.workload.interference_model import interference_model
 from gpusched_env.workload.job_times import application_times, job_times
-from gpusched_env.workload.library import draw_fractions, make_library
+from gpusched_env.workload.library import draw_fractions, given_library, make_library
 from gpusched_env.workload.scenario.arrivals import submission_times
-from gpusched_env.workload.scenario.cluster import Site
 from gpusched_env.workload.scenario.due_dates import due_dates
+from gpusched_env.workload.scenario.epochs import HistogramEpochs
 from gpusched_env.workload.scenario.scenario import Scenario
-from gpusched_env.workload.tables.applications import builtin_applications
+from gpusched_env.workload.site import Site
 from gpusched_env.workload.traces.demand import offered
 from gpusched_env.workload.traces.replay import choose_applications, epochs_of_duration, replayed_trace
 
@@ -96,18 +97,20 @@ class InstanceMaker:
     def __init__(self, scenario: Scenario, interference: InterferenceModel | None = None) -> None:
         if not isinstance(scenario, Scenario):
             raise InputError("scenario", scenario, "a Scenario; load_scenario(name_or_path) makes one")
-        known, own = builtin_applications(), scenario.restart_by_application
-        applications = tuple(known[name] for name in scenario.jobs.application_names)
+        catalogue = Catalogue.of(scenario)
+        applications = catalogue.chosen()
         self._scenario, self._applications, self._site = scenario, applications, Site.of(scenario)
+        self._library = given_library(scenario.epochs, catalogue.names)
         self._model = interference_model(scenario.sharing) if interference is None else interference
         self._trace = None if scenario.trace is None else replayed_trace(scenario)
         self._seconds = application_times(applications, self._site)
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
-        self._restart_s = np.array([own.get(application.name, scenario.restart_s) for application in applications])
+        self._restart_s = np.array([catalogue.restart_s[name] for name in catalogue.names])
         if self._trace is None:
-            gpus = len(self._site.nodes) * self._site.most_gpus
-            self._saturation = gpus / np.array([_one_gpu_s(application, self._site) for application in applications])
+            self._saturation = self._site.gpus / np.array(
+                [_one_gpu_s(application, self._site) for application in applications]
+            )
 
     def make(self, seed: int) -> Instance:
         """Make the instance of `seed`, a whole number from 0 to 2^63 - 1.
@@ -134,8 +137,7 @@ class InstanceMaker:
         """Draw jobs by the thesis's rules."""
         scenario, nodes, count = self._scenario, len(self._site.nodes), self._scenario.jobs.count
         choice = streams.applications.integers(len(self._applications), size=count)
-        library = make_library(scenario.epochs, streams.library)
-        distribution = streams.distributions.integers(len(library), size=count)
+        library, distribution = self._distributions(choice, streams)
         return _Draft(
             submission_s=submission_times(scenario.arrivals, self._saturation[choice], nodes, streams.arrivals),
             application=choice,
@@ -149,13 +151,13 @@ class InstanceMaker:
     def _replay_jobs(self, trace: Trace, streams: _Streams) -> _Draft:
         """Take jobs from the scenario's trace; draw what it lacks."""
         scenario, applications = self._scenario, self._applications
-        choice = choose_applications(trace, scenario.jobs.application_names, streams.applications)
-        library = make_library(scenario.epochs, streams.library)
-        distribution = streams.distributions.integers(len(library), size=len(trace))
+        names = tuple(application.name for application in applications)
+        choice = choose_applications(trace, names, streams.applications)
+        library, distribution = self._distributions(choice, streams)
         fractions = draw_fractions(library, distribution, streams.epochs)
         reference = (scenario.trace and scenario.trace.reference_gpu_type) or scenario.cluster.gpu_types[0]
-        times, names = self._job_times(choice, streams), tuple(applications[i].name for i in choice)
-        open_to = offered(scenario, trace, self._site, names, times.seconds_per_epoch)
+        times = self._job_times(choice, streams)
+        open_to = offered(scenario, trace, self._site, tuple(names[i] for i in choice), times.seconds_per_epoch)
         return _Draft(
             submission_s=trace.submission_s,
             application=choice,
@@ -166,6 +168,16 @@ class InstanceMaker:
             times=replace(times, seconds_per_epoch=np.where(open_to, times.seconds_per_epoch, np.inf)),
             trace=trace,
         )
+
+    def _distributions(
+        self, choice: NDArray[np.int64], streams: _Streams
+    ) -> tuple[tuple[EpochDistribution, ...], NDArray[np.int64]]:
+        """Give the library and every job's distribution: drawn, or that of its application."""
+        epochs = self._scenario.epochs
+        library = make_library(epochs, streams.library) if self._library is None else self._library
+        if isinstance(epochs, HistogramEpochs) and epochs.by_application:
+            return library, choice
+        return library, streams.distributions.integers(len(library), size=len(choice))
 
     def _job_times(self, choice: NDArray[np.int64], streams: _Streams) -> SharingTimes:
         return job_times(self._seconds, self._applications, self._site, choice, self._model, streams.sharing)

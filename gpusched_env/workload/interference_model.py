@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
+from gpusched_env.errors import InputError
 from gpusched_env.model import Interference
 from gpusched_env.workload.scenario.sharing import LEAST_INFLATION
 from gpusched_env.workload.tables.colocation import builtin_max_inflation, builtin_slowdowns
@@ -68,9 +69,10 @@ class InterferenceModel(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class RandomInflation:
-    """The thesis's model: each job draws its inflation for every GPU type and fraction, whoever is beside it.
+    """The published model: an application draws one number for all GPU types and fractions, whoever is beside it.
 
-    Inflations are uniform from 1.01 to a maximum that depends on GPU type and fraction.
+    Its inflations lie at that part of the way from 1.01 to a maximum that depends on GPU type and fraction, so that a
+    smaller fraction never inflates less than a larger one.
 
     Attributes:
         greatest: Greatest inflation by fraction; for other fractions that of the built-in table, whose row is the
@@ -80,16 +82,20 @@ class RandomInflation:
     greatest: Mapping[float, float] = field(default_factory=dict)
 
     def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:
-        """Draw one inflation for every job and shared configuration, those included that the job may not use."""
+        """Draw one number for every application, those included that no job has."""
         greatest = np.array([self._greatest(c.gpu_type, c.share) for c in jobs.configurations])
-        uniform = rng.random(jobs.alone_s.shape)
+        uniform = rng.random(len(jobs.applications))[jobs.application][:, None]
         return SharingTimes(jobs.alone_s * (LEAST_INFLATION + uniform * (greatest - LEAST_INFLATION)))
 
     def _greatest(self, gpu_type: str, fraction: float) -> float:
         if fraction in self.greatest:
             return self.greatest[fraction]
         rows = {row: value for (name, row), value in builtin_max_inflation().items() if name == gpu_type}
-        return rows[max(row for row in rows if row <= fraction)]
+        known = [row for row in rows if row <= fraction]
+        if not known:
+            allowed = f"a number for each fraction, since {gpu_type} has none in the package's table"
+            raise InputError("sharing.max_inflation", None, allowed)
+        return rows[max(known)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,6 +105,11 @@ class MeasuredPairs:
     def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:  # noqa: ARG002 - nothing is drawn
         """Give the times alone, and the slow-downs of all pairs."""
         table, names = builtin_slowdowns(), jobs.applications
+        for v in jobs.gpu_types:
+            for name in names:
+                if (v.name, name, name) not in table:
+                    allowed = f"random: no pairs are known of {name} on {v.name}"
+                    raise InputError("sharing.interference", "measured", allowed)
         slowdown = [[[table[v.name, one, other] for other in names] for one in names] for v in jobs.gpu_types]
         return SharingTimes(jobs.alone_s, Interference(np.array(slowdown)))
 

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.workload.interference_model import InterferenceModel
-    from gpusched_env.workload.scenario.cluster import Site
+    from gpusched_env.workload.site import Site
     from gpusched_env.workload.tables.applications import Application
 
 

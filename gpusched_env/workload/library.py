@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution
 from gpusched_env.workload.families import (
     beta_distribution,
@@ -22,6 +23,7 @@ from gpusched_env.workload.scenario.epochs import (
     LognormalEpochs,
     TwoPointEpochs,
 )
+from gpusched_env.workload.tables.own_epochs import read_histograms, read_runs
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,18 +34,42 @@ if TYPE_CHECKING:
     from gpusched_env.workload.scenario.epochs import Epochs
 
 
+def given_library(epochs: Epochs, applications: Sequence[str]) -> tuple[EpochDistribution, ...] | None:
+    """Give the distributions that a section brings, as masses or in a file; None if they are to be drawn.
+
+    With `by_application` they are those of `applications`, in that order.
+
+    Raises:
+        InputError: A file cannot be read or is not valid, or an application has no histogram.
+    """
+    if not isinstance(epochs, HistogramEpochs):
+        return None
+    if epochs.masses is not None:
+        return tuple(EpochDistribution.from_masses(masses) for masses in epochs.masses)
+    if epochs.library is not None:
+        named = read_histograms(epochs.library)
+    elif isinstance(epochs.runs, str):
+        named = read_runs(epochs.runs, epochs.bins)
+    else:
+        return None
+    if not epochs.by_application:
+        return tuple(named.values())
+    for name in applications:
+        if name not in named:
+            raise InputError("epochs.by_application", name, f"applications with a histogram: {', '.join(named)}")
+    return tuple(named[name] for name in applications)
+
+
 def make_library(epochs: Epochs, rng: Generator) -> tuple[EpochDistribution, ...]:
-    """Make the distributions of a scenario: each draws its parameters uniformly from the family's ranges.
+    """Draw the distributions of a scenario: each draws its parameters uniformly from the family's ranges.
 
     Args:
         epochs: The scenario's `epochs` section.
         rng: Randomness.
 
     Returns:
-        `library_size` distributions, or the histograms that the section gives.
+        `library_size` distributions.
     """
-    if isinstance(epochs, HistogramEpochs) and epochs.masses is not None:
-        return tuple(EpochDistribution.from_masses(masses) for masses in epochs.masses)
     if isinstance(epochs, HistogramEpochs):
         return histograms([_draw_runs(epochs, rng) for _ in range(epochs.library_size)], epochs.bins)
     return tuple(_draw_one(epochs, rng) for _ in range(epochs.library_size))
@@ -73,6 +99,8 @@ def draw_fractions(
 
 
 def _draw_runs(epochs: HistogramEpochs, rng: Generator) -> NDArray[np.float64]:
+    if isinstance(epochs.runs, str):
+        raise InputError("epochs.runs", epochs.runs, "a range to draw from; given_library reads the file")
     mean, concentration = rng.uniform(*epochs.mean), rng.uniform(*epochs.concentration)
     return drawn_runs(mean, concentration, max(1, round(rng.uniform(*epochs.runs))), rng)
 

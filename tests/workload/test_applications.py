@@ -109,7 +109,9 @@ def test_bad_facts_name_their_field() -> None:
     with pytest.raises(InputError, match="max_epochs"):
         Application("a", 0.0, 1.0, {("V100", 1): 1.0})
     with pytest.raises(InputError, match="memory_gib"):
-        Application("a", 1.0, 0.0, {("V100", 1): 1.0})
+        Application("a", 1.0, -1.0, {("V100", 1): 1.0})
+    with pytest.raises(InputError, match="restart_s"):
+        Application("a", 1.0, 1.0, {("V100", 1): 1.0}, restart_s=-1.0)
     with pytest.raises(InputError, match="at least one entry"):
         Application("a", 1.0, 1.0, {})
 

@@ -15,8 +15,10 @@ def draw(arrivals: Arrivals, saturation: np.ndarray, nodes: int = 10, seed: int 
 
 
 def gaps_by_cluster(times: np.ndarray, clusters: int) -> np.ndarray:
-    """Gaps within each cluster, (rows - 1, clusters): jobs were dealt round-robin."""
-    return np.diff(times.reshape(-1, clusters), axis=0)
+    """Gaps before jobs, (clusters, rows): they were dealt round-robin, and cluster comes after cluster."""
+    in_turn = times.reshape(-1, clusters).T
+    gaps = np.diff(in_turn.ravel(), prepend=np.nan)
+    return gaps.reshape(clusters, -1)
 
 
 @pytest.mark.parametrize(("name", "nodes"), [("mean_gap_s", 10), ("lambda_s", 1)])
@@ -54,18 +56,21 @@ def test_exponential_gaps_spread_as_their_mean_and_poisson_gaps_as_its_root_in_w
 
 
 @pytest.mark.parametrize(("kind", "divisor"), [("high", 2.5), ("low", 10.0)])
-def test_every_cluster_starts_at_zero_and_its_gaps_have_the_rate_of_the_rule(kind, divisor):
+def test_clusters_come_one_after_the_other_and_their_gaps_have_the_rate_of_the_rule(kind, divisor):
     """All λ_j are 0.2/s: mean gap 2.5 / 0.2 = 12.5 s with high, 4 · 2.5 / 0.2 = 50 s with low."""
     times = draw(Arrivals(kind=kind), np.full(MANY, 0.2))
-    clusters = MANY // 10
-    assert times[:clusters].tolist() == [0.0] * clusters
-    assert gaps_by_cluster(times, clusters).mean() == pytest.approx(divisor / 0.2, rel=0.02)
+    gaps = gaps_by_cluster(times, MANY // 10)
+    assert times[0] == 0.0
+    assert np.sum(times == 0.0) == 1
+    assert np.all(gaps.ravel()[1:] > 0.0)
+    assert np.nanmean(gaps) == pytest.approx(divisor / 0.2, rel=0.02)
+    assert np.max(times) == pytest.approx(MANY * divisor / 0.2, rel=0.02)
 
 
 def test_mixed_clusters_alternate_high_and_low():
     gaps = gaps_by_cluster(draw(Arrivals(kind="mixed"), np.full(MANY, 0.2)), MANY // 10)
-    assert gaps[:, ::2].mean() == pytest.approx(12.5, rel=0.03)
-    assert gaps[:, 1::2].mean() == pytest.approx(50.0, rel=0.03)
+    assert np.nanmean(gaps[::2]) == pytest.approx(12.5, rel=0.03)
+    assert np.nanmean(gaps[1::2]) == pytest.approx(50.0, rel=0.03)
 
 
 def test_the_rate_of_a_cluster_is_the_mean_over_its_own_jobs():
@@ -73,16 +78,24 @@ def test_the_rate_of_a_cluster_is_the_mean_over_its_own_jobs():
     saturation = np.empty(20)
     saturation[::4], saturation[2::4], saturation[1::2] = 1.0, 3.0, 20.0
     ends = np.array([draw(Arrivals(kind="high"), saturation, seed=seed)[-2:] for seed in range(3_000)])
-    assert ends.mean(axis=0) == pytest.approx([9 * 2.5 / 2.0, 9 * 2.5 / 20.0], rel=0.03)
+    first = 9 * 2.5 / 2.0
+    assert ends.mean(axis=0) == pytest.approx([first, first + 10 * 2.5 / 20.0], rel=0.03)
+
+
+@pytest.mark.parametrize("kind", ["high", "mixed", "exponential", "poisson"])
+def test_a_factor_on_the_rate_divides_every_time_between_submissions(kind):
+    gap = {"mean_gap_s": 40.0} if kind in {"exponential", "poisson"} else {}
+    once = draw(Arrivals(kind=kind, **gap), np.linspace(0.1, 1.0, 37))
+    twice = draw(Arrivals(kind=kind, rate=2.5, **gap), np.linspace(0.1, 1.0, 37))
+    assert twice == pytest.approx(once / 2.5)
 
 
 @pytest.mark.parametrize("count", [1, 4, 14, 26])
 def test_any_number_of_jobs_is_dealt_into_clusters(count):
     times = draw(Arrivals(kind="mixed"), np.ones(count))
-    clusters = max(1, round(count / 10))
     assert len(times) == count
     assert np.all(np.isfinite(times))
-    assert np.sum(times == 0.0) == min(count, clusters)
+    assert np.sum(times == 0.0) == 1
 
 
 @pytest.mark.parametrize(
@@ -93,6 +106,8 @@ def test_any_number_of_jobs_is_dealt_into_clusters(count):
         ({"kind": "poisson", "mean_gap_s": 1.0, "lambda_s": 1.0}, "lambda_s"),
         ({"kind": "exponential", "mean_gap_s": 0.0}, "mean_gap_s"),
         ({"kind": "high", "lambda_s": 5.0}, "lambda_s"),
+        ({"kind": "high", "rate": 0.0}, "rate"),
+        ({"kind": "simultaneous", "rate": 2.0}, "rate"),
     ],
 )
 def test_a_wrong_rule_is_one_clear_error(values, field):

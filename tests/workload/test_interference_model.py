@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -27,17 +29,21 @@ def jobs(applications: tuple[str, ...] = ("lm-wikitext2-bs5", "resnet18-cifar10-
     return SharingJobs(alone, SHARES, TYPES, np.zeros(JOBS, dtype=np.int64), applications)
 
 
-def test_every_job_draws_its_inflation_uniformly_up_to_the_maximum_of_type_and_fraction():
+def test_every_application_draws_one_number_for_all_types_and_fractions():
     """A fraction of 0.3 takes the row of a quarter, the largest fraction of the table that is not above it."""
-    made = RandomInflation().sharing_times(jobs(), np.random.default_rng(0))
     greatest = builtin_max_inflation()
-    inflation = made.seconds_per_epoch[:, :3] / jobs().alone_s[:, :3]
-    for column, most in enumerate((greatest["V100", 0.5], greatest["V100", 0.25], greatest["K80", 0.5])):
-        drawn = inflation[:, column]
-        assert 1.01 <= drawn.min() < 1.02
-        assert 0.99 * most < drawn.max() <= most
-        assert drawn.mean() == pytest.approx((1.01 + most) / 2, rel=0.01)
-        assert len(np.unique(drawn)) == JOBS
+    most = np.array([greatest["V100", 0.5], greatest["V100", 0.25], greatest["K80", 0.5]])
+    names = tuple(f"a{i}" for i in range(JOBS))
+    many = replace(jobs(names), application=np.arange(JOBS) // 2)
+    made = RandomInflation().sharing_times(many, np.random.default_rng(0))
+    inflation = made.seconds_per_epoch[:, :3] / many.alone_s[:, :3]
+    part = (inflation - 1.01) / (most - 1.01)
+    assert part[:, 1:] == pytest.approx(np.repeat(part[:, :1], 2, axis=1)), "the same part of the way everywhere"
+    assert np.all(inflation[::2] == inflation[1::2]), "jobs of one application have one inflation"
+    assert len(np.unique(inflation[:, 0])) == JOBS // 2
+    assert 0.0 <= part.min() < 0.001
+    assert 0.999 < part.max() <= 1.0
+    assert part.mean() == pytest.approx(0.5, abs=0.01)
     assert np.all(np.isinf(made.seconds_per_epoch[:, 3])), "its memory does not fit"
     assert made.interference is None
 

@@ -187,13 +187,13 @@ def test_a_path_that_cannot_be_is_refused(path):
         read_trace(path)
 
 
-def test_a_job_that_the_demand_rule_leaves_nothing_is_named(tmp_path, monkeypatch):
+def test_a_job_that_the_demand_rule_leaves_nothing_is_named(tmp_path):
     """Measured on one GPU only: the second job asks for exactly two."""
     known = builtin_applications()["yolov3-voc-global64"]
     one = {key: s for key, s in known.seconds_per_epoch.items() if key[1] == 1}
-    small = type(known)(known.name, known.max_epochs, known.memory_gib, one)
-    monkeypatch.setattr("gpusched_env.workload.generator.builtin_applications", lambda: {known.name: small})
-    scenario = replay(write(tmp_path, GENERIC), gpu_demand="exact").replace({"jobs.applications": [known.name]})
+    times = {v: {"1": seconds} for (v, _), seconds in one.items()}
+    own = {"name": "yolov3", "max_epochs": known.max_epochs, "seconds_per_epoch": times}
+    scenario = replay(write(tmp_path, GENERIC), gpu_demand="exact").replace({"applications": [own]})
     with pytest.raises(InputError, match=r"trace.gpu_demand = 'exact'; .* job 1 of the trace \(yolov3.*, 2 GPUs\)"):
         make_instance(scenario, 0)
 

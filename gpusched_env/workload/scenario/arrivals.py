@@ -9,7 +9,7 @@ from pydantic import Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
-from gpusched_env.workload.scenario.settings import Duration, Settings
+from gpusched_env.workload.scenario.settings import Duration, Positive, Settings
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -27,6 +27,7 @@ class Arrivals(Settings):
     kind: ArrivalKind = Field(
         default="mixed", description="high, low, mixed, exponential, poisson, or simultaneous (all at time 0)."
     )
+    rate: Positive = Field(default=1.0, description="Factor on the rate: 2 halves all times between submissions.")
     mean_gap_s: Duration | None = Field(
         default=None, description="Mean time between submissions [s]; only with exponential or poisson."
     )
@@ -44,6 +45,8 @@ class Arrivals(Settings):
             if len(given) == 2:
                 allowed = f"nothing beside mean_gap_s = {self.mean_gap_s}: set one of the two"
                 raise InputError("lambda_s", self.lambda_s, allowed)
+        elif self.kind == "simultaneous" and self.rate != 1.0:
+            raise InputError("rate", self.rate, "1 with kind = 'simultaneous': all come at once")
         elif given:
             allowed = f"nothing with kind = {self.kind!r}: its own rule sets the rate"
             raise InputError(given[0], getattr(self, given[0]), allowed)
@@ -63,7 +66,7 @@ def submission_times(
         rng: Randomness.
 
     Returns:
-        Submission times [s], shape (J,), not sorted: with high, low and mixed the clusters of jobs overlap in time.
+        Submission times [s], shape (J,); not sorted with high, low and mixed, where cluster comes after cluster.
 
     Raises:
         InputError: The last one comes later than `LONGEST_S`.
@@ -76,27 +79,31 @@ def submission_times(
         exponential = arrivals.kind == "exponential"
         gaps = rng.exponential(mean, count) if exponential else rng.poisson(mean, count).astype(np.float64)
         gaps[0] = 0.0
-        times = np.cumsum(gaps)
+        times = np.cumsum(gaps / arrivals.rate)
         if times[-1] > LONGEST_S:
             allowed = f"mean gaps with which the last of {count} jobs comes within {LONGEST}"
             name = "lambda_s" if arrivals.mean_gap_s is None else "mean_gap_s"
             raise InputError(f"arrivals.{name}", getattr(arrivals, name), allowed)
         return times
-    return _clustered(arrivals.kind, saturation_per_s, rng)
+    return _clustered(arrivals.kind, saturation_per_s * arrivals.rate, rng)
 
 
 def _clustered(kind: ArrivalKind, saturation_per_s: NDArray[np.float64], rng: Generator) -> NDArray[np.float64]:
-    """Deal jobs round-robin into clusters; each starts at 0 and has its own rate, the mean over its jobs."""
+    """Deal jobs round-robin into clusters, which come one after the other: one clock, never reset; the first at 0.
+
+    The rate of a cluster is the mean over its jobs of λ_j / 2.5, a quarter of it where arrivals are low.
+    """
     count = len(saturation_per_s)
     clusters = max(1, round(count / JOBS_PER_CLUSTER))
-    rows = -(-count // clusters)
-    padded = np.full((rows, clusters), np.nan)
-    padded.flat[:count] = saturation_per_s
-    rate = np.nanmean(padded, axis=0) / 2.5
+    cluster_of = np.arange(count) % clusters
+    rate = np.bincount(cluster_of, saturation_per_s) / np.bincount(cluster_of) / 2.5
     slow = np.full(clusters, kind == "low")
     if kind == "mixed":
         slow[1::2] = True
     rate[slow] /= 4.0
-    gaps = rng.standard_exponential((rows, clusters)) / rate
-    gaps[0] = 0.0
-    return np.cumsum(gaps, axis=0).ravel()[:count]
+    gaps = rng.standard_exponential(count) / rate[cluster_of]
+    order = np.argsort(cluster_of, kind="stable")
+    gaps[order[0]] = 0.0
+    times = np.empty(count)
+    times[order] = np.cumsum(gaps[order])
+    return times

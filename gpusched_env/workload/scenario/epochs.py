@@ -19,7 +19,7 @@ from gpusched_env.workload.scenario.settings import (
     ProbabilityRange,
     Settings,
     as_tuple,
-    number_range,
+    range_check,
     whole,
 )
 
@@ -30,7 +30,14 @@ MOST_BINS = 10_000
 """Bins of a distribution, and distributions of a library: more only cost memory."""
 
 MostBins = Annotated[int, whole(1, MOST_BINS)]
-Runs = Annotated[tuple[float, float], number_range("> 0 and <= 1,000,000", lambda x: 0.0 < x <= 1e6)]
+
+
+def _range_or_file(value: object) -> object:
+    return value if isinstance(value, str) else _RUNS(value)
+
+
+_RUNS = range_check("> 0 and <= 1,000,000", lambda x: 0.0 < x <= 1e6)
+RunsOrFile = Annotated[str | tuple[float, float], BeforeValidator(_range_or_file)]
 
 
 class _EpochFamily(Settings):
@@ -50,13 +57,30 @@ class HistogramEpochs(_EpochFamily):
     concentration: PositiveRange = Field(
         default=(2.0, 8.0), description="How narrow the needs of past runs are (beta distribution)."
     )
-    runs: Runs = Field(default=(50.0, 500.0), description="Past runs behind each histogram.")
+    runs: RunsOrFile = Field(
+        default=(50.0, 500.0),
+        description="Past runs behind each made-up histogram; or a CSV file with a row for each of your runs.",
+    )
     masses: Masses | None = Field(
         default=None, description="Your own histograms, one list of weights each, instead of made-up ones."
+    )
+    library: str | None = Field(
+        default=None, description="Or a CSV file whose columns are histograms; published: those of the published runs."
+    )
+    by_application: bool = Field(
+        default=False,
+        description="Whether an application has the histogram of its name in library or runs; else jobs draw one.",
     )
 
     @model_validator(mode="after")
     def _check_masses(self) -> Self:
+        files = [name for name in ("library", "runs") if isinstance(getattr(self, name), str)]
+        if self.masses is not None and files:
+            raise InputError(files[0], getattr(self, files[0]), "nothing beside masses: one way to give histograms")
+        if len(files) == 2:
+            raise InputError("runs", self.runs, "a range beside library: one way to give histograms")
+        if self.by_application and not files:
+            raise InputError("by_application", True, "false without library or runs, a file with a name for each")
         if self.masses is not None and not self.masses:
             raise InputError("masses", [], "one histogram or more")
         for index, masses in enumerate(self.masses or ()):

@@ -4,14 +4,18 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
-from pydantic import AfterValidator, BeforeValidator, Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
+from gpusched_env.model.checks import LONGEST, LONGEST_S
+from gpusched_env.workload.catalogue import NAMED_TABLES, Catalogue, gpu_types_of
+from gpusched_env.workload.scenario.applications import OwnApplication
 from gpusched_env.workload.scenario.arrivals import Arrivals
-from gpusched_env.workload.scenario.cluster import Cluster, GpuTypeName
+from gpusched_env.workload.scenario.cluster import Cluster
 from gpusched_env.workload.scenario.comparison import Comparison
 from gpusched_env.workload.scenario.due_dates import DueDates
 from gpusched_env.workload.scenario.epochs import Epochs, HistogramEpochs
+from gpusched_env.workload.scenario.gpu_types import OwnGpuType
 from gpusched_env.workload.scenario.settings import (
     AtLeastOne,
     Count,
@@ -20,11 +24,11 @@ from gpusched_env.workload.scenario.settings import (
     Positive,
     Seconds,
     Settings,
+    as_tables,
     as_tuple,
     whole,
 )
 from gpusched_env.workload.scenario.sharing import Sharing
-from gpusched_env.workload.tables.applications import builtin_applications
 from gpusched_env.workload.traces.columns import TRACE_FIELDS
 
 if TYPE_CHECKING:
@@ -32,16 +36,19 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def _known_application(name: str) -> str:
-    if name not in builtin_applications():
-        raise InputError("", name, f"one of the applications {', '.join(builtin_applications())}")
-    return name
-
-
 MOST_JOBS = 10_000_000
 """Jobs that an instance may have: what a large machine's memory can hold."""
 
-ApplicationName = Annotated[str, AfterValidator(_known_application)]
+
+def _restart(value: object) -> object:
+    good = isinstance(value, int | float) and not isinstance(value, bool) and 0.0 <= value <= LONGEST_S
+    if value is not None and value != "measured" and not good:
+        raise InputError("", value, f'a number >= 0 and <= {LONGEST}, or "measured"')
+    return float(value) if good else value  # type: ignore[arg-type]
+
+
+OwnApplications = Annotated[str | tuple[OwnApplication, ...] | None, BeforeValidator(as_tables(OwnApplication))]
+RestartSeconds = Annotated[float | Literal["measured"] | None, BeforeValidator(_restart)]
 
 
 class Prices(Settings):
@@ -57,8 +64,9 @@ class Jobs(Settings):
     count: Annotated[int, whole(1, MOST_JOBS)] = Field(
         default=100, description="Number of jobs; with a trace, at most so many."
     )
-    applications: Annotated[tuple[ApplicationName, ...], BeforeValidator(as_tuple)] | None = Field(
-        default=None, description="Applications; each job draws one uniformly. By default all."
+    applications: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] | None = Field(
+        default=None,
+        description="Applications; each job draws one uniformly. By default all: your own, or else the built-in ones.",
     )
     gpu_counts: Annotated[tuple[Count, ...], BeforeValidator(as_tuple)] = Field(
         default=(1, 2, 3, 4, 5, 6, 7, 8), description="Numbers of GPUs that a job is offered, where a node has them."
@@ -80,17 +88,12 @@ class Jobs(Settings):
             )
         return self
 
-    @property
-    def application_names(self) -> tuple[str, ...]:
-        """List the applications that jobs draw from."""
-        return self.applications or tuple(builtin_applications())
-
 
 class Weights(Settings):
-    """Tardiness weights, drawn uniformly; the defaults are the thesis's."""
+    """Tardiness weights, drawn uniformly; the defaults are those that the authors use beside prices of electricity."""
 
-    min_eur_per_s: NotNegative = Field(default=0.0253709514333333, description="Least tardiness weight [€/s].")
-    max_eur_per_s: NotNegative = Field(default=0.0443991650083333, description="Greatest tardiness weight [€/s].")
+    min_eur_per_s: NotNegative = Field(default=0.000253709514333333, description="Least tardiness weight [€/s].")
+    max_eur_per_s: NotNegative = Field(default=0.000443991650083333, description="Greatest tardiness weight [€/s].")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -113,7 +116,7 @@ class TraceReplay(Settings):
         default="elastic",
         description="What the GPUs that a job asked for mean: elastic (any count), at-most (up to them), exact.",
     )
-    reference_gpu_type: GpuTypeName | None = Field(
+    reference_gpu_type: str | None = Field(
         default=None, description="GPU type on which the trace's durations hold. By default the cluster's first."
     )
     time_scale: Positive | None = Field(
@@ -146,11 +149,20 @@ class Scenario(Settings):
 
     name: str = Field(default="custom", description="Name, as tables show it.")
     description: str = Field(default="", description="What it is for.")
-    restart_s: Seconds = Field(
-        default=0.0, description="Seconds without progress after a job's configuration or node has changed."
+    restart_s: RestartSeconds = Field(
+        default=None,
+        description="Seconds without progress after a change of configuration or node: one number, or measured (by "
+        "application). By default what your own applications say, and 0 for the built-in ones.",
     )
-    restart_by_application: dict[ApplicationName, Seconds] = Field(
+    restart_by_application: dict[str, Seconds] = Field(
         default_factory=dict, description="The same for single applications, by name; wins over restart_s [s]."
+    )
+    gpu_types: Annotated[tuple[OwnGpuType, ...], BeforeValidator(as_tables(OwnGpuType))] = Field(
+        default=(), description="GPU types of your own, beside the built-in ones."
+    )
+    applications: OwnApplications = Field(
+        default=None,
+        description="What jobs train: measured (the default), published, published-inhouse, a CSV file; or a list.",
     )
     cluster: Cluster = Field(default_factory=Cluster)
     prices: Prices = Field(default_factory=Prices)
@@ -162,6 +174,25 @@ class Scenario(Settings):
     weights: Weights = Field(default_factory=Weights)
     trace: TraceReplay | None = Field(default=None)
     compare: Comparison = Field(default_factory=Comparison)
+
+    @model_validator(mode="after")
+    def _check_names(self) -> Self:
+        """Check every name that no file has to be read for; the others are checked when instances are made."""
+        names = [v.name for v in self.gpu_types]
+        for index, name in enumerate(names):
+            if name in names[:index]:
+                raise InputError(f"gpu_types[{index}].name", name, "each name once")
+        known = gpu_types_of(self)
+        try:
+            self.cluster.check_names(known)
+        except InputError as error:
+            raise InputError(f"cluster.{error.field}", error.value, error.allowed) from None
+        if self.trace is not None and self.trace.reference_gpu_type not in {None, *known}:
+            allowed = f"one of the GPU types {', '.join(known)}"
+            raise InputError("trace.reference_gpu_type", self.trace.reference_gpu_type, allowed)
+        if not isinstance(self.applications, str) or self.applications in NAMED_TABLES:
+            Catalogue.of(self)
+        return self
 
     def replace(self, values: Mapping[str, object]) -> Scenario:
         """Make a scenario with other values: `scenario.replace({"cluster.nodes": 20, "jobs.count": 200})`.
@@ -176,10 +207,12 @@ class Scenario(Settings):
             InputError: There is no such setting, or the value is not allowed.
         """
         data = self.model_dump(exclude_none=True)
+        if "cluster.pools" in values:
+            data["cluster"] = {name: data["cluster"][name] for name in ("overrides",) if name in data["cluster"]}
         if values.get("epochs.family", self.epochs.family) != self.epochs.family:
             data["epochs"] = {"bins": self.epochs.bins, "library_size": self.epochs.library_size}
         if values.get("arrivals.kind") not in {None, "exponential", "poisson"}:
-            data["arrivals"] = {}
+            data["arrivals"] = {"rate": self.arrivals.rate}
         for name, value in values.items():
             *sections, last = name.split(".")
             section: Any = data

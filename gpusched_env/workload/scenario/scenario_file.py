@@ -5,15 +5,20 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from importlib.resources import files
 from os import PathLike
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
+from gpusched_env.workload.catalogue import NAMED_TABLES
+from gpusched_env.workload.scenario.applications import OwnApplication
+from gpusched_env.workload.scenario.cluster import Cluster, Pool
+from gpusched_env.workload.scenario.gpu_types import OwnGpuType
 from gpusched_env.workload.scenario.scenario import Scenario, TraceReplay
 from gpusched_env.workload.scenario.settings import Settings
+from gpusched_env.workload.tables.own_epochs import PUBLISHED
 from gpusched_env.workload.traces.trace import detect_format, read_trace
 
 if TYPE_CHECKING:
@@ -25,26 +30,31 @@ if TYPE_CHECKING:
 def load_scenario(name_or_path: str | Path) -> Scenario:
     """Load a built-in scenario by name, or a scenario file (`.toml`).
 
-    A relative path of a trace in a file is taken from the file's folder. A file without a name gets its file name.
+    A file may build on another one: `base = "default"`. A relative path in it is taken from its folder. A file without
+    a name gets its file name.
 
     Raises:
         InputError: There is no such scenario or file, it is not valid TOML, or a value is not allowed.
     """
     if not isinstance(name_or_path, str | PathLike):
         raise InputError("scenario", name_or_path, "the name of a built-in scenario, or the path of a .toml file")
+    return _parse(*_text_of(name_or_path))
+
+
+def _text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
+    """Give the text of a scenario file, its name, and the folder from which its relative paths are taken, if any."""
     path = Path(name_or_path)
     if path.suffix != ".toml":
         names = _builtin_files()
         if str(name_or_path) not in names:
             raise InputError("scenario", str(name_or_path), f"one of {', '.join(names)}, or a .toml file")
-        return _parse(names[str(name_or_path)].read_text(encoding="utf-8"), str(name_or_path), None)
+        return names[str(name_or_path)].read_text(encoding="utf-8"), str(name_or_path), None
     try:
         if not path.is_file():
             raise InputError("scenario", str(path), "a .toml file that exists")
-        text = path.read_text(encoding="utf-8")
+        return path.read_text(encoding="utf-8"), path.stem, path.resolve().parent
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("scenario", str(path), f"a readable file in UTF-8 ({error})") from None
-    return _parse(text, path.stem, path.resolve().parent)
 
 
 def builtin_scenarios() -> dict[str, Scenario]:
@@ -81,8 +91,13 @@ def scenario_for_trace(
 def scenario_toml(scenario: Scenario) -> str:
     """Write a scenario as a commented TOML file that loads back to an equal scenario."""
     lines = [_line(scenario, field) for field in ("name", "description", "restart_s")]
+    if not isinstance(scenario.applications, tuple):
+        lines.append(_line(scenario, "applications"))
     lines += [] if scenario.restart_by_application else [""]
     lines += _table(scenario, "restart_by_application", "restart_by_application")
+    lines += _array("gpu_types", scenario.gpu_types, OwnGpuType)
+    if isinstance(scenario.applications, tuple):
+        lines += _array("applications", scenario.applications, OwnApplication)
     for section in Scenario.model_fields:
         value = getattr(scenario, section)
         if isinstance(value, Settings):
@@ -98,11 +113,27 @@ def _section(settings: Settings, prefix: str) -> list[str]:
     """Write the values of a section, then its tables; TOML wants them last."""
     values, tables = [], []
     for name in type(settings).model_fields:
-        if isinstance(getattr(settings, name), Mapping):
+        value = getattr(settings, name)
+        if isinstance(settings, Cluster) and name == "pools":
+            tables += _array(f"{prefix}.{name}", settings.pools, Pool)
+        elif isinstance(settings, Cluster) and settings.pools and name in {"nodes", "gpu_types"}:
+            continue  # the pools say it
+        elif isinstance(value, Mapping):
             tables += _table(settings, name, f"{prefix}.{name}")
         else:
             values.append(_line(settings, name))
     return values + tables
+
+
+def _array(header: str, tables: Sequence[Settings], kind: type[Settings]) -> list[str]:
+    """Write a list of tables; where it is empty, how to begin one."""
+    if not tables:
+        return ["", f"# {(kind.__doc__ or '').splitlines()[0]}", f"# [[{header}]]"]
+    lines = []
+    for table in tables:
+        given = {name: value for name in type(table).model_fields if (value := getattr(table, name)) is not None}
+        lines += ["", f"[[{header}]]", *(f"{name} = {_toml(value)}" for name, value in given.items())]
+    return lines
 
 
 def _table(settings: Settings, name: str, header: str) -> list[str]:
@@ -129,6 +160,8 @@ def _unset(name: str, info: FieldInfo) -> str:
 
 
 def _toml(value: object) -> str:
+    if isinstance(value, Mapping):
+        return f"{{ {', '.join(f'{_key(key)} = {_toml(item)}' for key, item in value.items())} }}"
     if isinstance(value, tuple):
         return f"[{', '.join(_toml(item) for item in value)}]"
     if isinstance(value, bool):
@@ -150,11 +183,40 @@ def _builtin_files() -> dict[str, Traversable]:
 
 
 def _parse(text: str, name: str, folder: Path | None) -> Scenario:
+    return Scenario(**_read(text, name, folder, ()))
+
+
+def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> dict[str, Any]:
+    """Read the values of a scenario file, on top of those of its `base`; `above` are the files that build on it."""
     try:
         data: dict[str, Any] = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
         raise InputError(f"scenario {name}", str(error), "a file in TOML") from None
-    trace = data.get("trace")
-    if folder is not None and isinstance(trace, dict) and isinstance(trace.get("path"), str):
-        trace["path"] = str(folder / trace["path"])
-    return Scenario(**{"name": name, **data})
+    if folder is not None:
+        _from_folder(data, "applications", folder, NAMED_TABLES)
+        _from_folder(data.get("trace"), "path", folder)
+        for setting in ("library", "runs"):
+            _from_folder(data.get("epochs"), setting, folder, (PUBLISHED,))
+    base = data.pop("base", None)
+    if base is None:
+        return {"name": name, **data}
+    if not isinstance(base, str) or base in (*above, name):
+        raise InputError("base", base, "the name of another built-in scenario, or the path of another .toml file")
+    below, base_name, base_folder = _text_of(str(folder / base) if folder and base.endswith(".toml") else base)
+    return _on_top(_read(below, base_name, base_folder, (*above, name)), {"name": name, **data})
+
+
+def _on_top(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
+    """Put the values of a file on top of its base's: section by section, but whole where it has a kind or family."""
+    merged = dict(base)
+    for name, value in data.items():
+        whole = not isinstance(value, dict) or value.keys() & {"kind", "family", "pools"}
+        below = base.get(name)
+        merged[name] = value if whole or not isinstance(below, dict) else _on_top(below, value)
+    return merged
+
+
+def _from_folder(section: object, name: str, folder: Path, names: tuple[str, ...] = ()) -> None:
+    """Take the path of a file in a section from the scenario's folder, if it is one and no name."""
+    if isinstance(section, dict) and isinstance(section.get(name), str) and section[name] not in names:
+        section[name] = str(folder / section[name])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
 
@@ -58,6 +59,11 @@ def whole(lowest: int, highest: int | None = None) -> BeforeValidator:
 
 def number_range(each: str, test: Callable[[float], bool]) -> BeforeValidator:
     """Make the check of a range: two finite numbers that pass `test`, the smaller one first."""
+    return BeforeValidator(range_check(each, test))
+
+
+def range_check(each: str, test: Callable[[float], bool]) -> Callable[[object], tuple[float, float]]:
+    """Make what gives a range of two finite numbers that pass `test`, and refuses anything else."""
 
     def check(value: object) -> tuple[float, float]:
         pair = tuple(value) if isinstance(value, list | tuple) else ()
@@ -65,12 +71,36 @@ def number_range(each: str, test: Callable[[float], bool]) -> BeforeValidator:
             raise InputError("", value, f"two numbers [lowest, highest], each {each}")
         return float(pair[0]), float(pair[1])
 
-    return BeforeValidator(check)
+    return check
 
 
 def as_tuple(value: object) -> object:
     """Turn a list, which is what TOML has, into a tuple, which nobody can change."""
     return tuple(value) if isinstance(value, list) else value
+
+
+def as_tables(model: type[Settings]) -> Callable[[object], object]:
+    """Make what turns a list of tables, `[[...]]` in TOML, into a tuple of settings; anything else is left alone."""
+
+    def convert(value: object) -> object:
+        return tuple(_table_of(model, i, each) for i, each in enumerate(value)) if _is_list(value) else value
+
+    return convert
+
+
+def _is_list(value: object) -> TypeGuard[list[object] | tuple[object, ...]]:
+    return isinstance(value, list | tuple)
+
+
+def _table_of(model: type[Settings], index: int, values: object) -> Settings:
+    if isinstance(values, model):
+        return values
+    if not isinstance(values, Mapping):
+        raise InputError(f"[{index}]", values, f"a table with {', '.join(model.model_fields)}")
+    try:
+        return model(**values)
+    except InputError as error:
+        raise InputError(dotted((index, error.field)), error.value, error.allowed) from None
 
 
 Positive = Annotated[float, number("a finite number > 0", lambda x: x > 0.0)]

@@ -26,9 +26,10 @@ class Application:
     Args:
         name: Model, data set and batch, such as "resnet50-imagenet-bs64".
         max_epochs: Most epochs E_j that a run needs, > 0.
-        memory_gib: Memory that training takes on each GPU [GiB], > 0.
+        memory_gib: Memory that training takes on each GPU [GiB], ≥ 0.
         seconds_per_epoch: Time of one epoch τ [s] by (GPU type, number of GPUs), > 0; copied, and read-only afterwards.
         whole_nodes_s: Time of one epoch [s] by (GPU type, whole nodes, GPUs of a node), > 0, where known; the same.
+        restart_s: Seconds without progress after a change of configuration or node, ≥ 0.
 
     Raises:
         InputError: A value is out of its range.
@@ -39,12 +40,14 @@ class Application:
     memory_gib: float
     seconds_per_epoch: Mapping[tuple[str, int], float]
     whole_nodes_s: Mapping[tuple[str, int, int], float] = field(default_factory=dict)
+    restart_s: float = 0.0
 
     def __post_init__(self) -> None:
         where = f"applications.{self.name}"
         checks.positive(f"{where}.max_epochs", self.max_epochs)
-        checks.positive(f"{where}.memory_gib", self.memory_gib)
-        if not self.seconds_per_epoch:
+        checks.not_negative(f"{where}.memory_gib", self.memory_gib)
+        checks.seconds(f"{where}.restart_s", self.restart_s)
+        if not self.seconds_per_epoch and not self.whole_nodes_s:
             raise InputError(f"{where}.seconds_per_epoch", self.seconds_per_epoch, "at least one entry")
         for (gpu_type, gpus), seconds in self.seconds_per_epoch.items():
             checks.positive(f"{where}.seconds_per_epoch[{gpu_type}, {gpus}]", seconds)
@@ -66,7 +69,7 @@ class Application:
     def __reduce__(self) -> tuple[type[Application], tuple[object, ...]]:
         """Return what rebuilds the value in another process; the read-only views themselves cannot be pickled."""
         times = dict(self.seconds_per_epoch), dict(self.whole_nodes_s)
-        return type(self), (self.name, self.max_epochs, self.memory_gib, *times)
+        return type(self), (self.name, self.max_epochs, self.memory_gib, *times, self.restart_s)
 
 
 def builtin_applications() -> dict[str, Application]:

@@ -11,8 +11,8 @@ from gpusched_env.errors import InputError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_env.workload.scenario.cluster import Site
     from gpusched_env.workload.scenario.scenario import Scenario
+    from gpusched_env.workload.site import Site
     from gpusched_env.workload.traces.trace import Trace
 
 

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.scenario.cluster import Site
+from gpusched_env.workload.site import Site
 from gpusched_env.workload.traces.trace import Trace, read_trace
 
 if TYPE_CHECKING:

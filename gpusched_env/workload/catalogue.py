@@ -1,0 +1,139 @@
+"""What a scenario has to choose from: its GPU types and applications, built-in ones and its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from functools import cache
+from types import MappingProxyType
+from typing import TYPE_CHECKING
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
+from gpusched_env.workload.tables.own_applications import applications_of, read_applications
+from gpusched_env.workload.tables.reading import read_table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpusched_env.model import GpuType
+    from gpusched_env.workload.scenario.scenario import Scenario
+
+APPLICATION_TABLES = {
+    "published": "published_applications.csv",
+    "published-inhouse": "published_inhouse_applications.csv",
+}
+NAMED_TABLES = ("measured", *APPLICATION_TABLES)
+"""Tables of the package that a scenario's `applications` may name; any other text is the path of a CSV file."""
+
+
+@dataclass(frozen=True, slots=True)
+class Catalogue:
+    """What the names of a scenario stand for.
+
+    Attributes:
+        gpu_types: GPU types, by name.
+        applications: Applications, by name.
+        names: Names of the applications that jobs draw from.
+        restart_s: Seconds without progress after a change, by application.
+    """
+
+    gpu_types: Mapping[str, GpuType]
+    applications: Mapping[str, Application]
+    names: tuple[str, ...]
+    restart_s: Mapping[str, float]
+
+    @classmethod
+    def of(cls, scenario: Scenario) -> Catalogue:
+        """Look up what a scenario names; a file of applications is read here.
+
+        Raises:
+            InputError: A name stands for nothing, or a file or a value is not allowed.
+        """
+        gpu_types = gpu_types_of(scenario)
+        built_in = builtin_applications()
+        own = _own_applications(scenario)
+        known = built_in | {name: _added(built_in.get(name), application) for name, application in own.items()}
+        for v in scenario.gpu_types:
+            known = {name: _like(application, v.name, v.like, v.speed) for name, application in known.items()}
+        names = scenario.jobs.applications or tuple(own or built_in)
+        for index, name in enumerate(names):
+            if name not in known:
+                raise InputError(f"jobs.applications[{index}]", name, f"one of the applications {', '.join(known)}")
+        for name in scenario.restart_by_application:
+            if name not in known:
+                raise InputError(f"restart_by_application.{name}", name, f"one of the applications {', '.join(known)}")
+        restart_s = {name: _restart_s(scenario, known[name], name in own) for name in names}
+        return cls(gpu_types, known, names, restart_s)
+
+    def chosen(self) -> tuple[Application, ...]:
+        """List the applications that jobs draw from."""
+        return tuple(self.applications[name] for name in self.names)
+
+
+def gpu_types_of(scenario: Scenario) -> dict[str, GpuType]:
+    """Give all GPU types that a scenario may name: its own, and the built-in ones.
+
+    Raises:
+        InputError: A type of its own is not whole.
+    """
+    known = builtin_gpu_types()
+    eur_per_kwh = scenario.prices.energy_price_eur_per_kwh * scenario.prices.pue
+    own: dict[str, GpuType] = {}
+    for index, given in enumerate(scenario.gpu_types):
+        try:
+            own[given.name] = given.gpu_type(known, eur_per_kwh)
+        except InputError as error:
+            field = error.field.removeprefix(f"gpu_types.{given.name}.")
+            raise InputError(f"gpu_types[{index}].{field}", error.value, error.allowed) from None
+    return known | own
+
+
+@cache
+def _table(name: str) -> Mapping[str, Application]:
+    file = APPLICATION_TABLES[name]
+    return MappingProxyType(applications_of(read_table(file), file))
+
+
+def _own_applications(scenario: Scenario) -> dict[str, Application]:
+    """Give the applications that the scenario brings, or names a table of; none with `measured`."""
+    given = scenario.applications
+    if given is None or given == "measured":
+        return {}
+    if isinstance(given, str):
+        return dict(_table(given)) if given in APPLICATION_TABLES else read_applications(given)
+    made = {}
+    for index, application in enumerate(given):
+        if application.name in made:
+            raise InputError(f"applications[{index}].name", application.name, "each name once")
+        made[application.name] = application.application()
+    return made
+
+
+def _added(built_in: Application | None, own: Application) -> Application:
+    """Put the times of one's own beside those of the built-in application with its name."""
+    if built_in is None:
+        return own
+    return replace(
+        own,
+        memory_gib=own.memory_gib or built_in.memory_gib,
+        seconds_per_epoch=dict(built_in.seconds_per_epoch) | dict(own.seconds_per_epoch),
+        whole_nodes_s=dict(built_in.whole_nodes_s) | dict(own.whole_nodes_s),
+    )
+
+
+def _like(application: Application, name: str, like: str | None, speed: float) -> Application:
+    """Let the GPU type `name` have the times of the type `like`, where it has none of its own."""
+    if like is None:
+        return application
+    times, whole = application.seconds_per_epoch, application.whole_nodes_s
+    single = {(name, gpus): seconds / speed for (v, gpus), seconds in times.items() if v == like}
+    several = {(name, nodes, gpus): seconds / speed for (v, nodes, gpus), seconds in whole.items() if v == like}
+    return replace(application, seconds_per_epoch=single | dict(times), whole_nodes_s=several | dict(whole))
+
+
+def _restart_s(scenario: Scenario, application: Application, own: bool) -> float:
+    if application.name in scenario.restart_by_application:
+        return scenario.restart_by_application[application.name]
+    if scenario.restart_s == "measured" or (scenario.restart_s is None and own):
+        return application.restart_s
+    return 0.0 if scenario.restart_s is None else scenario.restart_s

@@ -1,0 +1,130 @@
+"""Applications from a CSV file with one row for each GPU type and number of GPUs (docs/own-cluster.md)."""
+
+from __future__ import annotations
+
+import csv
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload.tables.applications import Application
+from gpusched_env.workload.tables.reading import number, whole
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gpusched_env.workload.tables.reading import Row
+
+NEEDED = ("application", "gpu_type", "gpus", "max_epochs")
+TIMES = ("seconds_per_epoch", "seconds")
+ALLOWED = (*NEEDED, *TIMES, "nodes", "memory_gib", "restart_s", "method", "source")
+FACTS = {"max_epochs": None, "memory_gib": 0.0, "restart_s": 0.0}
+
+
+def read_csv(path: str | Path, field: str) -> list[Row]:
+    """Read a CSV file with a heading as texts; `field` names the setting in errors.
+
+    Raises:
+        InputError: The file cannot be read, has no rows, or a row has another number of values than the heading.
+    """
+    try:
+        text = Path(path).read_text(encoding="utf-8-sig")
+    except (OSError, UnicodeDecodeError) as error:
+        raise InputError(field, str(path), f"a CSV file in UTF-8 that can be read ({error})") from None
+    reader = csv.DictReader(text.splitlines())
+    rows = list(reader)
+    if not rows:
+        raise InputError(field, str(path), "a CSV file with a heading and one row or more")
+    for line, row in enumerate(rows, start=2):
+        if None in row or None in row.values():
+            raise InputError(f"{path} line {line}", len(row) - (None in row), f"{len(reader.fieldnames or ())} values")
+    return rows
+
+
+def read_applications(path: str | Path, field: str = "applications") -> dict[str, Application]:
+    """Read applications from a CSV file.
+
+    Args:
+        path: The file.
+        field: The setting that names it, for errors.
+
+    Raises:
+        InputError: The file cannot be read, a column is missing or unknown, or a value is not allowed.
+    """
+    return applications_of(read_csv(path, field), str(path))
+
+
+def applications_of(rows: Sequence[Row], where: str) -> dict[str, Application]:
+    """Make applications of rows, in the order of their first rows; `where` names the table in errors.
+
+    An application's `max_epochs`, `memory_gib` and `restart_s` stand on its first row, and may be left empty on others.
+
+    Raises:
+        InputError: A column is missing or unknown, or a value is not allowed.
+    """
+    times_column = _check_columns(rows[0], where)
+    grouped: dict[str, list[tuple[str, Row]]] = {}
+    for line, row in enumerate(rows, start=2):
+        grouped.setdefault(row["application"], []).append((f"{where} line {line}", row))
+    return {name: _application(name, of_name, times_column) for name, of_name in grouped.items()}
+
+
+def _check_columns(row: Row, where: str) -> str:
+    for column in NEEDED:
+        if column not in row:
+            raise InputError(where, ", ".join(row), f"a table with the column {column}")
+    times = [column for column in TIMES if column in row]
+    if len(times) != 1:
+        raise InputError(where, ", ".join(row), "a table with one of the columns seconds_per_epoch and seconds")
+    for column in row:
+        if column not in ALLOWED:
+            raise InputError(f"{where}: column", column, f"one of {', '.join(ALLOWED)}")
+    return times[0]
+
+
+def _application(name: str, rows: Sequence[tuple[str, Row]], times_column: str) -> Application:
+    facts = {fact: _fact(rows, fact, usual) for fact, usual in FACTS.items()}
+    part = 1.0 / facts["max_epochs"] if times_column == "seconds" else 1.0
+    times: dict[tuple[str, int], float] = {}
+    whole_nodes: dict[tuple[str, int, int], float] = {}
+    for where, row in rows:
+        seconds = _positive(f"{where}: {times_column}", row[times_column]) * part
+        gpus = _count(f"{where}: gpus", row["gpus"])
+        nodes = _count(f"{where}: nodes", row.get("nodes") or "1")
+        if (row["gpu_type"], gpus) in times if nodes == 1 else (row["gpu_type"], nodes, gpus) in whole_nodes:
+            raise InputError(f"{where}: gpus", gpus, "each number of GPUs of a type once")
+        if nodes == 1:
+            times[row["gpu_type"], gpus] = seconds
+        else:
+            whole_nodes[row["gpu_type"], nodes, gpus] = seconds
+    return Application(name, facts["max_epochs"], facts["memory_gib"], times, whole_nodes, facts["restart_s"])
+
+
+def _fact(rows: Iterable[tuple[str, Row]], fact: str, usual: float | None) -> float:
+    """Give what all rows of an application say of it."""
+    said = [(where, row[fact]) for where, row in rows if row.get(fact)]
+    if not said:
+        if usual is None:
+            raise InputError(f"{next(iter(rows))[0]}: {fact}", "", "a number > 0")
+        return usual
+    values = [(f"{where}: {fact}", number(f"{where}: {fact}", text)) for where, text in said]
+    for where, value in values:
+        if not value >= 0.0 or (usual is None and value == 0.0) or value == float("inf"):
+            raise InputError(where, value, "a finite number > 0" if usual is None else "a finite number >= 0")
+        if value != values[0][1]:
+            raise InputError(where, value, f"{values[0][1]:g}, as on the application's other rows, or nothing")
+    return values[0][1]
+
+
+def _positive(field: str, text: str) -> float:
+    value = number(field, text)
+    if not 0.0 < value < float("inf"):
+        raise InputError(field, value, "a finite number > 0")
+    return value
+
+
+def _count(field: str, text: str) -> int:
+    value = whole(field, text)
+    if value < 1:
+        raise InputError(field, value, "a whole number >= 1")
+    return value
