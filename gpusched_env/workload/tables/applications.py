@@ -26,9 +26,10 @@ class Application:
     Args:
         name: Model, data set and batch, such as "resnet50-imagenet-bs64".
         max_epochs: Most epochs E_j that a run needs, > 0.
-        memory_gib: Memory that training takes on each GPU [GiB], > 0.
+        memory_gib: Memory that training takes on each GPU [GiB], ≥ 0; 0 is none worth counting.
         seconds_per_epoch: Time of one epoch τ [s] by (GPU type, number of GPUs), > 0; copied, and read-only afterwards.
         whole_nodes_s: Time of one epoch [s] by (GPU type, whole nodes, GPUs of a node), > 0, where known; the same.
+        restart_s: Time that a restart on other GPUs takes [s], ≥ 0.
 
     Raises:
         InputError: A value is out of its range.
@@ -39,11 +40,13 @@ class Application:
     memory_gib: float
     seconds_per_epoch: Mapping[tuple[str, int], float]
     whole_nodes_s: Mapping[tuple[str, int, int], float] = field(default_factory=dict)
+    restart_s: float = 0.0
 
     def __post_init__(self) -> None:
         where = f"applications.{self.name}"
         checks.positive(f"{where}.max_epochs", self.max_epochs)
-        checks.positive(f"{where}.memory_gib", self.memory_gib)
+        checks.not_negative(f"{where}.memory_gib", self.memory_gib)
+        checks.seconds(f"{where}.restart_s", self.restart_s)
         if not self.seconds_per_epoch:
             raise InputError(f"{where}.seconds_per_epoch", self.seconds_per_epoch, "at least one entry")
         for (gpu_type, gpus), seconds in self.seconds_per_epoch.items():
@@ -66,7 +69,7 @@ class Application:
     def __reduce__(self) -> tuple[type[Application], tuple[object, ...]]:
         """Return what rebuilds the value in another process; the read-only views themselves cannot be pickled."""
         times = dict(self.seconds_per_epoch), dict(self.whole_nodes_s)
-        return type(self), (self.name, self.max_epochs, self.memory_gib, *times)
+        return type(self), (self.name, self.max_epochs, self.memory_gib, *times, self.restart_s)
 
 
 def builtin_applications() -> dict[str, Application]:
@@ -103,6 +106,7 @@ def _applications() -> Mapping[str, Application]:
             memory_gib=number(f"{where}.{name}.memory_gib", row["memory_gib"]),
             seconds_per_epoch=times[name],
             whole_nodes_s=whole_nodes.get(name, {}),
+            restart_s=number(f"{where}.{name}.restart_s", row["restart_s"]),
         )
         for name, row in facts.items()
     }
@@ -123,6 +127,7 @@ def _gpu_type(row: Row) -> GpuType:
         node_base_power_w=number(f"{where}.node_base_power_w", row["node_base_power_w"]),
         memory_gib=number(f"{where}.memory_gib", row["memory_gib"]),
         max_gpus_per_node=whole(f"{where}.max_gpus_per_node", row["max_gpus_per_node"]),
+        idle_gpu_power_w=number(f"{where}.idle_gpu_power_w", row["idle_gpu_power_w"]),
     )
 
 
