@@ -1,10 +1,10 @@
 """Make the built-in application profiles and GPU types from the public measurements.
 
 Writes `gpu_types.csv`, `applications.csv`, `application_facts.csv`, `whole_nodes.csv`, `colocation.csv` and
-`inflation.csv`, always the same bytes for the same measurements. Prints the single-GPU speed factors it used, how
-unequal the workers of jobs on shared GPUs are, and a line `dropped FILE ROW: REASON` for every cell of the scaling
-tables that is zero, blank, NaN or out of line (see `applications/screening.py`). `docs/applications.md` explains the
-figures.
+`inflation.csv`, always the same bytes for the same measurements. Prints the single-GPU speed factors it used, what data
+sheets say of them, how unequal the workers of jobs on shared GPUs are, and a line `dropped FILE ROW: REASON` for every
+cell of the scaling tables that is zero, blank, NaN or out of line (see `applications/screening.py`).
+`docs/applications.md` explains the figures.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ import argparse
 from pathlib import Path
 
 from applications.colocation import colocation_rows
+from applications.data_sheets import data_sheet_factors, data_sheet_report
 from applications.factors import mean_factors, speed_factors
 from applications.facts import facts_row
 from applications.inflation import inflation_rows
@@ -29,7 +30,8 @@ def main() -> None:
     """Read the measurements, write the tables, print the report."""
     arguments = _parse()
     factors = speed_factors(arguments.data)
-    means = mean_factors(factors)
+    measured = mean_factors(factors)
+    means = measured | data_sheet_factors(measured)
     profiles = {recipe.name: Profile(recipe, means, arguments.data).rows() for recipe in RECIPES}
     single_v100 = {
         row.application: row.seconds_per_epoch
@@ -41,13 +43,13 @@ def main() -> None:
     write_csv(arguments.out / "applications.csv", [row for rows in profiles.values() for row in rows])
     write_csv(
         arguments.out / "application_facts.csv",
-        [facts_row(recipe, single_v100[recipe.name]) for recipe in RECIPES],
+        [facts_row(recipe, single_v100[recipe.name], arguments.data) for recipe in RECIPES],
     )
     whole_nodes = [row for recipe in RECIPES for row in whole_nodes_rows(recipe, arguments.data)]
     write_csv(arguments.out / "whole_nodes.csv", whole_nodes)
     write_csv(arguments.out / "colocation.csv", colocation_rows(RECIPES, means, arguments.data))
     write_csv(arguments.out / "inflation.csv", inflation_rows(means, arguments.data))
-    _report(arguments.data, factors, means)
+    _report(arguments.data, factors, measured)
 
 
 def _parse() -> argparse.Namespace:
@@ -62,6 +64,8 @@ def _report(data: Path, factors: dict[str, dict[str, float]], means: dict[str, f
     for gpu, ratios in factors.items():
         parts = ", ".join(f"{name} {ratio:.3f}" for name, ratio in ratios.items())
         print(f"speed of one {gpu} against one V100: {means[gpu]:.4f} (geometric mean of {parts})")
+    for line in data_sheet_report(means):
+        print(line)
     print(worker_spread(data))
     for line in survey(data):
         print(line)

@@ -1,7 +1,9 @@
 from __future__ import annotations
 
 import csv
+import hashlib
 import json
+import math
 import statistics
 import subprocess
 import sys
@@ -20,6 +22,9 @@ TABLES = (
     "colocation.csv",
     "inflation.csv",
 )
+MEASURED_TYPES = ("K80", "P100", "V100", "T4", "A100")
+LIKE = {"T4": "P100", "L4": "P100", "A100": "V100", "H100": "V100", "H200": "V100", "A10": "V100", "L40S": "V100"}
+"""Whose pairs the types without measured pairs have."""
 
 pytestmark = pytest.mark.skipif(not DATA.is_dir(), reason="the public measurements are not beside the repository")
 
@@ -155,21 +160,77 @@ def test_types_without_pairs_have_those_of_the_type_that_is_nearest_in_speed() -
         (r["gpu_type"], r["application"], r["other"]): (r["slowdown"], r["method"]) for r in rows("colocation.csv")
     }
     for (gpu_type, one, other), (value, method) in table.items():
-        if gpu_type in {"T4", "A100"}:
+        if gpu_type in LIKE:
             assert method == "assumed"
-            assert value == table[{"T4": "P100", "A100": "V100"}[gpu_type], one, other][0]
-    assert len(table) == 5 * 14 * 14
+            assert value == table[LIKE[gpu_type], one, other][0]
+    assert len(table) == 10 * 14 * 14
     assert all(float(value) >= 1.0 for value, _ in table.values())
 
 
 def test_a_uniform_inflation_on_half_a_gpu_has_the_measured_median_and_less_of_it_adds_the_others_up() -> None:
     greatest = {(r["gpu_type"], r["fraction"]): float(r["max_inflation"]) for r in rows("inflation.csv")}
-    for gpu_type, like in (("K80", "K80"), ("P100", "P100"), ("V100", "V100"), ("T4", "P100"), ("A100", "V100")):
+    for gpu_type, like in {"K80": "K80", "P100": "P100", "V100": "V100", **LIKE}.items():
         median = statistics.median(gavel_slowdowns(like).values())
         half = greatest[gpu_type, "0.5"]
         assert (1.01 + half) / 2 == pytest.approx(median, rel=1e-5)
         assert greatest[gpu_type, "0.25"] == pytest.approx(1 + 3 * (half - 1), rel=1e-5)
         assert greatest[gpu_type, "0.125"] == pytest.approx(1 + 7 * (half - 1), rel=1e-5)
+
+
+def test_types_from_data_sheets_change_no_row_of_the_measured_ones() -> None:
+    lines = (COMMITTED / "applications.csv").read_text(encoding="utf-8").splitlines(keepends=True)
+    kept = [line for line in lines if line.split(",")[1] in ("gpu_type", *MEASURED_TYPES)]
+    found = hashlib.sha256("".join(kept).encode()).hexdigest()
+    assert found == "8a6d4c537346e8b9d958d121782b4e7eea162733369efd6f1ff93c40e0a1c8bd"
+    assert len(kept) == 1 + 14 * 5 * 8
+
+
+def test_a_type_from_data_sheets_has_the_nearest_types_speed_times_the_mean_ratio_of_the_two_peaks() -> None:
+    a100, method = seconds("vgg16-imagenet-global256", "A100", 1)
+    h100, scaled = seconds("vgg16-imagenet-global256", "H100", 1)
+    assert (method, scaled) == ("measured", "scaled")
+    assert a100 / h100 == pytest.approx(math.sqrt(989 / 312 * 3350 / 1555), rel=1e-5)
+    assert seconds("vgg16-imagenet-global256", "H100", 8)[0] / h100 == pytest.approx(
+        seconds("vgg16-imagenet-global256", "A100", 8)[0] / a100, rel=1e-5
+    ), "the speed-ups of the nearest measured type"
+    t4, l4 = (seconds("yolov3-voc-global64", gpu_type, 1)[0] for gpu_type in ("T4", "L4"))
+    assert t4 / l4 == pytest.approx(math.sqrt(121 / 65 * 300 / 320), rel=1e-5)
+
+
+def test_the_report_says_how_far_the_data_sheets_are_from_the_measured_factors(built: tuple[Path, str]) -> None:
+    lines = {
+        line.split(" against ")[0].split()[-1]: line
+        for line in built[1].splitlines()
+        if line.startswith("data sheet speed")
+    }
+    assert set(lines) == {*MEASURED_TYPES, "H100", "H200", "A10", "L4", "L40S"}
+    errors = {"V100": "-22%", "T4": "+14%", "A100": "+28%", "P100": "-44%", "K80": "-56%"}
+    assert all(f": {error} (" in lines[gpu_type] for gpu_type, error in errors.items())
+
+
+def test_an_a100_node_draws_what_acme_measured_at_both_ends() -> None:
+    with (DATA / "acme_power" / "power_quantiles.csv").open(encoding="utf-8", newline="") as file:
+        quantiles = {row["quantile"]: row for row in csv.DictReader(file)}
+    row = next(row for row in rows("gpu_types.csv") if row["name"] == "A100")
+    base, idle, busy = (float(row[f"{name}_w"]) for name in ("node_base_power", "idle_gpu_power", "gpu_power"))
+    quiet, loaded = (
+        tuple(float(quantiles[q][f"seren_{what}_power_w"]) for what in ("gpu_server", "gpu"))
+        for q in ("0.01001", "0.89990")
+    )
+    assert (base + 8 * idle, idle) == quiet
+    factor = (loaded[0] - quiet[0]) / (8 * (loaded[1] - quiet[1]))
+    assert factor == pytest.approx(1.279, abs=5e-4)
+    board = 400.0 * float(row["source"].split("TDP (400 W, SXM4) x ")[1].split(",")[0])
+    assert busy == pytest.approx(idle + factor * (board - idle), rel=2e-3)
+
+
+def test_idle_gpus_and_nodes_of_other_types_are_scaled_from_the_a100() -> None:
+    found = {row["name"]: row for row in rows("gpu_types.csv")}
+    tdp = {"K80": 150, "P100": 250, "V100": 250, "T4": 70, "H100": 700, "H200": 700, "A10": 150, "L4": 72, "L40S": 350}
+    for name, watts in tdp.items():
+        assert float(found[name]["idle_gpu_power_w"]) == pytest.approx(60.0 * watts / 400)
+        assert "idle GPU assumed" in found[name]["source"]
+    assert float(found["H100"]["node_base_power_w"]) == pytest.approx(941 / 3300 * 4600, rel=1e-5)
 
 
 def test_the_report_names_dropped_cells_with_their_reason(built: tuple[Path, str]) -> None:

@@ -6,7 +6,11 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from applications.restarts import restart_s
+
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from applications.recipes import Recipe
 
 SHORTEST_RUN_S, LONGEST_RUN_S = 3600.0, 3 * 86400.0
@@ -25,27 +29,30 @@ class FactsRow:
     samples_per_epoch: int
     batch_size: int
     memory_gib: float
+    restart_s: float
     source: str
 
 
-def facts_row(recipe: Recipe, v100_seconds_per_epoch: float) -> FactsRow:
+def facts_row(recipe: Recipe, v100_seconds_per_epoch: float, data: Path) -> FactsRow:
     """Return the facts of an application.
 
     Args:
         recipe: The application.
         v100_seconds_per_epoch: Time of an epoch on one V100 [s].
+        data: Folder of the public measurements.
     """
     epochs = max_epochs(recipe.usual_epochs, v100_seconds_per_epoch)
     memory, micro_batch = memory_gib(recipe)
+    restart, restart_source = restart_s(recipe.name, data)
     network = recipe.network
     batch = "over all GPUs" if "-global" in recipe.name else "per GPU"
     source = (
         f"samples: {recipe.samples_source}; batch {batch}; max_epochs modelled: {recipe.usual_epochs} customary epochs "
         f"brought to between 1 h and 72 h on one V100; memory modelled: {BASE_GIB:g} GiB + "
         f"{network.parameters_millions:g} million parameters x {network.bytes_per_parameter} B + "
-        f"{network.activation_gib_per_sample:g} GiB x {micro_batch} samples at a time"
+        f"{network.activation_gib_per_sample:g} GiB x {micro_batch} samples at a time; {restart_source}"
     )
-    return FactsRow(recipe.name, epochs, recipe.samples_per_epoch, recipe.batch_size, memory, source)
+    return FactsRow(recipe.name, epochs, recipe.samples_per_epoch, recipe.batch_size, memory, restart, source)
 
 
 def max_epochs(usual: int, v100_seconds_per_epoch: float) -> int:

@@ -12,7 +12,7 @@ from gpusched_env.model import Configuration
 from gpusched_env.workload.tables import applications as loader
 from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
 
-GPU_TYPES = {"K80", "P100", "V100", "T4", "A100"}
+GPU_TYPES = {"K80", "P100", "V100", "T4", "A100", "H100", "H200", "A10", "L4", "L40S"}
 
 
 def table(name: str) -> list[dict[str, str]]:
@@ -48,6 +48,8 @@ def test_all_numbers_are_finite_and_positive() -> None:
         "whole_nodes.csv",
         "colocation.csv",
         "inflation.csv",
+        "published_applications.csv",
+        "published_inhouse_applications.csv",
     ],
 )
 def test_every_row_names_its_source(name: str) -> None:
@@ -58,6 +60,30 @@ def test_every_time_names_how_it_was_found() -> None:
     rows = table("applications.csv")
     assert {row["method"] for row in rows} == {"measured", "interpolated", "scaled"}
     assert len({row["application"] for row in rows if row["method"] == "measured"}) == len(builtin_applications())
+
+
+def test_types_that_were_not_measured_are_scaled_throughout() -> None:
+    unmeasured = {"H100", "H200", "A10", "L4", "L40S"}
+    methods = {row["method"] for row in table("applications.csv") if row["gpu_type"] in unmeasured}
+    assert methods == {"scaled"}
+
+
+def test_idle_gpus_draw_less_than_busy_ones_and_more_than_nothing() -> None:
+    for gpu_type in builtin_gpu_types().values():
+        assert 0.0 < gpu_type.idle_gpu_power_w < 0.25 * gpu_type.gpu_power_w
+
+
+def test_a_node_of_a100_draws_1421_w_before_a_gpu_is_busy() -> None:
+    a100 = builtin_gpu_types()["A100"]
+    assert a100.power_w(1) - a100.gpu_power_w + a100.idle_gpu_power_w == pytest.approx(1421.0)
+
+
+def test_restarts_take_15_to_250_seconds_and_name_their_source() -> None:
+    restarts = {name: application.restart_s for name, application in builtin_applications().items()}
+    assert all(15.0 <= seconds <= 250.0 for seconds in restarts.values())
+    assert restarts["resnet50-imagenet-bs64"] == 250.0
+    assert restarts["deepspeech2-librispeech-global64"] == 25.0
+    assert all("restart: Sia" in row["source"] for row in table("application_facts.csv"))
 
 
 def test_measured_falls_are_kept() -> None:
@@ -96,6 +122,7 @@ def test_what_is_handed_out_cannot_change_what_the_next_caller_gets() -> None:
 def test_an_application_survives_pickling() -> None:
     application = builtin_applications()["resnet50-imagenet-bs64"]
     assert application.whole_nodes_s
+    assert application.restart_s > 0.0
     assert pickle.loads(pickle.dumps(application)) == application  # noqa: S301
 
 
@@ -114,6 +141,11 @@ def test_bad_facts_name_their_field() -> None:
         Application("a", 1.0, 1.0, {("V100", 1): 1.0}, restart_s=-1.0)
     with pytest.raises(InputError, match="at least one entry"):
         Application("a", 1.0, 1.0, {})
+
+
+def test_an_application_may_take_no_memory_and_restart_at_once() -> None:
+    application = Application("a", 1.0, 0.0, {("V100", 1): 1.0})
+    assert (application.memory_gib, application.restart_s) == (0.0, 0.0)
 
 
 def test_a_damaged_table_names_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -106,6 +106,7 @@ def _applications() -> Mapping[str, Application]:
             memory_gib=number(f"{where}.{name}.memory_gib", row["memory_gib"]),
             seconds_per_epoch=times[name],
             whole_nodes_s=whole_nodes.get(name, {}),
+            restart_s=number(f"{where}.{name}.restart_s", row["restart_s"]),
         )
         for name, row in facts.items()
     }
@@ -126,6 +127,7 @@ def _gpu_type(row: Row) -> GpuType:
         node_base_power_w=number(f"{where}.node_base_power_w", row["node_base_power_w"]),
         memory_gib=number(f"{where}.memory_gib", row["memory_gib"]),
         max_gpus_per_node=whole(f"{where}.max_gpus_per_node", row["max_gpus_per_node"]),
+        idle_gpu_power_w=number(f"{where}.idle_gpu_power_w", row["idle_gpu_power_w"]),
     )
 
 
