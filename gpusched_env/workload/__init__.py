@@ -15,8 +15,10 @@ from gpusched_env.workload.interference_model import (
     SharingJobs,
     SharingTimes,
 )
+from gpusched_env.workload.load import offered_load
+from gpusched_env.workload.scenario.applications import OwnApplication
 from gpusched_env.workload.scenario.arrivals import Arrivals
-from gpusched_env.workload.scenario.cluster import Cluster, GpuTypeOverride
+from gpusched_env.workload.scenario.cluster import Cluster, GpuTypeOverride, Pool
 from gpusched_env.workload.scenario.comparison import Comparison
 from gpusched_env.workload.scenario.due_dates import DueDates
 from gpusched_env.workload.scenario.epochs import (
@@ -27,6 +29,7 @@ from gpusched_env.workload.scenario.epochs import (
     LognormalEpochs,
     TwoPointEpochs,
 )
+from gpusched_env.workload.scenario.gpu_types import OwnGpuType
 from gpusched_env.workload.scenario.scenario import Jobs, Prices, Scenario, TraceReplay, Weights
 from gpusched_env.workload.scenario.scenario_file import (
     builtin_scenarios,
@@ -57,6 +60,9 @@ __all__ = [
     "Jobs",
     "LognormalEpochs",
     "MeasuredPairs",
+    "OwnApplication",
+    "OwnGpuType",
+    "Pool",
     "Prices",
     "RandomInflation",
     "Scenario",
@@ -79,6 +85,7 @@ __all__ = [
     "load_scenario",
     "lognormal_distribution",
     "make_instance",
+    "offered_load",
     "parse_seeds",
     "read_trace",
     "replayed_trace",

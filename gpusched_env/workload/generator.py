@@ -13,7 +13,7 @@ from gpusched_env.workload.catalogue import Catalogue
 from gpusched_env.workload.interference_model import interference_model
 from gpusched_env.workload.job_times import application_times, job_times
 from gpusched_env.workload.library import draw_fractions, given_library, make_library
-from gpusched_env.workload.scenario.arrivals import submission_times
+from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
 from gpusched_env.workload.scenario.due_dates import due_dates
 from gpusched_env.workload.scenario.epochs import HistogramEpochs
 from gpusched_env.workload.scenario.scenario import Scenario
@@ -107,7 +107,8 @@ class InstanceMaker:
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
         self._restart_s = np.array([catalogue.restart_s[name] for name in catalogue.names])
-        if self._trace is None:
+        self._saturation = np.full(len(applications), np.nan)
+        if self._trace is None and scenario.arrivals.kind in BY_SATURATION:
             self._saturation = self._site.gpus / np.array(
                 [_one_gpu_s(application, self._site) for application in applications]
             )

@@ -26,6 +26,7 @@ from gpusched_env import (
 )
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.simulator import layout as at
+from instances import without_idle_power
 
 CONSTANT = {"whole GPUs": {"share of each GPU"}, "all kinds": set()}  # 1, as long as there are no shared GPUs
 
@@ -365,7 +366,8 @@ def small_instance() -> Instance:
     due = submission + 0.5 * (jobs.due_s - jobs.submission_s)
     nodes = (*instance.nodes, Node(instance.nodes[0].gpu_type, 1))
     crowded = replace(jobs, submission_s=submission, due_s=due, seconds_per_epoch=seconds)
-    return replace(instance, nodes=nodes, jobs=crowded)
+    gpu_types = without_idle_power(instance.gpu_types)
+    return replace(instance, gpu_types=gpu_types, nodes=nodes, jobs=crowded)
 
 
 @cache
@@ -388,7 +390,8 @@ def instance_of_all_kinds() -> tuple[Scenario, Instance]:
     crowded = replace(jobs, submission_s=submission, due_s=due, seconds_per_epoch=seconds, memory_gib=memory)
     slowdown = 1.0 + rng.exponential(0.3, (2, len(jobs.applications), len(jobs.applications)))
     nodes = (*instance.nodes, Node("V100", 1))
-    return scenario, replace(instance, nodes=nodes, jobs=crowded, interference=Interference(slowdown))
+    gpu_types, interference = without_idle_power(instance.gpu_types), Interference(slowdown)
+    return scenario, replace(instance, gpu_types=gpu_types, nodes=nodes, jobs=crowded, interference=interference)
 
 
 @cache

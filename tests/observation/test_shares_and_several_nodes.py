@@ -12,6 +12,7 @@ from gymnasium.utils.env_checker import check_env
 
 from gpusched_env import EpochDistribution, GpuClusterEnv, Instance, Job, Node, Scenario, load_scenario
 from gpusched_env.observation import OPTION_FEATURES
+from instances import without_idle_power
 
 ONE, TWO, HALF, QUARTER, BOTH = range(5)  # the configurations; actions are one more
 PLACEABLE, GPUS, SHARE, LEFT, IN_USE = 0, 9, 10, 13, 14
@@ -36,7 +37,7 @@ def start(preemption: bool = True) -> tuple[GpuClusterEnv, np.ndarray, np.ndarra
     seconds = dict.fromkeys(env.configurations, 10.0)
     jobs = [Job(0.0, 100.0, 0.01, 10.0, certain, 10.0, seconds, memory_gib=gib) for gib in (4.0, 4.0, 5.0)]
     nodes = [Node("T4", 4), Node("T4", 4), Node("T4", 1)]
-    instance = Instance.from_jobs(env.instance.gpu_types, nodes, jobs, env.configurations)
+    instance = Instance.from_jobs(without_idle_power(env.instance.gpu_types), nodes, jobs, env.configurations)
     observation, info = env.reset(options={"instance": instance})
     return env, rows_of(observation), info["action_mask"]
 

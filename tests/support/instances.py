@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Interference, Job, JobTable, Node
 from gpusched_env.model import single_node_configurations
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 HOUR = 3600.0
 
@@ -81,3 +87,8 @@ def random_instance(
     return Instance(
         tuple(gpu_types), tuple(cluster), configurations, table, interference=slowdown, name="random", seed=seed
     )
+
+
+def without_idle_power(gpu_types: Sequence[GpuType]) -> tuple[GpuType, ...]:
+    """Return types whose idle GPUs draw nothing, so that their nodes may have any number of GPUs."""
+    return tuple(replace(gpu_type, idle_gpu_power_w=0.0) for gpu_type in gpu_types)

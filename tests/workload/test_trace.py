@@ -241,13 +241,15 @@ def test_a_replayed_job_takes_the_traces_duration_on_its_gpus_of_the_reference_t
         assert jobs.submission_s.tolist() == [0.0, 2.5, 2.5]
 
 
-def test_on_a_reference_type_measured_on_fewer_gpus_the_gpu_seconds_are_kept(tmp_path, monkeypatch):
+def test_on_a_reference_type_measured_on_fewer_gpus_the_gpu_seconds_are_kept(tmp_path):
     """Eight GPUs for 20 s where only 1 and 4 were measured: as 40 s on four."""
     known = builtin_applications()["yolov3-voc-global64"]
     few = {key: s for key, s in known.seconds_per_epoch.items() if key[0] != "K80" or key[1] in {1, 4}}
-    small = type(known)(known.name, known.max_epochs, known.memory_gib, few)
-    monkeypatch.setattr("gpusched_env.workload.generator.builtin_applications", lambda: {known.name: small})
-    scenario = replay(write(tmp_path, GENERIC), reference_gpu_type="K80").replace({"jobs.applications": [known.name]})
+    times: dict[str, dict[str, float]] = {}
+    for (v, gpus), seconds in few.items():
+        times.setdefault(v, {})[str(gpus)] = seconds
+    own = {"name": "yolov3", "max_epochs": known.max_epochs, "seconds_per_epoch": times}
+    scenario = replay(write(tmp_path, GENERIC), reference_gpu_type="K80").replace({"applications": [own]})
     jobs = make_instance(scenario, 0).jobs
     assert jobs.epochs_needed[2] * few["K80", 4] == pytest.approx(40.0)
     assert jobs.epochs_needed[1] * few["K80", 1] == pytest.approx(100.0)

@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 ArrivalKind = Literal["high", "low", "mixed", "exponential", "poisson", "simultaneous"]
 
+BY_SATURATION = ("high", "low", "mixed")
+"""Kinds whose rate follows from what the jobs ask of the cluster."""
 JOBS_PER_CLUSTER = 10
 """Jobs in one of the thesis's clusters of arrivals."""
 

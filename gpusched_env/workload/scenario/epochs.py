@@ -32,6 +32,10 @@ MOST_BINS = 10_000
 MostBins = Annotated[int, whole(1, MOST_BINS)]
 
 
+GIVEN_HISTOGRAMS = ("masses", "library", "runs")
+"""Settings of the histogram family that bring distributions: one of them at most."""
+
+
 def _range_or_file(value: object) -> object:
     return value if isinstance(value, str) else _RUNS(value)
 

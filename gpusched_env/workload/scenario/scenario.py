@@ -14,7 +14,7 @@ from gpusched_env.workload.scenario.arrivals import Arrivals
 from gpusched_env.workload.scenario.cluster import Cluster
 from gpusched_env.workload.scenario.comparison import Comparison
 from gpusched_env.workload.scenario.due_dates import DueDates
-from gpusched_env.workload.scenario.epochs import Epochs, HistogramEpochs
+from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, Epochs, HistogramEpochs
 from gpusched_env.workload.scenario.gpu_types import OwnGpuType
 from gpusched_env.workload.scenario.settings import (
     AtLeastOne,
@@ -198,7 +198,8 @@ class Scenario(Settings):
         """Make a scenario with other values: `scenario.replace({"cluster.nodes": 20, "jobs.count": 200})`.
 
         A new `epochs.family` starts from its own defaults (bins and library size stay), and a new `arrivals.kind` that
-        sets its own rate drops the gap of the old one.
+        sets its own rate drops the gap of the old one. Histograms given in one way replace those given in another, and
+        `cluster.pools` replaces the nodes.
 
         Args:
             values: New values by dotted name; a name may also stand for a whole section, and None for the default.
@@ -213,6 +214,9 @@ class Scenario(Settings):
             data["epochs"] = {"bins": self.epochs.bins, "library_size": self.epochs.library_size}
         if values.get("arrivals.kind") not in {None, "exponential", "poisson"}:
             data["arrivals"] = {"rate": self.arrivals.rate}
+        given = [name for name in GIVEN_HISTOGRAMS if values.get(f"epochs.{name}") is not None]
+        for name in GIVEN_HISTOGRAMS if given else ():
+            data["epochs"].pop(name, None)
         for name, value in values.items():
             *sections, last = name.split(".")
             section: Any = data

@@ -200,10 +200,12 @@ def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> 
     base = data.pop("base", None)
     if base is None:
         return {"name": name, **data}
-    if not isinstance(base, str) or base in (*above, name):
-        raise InputError("base", base, "the name of another built-in scenario, or the path of another .toml file")
-    below, base_name, base_folder = _text_of(str(folder / base) if folder and base.endswith(".toml") else base)
-    return _on_top(_read(below, base_name, base_folder, (*above, name)), {"name": name, **data})
+    if not isinstance(base, str):
+        raise InputError("base", base, "the name of a built-in scenario, or the path of a .toml file")
+    place = str((folder / base).resolve()) if folder and base.endswith(".toml") else base
+    if place in above:
+        raise InputError("base", base, "a scenario that does not build on this one in turn")
+    return _on_top(_read(*_text_of(place), (*above, place)), {"name": name, **data})
 
 
 def _on_top(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:

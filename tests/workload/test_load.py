@@ -1,0 +1,79 @@
+"""The loads that the page of scenarios states, and the numbers of jobs at once of the published generator."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpusched_baselines import make_policy
+from gpusched_env import Configuration, GpuType, Instance, Job, Node, simulate
+from gpusched_env.model import EpochDistribution
+from gpusched_env.workload import builtin_scenarios, load_scenario, make_instance, offered_load
+
+PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
+
+
+def test_the_load_is_the_clusters_time_for_the_jobs_over_the_time_in_which_they_come():
+    """Two GPUs at 10 s an epoch and one at 20 s do 0.25 epochs/s: 30 and 20 epochs take 120 and 80 s, in 400 s."""
+    types = (GpuType("a", 100.0, 0.0, 16.0), GpuType("b", 100.0, 0.0, 16.0))
+    configurations = (Configuration("a", 1), Configuration("a", 2), Configuration("b", 1))
+    all_epochs = EpochDistribution.from_masses([1.0])
+    jobs = [
+        Job(submission_s=at, due_s=9e4, tardiness_weight_eur_per_s=0.0, max_epochs=epochs, epochs_needed=epochs,
+            memory_gib=1.0, seconds_per_epoch=dict(zip(configurations, (10.0, 5.0, 20.0), strict=True)), distribution=all_epochs)
+        for at, epochs in ((0.0, 30.0), (400.0, 20.0))
+    ]  # fmt: skip
+    instance = Instance.from_jobs(types, (Node("a", 2), Node("b", 1)), jobs, configurations)
+    assert offered_load(instance) == pytest.approx(0.5)
+
+
+def stated() -> dict[str, float]:
+    """The load of every scenario as the page's table states it."""
+    found: dict[str, float] = {}
+    for line in PAGE.read_text(encoding="utf-8").splitlines():
+        cells = [cell.strip() for cell in line.strip("|").split("|")]
+        names = re.findall(r"`([a-z0-9-]+)`", cells[0])
+        if len(cells) == 7 and names and re.fullmatch(r"[\d., ]+", cells[5]):
+            full = [name if not name.startswith("-") else names[0].split("-")[0] + name for name in names]
+            loads = [float(text) for text in cells[5].split(",")]
+            found |= dict(zip(full, loads if len(loads) > 1 else loads * len(full), strict=True))
+    return found
+
+
+def test_every_scenario_has_the_load_that_the_page_states():
+    loads = stated()
+    scenarios = builtin_scenarios()
+    assert set(loads) == set(scenarios) - {"burst"}
+    for name, load in loads.items():
+        measured = np.mean([offered_load(make_instance(scenarios[name], seed)) for seed in range(5)])
+        assert measured == pytest.approx(load, abs=0.051 if load >= 0.5 else 0.0051), name
+
+
+@pytest.mark.parametrize(
+    ("name", "edf", "sts"),
+    [
+        ("published-high", 144, 162),
+        ("published-exponential", 139, 154),
+        ("published-low", 45, 50),
+        ("published-high-busy", 400, None),
+        ("published-exponential-busy", 200, None),
+        ("published-low-busy", 100, 100),
+    ],
+)
+def test_on_100_nodes_as_many_jobs_are_there_at_once_as_in_the_published_program(name, edf, sts):
+    """One seed each there, two here; the thesis says about 400, 200 and 100."""
+    scenario = load_scenario(name).replace({"cluster.nodes": 100, "jobs.count": 1_000})
+    for policy, published in (("edf", edf), ("sts", sts)):
+        if published is not None:
+            measured = np.mean([_most_at_once(make_instance(scenario, seed), policy) for seed in (0, 1)])
+            assert measured == pytest.approx(published, rel=0.16), policy
+
+
+def _most_at_once(instance: Instance, policy: str) -> int:
+    result = simulate(instance, make_policy(policy), record=False)
+    times = np.concatenate([result.completion_s, instance.jobs.submission_s])
+    change = np.repeat([-1, 1], len(instance.jobs))
+    return int(np.cumsum(change[np.argsort(times, kind="stable")]).max())
