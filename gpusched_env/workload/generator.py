@@ -18,6 +18,7 @@ from gpusched_env.workload.scenario.due_dates import due_dates
 from gpusched_env.workload.scenario.scenario import Scenario
 from gpusched_env.workload.tables.applications import builtin_applications
 from gpusched_env.workload.traces.demand import offered
+from gpusched_env.workload.traces.dither import dithered
 from gpusched_env.workload.traces.replay import choose_applications, epochs_of_duration, replayed_trace
 
 if TYPE_CHECKING:
@@ -42,11 +43,12 @@ class _Streams:
     due_dates: Generator
     weights: Generator
     sharing: Generator
+    durations: Generator
 
     @classmethod
     def of(cls, seed: int) -> _Streams:
         # The order of the fields is part of what a seed means: new concerns go to the end.
-        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(8)))
+        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(9)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,8 +68,8 @@ class _Draft:
 def make_instance(scenario: Scenario, seed: int, interference: InterferenceModel | None = None) -> Instance:
     """Make an instance: a pure function of the scenario (with the content of its trace, if any) and the seed.
 
-    Applications, library, distributions, epochs needed, arrivals, due dates, weights and sharing each draw from their
-    own stream of the seed. Jobs are sorted by submission.
+    Applications, library, distributions, epochs needed, arrivals, due dates, weights, sharing and the durations of
+    traced jobs each draw from their own stream of the seed. Jobs are sorted by submission.
 
     Args:
         scenario: The scenario.
@@ -154,6 +156,8 @@ class InstanceMaker:
         distribution = streams.distributions.integers(len(library), size=len(trace))
         fractions = draw_fractions(library, distribution, streams.epochs)
         reference = (scenario.trace and scenario.trace.reference_gpu_type) or scenario.cluster.gpu_types[0]
+        resolution_s = scenario.trace.resolution_s if scenario.trace else 1.0
+        epochs = epochs_of_duration(trace, applications, choice, fractions, reference)
         times, names = self._job_times(choice, streams), tuple(applications[i].name for i in choice)
         open_to = offered(scenario, trace, self._site, names, times.seconds_per_epoch)
         return _Draft(
@@ -162,7 +166,7 @@ class InstanceMaker:
             distribution=distribution,
             distributions=library,
             fractions=fractions,
-            max_epochs=epochs_of_duration(trace, applications, choice, fractions, reference),
+            max_epochs=dithered(epochs, trace, resolution_s, streams.durations),
             times=replace(times, seconds_per_epoch=np.where(open_to, times.seconds_per_epoch, np.inf)),
             trace=trace,
         )
