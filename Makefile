@@ -19,7 +19,6 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e '.[dev]'
-	bash scripts/install_ipopt.sh $(BIN)/python
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
@@ -30,6 +29,7 @@ demo: $(VENV)/.demo  ## compare the usual policies on the default scenario: a ta
 	$(BIN)/gpusched compare --out results/demo
 
 test: $(VENV)/.dev  ## lint, types, layers, all tests, and the built wheel in a bare environment
+	bash scripts/install_ipopt.sh $(BIN)/python
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

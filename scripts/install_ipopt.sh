@@ -1,9 +1,10 @@
 #!/usr/bin/env bash
 # Install cyipopt into the virtual environment whose Python is $1, with the system's Ipopt if that is missing and may be
-# installed (Debian, as root or with sudo that asks for nothing). Without it everything else works, and its tests skip.
+# installed (Debian, as root or with sudo that asks for nothing; or Homebrew). Without it everything else works, its
+# tests skip, and every test run ends with a notice. `make test` tries again each time; where it is there, at no cost.
 set -euo pipefail
 python=$1
-packages="coinor-libipopt-dev pkg-config liblapack-dev libblas-dev gcc"
+packages="coinor-libipopt-dev pkg-config liblapack-dev libblas-dev gcc python3-dev"
 
 if "$python" -c "import cyipopt" 2>/dev/null; then exit 0; fi
 
@@ -18,6 +19,11 @@ if ! pkg-config --exists ipopt 2>/dev/null && command -v apt-get >/dev/null; the
   fi
 fi
 
+if ! pkg-config --exists ipopt 2>/dev/null && command -v brew >/dev/null; then
+  brew install --quiet ipopt pkg-config || true
+fi
+
 if ! "$python" -m pip install --quiet --disable-pip-version-check -c constraints.txt -e '.[ipopt]'; then
-  echo "cyipopt could not be installed: it needs the system's Ipopt (Debian: apt-get install $packages). Its tests skip."
+  echo "!!! cyipopt could not be installed: it needs the system's Ipopt (Debian: apt-get install $packages)." >&2
+  echo "!!! The tests of sts-ipopt, STS with its published solver, will be skipped." >&2
 fi

@@ -84,7 +84,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "sts-ipopt": ShippedPolicy(
             partial(Sts, solver="ipopt", name="sts-ipopt"),
-            "STS with ten iterations of Ipopt, as in the thesis",
+            "STS as published: ten iterations of Ipopt, used as they are",
             usual=False,
             compiled=False,
         ),

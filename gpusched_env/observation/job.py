@@ -9,10 +9,10 @@ import numpy as np
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation.notation import ONE_PERCENT, Names, squash
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.survival import bin_of, expected_left
+from gpusched_env.simulator.survival import expected_left, likely_bin
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Singles
+    from gpusched_env.arrays import Singles
     from gpusched_env.simulator.run import Board
 
 SURVIVAL_POINTS = 8
@@ -76,12 +76,3 @@ def write_job(board: Board, job: int, out: Singles) -> tuple[float, float]:
     out[CHEAPEST_SLACK] = squash(slack)
     out[NEAR_SLACK] = squash(slack / ONE_PERCENT)
     return expected, least
-
-
-@lean_kernel
-def likely_bin(edges: Floats, fraction: float) -> int:
-    """Find the bin that `bin_of` finds; at once if bins are equal."""
-    b = int(fraction * (edges.shape[0] - 1))
-    if 0 <= b < edges.shape[0] - 1 and edges[b] <= fraction < edges[b + 1]:
-        return b
-    return bin_of(edges, fraction)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
@@ -18,6 +18,13 @@ if TYPE_CHECKING:
     from gpusched_env.arrays import Floats
     from gpusched_env.model import EpochDistribution
     from gpusched_env.simulator.run import Board
+
+SAME_EPOCH = 1e-12
+"""Epochs this close below a bin edge, as a fraction of the maximum epochs, have reached it: the rest is rounding.
+
+The epochs done follow from times, which the simulator tells apart to 1e-15 of the present time (`events.SAME_TIME`): as
+much as this up to a thousand times a job's full time.
+"""
 
 
 class Curve(NamedTuple):
@@ -80,11 +87,24 @@ def curve_of(board: Board, job: int) -> Curve:
 
 @kernel
 def bin_of(edges: Floats, fraction: float) -> int:
-    """Find the bin [edges[b], edges[b + 1]) that holds `fraction`; the last one with a length for 1 and above."""
-    b = min(int(np.searchsorted(edges, fraction, side="right")), edges.shape[0] - 1) - 1
+    """Find the bin [edges[b], edges[b + 1]) that holds `fraction`; the last one with a length for 1 and above.
+
+    A fraction that is less than `SAME_EPOCH` below an edge is on it.
+    """
+    b = min(int(np.searchsorted(edges, fraction + SAME_EPOCH, side="right")), edges.shape[0] - 1) - 1
     while b > 0 and edges[b] >= 1.0:
         b -= 1
     return b
+
+
+@lean_kernel
+def likely_bin(edges: Floats, fraction: float) -> int:
+    """Find the bin that `bin_of` finds; at once if bins are equal."""
+    reached = fraction + SAME_EPOCH
+    b = int(reached * (edges.shape[0] - 1))
+    if 0 <= b < edges.shape[0] - 1 and edges[b] <= reached < edges[b + 1]:
+        return b
+    return bin_of(edges, fraction)
 
 
 @kernel

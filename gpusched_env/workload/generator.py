@@ -19,6 +19,7 @@ from gpusched_env.workload.scenario.epochs import HistogramEpochs
 from gpusched_env.workload.scenario.scenario import Scenario
 from gpusched_env.workload.site import Site
 from gpusched_env.workload.traces.demand import offered
+from gpusched_env.workload.traces.dither import dithered
 from gpusched_env.workload.traces.replay import choose_applications, epochs_of_duration, replayed_trace
 
 if TYPE_CHECKING:
@@ -43,11 +44,12 @@ class _Streams:
     due_dates: Generator
     weights: Generator
     sharing: Generator
+    durations: Generator
 
     @classmethod
     def of(cls, seed: int) -> _Streams:
         # The order of the fields is part of what a seed means: new concerns go to the end.
-        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(8)))
+        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(9)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -67,8 +69,8 @@ class _Draft:
 def make_instance(scenario: Scenario, seed: int, interference: InterferenceModel | None = None) -> Instance:
     """Make an instance: a pure function of the scenario (with the content of its trace, if any) and the seed.
 
-    Applications, library, distributions, epochs needed, arrivals, due dates, weights and sharing each draw from their
-    own stream of the seed. Jobs are sorted by submission.
+    Applications, library, distributions, epochs needed, arrivals, due dates, weights, sharing and the durations of
+    traced jobs each draw from their own stream of the seed. Jobs are sorted by submission.
 
     Args:
         scenario: The scenario.
@@ -157,6 +159,8 @@ class InstanceMaker:
         library, distribution = self._distributions(choice, streams)
         fractions = draw_fractions(library, distribution, streams.epochs)
         reference = (scenario.trace and scenario.trace.reference_gpu_type) or scenario.cluster.gpu_types[0]
+        resolution_s = scenario.trace.resolution_s if scenario.trace else 1.0
+        epochs = epochs_of_duration(trace, applications, choice, fractions, reference)
         times = self._job_times(choice, streams)
         open_to = offered(scenario, trace, self._site, tuple(names[i] for i in choice), times.seconds_per_epoch)
         return _Draft(
@@ -165,7 +169,7 @@ class InstanceMaker:
             distribution=distribution,
             distributions=library,
             fractions=fractions,
-            max_epochs=epochs_of_duration(trace, applications, choice, fractions, reference),
+            max_epochs=dithered(epochs, trace, resolution_s, streams.durations),
             times=replace(times, seconds_per_epoch=np.where(open_to, times.seconds_per_epoch, np.inf)),
             trace=trace,
         )

@@ -227,3 +227,23 @@ def test_bad_input_is_named(change: dict[str, object], field: str):
     }
     with pytest.raises(InputError, match=field):
         solve_single_job(**(good | change))
+
+
+@pytest.mark.parametrize("largest", [1.0, 3.7, 90.0, 137.31])
+@pytest.mark.parametrize("bins", [4, 10, 49, 100])
+def test_a_job_on_a_bin_edge_has_survived_the_bin_before_it_whichever_edge(bins: int, largest: float):
+    """Of n equal masses n - b are left at edge b: with one configuration at 1 € per epoch, (n - b + 1) / 2 bins."""
+    distribution = EpochDistribution.from_masses(np.ones(bins))
+    for b, edge in enumerate(distribution.edges[:-1].tolist()):
+        plan = solve_single_job([1.0], [1.0], distribution, largest, 2.0 * largest, epochs_done=edge * largest)
+        assert plan.expected_cost_eur == pytest.approx(largest * (bins - b + 1) / 2 / bins, rel=1e-9)
+
+
+def test_a_job_on_a_bin_edge_begins_to_speed_up_at_the_epoch_it_is_at():
+    """All that is left must be run fast: the plan leaves out no sliver of an epoch before the edge."""
+    distribution = EpochDistribution.from_masses([0.5, 0.0, 0.0, 0.5])
+    for done in (25.0, np.nextafter(25.0, 0.0), 25.0 - 5e-11):
+        plan = solve_single_job([2.0, 1.0], [1.0, 3.0], distribution, 100.0, 100.0 - done, epochs_done=done)
+        assert plan.segments[-1].configuration == 1
+        assert plan.segments[-1].start_epoch == pytest.approx(done, abs=1e-14)
+        assert plan.worst_case_s == pytest.approx(100.0 - done, abs=3e-14)

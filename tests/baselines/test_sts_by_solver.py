@@ -60,7 +60,7 @@ def test_with_highs_it_costs_what_it_costs_with_the_exact_solver():
     assert policy.fallbacks == 0
 
 
-@pytest.mark.parametrize("solver", ["ipopt", "ipopt-converged"])
+@pytest.mark.parametrize("solver", ["ipopt", "nlp", "nlp-10"])
 def test_with_ipopt_every_round_is_decided(solver: str):
     pytest.importorskip("cyipopt", reason="cyipopt is not installed: pip install 'gpusched-env[ipopt]'")
     policy = Sts(solver=solver)
@@ -97,12 +97,13 @@ def test_a_solver_that_fails_leaves_no_round_undecided():
 
 
 def test_an_unknown_solver_is_named():
-    with pytest.raises(InputError, match=r"solver = 'gurobi'; allowed: one of exact, highs, ipopt, ipopt-converged"):
+    with pytest.raises(InputError, match=r"solver = 'gurobi'; allowed: one of exact, highs, ipopt, nlp, nlp-10"):
         Sts(solver="gurobi")
 
 
 def test_the_name_says_which_solver_it_is_unless_it_is_given():
-    assert [Sts().name, Sts(solver="highs").name, Sts(solver="ipopt", name="mine").name] == ["sts", "sts-highs", "mine"]
+    made = [Sts(), Sts(solver="highs"), Sts(solver="nlp"), Sts(solver="ipopt", name="mine")]
+    assert [policy.name for policy in made] == ["sts", "sts-highs", "sts-nlp", "mine"]
 
 
 def test_the_exact_solver_is_the_compiled_one():

@@ -41,9 +41,9 @@ def squash_of(part: float, whole: float) -> float:
 
 
 def survival(of: EpochDistribution, fraction: float) -> float:
-    """Give S at a fraction of the maximum epochs."""
+    """Give S at a fraction of the maximum epochs; what is less than rounding below an edge is on it."""
     bins = zip(of.edges[:-1].tolist(), of.edges[1:].tolist(), of.survival.tolist(), strict=True)
-    return next((s for low, high, s in bins if low <= fraction < high), float(of.survival[-1]))
+    return next((s for low, high, s in bins if low <= fraction + 1e-12 < high), float(of.survival[-1]))
 
 
 def area(of: EpochDistribution, fraction: float) -> float:

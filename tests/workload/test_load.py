@@ -21,11 +21,11 @@ def test_the_load_is_the_clusters_time_for_the_jobs_over_the_time_in_which_they_
     types = (GpuType("a", 100.0, 0.0, 16.0), GpuType("b", 100.0, 0.0, 16.0))
     configurations = (Configuration("a", 1), Configuration("a", 2), Configuration("b", 1))
     all_epochs = EpochDistribution.from_masses([1.0])
+    seconds = dict(zip(configurations, (10.0, 5.0, 20.0), strict=True))
     jobs = [
-        Job(submission_s=at, due_s=9e4, tardiness_weight_eur_per_s=0.0, max_epochs=epochs, epochs_needed=epochs,
-            memory_gib=1.0, seconds_per_epoch=dict(zip(configurations, (10.0, 5.0, 20.0), strict=True)), distribution=all_epochs)
+        Job(at, 9e4, 0.0, epochs, all_epochs, 1.0, seconds, epochs_needed=epochs)
         for at, epochs in ((0.0, 30.0), (400.0, 20.0))
-    ]  # fmt: skip
+    ]
     instance = Instance.from_jobs(types, (Node("a", 2), Node("b", 1)), jobs, configurations)
     assert offered_load(instance) == pytest.approx(0.5)
 

@@ -230,19 +230,23 @@ def test_missing_files_unknown_formats_and_wrong_columns_are_input_errors(tmp_pa
 
 
 def test_a_replayed_job_takes_the_traces_duration_on_its_gpus_of_the_reference_type(tmp_path):
-    """One application, measured on every count: X_j · τ(type, GPUs) is the duration; 10 s on 16 GPUs are 20 s on 8."""
+    """One application, measured on every count: X_j · τ(type, GPUs) is the duration; 10 s on 16 GPUs are 20 s on 8.
+
+    All that to half a second, or a whole one on half as many GPUs.
+    """
     name = "yolov3-voc-global64"
     for reference in ("V100", "K80"):
         scenario = replay(write(tmp_path, GENERIC), reference_gpu_type=reference).replace({"jobs.applications": [name]})
         jobs = make_instance(scenario, 0).jobs
         tau = builtin_applications()[name].seconds_per_epoch
         realised = [jobs.epochs_needed[j] * tau[reference, g] for j, g in enumerate((1, 2, 8))]
-        assert realised == pytest.approx([100.0, 50.0, 20.0])
+        assert realised == pytest.approx([100.0, 50.0, 20.0], abs=1.0)
+        assert realised[:2] == pytest.approx([100.0, 50.0], abs=0.5)
         assert jobs.submission_s.tolist() == [0.0, 2.5, 2.5]
 
 
 def test_on_a_reference_type_measured_on_fewer_gpus_the_gpu_seconds_are_kept(tmp_path):
-    """Eight GPUs for 20 s where only 1 and 4 were measured: as 40 s on four."""
+    """Eight GPUs for 20 s where only 1 and 4 were measured: as 40 s on four. Half a second on 16 is two there."""
     known = builtin_applications()["yolov3-voc-global64"]
     few = {key: s for key, s in known.seconds_per_epoch.items() if key[0] != "K80" or key[1] in {1, 4}}
     times: dict[str, dict[str, float]] = {}
@@ -251,8 +255,8 @@ def test_on_a_reference_type_measured_on_fewer_gpus_the_gpu_seconds_are_kept(tmp
     own = {"name": "yolov3", "max_epochs": known.max_epochs, "seconds_per_epoch": times}
     scenario = replay(write(tmp_path, GENERIC), reference_gpu_type="K80").replace({"applications": [own]})
     jobs = make_instance(scenario, 0).jobs
-    assert jobs.epochs_needed[2] * few["K80", 4] == pytest.approx(40.0)
-    assert jobs.epochs_needed[1] * few["K80", 1] == pytest.approx(100.0)
+    assert jobs.epochs_needed[2] * few["K80", 4] == pytest.approx(40.0, abs=2.0)
+    assert jobs.epochs_needed[1] * few["K80", 1] == pytest.approx(100.0, abs=1.0)
 
 
 def test_realised_fractions_of_a_replay_come_from_the_distributions_that_policies_see(tmp_path):

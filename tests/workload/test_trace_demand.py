@@ -115,7 +115,7 @@ def test_a_job_on_whole_nodes_takes_the_traces_duration_there_and_a_share_keeps_
         small.seconds_per_epoch["A100", 1],
         small.seconds_per_epoch["A100", 8],
     ]
-    assert needed_s == pytest.approx([3600.0, 900.0, 7200.0])
+    assert needed_s == pytest.approx([3600.0, 900.0, 7200.0], abs=1.0)  # of a trace in whole seconds
 
 
 def test_a_job_that_is_offered_no_single_node_has_its_due_date_from_what_it_is_offered(tmp_path):

@@ -57,7 +57,7 @@ def spend_slack(
         if best < 0:
             return
         b = ahead[best]
-        start, end = max(done, edges[b] * largest), starts[best + 1]
+        start, end = done if b == first else edges[b] * largest, starts[best + 1]
         saved = (end - start) * (tau[best] - tau[best + 1])
         if saved >= excess:
             starts[best + 1] = max(start, end - excess / (tau[best] - tau[best + 1]))

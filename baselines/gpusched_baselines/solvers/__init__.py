@@ -7,6 +7,7 @@ from gpusched_baselines.solvers.errors import SolverFailedError, SolverFallbackW
 from gpusched_baselines.solvers.fallback import SOLVER_NAMES, FallbackSolver, SingleJobSolver, single_job_solver
 from gpusched_baselines.solvers.highs import HighsSolver, solve_highs
 from gpusched_baselines.solvers.ipopt import IpoptSolver, solve_ipopt
+from gpusched_baselines.solvers.nlp import NlpSolver, solve_nlp
 from gpusched_baselines.solvers.pyomo_highs import require_highs
 
 __all__ = [
@@ -14,6 +15,7 @@ __all__ = [
     "FallbackSolver",
     "HighsSolver",
     "IpoptSolver",
+    "NlpSolver",
     "SingleJobSolver",
     "SolverFailedError",
     "SolverFallbackWarning",
@@ -22,4 +24,5 @@ __all__ = [
     "single_job_solver",
     "solve_highs",
     "solve_ipopt",
+    "solve_nlp",
 ]

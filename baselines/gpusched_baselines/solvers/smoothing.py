@@ -1,4 +1,4 @@
-"""The thesis's smoothed survival function: ramps in place of the steps at bin edges."""
+"""Smoothed survival functions: ramps in place of the steps at bin edges."""
 
 from __future__ import annotations
 
@@ -13,14 +13,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 WIDTH = 0.01
-"""Width of a ramp, as a fraction of the narrower of the two bins it joins."""
+"""Width of a ramp, as a fraction of the bin before the edge, or of the narrower of the two bins that it joins."""
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class SmoothedSurvival:
-    """S with a linear ramp centred on every inner bin edge (exponent 1): continuous, piecewise linear, never rising.
+    """S with linear ramps in place of steps: continuous, piecewise linear, never rising.
 
-    Its integral F has a continuous derivative and is quadratic on every piece. Across a whole ramp it is that of S.
+    Its integral F has a continuous derivative and is quadratic on every piece.
 
     Attributes:
         knots: Where pieces meet, as fractions of the maximum epochs, from 0 to 1, (P,).
@@ -34,7 +34,9 @@ class SmoothedSurvival:
 
     @classmethod
     def of(cls, edges: NDArray[np.float64], survival: NDArray[np.float64], width: float = WIDTH) -> SmoothedSurvival:
-        """Smooth the survival function that is `survival[b]` from `edges[b]` to `edges[b + 1]`.
+        """Smooth the survival function that is `survival[b]` from `edges[b]` to `edges[b + 1]`: our own form.
+
+        Every ramp has its middle on an inner edge, so that across a whole ramp the integral is that of S.
 
         Raises:
             InputError: `width` is not in (0, 1].
@@ -46,6 +48,23 @@ class SmoothedSurvival:
         inner = np.stack([edges[1:-1] - half, edges[1:-1] + half], axis=1).ravel()
         knots = np.concatenate([edges[:1], inner, edges[-1:]])
         values = np.repeat(survival, 2)
+        pieces = 0.5 * (values[:-1] + values[1:]) * np.diff(knots)
+        return cls(knots, values, np.append(0.0, np.cumsum(pieces)))
+
+    @classmethod
+    def published(cls, edges: NDArray[np.float64], survival: NDArray[np.float64]) -> SmoothedSurvival:
+        """Smooth as the published program does: a ramp from w - h to w before every edge w, down to 0 before the last.
+
+        A bin without mass is one with the bin after it, and h is `WIDTH` of the bin that ends at w.
+        """
+        after = np.append(survival[1:], 0.0)
+        steps = np.flatnonzero(survival > after)
+        ends = edges[1:][steps]
+        starts = ends - WIDTH * np.diff(ends, prepend=0.0)
+        knots = np.concatenate([edges[:1], np.stack([starts, ends], axis=1).ravel()])
+        values = np.concatenate([survival[:1], np.stack([survival[steps], after[steps]], axis=1).ravel()])
+        if ends[-1] < edges[-1]:
+            knots, values = np.append(knots, edges[-1]), np.append(values, 0.0)
         pieces = 0.5 * (values[:-1] + values[1:]) * np.diff(knots)
         return cls(knots, values, np.append(0.0, np.cumsum(pieces)))
 

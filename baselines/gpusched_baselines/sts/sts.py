@@ -53,8 +53,8 @@ class Sts:
         rank: "expected" ranks the types by expected cost; "published" ranks a type whose cheapest configuration
             already meets the due date at cost 0, as the published code does.
         name: Name, as tables show it; with another solver than the exact one by default `sts-` and its name.
-        solver: "exact"; "highs" for the linear program; "ipopt" for the thesis's nonlinear program stopped after 10
-            iterations, as in the thesis, and "ipopt-converged" for the same without that limit.
+        solver: "exact"; "highs" for the linear program; "ipopt" for the published nonlinear program, used as it
+            is after ten iterations; "nlp" for our own form of it to convergence, "nlp-10" for ten iterations of that.
 
     Raises:
         InputError: There is no such rank or solver.

@@ -119,6 +119,10 @@ class TraceReplay(Settings):
     reference_gpu_type: str | None = Field(
         default=None, description="GPU type on which the trace's durations hold. By default the cluster's first."
     )
+    resolution_s: Positive = Field(
+        default=1.0,
+        description="Unit of the trace's durations [s]: each is blurred within it, so that none tells more.",
+    )
     time_scale: Positive | None = Field(
         default=None, description="Factor on times between submissions: 2 halves the load. By default 1."
     )

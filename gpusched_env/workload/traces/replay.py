@@ -75,7 +75,7 @@ def epochs_of_duration(
 
     E_j = duration / (fraction · τ), with τ of the job's application on the GPUs that it asked for. Where the
     application was not measured on so many GPUs, the GPU-seconds are kept on the most that it was measured on, or on
-    one GPU where the job asked for a share.
+    one GPU where the job asked for a share. As they are, these numbers would disclose the fractions: see `dithered`.
 
     Args:
         trace: The trace, clipped to the cluster.

@@ -46,7 +46,7 @@ FAILING = {
 
 @pytest.mark.parametrize("solver", FAILING.values(), ids=FAILING.keys())
 def test_the_exact_plan_is_given_and_it_is_said_once(solver):
-    fallback = FallbackSolver("ipopt", solver)
+    fallback = FallbackSolver("nlp", solver)
     with pytest.warns(SolverFallbackWarning, match="exact solver answers instead") as said:
         plans = [fallback(TIGHT) for _ in range(3)]
     assert plans == [EXACT] * 3
@@ -105,7 +105,7 @@ def test_an_unknown_solver_is_named():
         FallbackSolver("simplex")
 
 
-@pytest.mark.parametrize("name", ["exact", "highs", "ipopt", "ipopt-converged"])
+@pytest.mark.parametrize("name", ["exact", "highs", "ipopt", "nlp", "nlp-10"])
 def test_it_can_be_sent_to_another_process(name: str):
     copy = pickle.loads(pickle.dumps(FallbackSolver(name)))  # noqa: S301 - our own bytes
     assert (copy.name, copy.solves) == (name, 0)
