@@ -96,7 +96,7 @@ def test_a_rule_sees_what_a_policy_may_know():
     jobs = seen[0]
     assert jobs.epochs_left.tolist() == [4, 2, 2]
     assert jobs.expected_epochs_left.tolist() == [3, 2, 2]
-    assert jobs.pressure_s / HOUR == pytest.approx([8 / 3 - 3.5, 4 / 3 - 10, 4 / 3 - 1.5])
+    assert jobs.pressure / HOUR == pytest.approx([8 / 3 - 3.5, 4 / 3 - 10, 4 / 3 - 1.5])
     assert jobs.tardiness_weight_eur_per_s.tolist() == [0.001, 0.002, 0.003]
 
 
