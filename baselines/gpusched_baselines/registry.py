@@ -115,6 +115,11 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             teacher=1,
             style=4,
         ),
+        "sts-published": ShippedPolicy(
+            partial(Sts, rank="published", name="sts-published"),
+            "STS with the published rank of GPU types: all alike on which a job has time enough",
+            usual=False,
+        ),
         "sts-ipopt": ShippedPolicy(
             partial(Sts, solver="ipopt", name="sts-ipopt"),
             "STS with ten iterations of Ipopt, as in the thesis",

@@ -30,16 +30,16 @@ class Greedy:
     Args:
         fill: Whether idle whole GPUs go to jobs, too: those of a node that is in use to the job there that gains the
             most speed. That is ours; the published program does not.
-        name: Name, as tables show it; by default "greedy", with `fill` "greedy-fill".
+        name: Name, as tables show it; with `fill` by default "greedy-fill".
     """
 
     fill: bool = False
-    name: str = ""
+    name: str = "greedy"
     preemption: bool = True
 
     def __post_init__(self) -> None:
-        if not self.name:
-            object.__setattr__(self, "name", "greedy-fill" if self.fill else "greedy")
+        if self.fill and self.name == "greedy":
+            object.__setattr__(self, "name", "greedy-fill")
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - Greedy draws nothing
         """Place all active jobs anew."""

@@ -50,7 +50,7 @@ def give_left_shares(board: Board, order: Ints, left: Floats) -> None:
 
 @kernel
 def _jobs_by_gpu(board: Board, order: Ints) -> tuple[Ints, Ints]:
-    """List the jobs of every shared GPU: the place in `order` of the first, (N, G), of each next one, (A,); -1: none."""
+    """List the jobs of every shared GPU: place in `order` of the first, (N, G), of each next one, (A,); -1: none."""
     jobs = board.jobs
     first = np.full((board.nodes.shape[0], slots(board)), -1)
     following = np.full(order.shape[0], -1)
@@ -65,7 +65,7 @@ def _jobs_by_gpu(board: Board, order: Ints) -> tuple[Ints, Ints]:
 
 @lean_kernel
 def _most_time(board: Board, order: Ints, left: Floats, head: int, following: Ints) -> tuple[int, int]:
-    """Find the place in `order` of the job of a shared GPU that gains most time, and its new configuration; -1: none."""
+    """Find the place in `order` of a shared GPU's job that gains most time, and its new configuration; -1: none."""
     jobs, nodes, tau = board.jobs, board.nodes, board.tau
     node, slot = int(jobs[order[head], at.NODE]), int(jobs[order[head], at.SLOT])
     free = at.UNITS - nodes[node, at.NODE_COLUMNS + slot]
@@ -83,9 +83,9 @@ def _most_time(board: Board, order: Ints, left: Floats, head: int, following: In
 
 @lean_kernel
 def _larger(board: Board, job: int, free: int, alone: bool) -> int:
-    """Find what a job on a shared GPU could hold of it with `free` units more: the whole GPU if it is alone; -1: no more.
+    """Find what a job on a shared GPU could hold of it with `free` units more; -1: no more.
 
-    Of shares the largest that is offered and open to the job.
+    The whole GPU if it is alone, else the largest share that is offered and open to the job.
     """
     jobs, configs, tau = board.jobs, board.facts.configs, board.tau
     held = int(jobs[job, at.CONFIG])

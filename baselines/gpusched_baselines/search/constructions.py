@@ -166,13 +166,6 @@ def _place_at_random(board: Board, job: int, ranking: Ints, allowed: int, rng: G
     if configs[config, at.CONFIG_UNITS] > 0 or configs[config, at.CONFIG_NODES] > 1:
         place(board, job, config)
         return
-    gpu_type, gpus, home = (
-        configs[config, at.CONFIG_TYPE],
-        configs[config, at.CONFIG_GPUS],
-        int(board.jobs[job, at.HOME]),
-    )
-    if fill:
-        node = pass_to_node(board, gpu_type, gpus, home, rng)
-    else:
-        node = pick_node(board, gpu_type, gpus, home, rng)
+    v, gpus, home = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS], int(board.jobs[job, at.HOME])
+    node = pass_to_node(board, v, gpus, home, rng) if fill else pick_node(board, v, gpus, home, rng)
     take(board, job, config, node, -1)

@@ -75,7 +75,7 @@ def pass_to_config(board: Board, ranking: Ints, allowed: int, rng: Generator) ->
 
 @kernel
 def pass_to_node(board: Board, gpu_type: int, gpus: int, home: int, rng: Generator) -> int:
-    """Take the best node by `fit_key`, of which there must be one, or with a small probability the next best, and so on."""
+    """Take the best node by `fit_key`, or with a small probability the next best, and so on; there must be one."""
     node = find_node(board, gpu_type, gpus, home)
     while rng.random() < NEXT_NODE:
         following = best_fit(board, gpu_type, gpus, home, fit_key(board, node, gpu_type, gpus, home))

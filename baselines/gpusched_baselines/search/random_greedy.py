@@ -28,7 +28,7 @@ class RandomGreedy:
 
     Args:
         constructions: Most constructions per round, ≥ 0; never more than nodes · jobs · most GPUs of a node.
-        name: Name, as tables show it; by default "random-greedy", with `fill` "random-greedy-fill".
+        name: Name, as tables show it; with `fill` by default "random-greedy-fill".
         epochs: The epochs that a job is taken to need, in the pressure, the choice of configurations and the proxy: all
             that are left ("worst-case"), as many as make up the mean need, and all that are left once that is passed
             ("mean", as published), or the mean given those done ("conditional-mean").
@@ -39,7 +39,7 @@ class RandomGreedy:
     """
 
     constructions: int = 1000
-    name: str = ""
+    name: str = "random-greedy"
     preemption: bool = True
     epochs: Epochs = "worst-case"
     fill: bool = False
@@ -47,8 +47,8 @@ class RandomGreedy:
     def __post_init__(self) -> None:
         checks.whole("constructions", self.constructions, 0)
         check_epochs(self.epochs)
-        if not self.name:
-            object.__setattr__(self, "name", "random-greedy-fill" if self.fill else "random-greedy")
+        if self.fill and self.name == "random-greedy":
+            object.__setattr__(self, "name", "random-greedy-fill")
 
     def decide(self, view: View, rng: Generator) -> None:
         """Place all active jobs anew."""

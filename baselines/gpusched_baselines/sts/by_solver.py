@@ -32,8 +32,8 @@ def choose_by_solver(
     Args:
         view: The present state.
         job: The job's index.
-        published: Whether a type whose cheapest configuration meets the due date ranks at cost 0, and one that misses it
-            with its fastest configuration at `LATE_RANK`.
+        published: Whether a type whose cheapest configuration meets the due date ranks at cost 0, and one that misses
+            it, with its fastest configuration, at `LATE_RANK`.
         restarts_small: Whether a job that waits may take fewer GPUs than it last held.
         solver: Solves single-job problems; must always answer.
     """

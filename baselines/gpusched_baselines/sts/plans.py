@@ -22,8 +22,8 @@ if TYPE_CHECKING:
 def plan_types(board: Board, job: int, least: int, published: bool, scratch: Scratch, plans: Floats) -> None:
     """Solve every GPU type over its configurations of at least the size `least`; write `plans`, (V, PLAN_COLUMNS).
 
-    With `published` a type whose cheapest configuration meets the due date ranks at cost 0, and one that misses it ranks
-    at `LATE_RANK`, with its fastest configuration; else the latter has no plan.
+    With `published` a type whose cheapest configuration meets the due date ranks at cost 0, and one that misses it,
+    with its fastest configuration, at `LATE_RANK`; else the latter has no plan.
     """
     for v in range(plans.shape[0]):
         plans[v, COST], plans[v, FIRST], plans[v, WAKE] = _plan_type(board, job, v, least, published, scratch)

@@ -40,7 +40,7 @@ def reference_names(folder: Path) -> tuple[str, ...]:
 
 
 def reference_answers(folder: Path) -> dict[tuple[str, str], Answer]:
-    """Read the published program's answers, by instance and its name of the method (FIFO, EDF, PS, G, STS, EDF-mean)."""
+    """Read the published program's answers, by instance and method: FIFO, EDF, PS, G, STS or EDF-mean."""
     return {
         (row["instance"], row["method"]): Answer(float(row["energy_eur"]), float(row["tardiness_eur"]))
         for row in _rows(folder / "reference" / "results.csv")

@@ -111,7 +111,7 @@ def count_fitting(board: Board, gpu_type: int, gpus: int) -> int:
 
 @kernel
 def find_ranked(board: Board, gpu_type: int, gpus: int, home: int, rank: int) -> int:
-    """Find the node that comes after `rank` others, of which there must be that many, by `fit_key`: 0 finds the best."""
+    """Find the node that comes after `rank` others by `fit_key`, of which there must be that many; 0: the best."""
     nodes, room = board.nodes, board.room
     sizes = room[gpu_type, at.SIZES]
     if rank == 0:
