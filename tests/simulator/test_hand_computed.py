@@ -175,7 +175,7 @@ def test_local_search_is_greedy_here_too():
 
 
 def test_local_search_with_fill():
-    """Until 2 h as Random Greedy with `fill`. If A ends then, B is alone, 1⅓ epochs left, and that gives it both GPUs of
+    """Until 2 h as Random Greedy with `fill`. If A ends then, B is alone, 1⅓ epochs left, and gets both GPUs of
     node 0, since no construction leaves a GPU idle that speeds it up: 8/9 · 1.9 = 1.6889 €, 6.8222 € in all.
 
     Local Search moves B to x1, with time to spare, for 1⅓ · 1.0 €: 2 h at 1.9 and 1⅓ h at 1.0 on node 0, and node 1
