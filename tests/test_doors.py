@@ -10,13 +10,15 @@ from hypothesis import strategies as st
 
 from any_instance import AnyInstance
 from examples.compiled_policy import ExpectedCost
-from gpusched_baselines import DispatchPolicy, Sts, make_policy
+from gpusched_baselines import Sts, make_policy
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, InputError, Scenario, load_scenario, rollout, simulate
 from instances import random_instance
 
-POLICIES = {name: make_policy(name) for name in ("fifo", "edf", "priority", "sts", "sts-x", "edf-mean")} | {
-    "sts-published": Sts("published"),
-    "edf-preemptive": DispatchPolicy("edf-preemptive", "due", preemption=True),
+NAMES = ("fifo", "edf", "edf-preemptive", "priority", "sts-x", "edf-mean", "edf-conditional-mean")
+POLICIES = {name: make_policy(name) for name in NAMES} | {
+    "sts": Sts(postprocess=False),
+    "sts-published": Sts("published", postprocess=False),
+    "sts-restarts-small": Sts(restarts_small=True, postprocess=False),
     "expected-cost": ExpectedCost(),
 }
 
@@ -34,6 +36,24 @@ def test_simulate_and_the_environment_agree(name: str, seed: int, restart_s: flo
     assert -rewards == pytest.approx(direct.total_eur, rel=1e-9)
     np.testing.assert_array_equal(stepped.log, direct.log)
     np.testing.assert_allclose(stepped.job_energy_eur, direct.job_energy_eur, rtol=1e-9, atol=1e-12)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000), restart_s=st.sampled_from([0.0, 5.0]))
+def test_where_nothing_is_shared_sts_with_its_last_step_agrees_too(seed: int, restart_s: float):
+    policy, instance = Sts(), random_instance(seed, restart_s=restart_s)
+    env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
+    np.testing.assert_array_equal(rollout(env, policy, instance=instance)[0].log, simulate(instance, policy).log)
+
+
+def test_where_gpus_are_shared_an_environment_knows_no_last_step():
+    """With its last step `simulate` gives another schedule; through the environment STS is as without it."""
+    with_it, without = Sts(), Sts(postprocess=False)
+    instance = random_instance(3, jobs=25, nodes=6, kinds=True)
+    env = AnyInstance(instance, job_order="pressure", milestones=0)
+    stepped = rollout(env, with_it, instance=instance)[0].log
+    np.testing.assert_array_equal(stepped, simulate(instance, without).log)
+    assert stepped.tobytes() != simulate(instance, with_it).log.tobytes()
 
 
 @pytest.mark.parametrize("name", POLICIES)

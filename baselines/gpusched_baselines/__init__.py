@@ -1,6 +1,14 @@
 """Reference policies, the exact single-job solver, and lower bounds."""
 
-from gpusched_baselines.dispatching.dispatch import DispatchPolicy, edf, edf_mean, fifo, priority
+from gpusched_baselines.dispatching.dispatch import (
+    DispatchPolicy,
+    edf,
+    edf_conditional_mean,
+    edf_mean,
+    edf_preemptive,
+    fifo,
+    priority,
+)
 from gpusched_baselines.dispatching.greedy import Greedy
 from gpusched_baselines.planning.bounds import (
     clairvoyant_bound,
@@ -14,7 +22,11 @@ from gpusched_baselines.planning.single_job_plan import Plan, Segment
 from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names, usual_policy_names
 from gpusched_baselines.search.local_search import LocalSearch
 from gpusched_baselines.search.path_relinking import PathRelinking
-from gpusched_baselines.search.random_greedy import RandomGreedy, random_greedy_mean
+from gpusched_baselines.search.random_greedy import (
+    RandomGreedy,
+    random_greedy_conditional_mean,
+    random_greedy_mean,
+)
 from gpusched_baselines.sts.sts import Sts
 from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env.version import VERSION
@@ -33,7 +45,9 @@ __all__ = [
     "clairvoyant_bound",
     "clairvoyant_bounds",
     "edf",
+    "edf_conditional_mean",
     "edf_mean",
+    "edf_preemptive",
     "fifo",
     "make_policy",
     "non_clairvoyant_bound",
@@ -41,6 +55,7 @@ __all__ = [
     "policy_descriptions",
     "policy_names",
     "priority",
+    "random_greedy_conditional_mean",
     "random_greedy_mean",
     "solve_single_job",
     "usual_policy_names",

@@ -5,13 +5,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
-from gpusched_baselines.dispatching.dispatch import edf, edf_mean, fifo, priority
+from gpusched_baselines.dispatching.dispatch import (
+    edf,
+    edf_conditional_mean,
+    edf_mean,
+    edf_preemptive,
+    fifo,
+    priority,
+)
 from gpusched_baselines.dispatching.greedy import Greedy
 from gpusched_baselines.search.local_search import LocalSearch
 from gpusched_baselines.search.path_relinking import PathRelinking
-from gpusched_baselines.search.random_greedy import RandomGreedy, random_greedy_mean
+from gpusched_baselines.search.random_greedy import (
+    RandomGreedy,
+    random_greedy_conditional_mean,
+    random_greedy_mean,
+)
 from gpusched_baselines.sts.sts import Sts
 from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env.errors import InputError
@@ -22,6 +33,9 @@ if TYPE_CHECKING:
     from gpusched_env.simulator import Policy
 
 
+Origin = Literal["published", "ours"]
+
+
 @dataclass(frozen=True, slots=True)
 class ShippedPolicy:
     """A policy that has a name, and what those who list policies ask of it.
@@ -29,6 +43,8 @@ class ShippedPolicy:
     Attributes:
         make: Makes it with its defaults.
         line: Says what it does.
+        origin: "published" if it does what the authors of the STS method published under that name, but for what its
+            line says; else "ours".
         usual: Whether a comparison that names no policies has it.
         slow: Whether it tries a thousand constructions a round: it runs on fewer seeds where clusters are large.
         compiled: Whether its rounds are compiled as a whole; else they take minutes where clusters are large.
@@ -40,6 +56,7 @@ class ShippedPolicy:
 
     make: Callable[[], Policy]
     line: str
+    origin: Origin = "published"
     usual: bool = True
     slow: bool = False
     compiled: bool = True
@@ -49,7 +66,7 @@ class ShippedPolicy:
     worst_case: str | None = None
 
 
-_ablation = partial(ShippedPolicy, usual=False, ablation_of="sts-x")
+_ablation = partial(ShippedPolicy, origin="ours", usual=False, ablation_of="sts-x")
 POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
     {
         "fifo": ShippedPolicy(
@@ -58,17 +75,32 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         "edf": ShippedPolicy(
             edf, "Earliest due date first; the cheapest configuration that meets it", teacher=3, style=1
         ),
+        "edf-preemptive": ShippedPolicy(
+            edf_preemptive, "EDF that places all jobs anew in every round: what preemption alone saves", origin="ours"
+        ),
         "priority": ShippedPolicy(
             priority, "Largest tardiness weight first; the cheapest configuration that meets the due date", teacher=5
         ),
         "greedy": ShippedPolicy(
-            Greedy, "All jobs anew by pressure; idle GPUs go to the job that gains the most speed", style=3
+            Greedy, "All jobs anew by pressure; the cheapest configuration that meets the due date", style=3
+        ),
+        "greedy-fill": ShippedPolicy(
+            partial(Greedy, fill=True),
+            "Greedy, and then idle GPUs of a node go to the job that gains the most speed",
+            origin="ours",
         ),
         "random-greedy": ShippedPolicy(
             RandomGreedy,
             "Greedy and up to 1,000 randomised constructions a round; the best by a proxy",
             slow=True,
             style=2,
+        ),
+        "random-greedy-fill": ShippedPolicy(
+            partial(RandomGreedy, fill=True),
+            "Random Greedy with passing on to the next best, and idle GPUs for the job that gains the most speed",
+            origin="ours",
+            usual=False,
+            slow=True,
         ),
         "sts": ShippedPolicy(
             Sts,
@@ -79,8 +111,14 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         "sts-x": ShippedPolicy(
             StsX,
             "STS over all GPU types at once, at the rates of full nodes, with the patience to fill them",
+            origin="ours",
             teacher=1,
             style=4,
+        ),
+        "sts-published": ShippedPolicy(
+            partial(Sts, rank="published", name="sts-published"),
+            "STS with the published rank of GPU types: all alike on which a job has time enough",
+            usual=False,
         ),
         "sts-ipopt": ShippedPolicy(
             partial(Sts, solver="ipopt", name="sts-ipopt"),
@@ -91,27 +129,44 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         "sts-highs": ShippedPolicy(
             partial(Sts, solver="highs", name="sts-highs"),
             "STS with HiGHS on the linear program over bins",
+            origin="ours",
             usual=False,
             compiled=False,
         ),
         "edf-mean": ShippedPolicy(
             edf_mean,
-            "EDF on expected instead of worst-case execution times",
+            "EDF on mean instead of worst-case execution times",
             usual=False,
             style=6,
             worst_case="edf",
         ),
+        "edf-conditional-mean": ShippedPolicy(
+            edf_conditional_mean,
+            "EDF on the execution times expected given the epochs done",
+            origin="ours",
+            usual=False,
+            worst_case="edf",
+        ),
         "random-greedy-mean": ShippedPolicy(
             random_greedy_mean,
-            "Random Greedy on expected instead of worst-case execution times",
+            "Random Greedy on mean instead of worst-case execution times",
             usual=False,
             slow=True,
             style=5,
             worst_case="random-greedy",
         ),
+        "random-greedy-conditional-mean": ShippedPolicy(
+            random_greedy_conditional_mean,
+            "Random Greedy on the execution times expected given the epochs done",
+            origin="ours",
+            usual=False,
+            slow=True,
+            worst_case="random-greedy",
+        ),
         "local-search": ShippedPolicy(
             LocalSearch,
             "Random Greedy's best, improved by exchanges and moves of jobs as long as the proxy falls",
+            origin="ours",
             usual=False,
             slow=True,
             style=7,
@@ -119,6 +174,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         "path-relinking": ShippedPolicy(
             PathRelinking,
             "The best of Random Greedy's ten best rounds and of the paths between them",
+            origin="ours",
             usual=False,
             slow=True,
         ),

@@ -11,6 +11,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import rounds
+from gpusched_env.simulator.pressure import pressures
 from gpusched_env.simulator.survival import expected_left
 
 if TYPE_CHECKING:
@@ -72,9 +73,9 @@ class ActiveJobs:
         return self.epochs_left * self._column(at.MIN_TAU)
 
     @property
-    def pressure_s(self) -> NDArray[np.float64]:
-        """Give the pressure [s]: present time + least execution time left - due date."""
-        return self.now_s + self.min_execution_s - self.due_s
+    def pressure(self) -> NDArray[np.float64]:
+        """Give the pressure: present time + least execution time left - due date [s]; where positive, times ω [€]."""
+        return pressures(self.view.board, self.index, self.epochs_left)
 
     def _column(self, column: int) -> NDArray[np.float64]:
         return self.view.jobs[self.index, column]

@@ -13,6 +13,7 @@ from gpusched_env.simulator.pace import write_paces
 from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.placement.whole_nodes import same_chain
+from gpusched_env.simulator.pressure import pressure
 from gpusched_env.simulator.sorting import ranked
 
 if TYPE_CHECKING:
@@ -114,14 +115,13 @@ def order_by(board: Board, kind: int, waiting_only: bool) -> None:
 def round_keys(board: Board, kind: int) -> None:
     """Write the sort key of every active job to `keys`; the smallest is asked first.
 
-    The pressure of a job is t + its least remaining execution time (worst case) - its due date.
+    The `pressure` is that of the worst case: all epochs left are needed.
     """
-    jobs, clock, count, active, keys = board.jobs, board.clock, board.count, board.active, board.keys
+    jobs, count, active, keys = board.jobs, board.count, board.active, board.keys
     for i in range(count[at.ACTIVE]):
         job = active[i]
         if kind == PRESSURE:
-            least = (jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]) * jobs[job, at.MIN_TAU]
-            keys[i] = jobs[job, at.DUE] - least - clock[at.NOW]
+            keys[i] = -pressure(board, job, jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS])
         elif kind == BY_SUBMISSION:
             keys[i] = jobs[job, at.SUBMISSION]
         elif kind == BY_DUE:

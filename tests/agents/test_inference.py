@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from gpusched_env import Instance, Result
 
 PLAIN = {"milestones": 0, "deadline_wake_ups": False, "consolidation": False}
-CASES = [*((name, 0) for name in (*SCENARIOS, "all kinds")), ("tiny", 1), ("all kinds", 1), ("crowded", 17)]
+CASES = [*((name, 0) for name in (*SCENARIOS, "all kinds")), ("tiny", 2), ("all kinds", 1), ("crowded", 17)]
 
 
 @pytest.fixture(autouse=True)

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import DispatchPolicy, RandomGreedy
-from gpusched_baselines.planning.epochs_left import epochs_left, expected_slack
+from gpusched_baselines.planning.epochs_left import by_pressure, epochs_left
 from gpusched_env import ActiveJobs, InputError
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -23,12 +23,20 @@ def opened(instance) -> State:
 
 
 @pytest.mark.parametrize(("done", "expected"), [(0.0, 3.0), (1.0, 2.0), (2.0, 2.0), (3.0, 1.0), (4.0, 0.0)])
-def test_the_mean_is_given_the_epochs_done(done, expected):
+def test_the_conditional_mean_is_given_the_epochs_done(done, expected):
     """After one epoch 1 + ½ · 2 = 2 are expected; after two, which half of the jobs survive, again 2."""
     view = opened(three_jobs()).view
     view.board.jobs[A, at.EPOCHS] = done
-    assert epochs_left(view, np.array([A]), "mean").tolist() == [expected]
+    assert epochs_left(view, np.array([A]), "conditional-mean").tolist() == [expected]
     assert epochs_left(view, np.array([A]), "worst-case").tolist() == [4.0 - done]
+
+
+@pytest.mark.parametrize(("done", "left"), [(0.0, 3.0), (1.0, 2.0), (2.5, 0.5), (3.0, 1.0), (3.5, 0.5)])
+def test_the_published_mean_is_fixed_and_all_the_rest_once_it_is_passed(done, left):
+    """A needs three epochs of four in the mean, whatever is done; after three of them the fourth is assumed."""
+    view = opened(three_jobs()).view
+    view.board.jobs[A, at.EPOCHS] = done
+    assert epochs_left(view, np.array([A]), "mean").tolist() == [left]
 
 
 def test_the_jobs_come_in_the_order_asked():
@@ -36,21 +44,21 @@ def test_the_jobs_come_in_the_order_asked():
     assert epochs_left(view, np.array([C, A]), "mean").tolist() == [2.0, 3.0]
 
 
-def test_the_expected_slack_reckons_with_the_mean():
+def test_the_pressure_reckons_with_the_mean():
     """A needs 3 · ⅔ h on two GPUs and is due at 3.5 h; B and C need 1⅓ h."""
     view = opened(three_jobs()).view
-    slack = expected_slack(ActiveJobs(view, view.active))
+    slack = by_pressure("mean")(ActiveJobs(view, view.active))
     assert slack / HOUR == pytest.approx([3.5 - 2.0, 10.0 - 4 / 3, 1.5 - 4 / 3])
 
 
 def test_the_mean_is_what_rules_see():
     view = opened(random_instance(4, span_s=0.0)).view
     active = ActiveJobs(view, view.active)
-    assert epochs_left(view, view.active, "mean") == pytest.approx(active.expected_epochs_left, rel=1e-12)
+    assert epochs_left(view, view.active, "conditional-mean") == pytest.approx(active.expected_epochs_left, rel=1e-12)
     assert epochs_left(view, view.active, "worst-case") == pytest.approx(active.epochs_left, rel=1e-12)
 
 
 @pytest.mark.parametrize("make", [lambda e: RandomGreedy(epochs=e), lambda e: DispatchPolicy("x", "due", epochs=e)])
 def test_other_epochs_are_refused(make):
-    with pytest.raises(InputError, match="epochs = 'median'; allowed: worst-case or mean"):
+    with pytest.raises(InputError, match="epochs = 'median'; allowed: worst-case, mean or conditional-mean"):
         make("median")

@@ -1,4 +1,4 @@
-"""Greedy's last step: who gets the idle GPUs of a node. GPUs without base power: the fewer GPUs, the cheaper."""
+"""The last step of `greedy-fill`: who gets the idle GPUs of a node. Without base power fewer are cheaper."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 
 
 def gpus_held(nodes: tuple[int, ...], *seconds: tuple[float, ...]) -> list[int]:
-    """Give the GPUs that Greedy gives each job, whose seconds per epoch on 1, 2, ... GPUs are given; none is urgent."""
+    """Give the GPUs that it gives each job, whose seconds per epoch on 1, 2, ... GPUs are given; none is urgent."""
     configurations = [Configuration("V", g + 1) for g in range(len(seconds[0]))]
     jobs = [
         Job(0.0, 100 * HOUR, 0.01, 10.0, CERTAIN, 10.0, dict(zip(configurations, row, strict=True))) for row in seconds
@@ -23,7 +23,7 @@ def gpus_held(nodes: tuple[int, ...], *seconds: tuple[float, ...]) -> list[int]:
     state = State(Instance.from_jobs([gpu], [Node("V", gpus) for gpus in nodes], jobs, configurations))
     state.advance()
     state.begin_round(preemption=True)
-    make_policy("greedy").decide(state.view, np.random.default_rng(0))
+    make_policy("greedy-fill").decide(state.view, np.random.default_rng(0))
     return [int(config) + 1 for config in state.view.jobs[:, at.CONFIG]]
 
 

@@ -87,8 +87,8 @@ def test_random_greedy_on_means_takes_the_mean_for_pressure_choice_and_proxy():
 
 
 def test_constructions_on_means_prefer_what_the_mean_prefers():
-    """S is cheap, and in time for 3 epochs, not for 4; F is dear. By the mean constructions take S, as Greedy does, but
-    for one in twenty that passes on: then there are two different ones.
+    """S is cheap, and in time for 3 epochs, not for 4; F is dear. By the mean our constructions take S, as Greedy does,
+    but for one in twenty that passes on: then there are two different ones.
     """
     types = [GpuType("F", 1000.0, 0.0, 16.0), GpuType("S", 100.0, 0.0, 16.0)]
     halves = EpochDistribution(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.5]))
@@ -100,7 +100,7 @@ def test_constructions_on_means_prefer_what_the_mean_prefers():
         state = State(two_types)
         state.advance()
         state.begin_round(preemption=True)
-        made = Constructions.of(state.view, np.random.default_rng(seed), 1, size=2, epochs="mean")
+        made = Constructions.of(state.view, np.random.default_rng(seed), 1, size=2, epochs="mean", fill=True)
         found.append(len(made.costs))
     assert 0 < found.count(2) < 30
 
@@ -118,3 +118,5 @@ def test_where_all_is_certain_means_change_nothing():
 def test_the_names_say_which_it_is():
     assert (edf_mean().name, random_greedy_mean().name) == ("edf-mean", "random-greedy-mean")
     assert (edf_mean().epochs, random_greedy_mean().epochs) == ("mean", "mean")
+    for name in ("edf-conditional-mean", "random-greedy-conditional-mean"):
+        assert make_policy(name).epochs == "conditional-mean"

@@ -138,3 +138,40 @@ def test_with_less_than_one_per_cent_to_go_a_job_with_time_stays_cheap():
     state.begin_round(preemption=True)
     state.board.jobs[0, at.EPOCHS] = 1.99
     assert Sts().choose(state.view, 0).config == CHEAP1
+
+
+def paused(policy: Sts) -> list[int]:
+    """Give what a job that held two GPUs, and was paused, has in three rounds: at 0, at 0.25 h, and at 0.85 h.
+
+    Only the cheap node counts. The first job, four epochs due at 30 h, is given two GPUs by hand; the second takes both
+    for 36 min from 0.25 h on, since it has no time to lose. At 0.85 h the first would be in time on one.
+    """
+    only_cheap = {c: HOUR * (1.0 if c.gpus_per_node == 1 else 0.6) for c in CONFIGURATIONS[:2]}
+    first = replace(job(30.0, epochs=4.0), seconds_per_epoch=only_cheap)
+    urgent = replace(job(0.85, epochs=1.0), submission_s=0.25 * HOUR, seconds_per_epoch=only_cheap)
+    state, seen = State(instance(first, urgent)), []
+    for _ in range(3):
+        state.advance()
+        state.begin_round(preemption=True)
+        if state.view.now_s == 0.0:
+            state.view.place(0, CHEAP2)
+        else:
+            policy.decide(state.view, np.random.default_rng(0))
+        seen.append(int(state.view.jobs[0, at.CONFIG]))
+        state.commit_round()
+    return seen
+
+
+def test_a_paused_job_comes_back_with_no_fewer_gpus_than_it_held_unless_it_may():
+    assert paused(Sts()) == [CHEAP2, -1, CHEAP2]
+    assert paused(Sts(restarts_small=True)) == [CHEAP2, -1, CHEAP1]
+
+
+def test_by_the_published_rank_a_type_that_misses_the_due_date_comes_after_those_that_meet_it_in_its_fastest():
+    """Only "dear" is in time, at twice the price. With nothing in time the first type is taken, not the faster one."""
+    of = instance(job(1.4))
+    slower = replace(of, jobs=replace(of.jobs, seconds_per_epoch=of.jobs.seconds_per_epoch * [1.5, 1.5, 1.0, 1.0]))
+    assert rounds(slower, 1, Sts("published")) == rounds(slower, 1, Sts()) == [(0.0, [DEAR1])]
+    late = replace(slower, jobs=replace(slower.jobs, due_s=slower.jobs.due_s * 0.5))
+    assert rounds(late, 1, Sts("published")) == [(0.0, [CHEAP2])]
+    assert rounds(late, 1, Sts()) == [(0.0, [DEAR2])]

@@ -73,6 +73,6 @@ def test_python_gives_the_same_numbers_as_compiled(compiled):
 
 
 def test_another_seed_gives_another_random_greedy_run():
-    instance = random_instance(11)
+    instance = random_instance(11, jobs=30)
     costs = {simulate(instance, RandomGreedy(constructions=10), seed=s).energy_eur for s in range(6)}
     assert len(costs) > 1

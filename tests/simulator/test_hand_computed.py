@@ -83,6 +83,24 @@ def test_random_greedy_without_constructions_is_greedy():
 
 
 def test_random_greedy():
+    """A job has two configurations and two nodes: the best of either is taken. At 0 any order puts C or A on node 0.
+
+    The best by the proxy is C there, as Greedy has it. At 1⅓ h A must take x2, on node 0, and B x1, on node 1, whoever
+    goes first. So it is Greedy throughout.
+    """
+    for seed in range(10):
+        assert np.array_equal(simulate(three_jobs(), RandomGreedy(), seed=seed).log, run("greedy").log)
+
+
+def test_edf_preemptive_is_greedy_here_since_due_dates_order_jobs_as_pressure_does():
+    assert np.array_equal(run("edf-preemptive").log, run("greedy").log)
+
+
+def test_greedy_fill_is_greedy_here_since_no_gpu_of_a_node_in_use_is_idle():
+    assert np.array_equal(run("greedy-fill").log, run("greedy").log)
+
+
+def test_random_greedy_fill():
     """At 0 Greedy's round is the best by the proxy: 2.9 €/h until C ends at 1⅓ h, 3.8667, nobody late.
 
     At 1⅓ h, for A (2⅔ epochs left at worst) and B (2 left), Greedy's round has the proxy 2.9 · 1.7778 = 5.1556. A on x1
@@ -94,7 +112,7 @@ def test_random_greedy():
     """
     constructions_of_a_round = 8  # nodes · jobs · most GPUs, at 1⅓ h
     assert constructions_of_a_round < RandomGreedy().constructions
-    outcomes = {round(simulate(three_jobs(), RandomGreedy(), seed=seed).energy_eur, 6) for seed in range(40)}
+    outcomes = {round(simulate(three_jobs(), RandomGreedy(fill=True), seed=seed).energy_eur, 6) for seed in range(40)}
     best = round((4 / 3 + 2 / 3 + 8 / 9) * 1.9 + 4 / 3, 6)
     greedy = round((4 / 3 + 4 / 9) * 1.9 + 10 / 3, 6)
     assert {best, greedy} <= outcomes
@@ -111,26 +129,35 @@ def test_fifo_on_mean_times_takes_the_cheap_configuration_that_may_be_late():
     check(result, 2.0 * 1.9 + 2.0 * 1.0, 5.4, [2.0, 2.0, 2.0])
 
 
-def test_random_greedy_on_mean_times_without_constructions():
+def test_random_greedy_fill_on_mean_times_without_constructions():
     """At 0 as Greedy: C on x2 on node 0, A on x1 on node 1. At 1⅓ h A, 1⅓ epochs done, expects ⅔ + ½ · 2 = 1⅔ more.
 
     On x1 it would end at 3 h, in time (at worst at 4 h, so Greedy gives it x2). It stays; B takes x1 on node 0 and the
     idle GPU, until 2⅔ h. Node 0: 2⅔ h at 1.9; node 1: until A ends at 2 h.
     """
-    result = simulate(three_jobs(), RandomGreedy(constructions=0, epochs="mean"))
+    result = simulate(three_jobs(), RandomGreedy(constructions=0, epochs="conditional-mean", fill=True))
     check(result, 8 / 3 * 1.9 + 2.0, 0.0, [2.0, 8 / 3, 4 / 3])
 
 
-def test_random_greedy_mean():
+@pytest.mark.parametrize("name", ["random-greedy-mean", "random-greedy-conditional-mean"])
+def test_random_greedy_mean(name):
+    """At 0 as Greedy. At 1⅓ h A, 1⅓ epochs done, needs 3 - 1⅓ more by the fixed mean, and as many by the other.
+
+    On x1 it ends at 3 h, in time, and stays on node 1; B takes x1 on node 0. Then as EDF on mean times.
+    """
+    result = simulate(three_jobs(), make_policy(name))
+    check(result, 4 / 3 * 1.9 + 2.0 + 2.0, 0.0, [2.0, 10 / 3, 4 / 3])
+
+
+def test_random_greedy_fill_on_mean_times():
     """At 1⅓ h the proxies are, by the mean: A on x1 beside B on x2, as above, 2.9 · 1⅓ = 3.8667; A on x2 on node 0 and
     B on x1, 2.9 · 10/9 = 3.2222; both on x1 on node 0, 1.9 · 1⅔ = 3.1667, the best.
 
     With the last A ends at 2 h, and B, 1⅓ epochs left, gets the second GPU until 2.8889 h, or goes to node 1 by chance.
     With the one before it goes on as Greedy: 6.7111 €.
     """
-    outcomes = {
-        round(simulate(three_jobs(), make_policy("random-greedy-mean"), seed=seed).energy_eur, 6) for seed in range(40)
-    }
+    policy = RandomGreedy(epochs="conditional-mean", fill=True)
+    outcomes = {round(simulate(three_jobs(), policy, seed=seed).energy_eur, 6) for seed in range(40)}
     stays, moves = round((2.0 + 8 / 9) * 1.9 + 4 / 3, 6), round(2.0 * 1.9 + 4 / 3 + 4 / 3, 6)
     greedy = round((4 / 3 + 4 / 9) * 1.9 + 10 / 3, 6)
     assert {stays, greedy} <= outcomes <= {stays, moves, greedy}
@@ -142,16 +169,20 @@ def test_local_search_without_constructions_is_greedy_here():
     assert np.array_equal(greedy.log, search.log)
 
 
-def test_local_search():
-    """Until 2 h as Random Greedy. If A ends then, B is alone, 1⅓ epochs left, and Random Greedy gives it both GPUs of
+def test_local_search_is_greedy_here_too():
+    for seed in range(10):
+        assert np.array_equal(run("greedy").log, simulate(three_jobs(), make_policy("local-search"), seed=seed).log)
+
+
+def test_local_search_with_fill():
+    """Until 2 h as Random Greedy with `fill`. If A ends then, B is alone, 1⅓ epochs left, and gets both GPUs of
     node 0, since no construction leaves a GPU idle that speeds it up: 8/9 · 1.9 = 1.6889 €, 6.8222 € in all.
 
     Local Search moves B to x1, with time to spare, for 1⅓ · 1.0 €: 2 h at 1.9 and 1⅓ h at 1.0 on node 0, and node 1
     until 1⅓ h. Or, if A ended before, it goes on as Greedy.
     """
-    outcomes = {
-        round(simulate(three_jobs(), make_policy("local-search"), seed=seed).energy_eur, 6) for seed in range(40)
-    }
+    policy = LocalSearch(fill=True)
+    outcomes = {round(simulate(three_jobs(), policy, seed=seed).energy_eur, 6) for seed in range(40)}
     best = round(2.0 * 1.9 + 4 / 3 + 4 / 3, 6)
     greedy = round((4 / 3 + 4 / 9) * 1.9 + 10 / 3, 6)
     assert {best, greedy} <= outcomes

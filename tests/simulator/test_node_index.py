@@ -10,8 +10,16 @@ from hypothesis import strategies as st
 
 from boards import board_of
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.best_fit import best_fit
-from gpusched_env.simulator.placement.node_index import LEAST_NODES, MOST_GPUS, find_node, most_free, new_room
+from gpusched_env.simulator.placement.best_fit import best_fit, fit_key
+from gpusched_env.simulator.placement.node_index import (
+    LEAST_NODES,
+    MOST_GPUS,
+    count_fitting,
+    find_node,
+    find_ranked,
+    most_free,
+    new_room,
+)
 from gpusched_env.simulator.placement.room import measure
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
 
@@ -54,6 +62,22 @@ def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tu
                 assert find_node(board, v, gpus, home) == best_fit(board, v, gpus, home, -1)
 
 
+@settings(max_examples=100, deadline=None)
+@given(
+    facts=st.lists(node, min_size=LEAST_NODES, max_size=LEAST_NODES + 80),
+    gpus=st.integers(1, 8),
+    gpu_type=st.integers(0, 1),
+    data=st.data(),
+)
+def test_nodes_rank_as_best_fit_ranks_them(facts: list[tuple[int, int, int, int]], gpus: int, gpu_type: int, data):
+    board = measured(make_nodes(facts))
+    home = data.draw(st.integers(-1, len(facts) - 1))
+    keys = {n: fit_key(board, n, gpu_type, gpus, home) for n in range(len(facts))}
+    fitting = sorted((n for n, key in keys.items() if key >= 0), key=keys.__getitem__)
+    assert count_fitting(board, gpu_type, gpus) == len(fitting)
+    assert [find_ranked(board, gpu_type, gpus, home, rank) for rank in range(len(fitting))] == fitting
+
+
 def test_small_clusters_and_nodes_of_very_many_gpus_have_no_index():
     assert new_room(2, LEAST_NODES, MOST_GPUS).shape[1] > at.ROOM_COLUMNS
     assert new_room(2, LEAST_NODES, MOST_GPUS + 1).shape == (2, at.ROOM_COLUMNS)
@@ -61,3 +85,5 @@ def test_small_clusters_and_nodes_of_very_many_gpus_have_no_index():
     assert board.room.shape == (2, at.ROOM_COLUMNS)
     assert [find_node(board, 0, g, -1) for g in (1, 2, 3, 4)] == [1, 1, 0, -1]
     assert most_free(board, 0, 8) == 3
+    assert [find_ranked(board, 0, 1, -1, rank) for rank in (0, 1)] == [1, 0]
+    assert [count_fitting(board, 0, g) for g in (1, 2, 3, 4)] == [2, 2, 1, 0]

@@ -14,7 +14,7 @@ from instances import random_instance
 
 
 def constructed(seed: int, kinds: bool, slack: float = 1.0) -> tuple[View, Constructions]:
-    """Make a round with many jobs for few GPUs, and one of the constructions that are not the best.
+    """Make a round with many jobs for few GPUs, and one of our own constructions that are not the best.
 
     Due dates are `slack` times as far away as usual.
     """
@@ -22,7 +22,7 @@ def constructed(seed: int, kinds: bool, slack: float = 1.0) -> tuple[View, Const
     state = State(replace(instance, jobs=replace(instance.jobs, due_s=instance.jobs.due_s * slack)))
     state.advance()
     state.begin_round(preemption=True)
-    found = Constructions.of(state.view, np.random.default_rng(seed), 20, size=5)
+    found = Constructions.of(state.view, np.random.default_rng(seed), 20, size=5, fill=True)
     found.restore(state.view, int(np.argmax(found.costs)))
     return state.view, found
 

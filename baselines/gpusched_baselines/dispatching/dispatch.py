@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpusched_baselines.planning.cheapest import any_room, cheapest_with
-from gpusched_baselines.planning.epochs_left import Epochs, check_epochs, left_of, left_of_all
+from gpusched_baselines.planning.epochs_left import RECKONED, Epochs, check_epochs, left_of, left_of_all
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.choice import Choice
@@ -31,7 +31,8 @@ class DispatchPolicy:
             (`gpusched_env.ActiveJobs`) and gives each a number: the smallest goes first.
         preemption: Whether a round begins from an empty cluster.
         epochs: The epochs that a job is taken to need when its configuration is chosen: all that are left
-            ("worst-case"), or as many as are expected ("mean"). The named orders do not depend on it.
+            ("worst-case"), as many as make up the mean need, and all that are left once that is passed ("mean", as
+            published), or the mean given those done ("conditional-mean"). The named orders do not depend on it.
 
     Raises:
         InputError: There is no such order, or no such `epochs`.
@@ -51,21 +52,21 @@ class DispatchPolicy:
         if not any_room(view.board):
             return
         order = ask_order(view, self.job_order, waiting_only=not self.preemption)
-        _decide(view.board, order, self.epochs == "mean")
+        _decide(view.board, order, RECKONED[self.epochs])
 
     def choose(self, view: View, job: int) -> Choice:
         """Choose the cheapest configuration that fits and meets the due date, else the fastest that fits."""
-        return Choice(int(_choose(view.board, job, self.epochs == "mean")))
+        return Choice(int(_choose(view.board, job, RECKONED[self.epochs])))
 
 
 @kernel
-def _decide(board: Board, order: Ints, mean: bool) -> None:
-    dispatch(board, order, left_of_all(board, order, mean))
+def _decide(board: Board, order: Ints, reckoned: int) -> None:
+    dispatch(board, order, left_of_all(board, order, reckoned))
 
 
 @kernel
-def _choose(board: Board, job: int, mean: bool) -> int:
-    return cheapest_with(board, board.planning_rate, job, left_of(board, job, mean))
+def _choose(board: Board, job: int, reckoned: int) -> int:
+    return cheapest_with(board, board.planning_rate, job, left_of(board, job, reckoned))
 
 
 @kernel
@@ -95,9 +96,19 @@ def edf() -> DispatchPolicy:
     return DispatchPolicy("edf", "due")
 
 
+def edf_preemptive() -> DispatchPolicy:
+    """Make EDF that places all jobs anew in every round."""
+    return DispatchPolicy("edf-preemptive", "due", preemption=True)
+
+
 def edf_mean() -> DispatchPolicy:
-    """Make EDF on expected execution times."""
+    """Make EDF on mean execution times, as published."""
     return DispatchPolicy("edf-mean", "due", epochs="mean")
+
+
+def edf_conditional_mean() -> DispatchPolicy:
+    """Make EDF on the execution times expected given the epochs done."""
+    return DispatchPolicy("edf-conditional-mean", "due", epochs="conditional-mean")
 
 
 def priority() -> DispatchPolicy:

@@ -41,6 +41,7 @@ class LocalSearch:
         iterations: Most iterations per round, ≥ 0. Each makes the best exchange and the best move of every job.
         moves: Whether jobs may move; False leaves the exchanges, as published.
         name: Name, as tables show it.
+        fill: Whether Random Greedy is our own, with idle GPUs for jobs (`RandomGreedy.fill`).
 
     Raises:
         InputError: `constructions` or `iterations` is not a whole number ≥ 0.
@@ -51,6 +52,7 @@ class LocalSearch:
     moves: bool = True
     name: str = "local-search"
     preemption: bool = True
+    fill: bool = False
 
     def __post_init__(self) -> None:
         checks.whole("constructions", self.constructions, 0)
@@ -58,7 +60,7 @@ class LocalSearch:
 
     def decide(self, view: View, rng: Generator) -> None:
         """Place all active jobs anew."""
-        found = Constructions.of(view, rng, self.constructions)
+        found = Constructions.of(view, rng, self.constructions, fill=self.fill)
         found.restore_best(view)
         improve(view.board, found.order, found.left, self.iterations, self.moves)
 

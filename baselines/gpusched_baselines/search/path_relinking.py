@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.dispatching.dispatch import dispatch
-from gpusched_baselines.dispatching.idle_gpus import give_idle_gpus
+from gpusched_baselines.dispatching.greedy import finish_round
 from gpusched_baselines.search.constructions import Constructions
 from gpusched_baselines.search.guidance import guidance
 from gpusched_baselines.search.relinking import relink
@@ -32,7 +32,8 @@ class PathRelinking:
     The elite are the constructions with the least proxy cost. Better is then what has more guidance: Σ max execution
     time / (energy cost + tardiness cost) over the jobs that run. From the best of the elite a path leads towards each
     other: job after job takes the configuration that it has there. The best solution on the way is completed (waiting
-    jobs that fit are placed, idle GPUs speed jobs up); if it is the best so far, the next paths begin there.
+    jobs that fit are placed, and the round is finished as a construction is); if it is the best so far, the next paths
+    begin there.
 
     The published method ranks the elite by the guidance too, picks each move anew and looks one move ahead.
 
@@ -40,6 +41,7 @@ class PathRelinking:
         constructions: Most constructions of Random Greedy per round, ≥ 0.
         elite: How many of them are kept, ≥ 1.
         name: Name, as tables show it.
+        fill: Whether Random Greedy is our own, with idle GPUs for jobs (`RandomGreedy.fill`).
 
     Raises:
         InputError: `constructions` is not a whole number ≥ 0, or `elite` not one ≥ 1.
@@ -49,6 +51,7 @@ class PathRelinking:
     elite: int = 10
     name: str = "path-relinking"
     preemption: bool = True
+    fill: bool = False
 
     def __post_init__(self) -> None:
         checks.whole("constructions", self.constructions, 0)
@@ -56,12 +59,12 @@ class PathRelinking:
 
     def decide(self, view: View, rng: Generator) -> None:
         """Place all active jobs anew."""
-        found = Constructions.of(view, rng, self.constructions, size=self.elite)
-        relink_all(view.board, found.order, found.left, found.held, found.kept)
+        found = Constructions.of(view, rng, self.constructions, size=self.elite, fill=self.fill)
+        relink_all(view.board, found.order, found.left, found.held, found.kept, self.fill)
 
 
 @kernel
-def relink_all(board: Board, order: Ints, left: Floats, held: Floats, kept: Ints) -> float:
+def relink_all(board: Board, order: Ints, left: Floats, held: Floats, kept: Ints, fill: bool) -> float:
     """Let the jobs hold the best of the elite, or what is better on the paths from it towards the others.
 
     Args:
@@ -69,6 +72,7 @@ def relink_all(board: Board, order: Ints, left: Floats, held: Floats, kept: Ints
         left: The epochs that they are taken to have left, (A,).
         held: What the jobs hold in each of the elite, (K, A, HELD).
         kept: The state of the nodes in each, (K, N, columns of `layout`).
+        fill: Whether idle GPUs go to jobs when a path ends.
 
     Returns:
         Its guidance [s/€].
@@ -91,7 +95,7 @@ def relink_all(board: Board, order: Ints, left: Floats, held: Floats, kept: Ints
         restore(board, order, way_held, way_nodes)
         measure(board)
         dispatch(board, order, left)
-        give_idle_gpus(board, order)
+        finish_round(board, order, left, fill)
         found = guidance(board, order, left)
         if found > value:
             value = found

@@ -9,7 +9,7 @@ import numpy as np
 from gpusched_baselines.planning.cheapest import cheapest_fitting
 from gpusched_baselines.planning.plan import SHORTEST_SEGMENT
 from gpusched_baselines.planning.single_job import SingleJobProblem
-from gpusched_baselines.sts.decision import look, take_best
+from gpusched_baselines.sts.decision import LATE_RANK, look, take_best
 from gpusched_env.model import EpochDistribution
 from gpusched_env.simulator import layout as at
 
@@ -24,16 +24,20 @@ NO_PLAN = (np.inf, -1, np.inf)
 """The row of a GPU type on which the due date is missed."""
 
 
-def choose_by_solver(view: View, job: int, published: bool, solver: SingleJobSolver) -> tuple[int, float]:
+def choose_by_solver(
+    view: View, job: int, published: bool, restarts_small: bool, solver: SingleJobSolver
+) -> tuple[int, float]:
     """Choose the configuration, -1 to wait, and the wake-up [s], NaN to keep it, of one job.
 
     Args:
         view: The present state.
         job: The job's index.
-        published: Whether a type whose cheapest configuration meets the due date ranks at cost 0.
+        published: Whether a type whose cheapest configuration meets the due date ranks at cost 0, and one that misses
+            it, with its fastest configuration, at `LATE_RANK`.
+        restarts_small: Whether a job that waits may take fewer GPUs than it last held.
         solver: Solves single-job problems; must always answer.
     """
-    config, wake, least, speeds_up = look(view.board, job)
+    config, wake, least, speeds_up = look(view.board, job, restarts_small)
     if least == 0:
         return config, wake
     for size in (least + 1, least) if speeds_up else (least,):
@@ -58,7 +62,7 @@ def _plan_type(
     price, time_left = view.planning_rate[members] * tau, float(view.jobs[job, at.DUE]) - view.now_s
     plan = solver(SingleJobProblem(tau, price, _distribution(view, job), largest, time_left, done))
     if plan.status == "late":
-        return NO_PLAN
+        return (LATE_RANK, int(members[plan.segments[-1].configuration]), np.inf) if published else NO_PLAN
     cost = 0.0 if plan.status == "slack" and published else plan.expected_cost_eur
     return cost, *_start(view, job, plan, members)
 

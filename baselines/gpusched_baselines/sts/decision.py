@@ -16,9 +16,10 @@ if TYPE_CHECKING:
     from gpusched_env.arrays import Floats
     from gpusched_env.simulator.run import Board
 
-# Columns of the policy's memory of a job: from here on, one for each GPU type, 1 + the configuration that it would have
-# begun with there, if that was cheaper.
-BETTER = FREE_COLUMNS
+# Columns of the policy's memory of a job.
+LEAST = 0  # size of what it last held by its own choice
+GIVEN = 1  # 1 + the configuration that it was given in place of its own at the end of a round; 0: none
+BETTER = FREE_COLUMNS  # one for each GPU type: 1 + the configuration to begin with there, if that was cheaper; 0: none
 
 # plans: float64 (V, PLAN_COLUMNS). How the plan of each GPU type begins.
 COST = 0  # expected cost [€]; inf: it misses the due date
@@ -26,27 +27,39 @@ FIRST = 1  # configuration; -1: it misses the due date
 WAKE = 2  # when its segment ends [s]; inf: it runs to the end
 PLAN_COLUMNS = 3
 
+LATE_RANK = 1e6  # cost at which the published code ranks a type that misses the due date
+
 
 @kernel
-def look(board: Board, job: int) -> tuple[int, float, int, bool]:
+def look(board: Board, job: int, restarts_small: bool) -> tuple[int, float, int, bool]:
     """Say whether a job needs plans: not where nothing has room, or if it follows one and nothing better has room.
+
+    One that was given more than its own is planned anew from its own: it is ahead of its plan.
+
+    Args:
+        job: The job's index.
+        restarts_small: Whether a job that waits may take fewer GPUs than it last held.
 
     Returns:
         If the last but one is 0, the configuration that it gets (-1: none) and its wake-up [s] (NaN: as it is). Else
         that is the least size of configurations to plan with; and whether larger ones are to be tried first, since its
         wake-up is due.
     """
-    jobs, configs = board.jobs, board.facts.configs
+    jobs, configs, memory = board.jobs, board.facts.configs, board.memory
+    held = int(jobs[job, at.OLD_CONFIG])
+    own = held >= 0 and int(memory[job, GIVEN]) != held + 1
+    if own:
+        memory[job, LEAST] = configs[held, at.CONFIG_SIZE]
     if not any_room(board):  # nothing to plan for: without this, a long queue is planned anew in every round
         return -1, -np.inf, 0, False
-    held = int(jobs[job, at.OLD_CONFIG])
+    least = max(1, int(memory[job, LEAST]))
     if held < 0:
-        return -1, np.nan, 1, False
+        return -1, np.nan, 1 if restarts_small else least, False
     follows_plan = jobs[job, at.WAKE_S] > board.clock[at.NOW]
-    if follows_plan and fits(board, held) and not better_type_has_room(board, job):
+    if follows_plan and own and fits(board, held) and not better_type_has_room(board, job):
         return held, np.nan, 0, False
     speeds_up = not follows_plan and jobs[job, at.WAKE_S] > -np.inf
-    return -1, np.nan, configs[held, at.CONFIG_SIZE], speeds_up
+    return -1, np.nan, least, speeds_up
 
 
 @kernel

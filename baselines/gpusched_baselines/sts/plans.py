@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusched_baselines.planning.first_segment import find_hull, first_segment, solve_job
 from gpusched_baselines.planning.plan import LATE, SLACK
-from gpusched_baselines.sts.decision import COST, FIRST, WAKE
+from gpusched_baselines.sts.decision import COST, FIRST, LATE_RANK, WAKE
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 
@@ -20,7 +20,11 @@ if TYPE_CHECKING:
 
 @kernel
 def plan_types(board: Board, job: int, least: int, published: bool, scratch: Scratch, plans: Floats) -> None:
-    """Solve every GPU type over its configurations of at least the size `least`; write `plans`, (V, PLAN_COLUMNS)."""
+    """Solve every GPU type over its configurations of at least the size `least`; write `plans`, (V, PLAN_COLUMNS).
+
+    With `published` a type whose cheapest configuration meets the due date ranks at cost 0, and one that misses it,
+    with its fastest configuration, at `LATE_RANK`; else the latter has no plan.
+    """
     for v in range(plans.shape[0]):
         plans[v, COST], plans[v, FIRST], plans[v, WAKE] = _plan_type(board, job, v, least, published, scratch)
 
@@ -42,7 +46,7 @@ def _plan_type(
         return np.inf, -1, np.inf
     status, cost = solve_job(board, job, points, jobs[job, at.DUE] - board.clock[at.NOW], scratch)
     if status == LATE:
-        return np.inf, -1, np.inf
+        return (LATE_RANK, members[scratch.hull[points - 1]], np.inf) if published else (np.inf, -1, np.inf)
     k, wake = first_segment(board, job, scratch)
     config = members[scratch.hull[k]]
     if config != int(jobs[job, at.OLD_CONFIG]) and not np.isnan(jobs[job, at.START_S]):

@@ -12,6 +12,7 @@ from gpusched_baselines.planning.first_segment import new_scratch
 from gpusched_baselines.solvers.fallback import SOLVER_NAMES, FallbackSolver, SolverName
 from gpusched_baselines.sts.by_solver import choose_by_solver
 from gpusched_baselines.sts.decision import PLAN_COLUMNS, look, take_best
+from gpusched_baselines.sts.last_step import finish
 from gpusched_baselines.sts.plans import plan_types
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
@@ -40,6 +41,11 @@ class Sts:
     cost, each with the first segment of its plan that is at least 1 % of the maximum epochs long; the job wakes up when
     that segment ends.
     If none fits, the job takes the cheapest configuration that fits and meets the due date, else the fastest that fits.
+    A job that waits comes back with no fewer GPUs than it last held.
+
+    At the end of a round what is left of shared GPUs goes to jobs there, for that round only. An environment asks job
+    by job and knows no end of a round: driven through it, STS acts without this step, as with `postprocess=False`,
+    which is the same through every door.
 
     A plan stays optimal among the configurations of its type while it is followed, so a job is solved again only when
     it waits, when its segment ends, when it cannot keep its place, or when a GPU type that it ranked above its own has
@@ -51,10 +57,12 @@ class Sts:
 
     Args:
         rank: "expected" ranks the types by expected cost; "published" ranks a type whose cheapest configuration
-            already meets the due date at cost 0, as the published code does.
+            already meets the due date at cost 0, and one that cannot meet it at 1e6, as the published code does.
         name: Name, as tables show it; with another solver than the exact one by default `sts-` and its name.
         solver: "exact"; "highs" for the linear program; "ipopt" for the published nonlinear program, used as it
             is after ten iterations; "nlp" for our own form of it to convergence, "nlp-10" for ten iterations of that.
+        postprocess: Whether what is left of shared GPUs is given to jobs there.
+        restarts_small: Whether a job that waits may come back with fewer GPUs than it last held; ours.
 
     Raises:
         InputError: There is no such rank or solver.
@@ -65,6 +73,8 @@ class Sts:
     job_order: str = "pressure"
     preemption: bool = True
     solver: SolverName = "exact"
+    postprocess: bool = True
+    restarts_small: bool = False
     _solve: FallbackSolver | None = field(init=False, repr=False, compare=False, default=None)
 
     def __post_init__(self) -> None:
@@ -87,44 +97,51 @@ class Sts:
         """Place all active jobs, by decreasing pressure."""
         order = ask_order(view, self.job_order, waiting_only=False)
         if self._solve is None:
-            _decide(view.board, order, self.rank == "published")
-            return
-        for job in order.tolist():
-            choice = self.choose(view, job)
-            view.apply(job, choice)
-            if choice.config >= 0:
-                view.place(job, choice.config)
+            _decide(view.board, order, self.rank == "published", self.restarts_small)
+        else:
+            self._decide_by_solver(view, order.tolist())
+        if self.postprocess:
+            finish(view.board, order)
 
     def choose(self, view: View, job: int) -> Choice:
         """Choose the configuration and the wake-up of one job."""
         published = self.rank == "published"
         if self._solve is None:
-            config, wake = _choose_alone(view.board, job, published)
+            config, wake = _choose_alone(view.board, job, published, self.restarts_small)
         else:
-            config, wake = choose_by_solver(view, job, published, self._solve)
+            config, wake = choose_by_solver(view, job, published, self.restarts_small, self._solve)
         return Choice(int(config), None if np.isnan(wake) else float(wake))
+
+    def _decide_by_solver(self, view: View, order: list[int]) -> None:
+        for job in order:
+            choice = self.choose(view, job)
+            view.apply(job, choice)
+            if choice.config >= 0:
+                view.place(job, choice.config)
 
 
 @kernel
-def _decide(board: Board, order: Ints, published: bool) -> None:
+def _decide(board: Board, order: Ints, published: bool, restarts_small: bool) -> None:
     scratch, plans = new_scratch(board.tau.shape[1]), np.empty((board.room.shape[0], PLAN_COLUMNS))
     for job in order:
-        config, wake = _choose(board, job, published, scratch, plans)
+        config, wake = _choose(board, job, published, restarts_small, scratch, plans)
         apply_choice(board, job, False, wake)
         if config >= 0:
             place(board, job, config)
 
 
 @kernel
-def _choose_alone(board: Board, job: int, published: bool) -> tuple[int, float]:
+def _choose_alone(board: Board, job: int, published: bool, restarts_small: bool) -> tuple[int, float]:
     scratch, plans = new_scratch(board.tau.shape[1]), np.empty((board.room.shape[0], PLAN_COLUMNS))
-    return _choose(board, job, published, scratch, plans)
+    return _choose(board, job, published, restarts_small, scratch, plans)
 
 
 @kernel
-def _choose(board: Board, job: int, published: bool, scratch: Scratch, plans: Floats) -> tuple[int, float]:
+def _choose(
+    board: Board, job: int, published: bool, restarts_small: bool, scratch: Scratch, plans: Floats
+) -> tuple[int, float]:
     """Choose the configuration, -1 to wait, and the wake-up, NaN to keep it, of one job."""
-    config, wake, least, speeds_up = look(board, job)
+    config, wake, least, speeds_up = look(board, job, restarts_small)
     if least == 0:
         return config, wake
     if speeds_up:

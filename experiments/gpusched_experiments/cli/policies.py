@@ -6,7 +6,7 @@ from rich.table import Table
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_agents.files.find_agent import PREFIX, find_agent, shipped_agents
 from gpusched_agents.files.storage import load_description
-from gpusched_baselines.registry import policy_descriptions, policy_names, usual_policy_names
+from gpusched_baselines.registry import POLICIES, policy_descriptions, policy_names, usual_policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy
 from gpusched_experiments.cli.terminal import output
@@ -17,13 +17,15 @@ def policies_command() -> None:
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("policy", style="bold", no_wrap=True)
     table.add_column("default", no_wrap=True)
+    table.add_column("by", no_wrap=True)
     table.add_column("what it does")
     for name, line in policy_descriptions().items():
-        table.add_row(name, "yes" if name in usual_policy_names() else "", line)
+        table.add_row(name, "yes" if name in usual_policy_names() else "", POLICIES[name].origin, line)
     for name in shipped_agents():
-        table.add_row(f"{PREFIX}{name}", "", _agent_line(name))
+        table.add_row(f"{PREFIX}{name}", "", "ours", _agent_line(name))
     output().print(table)
     output().print("`gpusched compare` runs the default ones, those of --policies, or with --policies all every one.")
+    output().print("Published ones do what the authors of the STS method published; ours are this project's own.")
     output().print("An agent runs if it is named: agent:NAME if it is shipped, agent:DIR from its folder.")
 
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.best_fit import best_fit
+from gpusched_env.simulator.placement.best_fit import best_fit, fit_key
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Ints
@@ -92,6 +92,79 @@ def find_node(board: Board, gpu_type: int, gpus: int, home: int) -> int:
         if best >= 0:
             return best
     return -1
+
+
+@kernel
+def count_fitting(board: Board, gpu_type: int, gpus: int) -> int:
+    """Count the nodes of a type that have `gpus` free GPUs."""
+    nodes, room = board.nodes, board.room
+    sizes = room[gpu_type, at.SIZES]
+    fitting = 0
+    if sizes == 0:
+        for n in range(nodes.shape[0]):
+            fitting += 1 if nodes[n, at.NODE_TYPE] == gpu_type and nodes[n, at.FREE] >= gpus else 0
+        return fitting
+    for bucket in range(gpus * sizes, sizes * sizes):
+        fitting += room[gpu_type, at.ROOM_COLUMNS + bucket]
+    return fitting
+
+
+@kernel
+def find_ranked(board: Board, gpu_type: int, gpus: int, home: int, rank: int) -> int:
+    """Find the node that comes after `rank` others by `fit_key`, of which there must be that many; 0: the best."""
+    nodes, room = board.nodes, board.room
+    sizes = room[gpu_type, at.SIZES]
+    if rank == 0:
+        return find_node(board, gpu_type, gpus, home)
+    if sizes == 0:
+        node = best_fit(board, gpu_type, gpus, home, -1)
+        for _ in range(rank):
+            node = best_fit(board, gpu_type, gpus, home, fit_key(board, node, gpu_type, gpus, home))
+        return node
+    if home >= 0 and nodes[home, at.NODE_TYPE] == gpu_type and nodes[home, at.FREE] >= gpus:
+        rank -= 1
+    else:
+        home = -1
+    for free in range(gpus, sizes):
+        for before in range(gpus, sizes + 1):  # the last stands for all below `gpus`
+            first, last = (before, before + 1) if before < sizes else (0, gpus)
+            node, passed = _in_buckets(board, gpu_type, free * sizes + first, free * sizes + last, home, rank)
+            if node >= 0:
+                return node
+            rank -= passed
+    return -1
+
+
+@kernel
+def _in_buckets(board: Board, gpu_type: int, first: int, last: int, home: int, rank: int) -> tuple[int, int]:
+    """Find the node after `rank` others in the buckets `first` to `last` - 1, by index, `home` left out.
+
+    Returns:
+        The node, -1 if there are no more than `rank`; and how many there are, if so.
+    """
+    room = board.room
+    sizes, words = room[gpu_type, at.SIZES], (board.nodes.shape[0] + WORD - 1) // WORD
+    held = 0
+    for bucket in range(first, last):
+        held += room[gpu_type, at.ROOM_COLUMNS + bucket]
+    if held == 0:
+        return -1, 0
+    found = 0
+    for word in range(words):
+        bits = 0
+        for bucket in range(first, last):
+            bits |= room[gpu_type, at.ROOM_COLUMNS + sizes * sizes + bucket * words + word]
+        if home >= 0 and home // WORD == word:
+            bits &= ~(1 << (home % WORD))
+        n = word * WORD
+        while bits > 0:
+            if bits & 1 == 1:
+                if found == rank:
+                    return n, 0
+                found += 1
+            bits >>= 1
+            n += 1
+    return -1, found
 
 
 @kernel
