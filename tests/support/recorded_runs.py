@@ -1,7 +1,8 @@
 """Runs recorded once, to be replayed to the last bit: of saved instances, by every door.
 
-`python tests/support/recorded_runs.py` makes the files in `tests/recorded` anew. That is right only where a change is
-meant to change results: then the CHANGELOG says which, and why.
+`python tests/support/recorded_runs.py` records the instances saved in `tests/recorded` anew, and those of `ADDED` that are
+not there yet. That is right only where a change is meant to change results: then the CHANGELOG says which, and why. The
+saved instances are those of the scenarios at the time: they stay as they are when scenarios change.
 """
 
 from __future__ import annotations
@@ -19,27 +20,15 @@ from any_instance import AnyInstance
 from gpusched_agents import make_any_policy
 from gpusched_baselines import clairvoyant_bound, non_clairvoyant_bound, policy_names
 from gpusched_baselines.registry import POLICIES
-from instances import random_instance
 
 FOLDER = Path(__file__).parents[1] / "recorded"
 JOBS = 40
+ADDED = ("published-high-busy", "published-sharing")  # scenarios
 SETTINGS = {  # of the environment
     "preemptive": {},
     "not preemptive": {"preemption": False, "job_order": "due", "milestones": 0},
     "waking": {"deadline_wake_ups": True, "consolidation": True, "milestones": 8},
 }
-
-
-def instances() -> dict[str, gs.Instance]:
-    """Make the instances to save: every built-in scenario, some with restarts, and all kinds of configurations."""
-    made = {}
-    for name, scenario in gs.builtin_scenarios().items():
-        jobs = {"jobs.count": min(JOBS, scenario.jobs.count)}
-        made[name] = gs.make_instance(scenario.replace(jobs), 7)
-        if name in ("default", "sharing", "multi-node"):
-            made[f"{name}-restarts"] = gs.make_instance(scenario.replace(jobs | {"restart_s": 120.0}), 8)
-    made["all-kinds"] = random_instance(3, jobs=30, nodes=9, kinds=True, interference=True, restart_s=5.0)
-    return made
 
 
 def names(instance: gs.Instance) -> list[str]:
@@ -111,11 +100,19 @@ def _sum(*arrays: np.ndarray) -> str:
     return digest.hexdigest()[:16]
 
 
+def _save(name: str, instance: gs.Instance) -> None:
+    with tempfile.TemporaryDirectory() as folder:
+        gs.save_instance(instance, Path(folder, "instance.json"))
+        text = Path(folder, "instance.json").read_text()
+    packed = gzip.compress(json.dumps({"instance": text, "recorded": record(instance)}).encode(), mtime=0)
+    (FOLDER / f"{name}.json.gz").write_bytes(packed)
+
+
 if __name__ == "__main__":
-    FOLDER.mkdir(exist_ok=True)
-    for name, instance in instances().items():
-        with tempfile.TemporaryDirectory() as folder:
-            gs.save_instance(instance, Path(folder, "instance.json"))
-            text = Path(folder, "instance.json").read_text()
-        packed = gzip.compress(json.dumps({"instance": text, "recorded": record(instance)}).encode(), mtime=0)
-        (FOLDER / f"{name}.json.gz").write_bytes(packed)
+    for path in sorted(FOLDER.glob("*.json.gz")):
+        stem = path.name.removesuffix(".json.gz")
+        with tempfile.TemporaryDirectory() as unpacked_to:
+            saved, _ = load(stem, Path(unpacked_to))
+        _save(stem, saved)
+    for added in set(ADDED) - {path.name.removesuffix(".json.gz") for path in FOLDER.glob("*.json.gz")}:
+        _save(added, gs.make_instance(gs.load_scenario(added).replace({"jobs.count": JOBS}), 7))

@@ -22,10 +22,7 @@ def test_the_load_is_the_clusters_time_for_the_jobs_over_the_time_in_which_they_
     configurations = (Configuration("a", 1), Configuration("a", 2), Configuration("b", 1))
     all_epochs = EpochDistribution.from_masses([1.0])
     seconds = dict(zip(configurations, (10.0, 5.0, 20.0), strict=True))
-    jobs = [
-        Job(at, 9e4, 0.0, epochs, all_epochs, epochs, seconds)
-        for at, epochs in ((0.0, 30.0), (400.0, 20.0))
-    ]
+    jobs = [Job(at, 9e4, 0.0, epochs, all_epochs, epochs, seconds) for at, epochs in ((0.0, 30.0), (400.0, 20.0))]
     instance = Instance.from_jobs(types, (Node("a", 2), Node("b", 1)), jobs, configurations)
     assert offered_load(instance) == pytest.approx(0.5)
 

@@ -14,6 +14,8 @@ from gpusched_experiments.cli.progress import count_bar
 from gpusched_experiments.cli.tables import print_outcome
 from gpusched_experiments.cli.terminal import drawing_or_note
 from gpusched_experiments.published import EXPERIMENTS, Choice, Experiment, reproduce
+from gpusched_experiments.published.experiments.conformance import CONFORMANCE, FOLDER
+from gpusched_experiments.published.reference_instances import reference_names
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -59,8 +61,9 @@ def reproduce_command(
     """Run the published experiments again: tables with 95 % intervals, figures, and what the sources reported.
 
     **cost**: STS against Random Greedy and EDF. **mean-times**: planning on mean instead of worst-case times.
-    **sharing**: GPU sharing on and off. **sensitivity**: what the saving depends on. **sts-x**: our own policy and its
-    parts. **agents**: a trained agent against all of them. **scaling**: time of one round.
+    **sharing**: GPU sharing on and off. **why**: what makes the saving, one change at a time. **load**: the saving as
+    the cluster fills. **sts-x**: our own policy and its parts. **agents**: a trained agent against all of them.
+    **scaling**: time of one round. **conformance**: the published program's answers, if at hand, beside ours.
 
     A command that was stopped goes on where it was when it is given again: finished runs are kept, unless the code or
     the settings have changed. The full set of all takes 20 to 30 minutes on two cores.
@@ -83,6 +86,9 @@ def reproduce_command(
     folder = out if out is not None else (QUICK_OUT if quick else OUT)
     drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     for each in chosen:
+        if experiment == ALL and each is CONFORMANCE and not reference_names(FOLDER):
+            typer.echo(f"note: without conformance, since the reference instances are not in {FOLDER}")
+            continue
         with _Watcher.shown() as watcher:
             outcome = reproduce(each, choice, folder, workers=processes, watcher=watcher, drawing=drawing)
         print_outcome(f"{each.title}: {outcome.table.title}", outcome)

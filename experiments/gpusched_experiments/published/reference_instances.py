@@ -1,24 +1,29 @@
 """The reference instances of the published generator, and what the published program answered on them.
 
-A folder has the published input tables and, in `reference`, the instances and `results.csv`: its own PROVENANCE says
-where each comes from. Node i has 8 GPUs, K80 if i is even, else M60.
+Instances and answers lie outside the package (their PROVENANCE says where they come from); times, costs and histograms
+are those of the package's scenario `published-high`. Node i has 8 GPUs, K80 if i is even, else M60.
 """
 
 from __future__ import annotations
 
 import csv
 from dataclasses import dataclass
+from functools import cache
 from typing import TYPE_CHECKING
 
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
+from gpusched_env.errors import InputError
+from gpusched_env.model import Instance, Job
+from gpusched_env.workload import load_scenario
+from gpusched_env.workload.catalogue import Catalogue
+from gpusched_env.workload.site import Site
+from gpusched_env.workload.tables.own_epochs import PUBLISHED, read_histograms
 
 if TYPE_CHECKING:
     from pathlib import Path
 
-GPU_TYPES = ("K80", "M60")
-GPUS = 8  # of a node
-MEMORY_GIB = {"K80": 24.0, "M60": 16.0}  # the published table of shares is these times the share
-TIMES, PRICES, DISTRIBUTIONS = "data_2d10d_filtered.csv", "GPU-cost_server.csv", "distributions.csv"
+    from gpusched_env.model import EpochDistribution
+
+SCENARIO = "published-high"
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +40,16 @@ class Answer:
 
 
 def reference_names(folder: Path) -> tuple[str, ...]:
-    """List the reference instances, sorted: KIND-NODES-SEED."""
+    """List the reference instances, sorted: KIND-NODES-SEED; none if there is no such folder."""
     return tuple(sorted(path.stem for path in folder.glob("reference/*-*.csv")))
 
 
 def reference_answers(folder: Path) -> dict[tuple[str, str], Answer]:
-    """Read the published program's answers, by instance and method: FIFO, EDF, PS, G, STS or EDF-mean."""
+    """Read the published program's answers, by instance and method: FIFO, EDF, PS, G, STS or EDF-mean.
+
+    Raises:
+        InputError: They cannot be read.
+    """
     return {
         (row["instance"], row["method"]): Answer(float(row["energy_eur"]), float(row["tardiness_eur"]))
         for row in _rows(folder / "reference" / "results.csv")
@@ -48,56 +57,54 @@ def reference_answers(folder: Path) -> dict[tuple[str, str], Answer]:
 
 
 def reference_instance(folder: Path, name: str) -> Instance:
-    """Build the reference instance `name`: prices are in the watts, at 1 €/kWh and a PUE of 1."""
-    configurations = tuple(Configuration(gpu, g) for gpu in GPU_TYPES for g in range(1, GPUS + 1))
-    profiles, needs = _profiles(folder), _distributions(folder)
-    jobs = [_job(row, profiles[row["job"]], needs) for row in _rows(folder / "reference" / f"{name}.csv")]
-    nodes = [Node(GPU_TYPES[i % len(GPU_TYPES)], GPUS) for i in range(int(name.split("-")[1]))]
+    """Build the reference instance `name`.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    scenario = load_scenario(SCENARIO).replace({"cluster.nodes": int(name.split("-")[1])})
+    site, prices = Site.of(scenario), scenario.prices
+    jobs = [_job(row, site) for row in _rows(folder / "reference" / f"{name}.csv")]
     return Instance.from_jobs(
-        _gpu_types(folder), nodes, jobs, configurations, energy_price_eur_per_kwh=1.0, pue=1.0, name=name
+        site.gpu_types,
+        site.nodes,
+        jobs,
+        site.configurations,
+        energy_price_eur_per_kwh=prices.energy_price_eur_per_kwh,
+        pue=prices.pue,
+        name=name,
     )
 
 
-@dataclass(frozen=True, slots=True)
-class _Profile:
-    """A profiled job: its epochs, and the seconds that all of them take on every configuration."""
-
-    epochs: float
-    full_s: dict[Configuration, float]
-
-
-def _job(row: dict[str, str], profile: _Profile, needs: dict[str, EpochDistribution]) -> Job:
+def _job(row: dict[str, str], site: Site) -> Job:
+    application = _catalogue().applications[f"alexnet-{row['job'].lower()}"]
+    epochs = application.max_epochs
     return Job(
         submission_s=float(row["submission_s"]),
         due_s=float(row["due_s"]),
         tardiness_weight_eur_per_s=float(row["weight_eur_per_s"]),
-        max_epochs=profile.epochs,
-        distribution=needs[row["distribution"]],
-        epochs_needed=profile.epochs * float(row["epochs_needed_percent"]) / 100.0,
-        seconds_per_epoch={c: seconds / profile.epochs for c, seconds in profile.full_s.items()},
-        application=row["job"],
+        max_epochs=epochs,
+        distribution=_histograms()[row["distribution"]],
+        epochs_needed=epochs * float(row["epochs_needed_percent"]) / 100.0,
+        seconds_per_epoch={c: application.time_s(c) for c in site.configurations},
+        memory_gib=application.memory_gib,
+        application=application.name,
     )
 
 
-def _profiles(folder: Path) -> dict[str, _Profile]:
-    profiles: dict[str, _Profile] = {}
-    for row in _rows(folder / TIMES):
-        profile = profiles.setdefault(row["Jobs"], _Profile(float(row["Epochs"]), {}))
-        if row["GpuType"] in GPU_TYPES:
-            profile.full_s[Configuration(row["GpuType"], int(row["GpuNumber"]))] = float(row["ExecutionTime"])
-    return profiles
+@cache
+def _catalogue() -> Catalogue:
+    return Catalogue.of(load_scenario(SCENARIO))
 
 
-def _distributions(folder: Path) -> dict[str, EpochDistribution]:
-    rows = _rows(folder / DISTRIBUTIONS)
-    return {name: EpochDistribution.from_masses([float(row[name]) for row in rows]) for name in rows[0]}
-
-
-def _gpu_types(folder: Path) -> list[GpuType]:
-    eur_per_h = {(row["GPUtype"], int(row["nGPUs"])): float(row["cost"]) for row in _rows(folder / PRICES)}
-    return [GpuType(name, eur_per_h[name, 1] * 1000.0, 0.0, MEMORY_GIB[name], GPUS) for name in GPU_TYPES]
+@cache
+def _histograms() -> dict[str, EpochDistribution]:
+    return read_histograms(PUBLISHED)
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
-    with path.open(encoding="utf-8-sig", newline="") as file:
-        return list(csv.DictReader(file))
+    try:
+        with path.open(encoding="utf-8-sig", newline="") as file:
+            return list(csv.DictReader(file))
+    except OSError as error:
+        raise InputError(str(path), error.strerror or str(error), "a table of the reference instances") from None

@@ -1,4 +1,4 @@
-"""Workloads that several experiments share."""
+"""Workloads that several experiments share: the published inputs, and the package's measured ones beside them."""
 
 from __future__ import annotations
 
@@ -16,15 +16,19 @@ if TYPE_CHECKING:
     from gpusched_experiments.report.run import Label
 
 ARRIVALS = ("high", "exponential", "low", "mixed")
+"""Arrival rates of the published inputs."""
+MEASURED = "measured"
+"""Stands beside them: the scenario `default`, with measured applications and powers, at a load of 0.7."""
 JOBS_PER_NODE = 10
 
 
-def thesis_scenario(
+def published_scenario(
     arrivals: str, nodes: int, jobs_per_node: int = JOBS_PER_NODE, settings: Mapping[str, object] | None = None
 ) -> Scenario:
-    """Make the thesis's workload: its GPU types and rules, no node base power, and so many jobs a node."""
-    values = {"cluster.nodes": nodes, "jobs.count": jobs_per_node * nodes, "cluster.node_base_power_w": 0.0}
-    return load_scenario(arrivals).replace({**values, **(settings or {})})
+    """Make the published workload of an arrival rate, or the measured one, on so many nodes."""
+    name = "default" if arrivals == MEASURED else f"published-{arrivals}"
+    values = {"cluster.nodes": nodes, "jobs.count": jobs_per_node * nodes}
+    return load_scenario(name).replace({**values, **(settings or {})})
 
 
 def cells_of(
@@ -42,15 +46,17 @@ def cells_of(
             yield Cell(from_labels, scenario, policy, seed, change)
 
 
-def thesis_cells(sizes: Sizes) -> Callable[[Choice, tuple[str, ...]], tuple[Cell, ...]]:
-    """Give what lists the cells of the thesis's workloads: all arrival rates and sizes."""
+def published_cells(
+    sizes: Sizes, arrivals: tuple[str, ...] = (*ARRIVALS, MEASURED)
+) -> Callable[[Choice, tuple[str, ...]], tuple[Cell, ...]]:
+    """Give what lists the cells of the published workloads, and of the measured one: all sizes."""
 
     def cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
         return tuple(
             cell
-            for arrivals, nodes in product(ARRIVALS, sizes.nodes(choice))
+            for kind, nodes in product(arrivals, sizes.nodes(choice))
             for cell in cells_of(
-                {"arrivals": arrivals, "nodes": nodes}, thesis_scenario(arrivals, nodes), choice, policies, sizes
+                {"arrivals": kind, "nodes": nodes}, published_scenario(kind, nodes), choice, policies, sizes
             )
         )
 

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_experiments.published.changes.times import with_times
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -44,16 +45,8 @@ class SpeedUp:
 
     def __call__(self, instance: Instance) -> Instance:
         """Give the instance with other times and due dates."""
-        jobs = instance.jobs
         rng = np.random.default_rng([instance.seed, _STREAM])
-        seconds = self._seconds(instance, rng.uniform(self.least, self.greatest, len(jobs)))
-        whole = np.array([c.kind == "single-node" for c in instance.configurations])
-        old_least, old_greatest = _range_s(jobs.seconds_per_epoch[:, whole], jobs.max_epochs)
-        new_least, new_greatest = _range_s(seconds[:, whole], jobs.max_epochs)
-        width = old_greatest - old_least
-        place = np.divide(jobs.due_s - jobs.submission_s - old_least, width, out=np.zeros(len(jobs)), where=width > 0)
-        due = jobs.submission_s + np.maximum(0.0, new_least + place * (new_greatest - new_least))
-        return replace(instance, jobs=replace(jobs, seconds_per_epoch=seconds, due_s=due))
+        return with_times(instance, self._seconds(instance, rng.uniform(self.least, self.greatest, len(instance.jobs))))
 
     def _seconds(self, instance: Instance, exponents: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the new τ, (J, C)."""
@@ -68,11 +61,3 @@ class SpeedUp:
                 ratio = held[job, first] / held[job, open_]
                 seconds[job, columns[open_]] = seconds[job, columns[first]] * ratio ** exponents[job]
         return seconds
-
-
-def _range_s(
-    seconds: NDArray[np.float64], max_epochs: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Give the least and the greatest execution time of all epochs, of every job [s]."""
-    greatest = np.where(np.isfinite(seconds), seconds, 0.0).max(axis=1)
-    return seconds.min(axis=1) * max_epochs, greatest * max_epochs

@@ -10,7 +10,7 @@ from gpusched_env.workload import load_scenario
 from gpusched_experiments.published import columns as of
 from gpusched_experiments.published.choice import Size, Sizes
 from gpusched_experiments.published.experiment import Experiment
-from gpusched_experiments.published.workloads import ARRIVALS, JOBS_PER_NODE, cells_of
+from gpusched_experiments.published.workloads import JOBS_PER_NODE, cells_of
 from gpusched_experiments.report.chart import Chart, Panel
 from gpusched_experiments.report.estimate import mean, saving, share
 from gpusched_experiments.report.table import COUNT, MILLISECONDS, PERCENT, Column, Table
@@ -25,13 +25,14 @@ if TYPE_CHECKING:
 
 # Seeds that nobody looks at while agents are trained and tuned, as it is easily done with 0 to 99.
 SIZES = Sizes(full=(Size(10, 50, 50), Size(30, 50, 0)), quick=(Size(10, 5, 5),), first_seed=100)
-OTHER_GPUS = "default"  # run on the least size alone
+SCENARIOS = ("default", "high", "low", "mixed")
+OTHER_GPUS = "published-high"  # run on the least size alone
 
 
 def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     cells: list[Cell] = []
     sizes = SIZES.nodes(choice)
-    for nodes, name in product(sizes, (*ARRIVALS, OTHER_GPUS)):
+    for nodes, name in product(sizes, (*SCENARIOS, OTHER_GPUS)):
         if name == OTHER_GPUS and nodes != sizes[0]:
             continue
         labels: dict[str, Label] = {"scenario": name, "nodes": nodes}
@@ -113,8 +114,8 @@ AGENTS = Experiment(
     title="A trained agent against reference policies",
     question=(
         "What does an agent that has learnt save, on workloads that neither its training nor its tuning ever saw? The "
-        "thesis's four arrival scenarios and the default one on 10 nodes, and the four on 30 nodes without training "
-        "again; 10 jobs a node, nodes with the base power of their types."
+        "scenario default and its variants with other arrivals on 10 nodes and, without training again, on 30; and the "
+        "published inputs, whose GPUs, jobs, costs and weights it never saw; 10 jobs a node."
     ),
     policies=("edf", "random-greedy", "sts", "sts-x", "agent:default"),
     labels=("scenario", "nodes"),

@@ -8,7 +8,7 @@ from gpusched_baselines.registry import POLICIES
 from gpusched_experiments.published import columns as of
 from gpusched_experiments.published.choice import Size, Sizes
 from gpusched_experiments.published.experiment import THESIS, Experiment, Reported
-from gpusched_experiments.published.workloads import thesis_cells
+from gpusched_experiments.published.workloads import published_cells
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, pooled_saving, pooled_share, share
 from gpusched_experiments.report.table import MONEY, PERCENT, SHARE, Column, Form, Table
@@ -105,9 +105,9 @@ MEAN_TIMES = Experiment(
         "instead of all epochs, on the workloads of the experiment cost; beside them STS, which uses the whole "
         "distribution."
     ),
-    policies=("edf", "edf-mean", "random-greedy", "random-greedy-mean", "sts"),
+    policies=("edf", "edf-mean", "random-greedy", "random-greedy-mean", "random-greedy-conditional-mean", "sts"),
     labels=("arrivals", "nodes"),
-    cells=thesis_cells(SIZES),
+    cells=published_cells(SIZES),
     summary=_summary,
     details=_details,
     chart=_chart,

@@ -12,7 +12,7 @@ from gpusched_experiments.published import columns as of
 from gpusched_experiments.published.choice import Size, Sizes
 from gpusched_experiments.published.experiment import PAPER, THESIS, Experiment, Reported
 from gpusched_experiments.published.measures import ONE_ROUND
-from gpusched_experiments.published.workloads import thesis_scenario
+from gpusched_experiments.published.workloads import published_scenario
 from gpusched_experiments.report.cell import Cell
 from gpusched_experiments.report.chart import Chart, Panel
 from gpusched_experiments.report.estimate import (
@@ -62,7 +62,7 @@ def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
 
 def _round_cells(choice: Choice, policy: str, arrivals: str, nodes: int, jobs: int) -> list[Cell]:
     labels = (("arrivals", arrivals), ("nodes", nodes), ("jobs", jobs))
-    scenario = thesis_scenario("high", nodes, settings={"jobs.count": jobs, "arrivals.kind": "simultaneous"})
+    scenario = published_scenario("high", nodes, settings={"jobs.count": jobs, "arrivals.kind": "simultaneous"})
     seeds = SIZES.seeds(choice, nodes, policy)
     if choice.seeds is None and policy in MOST_JOBS and jobs > MANY_JOBS:
         seeds = seeds[:SOLVER_SEEDS]

@@ -5,49 +5,64 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
-from gpusched_env.workload import builtin_gpu_types
+from gpusched_env.workload import load_scenario
 from gpusched_experiments.published import columns as of
 from gpusched_experiments.published.choice import Size, Sizes
 from gpusched_experiments.published.experiment import THESIS, Experiment, Reported
-from gpusched_experiments.published.workloads import ARRIVALS, cells_of, thesis_scenario
-from gpusched_experiments.report.chart import Band, Chart, Panel
+from gpusched_experiments.published.workloads import ARRIVALS, JOBS_PER_NODE, MEASURED, cells_of, published_scenario
+from gpusched_experiments.report.chart import Band, Chart, Panel, Series
 from gpusched_experiments.report.estimate import LEAST_SEEDS, pooled_saving, saving
 from gpusched_experiments.report.table import PERCENT, Column, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpusched_env.workload import Scenario
     from gpusched_experiments.published.choice import Choice
     from gpusched_experiments.report.cell import Cell
     from gpusched_experiments.report.estimate import Estimate
     from gpusched_experiments.report.run import Group, Label, Runs
 
 SIZES = Sizes(full=(Size(20, 20, 5),), quick=(Size(5, 5, 5),))
-MEMORY = {"12 to 16 GiB": 1.0, "24 to 32 GiB": 2.0, "48 to 64 GiB": 4.0}
-FRACTIONS = (0.5, 0.25, 0.125)
-OFF = "off"
-SHARING: dict[str, dict[str, object]] = {
-    OFF: {},
-    "inflation to 1.2": {"sharing.fractions": FRACTIONS, "sharing.max_inflation": (1.2,)},
-    "inflation to 2": {"sharing.fractions": FRACTIONS, "sharing.max_inflation": (2.0,)},
-    "built-in inflation": {"sharing.fractions": FRACTIONS},
-    "measured pairs": {"sharing.fractions": FRACTIONS, "sharing.interference": "measured"},
-}
+OFF, DRAWN, PAIRS = "off", "inflation drawn", "measured pairs"
+MEMORY = {"24 and 16 GiB": "published-sharing", "80 GiB": "published-sharing-a100"}
+"""The published variants, and the scenarios that have them: halves and quarters; 15 and 10 per cent of a K80."""
+SMALL = "16 and 40 GiB"  # V100, T4 and A100, with small measured jobs
 LABELS = ("arrivals", "nodes", "memory", "sharing")
 REPORTED = "17 to 29 %"
 
 
 def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     cells: list[Cell] = []
-    for arrivals, nodes, memory, sharing in product(ARRIVALS, SIZES.nodes(choice), MEMORY, SHARING):
-        labels: dict[str, Label] = {"arrivals": arrivals, "nodes": nodes, "memory": memory, "sharing": sharing}
-        scenario = thesis_scenario(arrivals, nodes)
-        known = builtin_gpu_types()
-        larger = {
-            f"cluster.overrides.{name}.memory_gib": known[name].memory_gib * MEMORY[memory]
-            for name in scenario.cluster.gpu_types
-            if MEMORY[memory] != 1.0
-        }
-        cells += cells_of(labels, scenario.replace({**larger, **SHARING[sharing]}), choice, policies, SIZES)
+    for arrivals, nodes, memory in product(ARRIVALS, SIZES.nodes(choice), MEMORY):
+        rule = published_scenario(arrivals, nodes).arrivals
+        scenario = load_scenario(MEMORY[memory]).replace({"arrivals": rule, "cluster.nodes": nodes})
+        cells += _with_and_without(scenario, arrivals, nodes, memory, (OFF, DRAWN), choice, policies)
+    for nodes in SIZES.nodes(choice):
+        scenario = load_scenario("sharing").replace({"cluster.nodes": nodes})
+        cells += _with_and_without(scenario, MEASURED, nodes, SMALL, (OFF, DRAWN, PAIRS), choice, policies)
     return tuple(cells)
+
+
+def _with_and_without(
+    scenario: Scenario,
+    arrivals: str,
+    nodes: int,
+    memory: str,
+    ways: tuple[str, ...],
+    choice: Choice,
+    policies: tuple[str, ...],
+) -> Iterator[Cell]:
+    """List the runs of a workload with sharing in several ways."""
+    values: dict[str, dict[str, object]] = {
+        OFF: {"sharing": {}},
+        DRAWN: {},
+        PAIRS: {"sharing.interference": "measured"},
+    }
+    for way in ways:
+        labels: dict[str, Label] = {"arrivals": arrivals, "nodes": nodes, "memory": memory, "sharing": way}
+        offered = scenario.replace({"jobs.count": JOBS_PER_NODE * nodes, **values[way]})
+        yield from cells_of(labels, offered, choice, policies, SIZES)
 
 
 def _ways(runs: Runs) -> list[str]:
@@ -59,7 +74,7 @@ def _summary(runs: Runs) -> Table:
         def value(subject: tuple[str, str, Label]) -> Estimate:
             policy, way, memory = subject
             places = [place.where(policy, memory=memory) for place in runs.parts("arrivals", "nodes")]
-            pairs = [(place.where(sharing=way), place.where(sharing=OFF)) for place in places]
+            pairs = [(place.where(sharing=way), place.where(sharing=OFF)) for place in places if len(place)]
             return pooled_saving(pairs, name.replace("_saving", "_eur"), LEAST_SEEDS)
 
         return Column(name, title, value, PERCENT, interval=True)
@@ -70,12 +85,16 @@ def _summary(runs: Runs) -> Table:
         Column("memory", "GPU memory", lambda subject: subject[2]),
         saved("energy_saving", "energy saved by sharing"),
         saved("total_saving", "total cost saved by sharing"),
-        Column("reported", "reported", lambda _: REPORTED),
+        Column("reported", "reported", lambda subject: REPORTED if subject[2] != SMALL else None),
     )
     return Table.of(
         "What sharing saves, the mean over arrival rates and numbers of nodes",
         columns,
-        product(runs.policies, _ways(runs), runs.labels("memory")),
+        [
+            (policy, way, memory)
+            for policy, way, memory in product(runs.policies, _ways(runs), runs.labels("memory"))
+            if len(runs.where(policy, memory=memory, sharing=way))
+        ],
         (f"Reported: {REPORTED} lower, by workload and GPU memory ({THESIS}).",),
     )
 
@@ -95,31 +114,31 @@ def _details(runs: Runs) -> Table:
 
 
 def _chart(runs: Runs) -> Chart:
-    rows = []
     largest = max(int(nodes) for nodes in runs.labels("nodes"))
-    for way in _ways(runs):
 
-        def saved(group: Group, way: str = way) -> Estimate:
-            return saving(group.own.where(sharing=way), group.own.where(sharing=OFF), "energy_eur")
+    def saved(group: Group) -> Estimate:
+        return saving(group.own, group.beside(sharing=OFF), "energy_eur")
 
-        panels = []
-        for arrivals in runs.labels("arrivals"):
-            bars = of.lines(runs.where(arrivals=arrivals, nodes=largest), "memory", saved, runs.policies)
-            band = Band(0.17, 0.29, "reported: 17 to 29 %")
-            title = f"{arrivals} arrivals, {way}"
-            panels.append(Panel(title, "", "energy saved", bars, kind="bars", percent=True, bands=(band,)))
-        rows.append(tuple(panels))
-    return Chart(f"What sharing GPUs saves by GPU memory, {largest} nodes", tuple(rows))
+    rows: tuple[list[Panel], ...] = ([], [])
+    band = Band(0.17, 0.29, "reported: 17 to 29 %")
+    for row, memory in zip(rows, MEMORY, strict=True):
+        for arrivals in (name for name in runs.labels("arrivals") if name != MEASURED):
+            some = runs.where(arrivals=arrivals, nodes=largest, memory=memory)
+            bars = of.lines(some, "sharing", saved, runs.policies)
+            shown = tuple(Series(s.name, tuple(point for point in s.points if point[0] != OFF)) for s in bars)
+            title = f"{arrivals} arrivals, {memory}"
+            row.append(Panel(title, "", "energy saved", shown, kind="bars", percent=True, bands=(band,)))
+    return Chart(f"What sharing GPUs saves, {largest} nodes", tuple(map(tuple, rows)))
 
 
 SHARING_EXPERIMENT = Experiment(
     name="sharing",
     title="GPU sharing on against off",
     question=(
-        "How much does it save if small jobs may share a GPU (halves, quarters, eighths, where their memory fits)? "
-        "Each policy against itself without sharing, with the GPUs' own memory and with two and four times as much, "
-        "and with several models of what sharing does to a job's time: drawn from 1.01 to 1.2 times, or to 2 times, or "
-        "from the package's own table (far wider), and measured pairs. The thesis's table is not public."
+        "How much does it save if small jobs may share a GPU? Each policy against itself without sharing, on the "
+        "published inputs with the published fractions and inflations: halves and quarters of 24 and 16 GiB, and 15 "
+        "and 10 per cent of 80 GiB. What is left of a shared GPU goes to a job there (the published last step). Beside "
+        "them small measured jobs, with the package's own inflations, far wider, and with measured pairs."
     ),
     policies=("edf", "greedy", "sts", "sts-x"),
     labels=LABELS,

@@ -6,11 +6,10 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from gpusched_baselines.registry import ablation_names
-from gpusched_env.workload import load_scenario
 from gpusched_experiments.published import columns as of
 from gpusched_experiments.published.choice import Size, Sizes
 from gpusched_experiments.published.experiment import Experiment, Reported
-from gpusched_experiments.published.workloads import ARRIVALS, JOBS_PER_NODE, cells_of
+from gpusched_experiments.published.workloads import JOBS_PER_NODE, MEASURED, cells_of, published_scenario
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate, pooled_saving, saving
 from gpusched_experiments.report.table import COUNT, PERCENT, Column, Table
@@ -20,14 +19,13 @@ if TYPE_CHECKING:
     from gpusched_experiments.report.cell import Cell
     from gpusched_experiments.report.run import Group, Label, Runs
 
-SIZES = Sizes(full=tuple(Size(n, 20, 20) for n in (10, 20, 30, 40, 50)), quick=(Size(5, 5, 5),))
+SIZES = Sizes(full=tuple(Size(n, 20, 20) for n in (10, 20, 50)), quick=(Size(5, 5, 5),))
+WORKLOADS = ("high", "exponential", "low", MEASURED)
 LABELS = ("setting", "arrivals", "nodes")
 AS_IT_IS = "as they are"
 SETTINGS: dict[str, dict[str, object]] = {
     AS_IT_IS: {},
-    "no base power": {"cluster.node_base_power_w": 0.0},
-    "150 W base power": {"cluster.node_base_power_w": 150.0},
-    "400 W base power": {"cluster.node_base_power_w": 400.0},
+    "restart 0 s": {"restart_s": 0.0},
     "restart 60 s": {"restart_s": 60.0},
     "restart 600 s": {"restart_s": 600.0},
     "due dates half as far": {"due_dates.slack": 0.5},
@@ -40,15 +38,15 @@ def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     """List all sizes with the settings as they are; with other settings, or without a part, the least size alone."""
     cells: list[Cell] = []
     sizes = SIZES.nodes(choice)
-    for setting, arrivals, nodes in product((*SETTINGS, MORE_JOBS), ARRIVALS, sizes):
+    for setting, arrivals, nodes in product((*SETTINGS, MORE_JOBS), WORKLOADS, sizes):
         if setting != AS_IT_IS and nodes != sizes[0]:
             continue
         labels: dict[str, Label] = {"setting": setting, "arrivals": arrivals, "nodes": nodes}
-        jobs = JOBS_PER_NODE * nodes * (4 if setting == MORE_JOBS else 1)
-        values = {"cluster.nodes": nodes, "jobs.count": jobs, **SETTINGS.get(setting, {})}
+        jobs_per_node = JOBS_PER_NODE * (4 if setting == MORE_JOBS else 1)
+        scenario = published_scenario(arrivals, nodes, jobs_per_node, SETTINGS.get(setting, {}))
         whole = tuple(name for name in policies if name not in ablation_names("sts-x"))
         chosen = policies if setting == AS_IT_IS and nodes == sizes[0] else whole
-        cells += cells_of(labels, load_scenario(arrivals).replace(values), choice, chosen, SIZES)
+        cells += cells_of(labels, scenario, choice, chosen, SIZES)
     return tuple(cells)
 
 
@@ -80,7 +78,7 @@ def _summary(runs: Runs) -> Table:
         "Savings are means over the scenarios and sizes, paired by seed; costs are their sums by seed.",
         "Other settings, and STS-X without one of its parts, are run on the smallest cluster alone.",
     )
-    title = "The thesis's four arrival scenarios and the numbers of nodes, together"
+    title = "Published and measured workloads and the numbers of nodes, together"
     return Table.of(title, columns, runs.groups("setting"), notes)
 
 
@@ -117,9 +115,9 @@ STS_X = Experiment(
     name="sts-x",
     title="STS-X against STS, and what each of its parts is worth",
     question=(
-        "How much cheaper is STS-X than the thesis's STS, without more tardiness, and why? The thesis's four arrival "
-        "scenarios, 10 to 50 nodes with the base power of their types, 10 jobs a node; STS-X as it is and without one "
-        "of its parts; and both policies in other settings."
+        "How much cheaper is STS-X than STS, without more tardiness, and why? The published inputs at three arrival "
+        "rates and the measured ones, 10 to 50 nodes, 10 jobs a node; STS-X as it is and without one of its parts; and "
+        "both policies in other settings."
     ),
     policies=("sts", "greedy", "sts-x", *ablation_names("sts-x")),
     labels=LABELS,
