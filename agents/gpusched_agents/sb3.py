@@ -211,7 +211,7 @@ class SchedulerVecEnv(VecEnv):
 
 
 def make_sb3_vec_env(
-    num_envs: int, scenario: str | Path | Scenario | Sequence[Any] = "default", seed: int | None = None, **settings: Any
+    num_envs: int, scenario: str | Path | Scenario | Sequence[Any] = "default", seed: int | None = None, **keywords: Any
 ) -> SchedulerVecEnv:
     """Make `num_envs` environments for an algorithm of Stable-Baselines3.
 
@@ -220,9 +220,9 @@ def make_sb3_vec_env(
         scenario: The scenario, or several, as `GpuClusterVectorEnv` takes them.
         seed: The first episode of environment i runs the instance of seed + i; without, any. An algorithm with a seed
             of its own sets that one instead.
-        settings: Settings of `GpuClusterVectorEnv`, but `autoreset_mode`.
+        keywords: Other arguments of `GpuClusterVectorEnv`, `settings` and `instance` among them, but `autoreset_mode`.
     """
-    vector = GpuClusterVectorEnv(num_envs, scenario, autoreset_mode=AutoresetMode.SAME_STEP, **settings)
+    vector = GpuClusterVectorEnv(num_envs, scenario, autoreset_mode=AutoresetMode.SAME_STEP, **keywords)
     env = SchedulerVecEnv(vector)
     if seed is not None:
         env.seed(seed)

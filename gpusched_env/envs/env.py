@@ -11,6 +11,7 @@ from gymnasium import spaces
 from gpusched_env import rendering
 from gpusched_env.envs.env_input import action_index, check_shape, draw_seed, finite_reward, shape_of
 from gpusched_env.envs.reward import CostReward, Reward
+from gpusched_env.envs.source import source_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.observation import (
@@ -26,15 +27,16 @@ from gpusched_env.observation.options import write_mask
 from gpusched_env.simulator import Asking, Result, State, View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.decisions import decide, run_to_round
-from gpusched_env.workload import InstanceMaker, Scenario, load_scenario
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
     from pathlib import Path
 
     from numpy.typing import NDArray
 
     from gpusched_env.model import Instance
     from gpusched_env.simulator.asking import AskingSettings
+    from gpusched_env.workload import Scenario
 
 Observation: TypeAlias = "dict[str, NDArray[np.float32]]"
 ALLOWED_OPTIONS = ("instance",)
@@ -57,6 +59,10 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     Args:
         scenario: Name of a built-in scenario, path of a scenario file, or a `Scenario`.
+        settings: New values of the scenario's settings by dotted name, such as `{"cluster.nodes": 20}`; see
+            `Scenario.replace`.
+        instance: An instance, with any GPU types and configurations, that every episode replays, whatever its seed.
+            `scenario` and `settings` are then left alone.
         reward_scale: Cost that counts as a reward of -1 [€], > 0.
         reward: A reward of your own, in place of the cost; then `reward_scale` must be left alone.
         render_mode: None, `ansi` or `rgb_array`.
@@ -75,6 +81,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self,
         scenario: str | Path | Scenario = "default",
         *,
+        settings: Mapping[str, object] | None = None,
+        instance: Instance | None = None,
         reward_scale: float = 1.0,
         reward: Reward | None = None,
         render_mode: str | None = None,
@@ -82,7 +90,6 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
     ) -> None:
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise InputError("render_mode", render_mode, f"None, {' or '.join(RENDER_MODES)}")
-        self.scenario = scenario if isinstance(scenario, Scenario) else load_scenario(scenario)
         if reward is not None and (isinstance(reward, type) or not callable(reward)):
             raise InputError("reward", reward, "a function of energy_eur and tardiness_eur [€] that returns a number")
         if reward is not None and reward_scale != 1.0:
@@ -90,8 +97,9 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self.asking = Asking(**asking)
         self.render_mode = render_mode
         self._reward: Reward = CostReward(reward_scale) if reward is None else reward
-        self._maker = InstanceMaker(self.scenario)
-        self._begin(self._maker.make(0))
+        self.source = source_of(scenario, settings, instance)
+        self.scenario: Scenario | None = self.source.scenario
+        self._begin(self.source.make(0))
         self.configurations = self._state.instance.configurations
         self.observation_space: spaces.Space[Any] = observation_space(
             len(self.configurations), len(self._state.instance.gpu_types)
@@ -112,9 +120,9 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         Args:
             seed: The episode runs the scenario's instance of this seed, ≥ 0 and < 2^63, as `gpusched compare --seeds`
                 does; without a seed, the instance's seed is drawn from the environment's generator,
-                `FIRST_DRAWN_SEED` or above.
+                `FIRST_DRAWN_SEED` or above. An environment of one instance runs that.
             options: `{"instance": instance}` replays a given instance, with the GPU types and configurations of
-                the scenario.
+                the scenario, or of the environment's own instance.
 
         Returns:
             The first observation, and info (see `step`).
@@ -131,7 +139,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         instance = (options or {}).get("instance")
         if instance is None:
             chosen = draw_seed(self.np_random) if seed is None else seed
-            instance = self._maker.make(chosen)
+            instance = self.source.make(chosen)
         check_shape(instance, self._shape)
         self._begin(instance)
         run_to_round(self._state.board, self._state.hidden)

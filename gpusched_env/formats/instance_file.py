@@ -55,7 +55,12 @@ def save_instance(instance: Instance, path: str | Path) -> None:
     Raises:
         InputError: The file cannot be written.
     """
-    write_atomically(path, _layout(_document_of(instance)))
+    write_atomically(path, instance_json(instance))
+
+
+def instance_json(instance: Instance) -> str:
+    """Give what `save_instance` writes: equal instances have equal texts, others have other ones."""
+    return _layout(_document_of(instance))
 
 
 def load_instance(path: str | Path) -> Instance:

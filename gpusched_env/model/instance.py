@@ -111,6 +111,14 @@ class Instance:
             allowed = f"factors by which no job takes longer than {checks.LONGEST} beside another one"
             raise InputError("interference.slowdown", slowest, allowed)
 
+    def __repr__(self) -> str:
+        """Say in a line what it is called and how large it is."""
+        types = ", ".join(v.name for v in self.gpu_types)
+        return (
+            f"Instance({self.name or 'no name'!r}, seed {self.seed}: {len(self.nodes):,} nodes of {types}, "
+            f"{len(self.jobs):,} jobs, {len(self.configurations)} configurations)"
+        )
+
     @classmethod
     def from_jobs(
         cls,

@@ -108,6 +108,14 @@ class JobTable:
             value = getattr(self, column)[first]
             raise InputError(f"jobs[{first}].{column}", value.tolist(), allowed)
 
+    def __repr__(self) -> str:
+        """Say in a line how many jobs there are, of how many applications and when."""
+        applications, distributions = len(self.applications), len(self.distributions)
+        return (
+            f"JobTable({len(self):,} jobs on {self.seconds_per_epoch.shape[1]} configurations, {applications} "
+            f"applications, {distributions} distributions, {self.submission_s[0]:.6g} to {self.submission_s[-1]:.6g} s)"
+        )
+
     def __len__(self) -> int:
         return len(self.submission_s)
 

@@ -73,6 +73,15 @@ class Result:
             log=state.hidden.log[: board.count[at.LOGGED]].copy(),
         )
 
+    def __repr__(self) -> str:
+        """Say in a line what was run and what it cost."""
+        instance = self.instance
+        return (
+            f"Result({self.policy} on {instance.name or 'instance'}, seed {self.seed}: {self.total_eur:,.2f} € = "
+            f"{self.energy_eur:,.2f} € energy + {self.tardiness_eur:,.2f} € tardiness, {self.late_jobs} of "
+            f"{len(instance.jobs)} jobs late, {self.rounds} rounds)"
+        )
+
     @property
     def total_eur(self) -> float:
         """Give the total cost: energy + tardiness [€]."""

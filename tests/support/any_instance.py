@@ -14,11 +14,4 @@ class AnyInstance(GpuClusterEnv):
     """The environment of one instance, with its GPU types and configurations: every episode runs it."""
 
     def __init__(self, first: Instance, **settings_: object) -> None:
-        self.first = first
-        super().__init__("tiny", **settings_)
-
-    def _begin(self, instance: Instance):
-        super()._begin(self.first)
-
-    def reset(self, *, seed: int | None = None, options: dict[str, object] | None = None):
-        return super().reset(seed=seed, options={"instance": self.first} | (options or {}))
+        super().__init__(instance=first, **settings_)

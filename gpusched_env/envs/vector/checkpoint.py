@@ -31,7 +31,7 @@ def pack(runs: Runs, episodes: Episodes, ended: NDArray[np.bool_]) -> dict[str, 
     """Give everything that the next steps depend on, by name: the arrays of the runs end to end, and the rest.
 
     Raises:
-        InputError: An environment replays an instance that it was given: there is no seed to make it from again.
+        InputError: An environment replays an instance that `reset` was given: there is nothing to make it from again.
     """
     for i, seed in enumerate(episodes.seeds):
         if seed == REPLAYED:

@@ -1,77 +1,83 @@
-"""What each environment of a vector runs: its instances, made from scenarios and seeds as single environments do."""
+"""What each environment of a vector runs: its instances, made as single environments make theirs."""
 
 from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 from gymnasium.utils import seeding
 
 from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.envs.env_input import draw_seed, shape_of
+from gpusched_env.envs.source import USUAL, arguments_of
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import State
 from gpusched_env.simulator.state import Common
-from gpusched_env.workload import InstanceMaker, Scenario
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from collections.abc import Mapping, Sequence
 
     from numpy.random import Generator
 
+    from gpusched_env.envs.source import AnyScenario
     from gpusched_env.model import Instance
 
 REPLAYED = -1  # stands for the seed of an instance that was given
 
 
 class Episodes:
-    """The scenarios, generators and present instances of N environments.
+    """The sources, generators and present instances of N environments.
 
     Args:
         size: Number of environments N.
+        keywords: Other keyword arguments of `GpuClusterEnv`.
         scenario: One scenario for all, or a sequence: environment i runs scenario i mod its length.
-        settings: Keyword arguments of `GpuClusterEnv`.
+        settings: As for `GpuClusterEnv`, of every scenario.
+        instance: In place of scenarios, one instance that is replayed, or a sequence of them.
 
     Attributes:
-        singles: A single environment for each scenario: it has checked the settings, and has the spaces.
+        singles: A single environment for each scenario or instance: it has checked the keywords, and has the spaces.
         seeds: What each environment's present instance was made from; `REPLAYED` if it was given.
         common: What runs have in common.
-        fingerprint: Tells scenarios and settings from others, but not a reward of your own.
 
     Raises:
-        InputError: A scenario or setting is not allowed, or scenarios have other GPU types or configurations.
+        InputError: An argument is not allowed, or scenarios or instances have other GPU types or configurations.
     """
 
     def __init__(
-        self, size: int, scenario: str | Path | Scenario | Sequence[str | Path | Scenario], settings: dict[str, Any]
+        self,
+        size: int,
+        keywords: dict[str, Any],
+        scenario: AnyScenario | Sequence[AnyScenario] = USUAL,
+        settings: Mapping[str, object] | None = None,
+        instance: Instance | Sequence[Instance] | None = None,
     ) -> None:
-        each: list[Any] = [scenario]
-        if isinstance(scenario, Sequence) and not isinstance(scenario, str):
-            each = list(scenario)
-        if not each:
-            raise InputError("scenario", scenario, "at least one scenario")
-        self.singles = [GpuClusterEnv(one, **settings) for one in each[:size]]
+        each = arguments_of(scenario, settings, instance)
+        self.singles = [GpuClusterEnv(**one, **keywords) for one in each[:size]]
         self.shape = shape_of(self.singles[0].instance)
         for k, single in enumerate(self.singles):
             if shape_of(single.instance) != self.shape:
-                raise InputError(
-                    f"scenario[{k}]", single.scenario.name, "the GPU types and configurations of scenario[0]"
-                )
-        self._makers = [InstanceMaker(single.scenario) for single in self.singles]
-        told = {name: value for name, value in settings.items() if name != "reward"}
-        scenarios = [single.scenario.model_dump_json() for single in self.singles]
-        self.fingerprint = hashlib.sha256(json.dumps([size, told, scenarios], default=repr).encode()).digest()
+                of = "scenario" if instance is None else "instance"
+                allowed = f"the GPU types and configurations of {of}[0]"
+                raise InputError(f"{of}[{k}]", single.source.name, allowed)
+        self._keywords = {name: value for name, value in keywords.items() if name != "reward"}
         self.common = Common()
         self.seeds = [REPLAYED] * size
         self._generators: list[Generator | None] = [None] * size
         self._generator_seeds = [-1] * size
 
+    @cached_property
+    def fingerprint(self) -> bytes:
+        """Tells scenarios, instances and keywords from others, but not a reward of your own."""
+        told = [len(self.seeds), self._keywords, [single.source.identity() for single in self.singles]]
+        return hashlib.sha256(json.dumps(told, default=repr).encode()).digest()
+
     def begin(self, i: int, seed: int | None = None, instance: Instance | None = None) -> State:
         """Make a new run of environment i, and seed its generator if there is a seed.
 
-        It runs `instance`, else the scenario's instance of the seed, else that of a seed that the generator draws.
+        It runs `instance`, else its source's instance of the seed, else that of a seed that the generator draws.
         """
         if seed is not None:
             self._generators[i], self._generator_seeds[i] = seeding.np_random(seed)
@@ -84,8 +90,8 @@ class Episodes:
         return state
 
     def instance(self, i: int, seed: int) -> Instance:
-        """Make the instance of `seed` of environment i's scenario."""
-        return self._makers[i % len(self._makers)].make(seed)
+        """Make the instance of `seed` of environment i, or give that which it replays."""
+        return self.singles[i % len(self.singles)].source.make(seed)
 
     def state(self, instance: Instance) -> State:
         """Make a run of an instance; its intervals are not kept."""

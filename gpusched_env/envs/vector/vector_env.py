@@ -29,16 +29,15 @@ from gpusched_env.model import checks
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
-    from pathlib import Path
     from typing import TypeAlias
 
     from numpy.random import Generator
     from numpy.typing import NDArray
 
+    from gpusched_env.envs.source import AnyScenario
     from gpusched_env.model import Configuration, Instance
     from gpusched_env.simulator import State, View
     from gpusched_env.simulator.asking import AskingSettings
-    from gpusched_env.workload import Scenario
 
     Observations: TypeAlias = dict[str, NDArray[np.float32]]
     Stepped: TypeAlias = tuple[Observations, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
@@ -55,6 +54,9 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         num_envs: Number of environments N, ≥ 1.
         scenario: As for `GpuClusterEnv`, or a sequence: environment i runs scenario i mod its length. All must have
             the same GPU types and configurations; numbers of nodes and jobs may differ.
+        settings: As for `GpuClusterEnv`; they go to each scenario.
+        instance: As for `GpuClusterEnv`, or a sequence: environment i replays instance i mod its length. All must have
+            the same GPU types and configurations.
         reward_scale: As for `GpuClusterEnv`.
         reward: See there; it is called for every environment, one after the other.
         autoreset_mode: What happens when an episode ends: `NEXT_STEP` (the next step begins a new one, whatever the
@@ -72,8 +74,10 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
     def __init__(
         self,
         num_envs: int = 1,
-        scenario: str | Path | Scenario | Sequence[str | Path | Scenario] = "default",
+        scenario: AnyScenario | Sequence[AnyScenario] = "default",
         *,
+        settings: Mapping[str, object] | None = None,
+        instance: Instance | Sequence[Instance] | None = None,
         reward_scale: float = 1.0,
         reward: Reward | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
@@ -83,7 +87,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self.num_envs = checks.whole("num_envs", num_envs)
         self.autoreset_mode = _mode(autoreset_mode)
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
-        self._episodes = Episodes(self.num_envs, scenario, {**asking, "reward_scale": reward_scale, "reward": reward})
+        keywords = {**asking, "reward_scale": reward_scale, "reward": reward}
+        self._episodes = Episodes(self.num_envs, keywords, scenario, settings, instance)
         single = self._episodes.singles[0]
         self.asking = single.asking
         self.configurations: tuple[Configuration, ...] = single.configurations
@@ -219,10 +224,11 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         """Give everything that the next steps depend on, as plain arrays by name.
 
         An environment made with the same arguments goes on from it with the same steps, bit for bit, in any process.
-        Instances are not in it: they are made again from the scenario and their seeds.
+        Instances are not in it: they are those given as `instance`, or are made again from the scenario and their
+        seeds.
 
         Raises:
-            InputError: An environment replays an instance that it was given.
+            InputError: An environment replays an instance that `reset` was given.
             gymnasium.error.ResetNeeded: No episodes have begun.
         """
         return pack(self._present, self._episodes, self._ended)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -32,7 +33,6 @@ from gpusched_env.workload.scenario.sharing import Sharing
 from gpusched_env.workload.traces.columns import TRACE_FIELDS
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Any
 
 
@@ -49,6 +49,11 @@ def _restart(value: object) -> object:
 
 OwnApplications = Annotated[str | tuple[OwnApplication, ...] | None, BeforeValidator(as_tables(OwnApplication))]
 RestartSeconds = Annotated[float | Literal["measured"] | None, BeforeValidator(_restart)]
+
+
+def _check_mapping(values: object) -> None:
+    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
+        raise InputError("settings", values, 'a mapping of dotted names to values, such as {"cluster.nodes": 20}')
 
 
 class Prices(Settings):
@@ -209,8 +214,9 @@ class Scenario(Settings):
             values: New values by dotted name; a name may also stand for a whole section, and None for the default.
 
         Raises:
-            InputError: There is no such setting, or the value is not allowed.
+            InputError: There is no such setting, the value is not allowed, or `values` is no such mapping.
         """
+        _check_mapping(values)
         data = self.model_dump(exclude_none=True)
         if "cluster.pools" in values:
             data["cluster"] = {name: data["cluster"][name] for name in ("overrides",) if name in data["cluster"]}
