@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import platform
+import subprocess
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
@@ -35,6 +36,7 @@ _DECIDES_FOR_AGENTS = (
     ("gpusched_agents", "policy.py"),
     ("gpusched_agents", "network/inference.py"),
 )
+_SOURCES = ("gpusched_env", "baselines", "agents", "experiments")
 _PACKAGES = ("gpusched-env", "numpy", "numba", "scipy")
 
 
@@ -50,6 +52,29 @@ def code_version() -> str:
         digest.update(f"{package} {version(package)}\n".encode())
     digest.update(platform.python_version().encode())
     return digest.hexdigest()[:16]
+
+
+@cache
+def commit() -> str | None:
+    """Give the commit of the checkout that the code lies in, with `+` if its sources differ from it.
+
+    Returns:
+        40 hexadecimal digits, and maybe the `+`; None if the code lies in no checkout, or there is no git.
+    """
+    here = Path(__file__).parent
+    try:
+        told = _git(here, "rev-parse", "HEAD", "--show-toplevel")
+        if told.returncode != 0:
+            return None
+        head, root = told.stdout.split("\n")[:2]
+        changed = _git(Path(root), "diff", "--quiet", "HEAD", "--", *_SOURCES).returncode
+    except (OSError, subprocess.TimeoutExpired):
+        return None
+    return head + ("+" if changed else "")
+
+
+def _git(folder: Path, *arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(["git", *arguments], cwd=folder, capture_output=True, text=True, timeout=10.0, check=False)  # noqa: S603, S607 - fixed arguments
 
 
 def agent_version(name: str) -> str:

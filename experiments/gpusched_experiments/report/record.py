@@ -12,7 +12,7 @@ from gpusched_env.envs.vector.threads import usable_cores
 from gpusched_env.provenance import provenance
 from gpusched_env.workload import Scenario
 from gpusched_experiments.report.cell import SAYS_NOTHING
-from gpusched_experiments.report.code_version import agent_version, code_version, machine
+from gpusched_experiments.report.code_version import agent_version, code_version, commit, machine
 from gpusched_experiments.report.results_file import document_json
 
 if TYPE_CHECKING:
@@ -50,7 +50,7 @@ def fingerprint(keys: Iterable[str]) -> str:
 
 def where_made() -> dict[str, Any]:
     """Say by which code and on which machine results are made."""
-    return {"code": code_version(), "machine": machine(), "cores": usable_cores()}
+    return {"code": code_version(), "commit": commit(), "machine": machine(), "cores": usable_cores()}
 
 
 def record_json(

@@ -1,4 +1,5 @@
 import ast
+import subprocess
 import sys
 from importlib.resources import files
 from importlib.util import find_spec
@@ -7,7 +8,7 @@ from pathlib import Path
 from agent_folders import description, weights
 from gpusched_agents.files.storage import save_agent
 from gpusched_env.envs.vector.threads import usable_cores
-from gpusched_experiments.report.code_version import agent_version, code_version, machine
+from gpusched_experiments.report.code_version import agent_version, code_version, commit, machine
 
 module = sys.modules[code_version.__wrapped__.__module__]
 READS = {f"gpusched_agents.{name}" for name in ("spec", "files.description", "files.find_agent", "files.storage")}
@@ -111,3 +112,23 @@ def test_every_module_that_an_agents_choice_needs_is_in_its_version():
         wanted |= {each for each in froms if each.startswith("gpusched_agents.")} - found - READS
     files = {f"{name.replace('.', '/')}.py" for name in found}
     assert files <= {f"{package}/{path}" for package, path in module._DECIDES_FOR_AGENTS}
+
+
+def test_the_commit_is_that_of_the_checkout_and_says_whether_sources_differ(tmp_path, monkeypatch):
+    def git(*arguments: str) -> str:
+        made = ["git", "-c", "user.name=a", "-c", "user.email=a@b", *arguments]
+        return subprocess.run(made, cwd=tmp_path, capture_output=True, text=True, check=True).stdout.strip()
+
+    source = tmp_path / "experiments" / "code.py"
+    source.parent.mkdir()
+    source.write_text("1\n")
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-qm", "first")
+    monkeypatch.setattr(module, "__file__", str(source))
+    head = git("rev-parse", "HEAD")
+    assert commit.__wrapped__() == head
+    source.write_text("2\n")
+    assert commit.__wrapped__() == head + "+"
+    monkeypatch.setattr(module, "__file__", str(tmp_path.parent / "code.py"))
+    assert commit.__wrapped__() is None
