@@ -6,6 +6,8 @@ are within 5 % of one another.
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 
 import numpy as np
@@ -13,11 +15,14 @@ import pytest
 
 from gpusched_baselines import make_policy
 from gpusched_env import Result, simulate
+from gpusched_experiments.published import EXPERIMENTS, Choice
 from gpusched_experiments.published.reference_instances import (
     reference_answers,
     reference_instance,
     reference_names,
 )
+from gpusched_experiments.report.run import Runs
+from gpusched_experiments.report.table import csv_text
 
 ROOT = Path(__file__).parents[3]
 PLACES = [folder / "shared" / "data" / "gpuspb" for folder in (ROOT.parent, ROOT.parent.parent)]
@@ -64,12 +69,24 @@ def test_greedy_is_never_late_and_edf_mean_is_as_late_as_published(instances):
 
 
 @pytest.mark.parametrize("policy", ["sts", "sts-published"])
-def test_sts_costs_less_energy_than_published_and_is_late_once_where_ten_nodes_are_not_enough(instances, policy):
-    """In high-20-0 one job of 200 loses its node of eight K80 to jobs as pressed, and ends 14 minutes late.
-
-    The published program pays 252 € for tardiness there, and 37,152 € on all instances, most of it by rounding.
-    """
+def test_sts_costs_less_energy_than_published_and_is_hardly_late(instances, policy):
+    """Two of 6,000 jobs are late, where more jobs want eight GPUs than there are: 37 €, and 37,152 € as published."""
     results = runs(instances, policy)
-    assert ratios(results, "STS").mean() < 1.0
-    assert {name: result.late_jobs for name, result in results.items() if result.late_jobs} == {"high-20-0": 1}
-    assert results["high-20-0"].tardiness_eur < reference_answers(FOLDER)["high-20-0", "STS"].tardiness_eur
+    assert ratios(results, "STS").mean() < 0.96
+    assert {name: result.late_jobs for name, result in results.items() if result.late_jobs} == {
+        "exponential-20-0": 1, "high-20-0": 1,
+    }  # fmt: skip
+    assert sum(result.tardiness_eur for result in results.values()) < 40.0
+
+
+def test_the_experiment_prints_the_same_deviations():
+    cells = EXPERIMENTS["conformance"].cells(Choice(quick=True), ("greedy",))
+    assert len(cells) == 16
+    experiment = EXPERIMENTS["conformance"]
+    made = [(dict(c.labels), c.policy, c.seed, c.run()) for c in cells]
+    row = next(csv.DictReader(io.StringIO(csv_text(experiment.summary(Runs.of(made))))))
+    answers = reference_answers(FOLDER)
+    names = [dict(cell.labels)["instance"] for cell in cells]
+    found = [v["energy_eur"] / answers[n, "G"].energy_eur - 1.0 for n, (*_, v) in zip(names, made, strict=True)]
+    assert float(row["energy_deviation"]) == pytest.approx(np.mean(found))
+    assert float(row["largest_deviation"]) == pytest.approx(max(found, key=abs))
