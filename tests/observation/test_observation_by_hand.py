@@ -396,7 +396,7 @@ def instance_of_all_kinds() -> tuple[Scenario, Instance]:
 
 @cache
 def instance_without_a_type() -> Instance:
-    """Make the crowded instance of the tiny scenario again, all nodes but those of the first GPU type, and tighter due dates."""
+    """Make the crowded instance again, with tighter due dates, on all nodes but those of the first GPU type."""
     instance = small_instance()
     gone = instance.gpu_types[0].name
     nodes = [node for node in instance.nodes if node.gpu_type != gone]
