@@ -112,9 +112,10 @@ def finished_training(config: TrainingConfig, folder: Path) -> dict[str, Any] | 
         raise InputError(
             str(path), str(error), "what a finished training wrote; remove its folder to begin anew"
         ) from error
-    for setting, value in _flat(json.loads(json.dumps(config.as_dict()))).items():
-        if former.get(setting) != value:
-            raise InputError(setting, value, f"{former.get(setting)}, as in {path}, or another --out")
+    own = _flat(json.loads(json.dumps(config.as_dict())))
+    for setting in own | former:
+        if former.get(setting) != own.get(setting):
+            raise InputError(setting, own.get(setting), f"{former.get(setting)}, as in {path}, or another --out")
     return facts
 
 

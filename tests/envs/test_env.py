@@ -421,7 +421,7 @@ def test_a_wrong_reset_option_is_named():
     with pytest.raises(InputError, match="an Instance"):
         env.reset(options={"instance": "tiny"})
     with pytest.raises(InputError, match="GPU types"):
-        env.reset(options={"instance": make_instance(load_scenario("high"), 0)})
+        env.reset(options={"instance": make_instance(load_scenario("published-high"), 0)})
 
 
 def test_rendering_as_text_tells_time_costs_and_jobs():

@@ -396,11 +396,15 @@ def instance_of_all_kinds() -> tuple[Scenario, Instance]:
 
 @cache
 def instance_without_a_type() -> Instance:
-    """Make the crowded instance of the tiny scenario again, all nodes but those of the first GPU type."""
+    """Make the crowded instance again, with tighter due dates, on all nodes but those of the first GPU type."""
     instance = small_instance()
     gone = instance.gpu_types[0].name
     nodes = [node for node in instance.nodes if node.gpu_type != gone]
-    jobs = replace(instance.jobs, seconds_per_epoch=make_instance(load_scenario("tiny"), 1).jobs.seconds_per_epoch)
+    jobs = replace(
+        instance.jobs,
+        due_s=instance.jobs.submission_s + 0.5 * (instance.jobs.due_s - instance.jobs.submission_s),
+        seconds_per_epoch=make_instance(load_scenario("tiny"), 1).jobs.seconds_per_epoch,
+    )
     return replace(instance, nodes=(*nodes, Node(nodes[0].gpu_type, 3)), jobs=jobs)
 
 

@@ -17,7 +17,7 @@ from gpusched_env.workload import load_scenario, make_instance
 
 @pytest.fixture(scope="module")
 def tiny():
-    return make_instance(load_scenario("tiny"), 0)
+    return make_instance(load_scenario("tiny").replace({"restart_s": 0.0}), 0)
 
 
 @pytest.fixture(scope="module")

@@ -13,7 +13,7 @@ from gpusched_agents.network.policies import MaskableScoringPolicy, ScoringDqnPo
 from gpusched_agents.network.slots import SlottedVecEnv
 from gpusched_agents.sb3 import make_sb3_vec_env
 from gpusched_agents.training.config import DqnConfig
-from gpusched_env import FIRST_DRAWN_SEED, InputError, load_scenario, make_instance
+from gpusched_env import FIRST_DRAWN_SEED, InputError, make_instance
 from gpusched_env.envs.env_input import shape_of
 from gpusched_env.simulator import Asking
 
@@ -53,18 +53,20 @@ def make_env(config: TrainingConfig) -> SlottedVecEnv:
     """
     if config.envs < len(config.scenarios):
         raise InputError("envs", config.envs, f"at least {len(config.scenarios)}, one for each scenario")
-    alike: dict[Any, list[str]] = {}
-    for name in config.scenarios:
-        alike.setdefault(shape_of(make_instance(load_scenario(name), 0)), []).append(name)
+    scenarios = config.loaded_scenarios()
+    firsts = [make_instance(scenario, 0) for scenario in scenarios]
+    alike: dict[Any, list[int]] = {}
+    for index, first in enumerate(firsts):
+        alike.setdefault(shape_of(first), []).append(index)
     if config.network.kind == "mlp" and len(alike) > 1:
         raise InputError("scenarios", config.scenarios, "scenarios with the same configurations, for an mlp")
-    counts = [len(part) for part in np.array_split(np.arange(config.envs), len(config.scenarios))]
+    counts = [len(part) for part in np.array_split(np.arange(config.envs), len(scenarios))]
     groups, types = [], []
-    for names in alike.values():
-        size = sum(counts[config.scenarios.index(name)] for name in names)
+    for chosen in alike.values():
+        size = sum(counts[index] for index in chosen)
         reward = TrainingReward(config.tardiness_factor)
-        groups.append(make_sb3_vec_env(size, names, reward=reward, **asdict(TRAINED_UNDER)))
-        types.append(make_instance(load_scenario(names[0]), 0).type_of_configuration.tolist())
+        groups.append(make_sb3_vec_env(size, [scenarios[i] for i in chosen], reward=reward, **asdict(TRAINED_UNDER)))
+        types.append(firsts[chosen[0]].type_of_configuration.tolist())
     return SlottedVecEnv(groups, types, above_least=config.above_least)
 
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any, ClassVar, TypeAlias
 
@@ -11,6 +13,7 @@ from gpusched_baselines.registry import teacher_names
 from gpusched_env import FIRST_DRAWN_SEED
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.workload import Scenario, load_scenario
 
 MAY_BE_NONE = ("target_kl",)
 
@@ -173,6 +176,8 @@ class TrainingConfig:
         agent: The algorithm and its settings.
         scenarios: Names or files of the scenarios that the environments run, equally many each; a set network may
             learn on several kinds of clusters at once.
+        scenario_settings: New values of settings, by dotted name, that go to every scenario: `{"cluster.nodes": 20}`;
+            numbers, texts, and lists and mappings of them.
         steps: Decisions of reinforcement learning, ≥ 0.
         seed: Seed of everything, ≥ 0.
         envs: Environments that run at once, ≥ 1.
@@ -192,6 +197,7 @@ class TrainingConfig:
 
     agent: AgentConfig = field(default_factory=MaskablePpoConfig)
     scenarios: tuple[str, ...] = ("default",)
+    scenario_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
     steps: int = 500_000
     seed: int = 0
     envs: int = 32
@@ -214,6 +220,7 @@ class TrainingConfig:
         for index, scenario in enumerate(self.scenarios):
             if not isinstance(scenario, str):
                 raise InputError(f"scenarios[{index}]", scenario, "a name or a file's path, as text")
+        object.__setattr__(self, "scenario_settings", _plain_settings(self.scenario_settings))
         for index, seed in enumerate(self.validation_seeds):
             _check_held_out(f"validation_seeds[{index}]", seed)
         _check_flag("above_least", self.above_least)
@@ -225,12 +232,38 @@ class TrainingConfig:
         if self.steps + self.imitation.steps == 0:
             raise InputError("steps", self.steps, "more than 0, where there is no imitation either")
 
+    def loaded_scenarios(self) -> tuple[Scenario, ...]:
+        """Load the scenarios, one for each name, with `scenario_settings` in them.
+
+        Raises:
+            InputError: There is no such scenario or setting, or a value is not allowed.
+        """
+        return tuple(load_scenario(name).replace(self.scenario_settings) for name in self.scenarios)
+
     def as_dict(self) -> dict[str, Any]:
         """Give the settings as JSON can hold them, the algorithm's name among those of the agent."""
         document = asdict(self)
         document["agent"] = {"algorithm": self.agent.algorithm, **document["agent"]}
         plain: dict[str, Any] = _plain(document)
         return plain
+
+
+def _plain_settings(settings: Any) -> dict[str, Any]:
+    """Copy settings of scenarios, without tuples.
+
+    Raises:
+        InputError: They are no mapping, or a value is none that JSON holds.
+    """
+    if not isinstance(settings, Mapping) or not all(isinstance(name, str) for name in settings):
+        allowed = 'a mapping of dotted names to values, such as {"cluster.nodes": 20}'
+        raise InputError("scenario_settings", settings, allowed)
+    plain: dict[str, Any] = _plain(dict(settings))
+    for name, value in plain.items():
+        try:
+            json.dumps(value)
+        except TypeError:
+            raise InputError(f"scenario_settings[{name!r}]", value, "numbers, texts, lists and mappings") from None
+    return plain
 
 
 def _plain(value: Any) -> Any:

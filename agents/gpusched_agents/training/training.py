@@ -28,7 +28,7 @@ from gpusched_agents.training.algorithms import TRAINED_UNDER, make_env, make_mo
 from gpusched_agents.training.checkpoint import Checkpoint, pack_model, unpack_model
 from gpusched_agents.training.config import DqnConfig
 from gpusched_agents.training.imitation import Imitation, Teacher
-from gpusched_env import load_scenario, make_instance, simulate
+from gpusched_env import make_instance, simulate
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.provenance import provenance
@@ -108,9 +108,7 @@ class Training:
         self._on_progress = on_progress or (lambda _done, _total, _text: None)
         torch.set_num_threads(config.threads)
         self._instances = [
-            make_instance(load_scenario(scenario), seed)
-            for scenario in config.scenarios
-            for seed in config.validation_seeds
+            make_instance(scenario, seed) for scenario in config.loaded_scenarios() for seed in config.validation_seeds
         ]
         self.progress = _Progress()
         self._best: dict[str, NDArray[np.float32]] = {}

@@ -9,11 +9,12 @@ from typing import Annotated
 import typer
 
 from gpusched_env.files import new_folder, write_atomically
+from gpusched_env.formats import save_instance
 from gpusched_env.model import Instance
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
 from gpusched_env.simulator.policy import check_fit
-from gpusched_env.workload import InstanceMaker, scenario_toml
+from gpusched_env.workload import scenario_toml
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.progress import counting
@@ -29,7 +30,7 @@ from gpusched_experiments.report import (
     summarise,
 )
 
-FILES = ("results.json", "runs.csv", "table.md", "scenario.toml", "costs.png", "gantt.png")
+FILES = ("results.json", "runs.csv", "table.md", "scenario.toml", "instance.json", "costs.png", "gantt.png")
 DRAWS = "gpusched_experiments.report.figures"
 
 
@@ -46,7 +47,9 @@ def compare_command(
     scenario: options.ScenarioOption = "default",
     seeds: Annotated[
         str | None,
-        typer.Option("--seeds", help="Seeds of the workloads: 0-19, or 0,3,5; default: 0-39, with a trace 0-4."),
+        typer.Option(
+            "--seeds", help="Seeds of the workloads: 0-19, or 0,3,5; default: 0-39, with a trace or instance 0-4."
+        ),
     ] = None,
     workers: options.WorkersOption = None,
     reference: Annotated[
@@ -60,12 +63,14 @@ def compare_command(
     jobs: options.JobsOption = None,
     nodes: options.NodesOption = None,
     settings: options.SetOption = None,
+    instance: options.InstanceOption = None,
 ) -> None:
     """Compare policies: every policy on the same workloads, one for each seed.
 
     Ends in a table (mean cost, savings with 95 % intervals, gaps to the bounds), a figure of the costs, and the Gantt
     chart of one run; the folder also holds every run (results.json, runs.csv) and the scenario. Policies, seeds,
-    reference and workers may also stand in the scenario file, in the section compare; options win.
+    reference and workers may also stand in the scenario file, in the section compare; options win. With --instance
+    all run that instance, and seeds decide only the policies' own randomness.
 
     For example:
     - **gpusched compare**
@@ -75,16 +80,18 @@ def compare_command(
     - **gpusched compare --nodes 20 --jobs 200 --set prices.pue=1.2 --set arrivals.kind=low**
 
     - **gpusched compare --trace philly.csv --jobs 2000 --nodes 60**
+
+    - **gpusched compare --instance mine.json**
     """
-    chosen = options.chosen_scenario(scenario, trace, trace_format, jobs, nodes, settings)
-    plan = ComparisonPlan.of(chosen, policies, seeds, reference, workers)
+    workload = options.chosen_workload(instance, scenario, trace, trace_format, jobs, nodes, settings)
+    plan = ComparisonPlan.of(workload, policies, seeds, reference, workers)
     charts = drawing_or_note(DRAWS)
     # A bad workload, and a policy that does not fit it, show before anything begins.
-    make = cache(InstanceMaker(plan.scenario).make)
+    make = cache(plan.workload.maker())
     check_fit(plan.policies, make(plan.seeds[0]))
     with new_folder(out, ours=FILES) as folder:
         rows = _compare(plan, make, folder, charts)
-    print_comparison(output(), rows, plan.reference)
+    print_comparison(output(), rows, plan.reference, _what(plan))
     for name in FILES:
         if (Path(out) / name).exists():
             typer.echo(f"wrote {Path(out) / name}")
@@ -112,11 +119,16 @@ def _compare(
     return rows
 
 
+def _what(plan: ComparisonPlan) -> str | None:
+    """Name the instance that all seeds run, if it is one."""
+    return plan.workload.title if plan.workload.scenario is None else None
+
+
 def _write(
     plan: ComparisonPlan, folder: Path, runs: tuple[RunSummary, ...], rows: tuple[PolicyStatistics, ...]
 ) -> None:
     facts = {
-        "scenario": plan.scenario.model_dump(mode="json"),
+        **plan.workload.facts(),
         "policies": [policy.name for policy in plan.policies],
         "seeds": plan.seeds,
         "reference": plan.reference,
@@ -124,8 +136,11 @@ def _write(
     }
     write_atomically(folder / "results.json", results_json(runs, rows, plan.reference, provenance(None, **facts)))
     write_atomically(folder / "runs.csv", runs_csv(runs))
-    write_atomically(folder / "table.md", markdown_table(rows, plan.reference))
-    write_atomically(folder / "scenario.toml", scenario_toml(plan.scenario))
+    write_atomically(folder / "table.md", markdown_table(rows, plan.reference, _what(plan)))
+    if plan.workload.scenario is not None:
+        write_atomically(folder / "scenario.toml", scenario_toml(plan.workload.scenario))
+    elif plan.workload.instance is not None:
+        save_instance(plan.workload.instance, folder / "instance.json")
 
 
 def _draw(
@@ -137,10 +152,10 @@ def _draw(
     firsts: list[Result],
 ) -> None:
     """Draw the costs, and the first seed's run of the policy that costs least."""
-    count, scenario = len(plan.seeds), plan.scenario
-    seeds = f"{count} seed{'s' if count > 1 else ''}"
-    title = f"{scenario.name}: {scenario.cluster.nodes} nodes, {runs[0].jobs} jobs, {seeds}"
-    write_atomically(folder / "costs.png", charts.png_bytes(charts.cost_figure(rows, runs, title)))
     best = min(rows, key=lambda row: row.total_eur).policy
     result = next(result for result in firsts if result.policy == best)
+    count = len(plan.seeds)
+    seeds = f"{count} seed{'s' if count > 1 else ''}{' of the policies' if plan.workload.scenario is None else ''}"
+    title = f"{plan.workload.title}: {len(result.instance.nodes)} nodes, {runs[0].jobs} jobs, {seeds}"
+    write_atomically(folder / "costs.png", charts.png_bytes(charts.cost_figure(rows, runs, title)))
     write_atomically(folder / "gantt.png", charts.gantt_png(result))

@@ -8,11 +8,12 @@ from gpusched_baselines.registry import policy_names, usual_policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import Policy
-from gpusched_env.workload import Scenario, parse_seeds
+from gpusched_env.workload import Comparison, Scenario, parse_seeds
 from gpusched_experiments.cli.policies import parse_policies
+from gpusched_experiments.cli.workload import Workload
 
 USUAL_SEEDS = "0-39"
-USUAL_SEEDS_OF_A_TRACE = "0-4"  # its runs are long, and its jobs the same for every seed
+USUAL_SEEDS_OF_THE_SAME_JOBS = "0-4"  # of a trace, whose runs are long, and of one instance
 USUAL_REFERENCE = "edf"
 MOST_WORKERS = 4  # by default
 
@@ -22,15 +23,15 @@ class ComparisonPlan:
     """Everything that is decided before the first run.
 
     Attributes:
-        scenario: The scenario; its section `compare` names the policies and seeds as they are run, so that the
-            scenario alone is enough to compare the same again.
+        workload: What they run; if it is a scenario, its section `compare` names the policies and seeds as they are
+            run, so that the scenario alone is enough to compare the same again.
         policies: The policies, with different names.
         seeds: The seeds, each once.
         reference: Name of the policy that savings are measured against, one of the policies.
         workers: Number of processes, ≥ 1.
     """
 
-    scenario: Scenario
+    workload: Workload
     policies: tuple[Policy, ...]
     seeds: tuple[int, ...]
     reference: str
@@ -48,47 +49,49 @@ class ComparisonPlan:
 
     @classmethod
     def of(
-        cls, scenario: Scenario, policies: str | None, seeds: str | None, reference: str | None, workers: int | None
+        cls, workload: Workload, policies: str | None, seeds: str | None, reference: str | None, workers: int | None
     ) -> "ComparisonPlan":
-        """Put options and scenario together; an option that is None was not given.
+        """Put options and workload together; an option that is None was not given.
 
         Raises:
             InputError: A value is not allowed; names the option or the setting that it stands in.
         """
-        chosen = _policies_of_file(scenario) if policies is None else parse_policies(policies)
+        scenario = workload.scenario
+        said = Comparison() if scenario is None else scenario.compare
+        chosen = _policies_of_file(said) if policies is None else parse_policies(policies)
         names = [policy.name for policy in chosen]
-        text = _seeds_of_file(scenario) if seeds is None else seeds.strip()
+        text = _seeds_of_file(said, scenario) if seeds is None else seeds.strip()
         numbers = parse_seeds(text, "--seeds")
         if workers is not None:
             checks.whole("--workers", workers)
-        against = _reference(scenario, reference, names)
+        against = _reference(said, reference, names)
         used = {"policies": names, "seeds": text, "reference": reference, "workers": workers}
         values = {f"compare.{name}": value for name, value in used.items() if value is not None}
         return cls(
-            scenario=scenario.replace(values),
+            workload=workload if scenario is None else Workload(scenario.replace(values)),
             policies=chosen,
             seeds=numbers,
             reference=against,
-            workers=workers or scenario.compare.workers or min(MOST_WORKERS, os.cpu_count() or 1),
+            workers=workers or said.workers or min(MOST_WORKERS, os.cpu_count() or 1),
         )
 
 
-def _policies_of_file(scenario: Scenario) -> tuple[Policy, ...]:
+def _policies_of_file(said: Comparison) -> tuple[Policy, ...]:
     known = policy_names()
-    names = usual_policy_names() if scenario.compare.policies is None else scenario.compare.policies
+    names = usual_policy_names() if said.policies is None else said.policies
     for index, name in enumerate(names):
         if name not in known and not is_agent(name):
             raise InputError(f"compare.policies[{index}]", name, f"one of {', '.join(known)}{OR_AN_AGENT}")
     return tuple(make_any_policy(name) for name in names)
 
 
-def _seeds_of_file(scenario: Scenario) -> str:
-    usual = USUAL_SEEDS if scenario.trace is None else USUAL_SEEDS_OF_A_TRACE
-    return scenario.compare.seeds or usual
+def _seeds_of_file(said: Comparison, scenario: Scenario | None) -> str:
+    same = scenario is None or scenario.trace is not None
+    return said.seeds or (USUAL_SEEDS_OF_THE_SAME_JOBS if same else USUAL_SEEDS)
 
 
-def _reference(scenario: Scenario, wanted: str | None, names: list[str]) -> str:
-    field, name = ("--reference", wanted) if wanted is not None else ("compare.reference", scenario.compare.reference)
+def _reference(said: Comparison, wanted: str | None, names: list[str]) -> str:
+    field, name = ("--reference", wanted) if wanted is not None else ("compare.reference", said.reference)
     if name is None:
         return USUAL_REFERENCE if USUAL_REFERENCE in names else names[0]
     if name not in names:

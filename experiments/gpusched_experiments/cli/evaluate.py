@@ -8,22 +8,26 @@ import typer
 from gpusched_agents.any_policy import is_agent
 from gpusched_agents.files.find_agent import PREFIX
 from gpusched_env.errors import InputError
-from gpusched_env.workload import InstanceMaker
 from gpusched_experiments.cli import scenario_options as options
-from gpusched_experiments.cli.comparison_plan import ComparisonPlan
+from gpusched_experiments.cli.comparison_plan import USUAL_SEEDS_OF_THE_SAME_JOBS, ComparisonPlan
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.tables import print_table
 from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.report import PolicyStatistics, RunSummary, compare, summarise
-from gpusched_experiments.report.comparison_table import SHORT, TENTHS
+from gpusched_experiments.report.comparison_table import SHORT, TENTHS, means_over
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
 from gpusched_experiments.report.table import MONEY, PERCENT, Column, Table
+
+USUAL_SEEDS = "0-9"
 
 
 def evaluate_command(
     agent: Annotated[str, typer.Argument(metavar="AGENT", help="agent:NAME of one that is shipped, or its folder.")],
     scenario: options.ScenarioOption = "default",
-    seeds: Annotated[str, typer.Option("--seeds", help="Seeds of the workloads: 0-9, or 0,3,5.")] = "0-9",
+    seeds: Annotated[
+        str | None,
+        typer.Option("--seeds", help="Seeds of the workloads: 0-9, or 0,3,5; default: 0-9, with an instance 0-4."),
+    ] = None,
     against: Annotated[
         str, typer.Option("--against", help="Policies or other agents to measure it against, separated by commas.")
     ] = "edf,sts",
@@ -33,6 +37,7 @@ def evaluate_command(
     jobs: options.JobsOption = None,
     nodes: options.NodesOption = None,
     settings: options.SetOption = None,
+    instance: options.InstanceOption = None,
 ) -> None:
     """Evaluate an agent: its costs, and what it saves against other policies on the same workloads.
 
@@ -43,19 +48,20 @@ def evaluate_command(
 
     - **gpusched evaluate runs/mine/agent --nodes 30 --jobs 300 --workers 1**
     """
-    chosen = options.chosen_scenario(scenario, trace, trace_format, jobs, nodes, settings)
+    workload = options.chosen_workload(instance, scenario, trace, trace_format, jobs, nodes, settings)
+    usual = USUAL_SEEDS if instance is None else USUAL_SEEDS_OF_THE_SAME_JOBS
     name = agent if is_agent(agent) else PREFIX + agent
     others = [other.strip() for other in against.split(",")]
     if len({name, *others}) < 1 + len(others):
         raise InputError("--against", against, "names of policies separated by commas, each once, without the agent")
-    plan = ComparisonPlan.of(chosen, ",".join([name, *others]), seeds, None, workers)
-    make = InstanceMaker(plan.scenario).make
+    plan = ComparisonPlan.of(workload, ",".join([name, *others]), usual if seeds is None else seeds, None, workers)
+    make = plan.workload.maker()
     with counting(plan.title, plan.count) as bar:
         runs = compare(make, plan.policies, plan.seeds, workers=plan.workers, on_run=lambda _: bar.advance())
-    _print(runs, name)
+    _print(runs, name, None if instance is None else workload.title)
 
 
-def _print(runs: Sequence[RunSummary], agent: str) -> None:
+def _print(runs: Sequence[RunSummary], agent: str, instance: str | None) -> None:
     """Print a row for every policy, and what the agent saves against it."""
 
     def saving(row: PolicyStatistics) -> Estimate | None:
@@ -74,7 +80,7 @@ def _print(runs: Sequence[RunSummary], agent: str) -> None:
         Column("ms_per_job", "ms per job", lambda row: ms_per_job(runs, row.policy), SHORT),
         Column("saving", f"saving of {agent}", saving, PERCENT, interval=True),
     )
-    print_table(output(), Table.of("Agent", columns, rows, _notes(rows[0].runs)), named=True, best=agent)
+    print_table(output(), Table.of("Agent", columns, rows, _notes(rows[0].runs, instance)), named=True, best=agent)
 
 
 def ms_per_job(runs: Sequence[RunSummary], policy: str) -> float:
@@ -83,14 +89,14 @@ def ms_per_job(runs: Sequence[RunSummary], policy: str) -> float:
     return 1000.0 * sum(run.decision_s for run in own) / sum(run.jobs for run in own)
 
 
-def _notes(seeds: int) -> tuple[str, ...]:
+def _notes(seeds: int, instance: str | None) -> tuple[str, ...]:
     interval = (
         "In brackets the 95 % bootstrap interval over seeds."
         if seeds >= LEAST_SEEDS
         else f"No intervals: they need {LEAST_SEEDS} seeds or more."
     )
     return (
-        f"Means over {seeds} seed{'s' if seeds > 1 else ''}; every policy ran on the same instances.",
+        means_over(seeds, instance),
         f"Saving: 1 - (sum of the agent's total costs) / (sum of those of the policy), paired by seed. {interval}",
         "ms per job: all the time that the policy took to decide / jobs.",
     )

@@ -1,12 +1,17 @@
-"""The options that several commands have, and the scenario that they make."""
+"""The options that several commands have, and the workload that they describe."""
 
 import tomllib
+from collections.abc import Sequence
 from typing import Annotated
 
 import typer
 
 from gpusched_env.errors import InputError
+from gpusched_env.formats import load_instance
 from gpusched_env.workload import Scenario, load_scenario, scenario_for_trace
+from gpusched_experiments.cli.workload import Workload
+
+USUAL = "default"
 
 ScenarioOption = Annotated[
     str, typer.Option("--scenario", "-s", help="A built-in scenario (see `gpusched scenarios`) or a .toml file.")
@@ -30,6 +35,80 @@ SetOption = Annotated[
         "--set", metavar="NAME=VALUE", help="Any setting of the scenario, such as prices.pue=1.2; repeatable."
     ),
 ]
+ScenarioSetOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--scenario-set",
+        metavar="NAME=VALUE",
+        help="Any setting of the scenarios, such as prices.pue=1.2; repeatable.",
+    ),
+]
+InstanceOption = Annotated[
+    str | None,
+    typer.Option(
+        "--instance", metavar="FILE", help="Run this instance (a file of save_instance) in place of a scenario."
+    ),
+]
+
+
+def chosen_workload(
+    instance: str | None,
+    scenario: str,
+    trace: str | None,
+    trace_format: str | None,
+    jobs: int | None,
+    nodes: int | None,
+    settings: list[str] | None,
+) -> Workload:
+    """Give what the options describe: the scenario, or the instance of a file, beside which no other may stand.
+
+    Raises:
+        InputError: There is no such scenario, file or setting, or a value is not allowed.
+    """
+    if instance is None:
+        return Workload(chosen_scenario(scenario, trace, trace_format, jobs, nodes, settings))
+    others = {
+        "--scenario": None if scenario == USUAL else scenario,
+        "--trace": trace,
+        "--trace-format": trace_format,
+        "--jobs": jobs,
+        "--nodes": nodes,
+        "--set": settings or None,
+    }
+    for option, value in others.items():
+        if value is not None:
+            shown = value[0] if isinstance(value, list) else value
+            raise InputError(option, shown, "nothing beside --instance FILE, which says it all")
+    return Workload(None, load_instance(instance), instance)
+
+
+def scenario_settings(
+    scenarios: Sequence[str],
+    trace: str | None,
+    trace_format: str | None,
+    jobs: int | None,
+    nodes: int | None,
+    settings: list[str] | None,
+) -> dict[str, object]:
+    """Give the settings that the options of a training describe, by dotted name; `--scenario-set` wins over all others.
+
+    A trace is looked at with the settings of the first scenario.
+
+    Raises:
+        InputError: There is no such scenario, file or setting, or a value is not allowed.
+    """
+    values = dict(parse_setting(text, option="--scenario-set") for text in settings or [])
+    made = chosen_scenario(scenarios[0], trace, trace_format, jobs, nodes, settings)
+    given = _counts(jobs, nodes)
+    if trace is not None and made.trace is not None:
+        replay = made.trace.model_dump(exclude_defaults=True) | {"format": made.trace.format}
+        given |= {f"trace.{name}": value for name, value in replay.items()} | {"jobs.count": made.jobs.count}
+    return given | values
+
+
+def _counts(jobs: int | None, nodes: int | None) -> dict[str, object]:
+    counts = {"jobs.count": jobs, "cluster.nodes": nodes}
+    return {name: count for name, count in counts.items() if count is not None}
 
 
 def chosen_scenario(
@@ -50,8 +129,7 @@ def chosen_scenario(
     if trace is None:
         if trace_format is not None:
             raise InputError("--trace-format", trace_format, "nothing without --trace FILE")
-        counts = {"jobs.count": jobs, "cluster.nodes": nodes}
-        return base.replace({name: count for name, count in counts.items() if count is not None} | values)
+        return base.replace(_counts(jobs, nodes) | values)
     # Settings of the replay decide how the file is read, so they must be there when it is first looked at.
     replay = {"trace.path": trace} | {name: value for name, value in values.items() if name.startswith("trace.")}
     made = scenario_for_trace(trace, jobs, nodes, base=base.replace(replay))
@@ -60,16 +138,16 @@ def chosen_scenario(
     return made.replace(values)
 
 
-def parse_setting(text: str, example: str = "cluster.nodes=20") -> tuple[str, object]:
+def parse_setting(text: str, example: str = "cluster.nodes=20", option: str = "--set") -> tuple[str, object]:
     """Read `name=value`: the value as TOML, or else as a plain text.
 
     Raises:
-        InputError: It is not of that form; the error shows `example`.
+        InputError: It is not of that form; the error names `option` and shows `example`.
     """
     name, equals, value = text.partition("=")
     name = name.strip()
     if not equals or not name or not all(name.split(".")):
-        raise InputError("--set", text, f"section.name=value, such as {example}")
+        raise InputError(option, text, f"section.name=value, such as {example}")
     try:
         parsed = tomllib.loads(f"value = {value}")
     except tomllib.TOMLDecodeError:

@@ -14,9 +14,9 @@ from gpusched_env.formats.run_folder import write_run
 from gpusched_env.rendering.duration import duration_text
 from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator.policy import check_fit
-from gpusched_env.workload import make_instance
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.terminal import output
+from gpusched_experiments.cli.workload import Workload
 
 
 def simulate_command(
@@ -37,6 +37,7 @@ def simulate_command(
     jobs: options.JobsOption = None,
     nodes: options.NodesOption = None,
     settings: options.SetOption = None,
+    instance: options.InstanceOption = None,
 ) -> None:
     """Run one policy once, and print what it cost.
 
@@ -44,40 +45,42 @@ def simulate_command(
     - **gpusched simulate --policy edf --seed 3 --gantt edf.png**
 
     - **gpusched simulate --policy sts --jobs 400 --nodes 100 --out run** and then **gpusched audit run**
+
+    - **gpusched simulate --policy sts --instance mine.json**
     """
     if gantt is not None and not gantt.lower().endswith(".png"):
         raise InputError("--gantt", gantt, "the name of a .png file")
     charts = None if gantt is None else import_module("gpusched_experiments.report.figures")
-    chosen = options.chosen_scenario(scenario, trace, trace_format, jobs, nodes, settings)
-    instance, chosen_policy = make_instance(chosen, seed), make_any_policy(policy)
-    check_fit([chosen_policy], instance)
-    result = simulate(instance, chosen_policy, seed=seed)
+    workload = options.chosen_workload(instance, scenario, trace, trace_format, jobs, nodes, settings)
+    made, chosen_policy = workload.maker()(seed), make_any_policy(policy)
+    check_fit([chosen_policy], made)
+    result = simulate(made, chosen_policy, seed=seed)
     # The chart waits under another name until the run is written: if either cannot be, neither is.
     waiting = None if gantt is None else Path(gantt).with_name(f".{Path(gantt).name}.part")
     if charts is not None and waiting is not None:
         write_atomically(waiting, charts.gantt_png(result))
     try:
         if out is not None:
-            write_run(result, out, facts={"scenario": chosen.model_dump(mode="json")})
+            write_run(result, out, facts=workload.facts())
         if gantt is not None and waiting is not None:
             waiting.replace(gantt)
     finally:
         if waiting is not None:
             waiting.unlink(missing_ok=True)
-    _print(result)
+    _print(result, workload)
     for path in (out, gantt):
         if path is not None:
             typer.echo(f"wrote {path}")
 
 
-def _print(result: Result) -> None:
+def _print(result: Result, workload: Workload) -> None:
     jobs = result.instance.jobs
     milliseconds = 1000.0 * result.decision_s / max(1, result.rounds)
     table = Table(box=None, show_header=False, pad_edge=False)
     table.add_column(style="bold")
     table.add_column(justify="right")
     table.add_row("policy", result.policy)
-    table.add_row("workload", f"{result.instance.name}, seed {result.seed}")
+    table.add_row("workload", f"{workload.title}, seed {result.seed}")
     table.add_row("cluster", f"{len(result.instance.nodes)} nodes, {len(jobs)} jobs")
     table.add_row("energy", f"{result.energy_eur:,.2f} €")
     table.add_row("tardiness", f"{result.tardiness_eur:,.2f} €")

@@ -12,21 +12,22 @@ from gpusched_env.envs.vector.threads import usable_cores
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import parse_seeds
+from gpusched_experiments.cli import scenario_options as workload_options
 from gpusched_experiments.cli.one_line_errors import INTERRUPTED
 from gpusched_experiments.cli.progress import Bar, decisions_bar
 from gpusched_experiments.cli.reproduce import DRAWS
 from gpusched_experiments.cli.tables import print_outcome
 from gpusched_experiments.cli.terminal import drawing_or_note
-from gpusched_experiments.cli.training_options import training_config
+from gpusched_experiments.cli.training_options import scenario_names, training_config
 from gpusched_experiments.learning import StudyPlan, evaluated_often, study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Iterator, Mapping
 
     from gpusched_experiments.report.chart import Drawing
 
 OUT, QUICK_OUT = "results/study", "results/study-quick"
-SCENARIOS = "high,low,mixed,exponential"
+SCENARIOS = "high,low,mixed,default"
 STEPS, QUICK_STEPS = 1_000_000, 8_192
 QUICK = ("envs=16", "validation_seeds=500-501", "imitation.batch_size=128", "imitation.averaging=0.9")
 EVALUATIONS, QUICK_EVALUATIONS = 20, 4
@@ -73,6 +74,11 @@ def study_command(
             "--set", metavar="NAME=VALUE", help=f"Any other setting of all trainings, such as {EXAMPLE}; repeatable."
         ),
     ] = None,
+    trace: workload_options.TraceOption = None,
+    trace_format: workload_options.TraceFormatOption = None,
+    jobs: workload_options.JobsOption = None,
+    nodes: workload_options.NodesOption = None,
+    scenario_set: workload_options.ScenarioSetOption = None,
 ) -> None:  # fmt: skip
     """Does an agent learn, and from what? Train it whole and without one of its parts, several times each.
 
@@ -88,8 +94,10 @@ def study_command(
     folder = out if out is not None else (QUICK_OUT if quick else OUT)
     processes = usable_cores() if workers is None else checks.whole("--workers", workers)
     decisions = checks.whole("--steps", (QUICK_STEPS if quick else STEPS) if steps is None else steps)
+    names = scenario_names({"scenario": scenario})
+    changes = workload_options.scenario_settings(names, trace, trace_format, jobs, nodes, scenario_set)
     plan = StudyPlan(
-        base=_base(scenario, settings or [], decisions, quick=quick),
+        base=_base(scenario, changes, settings or [], decisions, quick=quick),
         steps=decisions,
         variants=tuple(VARIANTS) if variants is None else _variants(variants),
         training_seeds=parse_seeds(seeds or ("0" if quick else "0-2"), "--seeds"),
@@ -112,14 +120,24 @@ def _variants(text: str) -> tuple[str, ...]:
     return names
 
 
-def _base(scenario: str, settings: list[str], steps: int, *, quick: bool) -> TrainingConfig:
-    """Give the settings that all trainings share: the usual ones, those of --quick, and those of --set."""
+def _base(
+    scenario: str, changes: "Mapping[str, object]", settings: list[str], steps: int, *, quick: bool
+) -> TrainingConfig:
+    """Give the settings that all trainings share: the usual ones, those of --quick, and those of --set.
+
+    Args:
+        scenario: Names of the scenarios, separated by commas.
+        changes: Settings of all scenarios, by dotted name.
+        settings: `NAME=VALUE` of the trainings.
+        steps: Decisions of a training, ≥ 1.
+        quick: Whether --quick was given.
+    """
     given = {text.partition("=")[0].strip(): text for text in settings}
     for name in OWN:
         if name in given:
             raise InputError("--set", given[name], "a setting that the study neither varies nor has an option for")
     usual = QUICK if quick else ()
-    config = training_config({"scenario": scenario}, (*usual, *settings))
+    config = training_config({"scenario": scenario}, (*usual, *settings), changes)
     times = QUICK_EVALUATIONS if quick else EVALUATIONS
     return config if "evaluate_every" in given else evaluated_often(config, steps, times)
 

@@ -66,9 +66,11 @@ def print_outcome(title: str, outcome: Outcome) -> None:
         typer.echo(f"wrote {outcome.folder / name}")
 
 
-def print_comparison(console: Console, rows: Sequence[PolicyStatistics], reference: str) -> None:
-    """Print the table of a comparison and its notes; on a narrow terminal only the main columns."""
-    table, roomy = comparison_table(rows, reference), console.width >= ROOMY
+def print_comparison(
+    console: Console, rows: Sequence[PolicyStatistics], reference: str, instance: str | None = None
+) -> None:
+    """Print the table of a comparison (see `comparison_table`) and its notes; on a narrow terminal the main columns."""
+    table, roomy = comparison_table(rows, reference, instance), console.width >= ROOMY
     chosen = [index for index, column in enumerate(table.columns) if column.main or roomy]
     columns = tuple(table.columns[index] for index in chosen)
     shown = replace(table, columns=columns, rows=tuple(tuple(row[index] for index in chosen) for row in table.rows))

@@ -1,5 +1,6 @@
 """`gpusched train`."""
 
+import json
 import shlex
 import sys
 from contextlib import contextmanager
@@ -12,9 +13,10 @@ import gpusched_agents
 from gpusched_agents.files.description import NAME
 from gpusched_env.errors import InputError
 from gpusched_env.rendering.duration import duration_text
+from gpusched_experiments.cli import scenario_options as workload_options
 from gpusched_experiments.cli.one_line_errors import INTERRUPTED
 from gpusched_experiments.cli.progress import decisions_bar
-from gpusched_experiments.cli.training_options import EXAMPLE, training_config, with_training_options
+from gpusched_experiments.cli.training_options import EXAMPLE, scenario_names, training_config, with_training_options
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -35,6 +37,11 @@ def train_command(
             "--set", metavar="NAME=VALUE", help=f"Any setting of the training, such as {EXAMPLE}; repeatable."
         ),
     ] = None,
+    trace: workload_options.TraceOption = None,
+    trace_format: workload_options.TraceFormatOption = None,
+    jobs: workload_options.JobsOption = None,
+    nodes: workload_options.NodesOption = None,
+    scenario_set: workload_options.ScenarioSetOption = None,
 ) -> None:
     """Train an agent: first it imitates a reference policy, then it learns by itself.
 
@@ -47,8 +54,13 @@ def train_command(
     - **gpusched train --agent dqn --imitate none --network mlp --out runs/dqn**
 
     - **gpusched train --scenario default,high --set agent.learning_rate=3e-4 --set tardiness_factor=1 --out runs/two**
+
+    - **gpusched train --nodes 20 --jobs 200 --scenario-set prices.pue=1.2 --out runs/larger**
     """
-    config = training_config(options, settings or ())
+    changes = workload_options.scenario_settings(
+        scenario_names(options), trace, trace_format, jobs, nodes, scenario_set
+    )
+    config = training_config(options, settings or (), changes)
     if not NAME.fullmatch(name):
         raise InputError("--name", name, "letters, digits, dots, dashes and underscores, at most 64")
     screen = _Screen()
@@ -117,4 +129,12 @@ def _print_end(training: "Training") -> None:
     command = ["gpusched", "compare", "--policies", f"edf,sts,agent:{folder}"]
     if config.scenarios[0] != "default":
         command += ["--scenario", config.scenarios[0]]
+    command += [word for name, value in config.scenario_settings.items() for word in _as_options(name, value)]
     typer.echo(f"compare it: {shlex.join(command)}")
+
+
+def _as_options(name: str, value: object) -> list[str]:
+    """Write a setting of the scenario as options of `gpusched compare`."""
+    if isinstance(value, dict):
+        return [word for key, each in value.items() for word in _as_options(f"{name}.{key}", each)]
+    return ["--set", f"{name}={json.dumps(value, ensure_ascii=False)}"]

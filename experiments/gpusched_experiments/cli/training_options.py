@@ -23,6 +23,7 @@ from gpusched_experiments.cli.scenario_options import parse_setting
 NONE = "none"
 EXAMPLE = "agent.learning_rate=1e-4"
 USUAL = TrainingConfig()
+SCENARIO_SETTINGS = "scenario_settings"  # which has options of its own
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,12 +132,15 @@ class _Setting:
     optional: bool
 
 
-def training_config(options: Mapping[str, Any], settings: Sequence[str] = ()) -> TrainingConfig:
+def training_config(
+    options: Mapping[str, Any], settings: Sequence[str] = (), scenario_settings: Mapping[str, object] | None = None
+) -> TrainingConfig:
     """Give the settings of the training run that the options describe; what they leave out has its default.
 
     Args:
         options: The values of `OPTIONS` that were given, by name.
         settings: `NAME=VALUE` with any setting by its dotted name; they win over all other options.
+        scenario_settings: Settings of all scenarios, by dotted name.
 
     Raises:
         InputError: There is no such algorithm, teacher or setting, or a value is not allowed; names the option.
@@ -152,11 +156,18 @@ def training_config(options: Mapping[str, Any], settings: Sequence[str] = ()) ->
             agent=algorithm(**_section("agent", values)),
             network=NetworkConfig(**_section("network", values)),
             imitation=ImitationConfig(**_section("imitation", values)),
+            scenario_settings=scenario_settings or {},
             **{name: value for name, value in values.items() if "." not in name},
         )
     except InputError as error:
         option = given[error.field].option if error.field in given else error.field
         raise InputError(option, error.value, error.allowed) from error
+
+
+def scenario_names(options: Mapping[str, Any]) -> tuple[str, ...]:
+    """Give the names of the scenarios that `training_config` takes from the options."""
+    text = options.get("scenario")
+    return USUAL.scenarios if text is None else tuple(name.strip() for name in text.split(","))
 
 
 def _given(options: Mapping[str, Any], settings: Sequence[str], known: Mapping[str, _Setting]) -> dict[str, _Given]:
@@ -188,7 +199,7 @@ def _known(algorithm: type[AgentConfig]) -> dict[str, _Setting]:
         prefix + each.name: _Setting(getattr(section, each.name), "None" in str(each.type))
         for prefix, section in {"": whole, **sections}.items()
         for each in fields(section)
-        if f"{each.name}." not in sections
+        if f"{each.name}." not in sections and each.name != SCENARIO_SETTINGS
     }
 
 

@@ -6,7 +6,6 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from gpusched_agents.files.find_agent import PREFIX
-from gpusched_env.workload import load_scenario
 from gpusched_experiments.learning.plan import ON_VALIDATION, REFERENCES
 from gpusched_experiments.report.cell import Cell, origin
 from gpusched_experiments.report.run import Runs
@@ -59,8 +58,8 @@ def evaluate_all(plan: StudyPlan, folder: Path, workers: int, on_progress: Calla
 def _cells(plan: StudyPlan, policies: tuple[str, ...]) -> Iterator[Cell]:
     sets = ((HELD_OUT, policies, plan.test_seeds), (VALIDATION, ON_VALIDATION, plan.base.validation_seeds))
     for workloads, names, seeds in sets:
-        for scenario in plan.base.scenarios:
-            labels = (("workloads", workloads), ("scenario", scenario))
+        for name, scenario in zip(plan.base.scenarios, plan.base.loaded_scenarios(), strict=True):
+            labels = (("workloads", workloads), ("scenario", name))
             for policy in names:
                 for seed in seeds:
-                    yield Cell(labels, load_scenario(scenario), policy, seed)
+                    yield Cell(labels, scenario, policy, seed)

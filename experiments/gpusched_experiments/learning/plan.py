@@ -9,7 +9,7 @@ from gpusched_agents.study import VARIANTS
 from gpusched_env.envs.env_input import FIRST_DRAWN_SEED, shape_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.workload import load_scenario, make_instance
+from gpusched_env.workload import make_instance
 from gpusched_experiments.report.lists import each_once
 
 if TYPE_CHECKING:
@@ -96,7 +96,7 @@ class StudyPlan:
     def _check_scenarios(self) -> None:
         """Check what would show only when the first perceptron is about to be trained."""
         names = self.base.scenarios
-        shapes = {shape_of(make_instance(load_scenario(name), 0)) for name in names}
+        shapes = {shape_of(make_instance(scenario, 0)) for scenario in self.base.loaded_scenarios()}
         if len(shapes) > 1 and any(VARIANTS[name].network == "mlp" for name in self.variants):
             raise InputError("scenarios", names, "scenarios with the same configurations, or no variant with an mlp")
         if self.base.envs < len(names):

@@ -57,7 +57,7 @@ def ablation_table(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> T
         *FIGURES,
     )
     notes = (
-        f"Means over {', '.join(plan.base.scenarios)}; number of workloads of each: {len(plan.test_seeds)}.",
+        f"Means over {_scenarios(plan)}; number of workloads of each: {len(plan.test_seeds)}.",
         "Neither training nor the choice of the agents that are kept saw them; all ran on the same ones.",
         "In brackets the least and the greatest of the trainings, which differ by their seed alone.",
         f"Saved: 1 - (sum of total costs) / (sum of those of {AGAINST}), the mean over scenarios.",
@@ -82,13 +82,19 @@ def scenario_table(plan: StudyPlan, runs: Runs) -> Table:
 
 def page(plan: StudyPlan, tables: Sequence[Table]) -> str:
     """Write `table.md`."""
-    scenarios = ", ".join(plan.base.scenarios)
     question = (
         f"Does it learn, and from what? Every variant is trained {_times(len(plan.training_seeds))} for up to "
-        f"{plan.steps:,} decisions on {scenarios}. Of each training the agent that costs least on the validation "
-        "workloads is kept, and run here."
+        f"{plan.steps:,} decisions on {_scenarios(plan)}. Of each training the agent that costs least on the "
+        "validation workloads is kept, and run here."
     )
     return "\n".join([f"## Learning, part by part\n\n{question}\n", *map(markdown, tables)])
+
+
+def _scenarios(plan: StudyPlan) -> str:
+    """Name the scenarios, and what was changed in all of them."""
+    names, changed = ", ".join(plan.base.scenarios), plan.base.scenario_settings
+    settings = ", ".join(f"{name} = {value}" for name, value in changed.items())
+    return f"{names} (with {settings})" if settings else names
 
 
 def _lines(plan: StudyPlan, runs: Runs, trained: Sequence[Trained] = ()) -> list[_Line]:

@@ -21,8 +21,14 @@ WHOLE: Form = "{:.0f}".format
 SHORT: Form = "{:.3g}".format
 
 
-def comparison_table(rows: Sequence[PolicyStatistics], reference: str) -> Table:
-    """Make the table; its first column is the policy's name, and `reference` names the policy of the savings."""
+def comparison_table(rows: Sequence[PolicyStatistics], reference: str, instance: str | None = None) -> Table:
+    """Make the table; its first column is the policy's name.
+
+    Args:
+        rows: The statistics of every policy.
+        reference: Name of the policy of the savings.
+        instance: Name of the instance, if all seeds ran the same one.
+    """
 
     def saving(name: str) -> Callable[[PolicyStatistics], Value]:
         return lambda row: (
@@ -48,12 +54,12 @@ def comparison_table(rows: Sequence[PolicyStatistics], reference: str) -> Table:
         Column("clairvoyant_gap", "gap, clairvoyant", lambda row: row.clairvoyant_gap, PERCENT, main=False),
         Column("non_clairvoyant_gap", "gap, non-clairv.", lambda row: row.non_clairvoyant_gap, PERCENT, main=False),
     )  # fmt: skip
-    return Table.of("Comparison", columns, rows, _notes(rows[0].runs, reference))
+    return Table.of("Comparison", columns, rows, _notes(rows[0].runs, reference, instance))
 
 
-def markdown_table(rows: Sequence[PolicyStatistics], reference: str) -> str:
-    """Write the table and its notes as Markdown."""
-    table = comparison_table(rows, reference)
+def markdown_table(rows: Sequence[PolicyStatistics], reference: str, instance: str | None = None) -> str:
+    """Write the table and its notes as Markdown; the arguments are those of `comparison_table`."""
+    table = comparison_table(rows, reference, instance)
     return markdown_rows(table) + "\n\n" + "\n".join(f"{note}  " for note in table.notes).rstrip() + "\n"
 
 
@@ -62,12 +68,20 @@ def runs_csv(runs: Sequence[RunSummary]) -> str:
     return pl.DataFrame([run.as_dict() for run in runs]).write_csv()
 
 
-def _notes(seeds: int, reference: str) -> tuple[str, ...]:
+def means_over(seeds: int, instance: str | None = None) -> str:
+    """Say what the means are taken over: workloads of so many seeds, or one instance that all seeds ran."""
+    count = f"{seeds} seed{'s' if seeds > 1 else ''}"
+    if instance is None:
+        return f"Means over {count}; every policy ran on the same instances."
+    return f"Means over {count} of the policies' own randomness; all ran on the one instance of {instance}."
+
+
+def _notes(seeds: int, reference: str, instance: str | None) -> tuple[str, ...]:
     """Say what the table's figures are, a sentence each."""
     interval = "; in brackets the 95 % bootstrap interval over seeds" if seeds >= LEAST_SEEDS else ""
     too_few = () if seeds >= LEAST_SEEDS else (f"No intervals: they need {LEAST_SEEDS} seeds or more.",)
     return (
-        f"Means over {seeds} seed{'s' if seeds > 1 else ''}; every policy ran on the same instances.",
+        means_over(seeds, instance),
         f"Saving: 1 - (sum of total costs) / (sum of total costs of {reference}), paired by seed{interval}.",
         *too_few,
         "Gaps: mean total cost above the mean bound. The clairvoyant bound knows the epochs each job will need.",

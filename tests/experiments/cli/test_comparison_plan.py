@@ -2,14 +2,15 @@ import pytest
 
 from gpusched_baselines.registry import policy_names, usual_policy_names
 from gpusched_env.errors import InputError
-from gpusched_env.workload import Scenario, TraceReplay
+from gpusched_env.workload import Scenario, TraceReplay, load_scenario, make_instance
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
+from gpusched_experiments.cli.workload import Workload
 
 WRITTEN = Scenario(compare={"policies": ["sts", "fifo"], "seeds": "2-4", "reference": "fifo", "workers": 3})
 
 
 def plan(scenario, policies=None, seeds=None, reference=None, workers=None):
-    return ComparisonPlan.of(scenario, policies, seeds, reference, workers)
+    return ComparisonPlan.of(Workload(scenario), policies, seeds, reference, workers)
 
 
 def names(planned):
@@ -32,6 +33,13 @@ def test_a_trace_runs_on_five_seeds_unless_others_are_given():
     assert plan(replay, seeds="0-9").seeds == tuple(range(10))
 
 
+def test_an_instance_runs_on_five_seeds_of_the_policies():
+    workload = Workload(None, make_instance(load_scenario("tiny"), 3), "mine.json")
+    planned = ComparisonPlan.of(workload, "fifo,edf", None, None, 1)
+    assert (planned.seeds, planned.workload) == ((0, 1, 2, 3, 4), workload)
+    assert planned.workload.maker()(4) is workload.instance
+
+
 def test_a_scenario_says_what_is_compared():
     planned = plan(WRITTEN)
     assert (names(planned), planned.seeds) == (("sts", "fifo"), (2, 3, 4))
@@ -46,10 +54,10 @@ def test_options_win_over_the_scenario():
 
 def test_the_scenario_of_a_plan_makes_the_same_plan():
     planned = plan(Scenario(), "greedy,edf", " 0-1,5 ", workers=2)
-    assert planned.scenario.compare.policies == ("greedy", "edf")
-    assert planned.scenario.compare.seeds == "0-1,5"
-    assert plan(planned.scenario) == planned
-    assert plan(planned.scenario, policies="sts").reference == "sts"
+    assert planned.workload.scenario.compare.policies == ("greedy", "edf")
+    assert planned.workload.scenario.compare.seeds == "0-1,5"
+    assert plan(planned.workload.scenario) == planned
+    assert plan(planned.workload.scenario, policies="sts").reference == "sts"
 
 
 @pytest.mark.parametrize(

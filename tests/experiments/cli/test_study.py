@@ -58,7 +58,7 @@ def test_a_study_trains_runs_and_ends_in_a_table(folder):
         (["--test-seeds", "x"], ["--test-seeds"]),
         (["--test-seeds", "500"], ["test_seeds", "500", "validation_seeds"]),
         (["--scenario", "nowhere"], ["nowhere"]),
-        (["--scenario", "high,default"], ["scenarios", "same configurations"]),
+        (["--scenario", "published-high,default"], ["scenarios", "same configurations"]),
         (["--set", "network.kind=mlp"], ["--set", "network.kind=mlp"]),
         (["--set", "imitation.steps=5"], ["--set", "imitation.steps=5"]),
         (["--set", "magic=5"], ["--set", "magic=5"]),
@@ -89,7 +89,7 @@ def test_the_usual_study_and_the_quick_one(monkeypatch):
         assert "the same command goes on" in done.stderr
     (usual, out), (quick, quick_out), (own, _) = plans
     assert (len(usual.trainings()), usual.steps, usual.base.evaluate_every) == (15, 1_000_000, 50_000)
-    assert usual.base.scenarios == ("high", "low", "mixed", "exponential")
+    assert usual.base.scenarios == ("high", "low", "mixed", "default")
     assert (usual.base.envs, usual.test_seeds) == (32, tuple(range(20)))
     assert (len(quick.trainings()), quick.base.envs, quick.base.validation_seeds) == (5, 16, (500, 501))
     assert (own.base.evaluate_every, own.training_seeds) == (7, (5,))

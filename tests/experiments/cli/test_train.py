@@ -146,7 +146,7 @@ def test_other_settings_in_the_same_folder_are_refused(trained):
         (["--scenario", "nowhere"], ["scenario", "nowhere", "tiny"]),
         (["--scenario", "tiny,"], ["scenario"]),
         (["--scenario", "tiny,high,low,mixed,burst"], ["envs", "4", "at least 5"]),
-        (["--network", "mlp", "--scenario", "tiny,high"], ["scenarios", "mlp"]),
+        (["--network", "mlp", "--scenario", "tiny,published-high"], ["scenarios", "mlp"]),
         (["--imitate", "greedy"], ["--imitate", "greedy", "sts-x"]),
         (["--validation-seeds", "a"], ["--validation-seeds", "'a'"]),
         (["--name", "my agent"], ["--name", "my agent", "underscores"]),
