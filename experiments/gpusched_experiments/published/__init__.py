@@ -1,4 +1,4 @@
-"""The thesis's experiments, run again: tables with intervals, figures, and beside them what the sources reported."""
+"""The published experiments, run again: tables with intervals, figures, and beside them what the sources reported."""
 
 from gpusched_experiments.published.choice import Choice
 from gpusched_experiments.published.experiment import Experiment

@@ -283,7 +283,7 @@ def test_the_load_shows_where_sts_begins_to_lose():
     rows = {(row["arrivals"], row["rate"]): row for row in read(experiment.summary(runs))}
     assert float(rows["high", "1.0"]["saving_of_sts"]) == pytest.approx(0.6)
     assert float(rows["high", "3.0"]["saving_of_sts"]) == pytest.approx(-0.2)
-    assert (float(rows["low", "2.0"]["late_edf"]), float(rows["low", "2.0"]["late_sts"])) == (0.1, 0.0)
+    assert (float(rows["low", "2.5"]["late_edf"]), float(rows["low", "2.5"]["late_sts"])) == (0.1, 0.0)
     saved, late = experiment.chart(runs).rows
     assert [panel.title for panel in saved] == ["high", "exponential", "low", "measured"]
     assert [x for x, _ in saved[0].series[0].points] == [0.5, 1.0, 1.5, 2.0, 2.5, 3.0]

@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 SIZES = Sizes(full=(Size(100, 5, 0),), quick=(Size(5, 5, 0),))
 RATES = {
     "high": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
-    "exponential": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
-    "low": (1.0, 2.0, 2.5, 4.0, 8.0, 10.0),
-    MEASURED: (0.5, 1.0, 1.25, 1.5, 2.0),
+    "exponential": (0.5, 1.0, 1.5, 2.0, 3.0),
+    "low": (1.0, 2.5, 4.0, 8.0, 10.0),
+    MEASURED: (0.5, 1.0, 1.5),
 }
 """Factors on the published rates, and on that of the scenario default."""
 REPORTED_RATE = {"high": 2.5, "exponential": 1.5, "low": 2.5}

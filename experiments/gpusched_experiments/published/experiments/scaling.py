@@ -40,7 +40,7 @@ SIZES = Sizes(
 )  # fmt: skip
 JOBS_PER_NODE = {"high": 4, "exponential": 2, "low": 1}
 EXTRA = ("path-relinking", "as reported", 100, 450)  # policy, arrivals, nodes and jobs of the source's own figure
-MOST_JOBS = {"sts-ipopt": 400, "sts-highs": 100}
+MOST_JOBS = {"sts-ipopt": 200, "sts-highs": 100}
 """Most jobs of a round that slow solvers are asked to decide: all sizes would take them most of an hour."""
 SOLVER_SEEDS = 2  # of theirs where there are more jobs than this:
 MANY_JOBS = 80
