@@ -22,7 +22,7 @@ from gpusched_agents.training.config import (
 )
 from gpusched_baselines import make_policy
 from gpusched_baselines.registry import teacher_names
-from gpusched_env import InputError
+from gpusched_env import InputError, load_scenario
 from gpusched_env.simulator import JobPolicy
 
 NUMBERS: tuple[Any, ...] = (-1, math.nan, math.inf, "1", None, True)
@@ -183,3 +183,26 @@ def test_settings_do_not_change():
 @pytest.mark.parametrize("teacher", teacher_names())
 def test_every_teacher_is_a_policy_that_decides_job_by_job(teacher: str):
     assert isinstance(make_policy(teacher), JobPolicy)
+
+
+@pytest.mark.parametrize("settings", [None, 3, ["cluster.nodes"], {3: 4}])
+def test_settings_of_scenarios_are_a_mapping_of_names(settings: Any):
+    with pytest.raises(InputError, match=r"scenario_settings = .*; allowed: a mapping"):
+        TrainingConfig(scenario_settings=settings)
+
+
+def test_a_setting_of_scenarios_that_no_file_holds_is_named():
+    with pytest.raises(InputError, match=r"scenario_settings\['trace'\]"):
+        TrainingConfig(scenario_settings={"trace": object()})
+
+
+def test_settings_of_scenarios_go_to_each_and_are_written_down_plainly():
+    given = {"cluster.gpu_types": ("T4", "V100"), "jobs.count": np.int64(7)}
+    config = TrainingConfig(scenarios=("tiny", "low"), scenario_settings=given)
+    given["jobs.count"] = np.int64(8)
+    plain = {"cluster.gpu_types": ["T4", "V100"], "jobs.count": 7}
+    assert json.loads(json.dumps(config.as_dict()))["scenario_settings"] == plain
+    assert config.loaded_scenarios() == tuple(load_scenario(name).replace(plain) for name in ("tiny", "low"))
+    assert hash(config) == hash(TrainingConfig(scenarios=("tiny", "low")))
+    with pytest.raises(InputError, match=r"jobs\.count = 0"):
+        TrainingConfig(scenario_settings={"jobs.count": 0}).loaded_scenarios()

@@ -150,7 +150,7 @@ def test_the_critic_learns_those_returns_if_they_have_a_weight():
         before = [parameter.detach().clone() for parameter in policy.vf_features_extractor.parameters()]
         losses = [warm_start.iterate()["value_loss"] for _ in range(6)]
         after = policy.vf_features_extractor.parameters()
-        values[weight] = losses[-1], all(torch.equal(*pair) for pair in zip(before, after, strict=True))
+        values[weight] = np.mean(losses), all(torch.equal(*pair) for pair in zip(before, after, strict=True))
     assert values[0.0][1]
     assert not values[0.5][1]
     assert values[0.5][0] < values[0.0][0]

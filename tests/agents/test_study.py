@@ -56,12 +56,22 @@ def test_what_was_written_down_of_a_training_is_read_back(tmp_path):
         (config("no-imitation"), "steps = 1000; allowed: 400"),
         (config("distribution-hidden"), "network.distribution = False; allowed: True"),
         (replace(config("full"), validation_seeds=(7,)), r"validation_seeds = \[7\]"),
+        (
+            replace(config("full"), scenario_settings={"jobs.count": 7}),
+            r"scenario_settings\.jobs\.count = 7; allowed: None, as in",
+        ),
     ],
 )
 def test_a_training_of_other_settings_is_not_taken_for_this_one(tmp_path, other, words):
     write_finished(config("full"), tmp_path, 900, 12.5)
     with pytest.raises(InputError, match=words):
         finished_training(other, tmp_path)
+
+
+def test_a_training_of_changed_scenarios_is_not_taken_for_one_of_the_scenarios_as_they_are(tmp_path):
+    write_finished(replace(config("full"), scenario_settings={"jobs.count": 7}), tmp_path, 1, 1.0)
+    with pytest.raises(InputError, match=r"scenario_settings\.jobs\.count = None; allowed: 7"):
+        finished_training(config("full"), tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"config": 3}', '{"config"'])

@@ -13,6 +13,7 @@ EXAMPLES = Path(__file__).parents[2] / "examples"
 GOLDEN = Path(__file__).parent / "golden"
 SMALL = {
     "compiled_policy": (),
+    "own_cluster": ("--seeds", "2"),
     "own_rule": ("--scenario", "tiny", "--seeds", "4"),
     "replay_trace": ("--jobs", "30", "--nodes", "2"),
     "run_a_policy": ("--scenario", "tiny", "--seed", "0"),
@@ -70,6 +71,12 @@ def test_an_example_says_in_a_line_what_is_wrong(name: str, arguments: tuple[str
         printed(name, *arguments)
     assert words in str(caught.value)
     assert re.fullmatch(r"error: .+", str(caught.value))
+
+
+def test_the_example_of_an_own_cluster_refuses_to_run_nothing(printed, capsys):
+    with pytest.raises(SystemExit):
+        printed("own_cluster", "--seeds", "0")
+    assert "error: --seeds must be 1 or more" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("arguments", [("--steps", "0"), ("--seeds", "0")])

@@ -216,7 +216,7 @@ def test_the_figure_shows_all_of_it_and_what_lies_near_the_reference_policies(tm
         ({"test_seeds": (3, 1000)}, "test_seeds = 1000; allowed: seeds below 1,000"),
         ({"test_seeds": (3, 501)}, "test_seeds = 501; allowed: seeds that are not validation_seeds"),
         ({"base": TrainingConfig(scenarios=("nowhere",))}, "nowhere"),
-        ({"base": TrainingConfig(scenarios=("tiny", "high"))}, "scenarios = .*same configurations"),
+        ({"base": TrainingConfig(scenarios=("tiny", "published-high"))}, "scenarios = .*same configurations"),
         ({"base": TrainingConfig(scenarios=("high", "low"), envs=1)}, "envs = 1; allowed: at least 2"),
     ],
 )

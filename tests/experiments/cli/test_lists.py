@@ -1,11 +1,14 @@
 import tomllib
+from statistics import fmean
 
 from typer.testing import CliRunner
 
 import gpusched_experiments
 from gpusched_baselines.registry import policy_descriptions, usual_policy_names
-from gpusched_env.workload import builtin_scenarios, load_scenario
+from gpusched_env.workload import InstanceMaker, builtin_scenarios, load_scenario, offered_load
 from gpusched_experiments.cli.app import app
+from gpusched_experiments.cli.scenarios import load_of
+from own_cluster import write_own_cluster
 
 
 def gpusched(*arguments):
@@ -31,6 +34,19 @@ def test_all_scenarios_are_listed():
     for name, scenario in builtin_scenarios().items():
         assert name in done.stdout
         assert scenario.description[:40] in done.stdout
+
+
+def test_the_list_shows_the_load_of_each_scenario():
+    rows = {row.split()[0]: row for row in gpusched("scenarios").stdout.splitlines() if row.split()}
+    make = InstanceMaker(load_scenario("large")).make
+    assert f" {fmean(offered_load(make(seed)) for seed in range(3)):.2f} " in rows["large"]
+    assert load_of(load_scenario("burst")) is None
+
+
+def test_a_file_of_ones_own_is_shown_too(tmp_path):
+    path = write_own_cluster(tmp_path)
+    (tmp_path / "shown.toml").write_text(gpusched("scenarios", "--show", str(path)).stdout)
+    assert load_scenario(tmp_path / "shown.toml") == load_scenario(path)
 
 
 def test_a_scenario_is_shown_as_a_file_that_loads_back(tmp_path):

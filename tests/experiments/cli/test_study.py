@@ -76,14 +76,14 @@ def test_bad_input_is_one_line_and_nothing_is_written(folder, options, words):
 
 
 def test_the_usual_study_and_the_quick_one(monkeypatch):
-    plans = []
+    plans, changes = [], ("--nodes", 3, "--jobs", 5, "--scenario-set", "prices.pue=2")
 
     def stop(plan, out, **_):
         plans.append((plan, out))
         raise KeyboardInterrupt
 
     monkeypatch.setattr(module, "study", stop)
-    for options in ([], ["--quick"], ["--set", "evaluate_every=7", "--seeds", "5"]):
+    for options in ([], ["--quick"], ["--set", "evaluate_every=7", "--seeds", "5", *changes]):
         done = gpusched(*options)
         assert done.exit_code == 130
         assert "the same command goes on" in done.stderr
@@ -93,6 +93,8 @@ def test_the_usual_study_and_the_quick_one(monkeypatch):
     assert (usual.base.envs, usual.test_seeds) == (32, tuple(range(20)))
     assert (len(quick.trainings()), quick.base.envs, quick.base.validation_seeds) == (5, 16, (500, 501))
     assert (own.base.evaluate_every, own.training_seeds) == (7, (5,))
+    assert own.base.scenario_settings == {"cluster.nodes": 3, "jobs.count": 5, "prices.pue": 2}
+    assert not usual.base.scenario_settings
     assert (out, quick_out) == ("results/study", "results/study-quick")
 
 

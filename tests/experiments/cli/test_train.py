@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import json
 import shlex
 import signal
 import subprocess
@@ -16,7 +17,11 @@ pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 
 import gpusched_agents
 from gpusched_agents.files.storage import load_agent, load_description
+from gpusched_agents.training.checkpoint import Checkpoint
+from gpusched_agents.training.config import TrainingConfig
+from gpusched_env import load_scenario, make_instance
 from gpusched_experiments.cli.app import app
+from gpusched_experiments.cli.scenario_options import parse_setting, scenario_settings
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -152,6 +157,13 @@ def test_other_settings_in_the_same_folder_are_refused(trained):
         (["--name", "my agent"], ["--name", "my agent", "underscores"]),
         (["--set", "agent.lr=1"], ["--set", "agent.lr=1", "agent.learning_rate"]),
         (["--set", "agent.gamma=2"], ["--set agent.gamma = 2", "0 to 1"]),
+        (["--set", "scenario_settings=2"], ["--set", "scenario_settings=2"]),
+        (["--scenario-set", "prices.pue"], ["--scenario-set", "prices.pue", "section.name=value"]),
+        (["--scenario-set", "prices.colour=3"], ["prices.colour = 3", "no such setting"]),
+        (["--nodes", "0"], ["cluster.nodes = 0"]),
+        (["--jobs", "0"], ["jobs.count = 0"]),
+        (["--trace", "missing.csv"], ["missing.csv"]),
+        (["--trace-format", "philly"], ["--trace-format", "--trace"]),
     ],
 )
 def test_bad_input_is_one_line_and_leaves_nothing_behind(tmp_path, arguments, words):
@@ -162,6 +174,66 @@ def test_bad_input_is_one_line_and_leaves_nothing_behind(tmp_path, arguments, wo
     for word in words:
         assert word in done.stderr
     assert list(tmp_path.iterdir()) == []
+
+
+CHANGED = ("--jobs", 4, "--nodes", 2, "--scenario-set", "prices.pue=1.2", "--scenario-set", "cluster.gpu_types=['T4']")
+SETTINGS_CHANGED = {"jobs.count": 4, "cluster.nodes": 2, "prices.pue": 1.2, "cluster.gpu_types": ["T4"]}
+
+
+@pytest.fixture(scope="module")
+def changed(tmp_path_factory):
+    folder = tmp_path_factory.mktemp("changed") / "run"
+    done = train(folder, *CHANGED)
+    assert done.exit_code == 0, done.output
+    return folder, done
+
+
+def test_settings_of_the_scenario_are_written_down_wherever_other_settings_are(changed):
+    folder, _ = changed
+    written = json.loads((folder / "training.json").read_text())["config"]
+    assert written["scenario_settings"] == SETTINGS_CHANGED
+    assert Checkpoint.read(folder / "checkpoint.safetensors").facts["config"] == written
+    described = load_description(folder / "agent")
+    assert described.config["scenario_settings"] == SETTINGS_CHANGED
+    assert described.spec.gpu_types == ("T4",)
+
+
+def test_settings_of_the_scenario_reach_training_and_validation(tmp_path):
+    config = TrainingConfig(
+        scenarios=("tiny", "low"), scenario_settings=SETTINGS_CHANGED, envs=2, validation_seeds=(500,)
+    )
+    training = gpusched_agents.Training(config, tmp_path / "run")
+    expected = [load_scenario(name).replace(SETTINGS_CHANGED) for name in ("tiny", "low")]
+    assert training._instances == [make_instance(scenario, 500) for scenario in expected]
+    training._env.seed_each([1500, 1501])
+    training._env.reset()
+    made = [make_instance(scenario, 1500 + i) for i, scenario in enumerate(expected)]
+    assert list(training._env.instances) == made
+
+
+def test_the_end_says_how_to_compare_the_agent_on_the_same_scenario(changed):
+    line = changed[1].stdout.splitlines()[-1]
+    words = shlex.split(line.removeprefix("compare it: "))
+    settings = dict(parse_setting(words[i + 1]) for i, word in enumerate(words) if word == "--set")
+    assert settings == SETTINGS_CHANGED
+
+
+def test_a_training_of_other_settings_of_the_scenario_is_not_resumed(changed):
+    done = train(changed[0], *CHANGED[2:])
+    assert done.exit_code == 2
+    assert "scenario_settings" in done.stderr
+    assert train(changed[0], *CHANGED).exit_code == 0
+
+
+def test_a_trace_is_what_is_trained_on(tmp_path):
+    trace = tmp_path / "trace.csv"
+    trace.write_text("submission_s,duration_s,gpus\n" + "".join(f"{60 * i},600,1\n" for i in range(6)))
+    settings = scenario_settings(("tiny",), str(trace), "generic", 4, None, ["trace.first=1"])
+    made = load_scenario("tiny").replace(settings)
+    assert (made.trace.path, made.trace.first, made.jobs.count) == (str(trace), 1, 4)
+    whole = scenario_settings(("tiny",), str(trace), None, None, 2, None)
+    assert (whole["jobs.count"], whole["cluster.nodes"]) == (6, 2)
+    assert make_instance(load_scenario("tiny").replace(whole), 0).jobs.submission_s.tolist() == list(range(0, 360, 60))
 
 
 def test_a_folder_with_something_else_in_it_is_refused(tmp_path):

@@ -60,7 +60,7 @@ def test_a_change_is_made_before_the_run():
 
 
 def test_the_time_of_a_round_is_that_of_the_first_with_all_jobs_that_are_there():
-    scenario = TINY.replace({"arrivals.kind": "simultaneous", "jobs.count": 6})
+    scenario = TINY.replace({"arrivals.kind": "simultaneous", "jobs.count": 6, "cluster.nodes": 6})
     values = Cell((), scenario, "edf", 0, measure=ONE_ROUND).run()
     assert (values["jobs"], values["placed"], values["repeats"]) == (6, 6, 15)
     assert 0.0 < values["least_round_s"] <= values["round_s"] < values["run_s"]
