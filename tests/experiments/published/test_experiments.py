@@ -13,7 +13,7 @@ from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.table import csv_text
 
 QUICK = Choice(quick=True)
-SEEDS = {"scaling": range(5), "load": range(5), "agents": range(100, 150)}  # of the full set; all others 0 to 19
+SEEDS = {"scaling": range(5), "agents": range(100, 150)}  # of the full set; all others 0 to 19
 DRAWN = [name for name in EXPERIMENTS if name != "conformance"]  # it has instances of its own: test_conformance.py
 
 

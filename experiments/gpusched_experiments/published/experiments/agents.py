@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpusched_experiments.report.run import Group, Label, Runs
 
 # Seeds that nobody looks at while agents are trained and tuned, as it is easily done with 0 to 99.
-SIZES = Sizes(full=(Size(10, 50, 10), Size(30, 50, 0)), quick=(Size(10, 5, 5),), first_seed=100)
+SIZES = Sizes(full=(Size(10, 50, 20), Size(30, 50, 0)), quick=(Size(10, 5, 5),), first_seed=100)
 SCENARIOS = ("default", "high", "low", "mixed")
 OTHER_GPUS = "published-high"  # run on the least size alone
 

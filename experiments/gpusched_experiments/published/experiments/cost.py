@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gpusched_experiments.report.run import Runs
 
 SIZES = Sizes(
-    full=(Size(10, 20, 10), Size(20, 20, 5), Size(50, 10, 5), Size(100, 10, 5)),
+    full=(Size(10, 20, 20), Size(20, 20, 10), Size(50, 20, 5), Size(100, 20, 5)),
     quick=(Size(3, 5, 5), Size(6, 5, 5)),
 )
 STOCHASTIC = ("sts", "sts-x")  # whose saving is asked for; without them, that of the last policy

@@ -16,7 +16,7 @@ from gpusched_experiments.report.table import MONEY, PERCENT, SHARE, Column, For
 if TYPE_CHECKING:
     from gpusched_experiments.report.run import Group, Runs
 
-SIZES = Sizes(full=(Size(10, 20, 5), Size(20, 20, 5)), quick=(Size(3, 5, 5), Size(6, 5, 5)))
+SIZES = Sizes(full=(Size(10, 20, 10), Size(20, 20, 10)), quick=(Size(3, 5, 5), Size(6, 5, 5)))
 AGAINST_ITSELF = {
     "energy_saving": "energy saved against its worst-case form",
     "total_saving": "total saved against its worst-case form",

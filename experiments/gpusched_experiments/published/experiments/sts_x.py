@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpusched_experiments.report.cell import Cell
     from gpusched_experiments.report.run import Group, Label, Runs
 
-SIZES = Sizes(full=tuple(Size(n, 20, 20) for n in (10, 30)), quick=(Size(5, 5, 5),))
+SIZES = Sizes(full=tuple(Size(n, 20, 20) for n in (10, 20, 50)), quick=(Size(5, 5, 5),))
 WORKLOADS = ("high", "exponential", "low", MEASURED)
 LABELS = ("setting", "arrivals", "nodes")
 AS_IT_IS = "as they are"
