@@ -32,12 +32,12 @@ def test_an_experiment_ends_in_a_table_and_the_paths_of_its_files(folder):
         assert words in done.stdout
     with (folder / "a/b/cost/cells.csv").open() as file:
         rows = list(csv.DictReader(file))
-    assert len(rows) == 4 * 2 * 2 * 3
+    assert len(rows) == 5 * 2 * 2 * 3
     assert {(row["nodes"], row["policy"], row["seed"]) for row in rows} == {
         (nodes, policy, seed) for nodes in "23" for policy in ("edf", "sts") for seed in "015"
     }
     facts = json.loads((folder / "a/b/cost/record.json").read_text())["provenance"]["facts"]
-    assert (facts["finished"], facts["runs"], facts["quick"]) == (True, 48, False)
+    assert (facts["finished"], facts["runs"], facts["quick"]) == (True, 60, False)
 
 
 @pytest.mark.slow

@@ -23,7 +23,7 @@ SIZES = Sizes(full=(Size(100, 20, 0),), quick=(Size(5, 5, 0),))
 RATES = {
     "high": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
     "exponential": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0),
-    "low": (1.0, 2.5, 4.0, 6.0, 8.0, 10.0),
+    "low": (0.5, 1.0, 1.5, 2.0, 2.5, 4.0),
     MEASURED: (0.5, 0.75, 1.0, 1.25, 1.5, 2.0),
 }
 """Factors on the published rates, and on that of the scenario default."""
