@@ -25,7 +25,8 @@ $(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
 	$(PIP) -e '.[demo,docs]'
 	@touch $@
 
-demo: $(VENV)/.demo  ## compare the usual policies on the default scenario: a table and two figures
+demo: $(VENV)/.demo  ## compare the usual policies on the published inputs and on measured ones: tables and figures
+	$(BIN)/gpusched compare --scenario published-high --out results/demo-published
 	$(BIN)/gpusched compare --out results/demo
 
 test: $(VENV)/.dev  ## lint, types, layers, all tests, and the built wheel in a bare environment
