@@ -161,7 +161,12 @@ def test_sharing_is_compared_with_the_same_policy_without():
         ("16 and 40 GiB", "inflation drawn", ""),
         ("16 and 40 GiB", "measured pairs", ""),
     ]
-    assert [len(row) for row in experiment.chart(made_up("sharing", ("edf", "sts"), value)).rows] == [4, 4]
+    (panels,) = experiment.chart(made_up("sharing", ("edf", "sts"), value)).rows
+    assert [[x for x, _ in panel.series[0].points] for panel in panels] == [
+        ["high", "exponential", "low", "mixed"], ["high", "exponential", "low", "mixed"],
+        ["inflation drawn", "measured pairs"],
+    ]  # fmt: skip
+    assert {round(e.value, 9) for panel in panels for s in panel.series for _, e in s.points} == {0.25}
 
 
 def test_sharing_is_off_or_on_with_the_published_fractions_and_inflations():

@@ -110,6 +110,8 @@ def _chart(runs: Runs) -> Chart:
     band = Band(0.38, 0.40, "reported for sts: 38 to 40 %")
     bands = (band,) if reference == "edf" and "sts" in runs.policies else ()
     rows: tuple[list[Panel], ...] = ([], [], [])
+    shares = [share(group.own, "late_jobs", "jobs").value for group in runs.groups("arrivals", "nodes")]
+    most = max(0.01, 1.3 * max(shares))
     for arrivals in runs.labels("arrivals"):
         some = runs.where(arrivals=arrivals)
         cost = of.lines(some, "nodes", lambda group: share(group.own, "energy_eur", "jobs"), runs.policies)
@@ -117,7 +119,7 @@ def _chart(runs: Runs) -> Chart:
         late = of.lines(some, "nodes", lambda group: share(group.own, "late_jobs", "jobs"), runs.policies)
         rows[0].append(Panel(f"{arrivals} arrivals", "nodes", "energy cost per job [€]", cost))
         rows[1].append(Panel("", "nodes", f"energy saved against {reference}", saved, percent=True, bands=bands))
-        rows[2].append(Panel("", "nodes", "late jobs", late, percent=True))
+        rows[2].append(Panel("", "nodes", "late jobs", late, percent=True, y_range=(0.0, most)))
     return Chart("Cost against the number of nodes, 10 jobs a node", tuple(map(tuple, rows)))
 
 

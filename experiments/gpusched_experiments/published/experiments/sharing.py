@@ -117,18 +117,20 @@ def _chart(runs: Runs) -> Chart:
     largest = max(int(nodes) for nodes in runs.labels("nodes"))
 
     def saved(group: Group) -> Estimate:
-        return saving(group.own, group.beside(sharing=OFF), "energy_eur")
+        off = runs.where(group.policy, nodes=largest, memory=group.own.labels("memory")[0], sharing=OFF)
+        return saving(group.own, off.where(arrivals=group.own.labels("arrivals")[0]), "energy_eur")
 
-    rows: tuple[list[Panel], ...] = ([], [])
     band = Band(0.17, 0.29, "reported: 17 to 29 %")
-    for row, memory in zip(rows, MEMORY, strict=True):
-        for arrivals in (name for name in runs.labels("arrivals") if name != MEASURED):
-            some = runs.where(arrivals=arrivals, nodes=largest, memory=memory)
-            bars = of.lines(some, "sharing", saved, runs.policies)
-            shown = tuple(Series(s.name, tuple(point for point in s.points if point[0] != OFF)) for s in bars)
-            title = f"{arrivals} arrivals, {memory}"
-            row.append(Panel(title, "", "energy saved", shown, kind="bars", percent=True, bands=(band,)))
-    return Chart(f"What sharing GPUs saves, {largest} nodes", tuple(map(tuple, rows)))
+    panels = []
+    for memory in (*MEMORY, SMALL):
+        some = runs.where(nodes=largest, memory=memory)
+        along = "arrivals" if memory in MEMORY else "sharing"
+        bars = of.lines(some.where(sharing=DRAWN) if memory in MEMORY else some, along, saved, runs.policies)
+        shown = tuple(Series(s.name, tuple(point for point in s.points if point[0] != OFF)) for s in bars)
+        bands = (band,) if memory in MEMORY else ()
+        title = f"published, {memory}" if memory in MEMORY else f"{MEASURED}, {memory}"
+        panels.append(Panel(title, "", "energy saved by sharing", shown, kind="bars", percent=True, bands=bands))
+    return Chart(f"What sharing GPUs saves, {largest} nodes", (tuple(panels),), (4.2, 3.2))
 
 
 SHARING_EXPERIMENT = Experiment(
