@@ -275,3 +275,12 @@ def test_a_wrong_column_of_the_job_table_is_named(column, value, field):
 def test_a_table_without_jobs_is_refused():
     with pytest.raises(InputError, match="at least one job"):
         JobTable.from_jobs([], [Configuration("V100", 1)])
+
+
+def test_finished_runs_make_a_histogram_whose_bins_end_at_their_edges():
+    found = EpochDistribution.from_runs([0.5, 0.25, 0.250001, 1.0, 0.01], bins=4)
+    assert found.masses.tolist() == pytest.approx([0.4, 0.4, 0.0, 0.2])
+    assert EpochDistribution.from_runs(np.arange(1, 101) / 100.0).masses == pytest.approx(np.full(100, 0.01))
+    for bad in ([], [0.0], [1.2], [[0.5]]):
+        with pytest.raises(InputError, match=r"distribution\.fractions"):
+            EpochDistribution.from_runs(bad)
