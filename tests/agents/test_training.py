@@ -360,7 +360,8 @@ def test_no_episode_of_training_runs_on_a_held_out_seed(
 def test_training_stops_when_patience_ends(tmp_path: Path):
     """Nothing changes at this learning rate: no evaluation is better than the first."""
     still = {"learning_rate": 1e-12}
-    config = replace(BASE, agent=PpoConfig(**(PPO | still)), imitation=WITHOUT, steps=10_000, patience=3)
+    agent = PpoConfig(**(PPO | still), final_learning_rate=1e-12)
+    config = replace(BASE, agent=agent, imitation=WITHOUT, steps=10_000, patience=3)
     Training(config, tmp_path / "run").run()
     assert [int(point["steps"]) for point in curve(tmp_path / "run")] == [0, 96, 192, 288]
     taught = replace(config, imitation=replace(BASE.imitation, steps=10_000, **still), steps=64)
@@ -372,7 +373,8 @@ def test_training_stops_when_patience_ends(tmp_path: Path):
 
 def test_a_run_whose_patience_has_ended_is_not_resumed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """It is stopped between its last evaluation and its end."""
-    config = replace(BASE, agent=PpoConfig(**(PPO | {"learning_rate": 1e-12})), imitation=WITHOUT, patience=1)
+    agent = PpoConfig(**(PPO | {"learning_rate": 1e-12}), final_learning_rate=1e-12)
+    config = replace(BASE, agent=agent, imitation=WITHOUT, patience=1)
     Training(config, tmp_path / "whole").run()
     training = Training(config, tmp_path / "run")
     write = training._write_checkpoint
