@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gpusched_env.model import GpuType
+    from gpusched_env.workload.scenario.gpu_types import OwnGpuType
     from gpusched_env.workload.scenario.scenario import Scenario
 
 APPLICATION_TABLES = {
@@ -50,11 +51,13 @@ class Catalogue:
             InputError: A name stands for nothing, or a file or a value is not allowed.
         """
         gpu_types = gpu_types_of(scenario)
-        built_in = builtin_applications()
-        own = _own_applications(scenario)
+        built_in, own = builtin_applications(), _own_applications(scenario)
+        _check_gpu_types(scenario, own, gpu_types)
+        for v in scenario.gpu_types:
+            built_in = {name: _like(application, v, replaces=True) for name, application in built_in.items()}
         known = built_in | {name: _added(built_in.get(name), application) for name, application in own.items()}
         for v in scenario.gpu_types:
-            known = {name: _like(application, v.name, v.like, v.speed) for name, application in known.items()}
+            known = {name: _like(application, v, replaces=False) for name, application in known.items()}
         names = scenario.jobs.applications or tuple(own or built_in)
         for index, name in enumerate(names):
             if name not in known:
@@ -91,7 +94,7 @@ def gpu_types_of(scenario: Scenario) -> dict[str, GpuType]:
 @cache
 def _table(name: str) -> Mapping[str, Application]:
     file = APPLICATION_TABLES[name]
-    return MappingProxyType(applications_of(read_table(file), file))
+    return MappingProxyType(applications_of(list(enumerate(read_table(file), start=2)), file))
 
 
 def _own_applications(scenario: Scenario) -> dict[str, Application]:
@@ -100,7 +103,7 @@ def _own_applications(scenario: Scenario) -> dict[str, Application]:
     if given is None or given == "measured":
         return {}
     if isinstance(given, str):
-        return dict(_table(given)) if given in APPLICATION_TABLES else read_applications(given)
+        return dict(_table(given)) if given in APPLICATION_TABLES else read_applications(given, names=NAMED_TABLES)
     made = {}
     for index, application in enumerate(given):
         if application.name in made:
@@ -116,19 +119,34 @@ def _added(built_in: Application | None, own: Application) -> Application:
     return replace(
         own,
         memory_gib=own.memory_gib or built_in.memory_gib,
+        restart_s=own.restart_s or built_in.restart_s,
         seconds_per_epoch=dict(built_in.seconds_per_epoch) | dict(own.seconds_per_epoch),
         whole_nodes_s=dict(built_in.whole_nodes_s) | dict(own.whole_nodes_s),
     )
 
 
-def _like(application: Application, name: str, like: str | None, speed: float) -> Application:
-    """Let the GPU type `name` have the times of the type `like`, where it has none of its own."""
-    if like is None:
+def _like(application: Application, own: OwnGpuType, *, replaces: bool) -> Application:
+    """Let a GPU type have the times of the type that it is `like`: in place of its own, or where it has none."""
+    if own.like is None:
         return application
-    times, whole = application.seconds_per_epoch, application.whole_nodes_s
-    single = {(name, gpus): seconds / speed for (v, gpus), seconds in times.items() if v == like}
-    several = {(name, nodes, gpus): seconds / speed for (v, nodes, gpus), seconds in whole.items() if v == like}
-    return replace(application, seconds_per_epoch=single | dict(times), whole_nodes_s=several | dict(whole))
+    times, whole = dict(application.seconds_per_epoch), dict(application.whole_nodes_s)
+    single = {(own.name, gpus): seconds / own.speed for (v, gpus), seconds in times.items() if v == own.like}
+    several = {(own.name, nodes, gpus): s / own.speed for (v, nodes, gpus), s in whole.items() if v == own.like}
+    if replaces:
+        times = {key: seconds for key, seconds in times.items() if key[0] != own.name}
+        whole = {key: seconds for key, seconds in whole.items() if key[0] != own.name}
+    return replace(application, seconds_per_epoch=single | times, whole_nodes_s=several | whole)
+
+
+def _check_gpu_types(scenario: Scenario, own: Mapping[str, Application], known: Mapping[str, GpuType]) -> None:
+    """Check that applications of one's own ran on GPU types that there are: a slip of the pen would leave them out."""
+    if isinstance(scenario.applications, str) and scenario.applications in APPLICATION_TABLES:
+        return
+    for application in own.values():
+        for gpu_type, *_ in (*application.seconds_per_epoch, *application.whole_nodes_s):
+            if gpu_type not in known:
+                allowed = f"one of the GPU types {', '.join(known)}; [[gpu_types]] adds others"
+                raise InputError(f"applications.{application.name}: gpu_type", gpu_type, allowed)
 
 
 def _restart_s(scenario: Scenario, application: Application, own: bool) -> float:

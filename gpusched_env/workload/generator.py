@@ -137,7 +137,7 @@ class InstanceMaker:
         )
 
     def _draw_jobs(self, streams: _Streams) -> _Draft:
-        """Draw jobs by the thesis's rules."""
+        """Draw jobs by the published rules."""
         scenario, nodes, count = self._scenario, len(self._site.nodes), self._scenario.jobs.count
         choice = streams.applications.integers(len(self._applications), size=count)
         library, distribution = self._distributions(choice, streams)

@@ -1,4 +1,4 @@
-"""What sharing a GPU does to the time of jobs: the extension point, the thesis's random model, and measured pairs."""
+"""What sharing a GPU does to the time of jobs: the extension point, the published model, and measured pairs."""
 
 from __future__ import annotations
 

@@ -56,7 +56,8 @@ def given_library(epochs: Epochs, applications: Sequence[str]) -> tuple[EpochDis
         return tuple(named.values())
     for name in applications:
         if name not in named:
-            raise InputError("epochs.by_application", name, f"applications with a histogram: {', '.join(named)}")
+            known = ", ".join(filter(None, named)) or "none, since there is no column application"
+            raise InputError("epochs.by_application", name, f"applications with a histogram: {known}")
     return tuple(named[name] for name in applications)
 
 

@@ -228,11 +228,11 @@ def test_what_cannot_be_is_one_error_that_names_the_field(tmp_path: Path, text: 
         ("apps.csv", "small,B200,2,600,,,", "small,B200,2,600,11,,", "apps.csv line 3: max_epochs", "10"),
         ("apps.csv", "large,B200,4,900,20", "large,B200,4,900,", "apps.csv line 5: max_epochs", "> 0"),
         ("apps.csv", "restart_s", "restarts", "apps.csv: column", "restart_s"),
-        ("apps.csv", "seconds", "time", "apps.csv", "seconds_per_epoch"),
+        ("apps.csv", "seconds", "time", "apps.csv: column", "seconds_per_epoch"),
         ("apps.csv", "large,B200,4,900,20,100,", "large,B200,4,900,20,100", "apps.csv line 5", "7 values"),
         ("apps.csv", "large,B200,4,900,20,100,", "large,B200,4,900,20,200,", "jobs.applications", "memory fits"),
         ("runs.csv", "small,10,10", "small,11,10", "runs.csv line 3: epochs", "<= max_epochs"),
-        ("runs.csv", "max_epochs", "most", "runs.csv", "max_epochs"),
+        ("runs.csv", "max_epochs", "most", "runs.csv: column", "max_epochs"),
         ("runs.csv", "large,1,20", "huge,1,20", "epochs.by_application", "small, huge"),
         ("own.toml", "apps.csv", "none.csv", "applications", "can be read"),
         ("own.toml", "runs.csv", "none.csv", "epochs.runs", "can be read"),
@@ -257,3 +257,68 @@ def test_histograms_are_the_columns_of_a_library(tmp_path: Path):
     (tmp_path / "mine.csv").write_text("early,late\n3,0\n1,0\n", encoding="utf-8")
     with pytest.raises(InputError, match=r"mine\.csv: late"):
         make_instance(load_scenario(tmp_path / "mine.toml"), 0)
+
+
+def test_a_type_with_a_built_in_name_that_is_like_another_has_the_others_times():
+    own = {"name": "H100", "like": "A100", "speed": 3.0}
+    scenario = Scenario(gpu_types=[own], cluster={"gpu_types": ["H100", "A100"], "nodes": 2}, jobs={"count": 2})
+    seconds = make_instance(scenario, 0).jobs.seconds_per_epoch
+    assert seconds[:, :8] * 3.0 == pytest.approx(seconds[:, 8:])
+    mine = {"name": "resnet50-imagenet-bs64", "max_epochs": 90, "seconds_per_epoch": {"H100": [100]}}
+    measured = make_instance(scenario.replace({"applications": [mine], "restart_s": "measured"}), 0).jobs
+    assert measured.seconds_per_epoch[0, 0] == 100.0, "one's own rows win"
+    assert set(measured.restart_s.tolist()) == {250.0}, "what is not said is as built in"
+
+
+def test_histograms_and_pools_of_a_file_replace_those_of_its_base(tmp_path: Path):
+    (tmp_path / "runs.csv").write_text("epochs,max_epochs\n\n5,10\n", encoding="utf-8")
+    power = "[cluster.overrides.A100]\ngpu_power_w = 111\n"
+    (tmp_path / "below.toml").write_text(f'base = "default"\n{power}[epochs]\nlibrary = "published"\n')
+    pool = '[[cluster.pools]]\ngpu_type = "A100"\nnodes = 2\n'
+    (tmp_path / "top.toml").write_text(f'base = "below.toml"\n{pool}[epochs]\nruns = "runs.csv"\n')
+    scenario = load_scenario(tmp_path / "top.toml")
+    assert (scenario.cluster.nodes, scenario.cluster.overrides["A100"].gpu_power_w) == (2, 111.0)
+    (only,) = make_instance(scenario, 0).jobs.distributions
+    assert only.masses[49] == 1.0
+    (tmp_path / "runs.csv").write_text("epochs,max_epochs\n\n5,10\n\n5,x\n", encoding="utf-8")
+    with pytest.raises(InputError, match=r"runs\.csv line 5: max_epochs"):
+        make_instance(scenario, 0)
+
+
+@pytest.mark.parametrize(
+    ("text", "field", "allowed"),
+    [
+        ('base = "defualt"', "base", "published-high"),
+        ('base = "none.toml"', "base", "exists"),
+        ("applications = 3", "applications", "published-inhouse"),
+        (
+            '[[applications]]\nname = "a"\nmax_epochs = 3\nseconds = { A100 = { "1" = 3, "01" = 4 } }',
+            "applications[0].seconds.A100",
+            "once",
+        ),
+        ('[[applications]]\nname = "a"\nmax_epochs = 3\nseconds = { A1000 = [3] }', "applications.a: gpu_type", "A100"),
+    ],
+)
+def test_slips_of_the_pen_are_named(tmp_path: Path, text: str, field: str, allowed: str):
+    (tmp_path / "bad.toml").write_text(text, encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load_scenario(tmp_path / "bad.toml")
+    assert caught.value.field == field
+    assert allowed in caught.value.allowed
+
+
+@pytest.mark.parametrize(
+    ("file", "old", "new", "field", "allowed"),
+    [
+        ("apps.csv", "large,B200", "large,B20", "applications.large: gpu_type", "B200"),
+        ("runs.csv", "application,", "source,", "epochs.by_application", "no column application"),
+        ("own.toml", '"apps.csv"', '"publishd"', "applications", "published-inhouse"),
+    ],
+)
+def test_slips_of_the_pen_in_tables_are_named(own: Path, file: str, old: str, new: str, field: str, allowed: str):
+    path = own.parent / file
+    path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        make_instance(load_scenario(own), 0)
+    assert caught.value.field == field
+    assert allowed in caught.value.allowed

@@ -11,7 +11,7 @@ from gpusched_experiments.cli.tables import print_table
 from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.report.table import PLAIN, RATIO, Column, Table
 
-SEEDS = range(3)
+SEEDS = range(5)
 NOTE = (
     "Load: the time that the cluster would need for the jobs, each GPU alone, over the time in which they come; mean "
     f"over seeds {SEEDS[0]} to {SEEDS[-1]}, none where all come at once."
@@ -46,6 +46,8 @@ def scenarios_command(
     Example: **gpusched scenarios --show default > mine.toml**, edit it, **gpusched compare --scenario mine.toml**
     """
     if show is not None:
-        typer.echo(scenario_toml(load_scenario(show)), nl=False)
+        scenario = load_scenario(show)
+        InstanceMaker(scenario)  # what it names beside it must be there, and be whole
+        typer.echo(scenario_toml(scenario), nl=False)
         return
     print_table(output(), Table.of("Scenarios", COLUMNS, builtin_scenarios().items(), (NOTE,)), named=True)

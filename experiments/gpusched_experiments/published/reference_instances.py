@@ -7,6 +7,7 @@ are those of the package's scenario `published-high`. Node i has 8 GPUs, K80 if 
 from __future__ import annotations
 
 import csv
+import hashlib
 from dataclasses import dataclass
 from functools import cache
 from typing import TYPE_CHECKING
@@ -42,6 +43,15 @@ class Answer:
 def reference_names(folder: Path) -> tuple[str, ...]:
     """List the reference instances, sorted: KIND-NODES-SEED; none if there is no such folder."""
     return tuple(sorted(path.stem for path in folder.glob("reference/*-*.csv")))
+
+
+def reference_digest(folder: Path, name: str) -> str:
+    """Give what tells the content of the reference instance `name` from another: 12 hexadecimal digits.
+
+    Raises:
+        InputError: It cannot be read.
+    """
+    return hashlib.sha256(_content(folder / "reference" / f"{name}.csv").encode()).hexdigest()[:12]
 
 
 def reference_answers(folder: Path) -> dict[tuple[str, str], Answer]:
@@ -103,8 +113,11 @@ def _histograms() -> dict[str, EpochDistribution]:
 
 
 def _rows(path: Path) -> list[dict[str, str]]:
+    return list(csv.DictReader(_content(path).splitlines()))
+
+
+def _content(path: Path) -> str:
     try:
-        with path.open(encoding="utf-8-sig", newline="") as file:
-            return list(csv.DictReader(file))
+        return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(str(path), error.strerror or str(error), "a table of the reference instances") from None

@@ -27,6 +27,7 @@ _DECIDES = (
     ("gpusched_env", "kernel.py"),
     ("gpusched_experiments", "published/changes"),
     ("gpusched_experiments", "published/measures.py"),
+    ("gpusched_experiments", "published/reference_instances.py"),
     ("gpusched_experiments", "report/measure.py"),
     ("gpusched_baselines", ""),
 )

@@ -43,8 +43,10 @@ class OwnApplication(Settings):
             given = None if self.seconds is None else "both"
             raise InputError("seconds_per_epoch", given, "times of an epoch, or `seconds` of all epochs, but not both")
         for gpu_type, times in self._given().items():
-            for size in times:
-                _size(f"{'seconds' if self.seconds else 'seconds_per_epoch'}.{gpu_type}", size)
+            where = f"{'seconds' if self.seconds else 'seconds_per_epoch'}.{gpu_type}"
+            sizes = [_size(where, size) for size in times]
+            if len(set(sizes)) < len(sizes):
+                raise InputError(where, list(times), "each number of GPUs once")
         return self
 
     def application(self) -> Application:

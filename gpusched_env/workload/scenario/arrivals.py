@@ -20,7 +20,7 @@ ArrivalKind = Literal["high", "low", "mixed", "exponential", "poisson", "simulta
 BY_SATURATION = ("high", "low", "mixed")
 """Kinds whose rate follows from what the jobs ask of the cluster."""
 JOBS_PER_CLUSTER = 10
-"""Jobs in one of the thesis's clusters of arrivals."""
+"""Jobs in one of the published clusters of arrivals."""
 
 
 class Arrivals(Settings):

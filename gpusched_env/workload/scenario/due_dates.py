@@ -21,7 +21,7 @@ class DueDates(Settings):
 
     slack: Positive = Field(
         default=1.0,
-        description="Factor on the time from submission to due date: 1 is the thesis's, below 1 is tighter.",
+        description="Factor on the time from submission to due date: 1 is the published rule, below 1 is tighter.",
     )
 
 

@@ -47,7 +47,13 @@ def _restart(value: object) -> object:
     return float(value) if good else value  # type: ignore[arg-type]
 
 
-OwnApplications = Annotated[str | tuple[OwnApplication, ...] | None, BeforeValidator(as_tables(OwnApplication))]
+def _applications(value: object) -> object:
+    if value is not None and not isinstance(value, str | list | tuple):
+        raise InputError("", value, f"{', '.join(NAMED_TABLES)}, a CSV file, or a list of applications")
+    return as_tables(OwnApplication)(value)
+
+
+OwnApplications = Annotated[str | tuple[OwnApplication, ...] | None, BeforeValidator(_applications)]
 RestartSeconds = Annotated[float | Literal["measured"] | None, BeforeValidator(_restart)]
 
 

@@ -15,6 +15,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.workload.catalogue import NAMED_TABLES
 from gpusched_env.workload.scenario.applications import OwnApplication
 from gpusched_env.workload.scenario.cluster import Cluster, Pool
+from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS
 from gpusched_env.workload.scenario.gpu_types import OwnGpuType
 from gpusched_env.workload.scenario.scenario import Scenario, TraceReplay
 from gpusched_env.workload.scenario.settings import Settings
@@ -25,6 +26,13 @@ if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
 
     from pydantic.fields import FieldInfo
+
+
+TOLD_ANEW = {
+    "epochs": (GIVEN_HISTOGRAMS, GIVEN_HISTOGRAMS),
+    "cluster": (("pools",), ("pools", "nodes", "gpu_types", "gpus_per_node")),
+}
+"""By section: settings of a file that replace settings of its base, and which ones."""
 
 
 def load_scenario(name_or_path: str | Path) -> Scenario:
@@ -205,16 +213,27 @@ def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> 
     place = str((folder / base).resolve()) if folder and base.endswith(".toml") else base
     if place in above:
         raise InputError("base", base, "a scenario that does not build on this one in turn")
-    return _on_top(_read(*_text_of(place), (*above, place)), {"name": name, **data})
+    try:
+        below = _text_of(place)
+    except InputError as error:
+        raise InputError("base", base, error.allowed) from None
+    return _on_top(_read(*below, (*above, place)), {"name": name, **data})
 
 
 def _on_top(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
-    """Put the values of a file on top of its base's: section by section, but whole where it has a kind or family."""
+    """Put the values of a file on top of its base's: section by section, but whole where it has a kind or family.
+
+    As with `Scenario.replace`, histograms given in one way replace those given in another, and pools the nodes.
+    """
     merged = dict(base)
     for name, value in data.items():
-        whole = not isinstance(value, dict) or value.keys() & {"kind", "family", "pools"}
         below = base.get(name)
-        merged[name] = value if whole or not isinstance(below, dict) else _on_top(below, value)
+        if not isinstance(value, dict) or value.keys() & {"kind", "family"} or not isinstance(below, dict):
+            merged[name] = value
+            continue
+        given, dropped = TOLD_ANEW.get(name, ((), ()))
+        left_out = dropped if value.keys() & set(given) else ()
+        merged[name] = _on_top({key: kept for key, kept in below.items() if key not in left_out}, value)
     return merged
 
 

@@ -11,7 +11,7 @@ from gpusched_env.workload.scenario.settings import Settings, as_tuple, number
 from gpusched_env.workload.tables.colocation import builtin_max_inflation
 
 LEAST_INFLATION = 1.01
-"""Least inflation that the thesis's random model draws."""
+"""Least inflation that the published model draws."""
 
 Fraction = Annotated[float, number("a number >= 0.001 and < 1", lambda x: 0.001 <= x < 1.0)]
 Inflation = Annotated[float, number(f"a finite number >= {LEAST_INFLATION}", lambda x: x >= LEAST_INFLATION)]

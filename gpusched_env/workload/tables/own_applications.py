@@ -21,64 +21,68 @@ ALLOWED = (*NEEDED, *TIMES, "nodes", "memory_gib", "restart_s", "method", "sourc
 FACTS = {"max_epochs": None, "memory_gib": 0.0, "restart_s": 0.0}
 
 
-def read_csv(path: str | Path, field: str) -> list[Row]:
-    """Read a CSV file with a heading as texts; `field` names the setting in errors.
+def read_csv(path: str | Path, field: str, names: Sequence[str] = ()) -> list[tuple[int, Row]]:
+    """Read a CSV file with a heading as texts: every row with its line.
+
+    Args:
+        path: The file.
+        field: The setting that names it, for errors.
+        names: What the setting may be in place of a file.
 
     Raises:
         InputError: The file cannot be read, has no rows, or a row has another number of values than the heading.
     """
+    instead = f"{', '.join(names)}, or " if names else ""
     try:
         text = Path(path).read_text(encoding="utf-8-sig")
     except (OSError, UnicodeDecodeError) as error:
-        raise InputError(field, str(path), f"a CSV file in UTF-8 that can be read ({error})") from None
+        raise InputError(field, str(path), f"{instead}a CSV file in UTF-8 that can be read ({error})") from None
     reader = csv.DictReader(text.splitlines())
-    rows = list(reader)
+    rows = [(reader.line_num, row) for row in reader]
     if not rows:
         raise InputError(field, str(path), "a CSV file with a heading and one row or more")
-    for line, row in enumerate(rows, start=2):
+    for line, row in rows:
         if None in row or None in row.values():
             raise InputError(f"{path} line {line}", len(row) - (None in row), f"{len(reader.fieldnames or ())} values")
     return rows
 
 
-def read_applications(path: str | Path, field: str = "applications") -> dict[str, Application]:
-    """Read applications from a CSV file.
-
-    Args:
-        path: The file.
-        field: The setting that names it, for errors.
+def read_applications(
+    path: str | Path, field: str = "applications", names: Sequence[str] = ()
+) -> dict[str, Application]:
+    """Read applications from a CSV file; the parameters are those of `read_csv`.
 
     Raises:
         InputError: The file cannot be read, a column is missing or unknown, or a value is not allowed.
     """
-    return applications_of(read_csv(path, field), str(path))
+    return applications_of(read_csv(path, field, names), str(path))
 
 
-def applications_of(rows: Sequence[Row], where: str) -> dict[str, Application]:
-    """Make applications of rows, in the order of their first rows; `where` names the table in errors.
+def applications_of(rows: Sequence[tuple[int, Row]], where: str) -> dict[str, Application]:
+    """Make applications of rows with their lines, in the order of their first rows; `where` names the table in errors.
 
     An application's `max_epochs`, `memory_gib` and `restart_s` stand on its first row, and may be left empty on others.
 
     Raises:
         InputError: A column is missing or unknown, or a value is not allowed.
     """
-    times_column = _check_columns(rows[0], where)
+    times_column = _check_columns(rows[0][1], where)
     grouped: dict[str, list[tuple[str, Row]]] = {}
-    for line, row in enumerate(rows, start=2):
+    for line, row in rows:
         grouped.setdefault(row["application"], []).append((f"{where} line {line}", row))
     return {name: _application(name, of_name, times_column) for name, of_name in grouped.items()}
 
 
 def _check_columns(row: Row, where: str) -> str:
-    for column in NEEDED:
-        if column not in row:
-            raise InputError(where, ", ".join(row), f"a table with the column {column}")
-    times = [column for column in TIMES if column in row]
-    if len(times) != 1:
-        raise InputError(where, ", ".join(row), "a table with one of the columns seconds_per_epoch and seconds")
     for column in row:
         if column not in ALLOWED:
             raise InputError(f"{where}: column", column, f"one of {', '.join(ALLOWED)}")
+    for column in NEEDED:
+        if column not in row:
+            raise InputError(f"{where}: column {column}", None, "a column of this name")
+    times = [column for column in TIMES if column in row]
+    if len(times) != 1:
+        raise InputError(f"{where}: columns", times, "one of seconds_per_epoch and seconds")
     return times[0]
 
 

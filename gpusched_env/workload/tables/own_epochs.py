@@ -31,10 +31,11 @@ def read_histograms(path: str | Path) -> dict[str, EpochDistribution]:
         InputError: The file cannot be read, or a weight is not allowed.
     """
     where = "published_epochs.csv" if path == PUBLISHED else str(path)
-    rows = read_table(where) if path == PUBLISHED else read_csv(path, "epochs.library")
+    table = list(enumerate(read_table(where), start=2)) if path == PUBLISHED else []
+    rows = table or read_csv(path, "epochs.library", (PUBLISHED,))
     found = {}
-    for name in rows[0]:
-        weights = [number(f"{where} line {line}: {name}", row[name]) for line, row in enumerate(rows, start=2)]
+    for name in rows[0][1]:
+        weights = [number(f"{where} line {line}: {name}", row[name]) for line, row in rows]
         try:
             found[name] = EpochDistribution.from_masses(weights)
         except InputError as error:
@@ -54,14 +55,15 @@ def read_runs(path: str | Path, bins: int) -> dict[str, EpochDistribution]:
         InputError: The file cannot be read, or a value is not allowed.
     """
     rows = read_csv(path, "epochs.runs")
-    for column in ("epochs", "max_epochs"):
-        if column not in rows[0]:
-            raise InputError(str(path), ", ".join(rows[0]), f"a table with the column {column}")
-    for column in rows[0]:
+    heading = rows[0][1]
+    for column in heading:
         if column not in RUN_COLUMNS:
             raise InputError(f"{path}: column", column, f"one of {', '.join(RUN_COLUMNS)}")
+    for column in ("epochs", "max_epochs"):
+        if column not in heading:
+            raise InputError(f"{path}: column {column}", None, "a column of this name")
     shares: dict[str, list[float]] = {}
-    for line, row in enumerate(rows, start=2):
+    for line, row in rows:
         shares.setdefault(row.get("application", ""), []).append(_share(f"{path} line {line}", row))
     return {name: EpochDistribution.from_runs(np.array(each), bins) for name, each in shares.items()}
 

@@ -32,6 +32,7 @@ def test_the_version_follows_every_source_and_table_that_decides_a_run(tmp_path,
     (tmp_path / "gpusched_env/kernel.py").write_text("one")
     (tmp_path / "gpusched_experiments/published/changes").mkdir(parents=True)
     (tmp_path / "gpusched_experiments/published/measures.py").write_text("one")
+    (tmp_path / "gpusched_experiments/published/reference_instances.py").write_text("one")
     (tmp_path / "gpusched_experiments/report").mkdir()
     (tmp_path / "gpusched_experiments/report/measure.py").write_text("one")
     versions = {version_of(tmp_path, monkeypatch)}
@@ -41,13 +42,13 @@ def test_the_version_follows_every_source_and_table_that_decides_a_run(tmp_path,
     assert versions == {version_of(tmp_path, monkeypatch)}
     for name in (
         "gpusched_env/model/job.py", "gpusched_env/workload/tables/data/times.csv", "gpusched_baselines/sts.py",
-        "gpusched_experiments/published/measures.py",
+        "gpusched_experiments/published/measures.py", "gpusched_experiments/published/reference_instances.py",
     ):  # fmt: skip
         (tmp_path / name).write_text("two")
         versions.add(version_of(tmp_path, monkeypatch))
     (tmp_path / "gpusched_env/simulator/new.py").write_text("")
     versions.add(version_of(tmp_path, monkeypatch))
-    assert len(versions) == 6
+    assert len(versions) == 7
 
 
 def test_every_place_that_decides_a_run_is_there():
@@ -63,6 +64,7 @@ def test_a_source_that_is_renamed_is_other_code(tmp_path, monkeypatch):
     (tmp_path / "gpusched_env/kernel.py").write_text("")
     (tmp_path / "gpusched_experiments/published/changes").mkdir(parents=True)
     (tmp_path / "gpusched_experiments/published/measures.py").write_text("")
+    (tmp_path / "gpusched_experiments/published/reference_instances.py").write_text("")
     (tmp_path / "gpusched_experiments/report").mkdir()
     (tmp_path / "gpusched_experiments/report/measure.py").write_text("")
     (tmp_path / "gpusched_baselines").mkdir()

@@ -19,10 +19,12 @@ class Reference:
     Args:
         folder: Folder of the reference instances.
         name: Name of the instance, KIND-NODES-SEED.
+        digest: What tells its content from another one of this name.
     """
 
     folder: str
     name: str
+    digest: str
 
     def __call__(self, instance: Instance) -> Instance:  # noqa: ARG002 - nothing of it is kept
         """Give the reference instance."""

@@ -12,7 +12,13 @@ from gpusched_env.errors import InputError
 from gpusched_env.workload import load_scenario
 from gpusched_experiments.published.changes import Reference
 from gpusched_experiments.published.experiment import Experiment
-from gpusched_experiments.published.reference_instances import SCENARIO, Answer, reference_answers, reference_names
+from gpusched_experiments.published.reference_instances import (
+    SCENARIO,
+    Answer,
+    reference_answers,
+    reference_digest,
+    reference_names,
+)
 from gpusched_experiments.report.cell import Cell
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate, mean_interval
@@ -82,7 +88,7 @@ def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
         asked = choice.seeds is None or int(seed) in choice.seeds
         if asked and (not choice.quick or int(seed) < QUICK_SEEDS):
             labels = (("kind", kind), ("instance", name))
-            change = Reference(str(FOLDER), name)
+            change = Reference(str(FOLDER), name, reference_digest(FOLDER, name))
             scenario = load_scenario(SCENARIO)
             cells += [Cell(labels, scenario, p, int(seed), change) for p in policies if p in METHODS]
     return tuple(cells)
