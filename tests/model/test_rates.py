@@ -52,18 +52,20 @@ def test_a_table_of_node_power_replaces_the_other_powers():
 
 
 def test_runs_with_idle_gpus_and_tables_of_power_are_saved_and_audited(tmp_path: Path):
-    instance = random_instance(3)
-    first, *others = instance.gpu_types
-    table = tuple(300.0 + 90.0 * busy**1.3 for busy in range(1, first.max_gpus_per_node + 1))
-    gpu_types = (replace(first, node_power_w=table), *others)
+    instance = random_instance(6)
+    first, second = instance.gpu_types
     largest = instance.largest_node
+    table = tuple(300.0 + 90.0 * busy**1.3 for busy in range(1, first.max_gpus_per_node + 1))
+    idling = replace(second, max_gpus_per_node=largest[second.name], idle_gpu_power_w=40.0)
     nodes = tuple(replace(node, gpus=largest[node.gpu_type]) for node in instance.nodes)
-    gpu_types = (
-        gpu_types[0],
-        *(replace(v, max_gpus_per_node=largest.get(v.name, 1), idle_gpu_power_w=40.0) for v in others),
-    )
-    instance = replace(instance, gpu_types=gpu_types, nodes=nodes)
-    write_run(simulate(instance, make_policy("sts-x")), tmp_path / "run")
+    instance = replace(instance, gpu_types=(replace(first, node_power_w=table), idling), nodes=nodes)
+    result = simulate(instance, make_policy("edf"))
+    plain = simulate(replace(instance, gpu_types=(first, replace(idling, idle_gpu_power_w=0.0))), make_policy("edf"))
+    used = {instance.nodes[node].gpu_type for node in result.intervals()["node"]}
+    assert used == {first.name, second.name}, "both ways to tell powers are billed"
+    assert idling.max_gpus_per_node > 1
+    assert result.energy_eur != plain.energy_eur
+    write_run(result, tmp_path / "run")
     assert audit(tmp_path / "run") == []
     assert load_instance(tmp_path / "run" / "instance.json") == instance
 

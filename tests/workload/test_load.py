@@ -11,6 +11,7 @@ import pytest
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, GpuType, Instance, Job, Node, simulate
 from gpusched_env.model import EpochDistribution
+from gpusched_env.model.rates import planning_rate_eur_per_s
 from gpusched_env.workload import builtin_scenarios, load_scenario, make_instance, offered_load
 
 PAGE = Path(__file__).parents[2] / "docs" / "scenarios.md"
@@ -67,6 +68,23 @@ def test_on_100_nodes_as_many_jobs_are_there_at_once_as_in_the_published_program
         if published is not None:
             measured = np.mean([_most_at_once(make_instance(scenario, seed), policy) for seed in (0, 1)])
             assert measured == pytest.approx(published, rel=0.16), policy
+
+
+@pytest.mark.parametrize(("name", "median", "free"), [("published-high", 3.48, 0.055), ("default", 1.0, 0.67)])
+def test_the_worst_case_forces_jobs_as_the_pages_say(name, median, free):
+    """Cost of an epoch where the worst case is in time over the least cost of one, and for whom the two are equal."""
+    dearer = np.concatenate([_forced(make_instance(load_scenario(name), seed)) for seed in range(10)])
+    assert np.median(dearer) == pytest.approx(median, abs=0.01)
+    assert np.mean(dearer < 1.0001) == pytest.approx(free, abs=0.005)
+
+
+def _forced(instance: Instance) -> np.ndarray:
+    jobs = instance.jobs
+    known = np.isfinite(jobs.seconds_per_epoch)
+    cost = np.where(known, jobs.seconds_per_epoch, 1.0) * planning_rate_eur_per_s(instance)
+    time_left = (jobs.due_s - jobs.submission_s)[:, None]
+    in_time = known & (jobs.seconds_per_epoch * jobs.max_epochs[:, None] <= time_left)
+    return np.where(in_time, cost, np.inf).min(axis=1) / np.where(known, cost, np.inf).min(axis=1)
 
 
 def _most_at_once(instance: Instance, policy: str) -> int:
