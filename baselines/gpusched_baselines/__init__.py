@@ -1,5 +1,13 @@
 """Reference policies, the exact single-job solver, and lower bounds."""
 
+from gpusched_baselines.bounds.capacity import Prices, capacity_bound, capacity_prices
+from gpusched_baselines.bounds.per_job import (
+    clairvoyant_bound,
+    clairvoyant_bounds,
+    non_clairvoyant_bound,
+    non_clairvoyant_bounds,
+)
+from gpusched_baselines.bounds.priced import priced_bound
 from gpusched_baselines.dispatching.dispatch import (
     DispatchPolicy,
     edf,
@@ -10,12 +18,6 @@ from gpusched_baselines.dispatching.dispatch import (
     priority,
 )
 from gpusched_baselines.dispatching.greedy import Greedy
-from gpusched_baselines.planning.bounds import (
-    clairvoyant_bound,
-    clairvoyant_bounds,
-    non_clairvoyant_bound,
-    non_clairvoyant_bounds,
-)
 from gpusched_baselines.planning.exact import solve_single_job
 from gpusched_baselines.planning.single_job import SingleJobProblem
 from gpusched_baselines.planning.single_job_plan import Plan, Segment
@@ -37,11 +39,14 @@ __all__ = [
     "LocalSearch",
     "PathRelinking",
     "Plan",
+    "Prices",
     "RandomGreedy",
     "Segment",
     "SingleJobProblem",
     "Sts",
     "StsX",
+    "capacity_bound",
+    "capacity_prices",
     "clairvoyant_bound",
     "clairvoyant_bounds",
     "edf",
@@ -54,6 +59,7 @@ __all__ = [
     "non_clairvoyant_bounds",
     "policy_descriptions",
     "policy_names",
+    "priced_bound",
     "priority",
     "random_greedy_conditional_mean",
     "random_greedy_mean",

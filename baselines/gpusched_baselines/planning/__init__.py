@@ -1,1 +1,1 @@
-"""Planning for one job: hull, exact stochastic plan, epochs left, cheapest configuration; and the bounds."""
+"""Planning for one job: hull, exact stochastic plan, epochs left, and the cheapest configuration."""

@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, TypeAlias
 
-from gpusched_baselines.planning.bounds import clairvoyant_bound, non_clairvoyant_bound
+from gpusched_baselines.bounds.per_job import clairvoyant_bound, non_clairvoyant_bound
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import Result, simulate

@@ -6,7 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpusched_baselines.planning.bounds import clairvoyant_bound, non_clairvoyant_bound
+from gpusched_baselines.bounds.per_job import clairvoyant_bound, non_clairvoyant_bound
 from gpusched_env.simulator import simulate
 from gpusched_experiments.report.run_summary import RunSummary
 

@@ -3,8 +3,8 @@ from functools import partial
 
 import pytest
 
+from gpusched_baselines.bounds.per_job import clairvoyant_bound, non_clairvoyant_bound
 from gpusched_baselines.dispatching.dispatch import DispatchPolicy
-from gpusched_baselines.planning.bounds import clairvoyant_bound, non_clairvoyant_bound
 from gpusched_baselines.registry import make_policy, policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate

@@ -1,0 +1,1 @@
+"""Lower bounds on the total cost of an instance."""

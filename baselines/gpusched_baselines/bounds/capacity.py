@@ -1,0 +1,136 @@
+"""A lower bound that sees that jobs compete for GPUs: `priced_bound` at prices that make it large.
+
+Prices rise where jobs would use more GPUs than there are, and fall where they leave some: a subgradient of the bound,
+relative to what there is, and Polyak's step towards a level above the best value so far. The level comes nearer when it
+stays out of reach. Few long periods come first; then they are divided where GPUs are used most. Nothing depends on
+how fast the machine is.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_baselines.bounds.per_job import clairvoyant_bound
+from gpusched_baselines.bounds.priced import Demand, gpus_of_types, value_and_used
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import Instance
+
+PERIODS = (32, 64, 128)  # of the grids, one after the other
+STEPS = 150  # at most, on each grid
+MOST_DOUBLINGS = 6  # of the time that has prices
+FIRST_LEVEL, NEXT_LEVEL, LAST_LEVEL = 0.1, 0.01, 1e-5  # above the best value, relative: first, on finer grids, last
+PATIENCE = 6  # steps without much progress after which the level comes nearer
+NEARER, FARTHER = 0.6, 1.5
+TINY = 1e-300  # in place of 0 below a fraction line
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Prices:
+    """Prices of GPU time, and the bound that they give.
+
+    Attributes:
+        grid_s: When periods begin, and the last one ends [s], rising, (K + 1,). After that there is no price.
+        eur_per_gpu_s: The price of each GPU type in each period [€ per GPU and s], ≥ 0, (V, K).
+        bound_eur: The bound at these prices [€].
+        used_gpu_s: What jobs would use at these prices, each as if alone [GPU · s], (V, K).
+    """
+
+    grid_s: NDArray[np.float64]
+    eur_per_gpu_s: NDArray[np.float64]
+    bound_eur: float
+    used_gpu_s: NDArray[np.float64]
+
+
+def capacity_bound(instance: Instance) -> float:
+    """Give a total cost [€] that no policy can undercut on this instance, even one that knows X_j and all arrivals.
+
+    Like the clairvoyant bound, and never below it, but it sees how many GPUs of each type there are at any time. It
+    holds to rounding, for runs that end within `checks.LONGEST_S`.
+    """
+    return max(capacity_prices(instance).bound_eur, clairvoyant_bound(instance))
+
+
+def capacity_prices(instance: Instance) -> Prices:
+    """Give prices at which the bound is large: what a GPU second is worth to others, by GPU type and time."""
+    types = len(instance.gpu_types)
+    begin_s, end_s, tardiness_eur = _in_a_queue(instance)
+    for _ in range(MOST_DOUBLINGS):
+        grid_s = np.linspace(begin_s, end_s, PERIODS[0] + 1)
+        free = _valued(instance, grid_s, np.zeros((types, PERIODS[0])))
+        found = _raised(instance, free, FIRST_LEVEL * (free.bound_eur + tardiness_eur))
+        if not np.any(found.eur_per_gpu_s[:, -1] > 0.0):
+            break
+        end_s = begin_s + 2.0 * (end_s - begin_s)
+    for periods in PERIODS[1:]:
+        found = _valued(instance, *_finer(found, periods))
+        found = _raised(instance, found, NEXT_LEVEL * found.bound_eur)
+    return found
+
+
+def _in_a_queue(instance: Instance) -> tuple[float, float, float]:
+    """Say when jobs begin and end [s], and what tardiness costs [€], if one after the other gets all GPUs.
+
+    Each takes its fewest GPU seconds. That is no bound, only what is to be expected. The end is later by what the
+    longest job takes.
+    """
+    jobs = instance.jobs
+    gpus = np.array([c.gpus for c in instance.configurations])
+    work_s = (jobs.seconds_per_epoch * gpus).min(axis=1) * jobs.epochs_needed / gpus_of_types(instance).sum()
+    ends_s = np.empty(len(jobs))
+    begin_s = now_s = float(jobs.submission_s[0])
+    for job, submission_s in enumerate(jobs.submission_s.tolist()):
+        ends_s[job] = now_s = max(now_s, submission_s) + work_s[job]
+    tardiness_eur = float((jobs.tardiness_weight_eur_per_s * np.maximum(0.0, ends_s - jobs.due_s)).sum())
+    longest_s = float((jobs.seconds_per_epoch.min(axis=1) * jobs.epochs_needed).max())
+    # Not so soon that 64-bit floats could not tell periods apart.
+    return begin_s, begin_s + max(now_s + longest_s - begin_s, 1e-9 * begin_s), tardiness_eur
+
+
+def _finer(found: Prices, periods: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """Divide periods where much is used, so that there are `periods` of them; prices stay as they are."""
+    used = np.cumsum(found.used_gpu_s.sum(axis=0))
+    more = np.rint(used / max(used[-1], TINY) * (periods - len(used)))
+    pieces = 1 + np.diff(more, prepend=0.0).astype(np.int64)
+    number = np.concatenate([np.arange(n) / n for n in pieces.tolist()])
+    begins_s = np.repeat(found.grid_s[:-1], pieces) + number * np.repeat(np.diff(found.grid_s), pieces)
+    grid_s = np.append(begins_s, found.grid_s[-1])
+    rising = np.diff(grid_s) > 0.0
+    return grid_s[np.append(True, rising)], np.repeat(found.eur_per_gpu_s, pieces, axis=1)[:, rising]
+
+
+def _valued(instance: Instance, grid_s: NDArray[np.float64], eur_per_gpu_s: NDArray[np.float64]) -> Prices:
+    """Give these prices with their bound."""
+    demand = Demand.of(instance, float(grid_s[-1]))
+    return Prices(grid_s, eur_per_gpu_s, *value_and_used(demand, gpus_of_types(instance), grid_s, eur_per_gpu_s))
+
+
+def _raised(instance: Instance, best: Prices, ahead_eur: float) -> Prices:
+    """Raise the bound from these prices on; the first level is `ahead_eur` above its value."""
+    demand, gpus, grid_s = Demand.of(instance, float(best.grid_s[-1])), gpus_of_types(instance), best.grid_s
+    there_is = np.maximum(gpus[:, None] * np.diff(grid_s), TINY)
+    now, reference_eur, waited = best, best.bound_eur, 0
+    for _ in range(STEPS):
+        too_much = now.used_gpu_s - there_is
+        too_much[(now.eur_per_gpu_s <= 0.0) & (too_much < 0.0)] = 0.0
+        steepness = float((too_much**2 / there_is).sum())
+        if steepness <= 0.0 or ahead_eur <= LAST_LEVEL * best.bound_eur:
+            break
+        step = (best.bound_eur + ahead_eur - now.bound_eur) / steepness
+        eur_per_gpu_s = np.maximum(0.0, now.eur_per_gpu_s + step * too_much / there_is)
+        now = Prices(grid_s, eur_per_gpu_s, *value_and_used(demand, gpus, grid_s, eur_per_gpu_s))
+        best = max(best, now, key=lambda prices: prices.bound_eur)
+        waited += 1
+        if best.bound_eur >= reference_eur + 0.5 * ahead_eur:
+            ahead_eur *= FARTHER if waited <= PATIENCE // 2 else 1.0
+        elif waited >= PATIENCE:
+            ahead_eur *= NEARER
+        else:
+            continue
+        reference_eur, waited = best.bound_eur, 0
+    return best

@@ -1,0 +1,214 @@
+"""A lower bound on the total cost for given prices of GPU time: what jobs would pay, less the price of all GPUs.
+
+Whoever pays λ_{v,k} € for each second that it holds a GPU of type v in period k pays, over all jobs, at most λ_{v,k}
+times what there is of it. So the jobs' least costs at these prices, each as if alone, less that sum, are a lower bound,
+whatever prices ≥ 0 are taken.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from gpusched_baselines.bounds.basket import (
+    EPOCHS,
+    HIGH,
+    LOW,
+    PERIOD,
+    SECONDS,
+    Basket,
+    add,
+    copy,
+    cost_with,
+    empty_basket,
+    offer,
+)
+from gpusched_env.errors import InputError
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.model.checks import LONGEST_S
+from gpusched_env.model.rates import least_rate_eur_per_s
+from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S
+from gpusched_env.simulator.layout import UNITS
+from gpusched_env.simulator.pace import share_units
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.model import Instance
+
+# Columns of what is known of the jobs.
+SUBMISSION, DUE, WEIGHT, EPOCHS_TO_DO = range(4)
+
+
+class Demand(NamedTuple):
+    """What jobs want, whatever the prices.
+
+    Attributes:
+        jobs: SUBMISSION [s], DUE [s], WEIGHT [€/s] and EPOCHS_TO_DO, (J, 4).
+        speed: Epochs/s of every configuration, 0 where it is not allowed, (J, C).
+        order: Every job's configurations by rising speed, (J, C).
+        banned: How many of them, at the beginning, are not allowed, (J,).
+        rate: The least that configurations cost, without the price of GPU time [€/s], (C,).
+        gpus: GPUs that configurations hold, (C,).
+        type: Index of their GPU type, (C,).
+    """
+
+    jobs: Floats
+    speed: Floats
+    order: Ints
+    banned: Ints
+    rate: Floats
+    gpus: Floats
+    type: Ints
+
+    @classmethod
+    def of(cls, instance: Instance, end_s: float) -> Demand:
+        """Take the jobs of an instance; from `end_s` on there is no price of GPU time."""
+        jobs, wanted = instance.jobs, instance.configurations
+        tau = jobs.seconds_per_epoch
+        rate = least_rate_eur_per_s(instance)
+        speed = 1.0 / tau
+        columns = (jobs.submission_s, jobs.due_s, jobs.tardiness_weight_eur_per_s, _epochs_to_do(instance, end_s))
+        return cls(
+            np.column_stack(columns),
+            speed,
+            np.argsort(speed, axis=1, kind="stable"),
+            np.count_nonzero(speed == 0.0, axis=1),
+            rate,
+            np.array([share_units(c.share) / UNITS if c.kind == "shared" else c.gpus for c in wanted]),
+            instance.type_of_configuration,
+        )
+
+
+def gpus_of_types(instance: Instance) -> NDArray[np.float64]:
+    """Count the GPUs of every type, (V,)."""
+    gpus = np.array([node.gpus for node in instance.nodes], dtype=np.float64)
+    return np.bincount(instance.type_of_node, gpus, len(instance.gpu_types)).astype(np.float64)
+
+
+def priced_bound(instance: Instance, grid_s: ArrayLike, prices: ArrayLike) -> float:
+    """Give a total cost [€] that no policy can undercut on this instance, whatever the prices are.
+
+    Args:
+        instance: The instance.
+        grid_s: When periods begin, and the last one ends [s], rising, from the first submission or before, (K + 1,).
+        prices: The price of holding a GPU of each type in each period [€ per GPU and s], ≥ 0, (V, K).
+
+    Raises:
+        InputError: An argument has another form, or is out of its range.
+    """
+    grid_s, prices = np.array(grid_s, dtype=np.float64), np.array(prices, dtype=np.float64)
+    if grid_s.ndim != 1 or len(grid_s) < 2 or not np.all(np.diff(grid_s) > 0.0) or not np.isfinite(grid_s[-1]):
+        raise InputError("grid_s", grid_s.tolist(), "two or more finite times, rising")
+    if grid_s[0] > instance.jobs.submission_s[0]:
+        raise InputError("grid_s[0]", float(grid_s[0]), f"at most {float(instance.jobs.submission_s[0])}")
+    shape = (len(instance.gpu_types), len(grid_s) - 1)
+    if prices.shape != shape or not np.all(np.isfinite(prices) & (prices >= 0.0)):
+        raise InputError("prices", prices.tolist(), f"finite numbers >= 0, shape {shape}")
+    value, _ = value_and_used(Demand.of(instance, grid_s[-1]), gpus_of_types(instance), grid_s, prices)
+    return value
+
+
+def value_and_used(
+    demand: Demand, gpus: NDArray[np.float64], grid_s: NDArray[np.float64], prices: NDArray[np.float64]
+) -> tuple[float, NDArray[np.float64]]:
+    """Give the bound at these prices [€], and the GPU seconds that jobs would use of each type and period, (V, K)."""
+    costs, used = np.zeros(len(demand.jobs)), np.zeros(prices.shape)
+    write_costs(demand, grid_s, prices, costs, used)
+    return float(costs.sum() - (gpus[:, None] * np.diff(grid_s) * prices).sum()), used
+
+
+def _epochs_to_do(instance: Instance, end_s: float) -> NDArray[np.float64]:
+    """Give the epochs that must be done of every job, since its completion may be taken a little early, (J,).
+
+    How early depends on when. A run on the cheapest configuration after `end_s` is no cheaper than the best one, so one
+    in which the tardiness alone costs as much need not be looked at.
+    """
+    jobs = instance.jobs
+    tau, needed, weight = jobs.seconds_per_epoch, jobs.epochs_needed, jobs.tardiness_weight_eur_per_s
+    allowed, rate = np.isfinite(tau), least_rate_eur_per_s(instance)
+    price = np.where(allowed, np.where(allowed, tau, 0.0) * np.where(np.isfinite(rate), rate, 0.0), np.inf)
+    cheapest = np.argmin(price, axis=1)[:, None]
+    seconds, eur = (needed * np.take_along_axis(of, cheapest, axis=1)[:, 0] for of in (tau, price))
+    latest = np.full(len(jobs), LONGEST_S)
+    np.divide(eur, weight, out=latest, where=weight > eur / LONGEST_S)
+    latest = np.minimum(LONGEST_S, latest + np.maximum(jobs.due_s, np.maximum(jobs.submission_s, end_s) + seconds))
+    return np.maximum(0.0, needed - (SAME_TIME_S + SAME_TIME * latest) / tau.min(axis=1))
+
+
+@kernel
+def write_costs(demand: Demand, grid: Floats, prices: Floats, costs: Floats, used: Floats) -> None:
+    """Write every job's least cost at these prices [€] to `costs`, (J,), and add GPU seconds to `used`, (V, K)."""
+    configs, periods = demand.rate.shape[0], prices.shape[1]
+    rates = np.empty((periods + 1, configs))
+    for c in range(configs):
+        for k in range(periods):
+            rates[k, c] = demand.rate[c] + demand.gpus[c] * prices[demand.type[c], k]
+        rates[periods, c] = demand.rate[c]
+    room = (periods + 3) * configs  # every stretch of time, and one in which the job completes
+    sale, basket, best = empty_basket(configs), empty_basket(room), empty_basket(room)
+    for job in range(demand.jobs.shape[0]):
+        costs[job] = _least_cost(demand, job, grid, rates, sale, basket, best)
+        _use(demand, best, used)
+
+
+@lean_kernel
+def _least_cost(
+    demand: Demand, job: int, grid: Floats, rates: Floats, sale: Basket, basket: Basket, best: Basket
+) -> float:
+    """Give the least cost of a job [€], and leave what it buys for that in `best`.
+
+    Stretches of time begin with the submission, with periods and at the due date; the job completes in any of them.
+    Before the due date that costs nothing by itself. In the stretch of a late completion a second used costs ω more,
+    since idling would come after it; those between due date and that stretch cost ω whether they are used or not.
+    """
+    begin, due, weight = demand.jobs[job, SUBMISSION], demand.jobs[job, DUE], demand.jobs[job, WEIGHT]
+    speed, order = demand.speed[job], demand.order[job, demand.banned[job] :]
+    last = grid.shape[0] - 1
+    at_least = _least_at_base(demand, job, order, rates[last])
+    basket.size[0], basket.short[0] = 0, demand.jobs[job, EPOCHS_TO_DO]
+    least = np.inf
+    k = max(0, np.searchsorted(grid, begin, side="right") - 1)
+    while k <= last:
+        period_end = grid[k + 1] if k < last else np.inf
+        end = min(period_end, due) if begin < due else period_end
+        if begin >= due:
+            late = weight * (begin - due)
+            if late + at_least >= least:
+                break
+            offer(sale, speed, rates[k], order, weight, (k, end - begin))
+            cost = late + cost_with(basket, sale)
+            if cost < least:
+                least = cost
+                copy(basket, best)
+                add(best, sale)
+        offer(sale, speed, rates[k], order, 0.0, (k, end - begin))
+        add(basket, sale)
+        begin = end
+        k += 1 if end == period_end else 0
+    return least
+
+
+@lean_kernel
+def _least_at_base(demand: Demand, job: int, order: Ints, rate: Floats) -> float:
+    """Give what a job's epochs cost at least without a price of GPU time [€]."""
+    least = np.inf
+    for i in range(order.shape[0]):
+        least = min(least, rate[order[i]] / demand.speed[job, order[i]])
+    return least * demand.jobs[job, EPOCHS_TO_DO]
+
+
+@lean_kernel
+def _use(demand: Demand, best: Basket, used: Floats) -> None:
+    """Add the GPU seconds of what a job buys to `used`, (V, K)."""
+    for i in range(best.size[0]):
+        period = best.where[i, PERIOD]
+        if period == used.shape[1]:
+            continue
+        seconds = best.amount[i, EPOCHS] * best.amount[i, SECONDS]
+        low, high = best.where[i, LOW], best.where[i, HIGH]
+        used[demand.type[high], period] += seconds * demand.gpus[high]
+        if low >= 0:
+            used[demand.type[low], period] -= seconds * demand.gpus[low]
