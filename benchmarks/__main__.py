@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 
 from benchmarks import (
     before_after,
+    bounds,
     compiled_policy,
     learning,
     rounds,
@@ -43,6 +44,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "runs": runs.measure,
     "scale": scale.measure,
     "solvers": solvers.measure,
+    "bounds": bounds.measure,
     "startup": startup.measure,
     "compiled-policy": compiled_policy.measure,
     "state": state.measure,
@@ -56,6 +58,7 @@ TITLES = {
     "runs": "Whole simulations: scenario large, 100 nodes",
     "scale": "Growth: all jobs at t = 0, five GPU types, fresh states; and long runs",
     "solvers": "Single-job solvers on the same problems, all of which need a plan that speeds up on the way",
+    "bounds": "The bound with capacity: scenario default on a few nodes, lateness cheap",
     "startup": "Start-up of a fresh process",
     "compiled-policy": "A policy of one's own, compiled and in plain Python: examples/compiled_policy.py",
     "state": "How kernels get the state",

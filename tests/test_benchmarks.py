@@ -10,7 +10,20 @@ import numpy as np
 import pytest
 
 from benchmarks import __main__ as command
-from benchmarks import compiled_policy, jobshop, learning, rounds, runs, scale, solvers, startup, state, steps, vector
+from benchmarks import (
+    bounds,
+    compiled_policy,
+    jobshop,
+    learning,
+    rounds,
+    runs,
+    scale,
+    solvers,
+    startup,
+    state,
+    steps,
+    vector,
+)
 from benchmarks.bursts import burst, hardest_burst, tight_share
 from benchmarks.figure import Figure, at_least, at_most, interleaved, ratios
 from benchmarks.table import render
@@ -26,6 +39,7 @@ SMALL: dict[str, Callable[[], list[Figure]]] = {
     "runs": lambda: runs.measure(sizes=(20,), policies=("edf",), repetitions=1),
     "scale": lambda: scale.measure(nodes=(2, 4), policies=("edf",), run_jobs=20, run_policies=("edf",)),
     "solvers": lambda: solvers.measure(nodes=3, problems=2),
+    "bounds": lambda: bounds.measure(nodes=1, jobs=8, repetitions=1),
     "startup": lambda: startup.measure(repetitions=1, programs={"nothing": "print('[0.25, 0.5]')"}),
     "state": lambda: state.measure(rounds=20, repetitions=1),
     "compiled-policy": lambda: compiled_policy.measure(nodes=(2,), repetitions=1, scenario="tiny", seeds=1),
