@@ -15,6 +15,7 @@ from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, InputError, Scenario, lo
 from instances import random_instance
 
 NAMES = ("fifo", "edf", "edf-preemptive", "priority", "sts-x", "edf-mean", "edf-conditional-mean")
+NAMES += ("atc", "atc-worst", "gittins", "sept", "srpt-worst", "las")
 POLICIES = {name: make_policy(name) for name in NAMES} | {
     "sts": Sts(postprocess=False),
     "sts-published": Sts("published", postprocess=False),

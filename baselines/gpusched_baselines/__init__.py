@@ -10,6 +10,7 @@ from gpusched_baselines.dispatching.dispatch import (
     priority,
 )
 from gpusched_baselines.dispatching.greedy import Greedy
+from gpusched_baselines.index_rules import IndexRule, atc, atc_worst, gittins, las, sept, srpt_worst
 from gpusched_baselines.planning.bounds import (
     clairvoyant_bound,
     clairvoyant_bounds,
@@ -34,6 +35,7 @@ from gpusched_env.version import VERSION
 __all__ = [
     "DispatchPolicy",
     "Greedy",
+    "IndexRule",
     "LocalSearch",
     "PathRelinking",
     "Plan",
@@ -42,6 +44,8 @@ __all__ = [
     "SingleJobProblem",
     "Sts",
     "StsX",
+    "atc",
+    "atc_worst",
     "clairvoyant_bound",
     "clairvoyant_bounds",
     "edf",
@@ -49,6 +53,8 @@ __all__ = [
     "edf_mean",
     "edf_preemptive",
     "fifo",
+    "gittins",
+    "las",
     "make_policy",
     "non_clairvoyant_bound",
     "non_clairvoyant_bounds",
@@ -57,7 +63,9 @@ __all__ = [
     "priority",
     "random_greedy_conditional_mean",
     "random_greedy_mean",
+    "sept",
     "solve_single_job",
+    "srpt_worst",
     "usual_policy_names",
 ]
 

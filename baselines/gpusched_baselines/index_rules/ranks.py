@@ -1,0 +1,122 @@
+"""The rank of every active job: what it has yet to take from the cluster, per € of its weight, and its slack."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from gpusched_baselines.index_rules.efficient import efficient
+from gpusched_baselines.index_rules.quantum import best_quantum
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.survival import curve_of, expected_left
+
+if TYPE_CHECKING:
+    from gpusched_env.arrays import Floats
+    from gpusched_env.simulator.run import Board
+
+EXPECTED, WORST_CASE, GITTINS, ATTAINED = range(4)
+"""What counts as a job's work."""
+
+TIE = 1e-9  # relatively: a job that has had its quantum is behind one that waits, whatever rounding says
+
+
+class Rule(NamedTuple):
+    """The numbers of an index rule.
+
+    Attributes:
+        work: What counts as work: EXPECTED, WORST_CASE, GITTINS or ATTAINED.
+        due_scale: K; inf: due dates do not count.
+        gpu_price: μ.
+        quantum: How much more than one that waits a job may attain, as a fraction of its maximum epochs.
+    """
+
+    work: int
+    due_scale: float
+    gpu_price: float
+    quantum: float
+
+
+class Ranks(NamedTuple):
+    """The active jobs as a rule sees them, a number for each, (A,).
+
+    Attributes:
+        left: The epochs that it is taken to have left.
+        level: Its work per weight [GPU-s · s/€]; inf without a weight.
+        review: The epochs done at which its level jumps; inf: never.
+        slack_ends: When it would be late if it does not run in its efficient configuration [s].
+        key: Its place in the order: the smallest goes first.
+    """
+
+    left: Floats
+    level: Floats
+    review: Floats
+    slack_ends: Floats
+    key: Floats
+
+
+@kernel
+def rank_jobs(board: Board, rule: Rule, price: Floats) -> Ranks:
+    """Rank the active jobs; `price` is what configurations cost [€/s], (C,)."""
+    active = board.active[: board.count[at.ACTIVE]]
+    total = active.shape[0]
+    ranks = Ranks(np.empty(total), np.empty(total), np.empty(total), np.empty(total), np.empty(total))
+    mean_s = 0.0
+    for i in range(total):
+        job, c = active[i], efficient(board, active[i], price)
+        ranks.left[i] = _epochs_left(board, rule, job)
+        time = ranks.left[i] * board.tau[job, c] if c >= 0 else np.inf
+        mean_s += time / total if c >= 0 else 0.0
+        ranks.slack_ends[i] = board.jobs[job, at.DUE] - time
+        work, ranks.review[i] = _work(board, rule, job, c) if c >= 0 else (np.inf, np.inf)
+        ranks.level[i] = per_weight(board, job, work)
+    for i in range(total):
+        slack = max(0.0, ranks.slack_ends[i] - board.clock[at.NOW])
+        waits = rule.work == ATTAINED and board.jobs[active[i], at.OLD_CONFIG] < 0
+        level = ranks.level[i] * (1.0 - TIE if waits else 1.0)
+        ranks.key[i] = _key(level, slack, rule.due_scale, mean_s)
+    return ranks
+
+
+@lean_kernel
+def _epochs_left(board: Board, rule: Rule, job: int) -> float:
+    if rule.work == WORST_CASE:
+        return board.jobs[job, at.MAX_EPOCHS] - board.jobs[job, at.EPOCHS]
+    return expected_left(board, job)
+
+
+@kernel
+def _work(board: Board, rule: Rule, job: int, config: int) -> tuple[float, float]:
+    """Give the work of a job on its efficient configuration [GPU-s], and the epochs at which it jumps.
+
+    A restart counts as work of the jobs that do not run: theirs, or that of the one that makes room for them.
+    """
+    jobs = board.jobs
+    largest, done, runs = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS], jobs[job, at.OLD_CONFIG] >= 0
+    seconds, gpus = board.tau[job, config], board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS
+    restart = 0.0 if runs else jobs[job, at.RESTART_S] / seconds  # in epochs
+    if rule.work == GITTINS:
+        least, end = best_quantum(curve_of(board, job), done / largest, restart / largest)
+        return least * largest * seconds * gpus, end * largest if end < 1.0 else np.inf
+    if rule.work == ATTAINED:
+        ahead = 0.0 if runs else rule.quantum * largest
+        return (done + ahead + restart) * seconds * gpus, np.inf
+    return (_epochs_left(board, rule, job) + restart) * seconds * gpus, np.inf
+
+
+@lean_kernel
+def per_weight(board: Board, job: int, work: float) -> float:
+    """Divide `work` by the job's tardiness weight; inf if that is 0."""
+    weight = board.jobs[job, at.WEIGHT]
+    return work / weight if weight > 0.0 else np.inf
+
+
+@lean_kernel
+def _key(level: float, slack: float, due_scale: float, mean_s: float) -> float:
+    """Give `level`, or -log of the index exp(-slack / (K · mean_s)) / level, which neither overflows nor vanishes."""
+    if due_scale == np.inf:
+        return level
+    if level <= 0.0 or level == np.inf:
+        return -np.inf if level <= 0.0 else np.inf
+    return np.log(level) + (slack / (due_scale * mean_s) if mean_s > 0.0 else 0.0)

@@ -1,0 +1,93 @@
+"""One round of an index rule: who runs now, on what, and when it is asked again."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_baselines.index_rules.efficient import cheapest_by, efficient, prices
+from gpusched_baselines.index_rules.ranks import ATTAINED, per_weight, rank_jobs
+from gpusched_baselines.planning.cheapest import any_room
+from gpusched_baselines.search.solution import HELD, keep, restore
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.placement import fits, place
+from gpusched_env.simulator.placement.room import clear, measure
+from gpusched_env.simulator.sorting import ranked
+
+if TYPE_CHECKING:
+    from gpusched_baselines.index_rules.ranks import Ranks, Rule
+    from gpusched_env.arrays import Floats
+    from gpusched_env.simulator.run import Board
+
+# Columns of the policy's memory of a job.
+ROUND = 0  # round that the other columns are of
+PLANNED = 1  # configuration that it shall get in this round, -1 for none
+REVIEW = 2  # epochs done at which it is asked again if it runs, inf for never
+LEFT = 3  # the epochs that it is taken to have left
+
+
+@kernel
+def plan_round(board: Board, rule: Rule) -> None:
+    """Plan the round on an empty cluster, in the order of the index; write what every job shall get to `memory`.
+
+    Nothing else changes. Every job takes the cheapest configuration that fits and meets the due date, else the cheapest
+    that fits, else it waits.
+    """
+    active = board.active[: board.count[at.ACTIVE]]
+    price = prices(board, rule.gpu_price)
+    ranks = rank_jobs(board, rule, price)
+    held, kept = np.empty((active.shape[0], HELD)), np.empty_like(board.nodes)
+    keep(board, active, held, kept)
+    clear(board, active)
+    for i in ranked(ranks.key, active.shape[0]):
+        if not any_room(board):
+            break
+        config = cheapest_by(board, active[i], ranks.left[i], price)
+        if config >= 0:
+            place(board, active[i], config)
+    _remember(board, rule, ranks, price)
+    restore(board, active, held, kept)
+    measure(board)
+
+
+@kernel
+def _remember(board: Board, rule: Rule, ranks: Ranks, price: Floats) -> None:
+    """Write what the jobs shall get, and when they are asked again."""
+    jobs, memory, active = board.jobs, board.memory, board.active[: board.count[at.ACTIVE]]
+    level = np.inf  # at which a job that runs has attained a quantum more than the first that waits
+    for i in range(active.shape[0]):
+        if jobs[active[i], at.CONFIG] < 0:
+            level = min(level, ranks.level[i])
+    for i in range(active.shape[0]):
+        job = active[i]
+        memory[job, ROUND], memory[job, PLANNED] = board.count[at.ROUND], jobs[job, at.CONFIG]
+        memory[job, REVIEW], memory[job, LEFT] = ranks.review[i], ranks.left[i]
+        if rule.work == ATTAINED and level < np.inf and jobs[job, at.CONFIG] >= 0:
+            c = efficient(board, job, price)
+            each = per_weight(board, job, board.tau[job, c] * (board.facts.configs[c, at.CONFIG_SIZE] / at.UNITS))
+            memory[job, REVIEW] = level / each if each < np.inf else np.inf
+
+
+@kernel
+def choose_job(board: Board, rule: Rule, job: int) -> tuple[int, float]:
+    """Give what the plan of the round says of a job: its configuration, -1 to wait, and its wake-up [s]."""
+    config = int(board.memory[job, PLANNED])
+    if config >= 0 and not fits(board, config):  # the placement came out otherwise than planned
+        config = cheapest_by(board, job, board.memory[job, LEFT], prices(board, rule.gpu_price))
+    return config, _wake_s(board, job, config)
+
+
+@lean_kernel
+def _wake_s(board: Board, job: int, config: int) -> float:
+    """Give when a job will have done the epochs at which it is asked again [s]; inf for never."""
+    jobs, now = board.jobs, board.clock[at.NOW]
+    if config < 0 or board.memory[job, REVIEW] <= jobs[job, at.EPOCHS]:
+        return np.inf
+    ready = now
+    if config == int(jobs[job, at.OLD_CONFIG]):
+        ready = max(now, jobs[job, at.READY_S])
+    elif not np.isnan(jobs[job, at.START_S]):
+        ready = now + jobs[job, at.RESTART_S]
+    return ready + (board.memory[job, REVIEW] - jobs[job, at.EPOCHS]) * board.tau[job, config]
