@@ -58,8 +58,8 @@ class IndexRule:
     name: str
     work: Work = "expected"
     due_scale: float = math.inf
-    gpu_price: float = 1.0
-    quantum: float = 0.02
+    gpu_price: float = 0.5
+    quantum: float = 0.1
     job_order: str = "pressure"
     preemption: bool = True
 

@@ -43,37 +43,36 @@ class Ranks(NamedTuple):
 
     Attributes:
         left: The epochs that it is taken to have left.
+        epoch: An epoch in its efficient configuration [GPU-s]; inf: it has none.
         level: Its work per weight [GPU-s · s/€]; inf without a weight.
-        review: The epochs done at which its level jumps; inf: never.
-        slack_ends: When it would be late if it does not run in its efficient configuration [s].
         key: Its place in the order: the smallest goes first.
     """
 
     left: Floats
+    epoch: Floats
     level: Floats
-    review: Floats
-    slack_ends: Floats
     key: Floats
 
 
 @kernel
 def rank_jobs(board: Board, rule: Rule, price: Floats) -> Ranks:
     """Rank the active jobs; `price` is what configurations cost [€/s], (C,)."""
-    active = board.active[: board.count[at.ACTIVE]]
+    active, jobs = board.active[: board.count[at.ACTIVE]], board.jobs
     total = active.shape[0]
-    ranks = Ranks(np.empty(total), np.empty(total), np.empty(total), np.empty(total), np.empty(total))
-    mean_s = 0.0
+    ranks, times = Ranks(np.empty(total), np.empty(total), np.empty(total), np.empty(total)), np.empty(total)
     for i in range(total):
         job, c = active[i], efficient(board, active[i], price)
-        ranks.left[i] = _epochs_left(board, rule, job)
-        time = ranks.left[i] * board.tau[job, c] if c >= 0 else np.inf
-        mean_s += time / total if c >= 0 else 0.0
-        ranks.slack_ends[i] = board.jobs[job, at.DUE] - time
-        work, ranks.review[i] = _work(board, rule, job, c) if c >= 0 else (np.inf, np.inf)
-        ranks.level[i] = per_weight(board, job, work)
+        seconds, gpus = (
+            (board.tau[job, c], board.facts.configs[c, at.CONFIG_SIZE] / at.UNITS) if c >= 0 else (np.inf, 1.0)
+        )
+        ranks.left[i], ranks.epoch[i] = _epochs_left(board, rule, job), seconds * gpus
+        times[i] = ranks.left[i] * seconds
+        work = ranks.epoch[i] * _work(board, rule, job, seconds)
+        ranks.level[i] = work / jobs[job, at.WEIGHT] if jobs[job, at.WEIGHT] > 0.0 else np.inf
+    mean_s = times.mean()
     for i in range(total):
-        slack = max(0.0, ranks.slack_ends[i] - board.clock[at.NOW])
-        waits = rule.work == ATTAINED and board.jobs[active[i], at.OLD_CONFIG] < 0
+        slack = max(0.0, jobs[active[i], at.DUE] - board.clock[at.NOW] - times[i])
+        waits = rule.work == ATTAINED and jobs[active[i], at.OLD_CONFIG] < 0
         level = ranks.level[i] * (1.0 - TIE if waits else 1.0)
         ranks.key[i] = _key(level, slack, rule.due_scale, mean_s)
     return ranks
@@ -87,29 +86,40 @@ def _epochs_left(board: Board, rule: Rule, job: int) -> float:
 
 
 @kernel
-def _work(board: Board, rule: Rule, job: int, config: int) -> tuple[float, float]:
-    """Give the work of a job on its efficient configuration [GPU-s], and the epochs at which it jumps.
+def _work(board: Board, rule: Rule, job: int, seconds: float) -> float:
+    """Give the work of a job, in epochs of so many seconds.
 
     A restart counts as work of the jobs that do not run: theirs, or that of the one that makes room for them.
     """
     jobs = board.jobs
     largest, done, runs = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS], jobs[job, at.OLD_CONFIG] >= 0
-    seconds, gpus = board.tau[job, config], board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS
-    restart = 0.0 if runs else jobs[job, at.RESTART_S] / seconds  # in epochs
+    restart = 0.0 if runs else jobs[job, at.RESTART_S] / seconds
     if rule.work == GITTINS:
-        least, end = best_quantum(curve_of(board, job), done / largest, restart / largest)
-        return least * largest * seconds * gpus, end * largest if end < 1.0 else np.inf
+        return best_quantum(curve_of(board, job), done / largest, restart / largest)[0] * largest
     if rule.work == ATTAINED:
-        ahead = 0.0 if runs else rule.quantum * largest
-        return (done + ahead + restart) * seconds * gpus, np.inf
-    return (_epochs_left(board, rule, job) + restart) * seconds * gpus, np.inf
+        return done + restart + (0.0 if runs else rule.quantum * largest)
+    return _epochs_left(board, rule, job) + restart
 
 
-@lean_kernel
-def per_weight(board: Board, job: int, work: float) -> float:
-    """Divide `work` by the job's tardiness weight; inf if that is 0."""
-    weight = board.jobs[job, at.WEIGHT]
-    return work / weight if weight > 0.0 else np.inf
+@kernel
+def review_epochs(board: Board, rule: Rule, job: int, work: float) -> float:
+    """Give the epochs done at which a job that runs will have more work than `work`, in epochs; inf: it never will.
+
+    With GITTINS that is at the end of a quantum, with ATTAINED anywhere; else work only falls.
+    """
+    largest = board.jobs[job, at.MAX_EPOCHS]
+    if rule.work == ATTAINED:
+        return work
+    if rule.work != GITTINS:
+        return np.inf
+    curve, end = curve_of(board, job), board.jobs[job, at.EPOCHS] / largest
+    least, end = best_quantum(curve, end, 0.0)
+    while end < 1.0:
+        least, following = best_quantum(curve, end, 0.0)
+        if least * largest > work:
+            return end * largest
+        end = following
+    return np.inf
 
 
 @lean_kernel

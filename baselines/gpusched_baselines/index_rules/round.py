@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.index_rules.efficient import cheapest_by, efficient, prices
-from gpusched_baselines.index_rules.ranks import ATTAINED, per_weight, rank_jobs
+from gpusched_baselines.index_rules.efficient import cheapest_by, prices
+from gpusched_baselines.index_rules.ranks import rank_jobs, review_epochs
 from gpusched_baselines.planning.cheapest import any_room
 from gpusched_baselines.search.solution import HELD, keep, restore
 from gpusched_env.kernel import kernel, lean_kernel
@@ -18,7 +18,6 @@ from gpusched_env.simulator.sorting import ranked
 
 if TYPE_CHECKING:
     from gpusched_baselines.index_rules.ranks import Ranks, Rule
-    from gpusched_env.arrays import Floats
     from gpusched_env.simulator.run import Board
 
 # Columns of the policy's memory of a job.
@@ -47,27 +46,25 @@ def plan_round(board: Board, rule: Rule) -> None:
         config = cheapest_by(board, active[i], ranks.left[i], price)
         if config >= 0:
             place(board, active[i], config)
-    _remember(board, rule, ranks, price)
+    _remember(board, rule, ranks)
     restore(board, active, held, kept)
     measure(board)
 
 
 @kernel
-def _remember(board: Board, rule: Rule, ranks: Ranks, price: Floats) -> None:
-    """Write what the jobs shall get, and when they are asked again."""
+def _remember(board: Board, rule: Rule, ranks: Ranks) -> None:
+    """Write what the jobs shall get, and when those that run are asked again: behind the first that waits."""
     jobs, memory, active = board.jobs, board.memory, board.active[: board.count[at.ACTIVE]]
-    level = np.inf  # at which a job that runs has attained a quantum more than the first that waits
+    level = np.inf
     for i in range(active.shape[0]):
         if jobs[active[i], at.CONFIG] < 0:
             level = min(level, ranks.level[i])
     for i in range(active.shape[0]):
-        job = active[i]
+        job, weight = active[i], jobs[active[i], at.WEIGHT]
         memory[job, ROUND], memory[job, PLANNED] = board.count[at.ROUND], jobs[job, at.CONFIG]
-        memory[job, REVIEW], memory[job, LEFT] = ranks.review[i], ranks.left[i]
-        if rule.work == ATTAINED and level < np.inf and jobs[job, at.CONFIG] >= 0:
-            c = efficient(board, job, price)
-            each = per_weight(board, job, board.tau[job, c] * (board.facts.configs[c, at.CONFIG_SIZE] / at.UNITS))
-            memory[job, REVIEW] = level / each if each < np.inf else np.inf
+        memory[job, REVIEW], memory[job, LEFT] = np.inf, ranks.left[i]
+        if level < np.inf and weight > 0.0 and jobs[job, at.CONFIG] >= 0:
+            memory[job, REVIEW] = review_epochs(board, rule, job, level * weight / ranks.epoch[i])
 
 
 @kernel
