@@ -214,26 +214,29 @@ def best_tardiness(instance: Instance) -> float:
     """Give the least expected tardiness cost [€] of all policies that may change at the edges of bins."""
     table = instance.jobs
     kinds = [table.distributions[k] for k in table.distribution]
-    hours = [np.diff(kind.edges) * table.max_epochs[j] * table.seconds_per_epoch[j, 0] for j, kind in enumerate(kinds)]
-    weights = table.tardiness_weight_eur_per_s
+    seconds = table.max_epochs * table.seconds_per_epoch[:, 0]
+    ends = [kind.edges * full for kind, full in zip(kinds, seconds, strict=True)]
+    weights, due = table.tardiness_weight_eur_per_s, table.due_s
 
     @cache
-    def cost(bins: tuple[int, ...]) -> float:  # bins done; -1: complete
+    def cost(bins: tuple[int, ...]) -> float:  # bins done by each job; minus as many: it is complete
         alive = [j for j, b in enumerate(bins) if b >= 0]
+        now = sum(ends[j][abs(b)] for j, b in enumerate(bins))
         best = np.inf if alive else 0.0
         for j in alive:
             b, survival = bins[j], np.append(kinds[j].survival, 0.0)
-            ends = 1.0 - survival[b + 1] / survival[b]
-            then = ends * cost((*bins[:j], -1, *bins[j + 1 :]))
-            then += (1.0 - ends) * cost((*bins[:j], b + 1, *bins[j + 1 :])) if ends < 1.0 else 0.0
-            best = min(best, hours[j][b] * sum(weights[k] for k in alive) + then)
+            then = now + ends[j][b + 1] - ends[j][b]
+            total = sum(weights[k] * (max(0.0, then - due[k]) - max(0.0, now - due[k])) for k in alive)
+            for chance, code in ((1.0 - survival[b + 1] / survival[b], -b - 1), (survival[b + 1] / survival[b], b + 1)):
+                total += chance * cost((*bins[:j], code, *bins[j + 1 :])) if chance > 0.0 else 0.0
+            best = min(best, total)
         return float(best)
 
     return cost((0,) * len(kinds))
 
 
-def stochastic(seed: int, bins: tuple[int, ...]) -> Instance:
-    """Make jobs with so many bins each, of random edges and masses, some of them 0, for one GPU."""
+def stochastic(seed: int, bins: tuple[int, ...], latest_h: float = 0.0) -> Instance:
+    """Make jobs with so many bins each, of random edges and masses, some of them 0, for one GPU, due by `latest_h`."""
     rng = np.random.default_rng(seed)
     jobs = []
     for count in bins:
@@ -241,7 +244,8 @@ def stochastic(seed: int, bins: tuple[int, ...]) -> Instance:
         masses[-1] += 0.05
         edges = np.concatenate([[0.0], np.sort(rng.uniform(0.05, 0.95, count - 1)), [1.0]])
         distribution = EpochDistribution.from_masses(masses, edges)
-        jobs.append(a_job(distribution, rng.uniform(0.1, 1.0) / HOUR, rng.uniform(1, 9), rng.uniform(0.3, 3) * HOUR))
+        weight, tau = rng.uniform(0.1, 1.0) / HOUR, rng.uniform(0.3, 3.0) * HOUR
+        jobs.append(a_job(distribution, weight, rng.uniform(1.0, 9.0), tau, latest_h * HOUR * rng.random()))
     return one_gpu(jobs)
 
 
@@ -280,3 +284,23 @@ def test_least_attained_service_is_nearly_the_best_for_equal_jobs_that_end_ever_
     assert expected_tardiness(instance, replace(las(), quantum=0.25)) == pytest.approx(best, rel=2e-5)
     for policy in (sept(), srpt_worst()):
         assert expected_tardiness(instance, policy) > 1.005 * best
+
+
+def test_apparent_tardiness_costs_come_near_the_best_and_what_sees_no_due_dates_does_not():
+    """Measured over these: 1.06 times the best with expected and 1.09 with worst-case rests, 1.25 without due dates."""
+    paid = []
+    for seed in range(20):
+        instance = stochastic(seed, [(3, 2, 3), (2, 2, 2, 2), (4, 3, 2)][seed % 3], latest_h=30.0)
+        policies = (atc(), atc_worst(), gittins(), sept())
+        paid.append([best_tardiness(instance), *(expected_tardiness(instance, policy) for policy in policies)])
+    best, *others = np.sum(paid, axis=0)
+    assert max(others[:2]) < 1.15 * best
+    assert min(others[2:]) > 1.2 * best
+
+
+def test_a_job_that_waits_is_asked_again_as_its_slack_ends():
+    """The first runs, since the other, 2 h of work worth far more, has slack until 3 h; then it makes room."""
+    jobs = [a_job(CERTAIN, 0.001), a_job(CERTAIN, 0.01, epochs=2.0, due=5.0 * HOUR)]
+    policy = replace(atc(), due_scale=0.01)
+    np.testing.assert_allclose(simulate(one_gpu(jobs), policy).completion_s / HOUR, [12.0, 5.0])
+    assert simulate(one_gpu(jobs), policy).tardiness_eur == pytest.approx(0.001 * 12.0 * HOUR)

@@ -43,12 +43,14 @@ class Ranks(NamedTuple):
 
     Attributes:
         left: The epochs that it is taken to have left.
-        epoch: An epoch in its efficient configuration [GPU-s]; inf: it has none.
+        seconds: How long these take in its efficient configuration [s]; inf: it has none.
+        epoch: An epoch in its efficient configuration [GPU-s].
         level: Its work per weight [GPU-s · s/€]; inf without a weight.
         key: Its place in the order: the smallest goes first.
     """
 
     left: Floats
+    seconds: Floats
     epoch: Floats
     level: Floats
     key: Floats
@@ -59,19 +61,19 @@ def rank_jobs(board: Board, rule: Rule, price: Floats) -> Ranks:
     """Rank the active jobs; `price` is what configurations cost [€/s], (C,)."""
     active, jobs = board.active[: board.count[at.ACTIVE]], board.jobs
     total = active.shape[0]
-    ranks, times = Ranks(np.empty(total), np.empty(total), np.empty(total), np.empty(total)), np.empty(total)
+    ranks = Ranks(np.empty(total), np.empty(total), np.empty(total), np.empty(total), np.empty(total))
     for i in range(total):
         job, c = active[i], efficient(board, active[i], price)
         seconds, gpus = (
             (board.tau[job, c], board.facts.configs[c, at.CONFIG_SIZE] / at.UNITS) if c >= 0 else (np.inf, 1.0)
         )
         ranks.left[i], ranks.epoch[i] = _epochs_left(board, rule, job), seconds * gpus
-        times[i] = ranks.left[i] * seconds
+        ranks.seconds[i] = ranks.left[i] * seconds
         work = ranks.epoch[i] * _work(board, rule, job, seconds)
         ranks.level[i] = work / jobs[job, at.WEIGHT] if jobs[job, at.WEIGHT] > 0.0 else np.inf
-    mean_s = times.mean()
+    mean_s = ranks.seconds.mean()
     for i in range(total):
-        slack = max(0.0, jobs[active[i], at.DUE] - board.clock[at.NOW] - times[i])
+        slack = max(0.0, jobs[active[i], at.DUE] - board.clock[at.NOW] - ranks.seconds[i])
         waits = rule.work == ATTAINED and jobs[active[i], at.OLD_CONFIG] < 0
         level = ranks.level[i] * (1.0 - TIE if waits else 1.0)
         ranks.key[i] = _key(level, slack, rule.due_scale, mean_s)

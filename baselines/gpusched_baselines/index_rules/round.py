@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 # Columns of the policy's memory of a job.
 ROUND = 0  # round that the other columns are of
 PLANNED = 1  # configuration that it shall get in this round, -1 for none
-REVIEW = 2  # epochs done at which it is asked again if it runs, inf for never
+REVIEW = 2  # epochs done at which it is asked again if it runs, else the time [s]; inf for never
 LEFT = 3  # the epochs that it is taken to have left
 
 
@@ -53,7 +53,10 @@ def plan_round(board: Board, rule: Rule) -> None:
 
 @kernel
 def _remember(board: Board, rule: Rule, ranks: Ranks) -> None:
-    """Write what the jobs shall get, and when those that run are asked again: behind the first that waits."""
+    """Write what the jobs shall get, and when they are asked again.
+
+    Those that run as they fall behind the first that waits; those that wait, if due dates count, as their slack ends.
+    """
     jobs, memory, active = board.jobs, board.memory, board.active[: board.count[at.ACTIVE]]
     level = np.inf
     for i in range(active.shape[0]):
@@ -63,7 +66,9 @@ def _remember(board: Board, rule: Rule, ranks: Ranks) -> None:
         job, weight = active[i], jobs[active[i], at.WEIGHT]
         memory[job, ROUND], memory[job, PLANNED] = board.count[at.ROUND], jobs[job, at.CONFIG]
         memory[job, REVIEW], memory[job, LEFT] = np.inf, ranks.left[i]
-        if level < np.inf and weight > 0.0 and jobs[job, at.CONFIG] >= 0:
+        if jobs[job, at.CONFIG] < 0 and rule.due_scale < np.inf:
+            memory[job, REVIEW] = jobs[job, at.DUE] - ranks.seconds[i]
+        elif level < np.inf and weight > 0.0 and jobs[job, at.CONFIG] >= 0:
             memory[job, REVIEW] = review_epochs(board, rule, job, level * weight / ranks.epoch[i])
 
 
@@ -78,13 +83,16 @@ def choose_job(board: Board, rule: Rule, job: int) -> tuple[int, float]:
 
 @lean_kernel
 def _wake_s(board: Board, job: int, config: int) -> float:
-    """Give when a job will have done the epochs at which it is asked again [s]; inf for never."""
+    """Give when a job is asked again, or will have done the epochs at which it is [s]; inf for never."""
     jobs, now = board.jobs, board.clock[at.NOW]
-    if config < 0 or board.memory[job, REVIEW] <= jobs[job, at.EPOCHS]:
+    review = board.memory[job, REVIEW]
+    if config < 0:
+        return review if board.memory[job, PLANNED] < 0 and review > now else np.inf
+    if review <= jobs[job, at.EPOCHS]:
         return np.inf
     ready = now
     if config == int(jobs[job, at.OLD_CONFIG]):
         ready = max(now, jobs[job, at.READY_S])
     elif not np.isnan(jobs[job, at.START_S]):
         ready = now + jobs[job, at.RESTART_S]
-    return ready + (board.memory[job, REVIEW] - jobs[job, at.EPOCHS]) * board.tau[job, config]
+    return ready + (review - jobs[job, at.EPOCHS]) * board.tau[job, config]
