@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_baselines.sts_x.plan import restart_s
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
@@ -64,7 +65,7 @@ def cheapest_by(board: Board, job: int, left: float, price: Floats) -> int:
     """
     jobs, tau = board.jobs, board.tau
     held, time_left = int(jobs[job, at.OLD_CONFIG]), jobs[job, at.DUE] - board.clock[at.NOW]
-    restart = 0.0 if np.isnan(jobs[job, at.START_S]) else jobs[job, at.RESTART_S]
+    restart = restart_s(board, job)
     best, least, late = -1, np.inf, True
     for c in range(price.shape[0]):
         if tau[job, c] == np.inf or not fits(board, c):

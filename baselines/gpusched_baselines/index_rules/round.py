@@ -10,6 +10,7 @@ from gpusched_baselines.index_rules.efficient import cheapest_by, prices
 from gpusched_baselines.index_rules.ranks import rank_jobs, review_epochs
 from gpusched_baselines.planning.cheapest import any_room
 from gpusched_baselines.search.solution import HELD, keep, restore
+from gpusched_baselines.sts_x.plan import restart_s
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import fits, place
@@ -90,9 +91,6 @@ def _wake_s(board: Board, job: int, config: int) -> float:
         return review if board.memory[job, PLANNED] < 0 and review > now else np.inf
     if review <= jobs[job, at.EPOCHS]:
         return np.inf
-    ready = now
-    if config == int(jobs[job, at.OLD_CONFIG]):
-        ready = max(now, jobs[job, at.READY_S])
-    elif not np.isnan(jobs[job, at.START_S]):
-        ready = now + jobs[job, at.RESTART_S]
+    stays = config == int(jobs[job, at.OLD_CONFIG])
+    ready = max(now, jobs[job, at.READY_S]) if stays else now + restart_s(board, job)
     return ready + (review - jobs[job, at.EPOCHS]) * board.tau[job, config]
