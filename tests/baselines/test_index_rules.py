@@ -268,6 +268,15 @@ def test_expected_rests_know_nothing_of_giving_up_and_cost_more_on_two_points():
     assert expected_tardiness(instance, sept()) == pytest.approx(4.0 + 0.6 * 5.0 + 0.4 * 14.0)
 
 
+def test_a_job_that_survives_and_is_then_expected_to_take_longer_makes_room():
+    """Of the first 1.9 h are expected, and 9 h after the hour in which nine of ten end: then the second runs."""
+    fails = EpochDistribution(np.array([0.0, 0.1, 1.0]), np.array([1.0, 0.1]))
+    jobs = [a_job(fails, 0.001), a_job(CERTAIN, 0.001, epochs=4.0)]
+    for policy in (sept(), atc(), gittins()):
+        np.testing.assert_allclose(simulate(one_gpu(jobs), policy).completion_s / HOUR, [14.0, 5.0])
+    np.testing.assert_allclose(simulate(one_gpu(jobs), srpt_worst()).completion_s / HOUR, [14.0, 4.0])
+
+
 @pytest.mark.parametrize("seed", range(3))
 def test_without_chance_all_that_know_the_work_are_the_best(seed: int):
     instance = stochastic(seed, (1, 1, 1, 1))
@@ -282,12 +291,11 @@ def test_least_attained_service_is_nearly_the_best_for_equal_jobs_that_end_ever_
     best = best_tardiness(instance)
     assert expected_tardiness(instance, gittins()) == pytest.approx(best, rel=1e-9)
     assert expected_tardiness(instance, replace(las(), quantum=0.25)) == pytest.approx(best, rel=2e-5)
-    for policy in (sept(), srpt_worst()):
-        assert expected_tardiness(instance, policy) > 1.005 * best
+    assert expected_tardiness(instance, srpt_worst()) > 1.005 * best
 
 
 def test_apparent_tardiness_costs_come_near_the_best_and_what_sees_no_due_dates_does_not():
-    """Measured over these: 1.06 times the best with expected and 1.09 with worst-case rests, 1.25 without due dates."""
+    """Measured over these: 1.04 times the best with expected and 1.09 with worst-case rests, 1.23 without due dates."""
     paid = []
     for seed in range(20):
         instance = stochastic(seed, [(3, 2, 3), (2, 2, 2, 2), (4, 3, 2)][seed % 3], latest_h=30.0)

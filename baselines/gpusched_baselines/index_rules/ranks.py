@@ -10,7 +10,7 @@ from gpusched_baselines.index_rules.efficient import efficient
 from gpusched_baselines.index_rules.quantum import best_quantum
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.survival import curve_of, expected_left
+from gpusched_env.simulator.survival import bin_of, curve_of, expected_left, expected_rest
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats
@@ -105,19 +105,22 @@ def _work(board: Board, rule: Rule, job: int, seconds: float) -> float:
 
 @kernel
 def review_epochs(board: Board, rule: Rule, job: int, work: float) -> float:
-    """Give the epochs done at which a job that runs will have more work than `work`, in epochs; inf: it never will.
+    """Give the epochs done at which a job that runs gets more work than `work`, in epochs; inf: it never does.
 
-    With GITTINS that is at the end of a quantum, with ATTAINED anywhere; else work only falls.
+    In the worst case work only falls. What is attained grows all the time, what is expected jumps up at edges of bins,
+    and what Gittins' index is made of at the ends of quanta.
     """
     largest = board.jobs[job, at.MAX_EPOCHS]
     if rule.work == ATTAINED:
         return work
-    if rule.work != GITTINS:
+    if rule.work == WORST_CASE:
         return np.inf
     curve, end = curve_of(board, job), board.jobs[job, at.EPOCHS] / largest
-    least, end = best_quantum(curve, end, 0.0)
     while end < 1.0:
-        least, following = best_quantum(curve, end, 0.0)
+        if rule.work == GITTINS:
+            least, following = best_quantum(curve, end, 0.0)
+        else:
+            least, following = expected_rest(curve, end), curve.edges[bin_of(curve.edges, end) + 1]
         if least * largest > work:
             return end * largest
         end = following
