@@ -14,7 +14,8 @@ from gpusched_baselines import Sts, make_policy
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, InputError, Scenario, load_scenario, rollout, simulate
 from instances import random_instance
 
-NAMES = ("fifo", "edf", "edf-preemptive", "priority", "sts-x", "edf-mean", "edf-conditional-mean")
+INDEX_RULES = ("atc", "atc-worst", "gittins", "sept", "srpt-worst", "las")
+NAMES = ("fifo", "edf", "edf-preemptive", "priority", "sts-x", "edf-mean", "edf-conditional-mean", *INDEX_RULES)
 POLICIES = {name: make_policy(name) for name in NAMES} | {
     "sts": Sts(postprocess=False),
     "sts-published": Sts("published", postprocess=False),

@@ -18,6 +18,7 @@ from gpusched_baselines.dispatching.dispatch import (
     priority,
 )
 from gpusched_baselines.dispatching.greedy import Greedy
+from gpusched_baselines.index_rules import IndexRule, atc, atc_worst, gittins, las, sept, srpt_worst
 from gpusched_baselines.planning.exact import solve_single_job
 from gpusched_baselines.planning.single_job import SingleJobProblem
 from gpusched_baselines.planning.single_job_plan import Plan, Segment
@@ -36,6 +37,7 @@ from gpusched_env.version import VERSION
 __all__ = [
     "DispatchPolicy",
     "Greedy",
+    "IndexRule",
     "LocalSearch",
     "PathRelinking",
     "Plan",
@@ -45,6 +47,8 @@ __all__ = [
     "SingleJobProblem",
     "Sts",
     "StsX",
+    "atc",
+    "atc_worst",
     "capacity_bound",
     "capacity_prices",
     "clairvoyant_bound",
@@ -54,6 +58,8 @@ __all__ = [
     "edf_mean",
     "edf_preemptive",
     "fifo",
+    "gittins",
+    "las",
     "make_policy",
     "non_clairvoyant_bound",
     "non_clairvoyant_bounds",
@@ -63,7 +69,9 @@ __all__ = [
     "priority",
     "random_greedy_conditional_mean",
     "random_greedy_mean",
+    "sept",
     "solve_single_job",
+    "srpt_worst",
     "usual_policy_names",
 ]
 

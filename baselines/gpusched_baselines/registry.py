@@ -16,6 +16,7 @@ from gpusched_baselines.dispatching.dispatch import (
     priority,
 )
 from gpusched_baselines.dispatching.greedy import Greedy
+from gpusched_baselines.index_rules import atc, atc_worst, gittins, las, sept, srpt_worst
 from gpusched_baselines.search.local_search import LocalSearch
 from gpusched_baselines.search.path_relinking import PathRelinking
 from gpusched_baselines.search.random_greedy import (
@@ -67,6 +68,7 @@ class ShippedPolicy:
 
 
 _ablation = partial(ShippedPolicy, origin="ours", usual=False, ablation_of="sts-x")
+_index = partial(ShippedPolicy, origin="ours", usual=False)
 POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
     {
         "fifo": ShippedPolicy(
@@ -178,6 +180,14 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             usual=False,
             slow=True,
         ),
+        "atc": _index(
+            atc, "Weight per expected GPU-seconds left, less with slack, first; efficient configurations", style=8
+        ),
+        "atc-worst": _index(atc_worst, "ATC on the GPU-seconds left in the worst case"),
+        "gittins": _index(gittins, "Weight per GPU-second at the best moment to give up first"),
+        "sept": _index(sept, "Weight per expected GPU-seconds left first; efficient configurations"),
+        "srpt-worst": _index(srpt_worst, "Weight per GPU-seconds left in the worst case first"),
+        "las": _index(las, "Least GPU-seconds attained per weight first, by quanta"),
         "sts-x:alone-rates": _ablation(
             partial(StsX, full_nodes=0.0, name="sts-x:alone-rates"),
             "STS-X at the rates of a job alone on its node",

@@ -1,0 +1,128 @@
+"""Index rules as policies."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+from gpusched_baselines.index_rules.ranks import ATTAINED, EXPECTED, GITTINS, WORST_CASE, Rule
+from gpusched_baselines.index_rules.round import ROUND, choose_job, plan_round
+from gpusched_env.errors import InputError
+from gpusched_env.kernel import kernel
+from gpusched_env.model import checks
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.choice import Choice, apply_choice
+from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.placement.placement import place
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from gpusched_env.arrays import Ints
+    from gpusched_env.simulator import View
+    from gpusched_env.simulator.run import Board
+
+Work = Literal["expected", "worst-case", "gittins", "attained"]
+"""What an index rule takes for a job's work."""
+
+_WORK: dict[str, int] = {"expected": EXPECTED, "worst-case": WORST_CASE, "gittins": GITTINS, "attained": ATTAINED}
+
+
+@dataclass(frozen=True, slots=True)
+class IndexRule:
+    """The jobs with the largest weight per work first, each on the configuration that takes least from the others.
+
+    A round begins from an empty cluster. Jobs get in the order of the index, equal ones by their own index, the
+    cheapest configuration that fits and meets the due date, else the cheapest that fits, else they wait. The cheapest
+    is that with the least τ_c · (r_c + μ · ρ · g_c): power, and GPU-seconds at what they cost in the full cluster.
+
+    The round is planned as a whole when its first job is asked; then the jobs are placed in the order in which rounds
+    ask. What comes out otherwise than planned is decided anew by the same rule.
+
+    Args:
+        name: Name, as tables show it.
+        work: A job's work, in GPU-seconds on its efficient configuration: what is left in expectation ("expected") or
+            at worst ("worst-case"), what it takes to complete at the best moment to give up ("gittins"), or what it
+            has had already ("attained").
+        due_scale: K > 0: the index falls by e for every K mean times of a job that a job has slack; inf: due dates do
+            not count.
+        gpu_price: μ ≥ 0, the price of a GPU-second, as a multiple of what one costs in the full cluster.
+        quantum: With "attained", how much more than one that waits a job attains before it makes room, > 0 and ≤ 1, as
+            a fraction of the maximum epochs of the one that waits.
+
+    Raises:
+        InputError: One of them is out of its range.
+    """
+
+    name: str
+    work: Work = "expected"
+    due_scale: float = math.inf
+    gpu_price: float = 0.5
+    quantum: float = 0.1
+    job_order: str = "pressure"
+    preemption: bool = True
+
+    def __post_init__(self) -> None:
+        if self.work not in _WORK:
+            raise InputError("work", self.work, ", ".join(_WORK))
+        if self.due_scale != math.inf:
+            checks.positive("due_scale", self.due_scale)
+        checks.not_negative("gpu_price", self.gpu_price)
+        if checks.positive("quantum", self.quantum) > 1.0:
+            raise InputError("quantum", self.quantum, "a number > 0 and <= 1")
+
+    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - index rules draw nothing
+        """Place all active jobs."""
+        _decide(view.board, ask_order(view, self.job_order, waiting_only=False), self._rule)
+
+    def choose(self, view: View, job: int) -> Choice:
+        """Choose the configuration and the wake-up of one job."""
+        if view.memory[job, ROUND] != view.count[at.ROUND]:
+            plan_round(view.board, self._rule)
+        config, wake = choose_job(view.board, self._rule, job)
+        return Choice(int(config), float(wake))
+
+    @property
+    def _rule(self) -> Rule:
+        return Rule(_WORK[self.work], float(self.due_scale), float(self.gpu_price), float(self.quantum))
+
+
+@kernel
+def _decide(board: Board, order: Ints, rule: Rule) -> None:
+    plan_round(board, rule)
+    for job in order:
+        config, wake = choose_job(board, rule, job)
+        apply_choice(board, job, False, wake)
+        if config >= 0:
+            place(board, job, config)
+
+
+def atc() -> IndexRule:
+    """Make the apparent-tardiness-cost rule on expected rests."""
+    return IndexRule("atc", due_scale=0.25)
+
+
+def atc_worst() -> IndexRule:
+    """Make the apparent-tardiness-cost rule on worst-case rests."""
+    return IndexRule("atc-worst", "worst-case", due_scale=0.25)
+
+
+def gittins() -> IndexRule:
+    """Make Gittins' index."""
+    return IndexRule("gittins", "gittins")
+
+
+def sept() -> IndexRule:
+    """Make least expected rest per weight first."""
+    return IndexRule("sept")
+
+
+def srpt_worst() -> IndexRule:
+    """Make least worst-case rest per weight first."""
+    return IndexRule("srpt-worst", "worst-case")
+
+
+def las() -> IndexRule:
+    """Make least attained service per weight first."""
+    return IndexRule("las", "attained")
