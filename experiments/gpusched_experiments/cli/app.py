@@ -9,6 +9,7 @@ from gpusched_experiments.cli.audit import audit_command
 from gpusched_experiments.cli.certify import certify_command
 from gpusched_experiments.cli.compare import compare_command
 from gpusched_experiments.cli.evaluate import evaluate_command
+from gpusched_experiments.cli.leaderboard import leaderboard_command
 from gpusched_experiments.cli.one_line_errors import OneLineErrors
 from gpusched_experiments.cli.policies import policies_command
 from gpusched_experiments.cli.reproduce import reproduce_command
@@ -33,6 +34,7 @@ app.command("evaluate")(evaluate_command)
 app.command("audit")(audit_command)
 app.command("certify")(certify_command)
 app.command("reproduce")(reproduce_command)
+app.command("leaderboard")(leaderboard_command)
 app.command("study")(study_command)
 app.command("scenarios")(scenarios_command)
 app.command("tracks")(tracks_command)
