@@ -73,14 +73,15 @@ def test_a_track_has_the_load_that_it_says_on_its_test_seeds(name, load):
 
 def test_the_page_states_what_is_hard_about_every_track_and_its_load():
     rows = [line.strip("| ").split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines()]
-    stated = {row[0].strip("`"): row for row in rows if len(row) == 7 and row[0].startswith("`")}
+    stated = {row[0].strip("`"): row for row in rows if len(row) == 8 and row[0].startswith("`")}
     assert tuple(stated) == list_tracks()
     for name, row in stated.items():
         track = load_track(name)
         make = InstanceMaker(track.scenario).make
         load = np.mean([offered_load(make(seed)) for seed in track.seeds("test")[:10]])
         assert float(row[3]) == pytest.approx(load, rel=0.15)
-        assert (int(row[2]), row[6]) == (track.scenario.jobs.count, track.hard)
+        assert (int(row[2]), float(row[4])) == (track.scenario.jobs.count, track.scenario.due_dates.slack)
+        assert row[7] == track.hard
 
 
 def test_restarts_are_all_that_sets_those_tracks_apart_from_busy():

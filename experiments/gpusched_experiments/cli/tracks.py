@@ -22,7 +22,8 @@ from gpusched_experiments.report.table import PLAIN, RATIO, Column, Table
 HOUR_S = 3600.0
 NOTE = (
     "Load: the time that the cluster would need for the jobs, each GPU alone, over the time in which they come; mean "
-    "over the test seeds. Weight: what an hour's delay of a job costs. `gpusched tracks NAME` says why, and all else."
+    "over the test seeds. Due: factor on the published time to the due date. Weight: what an hour's delay of a job "
+    "costs. `gpusched tracks NAME` says why, and all else."
 )
 
 
@@ -47,6 +48,7 @@ COLUMNS: tuple[Column[Track], ...] = (
     Column("gpu_types", "GPU types", lambda track: ", ".join(track.scenario.cluster.gpu_types)),
     Column("jobs", "jobs", lambda track: track.scenario.jobs.count, PLAIN),
     Column("load", "load", load_of, RATIO),
+    Column("due", "due", lambda track: track.scenario.due_dates.slack, "{:g}".format),
     Column("weights_eur_per_h", "weight €/h", lambda track: _weights(track.scenario)),
     Column("restart", "restart", lambda track: _restart(track.scenario)),
     Column("hard", "what is hard", lambda track: track.hard),
