@@ -123,7 +123,7 @@ def test_savings_are_paired_by_seed_and_have_intervals_from_five_seeds_on():
     assert pair["saving"].value == pytest.approx(0.25)
     assert pair["saving"].interval == pytest.approx((0.25, 0.25))
     assert knowing_table(made_up(costs)).notes == (
-        "Knowing the distribution saves one of these policies 10% or more on 1 tracks.",
+        "Knowing it saves one of these policies 10% or more on 1 of 1 tracks.",
     )
     best, other = details_table(made_up(costs), "edf").as_dicts()
     assert best["saving"].interval == pytest.approx((0.25, 0.25))

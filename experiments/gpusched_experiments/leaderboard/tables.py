@@ -73,8 +73,8 @@ class _Pair:
 
 def knowing_table(runs: Runs) -> Table:
     """Say what it saves to be told the distribution, of every policy that has a twin told the worst case alone."""
-    pairs = []
-    for result in track_results(runs):
+    results, pairs = track_results(runs), []
+    for result in results:
         by_name = {standing.policy: standing for standing in result.standings}
         twins = ((name, POLICIES[name].worst_case if name in POLICIES else None) for name in by_name)
         pairs += [_Pair(by_name[name], by_name[twin]) for name, twin in sorted(twins) if twin in by_name]
@@ -87,7 +87,7 @@ def knowing_table(runs: Runs) -> Table:
         Column("saving", "saved by knowing", lambda pair: pair.saving, PERCENT, interval=True),
     )
     much = {pair.told.track for pair in pairs if pair.saving.value >= MUCH}
-    note = f"Knowing the distribution saves one of these policies {MUCH:.0%} or more on {len(much)} tracks."
+    note = f"Knowing it saves one of these policies {MUCH:.0%} or more on {len(much)} of {len(results)} tracks."
     return Table.of("What knowing the distribution is worth", columns, pairs, (note,))
 
 
