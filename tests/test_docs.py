@@ -31,6 +31,7 @@ PAGES = (
     "docs/solvers.md",
     "docs/design.md",
     "docs/scenarios.md",
+    "docs/tracks.md",
     "docs/traces.md",
     "docs/agents.md",
     "docs/other-libraries.md",

@@ -43,8 +43,10 @@ from gpusched_env.workload.tables.applications import Application, builtin_appli
 from gpusched_env.workload.tables.colocation import builtin_max_inflation, builtin_slowdowns
 from gpusched_env.workload.traces.replay import replayed_trace
 from gpusched_env.workload.traces.trace import Trace, detect_format, read_trace
+from gpusched_env.workload.track import SUITE_VERSION, Track, list_tracks, load_track, track_toml
 
 __all__ = [
+    "SUITE_VERSION",
     "Application",
     "Arrivals",
     "BetaEpochs",
@@ -71,6 +73,7 @@ __all__ = [
     "SharingTimes",
     "Trace",
     "TraceReplay",
+    "Track",
     "TwoPointEpochs",
     "Weights",
     "beta_distribution",
@@ -82,7 +85,9 @@ __all__ = [
     "detect_format",
     "geometric_distribution",
     "histogram_of_runs",
+    "list_tracks",
     "load_scenario",
+    "load_track",
     "lognormal_distribution",
     "make_instance",
     "offered_load",
@@ -91,5 +96,6 @@ __all__ = [
     "replayed_trace",
     "scenario_for_trace",
     "scenario_toml",
+    "track_toml",
     "two_point_distribution",
 ]

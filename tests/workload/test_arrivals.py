@@ -6,6 +6,8 @@ import pytest
 from gpusched_env.errors import InputError
 from gpusched_env.workload import Arrivals
 from gpusched_env.workload.scenario.arrivals import submission_times
+from gpusched_env.workload.scenario.profiled_arrivals import profiled_times
+from gpusched_env.workload.tables.arrival_profiles import ArrivalProfile, arrival_profile
 
 MANY = 40_000
 
@@ -90,6 +92,70 @@ def test_a_factor_on_the_rate_divides_every_time_between_submissions(kind):
     assert twice == pytest.approx(once / 2.5)
 
 
+def flat(variation: float, persistence: float = 0.0) -> ArrivalProfile:
+    return ArrivalProfile(np.ones(168), variation, persistence)
+
+
+def hourly(times: np.ndarray) -> np.ndarray:
+    """Jobs in each whole hour."""
+    counts = np.bincount((times // 3600.0).astype(np.int64))
+    return counts[:-1]
+
+
+def test_a_flat_profile_without_variation_is_a_poisson_process():
+    times = profiled_times(flat(0.0), 60.0, MANY, np.random.default_rng(0))
+    counts = hourly(times)
+    assert times[0] == 0.0
+    assert counts.mean() == pytest.approx(60.0, rel=0.02)
+    assert counts.var() / counts.mean() == pytest.approx(1.0, abs=0.15)
+
+
+@pytest.mark.parametrize(("variation", "persistence"), [(0.5, 0.0), (0.5, 0.6)])
+def test_hourly_counts_vary_and_persist_as_the_profile_says(variation, persistence):
+    """Counts about a rate m · G have the variance m + m² · Var[G], those of two hours the covariance m² Cov[G, G']."""
+    counts = hourly(profiled_times(flat(variation, persistence), 60.0, 600_000, np.random.default_rng(1)))
+    mean = counts.mean()
+    beyond = (counts.var() - mean) / mean**2
+    together = np.mean((counts[1:] - mean) * (counts[:-1] - mean)) / mean**2
+    assert mean == pytest.approx(60.0, rel=0.03)
+    assert beyond == pytest.approx(variation**2, rel=0.1)
+    assert together == pytest.approx(persistence * variation**2, abs=0.02)
+
+
+@pytest.mark.parametrize(("name", "tolerance"), [("philly", 0.25), ("openb", 0.1)])
+def test_generated_hourly_counts_are_about_as_uneven_as_those_of_the_trace(name, tolerance):
+    profile = arrival_profile(name)
+    spread = []
+    for seed in range(40):
+        counts = hourly(profiled_times(profile, 60.0, 60_000, np.random.default_rng(seed)))
+        spread.append((counts.var() - counts.mean()) / counts.mean() ** 2)
+    # The rate is factor · G, independent: E[(f G)²] = E[f²] · E[G²].
+    expected = np.mean(profile.factors**2) * (1.0 + profile.variation**2) - 1.0
+    assert np.mean(spread) == pytest.approx(expected, rel=tolerance)
+    assert expected > 0.3
+
+
+def test_without_variation_the_counts_follow_the_hours_of_the_week():
+    factors = np.where(np.arange(168) % 24 < 12, 0.2, 1.8)
+    profile = ArrivalProfile(factors, 0.0, 0.0)
+    counts = hourly(profiled_times(profile, 60.0, 200_000, np.random.default_rng(2)))
+    by_hour = counts[: len(counts) // 24 * 24].reshape(-1, 24).mean(axis=0)
+    # The run begins anywhere in the week, and its hours within an hour of it: two of 24 may hold a change.
+    assert np.sum(by_hour < 0.25 * 60.0) >= 10
+    assert np.sum(by_hour > 1.7 * 60.0) >= 10
+
+
+def test_a_factor_on_the_rate_of_a_profile_leaves_the_week_as_long_as_it_is():
+    once = draw(Arrivals(kind="profile", profile="philly", mean_gap_s=60.0), np.ones(1000))
+    same = draw(Arrivals(kind="profile", profile="philly", mean_gap_s=120.0, rate=2.0), np.ones(1000))
+    assert np.array_equal(once, same)
+
+
+def test_profiled_arrivals_that_would_take_centuries_are_refused():
+    with pytest.raises(InputError, match=r"arrivals\.mean_gap_s = .*within 1e10 s"):
+        draw(Arrivals(kind="profile", profile="openb", mean_gap_s=1e9), np.ones(100))
+
+
 @pytest.mark.parametrize("count", [1, 4, 14, 26])
 def test_any_number_of_jobs_is_dealt_into_clusters(count):
     times = draw(Arrivals(kind="mixed"), np.ones(count))
@@ -108,6 +174,11 @@ def test_any_number_of_jobs_is_dealt_into_clusters(count):
         ({"kind": "high", "lambda_s": 5.0}, "lambda_s"),
         ({"kind": "high", "rate": 0.0}, "rate"),
         ({"kind": "simultaneous", "rate": 2.0}, "rate"),
+        ({"kind": "profile", "mean_gap_s": 1.0}, "profile"),
+        ({"kind": "profile", "profile": "borg", "mean_gap_s": 1.0}, "profile"),
+        ({"kind": "profile", "profile": "philly"}, "mean_gap_s"),
+        ({"kind": "profile", "profile": "philly", "mean_gap_s": 1.0, "lambda_s": 1.0}, "lambda_s"),
+        ({"kind": "exponential", "profile": "philly", "mean_gap_s": 1.0}, "profile"),
     ],
 )
 def test_a_wrong_rule_is_one_clear_error(values, field):

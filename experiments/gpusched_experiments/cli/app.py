@@ -9,12 +9,14 @@ from gpusched_experiments.cli.audit import audit_command
 from gpusched_experiments.cli.certify import certify_command
 from gpusched_experiments.cli.compare import compare_command
 from gpusched_experiments.cli.evaluate import evaluate_command
+from gpusched_experiments.cli.leaderboard import leaderboard_command
 from gpusched_experiments.cli.one_line_errors import OneLineErrors
 from gpusched_experiments.cli.policies import policies_command
 from gpusched_experiments.cli.reproduce import reproduce_command
 from gpusched_experiments.cli.scenarios import scenarios_command
 from gpusched_experiments.cli.simulate import simulate_command
 from gpusched_experiments.cli.study import study_command
+from gpusched_experiments.cli.tracks import tracks_command
 from gpusched_experiments.cli.train import train_command
 
 app = typer.Typer(
@@ -32,8 +34,10 @@ app.command("evaluate")(evaluate_command)
 app.command("audit")(audit_command)
 app.command("certify")(certify_command)
 app.command("reproduce")(reproduce_command)
+app.command("leaderboard")(leaderboard_command)
 app.command("study")(study_command)
 app.command("scenarios")(scenarios_command)
+app.command("tracks")(tracks_command)
 app.command("policies")(policies_command)
 
 

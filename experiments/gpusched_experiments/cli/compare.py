@@ -45,10 +45,13 @@ def compare_command(
         ),
     ] = None,
     scenario: options.ScenarioOption = "default",
+    track: options.TrackOption = None,
     seeds: Annotated[
         str | None,
         typer.Option(
-            "--seeds", help="Seeds of the workloads: 0-19, or 0,3,5; default: 0-39, with a trace or instance 0-4."
+            "--seeds",
+            help="Seeds of the workloads: 0-19, or 0,3,5; default: 0-39, with a trace or instance 0-4, with a track "
+            "its test seeds.",
         ),
     ] = None,
     workers: options.WorkersOption = None,
@@ -79,10 +82,13 @@ def compare_command(
 
     - **gpusched compare --nodes 20 --jobs 200 --set prices.pue=1.2 --set arrivals.kind=low**
 
+    - **gpusched compare --track busy** runs its test seeds
+
     - **gpusched compare --trace philly.csv --jobs 2000 --nodes 60**
 
     - **gpusched compare --instance mine.json**
     """
+    scenario = options.scenario_or_track(scenario, track)
     workload = options.chosen_workload(instance, scenario, trace, trace_format, jobs, nodes, settings)
     plan = ComparisonPlan.of(workload, policies, seeds, reference, workers)
     charts = drawing_or_note(DRAWS)

@@ -16,6 +16,7 @@ from rich.progress import (
 )
 
 from gpusched_experiments.cli.terminal import progress_output
+from gpusched_experiments.published import Experiment
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,3 +65,34 @@ def counting(text: str, total: int) -> Iterator[Bar]:
     with bar.progress:
         yield bar
         bar.say(text)
+
+
+class ExperimentWatcher:
+    """Shows a bar that counts the runs, and notes above it."""
+
+    def __init__(self) -> None:
+        self._bar = count_bar("")
+
+    @classmethod
+    @contextmanager
+    def shown(cls) -> "Iterator[ExperimentWatcher]":
+        """Show the bar from the beginning of the runs to the end of the body."""
+        watcher = cls()
+        try:
+            yield watcher
+        finally:
+            if watcher._bar.progress.live.is_started:
+                watcher._bar.progress.stop()
+
+    def note(self, text: str) -> None:
+        """Print a note."""
+        self._bar.note(f"note: {text}")
+
+    def begin(self, experiment: Experiment, runs: int, finished: int) -> None:
+        """Show the bar of an experiment."""
+        self._bar.show(finished, runs, experiment.name)
+        self._bar.progress.start()
+
+    def finished(self) -> None:
+        """Move the bar by one run."""
+        self._bar.advance()

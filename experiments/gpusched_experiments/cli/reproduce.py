@@ -1,6 +1,5 @@
 """`gpusched reproduce`."""
 
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -10,7 +9,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import parse_seeds
 from gpusched_experiments.cli.policies import parse_policies
-from gpusched_experiments.cli.progress import count_bar
+from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.tables import print_outcome
 from gpusched_experiments.cli.terminal import drawing_or_note
 from gpusched_experiments.published import EXPERIMENTS, Choice, Experiment, reproduce
@@ -18,8 +17,6 @@ from gpusched_experiments.published.experiments.conformance import CONFORMANCE, 
 from gpusched_experiments.published.reference_instances import reference_names
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
-
     from gpusched_experiments.report.chart import Drawing
 
 ALL = "all"
@@ -89,7 +86,7 @@ def reproduce_command(
         if experiment == ALL and each is CONFORMANCE and not reference_names(FOLDER):
             typer.echo(f"note: without conformance, since the reference instances are not in {FOLDER}")
             continue
-        with _Watcher.shown() as watcher:
+        with ExperimentWatcher.shown() as watcher:
             outcome = reproduce(each, choice, folder, workers=processes, watcher=watcher, drawing=drawing)
         print_outcome(f"{each.title}: {outcome.table.title}", outcome)
 
@@ -110,34 +107,3 @@ def _node_counts(text: str) -> tuple[int, ...]:
     if not counts or min(counts) < 1 or len(set(counts)) != len(counts):
         raise InputError("--nodes", text, "whole numbers >= 1 separated by commas, each once: 10,20,50")
     return counts
-
-
-class _Watcher:
-    """Shows a bar that counts the runs, and notes above it."""
-
-    def __init__(self) -> None:
-        self._bar = count_bar("")
-
-    @classmethod
-    @contextmanager
-    def shown(cls) -> "Iterator[_Watcher]":
-        """Show the bar from the beginning of the runs to the end of the body."""
-        watcher = cls()
-        try:
-            yield watcher
-        finally:
-            if watcher._bar.progress.live.is_started:
-                watcher._bar.progress.stop()
-
-    def note(self, text: str) -> None:
-        """Print a note."""
-        self._bar.note(f"note: {text}")
-
-    def begin(self, experiment: Experiment, runs: int, finished: int) -> None:
-        """Show the bar of an experiment."""
-        self._bar.show(finished, runs, experiment.name)
-        self._bar.progress.start()
-
-    def finished(self) -> None:
-        """Move the bar by one run."""
-        self._bar.advance()

@@ -9,12 +9,19 @@ import typer
 from gpusched_env.errors import InputError
 from gpusched_env.formats import load_instance
 from gpusched_env.workload import Scenario, load_scenario, scenario_for_trace
+from gpusched_env.workload.track import track_place
 from gpusched_experiments.cli.workload import Workload
 
 USUAL = "default"
 
 ScenarioOption = Annotated[
     str, typer.Option("--scenario", "-s", help="A built-in scenario (see `gpusched scenarios`) or a .toml file.")
+]
+TrackOption = Annotated[
+    str | None,
+    typer.Option(
+        "--track", "-t", help="In place of a scenario a track (see `gpusched tracks`) or a .toml file of one."
+    ),
 ]
 TraceOption = Annotated[
     str | None,
@@ -49,6 +56,19 @@ InstanceOption = Annotated[
         "--instance", metavar="FILE", help="Run this instance (a file of save_instance) in place of a scenario."
     ),
 ]
+
+
+def scenario_or_track(scenario: str, track: str | None) -> str:
+    """Give the scenario of the track, if one is given; else the scenario.
+
+    Raises:
+        InputError: Both are given.
+    """
+    if track is None:
+        return scenario
+    if scenario != USUAL:
+        raise InputError("--track", track, "nothing beside --scenario: a track has its own")
+    return track_place(track)
 
 
 def chosen_workload(

@@ -24,6 +24,7 @@ def simulate_command(
         str, typer.Option("--policy", "-p", help="The policy (see `gpusched policies`), or agent:NAME or agent:DIR.")
     ] = "sts",
     scenario: options.ScenarioOption = "default",
+    track: options.TrackOption = None,
     seed: Annotated[int, typer.Option("--seed", help="Seed of the workload and of the policy's randomness.")] = 0,
     out: Annotated[
         str | None,
@@ -51,6 +52,7 @@ def simulate_command(
     if gantt is not None and not gantt.lower().endswith(".png"):
         raise InputError("--gantt", gantt, "the name of a .png file")
     charts = None if gantt is None else import_module("gpusched_experiments.report.figures")
+    scenario = options.scenario_or_track(scenario, track)
     workload = options.chosen_workload(instance, scenario, trace, trace_format, jobs, nodes, settings)
     made, chosen_policy = workload.maker()(seed), make_any_policy(policy)
     check_fit([chosen_policy], made)

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gpusched_experiments.report.table import markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterable, Mapping
 
     from gpusched_experiments.published.choice import Choice
     from gpusched_experiments.report.cell import Cell
@@ -54,6 +54,7 @@ class Experiment:
         details: Makes the table of every group of runs.
         chart: Makes the figure.
         reported: What the sources reported.
+        more: Makes further tables, by the name of their CSV file.
         alone: Whether its cells are timings, which run one at a time while nothing else does.
     """
 
@@ -67,14 +68,15 @@ class Experiment:
     details: Callable[[Runs], Table]
     chart: Callable[[Runs], Chart]
     reported: tuple[Reported, ...]
+    more: Mapping[str, Callable[[Runs], Table]] = field(default_factory=dict)
     alone: bool = False
 
 
-def page_markdown(experiment: Experiment, summary: Table, details: Table) -> str:
-    """Write the page `table.md`: what the experiment asks, what was reported, both tables."""
+def page_markdown(experiment: Experiment, summary: Table, details: Table, more: Iterable[Table] = ()) -> str:
+    """Write the page `table.md`: what the experiment asks, what was reported, all tables, the long one last."""
     parts = [f"## {experiment.title}\n\n{experiment.question}\n"]
     if experiment.reported:
         lines = [f"| {r.what} | {r.figure} | {r.source} |" for r in experiment.reported]
         parts.append("\n".join(["| reported | figure | source |", "|---|---|---|", *lines]) + "\n")
-    parts += [markdown(summary), INTERVALS + "\n", markdown(details)]
+    parts += [*map(markdown, (summary, *more)), INTERVALS + "\n", markdown(details)]
     return "\n".join(parts)

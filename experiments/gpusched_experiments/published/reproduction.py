@@ -59,6 +59,29 @@ def reproduce(
     watcher: Watcher,
     drawing: Drawing | None = None,
 ) -> Outcome:
+    """Run what is not finished yet of an experiment, and write its tables and figure, as `run_experiment` does.
+
+    Args:
+        experiment: The experiment.
+        choice: What to run of it.
+        out: Folder of all experiments; this one's files go to its subfolder with the experiment's name.
+        workers: Number of processes, ≥ 1; timings run alone all the same.
+        watcher: Whom to tell how it goes.
+        drawing: What draws; without it there is no figure.
+    """
+    folder = Path(out) / experiment.name
+    return run_experiment(experiment, choice, folder, workers=workers, watcher=watcher, drawing=drawing)
+
+
+def run_experiment(
+    experiment: Experiment,
+    choice: Choice,
+    folder: Path,
+    *,
+    workers: int = 1,
+    watcher: Watcher,
+    drawing: Drawing | None = None,
+) -> Outcome:
     """Run what is not finished yet of an experiment, and write its tables and figure.
 
     Finished cells are taken from the experiment's folder, and from the folders beside it if another experiment had the
@@ -68,7 +91,7 @@ def reproduce(
     Args:
         experiment: The experiment.
         choice: What to run of it.
-        out: Folder of all experiments; this one's files go to its subfolder with the experiment's name.
+        folder: Folder of its files.
         workers: Number of processes, ≥ 1; timings run alone all the same.
         watcher: Whom to tell how it goes.
         drawing: What draws; without it there is no figure.
@@ -82,7 +105,6 @@ def reproduce(
     begin = time.monotonic()
     cells = planned_cells(experiment, choice, watcher)
     keys = dict(cells)  # cells of different places in the experiment may be one and the same run
-    folder = Path(out) / experiment.name
     known = _known(experiment, folder, keys, watcher)
     progress = Progress(len(keys), len(known), 1 if experiment.alone else workers)
     store = Store(folder / "cells.csv", experiment.labels)
@@ -141,7 +163,7 @@ def _known(experiment: Experiment, folder: Path, keys: Mapping[str, Cell], watch
     if len(own) > kept:
         watcher.note(f"{folder}: {_why_left_out(folder, len(own), kept)}")
         if len(known) < len(keys):
-            for name in RESULTS:  # they are of the former set
+            for name in (*RESULTS, *_more_files(experiment)):  # they are of the former set
                 (folder / name).unlink(missing_ok=True)
     if known:
         beside_it = "" if kept == len(known) else f", {len(known) - kept} of them from the experiments beside it"
@@ -163,11 +185,17 @@ def _write_results(
     experiment: Experiment, folder: Path, runs: Runs, drawing: Drawing | None
 ) -> tuple[Table, tuple[str, ...]]:
     summary, details = experiment.summary(runs), experiment.details(runs)
+    more = [table(runs) for table in experiment.more.values()]
     contents: dict[str, str | bytes] = {
-        "table.md": page_markdown(experiment, summary, details),
+        "table.md": page_markdown(experiment, summary, details, more),
         "table.csv": csv_text(details),
         "summary.csv": csv_text(summary),
     }
+    contents |= zip(_more_files(experiment), map(csv_text, more), strict=True)
     if drawing is not None:
         contents |= drawing.chart_files(experiment.chart(runs))
     return summary, write_results(folder, contents)
+
+
+def _more_files(experiment: Experiment) -> list[str]:
+    return [f"{name}.csv" for name in experiment.more]

@@ -61,24 +61,26 @@ class Panel:
         x_label: Horizontal axis, with its unit.
         y_label: Vertical axis, with its unit.
         series: What is drawn.
-        kind: Lines with bands, or bars with whiskers, for the intervals.
+        kind: Lines with bands, or bars with whiskers, for the intervals; or a map of ratios ≥ 1, a row for each series.
         logarithmic: Which axes are logarithmic: "", "x", "y" or "xy".
         percent: Whether the vertical axis is a share, written in percent.
         bands: What sources reported.
         levels: Values to compare the series with.
         y_range: The part of the vertical axis that is shown; what lies beyond is cut off.
+        categories: Order of the columns of a map.
     """
 
     title: str
     x_label: str
     y_label: str
     series: tuple[Series, ...]
-    kind: Literal["lines", "bars"] = "lines"
+    kind: Literal["lines", "bars", "map"] = "lines"
     logarithmic: Literal["", "x", "y", "xy"] = ""
     percent: bool = False
     bands: tuple[Band, ...] = ()
     levels: tuple[Level, ...] = ()
     y_range: tuple[float, float] | None = None
+    categories: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)

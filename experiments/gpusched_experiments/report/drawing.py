@@ -5,6 +5,8 @@ from __future__ import annotations
 import io
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from gpusched_agents.any_policy import is_agent, known_policies
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.rendering.palette import GRID, INK, PAPER, SUBTLE
@@ -22,6 +24,8 @@ _STYLES = (
     ("#6E6E6E", "X"), ("#8C510A", "<"), ("#332288", ">"),
 )  # fmt: skip
 _BAND = "#F0E442"
+DARK = 2.0
+"""The ratio from which on a map is darkest."""
 _DASHES = ((0, (5, 2)), (0, (1.5, 1.5)), (0, (5, 2, 1.5, 2)))  # of levels
 
 
@@ -84,6 +88,9 @@ def _styles(chart: Chart) -> dict[str, tuple[str, str]]:
 
 
 def _draw(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> None:
+    if panel.kind == "map":
+        _draw_map(axes, panel)
+        return
     for band in panel.bands:
         axes.axhspan(band.low, band.high, color=_BAND, alpha=0.45, linewidth=0, label=band.name, zorder=0.5)
     for index, level in enumerate(panel.levels):
@@ -130,6 +137,26 @@ def _draw_bars(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> 
         axes.bar(places, values, 0.92 * width, color=styles[series.name][0], label=series.name, zorder=2)
         axes.errorbar(places, values, yerr=[low, high], fmt="none", ecolor=INK, elinewidth=0.9, capsize=2, zorder=3)
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right", fontsize=8)
+
+
+def _draw_map(axes: Axes, panel: Panel) -> None:
+    """Draw ratios as coloured cells with their figures: pale is 1, dark is `DARK` or more."""
+    columns = {name: place for place, name in enumerate(panel.categories)}
+    ratios = np.full((len(panel.series), len(columns)), np.nan)
+    for row, series in enumerate(panel.series):
+        for name, estimate in series.points:
+            ratios[row, columns[str(name)]] = estimate.value
+    shade = np.log(ratios) / np.log(DARK)
+    axes.imshow(shade, cmap="Blues", vmin=0.0, vmax=1.15, aspect="auto")
+    for (row, column), value in np.ndenumerate(ratios):
+        text = "" if np.isnan(value) else f"{value:.2f}" if value < 9.995 else f"{value:,.1f}"
+        weight, colour = "bold" if value == 1.0 else "normal", PAPER if shade[row, column] > 0.6 else INK
+        axes.text(column, row, text, ha="center", va="center", fontsize=7.5, fontweight=weight, color=colour)
+    axes.set_title(panel.title, fontsize=9.5, color=INK, loc="left")
+    axes.set_xticks(range(len(columns)), list(columns), rotation=35, ha="right", rotation_mode="anchor")
+    axes.set_yticks(range(len(panel.series)), [series.name for series in panel.series])
+    axes.tick_params(length=0, labelcolor=INK, labelsize=8)
+    axes.spines[:].set_visible(False)
 
 
 def _dress(axes: Axes, panel: Panel) -> None:

@@ -9,14 +9,18 @@ from pydantic import Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
+from gpusched_env.workload.scenario.profiled_arrivals import LONGEST_PROFILED, profiled_times
 from gpusched_env.workload.scenario.settings import Duration, Positive, Settings
+from gpusched_env.workload.tables.arrival_profiles import arrival_profile
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-ArrivalKind = Literal["high", "low", "mixed", "exponential", "poisson", "simultaneous"]
+ArrivalKind = Literal["high", "low", "mixed", "exponential", "poisson", "profile", "simultaneous"]
 
+BY_GAP = ("exponential", "poisson", "profile")
+"""Kinds whose mean gap is given."""
 BY_SATURATION = ("high", "low", "mixed")
 """Kinds whose rate follows from what the jobs ask of the cluster."""
 JOBS_PER_CLUSTER = 10
@@ -27,11 +31,14 @@ class Arrivals(Settings):
     """When jobs are submitted."""
 
     kind: ArrivalKind = Field(
-        default="mixed", description="high, low, mixed, exponential, poisson, or simultaneous (all at time 0)."
+        default="mixed", description="high, low, mixed, exponential, poisson, profile, or simultaneous (all at time 0)."
     )
     rate: Positive = Field(default=1.0, description="Factor on the rate: 2 halves all times between submissions.")
+    profile: Literal["philly", "openb"] | None = Field(
+        default=None, description="Trace whose uneven arrivals kind = profile has: philly or openb."
+    )
     mean_gap_s: Duration | None = Field(
-        default=None, description="Mean time between submissions [s]; only with exponential or poisson."
+        default=None, description="Mean time between submissions [s]; only with exponential, poisson or profile."
     )
     lambda_s: Duration | None = Field(
         default=None, description="The same times the number of nodes: mean gap = lambda_s / nodes [s]."
@@ -40,7 +47,10 @@ class Arrivals(Settings):
     @model_validator(mode="after")
     def _check_gap(self) -> Self:
         given = [name for name in ("mean_gap_s", "lambda_s") if getattr(self, name) is not None]
-        if self.kind in {"exponential", "poisson"}:
+        if (self.kind == "profile") != (self.profile is not None):
+            allowed = "philly or openb" if self.kind == "profile" else "nothing"
+            raise InputError("profile", self.profile, f"{allowed} with kind = {self.kind!r}")
+        if self.kind in BY_GAP:
             if not given:
                 allowed = f"a number of seconds with kind = {self.kind!r}; set it, or lambda_s, but not both"
                 raise InputError("mean_gap_s", None, allowed)
@@ -76,18 +86,26 @@ def submission_times(
     count = len(saturation_per_s)
     if arrivals.kind == "simultaneous":
         return np.zeros(count)
-    if arrivals.kind in {"exponential", "poisson"}:
+    if arrivals.kind in BY_GAP:
         mean = arrivals.mean_gap_s if arrivals.mean_gap_s is not None else (arrivals.lambda_s or 0.0) / nodes
-        exponential = arrivals.kind == "exponential"
-        gaps = rng.exponential(mean, count) if exponential else rng.poisson(mean, count).astype(np.float64)
-        gaps[0] = 0.0
-        times = np.cumsum(gaps / arrivals.rate)
+        times = _spaced(arrivals, mean, count, rng)
         if times[-1] > LONGEST_S:
-            allowed = f"mean gaps with which the last of {count} jobs comes within {LONGEST}"
+            latest = LONGEST if arrivals.profile is None else LONGEST_PROFILED
+            allowed = f"mean gaps with which the last of {count} jobs comes within {latest}"
             name = "lambda_s" if arrivals.mean_gap_s is None else "mean_gap_s"
             raise InputError(f"arrivals.{name}", getattr(arrivals, name), allowed)
         return times
     return _clustered(arrivals.kind, saturation_per_s * arrivals.rate, rng)
+
+
+def _spaced(arrivals: Arrivals, mean_s: float, count: int, rng: Generator) -> NDArray[np.float64]:
+    """Give times with this mean gap; inf where they are too long for a profile."""
+    if arrivals.profile is not None:
+        return profiled_times(arrival_profile(arrivals.profile), mean_s / arrivals.rate, count, rng)
+    exponential = arrivals.kind == "exponential"
+    gaps = rng.exponential(mean_s, count) if exponential else rng.poisson(mean_s, count).astype(np.float64)
+    gaps[0] = 0.0
+    return np.cumsum(gaps / arrivals.rate)
 
 
 def _clustered(kind: ArrivalKind, saturation_per_s: NDArray[np.float64], rng: Generator) -> NDArray[np.float64]:

@@ -11,7 +11,7 @@ from gpusched_env.workload.scenario.seeds import parse_seeds
 from gpusched_env.workload.scenario.settings import Count, Settings, as_tuple
 
 
-def _seeds_text(value: object) -> str:
+def seeds_text(value: object) -> str:
     """Give seeds as the text `0-19` or `0,3,5`; a list of numbers, or a number, is one too."""
     text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value)
     try:
@@ -30,7 +30,7 @@ class Comparison(Settings):
     policies: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] | None = Field(
         default=None, description="Names of the policies, a list. By default those that `gpusched policies` marks."
     )
-    seeds: Annotated[str, BeforeValidator(_seeds_text)] | None = Field(
+    seeds: Annotated[str, BeforeValidator(seeds_text)] | None = Field(
         default=None, description='Seeds of the workloads. By default "0-39", with a trace "0-4".'
     )
     reference: str | None = Field(

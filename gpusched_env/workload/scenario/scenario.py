@@ -11,7 +11,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
 from gpusched_env.workload.catalogue import NAMED_TABLES, Catalogue, gpu_types_of
 from gpusched_env.workload.scenario.applications import OwnApplication
-from gpusched_env.workload.scenario.arrivals import Arrivals
+from gpusched_env.workload.scenario.arrivals import BY_GAP, Arrivals
 from gpusched_env.workload.scenario.cluster import Cluster
 from gpusched_env.workload.scenario.comparison import Comparison
 from gpusched_env.workload.scenario.due_dates import DueDates
@@ -228,8 +228,9 @@ class Scenario(Settings):
             data["cluster"] = {name: data["cluster"][name] for name in ("overrides",) if name in data["cluster"]}
         if values.get("epochs.family", self.epochs.family) != self.epochs.family:
             data["epochs"] = {"bins": self.epochs.bins, "library_size": self.epochs.library_size}
-        if values.get("arrivals.kind") not in {None, "exponential", "poisson"}:
-            data["arrivals"] = {"rate": self.arrivals.rate}
+        if (kind := values.get("arrivals.kind") or self.arrivals.kind) != self.arrivals.kind:
+            kept = ("rate", "mean_gap_s", "lambda_s") if kind in BY_GAP else ("rate",)
+            data["arrivals"] = {name: data["arrivals"][name] for name in kept if name in data["arrivals"]}
         given = [name for name in GIVEN_HISTOGRAMS if values.get(f"epochs.{name}") is not None]
         for name in GIVEN_HISTOGRAMS if given else ():
             data["epochs"].pop(name, None)

@@ -19,6 +19,7 @@ from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS
 from gpusched_env.workload.scenario.gpu_types import OwnGpuType
 from gpusched_env.workload.scenario.scenario import Scenario, TraceReplay
 from gpusched_env.workload.scenario.settings import Settings
+from gpusched_env.workload.scenario.track_header import TrackHeader
 from gpusched_env.workload.tables.own_epochs import PUBLISHED
 from gpusched_env.workload.traces.trace import detect_format, read_trace
 
@@ -33,10 +34,12 @@ TOLD_ANEW = {
     "cluster": (("pools",), ("pools", "nodes", "gpu_types", "gpus_per_node")),
 }
 """By section: settings of a file that replace settings of its base, and which ones."""
+TRACK = "track:"
+"""Before its name: the scenario of a track."""
 
 
 def load_scenario(name_or_path: str | Path) -> Scenario:
-    """Load a built-in scenario by name, or a scenario file (`.toml`).
+    """Load a built-in scenario by name, that of a track (`track:NAME`), or a scenario file (`.toml`).
 
     A file may build on another one: `base = "default"`. A relative path in it is taken from its folder. A file without
     a name gets its file name.
@@ -46,17 +49,22 @@ def load_scenario(name_or_path: str | Path) -> Scenario:
     """
     if not isinstance(name_or_path, str | PathLike):
         raise InputError("scenario", name_or_path, "the name of a built-in scenario, or the path of a .toml file")
-    return _parse(*_text_of(name_or_path))
+    return Scenario(**_read(*text_of(name_or_path), ()))
 
 
-def _text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
-    """Give the text of a scenario file, its name, and the folder from which its relative paths are taken, if any."""
-    path = Path(name_or_path)
+def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
+    """Give the text of a scenario file, its name, and the folder from which its relative paths are taken, if any.
+
+    Raises:
+        InputError: There is no such scenario, track or file, or it cannot be read.
+    """
+    path, given = Path(name_or_path), str(name_or_path)
     if path.suffix != ".toml":
-        names = _builtin_files()
-        if str(name_or_path) not in names:
-            raise InputError("scenario", str(name_or_path), f"one of {', '.join(names)}, or a .toml file")
-        return names[str(name_or_path)].read_text(encoding="utf-8"), str(name_or_path), None
+        kind = "track" if given.startswith(TRACK) else "scenario"
+        name, found = given.removeprefix(TRACK), builtin_files(kind)
+        if name not in found:
+            raise InputError(kind, name, f"one of {', '.join(found)}, or a .toml file")
+        return found[name].read_text(encoding="utf-8"), name, None
     try:
         if not path.is_file():
             raise InputError("scenario", str(path), "a .toml file that exists")
@@ -67,7 +75,7 @@ def _text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
 
 def builtin_scenarios() -> dict[str, Scenario]:
     """Load all built-in scenarios, by name."""
-    return {name: load_scenario(name) for name in _builtin_files()}
+    return {name: load_scenario(name) for name in builtin_files("scenario")}
 
 
 def scenario_for_trace(
@@ -98,9 +106,9 @@ def scenario_for_trace(
 
 def scenario_toml(scenario: Scenario) -> str:
     """Write a scenario as a commented TOML file that loads back to an equal scenario."""
-    lines = [_line(scenario, field) for field in ("name", "description", "restart_s")]
+    lines = [setting_line(scenario, field) for field in ("name", "description", "restart_s")]
     if not isinstance(scenario.applications, tuple):
-        lines.append(_line(scenario, "applications"))
+        lines.append(setting_line(scenario, "applications"))
     lines += [] if scenario.restart_by_application else [""]
     lines += _table(scenario, "restart_by_application", "restart_by_application")
     lines += _array("gpu_types", scenario.gpu_types, OwnGpuType)
@@ -129,7 +137,7 @@ def _section(settings: Settings, prefix: str) -> list[str]:
         elif isinstance(value, Mapping):
             tables += _table(settings, name, f"{prefix}.{name}")
         else:
-            values.append(_line(settings, name))
+            values.append(setting_line(settings, name))
     return values + tables
 
 
@@ -158,7 +166,8 @@ def _table(settings: Settings, name: str, header: str) -> list[str]:
     return lines
 
 
-def _line(settings: Settings, name: str) -> str:
+def setting_line(settings: Settings, name: str) -> str:
+    """Write one setting with what it means."""
     info, value = type(settings).model_fields[name], getattr(settings, name)
     return _unset(name, info) if value is None else f"{name} = {_toml(value)}  # {info.description}"
 
@@ -184,14 +193,11 @@ def _key(name: str) -> str:
     return name if re.fullmatch(r"[A-Za-z0-9_-]+", name) else _toml(name)
 
 
-def _builtin_files() -> dict[str, Traversable]:
-    folder = files("gpusched_env").joinpath("workload", "scenarios")
+def builtin_files(kind: str) -> dict[str, Traversable]:
+    """Give the package's files of one kind, `scenario` or `track`, by name, `default` first."""
+    folder = files("gpusched_env").joinpath("workload", f"{kind}s")
     found = {Path(file.name).stem: file for file in folder.iterdir() if file.name.endswith(".toml")}
     return dict(sorted(found.items(), key=lambda item: (item[0] != "default", item[0])))
-
-
-def _parse(text: str, name: str, folder: Path | None) -> Scenario:
-    return Scenario(**_read(text, name, folder, ()))
 
 
 def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> dict[str, Any]:
@@ -205,6 +211,10 @@ def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> 
         _from_folder(data.get("trace"), "path", folder)
         for setting in ("library", "runs"):
             _from_folder(data.get("epochs"), setting, folder, (PUBLISHED,))
+    if "track" in data:
+        header = _track_header(data.pop("track"))
+        if isinstance(data.setdefault("compare", {}), dict):
+            data["compare"].setdefault("seeds", header.test)
     base = data.pop("base", None)
     if base is None:
         return {"name": name, **data}
@@ -214,10 +224,19 @@ def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> 
     if place in above:
         raise InputError("base", base, "a scenario that does not build on this one in turn")
     try:
-        below = _text_of(place)
+        below = text_of(place)
     except InputError as error:
         raise InputError("base", base, error.allowed) from None
     return _on_top(_read(*below, (*above, place)), {"name": name, **data})
+
+
+def _track_header(values: object) -> TrackHeader:
+    if not isinstance(values, dict):
+        raise InputError("track", values, "a table of settings")
+    try:
+        return TrackHeader(**values)
+    except InputError as error:
+        raise InputError(f"track.{error.field}", error.value, error.allowed) from None
 
 
 def _on_top(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:

@@ -33,6 +33,8 @@ def refused(folder, *arguments):
     [
         (["-s", "nowhere"], ["scenario", "nowhere", "default"]),
         (["-s", "missing.toml"], ["scenario", "missing.toml"]),
+        (["-s", "track:nowhere"], ["track", "nowhere", "one of busy"]),
+        (["--track", "busy"], ["--track", "busy", "nothing beside --scenario"]),
         (["-p", "slurm"], ["policy", "slurm", "random-greedy"]),
         (["--jobs", "0"], ["jobs.count", "0", "whole number >= 1"]),
         (["--nodes", "-3"], ["cluster.nodes", "-3"]),

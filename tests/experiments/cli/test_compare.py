@@ -54,6 +54,15 @@ def test_the_results_hold_every_run_the_scenario_and_where_they_come_from(compar
     assert (out / "table.md").read_text().startswith("| policy |")
 
 
+def test_a_track_is_compared_on_its_test_seeds(tmp_path):
+    path = tmp_path / "own.toml"
+    path.write_text('base = "tiny"\n[track]\nhard = "nothing"\nweights = "none"\ntest = "3-4"\n')
+    done = gpusched("compare", "--track", path, "-p", "edf", "-w", 1, "--out", tmp_path / "out")
+    assert done.exit_code == 0, done.output
+    assert json.loads((tmp_path / "out/results.json").read_text())["seeds"] == [3, 4]
+    assert load_scenario(tmp_path / "out/scenario.toml").compare.seeds == "3-4"
+
+
 def test_the_scenario_that_was_compared_can_be_run_again(compared):
     out, _ = compared
     again = load_scenario(out / "scenario.toml")

@@ -5,7 +5,7 @@ from typer.testing import CliRunner
 
 import gpusched_experiments
 from gpusched_baselines.registry import policy_descriptions, usual_policy_names
-from gpusched_env.workload import InstanceMaker, builtin_scenarios, load_scenario, offered_load
+from gpusched_env.workload import InstanceMaker, builtin_scenarios, list_tracks, load_scenario, load_track, offered_load
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.cli.scenarios import load_of
 from own_cluster import write_own_cluster
@@ -27,6 +27,23 @@ def test_the_policies_that_a_comparison_runs_by_default_are_marked():
     assert marked == list(usual_policy_names())
     assert marked[:2] == ["fifo", "edf"]
     assert "path-relinking" not in marked
+
+
+def test_all_tracks_are_listed_with_what_is_hard():
+    done = CliRunner().invoke(app, ["tracks"], env={"COLUMNS": "250"})
+    for name in list_tracks():
+        assert f"{name} " in done.stdout
+        assert load_track(name).hard in done.stdout
+    assert "Tracks, suite 1" in done.stdout
+
+
+def test_a_track_is_printed_as_a_file_that_loads_back(tmp_path):
+    path = tmp_path / "flow-time.toml"
+    path.write_text(gpusched("tracks", "flow-time").stdout, encoding="utf-8")
+    assert load_track(path) == load_track("flow-time")
+    done = gpusched("tracks", "nowhere")
+    assert done.exit_code == 2
+    assert "track = 'nowhere'; allowed: one of busy" in done.stderr
 
 
 def test_all_scenarios_are_listed():

@@ -99,3 +99,15 @@ def test_levels_are_named_lines_across_the_panel_and_a_range_cuts_off_the_rest()
         across = {each.get_label(): each.get_ydata()[0] for each in axes.lines if list(each.get_xdata()) == [0, 1]}
         assert across == {"sts": 3.5, "sts-x": 4.5}
     assert [text.get_text() for text in figure.legends[0].get_texts()] == ["sts", "sts-x", "mine"]
+
+
+def test_a_map_has_a_cell_with_its_figure_for_each_ratio_that_is_there():
+    rows = (
+        Series("sts-x", (("a", Estimate(1.0, None, 2)), ("b", Estimate(1.25, None, 2)))),
+        Series("agent", (("b", Estimate(25.14, None, 2)),)),
+    )
+    axes = chart_figure(Chart("", ((Panel("", "", "", rows, kind="map", categories=("a", "b")),),))).axes[0]
+    assert [label.get_text() for label in axes.get_xticklabels()] == ["a", "b"]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["sts-x", "agent"]
+    figures = {text.get_position(): text.get_text() for text in axes.texts}
+    assert figures == {(0, 0): "1.00", (1, 0): "1.25", (0, 1): "", (1, 1): "25.1"}

@@ -1,0 +1,107 @@
+"""`gpusched leaderboard`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from gpusched_env.envs.vector.threads import usable_cores
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.workload import Track, list_tracks, load_track, parse_seeds
+from gpusched_experiments.cli.policies import parse_policies
+from gpusched_experiments.cli.progress import ExperimentWatcher
+from gpusched_experiments.cli.tables import print_outcome
+from gpusched_experiments.cli.terminal import drawing_or_note
+from gpusched_experiments.leaderboard import QUICK_POLICIES, default_policies, leaderboard, misfits
+from gpusched_experiments.published import Choice, run_experiment
+from gpusched_experiments.report.lists import each_once
+
+if TYPE_CHECKING:
+    from gpusched_env.workload.track import Purpose
+    from gpusched_experiments.report.chart import Drawing
+
+DRAWS = "gpusched_experiments.report.drawing"
+OUT, QUICK_OUT = "results/leaderboard", "results/leaderboard-quick"
+PURPOSES = ("test", "validation")
+
+
+def leaderboard_command(
+    policies: Annotated[
+        str | None,
+        typer.Option(
+            "--policies", "-p",
+            help="Policies and agents (agent:NAME, agent:DIR), separated by commas; default: all but slow ones.",
+        ),
+    ] = None,
+    tracks: Annotated[
+        str | None,
+        typer.Option("--tracks", "-t", help="Tracks, or .toml files of tracks, separated by commas; default: all."),
+    ] = None,
+    seeds: Annotated[
+        str, typer.Option("--seeds", help="test or validation: those of each track; or 0-19, or 0,3,5.")
+    ] = "test",
+    reference: Annotated[
+        str | None, typer.Option("--reference", "-r", help="Policy that savings are measured against; default: edf.")
+    ] = None,
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Two seeds and few policies, in minutes: to try it, not to cite.")
+    ] = False,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core.")
+    ] = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="DIR", help=f"Folder; default: {OUT}, with --quick {QUICK_OUT}."),
+    ] = None,
+) -> None:  # fmt: skip
+    """Rank policies on the tracks: cost over the best, the gap to a bound, what knowing the distribution is worth.
+
+    A command that was stopped goes on where it was when it is given again: finished runs are kept, unless the code or
+    the settings have changed. An agent is left out of the tracks that it cannot decide on.
+
+    For example:
+    - **gpusched leaderboard --quick**
+
+    - **gpusched leaderboard --tracks busy,full --policies edf,sts-x --seeds validation**
+
+    - **gpusched leaderboard --out docs/results/leaderboard**
+    """
+    entered = _policies(policies, quick=quick)
+    if reference is not None and reference not in entered:
+        raise InputError("--reference", reference, f"one of the policies: {', '.join(entered)}")
+    chosen = _tracks(tracks)
+    wanted = _seeds(seeds)
+    processes = usable_cores() if workers is None else checks.whole("--workers", workers)
+    left_out = misfits(chosen, entered)
+    experiment = leaderboard(chosen, wanted, reference or "edf", left_out)
+    choice = Choice(quick=quick, policies=entered)
+    folder = Path(out if out is not None else (QUICK_OUT if quick else OUT))
+    drawing = cast("Drawing | None", drawing_or_note(DRAWS))
+    with ExperimentWatcher.shown() as watcher:
+        for track, agent in sorted(left_out):
+            watcher.note(f"{agent} is left out of {track}: it was not made for such workloads")
+        outcome = run_experiment(experiment, choice, folder, workers=processes, watcher=watcher, drawing=drawing)
+    print_outcome(f"{experiment.title}: {outcome.table.title}", outcome)
+
+
+def _policies(text: str | None, *, quick: bool) -> tuple[str, ...]:
+    if text is None:
+        return QUICK_POLICIES if quick else default_policies()
+    return tuple(policy.name for policy in parse_policies(text))
+
+
+def _tracks(text: str | None) -> tuple[Track, ...]:
+    names = list_tracks() if text is None else tuple(name.strip() for name in text.split(","))
+    tracks = tuple(map(load_track, names))
+    each_once("--tracks", [track.name for track in tracks])
+    return tracks
+
+
+def _seeds(text: str) -> "Purpose | tuple[int, ...]":
+    if text in PURPOSES:
+        return cast("Purpose", text)
+    try:
+        return parse_seeds(text, "--seeds")
+    except InputError as error:
+        raise InputError("--seeds", text, f"{', '.join(PURPOSES)}, or {error.allowed}") from None

@@ -1,0 +1,126 @@
+"""Who stands where: cost relative to the best of a track, ranks, and the bound."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from gpusched_experiments.report.estimate import Estimate, mean, pooled
+
+if TYPE_CHECKING:
+    from gpusched_experiments.report.run import Group, Runs
+
+RUN_ROW, BOUND_ROW = "run", "bound"
+"""What a cell holds, by its label `row`: what a policy cost, or the bound."""
+COST = "total_eur"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Standing:
+    """One policy on one track.
+
+    Attributes:
+        track: The track.
+        group: Its runs.
+        rank: 1 for the policy with the least mean cost; equal ones share the better rank.
+        to_best: Its cost over that of the best policy of the track, paired by seed.
+    """
+
+    track: str
+    group: Group
+    rank: int
+    to_best: Estimate
+
+    @property
+    def policy(self) -> str:
+        """Name of the policy."""
+        return self.group.policy
+
+    @property
+    def cost(self) -> float:
+        """Mean total cost [€]."""
+        return mean(self.group.own, COST).value
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class TrackResult:
+    """All policies on one track.
+
+    Attributes:
+        name: The track.
+        standings: One for each policy, the best first.
+        bound: What no policy undercuts, by seed.
+    """
+
+    name: str
+    standings: tuple[Standing, ...]
+    bound: Runs
+
+    @property
+    def best(self) -> Standing:
+        """The policy with the least mean cost."""
+        return self.standings[0]
+
+    @property
+    def gap(self) -> Estimate:
+        """Share by which the best policy's cost lies above the bound."""
+        return ratio(self.best.group.own, self.bound).as_saving().as_extra()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Overall:
+    """One policy on all tracks that it ran on.
+
+    Attributes:
+        policy: Name of the policy.
+        standings: Where it stands on each.
+    """
+
+    policy: str
+    standings: tuple[Standing, ...]
+
+    @property
+    def mean_rank(self) -> float:
+        """Mean of its ranks."""
+        return sum(s.rank for s in self.standings) / len(self.standings)
+
+    @property
+    def mean_ratio(self) -> float:
+        """Geometric mean over tracks of its cost over the best one."""
+        return math.exp(sum(math.log(s.to_best.value) for s in self.standings) / len(self.standings))
+
+    @property
+    def worst(self) -> Standing:
+        """Where its cost lies furthest above the best."""
+        return max(self.standings, key=lambda s: s.to_best.value)
+
+
+def ratio(runs: Runs, others: Runs) -> Estimate:
+    """Estimate Σ cost / Σ cost of others over the seeds that both have, paired by seed."""
+    return pooled([(runs.by_seed(COST), others.by_seed(COST))])
+
+
+def track_results(runs: Runs) -> tuple[TrackResult, ...]:
+    """Give what came out on every track, in the order of the runs."""
+    found = []
+    for track in map(str, runs.labels("track")):
+        there = runs.where(track=track)
+        groups = sorted(there.where(row=RUN_ROW).groups("track"), key=lambda g: mean(g.own, COST).value)
+        costs = [mean(group.own, COST).value for group in groups]
+        standings = tuple(
+            Standing(track, group, 1 + costs.index(cost), ratio(group.own, groups[0].own))
+            for group, cost in zip(groups, costs, strict=True)
+        )
+        found.append(TrackResult(track, standings, there.where(row=BOUND_ROW)))
+    return tuple(found)
+
+
+def overall(results: tuple[TrackResult, ...]) -> tuple[Overall, ...]:
+    """Rank the policies over all tracks: those that ran on most first, then by their mean ratio to the best."""
+    by_policy: dict[str, list[Standing]] = {}
+    for result in results:
+        for standing in result.standings:
+            by_policy.setdefault(standing.policy, []).append(standing)
+    ranked = [Overall(policy, tuple(standings)) for policy, standings in by_policy.items()]
+    return tuple(sorted(ranked, key=lambda each: (-len(each.standings), each.mean_ratio)))

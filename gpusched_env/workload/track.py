@@ -1,0 +1,79 @@
+"""Tracks: a named, versioned suite of workloads on which policies are ranked."""
+
+from __future__ import annotations
+
+import tomllib
+from typing import TYPE_CHECKING, Literal
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload.scenario.scenario import Scenario  # noqa: TC001 - pydantic reads it
+from gpusched_env.workload.scenario.scenario_file import (
+    TRACK,
+    load_scenario,
+    scenario_toml,
+    setting_line,
+    text_of,
+)
+from gpusched_env.workload.scenario.seeds import parse_seeds
+from gpusched_env.workload.scenario.track_header import TrackHeader
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SUITE_VERSION = 1
+"""Rises when a track joins or leaves the suite, or one gets a new version: only equal ones have comparable ranks."""
+
+SUITE = (
+    "published-1", "published-2", "published-3", "slack", "busy", "full", "restarts-60", "restarts-600", "two-point",
+    "lognormal", "flow-time", "whole-nodes", "philly", "openb",
+)  # fmt: skip
+"""Names of the tracks, in the order of tables; each has a file in `tracks`."""
+
+Purpose = Literal["training", "validation", "test"]
+
+
+class Track(TrackHeader):
+    """A workload with fixed seeds, and why it is in the suite.
+
+    Attributes:
+        name: Its name.
+        scenario: Its scenario; the seeds of its comparisons are the test seeds.
+    """
+
+    name: str
+    scenario: Scenario
+
+    def seeds(self, purpose: Purpose) -> tuple[int, ...]:
+        """List the seeds for one purpose; those for different ones have none in common."""
+        return parse_seeds(getattr(self, purpose), purpose)
+
+
+def list_tracks() -> tuple[str, ...]:
+    """List the names of the suite's tracks, in its order."""
+    return SUITE
+
+
+def load_track(name_or_path: str | Path) -> Track:
+    """Load a track of the suite by name, or a file of your own: a scenario file (`.toml`) with a section `track`.
+
+    Raises:
+        InputError: There is no such track or file, it has no section `track`, or a value is not allowed.
+    """
+    place = track_place(name_or_path)
+    scenario = load_scenario(place)
+    text, name, _ = text_of(place)
+    header = tomllib.loads(text).get("track")
+    if header is None:
+        raise InputError("track", str(name_or_path), "a scenario file with a section [track]")
+    return Track(name=name, scenario=scenario, **header)
+
+
+def track_place(name_or_path: str | Path) -> str:
+    """Give what `load_scenario` and every option `--scenario` take for the scenario of a track."""
+    return str(name_or_path) if str(name_or_path).endswith(".toml") else f"{TRACK}{name_or_path}"
+
+
+def track_toml(track: Track) -> str:
+    """Write a track as a commented TOML file that loads back to an equal track, but for its name."""
+    header = [setting_line(track, name) for name in TrackHeader.model_fields]
+    return "\n".join([scenario_toml(track.scenario), "# What makes it a track.", "[track]", *header]) + "\n"

@@ -1,0 +1,239 @@
+"""Ranks, ratios and intervals of made-up runs by hand; then small leaderboards from tracks to files."""
+
+import csv
+import math
+
+import pytest
+from typer.testing import CliRunner
+
+from gpusched_baselines import clairvoyant_bound
+from gpusched_baselines.registry import POLICIES
+from gpusched_env.workload import Track, load_scenario, make_instance
+from gpusched_experiments.cli.app import app
+from gpusched_experiments.leaderboard import default_policies, leaderboard, misfits
+from gpusched_experiments.leaderboard import plan as module
+from gpusched_experiments.leaderboard.chart import ratio_chart
+from gpusched_experiments.leaderboard.standings import track_results
+from gpusched_experiments.leaderboard.tables import details_table, knowing_table, overall_table, tracks_table
+from gpusched_experiments.published import Choice, run_experiment
+from gpusched_experiments.report.measure import bound_of
+from gpusched_experiments.report.run import Runs
+
+FILES = {
+    "cells.csv", "record.json", "table.md", "table.csv", "summary.csv", "tracks.csv", "knowing.csv", "figure.png",
+    "figure.svg",
+}  # fmt: skip
+COSTS = {
+    "a": {"bound": (8, 8), "edf": (10, 30), "sts": (10, 10), "greedy": (20, 20)},
+    "b": {"bound": (5, 5), "edf": (5, 5), "sts": (10, 10)},
+}
+
+
+def made_up(costs):
+    """Runs of these total costs by track, policy (or bound) and seed; a fifth of it energy, every second job late."""
+    return Runs.of(
+        (
+            {"track": track, "row": "bound" if policy == "bound" else "run"},
+            "edf" if policy == "bound" else policy,
+            seed,
+            {
+                "total_eur": float(cost),
+                "energy_eur": cost / 5,
+                "tardiness_eur": 4 * cost / 5,
+                "late_jobs": 5,
+                "jobs": 10,
+            },
+        )
+        for track, policies in costs.items()
+        for policy, each in policies.items()
+        for seed, cost in enumerate(each)
+    )
+
+
+def tiny(name, jobs=4, **values):
+    scenario = load_scenario("tiny").replace({"name": name, "jobs.count": jobs, **values})
+    return Track(name=name, scenario=scenario, hard="nothing", weights="none")
+
+
+TRACKS = (tiny("three", 3), tiny("five", 5))
+
+
+def write_tracks(folder):
+    """Two tracks as files; give their paths as the option takes them."""
+    for name, jobs in (("one", 3), ("two", 5)):
+        text = f'base = "tiny"\n[jobs]\ncount = {jobs}\n[track]\nhard = "nothing"\nweights = "none"\ntest = "7-8"\n'
+        (folder / f"{name}.toml").write_text(text, encoding="utf-8")
+    return f"{folder / 'one.toml'},{folder / 'two.toml'}"
+
+
+class Watching:
+    def __init__(self, stop_after=10**9):
+        self.ran, self.stop_after, self.notes = 0, stop_after, []
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def begin(self, experiment, runs, finished):
+        self.begun = (runs, finished)
+
+    def finished(self):
+        self.ran += 1
+        if self.ran == self.stop_after:
+            raise KeyboardInterrupt
+
+
+def test_ranks_go_by_the_mean_cost_and_equal_ones_share_the_better_rank():
+    first, second = track_results(made_up(COSTS))
+    assert [(s.policy, s.rank, s.cost) for s in first.standings] == [
+        ("sts", 1, 10.0),
+        ("edf", 2, 20.0),
+        ("greedy", 2, 20.0),
+    ]
+    assert [(s.policy, s.rank) for s in second.standings] == [("edf", 1), ("sts", 2)]
+
+
+def test_the_best_known_cost_is_the_least_mean_and_its_gap_is_that_to_the_bound():
+    first, second = tracks_table(made_up(COSTS)).as_dicts()
+    assert (first["best_eur"], first["best_policy"], first["second_policy"]) == (10.0, "sts", "edf")
+    assert first["bound_eur"] == 8.0
+    assert first["gap"].value == pytest.approx(0.25)
+    assert first["second_ratio"].value == 2.0
+    assert second["gap"].value == 0.0
+    assert "10% or more above the bound on 1 of 2 tracks" in tracks_table(made_up(COSTS)).notes[1]
+
+
+def test_over_all_tracks_ratios_are_averaged_geometrically_and_the_worst_track_is_named():
+    rows = {row["policy"]: row for row in overall_table(made_up(COSTS)).as_dicts()}
+    assert tuple(rows) == ("sts", "edf", "greedy")  # who ran on fewer tracks comes last
+    assert rows["edf"]["mean_ratio"] == pytest.approx(math.sqrt(2.0))
+    assert (rows["edf"]["worst_ratio"], rows["edf"]["worst_track"]) == (2.0, "a")
+    assert (rows["sts"]["worst_ratio"], rows["sts"]["worst_track"]) == (2.0, "b")
+    assert [(row["tracks"], row["first"], row["mean_rank"]) for row in rows.values()] == [
+        (2, 1, 1.5),
+        (2, 1, 1.5),
+        (1, 0, 2),
+    ]
+
+
+def test_savings_are_paired_by_seed_and_have_intervals_from_five_seeds_on():
+    """Seeds differ a hundredfold, but the one always costs a quarter less: the interval has no width."""
+    costs = {"a": {"bound": (1,) * 5, "edf": (1, 2, 4, 8, 100), "edf-mean": (0.75, 1.5, 3, 6, 75)}}
+    (pair,) = knowing_table(made_up(costs)).as_dicts()
+    assert (pair["told"], pair["worst_case"]) == ("edf-mean", "edf")
+    assert pair["saving"].value == pytest.approx(0.25)
+    assert pair["saving"].interval == pytest.approx((0.25, 0.25))
+    assert knowing_table(made_up(costs)).notes == (
+        "Knowing it saves one of these policies 10% or more on 1 of 1 tracks.",
+    )
+    best, other = details_table(made_up(costs), "edf").as_dicts()
+    assert best["saving"].interval == pytest.approx((0.25, 0.25))
+    assert other["saving"] is None
+    assert other["to_best"].interval == pytest.approx((4 / 3, 4 / 3))
+    assert (best["late_share"], best["energy_eur"], best["tardiness_eur"]) == (0.5, 3.45, 13.8)
+
+
+def test_the_figure_has_a_row_for_each_policy_and_a_column_for_each_track():
+    panel = ratio_chart(made_up(COSTS)).rows[0][0]
+    assert panel.categories == ("a", "b")
+    assert [(row.name, [(x, e.value) for x, e in row.points]) for row in panel.series] == [
+        ("sts", [("a", 1.0), ("b", 2.0)]),
+        ("edf", [("a", 2.0), ("b", 1.0)]),
+        ("greedy", [("a", 2.0)]),
+    ]
+
+
+def test_slow_policies_and_those_for_ablation_run_only_if_they_are_named():
+    names = default_policies()
+    assert {"edf", "sts", "sts-x", "greedy", "edf-conditional-mean"} <= set(names)
+    assert not any(POLICIES[name].slow or POLICIES[name].ablation_of for name in names)
+    assert not {"path-relinking", "sts-ipopt"} & set(names)
+
+
+def test_a_stopped_leaderboard_goes_on_and_runs_nothing_twice(tmp_path):
+    experiment, choice = leaderboard(TRACKS, (3, 4)), Choice(policies=("edf", "fifo"))
+    stopped = Watching(stop_after=5)
+    with pytest.raises(KeyboardInterrupt):
+        run_experiment(experiment, choice, tmp_path / "board", watcher=stopped)
+    again = Watching()
+    run_experiment(experiment, choice, tmp_path / "board", watcher=again)
+    assert (again.begun, again.ran) == ((12, 5), 7)  # on each track and seed two runs and a bound
+    third = Watching()
+    run_experiment(experiment, choice, tmp_path / "board", watcher=third)
+    assert third.ran == 0
+
+
+def test_the_bound_of_a_workload_is_below_what_every_policy_costs_there(tmp_path):
+    run_experiment(leaderboard(TRACKS, (3, 4)), Choice(policies=("edf", "sts")), tmp_path / "b", watcher=Watching())
+    with (tmp_path / "b/cells.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 12
+    for track in TRACKS:
+        for seed in (3, 4):
+            here = [row for row in rows if (row["track"], row["seed"]) == (track.name, str(seed))]
+            (bound,) = (float(row["total_eur"]) for row in here if row["row"] == "bound")
+            instance = make_instance(track.scenario, seed)
+            assert bound == bound_of(instance) >= clairvoyant_bound(instance)
+            assert all(float(row["total_eur"]) >= bound for row in here)
+
+
+def test_an_agent_is_left_out_where_it_cannot_decide():
+    """The shipped agent was made for configurations on one node: it decides on no jobs that may take several."""
+    apps = ["resnet50-imagenet-global256", "vgg16-imagenet-global256"]
+    values = {"cluster.gpu_types": ["A100", "T4"], "cluster.nodes": 4, "jobs.node_counts": [1, 2]}
+    many = tiny("many", **values, **{"jobs.applications": apps})
+    agent = "agent:default"
+    left_out = misfits((TRACKS[0], many), ("edf", agent))
+    assert left_out == {("many", agent)}
+    cells = leaderboard((TRACKS[0], many), (3,), left_out=left_out).cells(Choice(), ("edf", agent))
+    assert [(dict(cell.labels)["track"], cell.policy) for cell in cells if dict(cell.labels)["row"] == "run"] == [
+        ("three", "edf"), ("three", agent), ("many", "edf"),
+    ]  # fmt: skip
+
+
+def test_seeds_are_those_of_the_track_and_two_of_them_for_a_quick_look():
+    def seeds(experiment, **choice):
+        return sorted({cell.seed for cell in experiment.cells(Choice(**choice), ("edf",))})
+
+    assert seeds(leaderboard(TRACKS)) == list(range(30000, 30020))
+    assert seeds(leaderboard(TRACKS, "validation")) == list(range(20000, 20020))
+    assert seeds(leaderboard(TRACKS, "validation"), quick=True) == [20000, 20001]
+    assert seeds(leaderboard(TRACKS, (5, 7)), quick=True) == [5, 7]
+    assert module.QUICK_SEEDS == 2
+
+
+def test_the_command_ends_in_a_table_and_its_files(tmp_path):
+    tracks, out = write_tracks(tmp_path), tmp_path / "results/board"
+    arguments = ["leaderboard", "--tracks", tracks, "-p", "edf,edf-conditional-mean", "-w", "1", "-o", str(out)]
+    done = CliRunner().invoke(app, arguments)
+    assert done.exit_code == 0, done.output
+    assert {path.name for path in out.iterdir()} == FILES
+    for words in ("worst track", "cost / best", f"wrote {out / 'tracks.csv'}"):
+        assert words in done.stdout
+    page = (out / "table.md").read_text()
+    for title in ("All tracks", "Best known cost and bound", "What knowing the distribution is worth", "Every track"):
+        assert f"### {title}" in page
+    assert "edf-conditional-mean | edf |" in page
+    again = CliRunner().invoke(app, arguments)
+    assert "12 of 12 runs are finished already" in again.stderr.replace("\n", " ")
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["--tracks", "nowhere"], ["track = 'nowhere'", "one of busy"]),
+        (["--tracks", "busy,busy"], ["--tracks", "each once"]),
+        (["-p", "slurm"], ["policy", "slurm"]),
+        (["--seeds", "train"], ["--seeds", "train", "test, validation, or whole numbers"]),
+        (["-p", "edf", "-r", "sts"], ["--reference", "sts", "edf"]),
+        (["--workers", "0"], ["--workers", "0"]),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(tmp_path, monkeypatch, options, words):
+    monkeypatch.chdir(tmp_path)
+    done = CliRunner().invoke(app, ["leaderboard", *options])
+    assert done.exit_code == 2, done.output
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    for word in words:
+        assert word in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -1,0 +1,151 @@
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload import (
+    SUITE_VERSION,
+    InstanceMaker,
+    builtin_scenarios,
+    list_tracks,
+    load_scenario,
+    load_track,
+    offered_load,
+    track_toml,
+)
+
+PAGE = Path(__file__).parents[2] / "docs" / "tracks.md"
+LOADS = {
+    "slack": 0.5, "busy": 0.85, "full": 1.1, "restarts-60": 0.85, "restarts-600": 0.85, "two-point": 1.1,
+    "lognormal": 1.1, "flow-time": 0.85, "philly": 0.85, "openb": 0.85,
+}  # fmt: skip
+OWN = """
+base = "tiny"
+
+[track]
+hard = "nothing"
+weights = "none"
+test = "3-5"
+"""
+
+
+def write(folder: Path, text: str = OWN) -> Path:
+    path = folder / "own.toml"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+def test_the_suite_names_every_file_of_a_track_once():
+    there = {Path(file.name).stem for file in files("gpusched_env").joinpath("workload", "tracks").iterdir()}
+    assert set(list_tracks()) == there
+    assert len(list_tracks()) == len(there)
+    assert not there & set(builtin_scenarios())
+    assert SUITE_VERSION >= 1
+
+
+@pytest.mark.parametrize("name", list_tracks())
+def test_seeds_for_training_validation_and_test_have_none_in_common(name):
+    track = load_track(name)
+    seeds = [set(track.seeds(purpose)) for purpose in ("training", "validation", "test")]
+    assert [len(each) for each in seeds] == [10_000, 20, 20]
+    assert len(set().union(*seeds)) == 10_040
+
+
+@pytest.mark.parametrize("name", list_tracks())
+def test_a_track_says_what_is_hard_and_why_its_weights_are_what_they_are(name):
+    track = load_track(name)
+    assert track.name == track.scenario.name == name
+    for line in (track.hard, track.weights, track.scenario.description):
+        assert 20 < len(line) <= 120
+        assert "\n" not in line
+
+
+@pytest.mark.parametrize(("name", "load"), LOADS.items())
+def test_a_track_has_the_load_that_it_says_on_its_test_seeds(name, load):
+    track = load_track(name)
+    make = InstanceMaker(track.scenario).make
+    assert np.mean([offered_load(make(seed)) for seed in track.seeds("test")]) == pytest.approx(load, abs=0.03)
+
+
+def test_the_page_states_what_is_hard_about_every_track_and_its_load():
+    rows = [line.strip("| ").split(" | ") for line in PAGE.read_text(encoding="utf-8").splitlines()]
+    stated = {row[0].strip("`"): row for row in rows if len(row) == 8 and row[0].startswith("`")}
+    assert tuple(stated) == list_tracks()
+    for name, row in stated.items():
+        track = load_track(name)
+        make = InstanceMaker(track.scenario).make
+        load = np.mean([offered_load(make(seed)) for seed in track.seeds("test")[:10]])
+        assert float(row[3]) == pytest.approx(load, rel=0.15)
+        assert (int(row[2]), float(row[4])) == (track.scenario.jobs.count, track.scenario.due_dates.slack)
+        assert row[7] == track.hard
+
+
+def test_restarts_are_all_that_sets_those_tracks_apart_from_busy():
+    busy = load_track("busy").scenario
+    for seconds in (60, 600):
+        scenario = load_track(f"restarts-{seconds}").scenario
+        assert scenario.restart_s == seconds
+        told = {"restart_s": busy.restart_s, "name": busy.name, "description": busy.description}
+        assert scenario.replace(told) == busy
+
+
+def test_a_job_of_the_track_flow_time_is_due_as_it_is_submitted():
+    jobs = InstanceMaker(load_track("flow-time").scenario).make(0).jobs
+    least = (jobs.max_epochs[:, None] * jobs.seconds_per_epoch).min(axis=1)
+    assert np.median((jobs.due_s - jobs.submission_s) / least) < 0.01
+
+
+def test_the_scenario_of_a_track_is_taken_wherever_a_scenario_is_and_compares_its_test_seeds():
+    scenario = load_scenario("track:busy")
+    assert scenario == load_track("busy").scenario
+    assert scenario.compare.seeds == load_track("busy").test
+
+
+def test_a_file_of_ones_own_is_a_track_and_a_scenario(tmp_path):
+    track = load_track(write(tmp_path))
+    assert (track.name, track.seeds("test"), track.version) == ("own", (3, 4, 5), 1)
+    assert load_scenario(write(tmp_path)) == track.scenario
+    assert track.scenario.cluster.nodes == 3
+
+
+@pytest.mark.parametrize("name", ["busy", "restarts-60", "philly", "published-2", "whole-nodes"])
+def test_a_track_that_is_written_loads_back_equal(tmp_path, name):
+    path = tmp_path / f"{name}.toml"
+    path.write_text(track_toml(load_track(name)), encoding="utf-8")
+    assert load_track(path) == load_track(name)
+
+
+@pytest.mark.parametrize(
+    ("old", "new", "words"),
+    [
+        (
+            'test = "3-5"',
+            'test = "20019-20021"',
+            "track.test = '20019-20021'; allowed: seeds that are not among",
+        ),
+        ('test = "3-5"', 'test = "5-3"', "track.test = '5-3'"),
+        ('test = "3-5"', "version = 0", "track.version = 0"),
+        ('test = "3-5"', "colour = 0", "track.colour = 0; allowed: no such setting"),
+        ('hard = "nothing"', "", "track.hard = None"),
+        ("[track]", "[compare]", "compare.hard"),
+    ],
+)
+def test_a_wrong_header_is_one_clear_error(tmp_path, old, new, words):
+    with pytest.raises(InputError) as caught:
+        load_track(write(tmp_path, OWN.replace(old, new)))
+    assert words in str(caught.value)
+
+
+def test_what_is_no_track_is_named_with_what_there_is(tmp_path):
+    with pytest.raises(InputError, match=r"track = 'bussy'; allowed: one of busy, .*slack"):
+        load_track("bussy")
+    with pytest.raises(InputError, match="track = 'default'; allowed: one of busy"):
+        load_scenario("track:default")
+    with pytest.raises(InputError, match=r"track = .*own.toml'; allowed: a scenario file with a section \[track\]"):
+        load_track(write(tmp_path, 'base = "tiny"'))
+    with pytest.raises(InputError, match="track = 3; allowed: a table"):
+        load_track(write(tmp_path, "track = 3"))
