@@ -7,6 +7,7 @@ import time
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gpusched_baselines.bounds.capacity import capacity_bound
 from gpusched_baselines.bounds.per_job import clairvoyant_bound, non_clairvoyant_bound
 from gpusched_env.simulator import simulate
 from gpusched_experiments.report.run_summary import RunSummary
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator import Policy
     from gpusched_experiments.report.run import Values
 
-BOUNDS: tuple[Callable[[Instance], float], ...] = (clairvoyant_bound,)
+BOUNDS: tuple[Callable[[Instance], float], ...] = (clairvoyant_bound, capacity_bound)
 """All that bound the total cost of a run from below, whatever the policy."""
 
 
