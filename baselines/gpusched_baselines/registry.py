@@ -52,7 +52,7 @@ class ShippedPolicy:
         teacher: Its place among the teachers of an agent's warm start, from 1, the best first; None if it is none.
         style: Its place among the colours and marks of figures, from 0; with None it gets what is left.
         ablation_of: The policy that it is but for one part; no list of policies has such a one.
-        worst_case: The policy that it is but for planning on mean instead of worst-case times.
+        worst_case: The policy that it is but for planning on mean or expected instead of worst-case times.
     """
 
     make: Callable[[], Policy]
@@ -181,11 +181,15 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             slow=True,
         ),
         "atc": _index(
-            atc, "Weight per expected GPU-seconds left, less with slack, first; efficient configurations", style=8
+            atc,
+            "Weight per expected GPU-seconds left, less with slack, first; efficient configurations",
+            worst_case="atc-worst",
         ),
         "atc-worst": _index(atc_worst, "ATC on the GPU-seconds left in the worst case"),
         "gittins": _index(gittins, "Weight per GPU-second at the best moment to give up first"),
-        "sept": _index(sept, "Weight per expected GPU-seconds left first; efficient configurations"),
+        "sept": _index(
+            sept, "Weight per expected GPU-seconds left first; efficient configurations", worst_case="srpt-worst"
+        ),
         "srpt-worst": _index(srpt_worst, "Weight per GPU-seconds left in the worst case first"),
         "las": _index(las, "Least GPU-seconds attained per weight first, by quanta"),
         "sts-x:alone-rates": _ablation(
