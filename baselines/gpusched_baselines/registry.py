@@ -206,8 +206,17 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         "sts-x:no-spreading": _ablation(
             partial(StsX, spreads=False, name="sts-x:no-spreading"), "STS-X that leaves idle GPUs idle"
         ),
-        "sts-x:no-smith": _ablation(
-            partial(StsX, smith=False, name="sts-x:no-smith"), "STS-X with jobs that must be late by pressure too"
+        "sts-x:guaranteed": _ablation(
+            partial(StsX, guarantees=True, name="sts-x:guaranteed"), "STS-X that meets due dates whatever that costs"
+        ),
+        "sts-x:no-price": _ablation(
+            partial(StsX, priced=False, name="sts-x:no-price"), "STS-X in which GPU-seconds have no price"
+        ),
+        "sts-x:by-slack": _ablation(
+            partial(StsX, by_value=False, name="sts-x:by-slack"), "STS-X with urgent jobs by slack"
+        ),
+        "sts-x:moving": _ablation(
+            partial(StsX, stays=False, name="sts-x:moving"), "STS-X in which jobs may move without need"
         ),
     }
 )

@@ -24,11 +24,15 @@ class Choice:
         wake_s: When the job shall be asked again [s]: inf for never, -inf for never and to say that no plan holds;
             None leaves the wake-up that it has.
         leaves: Whether it is placed as if it came anew: where it fits best, and not on its previous node first.
+        node: The node, the first of several, on which it is placed if it fits there, in place of its previous one.
+        gpu: The shared GPU of that node, likewise.
     """
 
     config: int
     wake_s: float | None = None
     leaves: bool = False
+    node: int | None = None
+    gpu: int | None = None
 
 
 @kernel

@@ -1,8 +1,8 @@
 """What compiled policies are made of, in one import.
 
 A compiled policy reads the `Board`, whose columns are named in `at`, and changes it through `place`, `release`,
-`forget_place` and `apply_choice` alone, and through its own `memory`. Everything here is called from kernels, except
-`Choice` and `ask_order`, which are for the Python around them.
+`forget_place`, `prefer_place` and `apply_choice` alone, and through its own `memory`. Everything here is called from
+kernels, except `Choice` and `ask_order`, which are for the Python around them.
 """
 
 from gpusched_env.kernel import kernel, lean_kernel
@@ -18,6 +18,7 @@ from gpusched_env.simulator.placement.placement import (
     moves_on,
     opens,
     place,
+    prefer_place,
     release,
     would_restart,
 )
@@ -52,6 +53,7 @@ __all__ = [
     "moves_on",
     "opens",
     "place",
+    "prefer_place",
     "ranked",
     "ranked_in_groups",
     "release",

@@ -10,7 +10,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.choice import Choice, apply_choice
-from gpusched_env.simulator.placement.placement import forget_place, place, release
+from gpusched_env.simulator.placement.placement import forget_place, place, prefer_place, release
 from gpusched_env.simulator.survival import DistributionTable
 
 if TYPE_CHECKING:
@@ -142,16 +142,27 @@ class View:
         self.board.jobs[job, at.WAKE_S] = _wake_up("time_s", time_s)
 
     def apply(self, job: int, choice: Choice) -> None:
-        """Do what a policy chose for `job`, but the placing: its wake-up, and whether it leaves its previous place.
+        """Do what a policy chose for `job`, but the placing: its wake-up, and where it is placed first.
 
         Raises:
-            InputError: The job is not active, it is no `Choice`, or its wake-up is out of its range.
+            InputError: The job is not active, it is no `Choice`, or its wake-up, node or GPU is out of its range.
         """
         self._check_active(job)
         if not isinstance(choice, Choice):
             raise InputError("choice", choice, "a Choice")
         wake_s = np.nan if choice.wake_s is None else _wake_up("choice.wake_s", choice.wake_s)
+        node, gpu = self._place("node", choice.node), self._place("gpu", choice.gpu)
         apply_choice(self.board, job, choice.leaves, wake_s)
+        if choice.node is not None:
+            prefer_place(self.board, job, node, gpu)
+
+    def _place(self, name: str, index: int | None) -> int:
+        """Give the index of a node, or of a GPU of the largest node; -1 for None."""
+        nodes = self.board.nodes
+        size = len(nodes) if name == "node" else int(nodes[:, at.NODE_GPUS].max())
+        if index is not None and not 0 <= index < size:
+            raise InputError(f"choice.{name}", index, f"an index from 0 to {size - 1}, or None")
+        return -1 if index is None else int(index)
 
     def _check_active(self, job: int) -> None:
         submitted = 0 <= job < self.board.count[at.SUBMITTED]

@@ -7,39 +7,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.planning.first_segment import find_hull, first_segment, solve_job
-from gpusched_baselines.planning.plan import LATE, TIGHT
+from gpusched_baselines.planning.lateness import add_late_point, first_choice, solve_late
+from gpusched_baselines.planning.plan import LATE, SHORTEST_SEGMENT
+from gpusched_baselines.sts_x.memory import epochs_expected
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.survival import expected_left
 
 if TYPE_CHECKING:
     from gpusched_baselines.planning.first_segment import Scratch
     from gpusched_env.arrays import Floats
     from gpusched_env.simulator.run import Board
-
-
-@kernel
-def price_out(board: Board, rate: Floats, job: int, seconds: Floats, price: Floats) -> None:
-    """Write seconds and cost per epoch of every configuration, with the restart that changing to it takes.
-
-    A change costs `RESTART_S` seconds, during which the GPUs are paid for. Spread over the epochs left, at worst for
-    the time, on average for the cost, it makes every configuration but the present one slower and dearer.
-
-    Args:
-        rate: Cost rates to plan with [€/s], (C,).
-        job: The job's index.
-        seconds: Room for the seconds, (C,); inf where not allowed.
-        price: Room for the costs [€], (C,); inf where not allowed.
-    """
-    jobs, tau = board.jobs, board.tau
-    largest, done = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS]
-    restart = restart_s(board, job)
-    left = max(largest - done, 1e-12 * largest)
-    expected = max(expected_left(board, job), 1e-12 * largest)
-    for c in range(tau.shape[1]):
-        change = 0.0 if c == int(jobs[job, at.OLD_CONFIG]) else restart
-        seconds[c] = tau[job, c] + change / left
-        price[c] = rate[c] * (tau[job, c] + change / expected) if tau[job, c] < np.inf else np.inf
 
 
 @kernel
@@ -50,36 +27,92 @@ def restart_s(board: Board, job: int) -> float:
 
 
 @kernel
-def plan_job(board: Board, job: int, seconds: Floats, price: Floats, scratch: Scratch) -> tuple[int, int, float]:
-    """Plan a job over all configurations at once.
+def price_out(board: Board, rate: Floats, job: int, caution: float, seconds: Floats, price: Floats) -> None:
+    """Write seconds and cost per epoch of every configuration, with the restart that changing to it takes.
 
-    Every change on the way takes a restart: a plan of several segments must meet the due date with so much less time.
+    A change costs `RESTART_S` seconds, during which the GPUs are paid for. Spread over the epochs left, at worst for
+    the time, on average for the cost, it makes every configuration but the present one slower and dearer.
+
+    Args:
+        rate: Cost rates to plan with [€/s], (C,).
+        job: The job's index.
+        caution: How many times a restart counts for a job that runs, ≥ 1.
+        seconds: Room for the seconds, (C,); inf where not allowed.
+        price: Room for the costs [€], (C,); inf where not allowed.
+    """
+    jobs, tau = board.jobs, board.tau
+    held = int(jobs[job, at.OLD_CONFIG])
+    restart = restart_s(board, job) * (caution if held >= 0 else 1.0)
+    left = epochs_at_worst(board, job)
+    expected = epochs_expected(board, job)
+    for c in range(tau.shape[1]):
+        change = 0.0 if c == held else restart
+        seconds[c] = tau[job, c] + change / left
+        price[c] = rate[c] * (tau[job, c] + change / expected) if tau[job, c] < np.inf else np.inf
+
+
+@kernel
+def epochs_at_worst(board: Board, job: int) -> float:
+    """Give the epochs left if all are needed, > 0."""
+    largest = board.jobs[job, at.MAX_EPOCHS]
+    return max(largest - board.jobs[job, at.EPOCHS], 1e-12 * largest)
+
+
+@kernel
+def cheapest_now(board: Board, rate: Floats, job: int) -> tuple[int, float]:
+    """Find the configuration with the cheapest epochs, restart included; give it and its seconds per epoch.
+
+    All but the present one take the same restart. So it is the one that is cheapest without restarts, or the present.
+    """
+    jobs, tau = board.jobs, board.tau
+    best, least = -1, np.inf
+    for c in range(tau.shape[1]):
+        if tau[job, c] < np.inf and (best < 0 or rate[c] * tau[job, c] < least):
+            best, least = c, rate[c] * tau[job, c]
+    held, restart = int(jobs[job, at.OLD_CONFIG]), restart_s(board, job)
+    if held == best or restart == 0.0:
+        return best, tau[job, best]
+    change = rate[best] * (tau[job, best] + restart / epochs_expected(board, job))
+    if held >= 0 and rate[held] * tau[job, held] <= change:
+        return held, tau[job, held]
+    return best, tau[job, best] + restart / epochs_at_worst(board, job)
+
+
+@kernel
+def plan_ahead(
+    board: Board, job: int, seconds: Floats, price: Floats, scale: float, guarantees: bool, scratch: Scratch
+) -> tuple[int, float, int, float]:
+    """Plan a job over all configurations at once.
 
     Args:
         job: The job's index.
         seconds: Seconds per epoch, (C,); inf where the plan may not use a configuration.
         price: Cost per epoch [€], (C,).
-        scratch: Written.
+        scale: What all costs are multiplied by, ≥ 1.
+        guarantees: Whether it meets the due date if all epochs are needed, where it can, whatever that costs; else
+            tardiness costs what it costs.
+        scratch: Written: the hull, the plan that may be late, and its points.
 
     Returns:
-        SLACK, TIGHT or LATE; the first configuration whose segment is long enough, -1 if none is allowed; and the time
-        at which its segment ends [s], inf if it runs to the end.
+        The first configuration whose segment is long enough, -1 if none is allowed; when another one follows [s], inf
+        if none does; the number of points of the plan that may be late, the late one included; and what that plan is
+        expected to cost, tardiness included [€], without the scale.
     """
-    jobs, starts, chosen = board.jobs, scratch.starts, scratch.hull
+    jobs = board.jobs
     points = find_hull(seconds, price, scratch)
     if points == 0:
-        return LATE, -1, np.inf
+        return -1, np.inf, 0, 0.0
     time_left = jobs[job, at.DUE] - board.clock[at.NOW]
-    status, _ = solve_job(board, job, points, time_left, scratch)
-    restart = jobs[job, at.RESTART_S]
-    if status == TIGHT and restart > 0.0:
-        changes = -1
-        for k in range(points):
-            changes += 1 if starts[k + 1] > starts[k] else 0
-        status, _ = solve_job(board, job, points, time_left - changes * restart, scratch)
-        if status == LATE:
-            return TIGHT, chosen[points - 1], np.inf
-    if status == LATE:
-        return LATE, chosen[points - 1], np.inf
-    k, wake = first_segment(board, job, scratch)
-    return status, chosen[k], wake
+    config, wake = -1, np.inf
+    if guarantees:
+        status, _ = solve_job(board, job, points, time_left, scratch)
+        k = points - 1
+        if status != LATE:
+            k, wake = first_segment(board, job, scratch)
+        config = scratch.hull[k]
+    weight = jobs[job, at.WEIGHT] / scale
+    late = add_late_point(scratch.points[0], scratch.points[1], scratch.hull, points, weight)
+    cost = solve_late(board, job, late, time_left, weight, scratch)
+    if not guarantees:
+        config, wake = first_choice(board, job, late, scratch, SHORTEST_SEGMENT)
+    return config, wake, late, cost

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.planning.cheapest import cheapest_fitting
-from gpusched_baselines.sts_x.round import LEAVES, PLANNED, ROUND, WAKE, plan_round
+from gpusched_baselines.sts_x import memory as of
+from gpusched_baselines.sts_x.appraisal import Parts
+from gpusched_baselines.sts_x.round import plan_round
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.placement.placement import fits, place
+from gpusched_env.simulator.placement.placement import fits, place, prefer_place
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -30,15 +32,17 @@ class StsX:
     """STS-X, our own: no job runs on GPUs that are dearer than those it can afford to wait for.
 
     Every job is planned over the configurations of all GPU types at once, shares and whole nodes included, at the rates
-    of full nodes. A job whose plan leaves no time to lose is urgent and runs now, on a node that is on if it can. A job
-    with slack runs only where it is cheapest, on a node that is on anyway or that such jobs fill together; else it
-    waits, at the longest until its slack ends. Idle GPUs of nodes that are on are then given to jobs there while that
-    makes an epoch cheaper, and jobs leave nodes that the round can do without. Jobs that must be late go first, by
-    Smith's rule. Where restarts cost time, running jobs are not interrupted for less than that is worth.
+    of full nodes. The plan weighs tardiness against energy: it may be late where being in time would cost more. Where
+    GPUs are short their seconds have a price, which is what those who wait for them lose. A job whose plan leaves no
+    time to lose is urgent and runs now, on a node that is on if it can; those to which a second is worth most for the
+    GPU-seconds that they need go first. A job with slack runs only where it is cheapest, on a node that is on anyway or
+    that such jobs fill together; else it waits, at the longest until its slack ends. Idle GPUs of nodes that are on are
+    then given to jobs there while that makes an epoch cheaper, and jobs leave nodes that the round can do without.
+    Where restarts cost time, jobs change only for what is worth it, and those that keep their configuration stay.
 
     The round is planned as a whole when its first job is asked; then the jobs are decided one by one. So one such
-    policy should decide the whole round: planning sets the wake-ups of all active jobs. A restart that is under way
-    when a round is planned is not counted, only those that changes would take.
+    policy should decide the whole round. A restart that is under way when a round is planned is not counted, only those
+    that changes would take.
 
     Args:
         full_nodes: How full nodes are expected to be, 0 to 1: 1 plans at the rates of full nodes, 0 at those of a job
@@ -46,7 +50,10 @@ class StsX:
         waits: Whether jobs with slack may wait.
         consolidates: Whether jobs leave nodes that the round can do without.
         spreads: Whether idle GPUs of nodes that are on are given to jobs there.
-        smith: Whether jobs that must be late go first, by Smith's rule; else by pressure, as other urgent ones.
+        guarantees: Whether plans meet the due date where they can if all epochs are needed, whatever that costs.
+        priced: Whether GPU-seconds have a price where GPUs are short.
+        by_value: Whether urgent jobs go by the value of their time; else by slack.
+        stays: Whether the round is placed again so that jobs that keep their configuration stay where they are.
         name: Name, as tables show it.
 
     Raises:
@@ -57,7 +64,10 @@ class StsX:
     waits: bool = True
     consolidates: bool = True
     spreads: bool = True
-    smith: bool = True
+    guarantees: bool = False
+    priced: bool = True
+    by_value: bool = True
+    stays: bool = True
     name: str = "sts-x"
     job_order: str = "pressure"
     preemption: bool = True
@@ -73,35 +83,42 @@ class StsX:
 
     def choose(self, view: View, job: int) -> Choice:
         """Choose the configuration, the wake-up and the place of one job."""
-        if view.memory[job, ROUND] != view.count[at.ROUND]:
+        if view.memory[job, of.ROUND] != view.count[at.ROUND]:
             self._plan(view)
-        config, wake, leaves = _choose(view.board, job)
-        return Choice(int(config), float(wake), bool(leaves))
+        config, wake = _choose(view.board, job)
+        if config < 0 or view.memory[job, of.NODE] < 0:
+            return Choice(int(config), float(wake))
+        node, gpu = int(view.memory[job, of.NODE]), int(view.memory[job, of.GPU])
+        return Choice(int(config), float(wake), node=node, gpu=gpu if gpu >= 0 else None)
 
     def _plan(self, view: View) -> None:
         board = view.board
         full = np.where(np.isfinite(board.least_rate), board.least_rate, board.planning_rate)
         rate = self.full_nodes * full + (1.0 - self.full_nodes) * board.planning_rate
-        plan_round(board, rate, self.waits, self.consolidates, self.spreads, self.smith)
+        parts = Parts(
+            self.waits, self.consolidates, self.spreads, self.guarantees, self.priced, self.by_value, self.stays
+        )
+        plan_round(board, rate, parts)
 
 
 @kernel
 def _decide(board: Board, order: Ints) -> None:
     for job in order:
-        config, wake, leaves = _choose(board, job)
-        apply_choice(board, job, leaves, wake)
+        config, wake = _choose(board, job)
+        apply_choice(board, job, False, wake)
         if config >= 0:
+            if board.memory[job, of.NODE] >= 0.0:
+                prefer_place(board, job, int(board.memory[job, of.NODE]), int(board.memory[job, of.GPU]))
             place(board, job, config)
 
 
 @kernel
-def _choose(board: Board, job: int) -> tuple[int, float, bool]:
-    """Give what the plan of the round says: configuration, wake-up, and whether the job leaves its place."""
-    config, wake = int(board.memory[job, PLANNED]), board.memory[job, WAKE]
-    leaves = board.memory[job, LEAVES] > 0.0
+def _choose(board: Board, job: int) -> tuple[int, float]:
+    """Give what the plan of the round says, configuration and wake-up, or what fits if that does not."""
+    config, wake = int(board.memory[job, of.PLANNED]), board.memory[job, of.WAKE]
     if config < 0 or fits(board, config):
-        return config, wake, leaves and config >= 0
+        return config, wake
     # The placement came out otherwise than planned.
     if wake <= board.clock[at.NOW]:
         wake = np.inf
-    return cheapest_fitting(board, board.least_rate, job), wake, leaves
+    return cheapest_fitting(board, board.least_rate, job), wake

@@ -114,6 +114,12 @@ def forget_place(board: Board, job: int) -> None:
 
 
 @kernel
+def prefer_place(board: Board, job: int, node: int, gpu: int) -> None:
+    """Let a job be placed in this round on `node` if it fits there, a share on its GPU `gpu`, and else as a new one."""
+    board.jobs[job, at.HOME], board.jobs[job, at.HOME_SLOT] = node, gpu
+
+
+@kernel
 def _put(board: Board, job: int, config: int) -> None:
     """Give `job`, which holds nothing, `config`, which fits."""
     jobs, configs = board.jobs, board.facts.configs

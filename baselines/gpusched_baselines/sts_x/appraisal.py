@@ -1,0 +1,196 @@
+"""What every job of a round is planned to do, and what it is worth: who is urgent, who is calm, who comes first."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from gpusched_baselines.planning.lateness import solve_late
+from gpusched_baselines.planning.plan import expected_cost
+from gpusched_baselines.sts_x.memory import epochs_expected
+from gpusched_baselines.sts_x.plan import cheapest_now, epochs_at_worst, plan_ahead, price_out, restart_s
+from gpusched_baselines.sts_x.price import capacity_price
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.placement import would_restart
+from gpusched_env.simulator.survival import bin_of, curve_of
+
+if TYPE_CHECKING:
+    from gpusched_baselines.planning.first_segment import Scratch
+    from gpusched_env.arrays import Floats, Ints, Mask
+    from gpusched_env.simulator.run import Board
+
+START_MARGIN = 0.01  # a job that waits starts when its slack has fallen to this part of its worst-case time
+KEEP_MARGIN = 0.03  # one that runs is no longer interrupted below this: between the two it goes on as it is
+WORTH_A_RESTART = 0.9  # a job changes over to what costs at most this part of what it has, restart included
+A_WAIT = 0.25  # for how long a job may have to wait, of the mean time that jobs are expected to run yet
+CAUTION = 3.0  # how many restarts more a change counts as, where GPUs are short: soon the job may have to change again
+
+# The order in which a round places its jobs: in groups, and by a key within a group.
+URGENT, CALM_RUNNING, CALM = range(3)
+
+
+class Parts(NamedTuple):
+    """Which parts of STS-X are in use; see `StsX`."""
+
+    waits: bool
+    consolidates: bool
+    spreads: bool
+    guarantees: bool
+    priced: bool
+    by_value: bool
+    stays: bool
+
+
+class Plans(NamedTuple):
+    """The plans of the active jobs, a row for each.
+
+    Attributes:
+        jobs: The jobs, (A,).
+        seconds: Seconds per epoch of every configuration, restart included, of urgent jobs, (A, C).
+        price: Cost per epoch [€], likewise, (A, C).
+        first: What each begins with, (A,).
+        wake: When it wakes up [s], (A,).
+        urgent: Whether it must run now, (A,).
+        group: Its group in the order, (A,).
+        key: Its key there, (A,): of calm jobs their slack [s].
+        work: GPU-seconds that it is expected to need where its epochs are cheapest, restart included, (A,).
+        needs: GPU-seconds that it is expected to need as planned, (A,).
+        value: What a second is worth to it [€/s], (A,).
+        scale: 1 + the price of GPUs as a multiple of that of power, (1,).
+    """
+
+    jobs: Ints
+    seconds: Floats
+    price: Floats
+    first: Ints
+    wake: Floats
+    urgent: Mask
+    group: Ints
+    key: Floats
+    work: Floats
+    needs: Floats
+    value: Floats
+    scale: Floats
+
+
+@kernel
+def appraise(board: Board, chosen: Ints, rate: Floats, parts: Parts, scratch: Scratch) -> Plans:
+    """Plan every active job, and rank them.
+
+    A job whose cheapest configuration would still meet the due date later is *calm*, every other is *urgent*. Urgent
+    ones come first, by what a second is worth to them over the GPU-seconds that they need (Smith's rule, with the value
+    of time in place of the weight); then calm ones, by slack.
+
+    Args:
+        chosen: The active jobs, (A,).
+        rate: Cost rates to plan with [€/s], (C,).
+        parts: Which parts of the policy are in use.
+        scratch: Written.
+    """
+    plans = _new_plans(chosen, rate.shape[0])
+    longest = 0.0
+    for i in range(chosen.shape[0]):
+        longest += _look(board, rate, plans, i, parts.waits)
+    wait = max(A_WAIT * longest / max(1, chosen.shape[0]), 1.0)
+    for i in range(chosen.shape[0]):
+        if plans.urgent[i] or plans.key[i] < wait:
+            price_out(board, rate, chosen[i], 1.0, plans.seconds[i], plans.price[i])
+            _plan(board, plans, i, wait, parts.guarantees, scratch)
+    price = capacity_price(board, chosen, plans.value, plans.needs) if parts.priced else 0.0
+    if price > 0.0:
+        plans.scale[0] = 1.0 + price
+        for i in range(chosen.shape[0]):
+            if plans.urgent[i]:
+                if would_restart(board, chosen[i]):
+                    caution = 1.0 + CAUTION * price / (1.0 + price)
+                    price_out(board, rate, chosen[i], caution, plans.seconds[i], plans.price[i])
+                _plan(board, plans, i, wait, parts.guarantees, scratch)
+    for i in range(chosen.shape[0]):
+        if plans.urgent[i]:
+            plans.key[i] = -plans.value[i] / plans.work[i] if parts.by_value else _slack_at_best(board, chosen[i])
+    return plans
+
+
+@kernel
+def _new_plans(chosen: Ints, size: int) -> Plans:
+    total = chosen.shape[0]
+    return Plans(
+        chosen,
+        np.empty((total, size)),
+        np.empty((total, size)),
+        np.empty(total, dtype=np.int64),
+        np.empty(total),
+        np.zeros(total, dtype=np.int8),
+        np.zeros(total, dtype=np.int64),
+        np.zeros(total),
+        np.empty(total),
+        np.empty(total),
+        np.zeros(total),
+        np.ones(1),
+    )
+
+
+@kernel
+def _look(board: Board, rate: Floats, plans: Plans, i: int, waits: bool) -> float:
+    """Tell whether a job is calm, and if so what it begins with, when it wakes up, and its place in the order.
+
+    Returns:
+        The time that it is expected to run yet where its epochs are cheapest [s].
+    """
+    jobs, configs, job = board.jobs, board.facts.configs, plans.jobs[i]
+    left, time_left = epochs_at_worst(board, job), jobs[job, at.DUE] - board.clock[at.NOW]
+    config, seconds = cheapest_now(board, rate, job)
+    length, gpus = epochs_expected(board, job) * seconds, configs[config, at.CONFIG_SIZE] / at.UNITS
+    held, running = int(jobs[job, at.OLD_CONFIG]), would_restart(board, job)
+    plans.work[i] = max(length * gpus, 1e-9) + (0.0 if running else restart_s(board, job) * gpus)
+    plans.needs[i] = length * gpus
+    if waits and left * seconds <= time_left:
+        if running and left * board.tau[job, held] < time_left:
+            now, then = rate[held] * board.tau[job, held], rate[config] * seconds
+            if then > WORTH_A_RESTART * now:
+                config, seconds = held, board.tau[job, held]
+        worst = left * seconds
+        slack = time_left - worst
+        if slack > (KEEP_MARGIN if held >= 0 else START_MARGIN) * worst:
+            plans.first[i], plans.wake[i] = config, board.clock[at.NOW] + slack - 0.999 * START_MARGIN * worst
+            plans.key[i], plans.group[i] = slack, CALM_RUNNING if running else CALM
+            return length
+    plans.urgent[i], plans.group[i] = 1, URGENT
+    return length
+
+
+@kernel
+def _plan(board: Board, plans: Plans, i: int, wait: float, guarantees: bool, scratch: Scratch) -> None:
+    """Plan a job that is urgent, or may be so after a wait; write what a second and how many GPU-seconds it is worth.
+
+    What a second is worth is what the plan gets dearer by if it begins after the `wait` [s], over the wait.
+    """
+    jobs, job, scale = board.jobs, plans.jobs[i], plans.scale[0]
+    config, wake, points, cost = plan_ahead(board, job, plans.seconds[i], plans.price[i], scale, guarantees, scratch)
+    if plans.urgent[i]:
+        plans.first[i], plans.wake[i] = config, wake
+        plans.needs[i] = _gpu_seconds(board, job, points, scratch)
+    weight, time_left = jobs[job, at.WEIGHT] / scale, jobs[job, at.DUE] - board.clock[at.NOW]
+    later = solve_late(board, job, points, time_left - wait, weight, scratch)
+    plans.value[i] = max(0.0, later - cost) * scale / wait
+
+
+@kernel
+def _gpu_seconds(board: Board, job: int, points: int, scratch: Scratch) -> float:
+    """Give the GPU-seconds that the plan in `scratch` is expected to take."""
+    jobs, configs, use = board.jobs, board.facts.configs, scratch.price[:points]
+    for k in range(points):
+        config = scratch.hull[k]
+        use[k] = board.tau[job, config] * configs[config, at.CONFIG_SIZE] / at.UNITS
+    curve, largest = curve_of(board, job), jobs[job, at.MAX_EPOCHS]
+    first = bin_of(curve.edges, jobs[job, at.EPOCHS] / largest)
+    return expected_cost(use, curve, first, largest, scratch.starts[: points + 1])
+
+
+@kernel
+def _slack_at_best(board: Board, job: int) -> float:
+    """Give the time to spare if all epochs are needed, in the fastest configuration [s]."""
+    jobs = board.jobs
+    return jobs[job, at.DUE] - board.clock[at.NOW] - epochs_at_worst(board, job) * jobs[job, at.MIN_TAU]

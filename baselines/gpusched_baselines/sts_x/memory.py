@@ -1,0 +1,31 @@
+"""What STS-X keeps of a job between rounds, and from planning a round to deciding it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusched_env.kernel import lean_kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.survival import expected_left
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator.run import Board
+
+# Columns of the policy's memory of a job.
+ROUND = 0  # round that the next ones are of
+PLANNED = 1  # configuration that it shall get in this round, -1 for none
+NODE = 2  # the node, or the first of several, on which it shall get it
+GPU = 3  # the shared GPU there, -1 for none
+WAKE = 4  # its wake-up [s]
+KNOWN_AT = 5  # 1 + the epochs done for which the next one holds
+EXPECTED = 6  # epochs that it is expected to need yet
+
+
+@lean_kernel
+def epochs_expected(board: Board, job: int) -> float:
+    """Give the epochs that a job is expected to need yet, > 0; looked up as long as it makes no progress."""
+    jobs, memory = board.jobs, board.memory
+    if memory[job, KNOWN_AT] != 1.0 + jobs[job, at.EPOCHS]:
+        memory[job, KNOWN_AT] = 1.0 + jobs[job, at.EPOCHS]
+        memory[job, EXPECTED] = max(expected_left(board, job), 1e-12 * jobs[job, at.MAX_EPOCHS])
+    return memory[job, EXPECTED]
