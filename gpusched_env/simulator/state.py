@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
     from gpusched_env.model import Instance
 
-FREE_COLUMNS = 8  # columns of a policy's memory, beside one for each GPU type
+FREE_COLUMNS = 16  # columns of a policy's memory, beside one for each GPU type
 
 
 class Common:

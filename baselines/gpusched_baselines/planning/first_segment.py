@@ -27,6 +27,7 @@ class Scratch(NamedTuple):
         hull: Those of them on the hull, slow to fast, (C,).
         points: Seconds and cost per epoch of the hull, (2, C).
         starts: Epochs at which the hull's points start, (C + 1,).
+        ahead: The last bin in which each of them still runs, (C,); see `spend_slack`.
     """
 
     members: Ints
@@ -35,13 +36,14 @@ class Scratch(NamedTuple):
     hull: Ints
     points: Floats
     starts: Floats
+    ahead: Ints
 
 
 @kernel
 def new_scratch(size: int) -> Scratch:
     """Make the scratch of a round, for so many configurations."""
-    indices, figures = np.empty((2, size), dtype=np.int64), np.empty((4, size))
-    return Scratch(indices[0], figures[0], figures[1], indices[1], figures[2:], np.empty(size + 1))
+    indices, figures = np.empty((3, size), dtype=np.int64), np.empty((4, size))
+    return Scratch(indices[0], figures[0], figures[1], indices[1], figures[2:], np.empty(size + 1), indices[2])
 
 
 @lean_kernel

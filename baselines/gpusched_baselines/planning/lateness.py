@@ -12,9 +12,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.planning.first_segment import solve_job
+from gpusched_baselines.planning.plan import spend_slack
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.due_dates import misses
+from gpusched_env.simulator.survival import bin_of, curve_of
 
 if TYPE_CHECKING:
     from gpusched_baselines.planning.first_segment import Scratch
@@ -41,22 +43,49 @@ def add_late_point(tau: Floats, price: Floats, hull: Ints, points: int, weight: 
 
 
 @kernel
-def solve_late(board: Board, job: int, points: int, time_left: float, weight: float, scratch: Scratch) -> float:
-    """Plan a job over the hull of `scratch` whose last point is for late epochs; return what it is expected to cost.
+def solve_late(board: Board, job: int, points: int, time_left: float, scratch: Scratch) -> None:
+    """Plan a job over the hull of `scratch` whose last point is for late epochs: write where each point starts.
+
+    Args:
+        job: The job's index.
+        points: Points of the hull, the late one included, ≥ 2.
+        time_left: Time to the due date [s]; may be negative.
+        scratch: Its `starts` and `ahead` are written.
+    """
+    largest, done = board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
+    starts, curve = scratch.starts[: points + 1], curve_of(board, job)
+    starts[0], starts[points] = done, largest
+    starts[1:points] = done if time_left <= 0.0 else largest
+    scratch.ahead[: points - 1] = bin_of(curve.edges, 1.0)
+    excess = (largest - done) * scratch.points[0, 0] - time_left
+    if time_left > 0.0 and misses(excess, 0.0):
+        tau, price = scratch.points[0, :points], scratch.points[1, :points]
+        spend_slack(tau, price, curve, done, largest, excess, starts, scratch.ahead)
+
+
+@kernel
+def cost_of_waiting(board: Board, job: int, points: int, wait: float, weight: float, scratch: Scratch) -> float:
+    """Give what the plan that `solve_late` made gets dearer by if it begins later [€]; it is sped up on the way.
 
     Args:
         job: The job's index.
         points: Points of the hull, the late one included.
-        time_left: Time to the due date [s]; where it has passed, the tardiness so far is part of the cost.
+        wait: How much later [s], > 0.
         weight: Tardiness weight ω [€/s].
-        scratch: Its `starts` are written.
-
-    Returns:
-        The expected cost of the rest, tardiness included [€].
+        scratch: The plan; changed.
     """
-    late = max(0.0, -time_left)
-    _, cost = solve_job(board, job, points, time_left if time_left > 0.0 else -1.0, scratch)
-    return cost + weight * late
+    largest, done = board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
+    time_left = board.jobs[job, at.DUE] - board.clock[at.NOW]
+    late = min(wait, max(0.0, wait - time_left))  # what of the wait is after the due date
+    slack = max(0.0, time_left - (largest - done) * scratch.points[0, 0])
+    excess, curve = wait - late - slack, curve_of(board, job)
+    if excess <= 0.0:
+        return weight * late
+    tau, price = scratch.points[0, :points], scratch.points[1, :points]
+    starts = scratch.starts[: points + 1]
+    cost = spend_slack(tau, price, curve, done, largest, excess, starts, scratch.ahead)
+    alive = curve.survival[bin_of(curve.edges, done / largest)]
+    return weight * late + (cost / alive if alive > 0.0 else 0.0)
 
 
 @lean_kernel

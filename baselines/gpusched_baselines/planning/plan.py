@@ -17,7 +17,7 @@ from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.survival import bin_of, survival_after
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats
+    from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator.survival import Curve
 
 # What a plan can promise.
@@ -28,43 +28,57 @@ SHORTEST_SEGMENT = 0.01  # of the maximum epochs; who follows a plan skips short
 
 @kernel
 def spend_slack(
-    tau: Floats, price: Floats, curve: Curve, first: int, done: float, largest: float, excess: float, starts: Floats
-) -> None:
+    tau: Floats, price: Floats, curve: Curve, done: float, largest: float, excess: float, starts: Floats, ahead: Ints
+) -> float:
     """Speed up, cheapest second first, until `excess` seconds are saved; write where each hull point starts.
+
+    A plan that is there already is sped up further: `starts` and `ahead` are as a former call left them.
 
     Args:
         tau: Seconds per epoch of the hull's points, slow to fast, (K,).
         price: Cost per epoch of the hull's points, cheap to dear, (K,).
         curve: Its survival function.
-        first: The bin that holds the present epoch.
         done: Epochs done.
         largest: Maximum epochs.
-        excess: Seconds to save against the slowest point, > 0 and at most what the fastest point saves.
+        excess: Seconds to save, > 0 and at most what running fastest throughout saves.
         starts: Epoch at which each point starts, (K + 1,); `starts[1:K]` is written.
+        ahead: The last bin in which each point but the fastest still runs, (K - 1,), at first the last bin of all.
+
+    Returns:
+        What that costs [€], of a job that is sure to survive the first bin.
     """
     edges, survival = curve.edges, curve.survival
-    steps = tau.shape[0] - 1
-    last = bin_of(edges, 1.0)
-    ahead = np.full(steps, last)
+    steps, first, cost = tau.shape[0] - 1, bin_of(curve.edges, done / largest), 0.0
     slope = np.empty(steps)
     for k in range(steps):
         slope[k] = (price[k + 1] - price[k]) / (tau[k] - tau[k + 1])
     while excess > 0.0:
-        best, least = -1, np.inf
+        best, least, second = -1, np.inf, np.inf
         for k in range(steps):
-            if ahead[k] >= first and survival[ahead[k]] * slope[k] < least:
-                best, least = k, survival[ahead[k]] * slope[k]
+            if ahead[k] < first:
+                continue
+            each = survival[ahead[k]] * slope[k]
+            if each < least:
+                best, least, second = k, each, least
+            elif each < second:
+                second = each
         if best < 0:
-            return
-        b = ahead[best]
-        start, end = done if b == first else edges[b] * largest, starts[best + 1]
-        saved = (end - start) * (tau[best] - tau[best + 1])
-        if saved >= excess:
-            starts[best + 1] = max(start, end - excess / (tau[best] - tau[best + 1]))
-            return
-        excess -= saved
-        starts[best + 1] = start
-        ahead[best] -= 1
+            return cost
+        faster = tau[best] - tau[best + 1]
+        while ahead[best] >= first and (survival[ahead[best]] * slope[best] < second or least == second):
+            b = ahead[best]
+            start, end = done if b == first else edges[b] * largest, starts[best + 1]
+            saved = (end - start) * faster
+            cost += min(saved, excess) * survival[b] * slope[best]
+            if saved >= excess:
+                starts[best + 1] = max(start, end - excess / faster)
+                return cost
+            excess -= saved
+            starts[best + 1] = start
+            ahead[best] -= 1
+            if least == second:
+                break
+    return cost
 
 
 @kernel
@@ -102,7 +116,8 @@ def solve(
             starts[k] = done
     elif misses(left * tau[0], time_left):
         status = TIGHT
-        spend_slack(tau, price, curve, first, done, largest, left * tau[0] - time_left, starts)
+        ahead = np.full(points - 1, bin_of(curve.edges, 1.0))
+        spend_slack(tau, price, curve, done, largest, left * tau[0] - time_left, starts, ahead)
     return status, expected_cost(price, curve, first, largest, starts)
 
 

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.planning.lateness import solve_late
+from gpusched_baselines.planning.lateness import cost_of_waiting
 from gpusched_baselines.planning.plan import expected_cost
+from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.memory import epochs_expected
 from gpusched_baselines.sts_x.plan import cheapest_now, epochs_at_worst, plan_ahead, price_out, restart_s
 from gpusched_baselines.sts_x.price import capacity_price
@@ -25,6 +26,8 @@ START_MARGIN = 0.01  # a job that waits starts when its slack has fallen to this
 KEEP_MARGIN = 0.03  # one that runs is no longer interrupted below this: between the two it goes on as it is
 WORTH_A_RESTART = 0.9  # a job changes over to what costs at most this part of what it has, restart included
 A_WAIT = 0.25  # for how long a job may have to wait, of the mean time that jobs are expected to run yet
+KEPT = 1.0 / 16.0  # for how long a plan is kept, of that time, if nothing happens to its job
+SAME_SCALE = 0.1  # prices that differ by less than this are taken for the same
 CAUTION = 3.0  # how many restarts more a change counts as, where GPUs are short: soon the job may have to change again
 
 # The order in which a round places its jobs: in groups, and by a key within a group.
@@ -48,22 +51,18 @@ class Plans(NamedTuple):
 
     Attributes:
         jobs: The jobs, (A,).
-        seconds: Seconds per epoch of every configuration, restart included, of urgent jobs, (A, C).
-        price: Cost per epoch [€], likewise, (A, C).
         first: What each begins with, (A,).
         wake: When it wakes up [s], (A,).
         urgent: Whether it must run now, (A,).
         group: Its group in the order, (A,).
         key: Its key there, (A,): of calm jobs their slack [s].
         work: GPU-seconds that it is expected to need where its epochs are cheapest, restart included, (A,).
-        needs: GPU-seconds that it is expected to need as planned, (A,).
-        value: What a second is worth to it [€/s], (A,).
+        needs: GPU-seconds that it is expected to need where GPUs have no price, (A,).
+        value: What a second is worth to it there [€/s], (A,).
         scale: 1 + the price of GPUs as a multiple of that of power, (1,).
     """
 
     jobs: Ints
-    seconds: Floats
-    price: Floats
     first: Ints
     wake: Floats
     urgent: Mask
@@ -89,47 +88,51 @@ def appraise(board: Board, chosen: Ints, rate: Floats, parts: Parts, scratch: Sc
         parts: Which parts of the policy are in use.
         scratch: Written.
     """
-    plans = _new_plans(chosen, rate.shape[0])
+    plans, memory, now = _new_plans(chosen), board.memory, board.clock[at.NOW]
     longest = 0.0
     for i in range(chosen.shape[0]):
         longest += _look(board, rate, plans, i, parts.waits)
     wait = max(A_WAIT * longest / max(1, chosen.shape[0]), 1.0)
     for i in range(chosen.shape[0]):
+        job = chosen[i]
         if plans.urgent[i] or plans.key[i] < wait:
-            price_out(board, rate, chosen[i], 1.0, plans.seconds[i], plans.price[i])
-            _plan(board, plans, i, wait, parts.guarantees, scratch)
-    price = capacity_price(board, chosen, plans.value, plans.needs) if parts.priced else 0.0
-    if price > 0.0:
-        plans.scale[0] = 1.0 + price
-        for i in range(chosen.shape[0]):
-            if plans.urgent[i]:
-                if would_restart(board, chosen[i]):
-                    caution = 1.0 + CAUTION * price / (1.0 + price)
-                    price_out(board, rate, chosen[i], caution, plans.seconds[i], plans.price[i])
-                _plan(board, plans, i, wait, parts.guarantees, scratch)
+            if not _holds(board, job):
+                _plan(board, rate, job, 1.0, wait, parts.guarantees, scratch)
+                memory[job, of.UNTIL] = now + KEPT * wait
+            plans.value[i] = memory[job, of.BARE_VALUE]
+            plans.needs[i] = memory[job, of.BARE_NEEDS] if plans.urgent[i] else plans.needs[i]
+    scale = 1.0 + (capacity_price(board, chosen, plans.value, plans.needs) if parts.priced else 0.0)
+    plans.scale[0] = scale
     for i in range(chosen.shape[0]):
+        job = chosen[i]
         if plans.urgent[i]:
-            plans.key[i] = -plans.value[i] / plans.work[i] if parts.by_value else _slack_at_best(board, chosen[i])
+            if abs(scale - memory[job, of.SCALE]) > SAME_SCALE * scale:
+                _plan(board, rate, job, scale, wait, parts.guarantees, scratch)
+            plans.first[i], plans.wake[i] = int(memory[job, of.FIRST]), memory[job, of.NEXT]
+            plans.key[i] = -memory[job, of.VALUE] / plans.work[i] if parts.by_value else _slack_at_best(board, job)
     return plans
 
 
 @kernel
-def _new_plans(chosen: Ints, size: int) -> Plans:
+def caution(scale: float) -> float:
+    """Give as how many restarts a change counts, for a job that runs."""
+    return 1.0 + CAUTION * (scale - 1.0) / scale
+
+
+@kernel
+def _holds(board: Board, job: int) -> bool:
+    """Say whether the job's last plan is still good."""
+    memory, now = board.memory, board.clock[at.NOW]
+    same = memory[job, of.HELD] == board.jobs[job, at.OLD_CONFIG] and memory[job, of.SCALE] > 0.0
+    return same and now < memory[job, of.UNTIL] and now < memory[job, of.NEXT]
+
+
+@kernel
+def _new_plans(chosen: Ints) -> Plans:
     total = chosen.shape[0]
-    return Plans(
-        chosen,
-        np.empty((total, size)),
-        np.empty((total, size)),
-        np.empty(total, dtype=np.int64),
-        np.empty(total),
-        np.zeros(total, dtype=np.int8),
-        np.zeros(total, dtype=np.int64),
-        np.zeros(total),
-        np.empty(total),
-        np.empty(total),
-        np.zeros(total),
-        np.ones(1),
-    )
+    first, group, figures = np.empty(total, dtype=np.int64), np.zeros(total, dtype=np.int64), np.zeros((5, total))
+    urgent = np.zeros(total, dtype=np.int8)
+    return Plans(chosen, first, figures[0], urgent, group, figures[1], figures[2], figures[3], figures[4], np.ones(1))
 
 
 @kernel
@@ -162,19 +165,22 @@ def _look(board: Board, rate: Floats, plans: Plans, i: int, waits: bool) -> floa
 
 
 @kernel
-def _plan(board: Board, plans: Plans, i: int, wait: float, guarantees: bool, scratch: Scratch) -> None:
-    """Plan a job that is urgent, or may be so after a wait; write what a second and how many GPU-seconds it is worth.
+def _plan(board: Board, rate: Floats, job: int, scale: float, wait: float, guarantees: bool, scratch: Scratch) -> None:
+    """Plan a job that is urgent, or may be so after a wait, and remember the plan and what it is worth.
 
     What a second is worth is what the plan gets dearer by if it begins after the `wait` [s], over the wait.
     """
-    jobs, job, scale = board.jobs, plans.jobs[i], plans.scale[0]
-    config, wake, points, cost = plan_ahead(board, job, plans.seconds[i], plans.price[i], scale, guarantees, scratch)
-    if plans.urgent[i]:
-        plans.first[i], plans.wake[i] = config, wake
-        plans.needs[i] = _gpu_seconds(board, job, points, scratch)
-    weight, time_left = jobs[job, at.WEIGHT] / scale, jobs[job, at.DUE] - board.clock[at.NOW]
-    later = solve_late(board, job, points, time_left - wait, weight, scratch)
-    plans.value[i] = max(0.0, later - cost) * scale / wait
+    memory, size = board.memory, rate.shape[0]
+    seconds, price = scratch.seconds[:size], scratch.price[:size]
+    price_out(board, rate, job, caution(scale), seconds, price)
+    config, wake, points = plan_ahead(board, job, seconds, price, scale, guarantees, scratch)
+    needs = _gpu_seconds(board, job, points, scratch)
+    weight = board.jobs[job, at.WEIGHT] / scale
+    value = cost_of_waiting(board, job, points, wait, weight, scratch) * scale / wait
+    memory[job, of.HELD], memory[job, of.SCALE] = board.jobs[job, at.OLD_CONFIG], scale
+    memory[job, of.FIRST], memory[job, of.NEXT], memory[job, of.VALUE] = config, wake, value
+    if scale == 1.0:
+        memory[job, of.BARE_VALUE], memory[job, of.BARE_NEEDS] = value, needs
 
 
 @kernel

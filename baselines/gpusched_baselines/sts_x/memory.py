@@ -19,6 +19,15 @@ GPU = 3  # the shared GPU there, -1 for none
 WAKE = 4  # its wake-up [s]
 KNOWN_AT = 5  # 1 + the epochs done for which the next one holds
 EXPECTED = 6  # epochs that it is expected to need yet
+# Its last plan.
+UNTIL = 7  # time until which it holds [s]
+HELD = 8  # configuration for which it was made
+BARE_VALUE = 9  # what a second is worth to it where GPUs have no price [€/s]
+BARE_NEEDS = 10  # GPU-seconds that it is expected to need there
+SCALE = 11  # the scale of prices for which the next ones are
+FIRST = 12  # configuration with which it begins
+NEXT = 13  # when another one follows [s]
+VALUE = 14  # what a second is worth to it [€/s]
 
 
 @lean_kernel

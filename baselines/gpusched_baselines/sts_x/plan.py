@@ -81,7 +81,7 @@ def cheapest_now(board: Board, rate: Floats, job: int) -> tuple[int, float]:
 @kernel
 def plan_ahead(
     board: Board, job: int, seconds: Floats, price: Floats, scale: float, guarantees: bool, scratch: Scratch
-) -> tuple[int, float, int, float]:
+) -> tuple[int, float, int]:
     """Plan a job over all configurations at once.
 
     Args:
@@ -95,13 +95,12 @@ def plan_ahead(
 
     Returns:
         The first configuration whose segment is long enough, -1 if none is allowed; when another one follows [s], inf
-        if none does; the number of points of the plan that may be late, the late one included; and what that plan is
-        expected to cost, tardiness included [€], without the scale.
+        if none does; and the number of points of the plan that may be late, the late one included.
     """
     jobs = board.jobs
     points = find_hull(seconds, price, scratch)
     if points == 0:
-        return -1, np.inf, 0, 0.0
+        return -1, np.inf, 0
     time_left = jobs[job, at.DUE] - board.clock[at.NOW]
     config, wake = -1, np.inf
     if guarantees:
@@ -112,7 +111,7 @@ def plan_ahead(
         config = scratch.hull[k]
     weight = jobs[job, at.WEIGHT] / scale
     late = add_late_point(scratch.points[0], scratch.points[1], scratch.hull, points, weight)
-    cost = solve_late(board, job, late, time_left, weight, scratch)
+    solve_late(board, job, late, time_left, scratch)
     if not guarantees:
         config, wake = first_choice(board, job, late, scratch, SHORTEST_SEGMENT)
-    return config, wake, late, cost
+    return config, wake, late

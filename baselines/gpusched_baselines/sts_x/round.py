@@ -9,8 +9,8 @@ import numpy as np
 from gpusched_baselines.planning.first_segment import Scratch, new_scratch
 from gpusched_baselines.search.solution import HELD, keep, restore
 from gpusched_baselines.sts_x import memory as of
-from gpusched_baselines.sts_x.appraisal import Parts, Plans, appraise
-from gpusched_baselines.sts_x.plan import plan_ahead
+from gpusched_baselines.sts_x.appraisal import Parts, Plans, appraise, caution
+from gpusched_baselines.sts_x.plan import plan_ahead, price_out
 from gpusched_baselines.sts_x.spread import spread
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
@@ -47,7 +47,7 @@ def plan_round(board: Board, rate: Floats, parts: Parts) -> None:
         homes[i, 0], homes[i, 1] = jobs[active[i], at.HOME], jobs[active[i], at.HOME_SLOT]
     clear(board, active)
     order = ranked_in_groups(plans.group, plans.key)
-    _place_jobs(board, plans, order, parts, scratch)
+    _place_jobs(board, rate, plans, order, parts, scratch)
     if parts.spreads:
         spread(board, active)
     if parts.stays:
@@ -60,7 +60,7 @@ def plan_round(board: Board, rate: Floats, parts: Parts) -> None:
 
 
 @kernel
-def _place_jobs(board: Board, plans: Plans, order: Ints, parts: Parts, scratch: Scratch) -> None:
+def _place_jobs(board: Board, rate: Floats, plans: Plans, order: Ints, parts: Parts, scratch: Scratch) -> None:
     """Place the jobs as planned on the empty cluster, in their order."""
     configs, room, first = board.facts.configs, board.room, plans.first
     demand = np.zeros(room.shape[0])  # GPUs that calm jobs want and do not have yet, by type
@@ -71,7 +71,7 @@ def _place_jobs(board: Board, plans: Plans, order: Ints, parts: Parts, scratch: 
         job, v = plans.jobs[i], configs[first[i], at.CONFIG_TYPE]
         if plans.urgent[i]:
             if not _put(board, job, first[i], True, parts.consolidates):
-                plans.wake[i] = _put_what_fits(board, plans, i, parts, scratch)
+                plans.wake[i] = _put_what_fits(board, rate, plans, i, parts, scratch)
             continue
         opens = demand[v] >= room[v, at.LARGEST] or keeps_config(board, job, first[i])
         if _put(board, job, first[i], opens, parts.consolidates):
@@ -82,17 +82,19 @@ def _place_jobs(board: Board, plans: Plans, order: Ints, parts: Parts, scratch: 
 
 
 @kernel
-def _put_what_fits(board: Board, plans: Plans, i: int, parts: Parts, scratch: Scratch) -> float:
+def _put_what_fits(board: Board, rate: Floats, plans: Plans, i: int, parts: Parts, scratch: Scratch) -> float:
     """Plan an urgent job over what fits now, place it, and return its wake-up; inf if nothing fits."""
-    possible, any_fits = scratch.seconds[: plans.seconds.shape[1]], False
-    for c in range(possible.shape[0]):
-        possible[c] = plans.seconds[i, c] if plans.seconds[i, c] < np.inf and fits(board, c) else np.inf
-        any_fits |= possible[c] < np.inf
+    job, size, scale, any_fits = plans.jobs[i], rate.shape[0], plans.scale[0], False
+    for c in range(size):
+        any_fits |= board.tau[job, c] < np.inf and fits(board, c)
     if not any_fits:
         return np.inf
-    scale = plans.scale[0]
-    config, wake, _, _ = plan_ahead(board, plans.jobs[i], possible, plans.price[i], scale, parts.guarantees, scratch)
-    _put(board, plans.jobs[i], config, True, parts.consolidates)
+    seconds, price = scratch.seconds[:size], scratch.price[:size]
+    price_out(board, rate, job, caution(scale), seconds, price)
+    for c in range(size):
+        seconds[c] = seconds[c] if fits(board, c) else np.inf
+    config, wake, _ = plan_ahead(board, job, seconds, price, scale, parts.guarantees, scratch)
+    _put(board, job, config, True, parts.consolidates)
     return wake
 
 
