@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.survival import bin_of, survival_after
 
@@ -53,15 +53,7 @@ def spend_slack(
     for k in range(steps):
         slope[k] = (price[k + 1] - price[k]) / (tau[k] - tau[k + 1])
     while excess > 0.0:
-        best, least, second = -1, np.inf, np.inf
-        for k in range(steps):
-            if ahead[k] < first:
-                continue
-            each = survival[ahead[k]] * slope[k]
-            if each < least:
-                best, least, second = k, each, least
-            elif each < second:
-                second = each
+        best, least, second = _cheapest_second(survival, slope, ahead, first)
         if best < 0:
             return cost
         faster = tau[best] - tau[best + 1]
@@ -76,9 +68,24 @@ def spend_slack(
             excess -= saved
             starts[best + 1] = start
             ahead[best] -= 1
-            if least == second:
+            if least == second:  # equal ones take turns, the lower point first
                 break
     return cost
+
+
+@lean_kernel
+def _cheapest_second(survival: Floats, slope: Floats, ahead: Ints, first: int) -> tuple[int, float, float]:
+    """Find the edge of which a second costs least now; give it, what that costs, and the next cheapest; -1: none."""
+    best, least, second = -1, np.inf, np.inf
+    for k in range(slope.shape[0]):
+        if ahead[k] < first:
+            continue
+        each = survival[ahead[k]] * slope[k]
+        if each < least:
+            best, least, second = k, each, least
+        elif each < second:
+            second = each
+    return best, least, second
 
 
 @kernel

@@ -12,7 +12,7 @@ from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.memory import epochs_expected
 from gpusched_baselines.sts_x.plan import cheapest_now, epochs_at_worst, plan_ahead, price_out, restart_s
 from gpusched_baselines.sts_x.price import capacity_price
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import would_restart
 from gpusched_env.simulator.survival import bin_of, curve_of
@@ -113,13 +113,13 @@ def appraise(board: Board, chosen: Ints, rate: Floats, parts: Parts, scratch: Sc
     return plans
 
 
-@kernel
+@lean_kernel
 def caution(scale: float) -> float:
     """Give as how many restarts a change counts, for a job that runs."""
     return 1.0 + CAUTION * (scale - 1.0) / scale
 
 
-@kernel
+@lean_kernel
 def _holds(board: Board, job: int) -> bool:
     """Say whether the job's last plan is still good."""
     memory, now = board.memory, board.clock[at.NOW]
@@ -135,7 +135,7 @@ def _new_plans(chosen: Ints) -> Plans:
     return Plans(chosen, first, figures[0], urgent, group, figures[1], figures[2], figures[3], figures[4], np.ones(1))
 
 
-@kernel
+@lean_kernel
 def _look(board: Board, rate: Floats, plans: Plans, i: int, waits: bool) -> float:
     """Tell whether a job is calm, and if so what it begins with, when it wakes up, and its place in the order.
 
@@ -195,7 +195,7 @@ def _gpu_seconds(board: Board, job: int, points: int, scratch: Scratch) -> float
     return expected_cost(use, curve, first, largest, scratch.starts[: points + 1])
 
 
-@kernel
+@lean_kernel
 def _slack_at_best(board: Board, job: int) -> float:
     """Give the time to spare if all epochs are needed, in the fastest configuration [s]."""
     jobs = board.jobs

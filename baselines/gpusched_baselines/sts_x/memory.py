@@ -19,6 +19,7 @@ GPU = 3  # the shared GPU there, -1 for none
 WAKE = 4  # its wake-up [s]
 KNOWN_AT = 5  # 1 + the epochs done for which the next one holds
 EXPECTED = 6  # epochs that it is expected to need yet
+CHEAPEST = 15  # 1 + the configuration with the cheapest epochs, restarts aside; 0: not looked up yet
 # Its last plan.
 UNTIL = 7  # time until which it holds [s]
 HELD = 8  # configuration for which it was made

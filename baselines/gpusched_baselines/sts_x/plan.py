@@ -9,8 +9,9 @@ import numpy as np
 from gpusched_baselines.planning.first_segment import find_hull, first_segment, solve_job
 from gpusched_baselines.planning.lateness import add_late_point, first_choice, solve_late
 from gpusched_baselines.planning.plan import LATE, SHORTEST_SEGMENT
+from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.memory import epochs_expected
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board
 
 
-@kernel
+@lean_kernel
 def restart_s(board: Board, job: int) -> float:
     """Give the seconds that a change of the job's configuration takes; its first start is free."""
     jobs = board.jobs
@@ -51,24 +52,23 @@ def price_out(board: Board, rate: Floats, job: int, caution: float, seconds: Flo
         price[c] = rate[c] * (tau[job, c] + change / expected) if tau[job, c] < np.inf else np.inf
 
 
-@kernel
+@lean_kernel
 def epochs_at_worst(board: Board, job: int) -> float:
     """Give the epochs left if all are needed, > 0."""
     largest = board.jobs[job, at.MAX_EPOCHS]
     return max(largest - board.jobs[job, at.EPOCHS], 1e-12 * largest)
 
 
-@kernel
+@lean_kernel
 def cheapest_now(board: Board, rate: Floats, job: int) -> tuple[int, float]:
     """Find the configuration with the cheapest epochs, restart included; give it and its seconds per epoch.
 
     All but the present one take the same restart. So it is the one that is cheapest without restarts, or the present.
     """
-    jobs, tau = board.jobs, board.tau
-    best, least = -1, np.inf
-    for c in range(tau.shape[1]):
-        if tau[job, c] < np.inf and (best < 0 or rate[c] * tau[job, c] < least):
-            best, least = c, rate[c] * tau[job, c]
+    jobs, tau, memory = board.jobs, board.tau, board.memory
+    if memory[job, of.CHEAPEST] == 0.0:
+        memory[job, of.CHEAPEST] = 1.0 + _cheapest(rate, tau[job])
+    best = int(memory[job, of.CHEAPEST]) - 1
     held, restart = int(jobs[job, at.OLD_CONFIG]), restart_s(board, job)
     if held == best or restart == 0.0:
         return best, tau[job, best]
@@ -76,6 +76,26 @@ def cheapest_now(board: Board, rate: Floats, job: int) -> tuple[int, float]:
     if held >= 0 and rate[held] * tau[job, held] <= change:
         return held, tau[job, held]
     return best, tau[job, best] + restart / epochs_at_worst(board, job)
+
+
+@kernel
+def _cheapest(rate: Floats, seconds: Floats) -> int:
+    """Find the configuration with the cheapest epochs, of equals the fastest; the job may use one at least.
+
+    That of a job never changes: if the price of energy does, that changes all rates alike.
+    """
+    best = -1
+    for c in range(seconds.shape[0]):
+        if seconds[c] == np.inf:
+            continue
+        cost = rate[c] * seconds[c]
+        if (
+            best < 0
+            or cost < rate[best] * seconds[best]
+            or (cost == rate[best] * seconds[best] and seconds[c] < seconds[best])
+        ):
+            best = c
+    return best
 
 
 @kernel

@@ -12,7 +12,7 @@ from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.appraisal import Parts, Plans, appraise, caution
 from gpusched_baselines.sts_x.plan import plan_ahead, price_out
 from gpusched_baselines.sts_x.spread import spread
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import (
     fits,
@@ -98,7 +98,7 @@ def _put_what_fits(board: Board, rate: Floats, plans: Plans, i: int, parts: Part
     return wake
 
 
-@kernel
+@lean_kernel
 def _put(board: Board, job: int, config: int, may_open: bool, consolidates: bool) -> bool:
     """Place a job, on a node that is on if there is one with room, on another one only with `may_open`."""
     if not fits(board, config):
@@ -147,7 +147,7 @@ def _settle(board: Board, chosen: Ints, order: Ints, homes: Floats, consolidates
                 return
 
 
-@kernel
+@lean_kernel
 def _remember(board: Board, job: int, wake: float) -> None:
     """Write what the job shall get."""
     jobs, memory = board.jobs, board.memory
