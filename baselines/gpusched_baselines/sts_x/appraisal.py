@@ -174,13 +174,14 @@ def _plan(board: Board, rate: Floats, job: int, scale: float, wait: float, guara
     seconds, price = scratch.seconds[:size], scratch.price[:size]
     price_out(board, rate, job, caution(scale), seconds, price)
     config, wake, points = plan_ahead(board, job, seconds, price, scale, guarantees, scratch)
-    needs = _gpu_seconds(board, job, points, scratch)
+    if scale == 1.0:
+        memory[job, of.BARE_NEEDS] = _gpu_seconds(board, job, points, scratch)
     weight = board.jobs[job, at.WEIGHT] / scale
     value = cost_of_waiting(board, job, points, wait, weight, scratch) * scale / wait
     memory[job, of.HELD], memory[job, of.SCALE] = board.jobs[job, at.OLD_CONFIG], scale
     memory[job, of.FIRST], memory[job, of.NEXT], memory[job, of.VALUE] = config, wake, value
     if scale == 1.0:
-        memory[job, of.BARE_VALUE], memory[job, of.BARE_NEEDS] = value, needs
+        memory[job, of.BARE_VALUE] = value
 
 
 @kernel
