@@ -213,7 +213,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             partial(StsX, priced=False, name="sts-x:no-price"), "STS-X in which GPU-seconds have no price"
         ),
         "sts-x:by-slack": _ablation(
-            partial(StsX, by_value=False, name="sts-x:by-slack"), "STS-X with urgent jobs by slack"
+            partial(StsX, by_value=False, name="sts-x:by-slack"), "STS-X with jobs that must be late by slack too"
         ),
         "sts-x:moving": _ablation(
             partial(StsX, stays=False, name="sts-x:moving"), "STS-X in which jobs may move without need"

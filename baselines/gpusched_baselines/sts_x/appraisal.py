@@ -31,7 +31,7 @@ SAME_SCALE = 0.1  # prices that differ by less than this are taken for the same
 CAUTION = 3.0  # how many restarts more a change counts as, where GPUs are short: soon the job may have to change again
 
 # The order in which a round places its jobs: in groups, and by a key within a group.
-URGENT, CALM_RUNNING, CALM = range(3)
+MUST_BE_LATE, URGENT, CALM_RUNNING, CALM = range(4)
 
 
 class Parts(NamedTuple):
@@ -78,9 +78,10 @@ class Plans(NamedTuple):
 def appraise(board: Board, chosen: Ints, rate: Floats, parts: Parts, scratch: Scratch) -> Plans:
     """Plan every active job, and rank them.
 
-    A job whose cheapest configuration would still meet the due date later is *calm*, every other is *urgent*. Urgent
-    ones come first, by what a second is worth to them over the GPU-seconds that they need (Smith's rule, with the value
-    of time in place of the weight); then calm ones, by slack.
+    A job whose cheapest configuration would still meet the due date later is *calm*, every other is *urgent*. Those come
+    first that must be late if they need all their epochs, by what a second is worth to them over the GPU-seconds that
+    they need (Smith's rule, with the value of time in place of the weight); then other urgent ones and calm ones, each
+    by slack.
 
     Args:
         chosen: The active jobs, (A,).
@@ -109,7 +110,9 @@ def appraise(board: Board, chosen: Ints, rate: Floats, parts: Parts, scratch: Sc
             if abs(scale - memory[job, of.SCALE]) > SAME_SCALE * scale:
                 _plan(board, rate, job, scale, wait, parts.guarantees, scratch)
             plans.first[i], plans.wake[i] = int(memory[job, of.FIRST]), memory[job, of.NEXT]
-            plans.key[i] = -memory[job, of.VALUE] / plans.work[i] if parts.by_value else _slack_at_best(board, job)
+            plans.key[i] = _slack_at_best(board, job)
+            if parts.by_value and plans.key[i] < 0.0:
+                plans.group[i], plans.key[i] = MUST_BE_LATE, -memory[job, of.VALUE] / plans.work[i]
     return plans
 
 

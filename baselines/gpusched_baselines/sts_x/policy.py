@@ -34,8 +34,8 @@ class StsX:
     Every job is planned over the configurations of all GPU types at once, shares and whole nodes included, at the rates
     of full nodes. The plan weighs tardiness against energy: it may be late where being in time would cost more. Where
     GPUs are short their seconds have a price, which is what those who wait for them lose. A job whose plan leaves no
-    time to lose is urgent and runs now, on a node that is on if it can; those to which a second is worth most for the
-    GPU-seconds that they need go first. A job with slack runs only where it is cheapest, on a node that is on anyway or
+    time to lose is urgent and runs now, on a node that is on if it can. Jobs that must be late go first, by what a second
+    is worth to them for the GPU-seconds that they need; the others go by slack. A job with slack runs only where it is cheapest, on a node that is on anyway or
     that such jobs fill together; else it waits, at the longest until its slack ends. Idle GPUs of nodes that are on are
     then given to jobs there while that makes an epoch cheaper, and jobs leave nodes that the round can do without.
     Where restarts cost time, jobs change only for what is worth it, and those that keep their configuration stay.
@@ -52,7 +52,7 @@ class StsX:
         spreads: Whether idle GPUs of nodes that are on are given to jobs there.
         guarantees: Whether plans meet the due date where they can if all epochs are needed, whatever that costs.
         priced: Whether GPU-seconds have a price where GPUs are short.
-        by_value: Whether urgent jobs go by the value of their time; else by slack.
+        by_value: Whether jobs that must be late go first, by the value of their time; else by slack, as other urgent ones.
         stays: Whether the round is placed again so that jobs that keep their configuration stay where they are.
         name: Name, as tables show it.
 
