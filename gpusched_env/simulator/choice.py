@@ -24,8 +24,9 @@ class Choice:
         wake_s: When the job shall be asked again [s]: inf for never, -inf for never and to say that no plan holds;
             None leaves the wake-up that it has.
         leaves: Whether it is placed as if it came anew: where it fits best, and not on its previous node first.
-        node: The node, the first of several, on which it is placed if it fits there, in place of its previous one.
-        gpu: The shared GPU of that node, likewise.
+        node: The node, the first of several, on which it is placed if it fits there, in place of its previous one; if
+            it does not, it is placed as if it came anew. None leaves the previous one.
+        gpu: The shared GPU of that node, likewise; a share without one goes where it fits best. None without a node.
     """
 
     config: int

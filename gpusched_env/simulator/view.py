@@ -151,18 +151,20 @@ class View:
         if not isinstance(choice, Choice):
             raise InputError("choice", choice, "a Choice")
         wake_s = np.nan if choice.wake_s is None else _wake_up("choice.wake_s", choice.wake_s)
-        node, gpu = self._place("node", choice.node), self._place("gpu", choice.gpu)
+        node, gpu = self._place(choice)
         apply_choice(self.board, job, choice.leaves, wake_s)
-        if choice.node is not None:
+        if node >= 0:
             prefer_place(self.board, job, node, gpu)
 
-    def _place(self, name: str, index: int | None) -> int:
-        """Give the index of a node, or of a GPU of the largest node; -1 for None."""
-        nodes = self.board.nodes
-        size = len(nodes) if name == "node" else int(nodes[:, at.NODE_GPUS].max())
-        if index is not None and not 0 <= index < size:
-            raise InputError(f"choice.{name}", index, f"an index from 0 to {size - 1}, or None")
-        return -1 if index is None else int(index)
+    def _place(self, choice: Choice) -> tuple[int, int]:
+        """Give the node on which a job shall be placed, and the GPU there; -1 for None."""
+        if choice.node is None:
+            if choice.gpu is not None:
+                raise InputError("choice.gpu", choice.gpu, "None without a node")
+            return -1, -1
+        node = _index("choice.node", choice.node, len(self.board.nodes))
+        gpus = int(self.board.nodes[node, at.NODE_GPUS])
+        return node, -1 if choice.gpu is None else _index("choice.gpu", choice.gpu, gpus)
 
     def _check_active(self, job: int) -> None:
         submitted = 0 <= job < self.board.count[at.SUBMITTED]
@@ -175,3 +177,9 @@ def _wake_up(field: str, time_s: float) -> float:
         allowed = f"a number >= 0 and <= {checks.LONGEST}; inf for none, -inf for none and no plan"
         raise InputError(field, time_s, allowed)
     return time_s
+
+
+def _index(field: str, index: int, size: int) -> int:
+    if isinstance(index, bool) or not isinstance(index, int | np.integer) or not 0 <= index < size:
+        raise InputError(field, index, f"an index from 0 to {size - 1}, or None")
+    return int(index)

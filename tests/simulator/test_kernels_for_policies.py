@@ -32,6 +32,7 @@ from gpusched_env.simulator.kernels import (
     moves_on,
     opens,
     place,
+    prefer_place,
     ranked,
     ranked_in_groups,
     release,
@@ -62,6 +63,8 @@ def place_and_release(board: Board, job: int, config: int, told: np.ndarray) -> 
     told[8], told[9] = would_restart(board, job), keeps_config(board, job, config)
     release(board, job)
     told[10] = board.jobs[job, at.CONFIG]
+    prefer_place(board, job, 1, 0)
+    told[12], told[13] = board.jobs[job, at.HOME], board.jobs[job, at.HOME_SLOT]
     forget_place(board, job)
     apply_choice(board, job, True, 5.0)
     told[11] = empty_again(board, config)
@@ -111,10 +114,10 @@ def test_the_kernels_of_this_test_call_every_function():
 
 
 def test_a_kernel_places_and_releases(board):
-    told = np.full(12, np.nan)
+    told = np.full(14, np.nan)
     place_and_release(board, 0, 0, told)
     wake_h = (3.5 - 1.009 * 4 * 2 / 3) / (1 - 1.009 * 2 / 3)  # on two GPUs from then on, and 0.9 % to spare
-    assert told == pytest.approx([1, 1, 1, 0, 1, 1.0, 1.0, wake_h, 0, 0, -1, 1])
+    assert told == pytest.approx([1, 1, 1, 0, 1, 1.0, 1.0, wake_h, 0, 0, -1, 1, 1, 0])
     assert board.jobs[0, [at.HOME, at.WAKE_S]].tolist() == [-1.0, 5.0]
 
 

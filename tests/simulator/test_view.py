@@ -9,11 +9,23 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpusched_env import InputError, Instance, View
+from any_instance import AnyInstance
+from gpusched_env import (
+    Configuration,
+    EpochDistribution,
+    GpuType,
+    InputError,
+    Instance,
+    Job,
+    Node,
+    View,
+    rollout,
+    simulate,
+)
 from gpusched_env.simulator import Choice, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.survival import DistributionTable
-from instances import random_instance
+from instances import HOUR, random_instance
 
 ARRAYS = sorted(View.__annotations__)
 
@@ -149,6 +161,110 @@ def test_a_choice_with_a_wake_up_out_of_its_range_changes_nothing(wake_s: float)
     with pytest.raises(InputError, match=r"^choice\.wake_s = "):
         state.view.apply(0, Choice(0, wake_s=wake_s, leaves=True))
     assert state.view.jobs[0, [at.WAKE_S, at.HOME]].tolist() == [-np.inf, 1.0]
+
+
+ONE, HALF, ALL = Configuration("V", 1), Configuration("V", 1, share=0.5), Configuration("V", 2, nodes=2)
+
+
+def four_nodes() -> State:
+    """Begin the first round of three jobs that may use anything, on nodes of 2, 2, 1 and 2 GPUs."""
+    gpu = GpuType("V", gpu_power_w=900.0, node_base_power_w=100.0, memory_gib=16.0, max_gpus_per_node=2)
+    certain = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+    seconds = {ONE: HOUR, HALF: HOUR, ALL: HOUR}
+    jobs = [Job(0.0, 9 * HOUR, 0.001, 1.0, certain, 1.0, seconds) for _ in range(3)]
+    nodes = [Node("V", gpus) for gpus in (2, 2, 1, 2)]
+    instance = Instance.from_jobs([gpu], nodes, jobs, [ONE, HALF, ALL], energy_price_eur_per_kwh=1.0, pue=1.0)
+    state = State(instance)
+    state.advance()
+    state.begin_round(preemption=True)
+    return state
+
+
+def put(state: State, job: int, kind: Configuration, **place: object) -> list[float]:
+    """Apply a choice with a place, do the placing, and give the node and the shared GPU that came of it."""
+    config = state.view.configurations.index(kind)
+    state.view.apply(job, Choice(config, **place))
+    assert state.view.place(job, config)
+    return state.view.jobs[job, [at.NODE, at.SLOT]].tolist()
+
+
+def test_a_job_is_placed_on_the_node_that_was_chosen():
+    assert put(four_nodes(), 0, ONE) == [2.0, -1.0]  # best fit: the node with fewest GPUs
+    assert put(four_nodes(), 0, ONE, node=1) == [1.0, -1.0]
+    assert put(four_nodes(), 0, ONE, node=np.int64(3), leaves=True) == [3.0, -1.0]
+    assert put(four_nodes(), 0, HALF, node=1, gpu=1) == [1.0, 1.0]
+    state = four_nodes()
+    assert put(state, 0, ALL, node=3) == [0.0, -1.0]  # nodes of one job are a chain, by index
+    assert state.view.nodes[:, at.FREE].tolist() == [0, 2, 1, 0]
+
+
+def test_a_job_that_does_not_fit_on_the_chosen_node_is_placed_as_if_it_came_anew():
+    state = four_nodes()
+    assert put(state, 0, ONE, node=2) == [2.0, -1.0]
+    state.board.jobs[1, at.HOME] = 3.0  # where it was before
+    assert put(state, 1, ONE, node=2) == [0.0, -1.0]
+    state = four_nodes()
+    assert put(state, 0, HALF, node=2, gpu=0) == [2.0, 0.0]
+    assert put(state, 1, HALF, node=2, gpu=0) == [2.0, 0.0]
+    assert put(state, 2, HALF, node=2, gpu=0) == [0.0, 0.0]
+
+
+def test_a_share_without_a_gpu_goes_where_it_fits_best():
+    state = four_nodes()
+    assert put(state, 0, HALF, node=1) == [1.0, 0.0]
+    assert put(state, 1, HALF, node=0) == [1.0, 0.0]  # the fullest shared GPU
+    assert put(state, 2, HALF, node=0) == [0.0, 0.0]  # none is open
+
+
+@pytest.mark.parametrize(
+    ("place", "field", "allowed"),
+    [
+        ({"node": -1}, "node", "an index from 0 to 3, or None"),
+        ({"node": 4}, "node", "an index from 0 to 3, or None"),
+        ({"node": 1.5}, "node", "an index from 0 to 3, or None"),
+        ({"node": True}, "node", "an index from 0 to 3, or None"),
+        ({"node": "1"}, "node", "an index from 0 to 3, or None"),
+        ({"node": 1, "gpu": 2}, "gpu", "an index from 0 to 1, or None"),
+        ({"node": 2, "gpu": 1}, "gpu", "an index from 0 to 0, or None"),
+        ({"node": 2, "gpu": -1}, "gpu", "an index from 0 to 0, or None"),
+        ({"gpu": 0}, "gpu", "None without a node"),
+    ],
+)
+def test_a_choice_of_a_place_that_is_not_there_is_named_and_changes_nothing(place, field: str, allowed: str):
+    state = four_nodes()
+    before = state.board.jobs.copy()
+    with pytest.raises(InputError, match=rf"^choice\.{field} = .*allowed: {allowed}$"):
+        state.view.apply(0, Choice(0, wake_s=5.0, leaves=True, **place))
+    np.testing.assert_array_equal(state.board.jobs, before)
+
+
+class LastNode:
+    """Puts every job on one GPU of the last node that has room, whole or half, always the last GPU there."""
+
+    name, job_order, preemption = "last-node", "submission", True
+
+    def choose(self, view: View, job: int) -> Choice:
+        """Choose a whole GPU for jobs of even index, and half of one for the others."""
+        kind = HALF if job % 2 else ONE
+        node = int(np.flatnonzero(view.nodes[:, at.FREE] > 0)[-1])
+        gpu = int(view.nodes[node, at.NODE_GPUS]) - 1 if kind is HALF else None
+        return Choice(view.configurations.index(kind), node=node, gpu=gpu)
+
+    def decide(self, view: View, rng: np.random.Generator) -> None:
+        """Do what is chosen, job by job."""
+        for job in view.active.tolist():
+            choice = self.choose(view, job)
+            view.apply(job, choice)
+            view.place(job, choice.config)
+
+
+def test_a_policy_that_names_places_gets_them_in_a_simulation_and_in_an_environment():
+    instance = four_nodes().instance
+    direct = simulate(instance, LastNode())
+    env = AnyInstance(instance, job_order="submission", preemption=True, milestones=0)
+    stepped, _ = rollout(env, LastNode(), instance=instance)
+    assert direct.intervals().sort("job")["node"].to_list() == [3, 3, 2]
+    np.testing.assert_array_equal(stepped.log, direct.log)
 
 
 @pytest.mark.parametrize("job", [-1, 1, 11, 99])

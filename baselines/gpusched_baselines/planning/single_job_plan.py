@@ -32,17 +32,21 @@ class Plan:
     """An optimal plan: which configuration runs at which epoch.
 
     Attributes:
-        status: "slack" (the cheapest configuration meets the due date), "tight" (the plan ends at the due date if all
-            epochs are needed) or "late" (even the fastest misses it; the plan is the fastest).
-        expected_cost_eur: Expected cost of the epochs left [€].
+        status: If the due date must be met, "slack" (the cheapest configuration meets it), "tight" (the plan ends at
+            the due date if all epochs are needed) or "late" (even the fastest misses it; the plan is the fastest). If
+            tardiness is priced, "slack" as before, "late" if no time is left until the due date, and else "tight": if
+            all epochs are needed, the plan uses up that time, and may go on after it.
+        expected_cost_eur: Expected cost of the epochs left, and of the tardiness from now on if that is priced [€].
         worst_case_s: Time if all epochs left are needed [s].
-        segments: The plan, slow to fast, without empty segments.
+        segments: The plan, slow to fast, without empty segments. Epochs after the due date are part of the last one.
+        expected_tardiness_eur: The part of `expected_cost_eur` that is tardiness; 0 unless that is priced.
     """
 
     status: Status
     expected_cost_eur: float
     worst_case_s: float
     segments: tuple[Segment, ...]
+    expected_tardiness_eur: float = 0.0
 
 
 def segments_of(configurations: NDArray[np.int64], starts: NDArray[np.float64]) -> tuple[Segment, ...]:

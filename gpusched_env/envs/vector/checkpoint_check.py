@@ -124,7 +124,8 @@ def _rows_hold(run: State, _: State) -> bool:
     board, submitted = run.board, run.board.count[at.SUBMITTED]
     jobs, first = board.jobs[:submitted], run.hidden.jobs[:submitted]
     gpus = (board.nodes.shape[1] - at.NODE_COLUMNS) // 2
-    home, wake = jobs[:, [at.HOME, at.HOME_SLOT]], jobs[:, at.WAKE_S]
+    home, wake = jobs[:, at.HOME], jobs[:, at.WAKE_S]
+    last = np.append(board.nodes[:, at.NODE_GPUS], 0) - 1  # GPU of every node, and of none
     ended = ~np.isnan(jobs[:, at.END_S])
     return (
         bool(np.isnan(board.jobs[submitted:]).all())
@@ -135,7 +136,8 @@ def _rows_hold(run: State, _: State) -> bool:
         and _whole(jobs[ended][:, [at.CONFIG, at.NODE, at.SLOT]], -1, -1)
         and _whole(jobs[:, at.MILESTONE], 1, max(1, board.count[at.MILESTONES]))
         and _whole(jobs[:, at.SWITCHES], 0, board.count[at.ROUND])
-        and bool(np.all(np.all(home == jobs[:, [at.OLD_NODE, at.OLD_SLOT]], axis=1) | np.all(home == -1, axis=1)))
+        and _whole(home, -1, len(board.nodes) - 1)
+        and _whole(jobs[:, at.HOME_SLOT], -1, last[home.astype(np.int64)])
         and bool(np.all((wake <= np.maximum(LONGEST_S, jobs[:, at.DUE])) | (wake == np.inf)))
     )
 

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode
 
 from checkpoints import check_costs, parts_of, play
 from gpusched_env import GpuClusterVectorEnv, InputError, make_instance
+from gpusched_env.simulator import Choice
 from gpusched_env.simulator import layout as at
 from vector_twins import all_kinds, assert_same, few_jobs, random_actions
 
@@ -318,6 +319,21 @@ def test_a_spoilt_checkpoint_is_refused_and_the_environment_stays_as_it_was(in_t
     with pytest.raises(InputError, match="environment 0"):
         env.set_state(state)
     assert_same(env.get_state(), before)
+
+
+def test_a_place_chosen_for_a_job_is_part_of_a_checkpoint_if_there_is_such_a_place(in_the_middle):
+    env = in_the_middle
+    before = env.get_state()
+    job, view = int(env.jobs[0]), env.views[0]
+    view.apply(job, Choice(-1, node=len(view.nodes) - 1, gpu=0))
+    state = env.get_state()
+    env.set_state(before)
+    env.set_state(state)
+    assert env.views[0].jobs[job, [at.HOME, at.HOME_SLOT]].tolist() == [len(view.nodes) - 1, 0.0]
+    parts_of(env, state, 0)["jobs"][job, at.HOME_SLOT] = view.nodes[-1, at.NODE_GPUS]
+    with pytest.raises(InputError, match="environment 0"):
+        env.set_state(state)
+    env.set_state(before)
 
 
 def test_a_gpu_shared_by_less_than_jobs_have_is_refused():
