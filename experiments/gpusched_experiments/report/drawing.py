@@ -217,7 +217,8 @@ def _cell_text(value: float, *, percent: bool) -> str:
 
 def _dress(axes: Axes, panel: Panel) -> None:
     axes.set_title(panel.title, fontsize=9.5, color=INK, loc="left")
-    axes.set_xlabel(panel.x_label, fontsize=8.5, color=INK)
+    scale = " (losses beyond 100 %: logarithmic)" if axes.get_xscale() == "symlog" else ""
+    axes.set_xlabel(panel.x_label + scale, fontsize=8.5, color=INK)
     axes.set_ylabel(panel.y_label, fontsize=8.5, color=INK)
     measured = axes.xaxis if panel.kind == "dots" else axes.yaxis
     measured.set_major_formatter(

@@ -193,6 +193,8 @@ def _lesson_chart(lesson: Lesson, runs: Runs) -> Chart:
 def _parts_chart(runs: Runs) -> Chart:
     """Draw what every part is worth as a map: a row for each part, a column for each track and for their mean."""
     tracks, answers = (*_tracks(runs), ALL), _answers(PARTS, runs)
+    if not answers:  # a map needs a row
+        return _lesson_chart(PARTS, runs)
     rows = tuple(series(a.contrast.against, [*a.by_track.items(), (ALL, a.mean)]) for a in answers)
     panel = Panel("", "track", "without", rows, kind="map", percent=True, categories=tracks)
     width, height = (
