@@ -59,11 +59,12 @@ def reproduce_command(
 
     **cost**: STS against Random Greedy and EDF. **mean-times**: planning on mean instead of worst-case times.
     **sharing**: GPU sharing on and off. **why**: what makes the saving, one change at a time. **load**: the saving as
-    the cluster fills. **sts-x**: our own policy and its parts. **agents**: a trained agent against all of them.
-    **scaling**: time of one round. **conformance**: the published program's answers, if at hand, beside ours.
+    the cluster fills. **sts-x**: our own policy and its parts. **lessons**: when it pays to know, to plan, to preempt,
+    track by track. **agents**: a trained agent against all of them. **scaling**: time of one round.
+    **conformance**: the published program's answers, if at hand, beside ours.
 
     A command that was stopped goes on where it was when it is given again: finished runs are kept, unless the code or
-    the settings have changed. The full set of all takes 20 to 30 minutes on two cores.
+    the settings have changed. The full set of all takes most of an hour on two cores.
 
     For example:
     - **gpusched reproduce all --quick**

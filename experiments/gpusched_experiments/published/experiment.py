@@ -55,6 +55,7 @@ class Experiment:
         chart: Makes the figure.
         reported: What the sources reported.
         more: Makes further tables, by the name of their CSV file.
+        figures: Makes further figures, by the name of their files.
         alone: Whether its cells are timings, which run one at a time while nothing else does.
     """
 
@@ -69,6 +70,7 @@ class Experiment:
     chart: Callable[[Runs], Chart]
     reported: tuple[Reported, ...]
     more: Mapping[str, Callable[[Runs], Table]] = field(default_factory=dict)
+    figures: Mapping[str, Callable[[Runs], Chart]] = field(default_factory=dict)
     alone: bool = False
 
 

@@ -191,11 +191,13 @@ def _write_results(
         "table.csv": csv_text(details),
         "summary.csv": csv_text(summary),
     }
-    contents |= zip(_more_files(experiment), map(csv_text, more), strict=True)
+    contents |= {f"{name}.csv": csv_text(table) for name, table in zip(experiment.more, more, strict=True)}
     if drawing is not None:
-        contents |= drawing.chart_files(experiment.chart(runs))
+        for name, chart in {"figure": experiment.chart, **experiment.figures}.items():
+            contents |= drawing.chart_files(chart(runs), name)
     return summary, write_results(folder, contents)
 
 
 def _more_files(experiment: Experiment) -> list[str]:
-    return [f"{name}.csv" for name in experiment.more]
+    figures = [f"{name}.{kind}" for name in experiment.figures for kind in ("png", "svg")]
+    return [f"{name}.csv" for name in experiment.more] + figures

@@ -61,20 +61,21 @@ class Panel:
         x_label: Horizontal axis, with its unit.
         y_label: Vertical axis, with its unit.
         series: What is drawn.
-        kind: Lines with bands, or bars with whiskers, for the intervals; or a map of ratios ≥ 1, a row for each series.
-        logarithmic: Which axes are logarithmic: "", "x", "y" or "xy".
-        percent: Whether the vertical axis is a share, written in percent.
+        kind: Lines with bands, or bars with whiskers, for the intervals; or dots with whiskers, whose categories stand
+            one below the other; or a map, a row for each series: of ratios ≥ 1, or of shares that are saved.
+        logarithmic: Which axes are logarithmic: "", "x", "y" or "xy". Dots: none; losses beyond 100 % are drawn so.
+        percent: Whether what is drawn is a share, written in percent.
         bands: What sources reported.
         levels: Values to compare the series with.
         y_range: The part of the vertical axis that is shown; what lies beyond is cut off.
-        categories: Order of the columns of a map.
+        categories: Order of the columns of a map, and of dots from above.
     """
 
     title: str
     x_label: str
     y_label: str
     series: tuple[Series, ...]
-    kind: Literal["lines", "bars", "map"] = "lines"
+    kind: Literal["lines", "bars", "dots", "map"] = "lines"
     logarithmic: Literal["", "x", "y", "xy"] = ""
     percent: bool = False
     bands: tuple[Band, ...] = ()
@@ -101,8 +102,8 @@ class Chart:
 class Drawing(Protocol):
     """What draws: the module `drawing`, which needs matplotlib."""
 
-    def chart_files(self, chart: Chart) -> dict[str, bytes]:
-        """Draw the chart as the contents of `figure.png` and `figure.svg`."""
+    def chart_files(self, chart: Chart, name: str = "figure") -> dict[str, bytes]:
+        """Draw the chart as the contents of `NAME.png` and `NAME.svg`."""
 
 
 def series(name: str, points: Iterable[tuple[float | str, Estimate]]) -> Series:

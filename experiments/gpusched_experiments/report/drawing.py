@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
@@ -24,19 +24,22 @@ _STYLES = (
     ("#6E6E6E", "X"), ("#8C510A", "<"), ("#332288", ">"),
 )  # fmt: skip
 _BAND = "#F0E442"
+_GRIDS: dict[str, Literal["x", "y"]] = {"bars": "y", "dots": "x"}  # of other panels both
 DARK = 2.0
 """The ratio from which on a map is darkest."""
+_TICKS = (-100.0, -30.0, -10.0, -3.0, -1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5, 0.75, 1.0)
+"""Of shares that are saved where losses beyond 100 % are drawn on a logarithmic scale."""
 _DASHES = ((0, (5, 2)), (0, (1.5, 1.5)), (0, (5, 2, 1.5, 2)))  # of levels
 
 
-def chart_files(chart: Chart) -> dict[str, bytes]:
-    """Draw the chart as the contents of `figure.png` and `figure.svg`; equal charts make equal files."""
+def chart_files(chart: Chart, name: str = "figure") -> dict[str, bytes]:
+    """Draw the chart as the contents of `NAME.png` and `NAME.svg`; equal charts make equal files."""
     figure = chart_figure(chart)
     png, svg = io.BytesIO(), io.BytesIO()
     figure.savefig(png, format="png", metadata={"Software": "gpusched"})
     with rc_context({"svg.hashsalt": "gpusched"}):  # names in an SVG file are random without it
         figure.savefig(svg, format="svg", metadata={"Date": None, "Creator": "gpusched"})
-    return {"figure.png": png.getvalue(), "figure.svg": svg.getvalue()}
+    return {f"{name}.png": png.getvalue(), f"{name}.svg": svg.getvalue()}
 
 
 def chart_figure(chart: Chart) -> Figure:
@@ -91,6 +94,15 @@ def _draw(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> None:
     if panel.kind == "map":
         _draw_map(axes, panel)
         return
+    if panel.kind == "dots":
+        _draw_dots(axes, panel, styles)
+    else:
+        _draw_upright(axes, panel, styles)
+    _dress(axes, panel)
+
+
+def _draw_upright(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> None:
+    """Draw lines or bars, with what was reported behind them, and scale the axes."""
     for band in panel.bands:
         axes.axhspan(band.low, band.high, color=_BAND, alpha=0.45, linewidth=0, label=band.name, zorder=0.5)
     for index, level in enumerate(panel.levels):
@@ -113,7 +125,6 @@ def _draw(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> None:
         axes.set_ylim(bottom=min(0.0, axes.get_ylim()[0]))
     if panel.y_range is not None:
         axes.set_ylim(*panel.y_range)
-    _dress(axes, panel)
 
 
 def _draw_line(axes: Axes, series: Series, colour: str, mark: str) -> None:
@@ -124,33 +135,72 @@ def _draw_line(axes: Axes, series: Series, colour: str, mark: str) -> None:
     axes.plot(places, values, color=colour, marker=mark, markersize=4, linewidth=1.4, label=series.name, zorder=3)
 
 
+def _draw_dots(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> None:
+    """Draw estimates with their intervals in rows, the first category above; losses beyond 100 % on a log scale."""
+    step, ends = 0.7 / max(1, len(panel.series)), [0.0]
+    for index, series in enumerate(panel.series):
+        offset = (index - (len(panel.series) - 1) / 2) * step
+        rows = [panel.categories.index(str(x)) + offset for x, _ in series.points]
+        values, whiskers = _whiskers(series)
+        colour, mark = styles[series.name]
+        style: dict[str, Any] = {
+            "color": colour,
+            "ecolor": colour,
+            "elinewidth": 1.2,
+            "capsize": 2.5,
+            "markersize": 5.5,
+            "zorder": 3,
+        }
+        axes.errorbar(values, rows, xerr=whiskers, fmt=mark, label=series.name, **style)
+        ends += [value + side for value, low, high in zip(values, *whiskers, strict=True) for side in (-low, high)]
+    for row in range(1, len(panel.categories), 2):
+        axes.axhspan(row - 0.5, row + 0.5, color=GRID, alpha=0.35, linewidth=0, zorder=0)
+    axes.axvline(0.0, color=SUBTLE, linewidth=1.0, zorder=1)
+    axes.set_yticks(range(len(panel.categories)), list(panel.categories))
+    axes.set_ylim(len(panel.categories) - 0.5, -0.5)
+    if min(ends) < -1.0:
+        low, high = 1.3 * min(ends), max(ends) + 0.1
+        axes.set_xscale("symlog", linthresh=1.0, linscale=1.5)
+        axes.set_xticks([tick for tick in _TICKS if low <= tick <= high])
+        axes.set_xticks([], minor=True)
+        axes.set_xlim(low, high)
+
+
+def _whiskers(series: Series) -> tuple[list[float], list[list[float]]]:
+    """Give the values of a series, and how far their intervals reach below and above them."""
+    values = [estimate.value for _, estimate in series.points]
+    ends = [estimate.interval or (estimate.value, estimate.value) for _, estimate in series.points]
+    low = [max(0.0, value - end[0]) for value, end in zip(values, ends, strict=True)]
+    return values, [low, [max(0.0, end[1] - value) for value, end in zip(values, ends, strict=True)]]
+
+
 def _draw_bars(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> None:
     names = list(dict.fromkeys(str(x) for series in panel.series for x, _ in series.points))
     width = 0.8 / max(1, len(panel.series))
     for index, series in enumerate(panel.series):
         offset = (index - (len(panel.series) - 1) / 2) * width
         places = [names.index(str(x)) + offset for x, _ in series.points]
-        values = [estimate.value for _, estimate in series.points]
-        ends = [estimate.interval or (estimate.value, estimate.value) for _, estimate in series.points]
-        low = [max(0.0, value - end[0]) for value, end in zip(values, ends, strict=True)]
-        high = [max(0.0, end[1] - value) for value, end in zip(values, ends, strict=True)]
+        values, whiskers = _whiskers(series)
         axes.bar(places, values, 0.92 * width, color=styles[series.name][0], label=series.name, zorder=2)
-        axes.errorbar(places, values, yerr=[low, high], fmt="none", ecolor=INK, elinewidth=0.9, capsize=2, zorder=3)
+        axes.errorbar(places, values, yerr=whiskers, fmt="none", ecolor=INK, elinewidth=0.9, capsize=2, zorder=3)
     axes.set_xticks(range(len(names)), names, rotation=30, ha="right", fontsize=8)
 
 
 def _draw_map(axes: Axes, panel: Panel) -> None:
-    """Draw ratios as coloured cells with their figures: pale is 1, dark is `DARK` or more."""
+    """Draw coloured cells with their figures: pale is a ratio of 1, dark is `DARK` or more, red is a loss."""
     columns = {name: place for place, name in enumerate(panel.categories)}
-    ratios = np.full((len(panel.series), len(columns)), np.nan)
+    values = np.full((len(panel.series), len(columns)), np.nan)
     for row, series in enumerate(panel.series):
         for name, estimate in series.points:
-            ratios[row, columns[str(name)]] = estimate.value
-    shade = np.log(ratios) / np.log(DARK)
-    axes.imshow(shade, cmap="Blues", vmin=0.0, vmax=1.15, aspect="auto")
-    for (row, column), value in np.ndenumerate(ratios):
-        text = "" if np.isnan(value) else f"{value:.2f}" if value < 9.995 else f"{value:,.1f}"
-        weight, colour = "bold" if value == 1.0 else "normal", PAPER if shade[row, column] > 0.6 else INK
+            values[row, columns[str(name)]] = estimate.value
+    shade = np.log(1.0 / (1.0 - values) if panel.percent else values) / np.log(DARK)
+    axes.imshow(
+        shade, cmap="RdBu" if panel.percent else "Blues", vmin=-1.15 if panel.percent else 0.0, vmax=1.15, aspect="auto"
+    )
+    for (row, column), value in np.ndenumerate(values):
+        text = "" if np.isnan(value) else _cell_text(value, percent=panel.percent)
+        weight = "bold" if value == 1.0 and not panel.percent else "normal"
+        colour = PAPER if abs(shade[row, column]) > 0.6 else INK
         axes.text(column, row, text, ha="center", va="center", fontsize=7.5, fontweight=weight, color=colour)
     axes.set_title(panel.title, fontsize=9.5, color=INK, loc="left")
     axes.set_xticks(range(len(columns)), list(columns), rotation=35, ha="right", rotation_mode="anchor")
@@ -159,17 +209,25 @@ def _draw_map(axes: Axes, panel: Panel) -> None:
     axes.spines[:].set_visible(False)
 
 
+def _cell_text(value: float, *, percent: bool) -> str:
+    if percent:
+        return f"{100.0 * value:+z.1f}" if abs(value) < 0.9995 else f"{100.0 * value:+,.0f}"
+    return f"{value:.2f}" if value < 9.995 else f"{value:,.1f}"
+
+
 def _dress(axes: Axes, panel: Panel) -> None:
     axes.set_title(panel.title, fontsize=9.5, color=INK, loc="left")
-    axes.set_xlabel(panel.x_label, fontsize=8.5, color=INK)
+    scale = " (losses beyond 100 %: logarithmic)" if axes.get_xscale() == "symlog" else ""
+    axes.set_xlabel(panel.x_label + scale, fontsize=8.5, color=INK)
     axes.set_ylabel(panel.y_label, fontsize=8.5, color=INK)
-    axes.yaxis.set_major_formatter(
+    measured = axes.xaxis if panel.kind == "dots" else axes.yaxis
+    measured.set_major_formatter(
         FuncFormatter(lambda value, _: f"{100 * value:g} %" if panel.percent else _plain(value))
     )
     if panel.kind == "lines":
         axes.xaxis.set_major_formatter(FuncFormatter(lambda value, _: _plain(value)))
     axes.tick_params(length=0, labelcolor=INK, labelsize=8, which="both")
-    axes.grid(visible=True, color=GRID, linewidth=0.6, axis="y" if panel.kind == "bars" else "both")
+    axes.grid(visible=True, color=GRID, linewidth=0.6, axis=_GRIDS.get(panel.kind, "both"))
     axes.set_axisbelow(True)
     for side in axes.spines.values():
         side.set_visible(False)

@@ -80,8 +80,8 @@ class Watching:
 
 
 class Drawn:
-    def chart_files(self, chart):
-        return {"figure.png": chart.title.encode(), "figure.svg": f"<svg>{chart.title}</svg>".encode()}
+    def chart_files(self, chart, name="figure"):
+        return {f"{name}.png": chart.title.encode(), f"{name}.svg": f"<svg>{chart.title}</svg>".encode()}
 
 
 def run(out, experiment=FAKE, choice=None, stop_after=10**9, workers=1):
@@ -119,6 +119,15 @@ def test_an_experiment_ends_in_its_files(tmp_path):
     assert "| something | 42 % | somebody |" in page
     assert page.count("### Costs") == 2
     assert (folder / "table.csv").read_text().startswith("policy,energy_eur,energy_eur_low,energy_eur_high\nedf,")
+
+
+def test_further_figures_have_files_of_their_names_which_go_when_the_set_changes(tmp_path):
+    two = replace(FAKE, figures={"close": lambda _: Chart("close by")})
+    run(tmp_path, two)
+    assert (tmp_path / "fake/figure.png").read_bytes() == b"drawn"
+    assert (tmp_path / "fake/close.png").read_bytes() == b"close by"
+    run(tmp_path, two, Choice(seeds=(7, 8)), stop_after=1)
+    assert {path.name for path in (tmp_path / "fake").iterdir()} == {"cells.csv", "record.json"}
 
 
 def test_the_record_says_how_the_results_were_made(tmp_path):

@@ -111,3 +111,43 @@ def test_a_map_has_a_cell_with_its_figure_for_each_ratio_that_is_there():
     assert [label.get_text() for label in axes.get_yticklabels()] == ["sts-x", "agent"]
     figures = {text.get_position(): text.get_text() for text in axes.texts}
     assert figures == {(0, 0): "1.00", (1, 0): "1.25", (0, 1): "", (1, 1): "25.1"}
+
+
+def dots(*values):
+    return Series("a rule", tuple((f"track {i}", Estimate(v, (v - 0.1, v + 0.1), 5)) for i, v in enumerate(values)))
+
+
+def test_dots_stand_in_rows_from_above_with_their_intervals_along_the_axis():
+    panel = Panel("", "saved", "", (dots(0.5, -0.2),), kind="dots", percent=True, categories=("track 1", "track 0"))
+    axes = chart_figure(Chart("", ((panel,),))).axes[0]
+    assert [label.get_text() for label in axes.get_yticklabels()] == ["track 1", "track 0"]
+    assert axes.yaxis_inverted()
+    (places,) = (line for line in axes.lines if line.get_marker() == "o")
+    assert (list(places.get_xdata()), list(places.get_ydata())) == ([0.5, -0.2], [1.0, 0.0])
+    whiskers = [[round(x, 9) for x in part[:, 0]] for c in axes.collections for part in c.get_segments()]
+    assert whiskers == [[0.4, 0.6], [-0.3, -0.1]]
+    assert (axes.get_xscale(), axes.get_xlabel()) == ("linear", "saved")
+
+
+def test_losses_beyond_all_of_the_cost_are_drawn_on_a_logarithmic_scale_and_all_whiskers_are_seen():
+    panel = Panel("", "saved", "", (dots(0.5, -12.0),), kind="dots", percent=True, categories=("track 0", "track 1"))
+    axes = chart_figure(Chart("", ((panel,),))).axes[0]
+    assert (axes.get_xscale(), axes.get_xlabel()) == ("symlog", "saved (losses beyond 100 %: logarithmic)")
+    assert axes.get_xticks().tolist() == [-10.0, -3.0, -1.0, -0.75, -0.5, -0.25, 0.0, 0.25, 0.5]
+    low, high = axes.get_xlim()
+    assert low < -12.1
+    assert 0.6 < high < 1.0
+
+
+def test_a_map_of_savings_has_them_in_percent_red_where_something_is_lost():
+    rows = (Series("a part", (("a", Estimate(0.25, None, 2)), ("b", Estimate(-1.0, None, 2)))),)
+    panel = Panel("", "", "", rows, kind="map", percent=True, categories=("a", "b"))
+    axes = chart_figure(Chart("", ((panel,),))).axes[0]
+    assert [text.get_text() for text in axes.texts] == ["+25.0", "-100"]
+    saved, lost = axes.images[0].cmap(axes.images[0].norm(axes.images[0].get_array()))[0]
+    assert saved[2] > saved[0]
+    assert lost[0] > lost[2]
+
+
+def test_files_have_the_name_that_is_asked_for():
+    assert set(chart_files(Chart("", ((LINES,),)), "know")) == {"know.png", "know.svg"}

@@ -3,6 +3,7 @@
 from gpusched_experiments.published.experiments.agents import AGENTS
 from gpusched_experiments.published.experiments.conformance import CONFORMANCE
 from gpusched_experiments.published.experiments.cost import COST
+from gpusched_experiments.published.experiments.lessons import LESSONS_EXPERIMENT
 from gpusched_experiments.published.experiments.load import LOAD
 from gpusched_experiments.published.experiments.mean_times import MEAN_TIMES
 from gpusched_experiments.published.experiments.scaling import SCALING
@@ -11,7 +12,19 @@ from gpusched_experiments.published.experiments.sts_x import STS_X
 from gpusched_experiments.published.experiments.why import WHY
 
 EXPERIMENTS = {
-    each.name: each for each in (CONFORMANCE, COST, MEAN_TIMES, SHARING_EXPERIMENT, WHY, LOAD, STS_X, AGENTS, SCALING)
+    each.name: each
+    for each in (
+        CONFORMANCE,
+        COST,
+        MEAN_TIMES,
+        SHARING_EXPERIMENT,
+        WHY,
+        LOAD,
+        STS_X,
+        LESSONS_EXPERIMENT,
+        AGENTS,
+        SCALING,
+    )
 }
 """The experiments by name, in the order in which `all` runs them: timings come last, when nothing else runs."""
 
@@ -20,6 +33,7 @@ __all__ = [
     "CONFORMANCE",
     "COST",
     "EXPERIMENTS",
+    "LESSONS_EXPERIMENT",
     "LOAD",
     "MEAN_TIMES",
     "SCALING",
