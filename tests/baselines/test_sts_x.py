@@ -170,8 +170,8 @@ def test_where_gpus_are_short_a_job_takes_fewer_of_them():
 
 
 def test_a_job_that_keeps_its_configuration_stays_although_others_come_before_it():
-    """Two short jobs, worth more for their time, fill the node that is on; it would move, and lose 60 s by that."""
-    instance = cluster([job(0, 9, epochs=9), job(0.01, 1.01), job(0.01, 1.01)], restart_s=60.0)
+    """Two short jobs with less slack fill the node that is on; it would move, and lose 60 s by that."""
+    instance = cluster([job(0, 9.005, epochs=9), job(0.01, 1.01), job(0.01, 1.01)], restart_s=60.0)
     result, moving = simulate(instance, StsX()), simulate(instance, StsX(stays=False))
     assert (result.switches.tolist(), result.late_jobs) == ([0, 0, 0], 0)
     assert (moving.switches.tolist(), moving.late_jobs) == ([1, 0, 0], 1)

@@ -59,7 +59,7 @@ class Plans(NamedTuple):
         work: GPU-seconds that it is expected to need where its epochs are cheapest, restart included, (A,).
         needs: GPU-seconds that it is expected to need where GPUs have no price, (A,).
         value: What a second is worth to it there [€/s], (A,).
-        scale: 1 + the price of GPUs as a multiple of that of power, (1,).
+        scale: 1 + the price of GPUs to an urgent job, as a multiple of that of power, (A,).
     """
 
     jobs: Ints
@@ -78,10 +78,10 @@ class Plans(NamedTuple):
 def appraise(board: Board, chosen: Ints, rate: Floats, parts: Parts, scratch: Scratch) -> Plans:
     """Plan every active job, and rank them.
 
-    A job whose cheapest configuration would still meet the due date later is *calm*, every other is *urgent*. Those come
-    first that must be late if they need all their epochs, by what a second is worth to them over the GPU-seconds that
-    they need (Smith's rule, with the value of time in place of the weight); then other urgent ones and calm ones, each
-    by slack.
+    A job whose cheapest configuration would still meet the due date later is *calm*, every other is *urgent*. First
+    come those that must be late if they need all their epochs, by what a second is worth to them over the GPU-seconds
+    that they need (Smith's rule, with the value of time in place of the weight); then other urgent ones, and then calm
+    ones, each by slack.
 
     Args:
         chosen: The active jobs, (A,).
@@ -102,11 +102,13 @@ def appraise(board: Board, chosen: Ints, rate: Floats, parts: Parts, scratch: Sc
                 memory[job, of.UNTIL] = now + KEPT * wait
             plans.value[i] = memory[job, of.BARE_VALUE]
             plans.needs[i] = memory[job, of.BARE_NEEDS] if plans.urgent[i] else plans.needs[i]
-    scale = 1.0 + (capacity_price(board, chosen, plans.value, plans.needs) if parts.priced else 0.0)
-    plans.scale[0] = scale
+    price = capacity_price(board, chosen, plans.value, plans.needs) if parts.priced else 0.0
+    total = max(plans.value.sum(), 1e-300)
     for i in range(chosen.shape[0]):
         job = chosen[i]
         if plans.urgent[i]:
+            scale = 1.0 + price * (1.0 - plans.value[i] / total)  # it pays for what the others lose
+            plans.scale[i] = scale
             if abs(scale - memory[job, of.SCALE]) > SAME_SCALE * scale:
                 _plan(board, rate, job, scale, wait, parts.guarantees, scratch)
             plans.first[i], plans.wake[i] = int(memory[job, of.FIRST]), memory[job, of.NEXT]
@@ -133,9 +135,9 @@ def _holds(board: Board, job: int) -> bool:
 @kernel
 def _new_plans(chosen: Ints) -> Plans:
     total = chosen.shape[0]
-    first, group, figures = np.empty(total, dtype=np.int64), np.zeros(total, dtype=np.int64), np.zeros((5, total))
+    first, group, figures = np.empty(total, dtype=np.int64), np.zeros(total, dtype=np.int64), np.zeros((6, total))
     urgent = np.zeros(total, dtype=np.int8)
-    return Plans(chosen, first, figures[0], urgent, group, figures[1], figures[2], figures[3], figures[4], np.ones(1))
+    return Plans(chosen, first, figures[0], urgent, group, figures[1], figures[2], figures[3], figures[4], figures[5])
 
 
 @lean_kernel

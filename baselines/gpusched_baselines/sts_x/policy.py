@@ -34,11 +34,12 @@ class StsX:
     Every job is planned over the configurations of all GPU types at once, shares and whole nodes included, at the rates
     of full nodes. The plan weighs tardiness against energy: it may be late where being in time would cost more. Where
     GPUs are short their seconds have a price, which is what those who wait for them lose. A job whose plan leaves no
-    time to lose is urgent and runs now, on a node that is on if it can. Jobs that must be late go first, by what a second
-    is worth to them for the GPU-seconds that they need; the others go by slack. A job with slack runs only where it is cheapest, on a node that is on anyway or
-    that such jobs fill together; else it waits, at the longest until its slack ends. Idle GPUs of nodes that are on are
-    then given to jobs there while that makes an epoch cheaper, and jobs leave nodes that the round can do without.
-    Where restarts cost time, jobs change only for what is worth it, and those that keep their configuration stay.
+    time to lose is urgent and runs now, on a node that is on if it can. Jobs that must be late go first, by what a
+    second is worth to them for the GPU-seconds that they need; the others go by slack. A job with slack runs only where
+    it is cheapest, on a node that is on anyway or that such jobs fill together; else it waits, at the longest until its
+    slack ends. Idle GPUs of nodes that are on are then given to jobs there while that makes an epoch cheaper, and jobs
+    leave nodes that the round can do without. Where restarts cost time, jobs change only for what is worth it, and
+    those that keep their configuration stay.
 
     The round is planned as a whole when its first job is asked; then the jobs are decided one by one. So one such
     policy should decide the whole round. A restart that is under way when a round is planned is not counted, only those
@@ -52,7 +53,7 @@ class StsX:
         spreads: Whether idle GPUs of nodes that are on are given to jobs there.
         guarantees: Whether plans meet the due date where they can if all epochs are needed, whatever that costs.
         priced: Whether GPU-seconds have a price where GPUs are short.
-        by_value: Whether jobs that must be late go first, by the value of their time; else by slack, as other urgent ones.
+        by_value: Whether jobs that must be late go first, by the value of their time; else they go by slack too.
         stays: Whether the round is placed again so that jobs that keep their configuration stay where they are.
         name: Name, as tables show it.
 

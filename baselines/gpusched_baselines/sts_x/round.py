@@ -84,7 +84,7 @@ def _place_jobs(board: Board, rate: Floats, plans: Plans, order: Ints, parts: Pa
 @kernel
 def _put_what_fits(board: Board, rate: Floats, plans: Plans, i: int, parts: Parts, scratch: Scratch) -> float:
     """Plan an urgent job over what fits now, place it, and return its wake-up; inf if nothing fits."""
-    job, size, scale, any_fits = plans.jobs[i], rate.shape[0], plans.scale[0], False
+    job, size, scale, any_fits = plans.jobs[i], rate.shape[0], plans.scale[i], False
     for c in range(size):
         any_fits |= board.tau[job, c] < np.inf and fits(board, c)
     if not any_fits:
@@ -128,7 +128,8 @@ def _settle(board: Board, chosen: Ints, order: Ints, homes: Floats, consolidates
     for i in range(chosen.shape[0]):
         config = int(jobs[chosen[i], at.CONFIG])
         group[i] = 0 if config >= 0 and keeps_config(board, chosen[i], config) else 1
-        moved |= group[i] == 0 and jobs[chosen[i], at.NODE] != jobs[chosen[i], at.OLD_NODE]
+        elsewhere = jobs[chosen[i], at.NODE] != jobs[chosen[i], at.OLD_NODE]
+        moved |= group[i] == 0 and (elsewhere or jobs[chosen[i], at.SLOT] != jobs[chosen[i], at.OLD_SLOT])
     if not moved:
         return
     held, kept = np.empty((chosen.shape[0], HELD)), np.empty_like(board.nodes)
