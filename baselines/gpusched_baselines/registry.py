@@ -112,7 +112,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "sts-x": ShippedPolicy(
             StsX,
-            "STS over all GPU types at once, at the rates of full nodes, with the patience to fill them",
+            "STS over all GPU types at once; tardiness and GPU-seconds have a price, and who can wait does",
             origin="ours",
             teacher=1,
             style=4,
