@@ -115,7 +115,7 @@ STS_X = Experiment(
     name="sts-x",
     title="STS-X against STS, and what each of its parts is worth",
     question=(
-        "How much cheaper is STS-X than STS, without more tardiness, and why? The published inputs at three arrival "
+        "How much cheaper is STS-X than STS, energy and tardiness together, and why? The published inputs at three arrival "
         "rates and the measured ones, 10 to 50 nodes, 10 jobs a node; STS-X as it is and without one of its parts; and "
         "both policies in other settings."
     ),
