@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import fields, replace
 
 import numpy as np
 import pytest
@@ -14,6 +14,7 @@ from gpusched_baselines.registry import ablation_names
 from gpusched_env import Configuration, EpochDistribution, GpuType, InputError, Instance, Job, Node, Result, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
+from gpusched_env.workload import load_track, make_instance
 from instances import random_instance
 
 HOUR = 3600.0
@@ -235,3 +236,16 @@ def test_an_ablation_lacks_one_part(name: str):
 def test_a_wrong_fullness_is_named(share: float):
     with pytest.raises(InputError, match="full_nodes"):
         StsX(full_nodes=share)
+
+
+def test_free_energy_is_the_limit_of_cheap_energy():
+    """Nothing costs anything but tardiness: GPUs still count, since others want them."""
+    track = load_track("lognormal").scenario.replace({"jobs.count": 60, "arrivals.rate": 2.0})
+    instance = make_instance(track, 0)
+    free, cheap, edf = (
+        simulate(replace(instance, energy_price_eur_per_kwh=price), policy, record=False)
+        for price, policy in ((0.0, StsX()), (1e-9, StsX()), (0.0, make_policy("edf")))
+    )
+    assert free.energy_eur == 0.0
+    assert free.tardiness_eur <= 1.1 * cheap.tardiness_eur + 0.05
+    assert free.tardiness_eur < edf.tardiness_eur

@@ -132,6 +132,7 @@ def test_a_track_that_is_written_loads_back_equal(tmp_path, name):
         ('test = "3-5"', "colour = 0", "track.colour = 0; allowed: no such setting"),
         ('hard = "nothing"', "", "track.hard = None"),
         ("[track]", "[compare]", "compare.hard"),
+        ("[track]", '[compare]\nseeds = "0-1"\n\n[track]', "compare.seeds = '0-1'; allowed: the test seeds"),
     ],
 )
 def test_a_wrong_header_is_one_clear_error(tmp_path, old, new, words):

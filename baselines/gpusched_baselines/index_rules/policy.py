@@ -38,7 +38,8 @@ class IndexRule:
     is that with the least τ_c · (r_c + μ · ρ · g_c): power, and GPU-seconds at what they cost in the full cluster.
 
     The round is planned as a whole when its first job is asked; then the jobs are placed in the order in which rounds
-    ask. What comes out otherwise than planned is decided anew by the same rule.
+    ask. What comes out otherwise than planned is decided anew by the same rule. So one such policy should decide the
+    whole round.
 
     Args:
         name: Name, as tables show it.

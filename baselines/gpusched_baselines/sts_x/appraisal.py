@@ -28,6 +28,7 @@ WORTH_A_RESTART = 0.9  # a job changes over to what costs at most this part of w
 A_WAIT = 0.25  # for how long a job may have to wait, of the mean time that jobs are expected to run yet
 KEPT = 1.0 / 16.0  # for how long a plan is kept, of that time, if nothing happens to its job
 SAME_SCALE = 0.1  # prices that differ by less than this are taken for the same
+FREE_RATE = 1e-12  # what a GPU is planned to cost where energy is free [€/s]: next to nothing
 CAUTION = 3.0  # how many restarts more a change counts as, where GPUs are short: soon the job may have to change again
 
 # The order in which a round places its jobs: in groups, and by a key within a group.
@@ -102,7 +103,7 @@ def appraise(board: Board, chosen: Ints, rate: Floats, parts: Parts, scratch: Sc
                 memory[job, of.UNTIL] = now + KEPT * wait
             plans.value[i] = memory[job, of.BARE_VALUE]
             plans.needs[i] = memory[job, of.BARE_NEEDS] if plans.urgent[i] else plans.needs[i]
-    price = capacity_price(board, chosen, plans.value, plans.needs) if parts.priced else 0.0
+    price = capacity_price(board, chosen, plans.value, plans.needs, FREE_RATE) if parts.priced else 0.0
     total = max(plans.value.sum(), 1e-300)
     for i in range(chosen.shape[0]):
         job = chosen[i]
@@ -125,10 +126,17 @@ def caution(scale: float) -> float:
 
 
 @lean_kernel
+def _standing(board: Board, job: int) -> float:
+    """Give the configuration that a job holds; -1 if it has not started, -2 if it waits and would have to restart."""
+    held = board.jobs[job, at.OLD_CONFIG]
+    return held if held >= 0.0 or np.isnan(board.jobs[job, at.START_S]) else -2.0
+
+
+@lean_kernel
 def _holds(board: Board, job: int) -> bool:
     """Say whether the job's last plan is still good."""
     memory, now = board.memory, board.clock[at.NOW]
-    same = memory[job, of.HELD] == board.jobs[job, at.OLD_CONFIG] and memory[job, of.SCALE] > 0.0
+    same = memory[job, of.HELD] == _standing(board, job) and memory[job, of.SCALE] > 0.0
     return same and now < memory[job, of.UNTIL] and now < memory[job, of.NEXT]
 
 
@@ -183,7 +191,7 @@ def _plan(board: Board, rate: Floats, job: int, scale: float, wait: float, guara
         memory[job, of.BARE_NEEDS] = _gpu_seconds(board, job, points, scratch)
     weight = board.jobs[job, at.WEIGHT] / scale
     value = cost_of_waiting(board, job, points, wait, weight, scratch) * scale / wait
-    memory[job, of.HELD], memory[job, of.SCALE] = board.jobs[job, at.OLD_CONFIG], scale
+    memory[job, of.HELD], memory[job, of.SCALE] = _standing(board, job), scale
     memory[job, of.FIRST], memory[job, of.NEXT], memory[job, of.VALUE] = config, wake, value
     if scale == 1.0:
         memory[job, of.BARE_VALUE] = value

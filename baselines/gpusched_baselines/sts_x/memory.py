@@ -22,7 +22,7 @@ EXPECTED = 6  # epochs that it is expected to need yet
 CHEAPEST = 15  # 1 + the configuration with the cheapest epochs, restarts aside; 0: not looked up yet
 # Its last plan.
 UNTIL = 7  # time until which it holds [s]
-HELD = 8  # configuration for which it was made
+HELD = 8  # what the job held when it was made: a configuration, -1 before its start, -2 waiting
 BARE_VALUE = 9  # what a second is worth to it where GPUs have no price [€/s]
 BARE_NEEDS = 10  # GPU-seconds that it is expected to need there
 SCALE = 11  # the scale of prices for which the next ones are

@@ -82,7 +82,7 @@ def cheapest_now(board: Board, rate: Floats, job: int) -> tuple[int, float]:
 def _cheapest(rate: Floats, seconds: Floats) -> int:
     """Find the configuration with the cheapest epochs, of equals the fastest; the job may use one at least.
 
-    That of a job never changes: if the price of energy does, that changes all rates alike.
+    That of a job does not change with the price of energy, which changes all rates alike.
     """
     best = -1
     for c in range(seconds.shape[0]):

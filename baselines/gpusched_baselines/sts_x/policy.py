@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusched_baselines.planning.cheapest import cheapest_fitting
 from gpusched_baselines.sts_x import memory as of
-from gpusched_baselines.sts_x.appraisal import Parts
+from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts
 from gpusched_baselines.sts_x.round import plan_round
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
@@ -33,7 +33,7 @@ class StsX:
 
     Every job is planned over the configurations of all GPU types at once, shares and whole nodes included, at the rates
     of full nodes. The plan weighs tardiness against energy: it may be late where being in time would cost more. Where
-    GPUs are short their seconds have a price, which is what those who wait for them lose. A job whose plan leaves no
+    GPUs are short their power counts for more, by what those who wait for them lose. A job whose plan leaves no
     time to lose is urgent and runs now, on a node that is on if it can. Jobs that must be late go first, by what a
     second is worth to them for the GPU-seconds that they need; the others go by slack. A job with slack runs only where
     it is cheapest, on a node that is on anyway or that such jobs fill together; else it waits, at the longest until its
@@ -52,7 +52,7 @@ class StsX:
         consolidates: Whether jobs leave nodes that the round can do without.
         spreads: Whether idle GPUs of nodes that are on are given to jobs there.
         guarantees: Whether plans meet the due date where they can if all epochs are needed, whatever that costs.
-        priced: Whether GPU-seconds have a price where GPUs are short.
+        priced: Whether GPUs cost more than their power where they are short.
         by_value: Whether jobs that must be late go first, by the value of their time; else they go by slack too.
         stays: Whether the round is placed again so that jobs that keep their configuration stay where they are.
         name: Name, as tables show it.
@@ -96,6 +96,8 @@ class StsX:
         board = view.board
         full = np.where(np.isfinite(board.least_rate), board.least_rate, board.planning_rate)
         rate = self.full_nodes * full + (1.0 - self.full_nodes) * board.planning_rate
+        if not rate.any():  # energy is free: what counts is the GPUs that others want
+            rate = FREE_RATE * board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS
         parts = Parts(
             self.waits, self.consolidates, self.spreads, self.guarantees, self.priced, self.by_value, self.stays
         )

@@ -20,17 +20,19 @@ LEAST_PRICE = 0.01  # a price below this part of that of power is none
 
 
 @kernel
-def capacity_price(board: Board, chosen: Ints, values: Floats, gpu_seconds: Floats) -> float:
+def capacity_price(board: Board, chosen: Ints, values: Floats, gpu_seconds: Floats, free_rate: float) -> float:
     """Give the price of a GPU-second, as a multiple of what its power costs in the mean; 0 where GPUs are not short.
 
     One GPU-second more for a job delays all that wait for it by 1 / GPUs seconds, and a second costs each of them its
     value. How many do wait shows later, how full the cluster is now: the load of due work. So the price is
-    Σ values / GPUs · (load / `FULL`)², the load counting as 2 · `FULL` at most.
+    Σ values / GPUs · (load / `FULL`)², the load counting as 2 · `FULL` at most. As a multiple it leaves GPU types in
+    the proportion of their power: one price for every GPU would send all jobs to the fastest.
 
     Args:
         chosen: The active jobs, (A,).
         values: What a second is worth to each [€/s], (A,).
         gpu_seconds: GPU-seconds that each is expected to need as it is planned, (A,).
+        free_rate: What a GPU counts for where energy is free [€/s].
     """
     total, gpus, power = values.sum(), 0, 0.0
     if total <= 0.0:
@@ -39,8 +41,7 @@ def capacity_price(board: Board, chosen: Ints, values: Floats, gpu_seconds: Floa
         most = board.nodes[n, at.NODE_GPUS]
         gpus += most
         power += board.node_rate[board.nodes[n, at.NODE_TYPE], most]
-    if power <= 0.0:
-        return 0.0
+    power = power if power > 0.0 else gpus * free_rate
     full = min(2.0, load_of_due_work(board, chosen, gpu_seconds) / gpus / FULL)
     price = total / power * full * full
     return price if price >= LEAST_PRICE else 0.0

@@ -57,8 +57,9 @@ def leaderboard_command(
 ) -> None:  # fmt: skip
     """Rank policies on the tracks: cost over the best, the gap to a bound, what knowing the distribution is worth.
 
-    A command that was stopped goes on where it was when it is given again: finished runs are kept, unless the code or
-    the settings have changed. An agent is left out of the tracks that it cannot decide on.
+    A command that was stopped goes on where it was when it is given again: what is asked for and finished is not run
+    again, unless the code or the settings have changed. Runs that are not asked for any more leave the folder: name all
+    policies that the table shall have. An agent is left out of the tracks that it cannot decide on.
 
     For example:
     - **gpusched leaderboard --quick**

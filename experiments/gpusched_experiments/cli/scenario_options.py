@@ -8,7 +8,7 @@ import typer
 
 from gpusched_env.errors import InputError
 from gpusched_env.formats import load_instance
-from gpusched_env.workload import Scenario, load_scenario, scenario_for_trace
+from gpusched_env.workload import Scenario, load_scenario, load_track, scenario_for_trace
 from gpusched_env.workload.track import track_place
 from gpusched_experiments.cli.workload import Workload
 
@@ -68,7 +68,9 @@ def scenario_or_track(scenario: str, track: str | None) -> str:
         return scenario
     if scenario != USUAL:
         raise InputError("--track", track, "nothing beside --scenario: a track has its own")
-    return track_place(track)
+    place = track_place(track)
+    load_track(track)  # a file that is no track is named as such
+    return place
 
 
 def chosen_workload(

@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpusched_baselines.registry import POLICIES
-from gpusched_experiments.leaderboard.standings import COST, Overall, Standing, TrackResult, overall, track_results
+from gpusched_experiments.leaderboard.standings import (
+    COST,
+    RUN_ROW,
+    Overall,
+    Standing,
+    TrackResult,
+    overall,
+    track_results,
+)
 from gpusched_experiments.published.columns import reference_of
 from gpusched_experiments.report.estimate import mean, saving, share
 from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, PLAIN, RATIO, SHARE, Column, Table
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from gpusched_experiments.report.estimate import Estimate
     from gpusched_experiments.report.run import Runs
 
@@ -86,14 +97,20 @@ def knowing_table(runs: Runs) -> Table:
         Column("worst_case_eur", "€", lambda pair: pair.worst.cost, MONEY),
         Column("saving", "saved by knowing", lambda pair: pair.saving, PERCENT, interval=True),
     )
-    much = {pair.told.track for pair in pairs if pair.saving.value >= MUCH}
-    note = f"Knowing it saves one of these policies {MUCH:.0%} or more on {len(much)} of {len(results)} tracks."
-    return Table.of("What knowing the distribution is worth", columns, pairs, (note,))
+    return Table.of("What knowing the distribution is worth", columns, pairs, _much_is_saved(pairs, len(results)))
+
+
+def _much_is_saved(pairs: Sequence[_Pair], tracks: int) -> tuple[str, ...]:
+    """Say of each policy on how many tracks it surely saves much by knowing."""
+    surely = Counter(pair.told.policy for pair in pairs if (pair.saving.interval or (-1.0, 0.0))[0] >= MUCH)
+    counts = ", ".join(f"{policy} on {count}" for policy, count in surely.most_common())
+    said = f"Surely {MUCH:.0%} or more (the interval's lower end) is saved by {counts} of {tracks} tracks."
+    return (said,) if surely else ()
 
 
 def details_table(runs: Runs, reference: str) -> Table:
     """Say of every policy on every track what it cost."""
-    against = reference_of(runs, reference)
+    against = reference_of(runs.where(None, row=RUN_ROW), reference)
 
     def saved(standing: Standing) -> Estimate | None:
         same = standing.policy == against

@@ -212,9 +212,7 @@ def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> 
         for setting in ("library", "runs"):
             _from_folder(data.get("epochs"), setting, folder, (PUBLISHED,))
     if "track" in data:
-        header = _track_header(data.pop("track"))
-        if isinstance(data.setdefault("compare", {}), dict):
-            data["compare"].setdefault("seeds", header.test)
+        _compare_on_test_seeds(data, _track_header(data.pop("track")))
     base = data.pop("base", None)
     if base is None:
         return {"name": name, **data}
@@ -228,6 +226,13 @@ def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> 
     except InputError as error:
         raise InputError("base", base, error.allowed) from None
     return _on_top(_read(*below, (*above, place)), {"name": name, **data})
+
+
+def _compare_on_test_seeds(data: dict[str, Any], header: TrackHeader) -> None:
+    """Let what is compared on a track be compared on its test seeds."""
+    compare = data.setdefault("compare", {})
+    if isinstance(compare, dict) and compare.setdefault("seeds", header.test) != header.test:
+        raise InputError("compare.seeds", compare["seeds"], f"the test seeds of the track: {header.test}")
 
 
 def _track_header(values: object) -> TrackHeader:

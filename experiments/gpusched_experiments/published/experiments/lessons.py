@@ -37,7 +37,7 @@ MEAN_NOTE = "All tracks: 1 less the geometric mean of the ratios of cost, over t
 
 @dataclass(frozen=True, slots=True)
 class Contrast:
-    """Two runs that differ in one thing: what the one saves against the other is what that is worth.
+    """Two runs, alike but for one thing or as near to that as there is: what the one saves against the other.
 
     Attributes:
         policy: The policy that saves; it is told the truth.
@@ -209,7 +209,8 @@ LESSONS_EXPERIMENT = Experiment(
     title="When does it pay to know the distribution, to plan, to preempt?",
     question=(
         f"On the tracks of suite {SUITE_VERSION} ([tracks](../../tracks.md)), each on its test seeds, pairs of "
-        "policies that differ in one thing. Know: STS-X, ATC and EDF told how many epochs jobs are likely to need, "
+        "policies that differ in one thing, or as near to that as there is. Know: STS-X, ATC and EDF told how many "
+        "epochs jobs are likely to need, "
         "against the same told the worst case. Plan: STS-X, which plans every job over its survival, against ATC, an "
         "index rule that sees the same expectations, and against STS-X without one of its parts. Preempt: EDF that "
         "preempts against EDF."

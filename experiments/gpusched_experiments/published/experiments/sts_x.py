@@ -115,9 +115,9 @@ STS_X = Experiment(
     name="sts-x",
     title="STS-X against STS, and what each of its parts is worth",
     question=(
-        "How much cheaper is STS-X than STS, energy and tardiness together, and why? The published inputs at three arrival "
-        "rates and the measured ones, 10 to 50 nodes, 10 jobs a node; STS-X as it is and without one of its parts; and "
-        "both policies in other settings."
+        "How much cheaper is STS-X than STS, energy and tardiness together, and why? The published inputs at three "
+        "arrival rates and the measured ones, 10 to 50 nodes, 10 jobs a node; STS-X as it is and without one of its "
+        "parts; and both policies in other settings."
     ),
     policies=("sts", "greedy", "sts-x", *ablation_names("sts-x")),
     labels=LABELS,
