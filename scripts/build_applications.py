@@ -9,9 +9,9 @@ cell of the scaling tables that is zero, blank, NaN or out of line (see `applica
 
 from __future__ import annotations
 
-import argparse
-from pathlib import Path
+from typing import TYPE_CHECKING
 
+from applications.arguments import parse
 from applications.colocation import colocation_rows
 from applications.data_sheets import data_sheet_factors, data_sheet_report
 from applications.factors import mean_factors, speed_factors
@@ -25,10 +25,13 @@ from applications.spread import worker_spread
 from applications.tables import write_csv
 from applications.whole_nodes import whole_nodes_rows
 
+if TYPE_CHECKING:
+    from pathlib import Path
+
 
 def main() -> None:
     """Read the measurements, write the tables, print the report."""
-    arguments = _parse()
+    arguments = parse(__doc__, "../shared/data")
     factors = speed_factors(arguments.data)
     measured = mean_factors(factors)
     means = measured | data_sheet_factors(measured)
@@ -50,14 +53,6 @@ def main() -> None:
     write_csv(arguments.out / "colocation.csv", colocation_rows(RECIPES, means, arguments.data))
     write_csv(arguments.out / "inflation.csv", inflation_rows(means, arguments.data))
     _report(arguments.data, factors, measured)
-
-
-def _parse() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--data", type=Path, default=Path("../shared/data"), help="folder of the public measurements")
-    out = Path("gpusched_env/workload/tables/data")
-    parser.add_argument("--out", type=Path, default=out, help="folder of the tables")
-    return parser.parse_args()
 
 
 def _report(data: Path, factors: dict[str, dict[str, float]], means: dict[str, float]) -> None:
