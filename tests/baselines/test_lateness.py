@@ -12,7 +12,11 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from gpusched_baselines import Plan, solve_single_job
-from gpusched_env import EpochDistribution, InputError
+from gpusched_baselines.planning.first_segment import find_hull, new_scratch
+from gpusched_baselines.planning.lateness import add_late_point, cost_of_waiting, solve_late
+from gpusched_env import EpochDistribution, InputError, load_scenario, make_instance
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
 from single_job import two_speeds
 
 HOUR = 3600.0
@@ -212,3 +216,34 @@ def test_the_status_says_whether_time_is_left_and_is_needed():
 def test_a_wrong_weight_is_named(weight: object):
     with pytest.raises(InputError, match="tardiness_weight_eur_per_s"):
         solve_single_job(*two_speeds(HOUR).arguments, tardiness_weight_eur_per_s=weight)
+
+
+@pytest.mark.parametrize("share", [0.02, 0.3, 0.8, 2.0])
+def test_what_waiting_costs_is_what_the_plan_that_begins_later_costs_more(share: float):
+    """The kernel speeds the plan up further; here both plans are made anew. Waits are shares of the time left."""
+    instance = make_instance(load_scenario("published-high"), 0)
+    state = State(instance)
+    while state.board.count[at.SUBMITTED] < 15:
+        state.advance()
+    rate, configs = state.board.least_rate, len(instance.configurations)
+    scratch, compared = new_scratch(configs + 1), 0
+    for job in range(15):
+        tau, weight = state.board.tau[job], float(state.board.jobs[job, at.WEIGHT]) / 300.0
+        seconds, price = tau.copy(), tau * rate
+        time_left = float(state.board.jobs[job, at.DUE] - state.board.clock[at.NOW])
+        wait = share * abs(time_left)
+        points = find_hull(seconds, price, scratch)
+        points = add_late_point(scratch.points[0], scratch.points[1], scratch.hull, points, weight)
+        solve_late(state.board, job, points, time_left, scratch)
+        given = cost_of_waiting(state.board, job, points, wait, weight, scratch)
+        distribution = instance.jobs.distributions[int(state.board.jobs[job, at.DISTRIBUTION])]
+        now, later = (
+            solve_single_job(
+                tau, price, distribution, state.board.jobs[job, at.MAX_EPOCHS], left, tardiness_weight_eur_per_s=weight
+            ).expected_cost_eur
+            for left in (time_left, time_left - wait)
+        )
+        late = min(wait, max(0.0, wait - time_left))
+        assert given == pytest.approx(later + weight * late - now, rel=1e-6, abs=1e-9)
+        compared += given > 0.0
+    assert compared >= 5
