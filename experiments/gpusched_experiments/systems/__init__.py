@@ -1,0 +1,1 @@
+"""Systems that share clusters in practice, each beside its own published numbers."""
