@@ -12,7 +12,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.asking import AS_A_POLICY, Asking
 from gpusched_env.simulator.events import advance
 from gpusched_env.simulator.ordering import NAMED_ORDERS
-from gpusched_env.simulator.pace import planned_slowdown, share_units, slowdown_table
+from gpusched_env.simulator.pace.sharing import planned_slowdown, share_units, slowdown_table
 from gpusched_env.simulator.placement.node_index import new_room
 from gpusched_env.simulator.placement.room import measure
 from gpusched_env.simulator.rounds import begin_round, commit_round

@@ -1,4 +1,4 @@
-"""Interference: the true pace of jobs that share a GPU, and the one that policies plan with."""
+"""What jobs on one GPU do to one another as tables, and the pace with which policies plan."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_env.arrays import Floats
     from gpusched_env.model import Configuration, Instance
-    from gpusched_env.simulator.run import Board
 
 
 def slowdown_table(instance: Instance) -> NDArray[np.float64]:
@@ -56,44 +53,3 @@ def _most_others(configuration: Configuration, configurations: tuple[Configurati
 def share_units(share: float) -> int:
     """Give a share of a GPU in units, rounded down: shares that sum to 1 always fit together."""
     return max(1, int(share * at.UNITS)) if share < 1.0 else 0
-
-
-@kernel
-def write_paces(board: Board, paces: Floats) -> None:
-    """Write the true seconds per epoch over the planned ones of every active job to `paces`, (A,).
-
-    A job on a shared GPU takes 1 + Σ (slow-down - 1) times as long as alone, over the jobs beside it.
-    """
-    jobs, nodes, slowdown, planned, count, active = (
-        board.jobs,
-        board.nodes,
-        board.facts.slowdown,
-        board.facts.planned,
-        board.count,
-        board.active,
-    )
-    paces[:] = 1.0
-    if slowdown.shape[0] == 0:
-        return
-    per_node = (nodes.shape[1] - at.NODE_COLUMNS) // 2
-    first = np.full(nodes.shape[0] * per_node, -1)
-    following = np.full(count[at.ACTIVE], -1)
-    for i in range(count[at.ACTIVE]):
-        job = active[i]
-        if jobs[job, at.CONFIG] >= 0 and jobs[job, at.SLOT] >= 0:
-            gpu = int(jobs[job, at.NODE]) * per_node + int(jobs[job, at.SLOT])
-            following[i] = first[gpu]
-            first[gpu] = i
-    for i in range(count[at.ACTIVE]):
-        job = active[i]
-        if jobs[job, at.CONFIG] < 0 or jobs[job, at.SLOT] < 0:
-            continue
-        node, own = int(jobs[job, at.NODE]), int(jobs[job, at.APPLICATION])
-        factor = 1.0
-        other = first[node * per_node + int(jobs[job, at.SLOT])]
-        while other >= 0:
-            if other != i:
-                beside = int(jobs[active[other], at.APPLICATION])
-                factor += slowdown[nodes[node, at.NODE_TYPE], own, beside] - 1.0
-            other = following[other]
-        paces[i] = factor / planned[own, int(jobs[job, at.CONFIG])]
