@@ -12,7 +12,18 @@ from gpusched_env.envs.rollout import rollout
 from gpusched_env.envs.vector import GpuClusterVectorEnv
 from gpusched_env.errors import InputError
 from gpusched_env.formats import load_instance, save_instance
-from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Interference, Job, JobTable, Node
+from gpusched_env.model import (
+    Cells,
+    Configuration,
+    EpochDistribution,
+    GpuType,
+    Instance,
+    Interference,
+    Job,
+    JobTable,
+    Node,
+    Tenant,
+)
 from gpusched_env.simulator import ActiveJobs, JobPolicy, Policy, Result, StalledError, View, simulate
 from gpusched_env.version import VERSION
 from gpusched_env.workload import (
@@ -27,6 +38,7 @@ __all__ = [
     "ENVIRONMENT_ID",
     "FIRST_DRAWN_SEED",
     "ActiveJobs",
+    "Cells",
     "Configuration",
     "CostReward",
     "EpochDistribution",
@@ -45,6 +57,7 @@ __all__ = [
     "Reward",
     "Scenario",
     "StalledError",
+    "Tenant",
     "View",
     "builtin_scenarios",
     "load_instance",

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, TIME, Range, index_below
 from gpusched_env.audit.reading import Fields, items_of, number, numbers_of, read_json
+from gpusched_env.audit.tenants import TenantsRecord, read_tenants
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,14 +17,14 @@ if TYPE_CHECKING:
 
 _FIELDS = (
     "format", "version", "name", "seed", "energy_price_eur_per_kwh", "pue", "gpu_types", "nodes", "configurations",
-    "jobs", "applications", "distributions", "interference",
+    "jobs", "applications", "distributions", "interference", "tenancy", "tenants",
 )  # fmt: skip
 _GPU_TYPE_FIELDS = (
     "name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node", "idle_gpu_power_w", "node_power_w",
 )  # fmt: skip
 _JOB_FIELDS = (
     "submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib", "restart_s",
-    "application", "distribution", "seconds_per_epoch",
+    "application", "distribution", "seconds_per_epoch", "tenant",
 )  # fmt: skip
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _SHARE = Range("a number in (0, 1]", 0.0, 1.0, open=True)
@@ -77,7 +78,7 @@ class ConfigurationRecord:
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A job of the instance; `seconds_per_epoch` is None where a configuration is not allowed."""
+    """A job of the instance; `seconds_per_epoch` is None where a configuration is not allowed, `tenant` an index."""
 
     submission_s: float
     due_s: float
@@ -87,6 +88,7 @@ class JobRecord:
     restart_s: float
     application: int
     seconds_per_epoch: list[float | None]
+    tenant: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +102,7 @@ class InstanceRecord:
     configurations: dict[str, ConfigurationRecord]
     jobs: list[JobRecord]
     eur_per_kwh: float
+    tenants: TenantsRecord
 
 
 def read_instance(path: Path) -> InstanceRecord:
@@ -114,9 +117,11 @@ def read_instance(path: Path) -> InstanceRecord:
     nodes = _nodes(instance.fields("nodes"), gpu_types)
     configurations = _configurations(instance.fields("configurations"), gpu_types, nodes)
     jobs = _jobs(instance.fields("jobs"), len(configurations), applications, _distributions(instance))
+    tenants = read_tenants(instance)
+    index_below(max(1, len(tenants.names))).check_each("instance.json: jobs.tenant", [job.tenant for job in jobs])
     price = instance.number("energy_price_eur_per_kwh", NOT_NEGATIVE) * instance.number("pue", AT_LEAST_ONE)
     name, seed = instance.text("name"), instance.whole("seed")
-    return InstanceRecord(name, seed, gpu_types, nodes, configurations, jobs, price)
+    return InstanceRecord(name, seed, gpu_types, nodes, configurations, jobs, price, tenants)
 
 
 def _gpu_types(instance: Fields, applications: int) -> dict[str, GpuTypeRecord]:
@@ -244,7 +249,8 @@ def _jobs(table: Fields, configurations: int, applications: int, distributions: 
     rows = table.items("seconds_per_epoch", count)
     where = table.name("seconds_per_epoch")
     seconds = [_seconds(f"{where}[{i}]", row, configurations, most[i]) for i, row in enumerate(rows)]
-    columns = (submission, due, weight, needed, memory, restart, application, seconds)
+    tenant = table.wholes("tenant", count) if table.optional("tenant", None) is not None else [0] * count
+    columns = (submission, due, weight, needed, memory, restart, application, seconds, tenant)
     return [JobRecord(*values) for values in zip(*columns, strict=True)]
 
 

@@ -12,6 +12,15 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.formats.json_fields import check_fields, check_lengths, json_list, value_of, values_of
+from gpusched_env.formats.json_layout import TABLES, json_layout
+from gpusched_env.formats.tenants_json import (
+    FIELDS,
+    OPTIONAL_COLUMNS,
+    read_columns,
+    tenant_columns,
+    tenants_document,
+    tenants_of,
+)
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Interference, JobTable, Node
 
 if TYPE_CHECKING:
@@ -46,7 +55,6 @@ _JOBS = {
     "application": int,
     "distribution": int,
 }
-_TABLES = ("gpu_types", "nodes", "configurations", "jobs")
 
 
 def save_instance(instance: Instance, path: str | Path) -> None:
@@ -60,7 +68,7 @@ def save_instance(instance: Instance, path: str | Path) -> None:
 
 def instance_json(instance: Instance) -> str:
     """Give what `save_instance` writes: equal instances have equal texts, others have other ones."""
-    return _layout(_document_of(instance))
+    return json_layout(_document_of(instance))
 
 
 def load_instance(path: str | Path) -> Instance:
@@ -80,6 +88,7 @@ def _document_of(instance: Instance) -> dict[str, Any]:
     jobs = instance.jobs
     columns: dict[str, Any] = {name: getattr(jobs, name).tolist() for name in _JOBS}
     columns["seconds_per_epoch"] = _without_inf(jobs.seconds_per_epoch)
+    columns |= tenant_columns(jobs)
     return {
         "format": FORMAT,
         "version": VERSION,
@@ -95,6 +104,7 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         "interference": None
         if instance.interference is None
         else {"slowdown": instance.interference.slowdown.tolist()},
+        **tenants_document(instance),
     }
 
 
@@ -114,29 +124,6 @@ def _without_inf(seconds: NDArray[np.float64]) -> list[list[float | None]]:
     for row, column in np.argwhere(np.isinf(seconds)).tolist():
         rows[row][column] = None
     return rows
-
-
-def _layout(document: Mapping[str, Any]) -> str:
-    """Give the JSON text with one line per field, column and distribution: it can be read, and compared by line."""
-    parts = []
-    for name, value in document.items():
-        text = _compact(value)
-        if name in _TABLES:
-            text = (
-                "{\n" + ",\n".join(f"  {_compact(key)}: {_compact(column)}" for key, column in value.items()) + "\n }"
-            )
-        elif name == "distributions":
-            text = "[\n" + ",\n".join(f"  {_compact(entry)}" for entry in value) + "\n ]"
-        elif name == "interference" and value is not None:
-            rows = ",\n".join(f"  {_compact(of_type)}" for of_type in value["slowdown"])
-            text = '{"slowdown":[\n' + rows + "\n ]}"
-        parts.append(f" {_compact(name)}: {text}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def _compact(value: Any) -> str:
-    # Python writes the shortest decimal that reads back as the same float: nothing is lost.
-    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -181,8 +168,8 @@ def _no_constant(constant: str) -> float:
 
 
 def _instance_of(document: dict[str, Any]) -> Instance:
-    names = {"format", "version", *_SCALARS, *_TABLES, "applications", "distributions", "interference"}
-    check_fields("", document, names)
+    names = {"format", "version", *_SCALARS, *TABLES, "applications", "distributions", "interference"}
+    check_fields("", document, names | (document.keys() & set(FIELDS)))
     scalars = {name: value_of(name, document[name], kind) for name, kind in _SCALARS.items()}
     return Instance(
         _gpu_types(document),
@@ -191,6 +178,7 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         _job_table(document),
         interference=_interference(document["interference"]),
         **scalars,
+        **tenants_of(document),
     )
 
 
@@ -235,13 +223,15 @@ def _rows(where: str, document: dict[str, Any], kinds: Mapping[str, type], make:
 
 def _job_table(document: dict[str, Any]) -> JobTable:
     table = document["jobs"]
-    check_fields("jobs", table, {*_JOBS, "seconds_per_epoch"})
+    optional = [name for name in OPTIONAL_COLUMNS if isinstance(table, dict) and name in table]
+    check_fields("jobs", table, {*_JOBS, "seconds_per_epoch", *optional})
     columns = {name: values_of(f"jobs.{name}", table[name], kind) for name, kind in _JOBS.items()}
-    check_lengths(
-        "jobs", {**columns, "seconds_per_epoch": json_list("jobs.seconds_per_epoch", table["seconds_per_epoch"])}
-    )
+    rows = json_list("jobs.seconds_per_epoch", table["seconds_per_epoch"])
+    tenant = read_columns(table)
+    check_lengths("jobs", {**columns, "seconds_per_epoch": rows, **tenant})
     return JobTable(
         **{name: np.array(column) for name, column in columns.items()},
+        **tenant,
         seconds_per_epoch=_seconds_per_epoch(table["seconds_per_epoch"]),
         applications=tuple(values_of("applications", document["applications"], str)),
         distributions=_distributions(document["distributions"]),

@@ -9,8 +9,10 @@ from gpusched_env.model.job import Job
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.node import Node
 from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
+from gpusched_env.model.tenant import Cells, Tenancy, Tenant
 
 __all__ = [
+    "Cells",
     "Configuration",
     "EpochDistribution",
     "GpuType",
@@ -19,6 +21,8 @@ __all__ = [
     "Job",
     "JobTable",
     "Node",
+    "Tenancy",
+    "Tenant",
     "cost_rate_eur_per_h",
     "least_rate_eur_per_s",
     "planning_rate_eur_per_s",

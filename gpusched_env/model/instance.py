@@ -11,6 +11,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import Configuration
 from gpusched_env.model.job_table import JobTable
+from gpusched_env.model.tenancy import beyond_quota, check_tenants
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -21,6 +22,7 @@ if TYPE_CHECKING:
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
     from gpusched_env.model.node import Node
+    from gpusched_env.model.tenant import Tenancy, Tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +42,9 @@ class Instance:
         interference: What jobs on one GPU do to one another; None: shared GPUs take the time that `jobs` says.
         name: Name of the scenario or trace it comes from.
         seed: Seed it was made with.
+        tenants: Who shares the cluster; `jobs.tenant` are indices of them.
+        tenancy: What they are to it: `none` (names only), `quota` (the GPUs of every type that a tenant's jobs hold at
+            one time are at most those of its cells), `private` or `cells` (what `workload.with_tenancy` makes).
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -55,6 +60,8 @@ class Instance:
     interference: Interference | None = None
     name: str = ""
     seed: int = 0
+    tenants: tuple[Tenant, ...] = ()
+    tenancy: Tenancy = "none"
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -68,6 +75,7 @@ class Instance:
         self._check_nodes()
         self._check_configurations()
         self._check_interference()
+        check_tenants(self)
         self._close_what_does_not_fit()
 
     def _check_nodes(self) -> None:
@@ -132,6 +140,8 @@ class Instance:
         restart_s: float = 0.0,
         interference: Interference | None = None,
         name: str = "",
+        tenants: Sequence[Tenant] = (),
+        tenancy: Tenancy = "none",
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
 
@@ -145,6 +155,8 @@ class Instance:
             restart_s: Restart overhead of jobs that name none [s], from 0 to `checks.LONGEST_S`.
             interference: What jobs on one GPU do to one another.
             name: Name of the instance.
+            tenants: Who shares the cluster.
+            tenancy: What they are to it.
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:
@@ -159,6 +171,8 @@ class Instance:
             pue=pue,
             interference=interference,
             name=name,
+            tenants=tuple(tenants),
+            tenancy=tenancy,
         )
 
     def type_index(self, where: str, name: str) -> int:
@@ -204,7 +218,7 @@ class Instance:
         memory = np.array(
             [self.gpu_types[self._type_index[c.gpu_type]].memory_gib * c.share for c in self.configurations]
         )
-        not_allowed = closed[None, :] | (self.jobs.memory_gib[:, None] > memory[None, :])
+        not_allowed = closed[None, :] | (self.jobs.memory_gib[:, None] > memory[None, :]) | beyond_quota(self)
         if np.any(not_allowed & np.isfinite(seconds)):
             open_seconds = np.where(not_allowed, np.inf, seconds)
             for job in np.flatnonzero(~np.any(np.isfinite(open_seconds), axis=1)):
@@ -213,7 +227,11 @@ class Instance:
 
     def _fits_nowhere(self, job: int, closed: NDArray[np.bool_], memory: NDArray[np.float64]) -> InputError:
         """Say why: its memory, or else no node holds a configuration that it may use."""
+        beyond = np.broadcast_to(beyond_quota(self), self.jobs.seconds_per_epoch.shape)[job]
         may_use = np.isfinite(self.jobs.seconds_per_epoch[job])
+        if np.any(may_use & ~closed & beyond):
+            tenant = self.tenants[int(self.jobs.tenant[job])].name
+            return InputError(f"jobs[{job}].seconds_per_epoch", "inf for all", f"one within the quota of {tenant}")
         able = np.flatnonzero(may_use & ~closed)
         if len(able):
             shared = any(self.configurations[c].kind == "shared" for c in able)

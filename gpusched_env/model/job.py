@@ -32,6 +32,7 @@ class Job:
         restart_s: Seconds without progress after its configuration or node has changed, from 0 to `LONGEST_S`; None for
             the instance's.
         epochs_needed: Epochs it will really need, X_j in (0, E_j]; hidden from policies until the job ends.
+        tenant: Index of its tenant among the instance's, ≥ 0.
 
     Raises:
         InputError: A value is out of its range.
@@ -47,12 +48,14 @@ class Job:
     memory_gib: float = 0.0
     application: str = ""
     restart_s: float | None = None
+    tenant: int = 0
 
     def __post_init__(self) -> None:
         checks.seconds("job.submission_s", self.submission_s)
         checks.not_negative("job.tardiness_weight_eur_per_s", self.tardiness_weight_eur_per_s)
         checks.positive("job.max_epochs", self.max_epochs)
         checks.not_negative("job.memory_gib", self.memory_gib)
+        checks.whole("job.tenant", self.tenant, 0)
         if self.restart_s is not None:
             checks.seconds("job.restart_s", self.restart_s)
         if not self.submission_s <= checks.finite("job.due_s", self.due_s) <= checks.LONGEST_S:

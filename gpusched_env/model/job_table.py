@@ -40,6 +40,7 @@ class JobTable:
         distributions: The distributions of epochs needed that jobs refer to.
         restart_s: Seconds without progress after a change of configuration or node, shape (J,), from 0 to
             `LONGEST_S`; 0 by default.
+        tenant: Index of the job's tenant, shape (J,), ≥ 0; 0 by default.
 
     Raises:
         InputError: A column has the wrong length, or a value is out of its range; names the first such job.
@@ -57,10 +58,13 @@ class JobTable:
     distribution: NDArray[np.int64]
     distributions: tuple[EpochDistribution, ...]
     restart_s: NDArray[np.float64] = None  # type: ignore[assignment]
+    tenant: NDArray[np.int64] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         if self.restart_s is None:
             object.__setattr__(self, "restart_s", np.zeros(len(self.submission_s)))
+        if self.tenant is None:
+            object.__setattr__(self, "tenant", np.zeros(len(self.submission_s), dtype=np.int64))
         for column in _FLOAT_COLUMNS:
             object.__setattr__(self, column, checks.frozen_array(getattr(self, column)))
         for column in _INDEX_COLUMNS:
@@ -85,6 +89,7 @@ class JobTable:
         self._each("epochs_needed", (needed > 0) & (needed <= end), "a number in (0, max_epochs]")
         self._each("memory_gib", np.isfinite(self.memory_gib) & (self.memory_gib >= 0), "a finite number >= 0")
         self._each("restart_s", (self.restart_s >= 0) & (self.restart_s <= longest), a_time)
+        self._each("tenant", self.tenant >= 0, "an index >= 0")
         self._check_seconds_per_epoch()
         for column, names in (("application", self.applications), ("distribution", self.distributions)):
             index = getattr(self, column)
@@ -168,9 +173,10 @@ class JobTable:
             distribution=np.array([distribution_of[job.distribution] for job in jobs], dtype=np.int64),
             distributions=distributions,
             restart_s=np.array([restart_s if job.restart_s is None else job.restart_s for job in jobs]),
+            tenant=np.array([job.tenant for job in jobs], dtype=np.int64),
         )
 
 
 _JOB_FIELDS = ("submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib")
 _FLOAT_COLUMNS = (*_JOB_FIELDS, "restart_s", "seconds_per_epoch")
-_INDEX_COLUMNS = ("application", "distribution")
+_INDEX_COLUMNS = ("application", "distribution", "tenant")

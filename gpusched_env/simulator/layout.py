@@ -41,7 +41,8 @@ HOME_SLOT = 30  # shared GPU of that node, likewise
 CHEAPEST = 31  # configuration whose epochs cost least in full nodes; -1: none
 CHEAPEST_TAU = 32  # its seconds per epoch; inf: none
 EDGES = 33  # row of `edges` with the bins of its distribution
-JOB_COLUMNS = 34
+TENANT = 34  # index of its tenant
+JOB_COLUMNS = 35
 
 # fate: float64 (J, FATE_COLUMNS). What no policy may know.
 NEEDED = 0  # epochs needed X_j
@@ -74,6 +75,9 @@ OPENING = 2  # most units free on a GPU that is shared already
 LARGEST = 3  # GPUs of the largest node; never changes
 SIZES = 4  # free GPUs that the index behind these columns tells apart; 0: there is no index
 ROOM_COLUMNS = 5  # then the index of `node_index`
+
+# quota: int64 (T, 2 V), T tenants; no rows without quotas. The units of every GPU type that a tenant's jobs may hold at
+# one time, then those that they hold.
 
 # clock: float64 (CLOCK_COLUMNS,).
 NOW = 0  # present time

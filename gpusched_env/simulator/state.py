@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusched_env.model import checks
 from gpusched_env.model.rates import Rates, kilowatts, write_config_rates, write_node_rates
+from gpusched_env.model.tenancy import quotas
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.asking import AS_A_POLICY, Asking
 from gpusched_env.simulator.events import advance
@@ -138,6 +139,7 @@ def _new_board(instance: Instance, common: Common) -> Board:
         tau=np.full(shape, np.nan),
         nodes=_node_table(instance, busy - 1),
         room=new_room(types, len(instance.nodes), busy - 1),
+        quota=np.hstack([quotas(instance) * at.UNITS, np.zeros_like(quotas(instance))]),
         node_rate=common.once(rates.node),
         planning_rate=common.once(rates.planning),
         least_rate=common.once(rates.least),
@@ -236,6 +238,7 @@ def _first_rows(
     jobs[:, at.APPLICATION] = table.application
     jobs[:, at.RESTART_S] = table.restart_s
     jobs[:, at.PACE] = 1.0
+    jobs[:, at.TENANT] = table.tenant
     jobs[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0
     jobs[:, [at.START_S, at.END_S]] = np.nan
     jobs[:, at.CHEAPEST], jobs[:, at.CHEAPEST_TAU] = cheapest_in_full_nodes(seconds, least_rate)

@@ -23,10 +23,10 @@ if TYPE_CHECKING:
 class View:
     """The present state of a run, without what is hidden from policies.
 
-    `jobs`, `tau`, `nodes`, `room`, `node_rate`, `planning_rate`, `least_rate`, `edges`, `survival`, `tail`, `clock`,
-    `count` and `memory` are those of `gpusched_env.simulator.run.Board`, and `configs` and `slowdown` those of its
-    `Facts`: the simulator's own arrays (their columns are in `gpusched_env.simulator.layout`), but read-only, except
-    `memory`, which is the policy's. Rows of jobs that are not submitted yet are NaN.
+    `jobs`, `tau`, `nodes`, `room`, `quota`, `node_rate`, `planning_rate`, `least_rate`, `edges`, `survival`, `tail`,
+    `clock`, `count` and `memory` are those of `gpusched_env.simulator.run.Board`, and `configs` and `slowdown` those of
+    its `Facts`: the simulator's own arrays (their columns are in `gpusched_env.simulator.layout`), but read-only,
+    except `memory`, which is the policy's. Rows of jobs that are not submitted yet are NaN.
 
     Attributes:
         board: What kernels take: policies that are compiled hand it to theirs.
@@ -37,6 +37,7 @@ class View:
     tau: NDArray[np.float64]
     nodes: NDArray[np.int64]
     room: NDArray[np.int64]
+    quota: NDArray[np.int64]
     configs: NDArray[np.int64]
     slowdown: NDArray[np.float64]
     node_rate: NDArray[np.float64]

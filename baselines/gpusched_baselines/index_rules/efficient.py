@@ -10,7 +10,7 @@ from gpusched_baselines.sts_x.plan import restart_s
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.placement.placement import fits
+from gpusched_env.simulator.placement.placement import may_have
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats
@@ -68,7 +68,7 @@ def cheapest_by(board: Board, job: int, left: float, price: Floats) -> int:
     restart = restart_s(board, job)
     best, least, late = -1, np.inf, True
     for c in range(price.shape[0]):
-        if tau[job, c] == np.inf or not fits(board, c):
+        if tau[job, c] == np.inf or not may_have(board, job, c):
             continue
         seconds = left * tau[job, c] + (0.0 if c == held else restart)
         cost, misses_it = seconds * price[c], misses(seconds, time_left)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.node_index import find_node
+from gpusched_env.simulator.placement.quotas import count_in, within_quota
 from gpusched_env.simulator.placement.shared_gpus import best_slot, join, leave
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
 from gpusched_env.simulator.placement.whole_nodes import choose_nodes, hold_nodes, let_nodes_go
@@ -14,6 +15,12 @@ from gpusched_env.simulator.placement.whole_nodes import choose_nodes, hold_node
 if TYPE_CHECKING:
     from gpusched_env.arrays import Ints
     from gpusched_env.simulator.run import Board
+
+
+@lean_kernel
+def may_have(board: Board, job: int, config: int) -> bool:
+    """Say whether a job can be given a configuration now: it fits somewhere, and its tenant's quota covers it."""
+    return fits(board, config) and within_quota(board, job, config)
 
 
 @lean_kernel
@@ -36,6 +43,7 @@ def take(board: Board, job: int, config: int, node: int, slot: int) -> None:
         join(board, node, slot, configs[config, at.CONFIG_UNITS])
     else:
         hold(board, node, configs[config, at.CONFIG_GPUS])
+    count_in(board, job, config, 1)
     jobs[job, at.CONFIG] = config
     jobs[job, at.NODE] = node
     jobs[job, at.SLOT] = slot
@@ -55,6 +63,7 @@ def release(board: Board, job: int) -> None:
         let_nodes_go(board, node)
     else:
         let_go(board, node, configs[config, at.CONFIG_GPUS])
+    count_in(board, job, config, -1)
     jobs[job, at.CONFIG] = -1.0
     jobs[job, at.NODE] = -1.0
     jobs[job, at.SLOT] = -1.0
@@ -74,7 +83,7 @@ def place(board: Board, job: int, config: int) -> bool:
     held = int(jobs[job, at.CONFIG])
     if held == config:
         return True
-    if held < 0 and not fits(board, config):
+    if held < 0 and not may_have(board, job, config):
         return False
     if held >= 0:
         return _replace(board, job, config)
@@ -89,7 +98,7 @@ def _replace(board: Board, job: int, config: int) -> bool:
     held, node, slot = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
     chain = board.nodes[:, at.NEXT].copy()
     release(board, job)
-    if fits(board, config):
+    if may_have(board, job, config):
         _put(board, job, config)
         return True
     put_back(board, job, held, node, slot, chain)
@@ -102,6 +111,7 @@ def put_back(board: Board, job: int, config: int, node: int, slot: int, chain: I
     if config >= 0 and board.facts.configs[config, at.CONFIG_NODES] > 1:
         board.nodes[:, at.NEXT] = chain
         hold_nodes(board, node)
+        count_in(board, job, config, 1)
         board.jobs[job, at.CONFIG], board.jobs[job, at.NODE] = config, node
     elif config >= 0:
         take(board, job, config, node, slot)
@@ -131,6 +141,7 @@ def _put(board: Board, job: int, config: int) -> None:
     elif configs[config, at.CONFIG_NODES] > 1:
         node = choose_nodes(board, gpu_type, configs[config, at.CONFIG_NODES], home)
         hold_nodes(board, node)
+        count_in(board, job, config, 1)
         jobs[job, at.CONFIG] = config
         jobs[job, at.NODE] = node
     else:
@@ -171,8 +182,8 @@ def moves_on(board: Board, job: int, config: int) -> tuple[bool, bool]:
     It should if only its previous place would have to be switched on for it. A job that would pay for nothing but the
     move with a restart stays where it is.
     """
-    one_node = board.facts.configs[config, at.CONFIG_NODES] == 1
-    if not one_node or not fits(board, config) or keeps_config(board, job, config) or not opens(board, job, config):
+    possible = board.facts.configs[config, at.CONFIG_NODES] == 1 and may_have(board, job, config)
+    if not possible or keeps_config(board, job, config) or not opens(board, job, config):
         return False, False
     jobs = board.jobs
     home, slot = jobs[job, at.HOME], jobs[job, at.HOME_SLOT]

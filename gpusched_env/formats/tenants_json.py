@@ -1,0 +1,81 @@
+"""The tenants of an instance as fields of its file, which are there only where there are tenants."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+from gpusched_env.formats.json_fields import check_fields, json_list, value_of, values_of
+from gpusched_env.model import Cells, Tenant
+
+if TYPE_CHECKING:
+    from gpusched_env.model import Instance, JobTable
+
+FIELDS = ("tenancy", "tenants")
+OPTIONAL_COLUMNS = ("tenant",)
+_CELLS = ("gpu_type", "gpus", "count")
+
+
+def tenants_document(instance: Instance) -> dict[str, Any]:
+    """Give the fields: what tenants are to the cluster, and each with its cells; none without tenants."""
+    if not instance.tenants:
+        return {}
+    tenants = [
+        {"name": tenant.name, "cells": [[cells.gpu_type, int(cells.gpus), int(cells.count)] for cells in tenant.cells]}
+        for tenant in instance.tenants
+    ]
+    return {"tenancy": instance.tenancy, "tenants": tenants}
+
+
+def tenants_of(document: dict[str, Any]) -> dict[str, Any]:
+    """Give the arguments of `Instance` that these fields stand for.
+
+    Raises:
+        InputError: A field is missing beside the other, unknown, of the wrong kind or out of its range.
+    """
+    given = [name for name in FIELDS if name in document]
+    if not given:
+        return {}
+    for name in FIELDS:
+        if name not in document:
+            raise InputError(name, None, "a value: the field is missing")
+    entries = json_list("tenants", document["tenants"])
+    return {
+        "tenancy": value_of("tenancy", document["tenancy"], str),
+        "tenants": tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(entries)),
+    }
+
+
+def _tenant(where: str, entry: Any) -> Tenant:
+    check_fields(where, entry, {"name", "cells"})
+    try:
+        cells = tuple(_cells(f"{where}.cells[{i}]", row) for i, row in enumerate(json_list(where, entry["cells"])))
+        return Tenant(value_of(f"{where}.name", entry["name"], str), cells)
+    except InputError as error:
+        if error.field.startswith(where):
+            raise
+        raise InputError(f"{where}.{error.field.rpartition('.')[2]}", error.value, error.allowed) from error
+
+
+def _cells(where: str, row: Any) -> Cells:
+    values = json_list(where, row)
+    if len(values) != len(_CELLS):
+        raise InputError(where, f"{len(values)} values", f"{len(_CELLS)}: {', '.join(_CELLS)}")
+    gpu_type, gpus, count = values
+    return Cells(value_of(where, gpu_type, str), value_of(where, gpus, int), value_of(where, count, int))
+
+
+def tenant_columns(jobs: JobTable) -> dict[str, Any]:
+    """Give the column of the jobs' tenants, if one is not the first."""
+    return {"tenant": jobs.tenant.tolist()} if np.any(jobs.tenant) else {}
+
+
+def read_columns(table: dict[str, Any]) -> dict[str, Any]:
+    """Give the argument of `JobTable` that the column stands for, if there is one.
+
+    Raises:
+        InputError: A value is no whole number.
+    """
+    return {"tenant": np.array(values_of("jobs.tenant", table["tenant"], int))} if "tenant" in table else {}
