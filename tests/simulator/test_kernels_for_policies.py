@@ -27,6 +27,7 @@ from gpusched_env.simulator.kernels import (
     keeps_config,
     kernel,
     lean_kernel,
+    may_have,
     measure,
     misses,
     moves_on,
@@ -55,7 +56,7 @@ def empty_again(board: Board, config: int) -> bool:
 @kernel
 def place_and_release(board: Board, job: int, config: int, told: np.ndarray) -> None:
     """Call all that places, and write what it says."""
-    told[0], told[1] = fits(board, config), opens(board, job, config)
+    told[0], told[1] = may_have(board, job, config), opens(board, job, config)
     told[2], told[3] = moves_on(board, job, config)
     told[4] = place(board, job, config)
     told[5], told[6] = charge(board, job, config) * HOUR, bill_rate(board) * HOUR
