@@ -70,9 +70,9 @@ class Sharing(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        self._check_duty()
         if len(set(self.offers())) != len(self.fractions):
             raise InputError("fractions", list(self.fractions), "each once")
-        self._check_duty()
         if self.max_inflation is None:
             self._check_table()
             return self
