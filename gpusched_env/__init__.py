@@ -15,6 +15,7 @@ from gpusched_env.formats import load_instance, save_instance
 from gpusched_env.model import (
     Cells,
     Configuration,
+    Duty,
     EpochDistribution,
     GpuType,
     Instance,
@@ -41,6 +42,7 @@ __all__ = [
     "Cells",
     "Configuration",
     "CostReward",
+    "Duty",
     "EpochDistribution",
     "GpuClusterEnv",
     "GpuClusterVectorEnv",

@@ -24,10 +24,16 @@ def json_layout(document: Mapping[str, Any]) -> str:
         elif name == "distributions":
             text = "[\n" + ",\n".join(f"  {_compact(entry)}" for entry in value) + "\n ]"
         elif name == "interference" and value is not None:
-            rows = ",\n".join(f"  {_compact(of_type)}" for of_type in value["slowdown"])
-            text = '{"slowdown":[\n' + rows + "\n ]}"
+            text = _interference_text(value)
         parts.append(f" {_compact(name)}: {text}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _interference_text(model: Mapping[str, Any]) -> str:
+    """Give the table, which comes first, with one line per GPU type."""
+    (name, table), *rest = model.items()
+    rows = ",\n".join(f"  {_compact(of_type)}" for of_type in table)
+    return f'{{"{name}":[\n' + rows + "\n ]" + "".join(f",{_compact(key)}:{_compact(v)}" for key, v in rest) + "}"
 
 
 def _compact(value: Any) -> str:

@@ -107,8 +107,9 @@ class Binding:
             if self._lay(below, physical.children, need, allowed) and self._lay(rest, candidates, need, allowed):
                 return True
             for cell in first.walk():
-                if cell.bound is not None:
-                    cell.bound.bound = cell.bound = None
+                other, cell.bound = cell.bound, None
+                if other is not None:
+                    other.bound = None
         return False
 
     def _take_out(self, cell: Cell) -> None:

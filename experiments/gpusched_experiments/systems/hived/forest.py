@@ -140,7 +140,8 @@ class VirtualCluster:
         """
         promised: dict[str, list[Cell]] = defaultdict(list)
         for entry in told.get("virtualCells", ()):
-            chain, *_, kind = [*entry["cellType"].split("."), entry["cellType"].split(".")[-1]]
+            path = str(entry["cellType"]).split(".")
+            chain, kind = path[0], path[-1]
             if chain not in forest.tops:
                 raise InputError("virtualCells.cellType", entry["cellType"], "a chain of the cluster")
             promised[chain] += [forest.grow(kind, chain) for _ in range(entry["cellNumber"])]
