@@ -13,7 +13,7 @@ from gpusched_env.model import Cells, Tenant
 if TYPE_CHECKING:
     from gpusched_env.model import Instance, JobTable
 
-FIELDS = ("tenancy", "tenants")
+FIELDS = ("tenancy", "tenants", "hosts")
 OPTIONAL_COLUMNS = ("tenant",)
 _CELLS = ("gpu_type", "gpus", "count")
 
@@ -26,7 +26,8 @@ def tenants_document(instance: Instance) -> dict[str, Any]:
         {"name": tenant.name, "cells": [[cells.gpu_type, int(cells.gpus), int(cells.count)] for cells in tenant.cells]}
         for tenant in instance.tenants
     ]
-    return {"tenancy": instance.tenancy, "tenants": tenants}
+    hosts = {"hosts": instance.hosts} if instance.hosts else {}
+    return {"tenancy": instance.tenancy, "tenants": tenants, **hosts}
 
 
 def tenants_of(document: dict[str, Any]) -> dict[str, Any]:
@@ -38,11 +39,12 @@ def tenants_of(document: dict[str, Any]) -> dict[str, Any]:
     given = [name for name in FIELDS if name in document]
     if not given:
         return {}
-    for name in FIELDS:
+    for name in FIELDS[:2]:
         if name not in document:
             raise InputError(name, None, "a value: the field is missing")
     entries = json_list("tenants", document["tenants"])
     return {
+        "hosts": value_of("hosts", document.get("hosts", 0), int),
         "tenancy": value_of("tenancy", document["tenancy"], str),
         "tenants": tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(entries)),
     }

@@ -47,6 +47,8 @@ class Instance:
         tenants: Who shares the cluster; `jobs.tenant` are indices of them.
         tenancy: What they are to it: `none` (names only), `quota` (the GPUs of every type that a tenant's jobs hold at
             one time are at most those of its cells), `private` or `cells` (what `workload.with_tenancy` makes).
+        hosts: With `cells` the last so many nodes are the physical ones: opportunistic jobs run on them, and the nodes
+            before them are the tenants' cells, which lie on them when they are used. Else 0.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -64,6 +66,7 @@ class Instance:
     seed: int = 0
     tenants: tuple[Tenant, ...] = ()
     tenancy: Tenancy = "none"
+    hosts: int = 0
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -85,7 +88,12 @@ class Instance:
             most = self.gpu_types[self.type_index(f"nodes[{index}].gpu_type", node.gpu_type)].max_gpus_per_node
             if node.gpus > most:
                 raise InputError(f"nodes[{index}].gpus", node.gpus, f"at most {most} for {node.gpu_type}")
-            if node.gpus < most and self.gpu_types[self._type_index[node.gpu_type]].idle_gpu_power_w > 0.0:
+            is_cell = index < len(self.nodes) - self.hosts and self.hosts > 0
+            if (
+                not is_cell
+                and node.gpus < most
+                and self.gpu_types[self._type_index[node.gpu_type]].idle_gpu_power_w > 0.0
+            ):
                 allowed = (
                     f"{most}, since idle GPUs of {node.gpu_type} draw power; smaller nodes need a type of their own"
                 )

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from itertools import pairwise
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model.tenant import TENANCIES, hardware
+from gpusched_env.model.cells import feasible
+from gpusched_env.model.tenant import LENT, TENANCIES, hardware, name_of
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
     from gpusched_env.model.instance import Instance
+
+MOST_GPUS = 32
+"""GPUs that a node with cells may have: `simulator.cells.blocks` has a bit for each."""
 
 
 def check_tenants(instance: Instance) -> None:
@@ -31,12 +39,69 @@ def check_tenants(instance: Instance) -> None:
     if names and most >= len(names):
         job = int(instance.jobs.tenant.argmax())
         raise InputError(f"jobs[{job}].tenant", most, f"the index of one of the {len(names)} tenants")
+    if (instance.tenancy == "cells") != (instance.hosts > 0) or not 0 <= instance.hosts < len(instance.nodes):
+        raise InputError("hosts", instance.hosts, "the number of physical nodes with cells, else 0")
     known = {hardware(v.name) for v in instance.gpu_types}
     for t, tenant in enumerate(instance.tenants):
         for i, cells in enumerate(tenant.cells):
             if cells.gpu_type not in known:
                 allowed = f"one of the GPU types {', '.join(sorted(known))}"
                 raise InputError(f"tenants[{t}].cells[{i}].gpu_type", cells.gpu_type, allowed)
+    if instance.hosts:
+        check_cells(instance)
+
+
+def check_cells(instance: Instance) -> None:
+    """Check that the cells of an instance with hosts can lie on them at one time.
+
+    Raises:
+        InputError: A host is no node for opportunistic jobs or has too many GPUs, or the cells do not fit on the hosts.
+    """
+    first = len(instance.nodes) - instance.hosts
+    for n, node in enumerate(instance.nodes):
+        if (node.gpu_type == name_of(LENT, hardware(node.gpu_type))) != (n >= first):
+            raise InputError(f"nodes[{n}].gpu_type", node.gpu_type, f"{LENT}/..., for the last {instance.hosts} only")
+    for kind in sorted({hardware(node.gpu_type) for node in instance.nodes}):
+        sizes = [Counter[int](), Counter[int]()]
+        for n, node in enumerate(instance.nodes):
+            if hardware(node.gpu_type) == kind:
+                sizes[n >= first][node.gpus] += 1
+        check_fit("nodes", sizes[0], sizes[1])
+
+
+def check_fit(field: str, wanted: Mapping[int, int], tops: Mapping[int, int]) -> None:
+    """Check that cells fit into nodes at one time: each is a node, or half of one, half of that, and so on.
+
+    Raises:
+        InputError: A node has too many GPUs, a size is not such a part of every larger node, or they do not fit.
+    """
+    levels = sorted({*wanted, *tops})
+    for size in tops:
+        if size > MOST_GPUS:
+            raise InputError(field, size, f"at most {MOST_GPUS} GPUs on a node with cells")
+    for low, high in pairwise(levels):
+        if high % low or (high // low) & (high // low - 1):
+            raise InputError(field, low, f"a half of {high} GPUs, a half of that, and so on")
+    if wanted and not feasible(wanted, tops, levels):
+        raise InputError(field, dict(sorted(wanted.items())), f"cells that fit into {dict(sorted(tops.items()))}")
+
+
+def kinds_of_nodes(instance: Instance) -> NDArray[np.int64]:
+    """Give the index of every node's hardware, whosever it is, (N,)."""
+    names = [hardware(node.gpu_type) for node in instance.nodes]
+    known = sorted(set(names))
+    return np.array([known.index(name) for name in names], dtype=np.int64)
+
+
+def largest_billed(instance: Instance) -> dict[str, int]:
+    """Give the GPUs of the largest node of every GPU type, or with cells of the largest host on which one can lie."""
+    if not instance.hosts:
+        return instance.largest_node
+    largest: dict[str, int] = {}
+    for host in instance.nodes[-instance.hosts :]:
+        kind = hardware(host.gpu_type)
+        largest[kind] = max(largest.get(kind, 0), host.gpus)
+    return {name: largest[hardware(name)] for name in instance.largest_node}
 
 
 def quotas(instance: Instance) -> NDArray[np.int64]:

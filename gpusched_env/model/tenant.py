@@ -76,6 +76,11 @@ class Tenant:
         return found
 
 
+def name_of(tenant: str, gpu_type: str) -> str:
+    """Give the name of the GPU type that stands for what is one tenant's of a type."""
+    return f"{tenant}{BETWEEN}{gpu_type}"
+
+
 def hardware(gpu_type: str) -> str:
     """Give the name of the hardware that a GPU type stands for: that of a tenant's own type, without the tenant."""
     return gpu_type.rpartition(BETWEEN)[2]

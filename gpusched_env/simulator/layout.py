@@ -89,6 +89,13 @@ ROOM_COLUMNS = 5  # then the index of `node_index`
 # quota: int64 (T, 2 V), T tenants; no rows without quotas. The units of every GPU type that a tenant's jobs may hold at
 # one time, then those that they hold.
 
+# cells: int64 (N, CELL_COLUMNS); no rows without cells. Where the nodes lie, the last of which are hosts themselves.
+CELL_HOST = 0  # index of the host on which the cell lies, or -1
+CELL_OLD_HOST = 1  # the same when the round began
+CELL_BLOCK = 2  # first GPU of its block there
+CELL_KIND = 3  # kind of hardware
+CELL_COLUMNS = 4
+
 # clock: float64 (CLOCK_COLUMNS,).
 NOW = 0  # present time
 BILL = 1  # energy cost of all nodes so far [€]
@@ -127,4 +134,5 @@ LOG_READY = 4
 LOG_END = 5
 LOG_EPOCHS = 6  # epochs done in the interval, the same in the rows of all its nodes
 LOG_SLOT = 7  # the shared GPU of the node, or -1
-LOG_COLUMNS = 8
+LOG_HOST = 8  # the host on which the node lies, or -1 without cells
+LOG_COLUMNS = 9

@@ -8,9 +8,10 @@ import numpy as np
 
 from gpusched_env.model import checks
 from gpusched_env.model.rates import Rates, kilowatts, write_config_rates, write_node_rates
-from gpusched_env.model.tenancy import quotas
+from gpusched_env.model.tenancy import kinds_of_nodes, quotas
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.asking import AS_A_POLICY, Asking
+from gpusched_env.simulator.cells import blocks
 from gpusched_env.simulator.events import advance
 from gpusched_env.simulator.ordering import NAMED_ORDERS
 from gpusched_env.simulator.pace import sharing
@@ -139,6 +140,8 @@ def _new_board(instance: Instance, common: Common) -> Board:
         tau=np.full(shape, np.nan),
         nodes=_node_table(instance, busy - 1),
         room=new_room(types, len(instance.nodes), busy - 1),
+        cells=_cell_table(instance),
+        hosts=_host_table(instance),
         quota=np.hstack([quotas(instance) * at.UNITS, np.zeros_like(quotas(instance))]),
         node_rate=common.once(rates.node),
         planning_rate=common.once(rates.planning),
@@ -202,6 +205,25 @@ def _node_table(instance: Instance, most: int) -> NDArray[np.int64]:
     for column in (at.NODE_GPUS, at.FREE, at.OLD_FREE):
         nodes[:, column] = [node.gpus for node in instance.nodes]
     return nodes
+
+
+def _cell_table(instance: Instance) -> NDArray[np.int64]:
+    """Make the array that says where nodes lie: hosts on themselves, and cells nowhere yet."""
+    cells = np.full((len(instance.nodes) if instance.hosts else 0, at.CELL_COLUMNS), -1, dtype=np.int64)
+    if instance.hosts:
+        cells[:, at.CELL_KIND] = kinds_of_nodes(instance)
+        cells[-instance.hosts :, at.CELL_HOST] = cells[-instance.hosts :, at.CELL_OLD_HOST] = range(instance.hosts)
+        cells[:, at.CELL_BLOCK] = 0
+    return cells
+
+
+def _host_table(instance: Instance) -> NDArray[np.int64]:
+    """Make the array of the hosts."""
+    hosts = np.zeros((instance.hosts, blocks.HOST_COLUMNS), dtype=np.int64)
+    if instance.hosts:
+        hosts[:, blocks.KIND] = kinds_of_nodes(instance)[-instance.hosts :]
+        hosts[:, blocks.GPUS] = [node.gpus for node in instance.nodes[-instance.hosts :]]
+    return hosts
 
 
 def _new_hidden(instance: Instance, board: Board, log_rows: int) -> Hidden:

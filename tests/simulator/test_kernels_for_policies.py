@@ -27,6 +27,7 @@ from gpusched_env.simulator.kernels import (
     keeps_config,
     kernel,
     lean_kernel,
+    let_empty_cells_go,
     may_have,
     measure,
     misses,
@@ -49,6 +50,7 @@ OF_PYTHON = {"Board", "Choice", "Facts", "ask_order", "at", "kernel", "lean_kern
 def empty_again(board: Board, config: int) -> bool:
     """Empty the cluster, and say whether a configuration fits."""
     clear(board, board.active[: board.count[at.ACTIVE]])
+    let_empty_cells_go(board)
     measure(board)
     return fits(board, config)
 

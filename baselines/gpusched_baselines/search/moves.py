@@ -10,7 +10,8 @@ from gpusched_baselines.search import proxy_parts as its
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import bill_rate
-from gpusched_env.simulator.placement.placement import may_have, place, put_back, release
+from gpusched_env.simulator.placement.placement import may_have, place, put_back
+from gpusched_env.simulator.placement.release import release
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints

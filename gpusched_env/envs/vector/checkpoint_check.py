@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.envs.vector.holdings import nodes_as_held
+from gpusched_env.envs.vector.holdings import cells_lie, nodes_as_held
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.simulator import layout as at
@@ -26,7 +26,7 @@ MOST_ROUNDS = 2**53
 
 KINDS: dict[str, tuple[type, int]] = {
     **dict.fromkeys(("jobs", "clock", "memory", "fate"), (np.float64, 1)),
-    **dict.fromkeys(("nodes", "count", "active", "order"), (np.int64, 1)),
+    **dict.fromkeys(("nodes", "count", "active", "order", "cells"), (np.int64, 1)),
     "invalid": (np.int64, 1),
     "ended": (np.bool_, 1),
     "instance_seed": (np.int64, 1),
@@ -160,10 +160,12 @@ def _nodes_hold(run: State, fresh: State) -> bool:
     nodes, fixed = run.board.nodes, [at.NODE_TYPE, at.NODE_GPUS]
     if not np.array_equal(nodes[:, fixed], fresh.board.nodes[:, fixed]):
         return False
-    if not nodes_as_held(run.board, run.hidden.tau, old=False):
+    if not np.array_equal(run.board.cells[:, at.CELL_KIND], fresh.board.cells[:, at.CELL_KIND]):
+        return False
+    if not cells_lie(run.board, old=False) or not nodes_as_held(run.board, run.hidden.tau, old=False):
         return False
     if not _over(run):
-        return nodes_as_held(run.board, run.hidden.tau, old=True)
+        return cells_lie(run.board, old=True) and nodes_as_held(run.board, run.hidden.tau, old=True)
     last = nodes[:, at.NODE_COLUMNS + (nodes.shape[1] - at.NODE_COLUMNS) // 2 :]  # of a round whose jobs are all gone
     return (
         _whole(nodes[:, at.OLD_FREE], 0, nodes[:, at.NODE_GPUS])
