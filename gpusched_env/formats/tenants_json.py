@@ -4,17 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gpusched_env.errors import InputError
-from gpusched_env.formats.json_fields import check_fields, json_list, value_of, values_of
+from gpusched_env.formats.json_fields import check_fields, json_list, value_of
 from gpusched_env.model import Cells, Tenant
 
 if TYPE_CHECKING:
-    from gpusched_env.model import Instance, JobTable
+    from gpusched_env.model import Instance
 
 FIELDS = ("tenancy", "tenants", "hosts")
-OPTIONAL_COLUMNS = ("tenant",)
 _CELLS = ("gpu_type", "gpus", "count")
 
 
@@ -67,17 +64,3 @@ def _cells(where: str, row: Any) -> Cells:
         raise InputError(where, f"{len(values)} values", f"{len(_CELLS)}: {', '.join(_CELLS)}")
     gpu_type, gpus, count = values
     return Cells(value_of(where, gpu_type, str), value_of(where, gpus, int), value_of(where, count, int))
-
-
-def tenant_columns(jobs: JobTable) -> dict[str, Any]:
-    """Give the column of the jobs' tenants, if one is not the first."""
-    return {"tenant": jobs.tenant.tolist()} if np.any(jobs.tenant) else {}
-
-
-def read_columns(table: dict[str, Any]) -> dict[str, Any]:
-    """Give the argument of `JobTable` that the column stands for, if there is one.
-
-    Raises:
-        InputError: A value is no whole number.
-    """
-    return {"tenant": np.array(values_of("jobs.tenant", table["tenant"], int))} if "tenant" in table else {}
