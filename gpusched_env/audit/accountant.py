@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.audit.allowed import check_allowed
 from gpusched_env.audit.bill import Bill, check_bill, make_bill
+from gpusched_env.audit.cells import check_cells
 from gpusched_env.audit.difference import Difference, same_amount
 from gpusched_env.audit.holding import check_together, lives
 from gpusched_env.audit.lines import check_lines
@@ -54,6 +55,7 @@ def audit(folder: str | Path) -> list[Difference]:
         *check_together(record, by_job),
         *bill.overfull,
         *check_quotas(record),
+        *check_cells(record),
         *check_progress(record, by_job),
         *check_bill(record, bill),
         *_check_costs(record, by_job, bill),

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 _FIELDS = (
     "format", "version", "name", "seed", "energy_price_eur_per_kwh", "pue", "gpu_types", "nodes", "configurations",
-    "jobs", "applications", "distributions", "interference", "tenancy", "tenants",
+    "jobs", "applications", "distributions", "interference", "tenancy", "tenants", "hosts",
 )  # fmt: skip
 _GPU_TYPE_FIELDS = (
     "name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node", "idle_gpu_power_w", "node_power_w",
@@ -129,10 +129,10 @@ def read_instance(path: Path) -> InstanceRecord:
     instance = read_json(path, "gpusched instance", 2).only(*_FIELDS)
     applications = len(instance.texts("applications"))
     gpu_types = _gpu_types(instance, applications)
-    nodes = _nodes(instance.fields("nodes"), gpu_types)
+    tenants = read_tenants(instance)
+    nodes = _nodes(instance.fields("nodes"), gpu_types, tenants.hosts)
     configurations = _configurations(instance.fields("configurations"), gpu_types, nodes)
     jobs = _jobs(instance.fields("jobs"), len(configurations), applications, _distributions(instance))
-    tenants = read_tenants(instance)
     index_below(max(1, len(tenants.names))).check_each("instance.json: jobs.tenant", [job.tenant for job in jobs])
     price = instance.number("energy_price_eur_per_kwh", NOT_NEGATIVE) * instance.number("pue", AT_LEAST_ONE)
     name, seed = instance.text("name"), instance.whole("seed")
@@ -163,14 +163,16 @@ def _gpu_types(instance: Fields, applications: int) -> dict[str, GpuTypeRecord]:
     return records
 
 
-def _nodes(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> list[NodeRecord]:
+def _nodes(table: Fields, gpu_types: dict[str, GpuTypeRecord], hosts: int) -> list[NodeRecord]:
     names = _known_types(table.only("gpu_type", "gpus"), gpu_types)
     gpus = table.wholes("gpus", len(names))
     for index, (name, count) in enumerate(zip(names, gpus, strict=True)):
         most, where = gpu_types[name].most_gpus, f"{table.name('gpus')}[{index}]"
         Range(f"a whole number from 1 to {most}, the most of {name}", 1, most).check(where, count)
-        if gpu_types[name].idles:
+        is_cell = hosts > 0 and index < len(names) - hosts
+        if gpu_types[name].idles and not is_cell:
             Range(f"{most}, since idle GPUs of {name} draw power", most, most).check(where, count)
+    index_below(len(names)).check("instance.json: hosts", hosts)
     return [NodeRecord(name, count) for name, count in zip(names, gpus, strict=True)]
 
 

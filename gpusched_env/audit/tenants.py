@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.audit.difference import Difference
-from gpusched_env.audit.ranges import AT_LEAST_ONE
+from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE
 from gpusched_env.audit.reading import Fields, items_of, whole
 from gpusched_env.audit.stretches import stretches
 from gpusched_env.errors import InputError
@@ -24,11 +24,15 @@ _ROUNDED = 1.0 + 1e-9  # shares that sum to whole GPUs may be a rounding above t
 
 @dataclass(frozen=True, slots=True)
 class TenantsRecord:
-    """The tenants of an instance: what they are to the cluster, their names, and the GPUs of each by GPU type."""
+    """The tenants of an instance: what they are to the cluster, their names, and the GPUs of each by GPU type.
+
+    With cells, the last `hosts` nodes are the physical ones, on which the nodes before them lie.
+    """
 
     tenancy: str
     names: list[str]
     gpus: list[dict[str, int]]
+    hosts: int = 0
 
 
 def read_tenants(instance: Fields) -> TenantsRecord:
@@ -49,7 +53,10 @@ def read_tenants(instance: Fields) -> TenantsRecord:
         gpus.append(_promised(tenant))
     if len(set(names)) < len(names) or (tenancy != "none" and not names):
         raise InputError(instance.name("tenants"), names, "with a tenancy one or more, all with different names")
-    return TenantsRecord(tenancy, names, gpus)
+    hosts = instance.whole("hosts", NOT_NEGATIVE) if instance.optional("hosts", None) is not None else 0
+    if (tenancy == "cells") != (hosts > 0):
+        raise InputError(instance.name("hosts"), hosts, "the number of physical nodes with cells, else 0")
+    return TenantsRecord(tenancy, names, gpus, hosts)
 
 
 def _promised(tenant: Fields) -> dict[str, int]:

@@ -61,6 +61,9 @@ def check_cells(instance: Instance) -> None:
     for n, node in enumerate(instance.nodes):
         if (node.gpu_type == name_of(LENT, hardware(node.gpu_type))) != (n >= first):
             raise InputError(f"nodes[{n}].gpu_type", node.gpu_type, f"{LENT}/..., for the last {instance.hosts} only")
+    types = instance.type_of_node
+    if np.any(types[:first] >= types[first]) or np.any(types[first:] < types[first]):
+        raise InputError("gpu_types", [v.name for v in instance.gpu_types], f"those of {LENT}/ last")
     for kind in sorted({hardware(node.gpu_type) for node in instance.nodes}):
         sizes = [Counter[int](), Counter[int]()]
         for n, node in enumerate(instance.nodes):

@@ -7,7 +7,7 @@ kernels, except `Choice` and `ask_order`, which are for the Python around them.
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.cells.lying import let_empty_cells_go
+from gpusched_env.simulator.cells.lying import is_lent, let_empty_cells_go, survey
 from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.due_dates import due_wake_s, misses
 from gpusched_env.simulator.events import bill_rate, charge
@@ -50,6 +50,7 @@ __all__ = [
     "expected_rest",
     "fits",
     "forget_place",
+    "is_lent",
     "keeps_config",
     "kernel",
     "lean_kernel",
@@ -68,6 +69,7 @@ __all__ = [
     "ranked_in_groups",
     "release",
     "seconds_now",
+    "survey",
     "survival_after",
     "would_restart",
 ]

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpusched_env.model import Configuration, Duty, GpuType, Instance, Tenancy, Tenant
 
 
-def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
+def with_tenancy(instance: Instance, tenancy: Tenancy, *, opportunistic: NDArray[np.bool_] | None = None) -> Instance:
     """Give the same cluster and jobs with another tenancy.
 
     `private` and `cells` give every tenant GPU types of its own (`a/V100` for tenant a): a node for each of its cells,
@@ -30,6 +30,7 @@ def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
     Args:
         instance: A cluster whose tenants share its nodes: its tenancy is `none` or `quota`.
         tenancy: What the tenants shall be to it.
+        opportunistic: Which jobs are opportunistic, (J,); none by default. They are only with `cells`.
 
     Raises:
         InputError: There are no tenants, its nodes are not shared, a GPU type has a `/` in its name, cells do not fit
@@ -42,7 +43,9 @@ def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
     if tenancy in {"none", "quota"}:
         return replace(instance, tenancy=tenancy)
     _check(instance)
-    owned, lent = _Owned(instance), _lent_jobs(instance, tenancy)
+    owned, lent = _Owned(instance), np.zeros(len(instance.jobs), dtype=np.bool_)
+    if tenancy == "cells" and opportunistic is not None:
+        lent = np.asarray(opportunistic, dtype=np.bool_)
     for t, tenant in enumerate(instance.tenants):
         for gpu_type in instance.gpu_types:
             own = (instance.jobs.tenant == t) & ~lent
@@ -58,15 +61,6 @@ def _cells(tenant: Tenant, gpu_type: str) -> list[Node]:
     """Make a node for each of a tenant's cells of a type, the largest first."""
     sizes = sorted(tenant.sizes(gpu_type).items(), reverse=True)
     return [Node(gpu_type, size) for size, count in sizes for _ in range(count)]
-
-
-def _lent_jobs(instance: Instance, tenancy: Tenancy) -> NDArray[np.bool_]:
-    """Say which jobs are opportunistic, (J,): in private clusters there are none."""
-    opportunistic = getattr(instance.jobs, "opportunistic", None)
-    if tenancy == "private" or opportunistic is None:
-        return np.zeros(len(instance.jobs), dtype=np.bool_)
-    lent: NDArray[np.bool_] = opportunistic
-    return lent
 
 
 def _check(instance: Instance) -> None:

@@ -24,6 +24,7 @@ from gpusched_env.simulator.kernels import (
     expected_rest,
     fits,
     forget_place,
+    is_lent,
     keeps_config,
     kernel,
     lean_kernel,
@@ -38,6 +39,7 @@ from gpusched_env.simulator.kernels import (
     ranked,
     ranked_in_groups,
     release,
+    survey,
     survival_after,
     would_restart,
 )
@@ -51,8 +53,9 @@ def empty_again(board: Board, config: int) -> bool:
     """Empty the cluster, and say whether a configuration fits."""
     clear(board, board.active[: board.count[at.ACTIVE]])
     let_empty_cells_go(board)
+    survey(board)
     measure(board)
-    return fits(board, config)
+    return fits(board, config) and not is_lent(board, config)
 
 
 @kernel

@@ -26,6 +26,14 @@ def first_host(board: Board) -> int:
     return board.nodes.shape[0] - board.hosts.shape[0]
 
 
+@lean_kernel
+def is_lent(board: Board, config: int) -> bool:
+    """Say whether a configuration is one of opportunistic jobs: on hosts, and in no cell."""
+    if board.hosts.shape[0] == 0:
+        return False
+    return board.facts.configs[config, at.CONFIG_TYPE] >= board.nodes[first_host(board), at.NODE_TYPE]
+
+
 @kernel
 def survey(board: Board) -> None:
     """Write to `hosts` what of each is in bound cells, lent and busy."""

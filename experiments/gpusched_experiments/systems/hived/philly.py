@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -122,13 +122,10 @@ def private(instance: Instance, tenant: int) -> tuple[Instance, NDArray[np.int64
     """Give the cluster of one tenant alone, with its nodes and its jobs, and the indices of those."""
     jobs = instance.jobs
     own = np.flatnonzero(jobs.tenant == tenant)
-    columns = ("submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib")
-    table = replace(
-        jobs,
-        **{name: getattr(jobs, name)[own] for name in (*columns, "seconds_per_epoch", "restart_s")},
-        **{name: getattr(jobs, name)[own] for name in ("application", "distribution")},
-        tenant=np.zeros(len(own), dtype=np.int64),
-    )
+    columns = {field.name: getattr(jobs, field.name) for field in fields(jobs)}
+    rows = {name: column[own] for name, column in columns.items() if isinstance(column, np.ndarray)}
+    rows["tenant"] = np.zeros(len(own), dtype=np.int64)
+    table = replace(jobs, **rows)  # type: ignore[arg-type]
     nodes = (Node(GPU.name, NODE_GPUS),) * (instance.tenants[tenant].gpus(GPU.name) // NODE_GPUS)
     alone = replace(instance, nodes=nodes, jobs=table, tenants=(instance.tenants[tenant],), tenancy="none")
     return alone, own

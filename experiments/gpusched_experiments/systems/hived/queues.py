@@ -5,6 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gpusched_env.simulator.kernels import ask_order, at, fits, kernel, place, prefer_place
 from gpusched_env.simulator.placement.quotas import within_quota
 
@@ -15,7 +17,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board
 
-REFUSED = 0  # column of memory: how often a job was within its tenant's quota, and did not fit
+REFUSED = 0  # column of memory: in how many rounds a job was the first of its tenant and size that found no room
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,16 +41,25 @@ class Backfill:
 @kernel
 def backfill(board: Board, order: Ints, spreads: bool) -> None:
     """Place the jobs of `order`, (A,), in turn."""
+    refused = np.zeros((board.quota.shape[0], board.tau.shape[1]), dtype=np.bool_)
     for job in order:
         config = _only(board, job)
         if not within_quota(board, job, config):
             continue
         if not fits(board, config):
-            board.memory[job, REFUSED] += 1.0
+            tenant = int(board.jobs[job, at.TENANT])
+            if board.quota.shape[0] > 0 and not refused[tenant, config]:
+                refused[tenant, config] = True
+                board.memory[job, REFUSED] += 1.0
             continue
         if spreads:
             prefer_place(board, job, _emptiest(board, config), -1)
         place(board, job, config)
+
+
+def refusals(view: View) -> int:
+    """Count what was refused in a run with `Backfill`: each tenant and size once in a round."""
+    return int(view.memory[:, REFUSED].sum())
 
 
 @kernel
