@@ -218,6 +218,10 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         "sts-x:moving": _ablation(
             partial(StsX, stays=False, name="sts-x:moving"), "STS-X in which jobs may move without need"
         ),
+        "sts-x:worst-company": _ablation(
+            partial(StsX, company=False, name="sts-x:worst-company"),
+            "STS-X that plans shares of a GPU beside the worst neighbours there can be",
+        ),
     }
 )
 """Every name that `make_policy` knows, in the order of tables."""
