@@ -93,10 +93,10 @@ def test_an_instance_is_replayed_in_all_environments_and_then_the_scenario_goes_
 def test_switches_that_cost_by_distance_are_those_of_single_environments():
     twins = Twins([all_kinds()], 2, AutoresetMode.DISABLED, preemption=True, consolidation=True, deadline_wake_ups=True)
     twins.reset(seed=1)
-    infos = twins.reset(options={"instance": with_switching(make_instance(all_kinds(10, 5), 99), 99)})
+    twins.reset(options={"instance": with_switching(make_instance(all_kinds(10, 5), 99), 99)})
     rng = np.random.default_rng(2)
     for _ in range(400):
-        infos = twins.step(random_actions(twins.native.action_masks(), rng))
+        twins.step(random_actions(twins.native.action_masks(), rng))
         if twins.ended.any():
             break
     assert all(instance.jobs.resume_s is not None for instance in twins.native.instances)
