@@ -9,7 +9,7 @@ import numpy as np
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import bill_rate, log_interval, pace, pass_milestones
-from gpusched_env.simulator.pace import write_paces
+from gpusched_env.simulator.pace.write import write_paces
 from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.placement.whole_nodes import same_chain
