@@ -16,6 +16,7 @@ from gpusched_baselines.dispatching.dispatch import (
     priority,
 )
 from gpusched_baselines.dispatching.greedy import Greedy
+from gpusched_baselines.dispatching.time_slice import TimeSlice
 from gpusched_baselines.index_rules import atc, atc_worst, gittins, las, sept, srpt_worst
 from gpusched_baselines.search.local_search import LocalSearch
 from gpusched_baselines.search.path_relinking import PathRelinking
@@ -192,6 +193,13 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "srpt-worst": _index(srpt_worst, "Weight per GPU-seconds left in the worst case first"),
         "las": _index(las, "Least GPU-seconds attained per weight first, by quanta"),
+        "time-slice": ShippedPolicy(
+            TimeSlice,
+            "Urgent jobs at once, the others in turns of a quantum, least GPU-seconds attained per weight first",
+            origin="ours",
+            usual=False,
+            compiled=False,
+        ),
         "sts-x:alone-rates": _ablation(
             partial(StsX, full_nodes=0.0, name="sts-x:alone-rates"),
             "STS-X at the rates of a job alone on its node",

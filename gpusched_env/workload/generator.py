@@ -18,6 +18,7 @@ from gpusched_env.workload.scenario.due_dates import due_dates
 from gpusched_env.workload.scenario.epochs import HistogramEpochs
 from gpusched_env.workload.scenario.scenario import Scenario
 from gpusched_env.workload.site import Site
+from gpusched_env.workload.switching_costs import switching_columns
 from gpusched_env.workload.traces.demand import offered
 from gpusched_env.workload.traces.dither import dithered
 from gpusched_env.workload.traces.replay import choose_applications, epochs_of_duration, replayed_trace
@@ -108,7 +109,7 @@ class InstanceMaker:
         self._seconds = application_times(applications, self._site)
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
-        self._restart_s = np.array([catalogue.restart_s[name] for name in catalogue.names])
+        self._switching = [catalogue.switching[name] for name in catalogue.names]
         self._saturation = np.full(len(applications), np.nan)
         if self._trace is None and scenario.arrivals.kind in BY_SATURATION:
             self._saturation = self._site.gpus / np.array(
@@ -210,7 +211,7 @@ class InstanceMaker:
             applications=tuple(application.name for application in self._applications),
             distribution=draft.distribution[order],
             distributions=draft.distributions,
-            restart_s=self._restart_s[draft.application[order]],
+            **switching_columns(self._switching, draft.application[order]),
         )
 
 

@@ -147,10 +147,12 @@ def test_arrays_that_are_no_checkpoint_are_refused_and_the_environment_stays_as_
     play(env, 5, 0)
 
 
+SHARED = {"jobs.gpu_counts": [1, 2], "sharing.fractions": [0.5, 0.25], "restart_s": 30.0}
 KINDS = {
     "plain": few_jobs(12, 2, **{"cluster.gpus_per_node": 4}),
-    "shared": few_jobs(12, 2, **{"jobs.gpu_counts": [1, 2], "sharing.fractions": [0.5, 0.25], "restart_s": 30.0}),
+    "shared": few_jobs(12, 2, **SHARED),
     "multi-node": all_kinds(12, 6),
+    "switching": few_jobs(12, 2, **SHARED, **{"switching.start_s": 10.0, "switching.resume_s": 20.0}),
 }
 
 
@@ -284,6 +286,10 @@ SPOILT = {
     "slot": spoil_job(at.SLOT, to=99.0),
     "slot before": of_jobs(at.OLD_SLOT, by=1.0),
     "home": spoil_job(at.HOME, to=99.0),
+    "last node": spoil_job(at.LAST_NODE, to=99.0),
+    "last nodes": spoil_job(at.LAST_NODES, to=0.5),
+    "switching": of_jobs(at.RESUMING_S, by=1.0),
+    "distances": one_more("count", at.DISTANCES),
     "chain": spoil_first("nodes", 0, at.NEXT, to=99),
     "chain before": spoil_first("nodes", 0, at.OLD_NEXT, to=0),
     "chain of all": spoil_first("nodes", slice(None), at.OLD_NEXT, to=1),

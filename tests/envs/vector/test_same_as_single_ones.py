@@ -93,14 +93,14 @@ def test_an_instance_is_replayed_in_all_environments_and_then_the_scenario_goes_
 def test_switches_that_cost_by_distance_are_those_of_single_environments():
     twins = Twins([all_kinds()], 2, AutoresetMode.DISABLED, preemption=True, consolidation=True, deadline_wake_ups=True)
     twins.reset(seed=1)
-    infos = twins.reset(options={"instance": with_switching(make_instance(all_kinds(10, 5), 99), 99)})
+    twins.reset(options={"instance": with_switching(make_instance(all_kinds(10, 5), 99), 99)})
     rng = np.random.default_rng(2)
     for _ in range(400):
-        if twins.ended.all():
+        twins.step(random_actions(twins.native.action_masks(), rng))
+        if twins.ended.any():
             break
-        infos = twins.step(random_actions(twins.native.action_masks(), rng))
     assert all(instance.jobs.resume_s is not None for instance in twins.native.instances)
-    assert infos["time_s"].min() > 0.0
+    assert twins.episodes > 0
 
 
 def test_sums_over_the_jobs_of_a_round_do_not_outlive_the_episode():
