@@ -29,7 +29,7 @@ def beside_company(board: Board) -> Board:
 
 @kernel
 def _write_times(board: Board, tau: Floats) -> None:
-    """Write the times of the active jobs: where they run on a share, what they take now; else beside average company."""
+    """Write the times on shares of the active jobs, each beside jobs like the average of them."""
     jobs, configs, planned = board.jobs, board.facts.configs, board.facts.planned
     mix = np.zeros(planned.shape[0])
     for i in range(board.count[at.ACTIVE]):
