@@ -21,6 +21,7 @@ if TYPE_CHECKING:
         NodeRecord,
     )
     from gpusched_env.audit.reading import Fields
+    from gpusched_env.audit.synchronisation import SynchronisationRecord
 
 _INTERVAL_COLUMNS = ("job", "node", "gpus", "gpu", "configuration", "start_s", "ready_s", "end_s", "epochs")
 _JOB_COLUMNS = (
@@ -71,6 +72,7 @@ class Record:
     intervals: list[IntervalRecord]
     claims: list[dict[str, float]]
     run: Fields
+    synchronisation: SynchronisationRecord | None
 
 
 def read_record(folder: Path) -> Record:
@@ -95,6 +97,7 @@ def read_record(folder: Path) -> Record:
         intervals=_intervals(folder / "intervals.csv", instance),
         claims=_claims(folder / "jobs.csv", len(instance.jobs)),
         run=run,
+        synchronisation=instance.synchronisation,
     )
 
 

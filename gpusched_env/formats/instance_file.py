@@ -12,6 +12,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.formats.json_fields import check_fields, check_lengths, json_list, value_of, values_of
+from gpusched_env.formats.synchronisation_field import FIELD, synchronisation_field, synchronisation_of
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Interference, JobTable, Node
 
 if TYPE_CHECKING:
@@ -95,6 +96,7 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         "interference": None
         if instance.interference is None
         else {"slowdown": instance.interference.slowdown.tolist()},
+        **synchronisation_field(instance),
     }
 
 
@@ -182,7 +184,7 @@ def _no_constant(constant: str) -> float:
 
 def _instance_of(document: dict[str, Any]) -> Instance:
     names = {"format", "version", *_SCALARS, *_TABLES, "applications", "distributions", "interference"}
-    check_fields("", document, names)
+    check_fields("", document, names | ({FIELD} & document.keys()))
     scalars = {name: value_of(name, document[name], kind) for name, kind in _SCALARS.items()}
     return Instance(
         _gpu_types(document),
@@ -190,6 +192,7 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         tuple(_rows("configurations", document, _CONFIGURATIONS, Configuration)),
         _job_table(document),
         interference=_interference(document["interference"]),
+        synchronisation=synchronisation_of(document),
         **scalars,
     )
 

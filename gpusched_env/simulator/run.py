@@ -20,6 +20,8 @@ class Facts(NamedArrays):
         kilowatts: What a node with u busy GPUs draws [kW], (V, G + 1).
         slowdown: What jobs on one GPU do to one another, (V, A, A), A applications; (0, 0, 0) without a model.
         planned: The factor on the time of every application with which policies plan, (A, C).
+        iteration: How long iterations compute and synchronise [s], (2, V, A); (0, 0, 0) where nobody helps.
+        helpers: The number of CPU machines that help to synchronise, (1,); (0,) where nobody helps.
     """
 
     configs: Annotated[Ints, 2]
@@ -27,6 +29,8 @@ class Facts(NamedArrays):
     kilowatts: Annotated[Floats, 2]
     slowdown: Annotated[Floats, 3]
     planned: Annotated[Floats, 2]
+    iteration: Annotated[Floats, 3]
+    helpers: Annotated[Ints, 1]
 
 
 class Board(NamedArrays):

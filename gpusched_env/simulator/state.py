@@ -12,6 +12,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.asking import AS_A_POLICY, Asking
 from gpusched_env.simulator.events import advance
 from gpusched_env.simulator.ordering import NAMED_ORDERS
+from gpusched_env.simulator.pace.interconnect import helper_count, iteration_table
 from gpusched_env.simulator.pace.sharing import planned_slowdown, share_units, slowdown_table
 from gpusched_env.simulator.placement.node_index import new_room
 from gpusched_env.simulator.placement.room import measure
@@ -183,6 +184,8 @@ def _facts(instance: Instance, common: Common) -> Facts:
             kilowatts=kilowatts(instance),
             slowdown=slowdown_table(instance),
             planned=planned_slowdown(instance),
+            iteration=iteration_table(instance),
+            helpers=helper_count(instance),
         )
     )
 
