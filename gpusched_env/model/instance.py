@@ -204,7 +204,7 @@ class Instance:
 
     @property
     def fastest_seconds_per_epoch(self) -> NDArray[np.float64]:
-        """Give the least seconds per epoch that a job can have on every configuration, whoever is there, shape (J, C)."""
+        """Give the least seconds per epoch that a job can have on every configuration, whoever helps, shape (J, C)."""
         seconds = self.jobs.seconds_per_epoch
         if self.synchronisation is None:
             return seconds

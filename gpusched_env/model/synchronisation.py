@@ -52,9 +52,10 @@ def iteration_s(compute_s: float, sync_s: float, nodes: float, spare: float) -> 
 class Synchronisation:
     """How long iterations compute and synchronise, and the CPU machines that help: jobs on several nodes use BytePS.
 
-    The jobs on several nodes share the network of K spare machines: the CPU machines, and the nodes that are on and have
-    no job on several nodes. Of D nodes that such jobs hold in all, one on n has k = n · min(1, K/D) of them, and takes
-    (a/n + x·V(n, k)) / (a/n + x·V(n, 0)) of the time that `JobTable.seconds_per_epoch` says, which holds without help.
+    The jobs on several nodes share the network of K spare machines: the CPU machines, and the nodes that are on and
+    have no job on several nodes. If such jobs hold D nodes in all, one on n of them has k = n · min(1, K/D) spare
+    machines, and takes (a/n + x·V(n, k)) / (a/n + x·V(n, 0)) of its time in `JobTable.seconds_per_epoch`, which holds
+    without help.
 
     Args:
         compute_s: Time a of an iteration on one node [s], by GPU type and application, shape (V, A), > 0; V and A as

@@ -13,13 +13,11 @@ from instances import random_instance
 def helped_instance(seed: int, *, jobs: int = 12, nodes: int = 8, interference: bool = False, **more) -> Instance:
     """Make a random instance of equal nodes by type and all kinds of configurations, whose jobs may use BytePS."""
     rng = np.random.default_rng([seed, 1])
-    instance = random_instance(seed, jobs=jobs, nodes=nodes, kinds=True, interference=interference, **more)
-    largest = instance.largest_node
+    instance = random_instance(seed, jobs=jobs, nodes=nodes, kinds=True, interference=interference, equal=True, **more)
     shape = (len(instance.gpu_types), len(instance.jobs.applications))
     known = rng.random(shape) < 0.8
     return replace(
         instance,
-        nodes=tuple(replace(node, gpus=largest[node.gpu_type]) for node in instance.nodes),
         synchronisation=Synchronisation(
             rng.uniform(0.05, 0.5, shape), np.where(known, rng.uniform(0.02, 1.0, shape), 0.0), int(rng.integers(0, 4))
         ),
