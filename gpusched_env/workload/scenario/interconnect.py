@@ -8,9 +8,7 @@ from pydantic import Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload.scenario.settings import CountFromZero, Positive, Settings
-
-RDMA = 0.6
-"""What three models of Horovod's measurements with RDMA agree with; with TCP 1.9 fits one of BytePS'."""
+from gpusched_env.workload.tables.communication import RDMA
 
 
 class Interconnect(Settings):
