@@ -80,10 +80,8 @@ def gains(_: bool) -> Findings:
     fast = 100.0 * gain("ResNet-50", NODES, FAST_GB_PER_S, RDMA)
     bert = 100.0 / (1.0 + (1.0 / 0.7 - 1.0) / traffic(32, 0.0) / HIDDEN * traffic(32, 32))
     checks = (
-        Check.around(
-            "ResNet-50, 20 Gb/s TCP, 8 nodes (fitted): gain [%]", points["ResNet-50"], 44.0, 10.0, PERFORMANCE
-        ),
-        Check.around("VGG-16, 20 Gb/s TCP, 8 nodes: gain [%]", points["VGG-16"], 100.0, 15.0, PERFORMANCE),
+        Check.around("ResNet-50, 20 Gb/s, 8 nodes (fitted): gain [%]", points["ResNet-50"], 44.0, 10.0, PERFORMANCE),
+        Check.around("VGG-16, 20 Gb/s, 8 nodes: gain [%]", points["VGG-16"], 100.0, 15.0, PERFORMANCE),
         Check("ResNet-50, 100 Gb/s, 8 nodes: gain [%]", fast, 0.0, 7.0, 7.0, f"{PERFORMANCE} (PCIe alone)"),
         Check.around(
             "BERT-large, 100 Gb/s, 32 nodes: efficiency if all-reduce has 70 % [%]", bert, 90.0, 5.0, ABSTRACT

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 
 
 RDMA = 0.6
-"""Share of synchronising that no computing hides, over the efficiency of the link, with RDMA, as all rows were measured.
+"""Share of synchronising that no computing hides, over the efficiency of the link, with RDMA, over which
+all rows were measured.
 
 Nine efficiencies that Horovod's authors measured agree with it (`docs/systems/byteps.md`).
 """
