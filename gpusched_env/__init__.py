@@ -14,6 +14,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.formats import load_instance, save_instance
 from gpusched_env.model import (
     Configuration,
+    Duty,
     EpochDistribution,
     GpuType,
     Instance,
@@ -39,6 +40,7 @@ __all__ = [
     "ActiveJobs",
     "Configuration",
     "CostReward",
+    "Duty",
     "EpochDistribution",
     "GpuClusterEnv",
     "GpuClusterVectorEnv",

@@ -11,9 +11,10 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
+from gpusched_env.formats.interference_fields import interference_fields, interference_of
 from gpusched_env.formats.json_fields import check_fields, check_lengths, json_list, value_of, values_of
 from gpusched_env.formats.synchronisation_field import FIELD, synchronisation_field, synchronisation_of
-from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Interference, JobTable, Node
+from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, JobTable, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
@@ -87,15 +88,13 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         **{name: kind(getattr(instance, name)) for name, kind in _SCALARS.items()},
         "gpu_types": _columns(instance.gpu_types, _GPU_TYPES) | _powers(instance.gpu_types),
         "nodes": _columns(instance.nodes, _NODES),
-        "configurations": _columns(instance.configurations, _CONFIGURATIONS),
+        "configurations": _columns(instance.configurations, _CONFIGURATIONS) | _priorities(instance.configurations),
         "jobs": columns,
         "applications": list(jobs.applications),
         "distributions": [
             {"family": d.family, "edges": d.edges.tolist(), "survival": d.survival.tolist()} for d in jobs.distributions
         ],
-        "interference": None
-        if instance.interference is None
-        else {"slowdown": instance.interference.slowdown.tolist()},
+        "interference": interference_fields(instance.interference),
         **synchronisation_field(instance),
     }
 
@@ -109,6 +108,12 @@ def _powers(gpu_types: Iterable[GpuType]) -> dict[str, list[Any]]:
     """Give the columns that only some GPU types need, where one does."""
     columns = {name: [getattr(v, name) for v in gpu_types] for name in _OPTIONAL_POWERS}
     return {name: column for name, column in columns.items() if set(column) != {_OPTIONAL_POWERS[name]}}
+
+
+def _priorities(configurations: Iterable[Configuration]) -> dict[str, list[int]]:
+    """Give the column that only shares with priorities need, where there are some."""
+    column = [c.priority for c in configurations]
+    return {"priority": column} if any(column) else {}
 
 
 def _without_inf(seconds: NDArray[np.float64]) -> list[list[float | None]]:
@@ -130,10 +135,16 @@ def _layout(document: Mapping[str, Any]) -> str:
         elif name == "distributions":
             text = "[\n" + ",\n".join(f"  {_compact(entry)}" for entry in value) + "\n ]"
         elif name == "interference" and value is not None:
-            rows = ",\n".join(f"  {_compact(of_type)}" for of_type in value["slowdown"])
-            text = '{"slowdown":[\n' + rows + "\n ]}"
+            text = _interference_text(value)
         parts.append(f" {_compact(name)}: {text}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _interference_text(model: Mapping[str, Any]) -> str:
+    """Give the table, which comes first, with one line per GPU type."""
+    (name, table), *rest = model.items()
+    rows = ",\n".join(f"  {_compact(of_type)}" for of_type in table)
+    return f'{{"{name}":[\n' + rows + "\n ]" + "".join(f",{_compact(key)}:{_compact(v)}" for key, v in rest) + "}"
 
 
 def _compact(value: Any) -> str:
@@ -189,12 +200,17 @@ def _instance_of(document: dict[str, Any]) -> Instance:
     return Instance(
         _gpu_types(document),
         tuple(_rows("nodes", document, _NODES, Node)),
-        tuple(_rows("configurations", document, _CONFIGURATIONS, Configuration)),
+        tuple(_rows("configurations", document, _configuration_kinds(document), Configuration)),
         _job_table(document),
-        interference=_interference(document["interference"]),
+        interference=interference_of(document["interference"]),
         synchronisation=synchronisation_of(document),
         **scalars,
     )
+
+
+def _configuration_kinds(document: dict[str, Any]) -> dict[str, type]:
+    table = document["configurations"]
+    return {**_CONFIGURATIONS, "priority": int} if isinstance(table, dict) and "priority" in table else _CONFIGURATIONS
 
 
 def _gpu_types(document: dict[str, Any]) -> tuple[GpuType, ...]:
@@ -262,25 +278,6 @@ def _seconds_per_epoch(rows: list[Any]) -> NDArray[np.float64]:
         values_of(where, finite, float)
         seconds[index] = [np.inf if value is None else value for value in row]
     return seconds
-
-
-def _interference(entry: Any) -> Interference | None:
-    if entry is None:
-        return None
-    check_fields("interference", entry, {"slowdown"})
-    where = "interference.slowdown"
-    types = json_list(where, entry["slowdown"])
-    width = len(json_list(f"{where}[0]", types[0])) if types else 0
-    slowdown = np.empty((len(types), width, width))
-    for v, of_type in enumerate(types):
-        if len(json_list(f"{where}[{v}]", of_type)) != width:
-            raise InputError(f"{where}[{v}]", f"{len(of_type)} rows", f"{width} rows, one for each application")
-        for a, row in enumerate(of_type):
-            values = values_of(f"{where}[{v}][{a}]", row, float)
-            if len(values) != width:
-                raise InputError(f"{where}[{v}][{a}]", f"{len(values)} numbers", f"{width}, one for each application")
-            slowdown[v, a] = values
-    return Interference(slowdown)
 
 
 def _distributions(entries: Any) -> tuple[EpochDistribution, ...]:

@@ -2,6 +2,7 @@
 
 from gpusched_env.model.configuration import Configuration
 from gpusched_env.model.distribution import EpochDistribution
+from gpusched_env.model.duty import Duty
 from gpusched_env.model.gpu_type import GpuType
 from gpusched_env.model.instance import Instance, single_node_configurations
 from gpusched_env.model.interference import Interference
@@ -13,6 +14,7 @@ from gpusched_env.model.synchronisation import Synchronisation, iteration_s, tra
 
 __all__ = [
     "Configuration",
+    "Duty",
     "EpochDistribution",
     "GpuType",
     "Instance",

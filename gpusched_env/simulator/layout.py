@@ -65,7 +65,17 @@ CONFIG_GPUS = 1  # GPUs held on each node
 CONFIG_NODES = 2  # nodes held; whole ones if more than one
 CONFIG_UNITS = 3  # units held of a shared GPU; 0 for whole GPUs
 CONFIG_SIZE = 4  # units held in all
-CONFIG_COLUMNS = 5
+CONFIG_PRIORITY = 5  # priority of a share
+CONFIG_COLUMNS = 6
+
+PRIORITIES = 10  # priorities that shares may have
+
+# sharing: float64 (SHARING_COLUMNS,). What the interference model says in numbers; all 0 without one.
+FASTEST = 0  # 1 if a share goes to the open GPU on which it is fastest, 0 if to the fullest
+OVERHEAD = 1  # what a job loses to guests, as a part of its time
+FILLED = 2  # part of the time left by the highest priority that others can use
+LEAST_PACE = 3  # part of the GPU's time that is left to those below the highest priority
+SHARING_COLUMNS = 4
 
 # room: int64 (V, ROOM_COLUMNS + index). What fits now on the nodes of a GPU type.
 GAP = 0  # most free GPUs on one node

@@ -12,8 +12,8 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.asking import AS_A_POLICY, Asking
 from gpusched_env.simulator.events import advance
 from gpusched_env.simulator.ordering import NAMED_ORDERS
+from gpusched_env.simulator.pace import sharing
 from gpusched_env.simulator.pace.interconnect import helper_count, iteration_table
-from gpusched_env.simulator.pace.sharing import planned_slowdown, share_units, slowdown_table
 from gpusched_env.simulator.placement.node_index import new_room
 from gpusched_env.simulator.placement.room import measure
 from gpusched_env.simulator.rounds import begin_round, commit_round
@@ -172,18 +172,22 @@ def _facts(instance: Instance, common: Common) -> Facts:
     configs = np.zeros((len(configurations), at.CONFIG_COLUMNS), dtype=np.int64)
     configs[:, at.CONFIG_TYPE] = instance.type_of_configuration
     for row, configuration in zip(configs, configurations, strict=True):
-        units = share_units(configuration.share)
+        units = sharing.share_units(configuration.share)
         row[at.CONFIG_GPUS] = configuration.gpus_per_node
         row[at.CONFIG_NODES] = configuration.nodes
         row[at.CONFIG_UNITS] = units
+        row[at.CONFIG_PRIORITY] = configuration.priority
         row[at.CONFIG_SIZE] = units or configuration.gpus_per_node * configuration.nodes * at.UNITS
     return common.facts(
         Facts(
             configs=configs,
             shares=np.array([c.share for c in configurations]),
             kilowatts=kilowatts(instance),
-            slowdown=slowdown_table(instance),
-            planned=planned_slowdown(instance),
+            slowdown=sharing.slowdown_table(instance),
+            duty=sharing.duty_table(instance),
+            sharing=sharing.sharing_numbers(instance),
+            spared=sharing.spared_kilowatts(instance),
+            planned=sharing.planned_slowdown(instance),
             iteration=iteration_table(instance),
             helpers=helper_count(instance),
         )

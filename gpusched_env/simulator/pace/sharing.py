@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.model import Duty, Interference
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
@@ -15,8 +16,35 @@ if TYPE_CHECKING:
 
 
 def slowdown_table(instance: Instance) -> NDArray[np.float64]:
-    """Give the slow-downs of pairs, (V, A, A); (0, 0, 0) if the instance has no interference model."""
-    return np.zeros((0, 0, 0)) if instance.interference is None else instance.interference.slowdown.copy()
+    """Give the slow-downs of pairs, (V, A, A); (0, 0, 0) if the instance has no such model."""
+    model = instance.interference
+    return model.slowdown.copy() if isinstance(model, Interference) else np.zeros((0, 0, 0))
+
+
+def duty_table(instance: Instance) -> NDArray[np.float64]:
+    """Give the duties, (V, A); (0, 0) if GPUs are not shared by duty."""
+    model = instance.interference
+    return model.duty.copy() if isinstance(model, Duty) else np.zeros((0, 0))
+
+
+def sharing_numbers(instance: Instance) -> NDArray[np.float64]:
+    """Give the numbers of the interference model, (SHARING_COLUMNS,)."""
+    numbers, model = np.zeros(at.SHARING_COLUMNS), instance.interference
+    numbers[at.FASTEST] = 0.0 if model is None else float(model.fastest)
+    if isinstance(model, Duty):
+        numbers[[at.OVERHEAD, at.FILLED, at.LEAST_PACE]] = model.overhead, model.filled, model.least_pace
+    return numbers
+
+
+def spared_kilowatts(instance: Instance) -> NDArray[np.float64]:
+    """Give what a GPU that is held draws less when it does nothing than when it is busy [kW], (V,).
+
+    (0,) if GPUs that are held draw the power of busy ones.
+    """
+    model = instance.interference
+    if not isinstance(model, Duty) or model.idle_power_w is None:
+        return np.zeros(0)
+    return (np.array([v.gpu_power_w for v in instance.gpu_types]) - model.idle_power_w) / 1000.0
 
 
 def planned_slowdown(instance: Instance) -> NDArray[np.float64]:
@@ -26,16 +54,38 @@ def planned_slowdown(instance: Instance) -> NDArray[np.float64]:
     share a GPU of that type.
     """
     planned = np.ones((len(instance.jobs.applications), len(instance.configurations)))
-    if instance.interference is None:
+    model = instance.interference
+    if model is None:
         return planned
     types = instance.type_of_configuration
     shared = np.array([c.kind == "shared" for c in instance.configurations])
     for column in np.flatnonzero(shared):
-        others = _most_others(instance.configurations[column], instance.configurations)
         beside = _sharing_applications(instance, shared & (types == types[column]))
-        slowdown = instance.interference.slowdown[types[column]][:, beside]
+        if isinstance(model, Duty):
+            duty, most = model.duty[types[column]], model.duty[types[column]][beside].max(initial=0.0)
+            planned[:, column] = _worst_by_duty(model, instance, int(column), duty, float(most))
+            continue
+        others = _most_others(instance.configurations[column], instance.configurations)
+        slowdown = model.slowdown[types[column]][:, beside]
         planned[:, column] = 1.0 + others * (slowdown.max(axis=1, initial=1.0) - 1.0)
     return planned
+
+
+def _worst_by_duty(
+    model: Duty, instance: Instance, column: int, duty: NDArray[np.float64], most: float
+) -> NDArray[np.float64]:
+    """Give the worst factor of every application on a share, beside others whose duties are `most`, (A,)."""
+    own = instance.configurations[column]
+    free = at.UNITS - share_units(own.share)
+    on_it = [c for c in instance.configurations if c.kind == "shared" and c.gpu_type == own.gpu_type]
+    fitting = [c for c in on_it if share_units(c.share) <= free]
+    if any(c.priority > own.priority for c in fitting):
+        least = min((share_units(c.share) for c in fitting), default=at.UNITS)
+        return np.maximum(1.0, duty + (free // least) * most) / model.least_pace
+    equals = [share_units(c.share) for c in fitting if c.priority == own.priority]
+    others = free // min(equals) if equals else 0
+    lost = model.overhead if any(c.priority < own.priority for c in fitting) else 0.0
+    return np.maximum(1.0, duty + others * most) * (1.0 + lost)
 
 
 def _sharing_applications(instance: Instance, columns: NDArray[np.bool_]) -> NDArray[np.int64]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusched_env.kernel import kernel
+from gpusched_env.simulator.pace.by_duty import write_duty_paces
 from gpusched_env.simulator.pace.interconnect import write_interconnect_paces
 from gpusched_env.simulator.pace.pairs import write_pair_paces
 
@@ -19,5 +20,7 @@ def write_paces(board: Board, paces: Floats) -> None:
     paces[:] = 1.0
     if board.facts.slowdown.shape[0] > 0:
         write_pair_paces(board, paces)
+    if board.facts.duty.shape[0] > 0:
+        write_duty_paces(board, paces)
     if board.facts.iteration.shape[0] > 0:
         write_interconnect_paces(board, paces)

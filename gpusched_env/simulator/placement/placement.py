@@ -125,8 +125,7 @@ def _put(board: Board, job: int, config: int) -> None:
     jobs, configs = board.jobs, board.facts.configs
     gpu_type, home = configs[config, at.CONFIG_TYPE], int(jobs[job, at.HOME])
     if configs[config, at.CONFIG_UNITS] > 0:
-        units = configs[config, at.CONFIG_UNITS]
-        node, slot = best_slot(board, gpu_type, units, home, int(jobs[job, at.HOME_SLOT]))
+        node, slot = best_slot(board, job, config)
         take(board, job, config, node, slot)
     elif configs[config, at.CONFIG_NODES] > 1:
         node = choose_nodes(board, gpu_type, configs[config, at.CONFIG_NODES], home)
