@@ -25,7 +25,7 @@ _GPU_TYPE_FIELDS = (
 )  # fmt: skip
 _JOB_FIELDS = (
     "submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib", "restart_s",
-    "application", "distribution", "seconds_per_epoch",
+    "application", "distribution", "seconds_per_epoch", "start_s", "resume_s",
 )  # fmt: skip
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _PRIORITY = Range("a whole number from 0 to 9", 0, 9)
@@ -86,7 +86,10 @@ class ConfigurationRecord:
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A job of the instance; `seconds_per_epoch` is None where a configuration is not allowed."""
+    """A job of the instance.
+
+    `seconds_per_epoch` is None where a configuration is not allowed, `resume_s` where distances are not told apart.
+    """
 
     submission_s: float
     due_s: float
@@ -94,6 +97,8 @@ class JobRecord:
     epochs_needed: float
     memory_gib: float
     restart_s: float
+    start_s: float
+    resume_s: float | None
     application: int
     seconds_per_epoch: list[float | None]
 
@@ -242,6 +247,9 @@ def _jobs(table: Fields, configurations: int, applications: int, distributions: 
     most, needed = table.numbers("max_epochs", count, POSITIVE), table.numbers("epochs_needed", count, POSITIVE)
     memory = table.numbers("memory_gib", count, NOT_NEGATIVE)
     restart = table.numbers("restart_s", count, TIME)
+    start = table.numbers("start_s", count, TIME) if table.optional("start_s", None) is not None else [0.0] * count
+    told = table.optional("resume_s", None) is not None
+    resume: list[float | None] = [*table.numbers("resume_s", count, TIME)] if told else [None] * count
     application = table.wholes("application", count, index_below(applications))
     table.wholes("distribution", count, index_below(distributions))
     for index in range(count):
@@ -252,7 +260,7 @@ def _jobs(table: Fields, configurations: int, applications: int, distributions: 
     rows = table.items("seconds_per_epoch", count)
     where = table.name("seconds_per_epoch")
     seconds = [_seconds(f"{where}[{i}]", row, configurations, most[i]) for i, row in enumerate(rows)]
-    columns = (submission, due, weight, needed, memory, restart, application, seconds)
+    columns = (submission, due, weight, needed, memory, restart, start, resume, application, seconds)
     return [JobRecord(*values) for values in zip(*columns, strict=True)]
 
 

@@ -153,6 +153,7 @@ def _new_board(instance: Instance, common: Common) -> Board:
         memory=np.zeros((jobs, FREE_COLUMNS + types)),
     )
     measure(board)
+    board.count[at.DISTANCES] = int(instance.jobs.resume_s is not None)
     board.clock[at.PRICE], board.clock[at.PUE] = instance.energy_price_eur_per_kwh, instance.pue
     return board
 
@@ -242,8 +243,11 @@ def _first_rows(
     jobs[:, at.MILESTONE] = 1.0
     jobs[:, at.APPLICATION] = table.application
     jobs[:, at.RESTART_S] = table.restart_s
+    jobs[:, at.STARTING_S] = table.start_s
+    jobs[:, at.RESUMING_S] = table.restart_s if table.resume_s is None else table.resume_s
     jobs[:, at.PACE] = 1.0
     jobs[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0
+    jobs[:, at.LAST_NODE] = -1.0
     jobs[:, [at.START_S, at.END_S]] = np.nan
     jobs[:, at.CHEAPEST], jobs[:, at.CHEAPEST_TAU] = cheapest_in_full_nodes(seconds, least_rate)
     return jobs

@@ -101,6 +101,13 @@ def random_instance(
     )
 
 
+def with_switching(instance: Instance, seed: int) -> Instance:
+    """Let jobs lose seconds by distance: up to 6 s at a start, 4 s where they were last, 12 s elsewhere."""
+    rng, jobs = np.random.default_rng(seed), len(instance.jobs)
+    start_s, resume_s, restart_s = (rng.uniform(0.0, most, jobs) for most in (6.0, 4.0, 12.0))
+    return replace(instance, jobs=replace(instance.jobs, start_s=start_s, resume_s=resume_s, restart_s=restart_s))
+
+
 def without_idle_power(gpu_types: Sequence[GpuType]) -> tuple[GpuType, ...]:
     """Return types whose idle GPUs draw nothing, so that their nodes may have any number of GPUs."""
     return tuple(replace(gpu_type, idle_gpu_power_w=0.0) for gpu_type in gpu_types)

@@ -153,7 +153,7 @@ def opens(board: Board, job: int, config: int) -> bool:
 def would_restart(board: Board, job: int) -> bool:
     """Say whether a change would cost the job, which runs, a restart."""
     jobs = board.jobs
-    return jobs[job, at.OLD_CONFIG] >= 0 and jobs[job, at.RESTART_S] > 0.0
+    return jobs[job, at.OLD_CONFIG] >= 0 and max(jobs[job, at.RESTART_S], jobs[job, at.RESUMING_S]) > 0.0
 
 
 @kernel
