@@ -13,6 +13,7 @@ from gpusched_env.simulator.asking import AS_A_POLICY, Asking
 from gpusched_env.simulator.events import advance
 from gpusched_env.simulator.ordering import NAMED_ORDERS
 from gpusched_env.simulator.pace import sharing
+from gpusched_env.simulator.pace.interconnect import helper_count, iteration_table
 from gpusched_env.simulator.placement.node_index import new_room
 from gpusched_env.simulator.placement.room import measure
 from gpusched_env.simulator.rounds import begin_round, commit_round
@@ -188,6 +189,8 @@ def _facts(instance: Instance, common: Common) -> Facts:
             sharing=sharing.sharing_numbers(instance),
             spared=sharing.spared_kilowatts(instance),
             planned=sharing.planned_slowdown(instance),
+            iteration=iteration_table(instance),
+            helpers=helper_count(instance),
         )
     )
 

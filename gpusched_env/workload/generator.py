@@ -13,6 +13,7 @@ from gpusched_env.workload.catalogue import Catalogue
 from gpusched_env.workload.interference_model import interference_model
 from gpusched_env.workload.job_times import application_times, job_times
 from gpusched_env.workload.library import draw_fractions, given_library, make_library
+from gpusched_env.workload.network import Network
 from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
 from gpusched_env.workload.scenario.due_dates import due_dates
 from gpusched_env.workload.scenario.epochs import HistogramEpochs
@@ -106,7 +107,7 @@ class InstanceMaker:
         self._library = given_library(scenario.epochs, catalogue.names)
         self._model = interference_model(scenario.sharing) if interference is None else interference
         self._trace = None if scenario.trace is None else replayed_trace(scenario)
-        self._seconds = application_times(applications, self._site)
+        self._network = Network.of(scenario, applications, self._site, application_times(applications, self._site))
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
         self._switching = [catalogue.switching[name] for name in catalogue.names]
@@ -135,6 +136,7 @@ class InstanceMaker:
             interference=draft.times.interference,
             name=self._scenario.name,
             seed=seed,
+            synchronisation=self._network.synchronisation,
         )
 
     def _draw_jobs(self, streams: _Streams) -> _Draft:
@@ -186,7 +188,7 @@ class InstanceMaker:
         return library, streams.distributions.integers(len(library), size=len(choice))
 
     def _job_times(self, choice: NDArray[np.int64], streams: _Streams) -> SharingTimes:
-        return job_times(self._seconds, self._applications, self._site, choice, self._model, streams.sharing)
+        return job_times(self._network.seconds, self._applications, self._site, choice, self._model, streams.sharing)
 
     def _job_table(self, draft: _Draft, streams: _Streams) -> JobTable:
         """Add due dates, weights and restart overheads, and sort by submission."""

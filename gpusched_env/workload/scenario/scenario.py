@@ -17,6 +17,7 @@ from gpusched_env.workload.scenario.comparison import Comparison
 from gpusched_env.workload.scenario.due_dates import DueDates
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, Epochs, HistogramEpochs
 from gpusched_env.workload.scenario.gpu_types import OwnGpuType
+from gpusched_env.workload.scenario.interconnect import Interconnect
 from gpusched_env.workload.scenario.settings import (
     AtLeastOne,
     Count,
@@ -185,6 +186,7 @@ class Scenario(Settings):
     jobs: Jobs = Field(default_factory=Jobs)
     sharing: Sharing = Field(default_factory=Sharing)
     switching: Switching = Field(default_factory=Switching)
+    interconnect: Interconnect = Field(default_factory=Interconnect)
     arrivals: Arrivals = Field(default_factory=Arrivals)
     epochs: Epochs = Field(default_factory=HistogramEpochs)
     due_dates: DueDates = Field(default_factory=DueDates)

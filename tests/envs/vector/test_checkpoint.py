@@ -14,7 +14,7 @@ from checkpoints import check_costs, parts_of, play
 from gpusched_env import GpuClusterVectorEnv, InputError, make_instance
 from gpusched_env.simulator import Choice
 from gpusched_env.simulator import layout as at
-from vector_twins import all_kinds, assert_same, few_jobs, random_actions
+from vector_twins import all_kinds, assert_same, few_jobs, helped, random_actions
 
 SCENARIOS = [all_kinds(3), all_kinds(5, 6)]
 SETTINGS = {"deadline_wake_ups": True, "milestones": 2}
@@ -71,6 +71,21 @@ def test_another_process_goes_on_from_the_file(tmp_path):
         [sys.executable, "-c", program, str(tmp_path / "state.npz")], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == str([value.hex() for value in expected])
+
+
+def test_going_on_where_spare_machines_help_gives_the_same_steps():
+    env = GpuClusterVectorEnv(2, [helped(6)], **SETTINGS)
+    env.reset(seed=8)
+    helped_jobs = 0
+    for _ in range(40):
+        play(env, 3, 0)
+        helped_jobs += sum(int(np.sum(view.board.jobs[:, at.PACE] < 1.0)) for view in env.views)
+        state = env.get_state()
+        other = GpuClusterVectorEnv(2, [helped(6)], **SETTINGS)
+        other.set_state(state)
+        assert_same(other.observations(), env.observations())
+    assert helped_jobs > 0
+    assert_same(play(other, 60, 1), play(env, 60, 1))
 
 
 def test_nothing_stays_of_a_larger_instance_that_was_there_before():

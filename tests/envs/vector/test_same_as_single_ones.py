@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from gpusched_env import InputError, load_scenario, make_instance
 from gpusched_env.simulator import layout as at
 from instances import with_switching
-from vector_twins import Twins, all_kinds, assert_same, few_jobs, random_actions
+from vector_twins import Twins, all_kinds, assert_same, few_jobs, helped, random_actions
 
 MODES = list(AutoresetMode)
 SIZES = [
@@ -31,6 +31,7 @@ SIZES = [
         pytest.param([few_jobs()], {}, id="one"),
         pytest.param(SIZES, {"threads": 2}, id="sizes"),
         pytest.param([all_kinds(), all_kinds(2, 6)], {"consolidation": True}, id="all kinds"),
+        pytest.param([helped()], {}, id="helped"),
         pytest.param([few_jobs(4)], {"preemption": False, "job_order": "due", "milestones": 0}, id="no preemption"),
         pytest.param([all_kinds(3)], {"deadline_wake_ups": True, "milestones": 1, "reward_scale": 7.0}, id="wake-ups"),
     ],
