@@ -45,11 +45,12 @@ class _Streams:
     weights: Generator
     sharing: Generator
     durations: Generator
+    labels: Generator
 
     @classmethod
     def of(cls, seed: int) -> _Streams:
         # The order of the fields is part of what a seed means: new concerns go to the end.
-        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(9)))
+        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(10)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -210,6 +211,7 @@ class InstanceMaker:
             applications=tuple(application.name for application in self._applications),
             distribution=draft.distribution[order],
             distributions=draft.distributions,
+            opportunistic=streams.labels.random(len(order)) < scenario.jobs.opportunistic,
             restart_s=self._restart_s[draft.application[order]],
         )
 
