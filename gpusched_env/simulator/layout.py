@@ -45,7 +45,8 @@ STARTING_S = 34  # seconds without progress until it has been ready once
 RESUMING_S = 35  # seconds without progress after a change on the nodes where it was last ready
 LAST_NODE = 36  # first node of those on which it was last ready before the present interval, or -1
 LAST_NODES = 37  # mark of these nodes (`whole_nodes.mark`)
-JOB_COLUMNS = 38
+OPPORTUNISTIC = 38  # 1 if it is in the class that gets what guaranteed jobs leave: a label that policies may read
+JOB_COLUMNS = 39
 
 # fate: float64 (J, FATE_COLUMNS). What no policy may know.
 NEEDED = 0  # epochs needed X_j

@@ -244,6 +244,7 @@ def _first_rows(
     jobs[:, at.APPLICATION] = table.application
     jobs[:, at.RESTART_S] = table.restart_s
     jobs[:, at.STARTING_S] = table.start_s
+    jobs[:, at.OPPORTUNISTIC] = table.opportunistic
     jobs[:, at.RESUMING_S] = table.restart_s if table.resume_s is None else table.resume_s
     jobs[:, at.PACE] = 1.0
     jobs[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0

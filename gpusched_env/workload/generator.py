@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Instance, JobTable, checks
+from gpusched_env.model import Duty, Instance, JobTable, checks
 from gpusched_env.workload.catalogue import Catalogue
 from gpusched_env.workload.interference_model import interference_model
 from gpusched_env.workload.job_times import application_times, job_times
@@ -47,11 +47,12 @@ class _Streams:
     weights: Generator
     sharing: Generator
     durations: Generator
+    labels: Generator
 
     @classmethod
     def of(cls, seed: int) -> _Streams:
         # The order of the fields is part of what a seed means: new concerns go to the end.
-        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(9)))
+        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(10)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -201,6 +202,7 @@ class InstanceMaker:
         if trace is not None and trace.tardiness_weight_eur_per_s is not None:
             weight = trace.tardiness_weight_eur_per_s
         order = np.argsort(draft.submission_s, kind="stable")
+        by_duty = isinstance(draft.times.interference, Duty)
         return JobTable(
             submission_s=draft.submission_s[order],
             due_s=due[order],
@@ -213,7 +215,8 @@ class InstanceMaker:
             applications=tuple(application.name for application in self._applications),
             distribution=draft.distribution[order],
             distributions=draft.distributions,
-            **switching_columns(self._switching, draft.application[order]),
+            **switching_columns(self._switching, draft.application[order], told=by_duty),
+            opportunistic=streams.labels.random(len(order)) < scenario.jobs.opportunistic,
         )
 
 

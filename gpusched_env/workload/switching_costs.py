@@ -57,13 +57,17 @@ def switching_costs(switching: Switching, state_gib: float, restart_s: float | N
 
 
 def switching_columns(
-    costs: Sequence[SwitchingCosts], application: NDArray[np.int64]
+    costs: Sequence[SwitchingCosts], application: NDArray[np.int64], *, told: bool
 ) -> dict[str, NDArray[np.float64]]:
-    """Give the columns of a table of jobs, by name, for the application of every job, (J,)."""
+    """Give the columns of a table of jobs, by name, for the application of every job, (J,).
+
+    Where distances are `told` apart although nothing says what going on costs, that is a restart: then a job that
+    changes from guest to host on its GPU loses nothing.
+    """
     columns = {
         "start_s": np.array([each.start_s for each in costs])[application],
         "restart_s": np.array([each.restart_s for each in costs])[application],
     }
     if any(each.resume_s is None for each in costs):
-        return columns
+        return columns | {"resume_s": columns["restart_s"]} if told else columns
     return columns | {"resume_s": np.array([each.resume_s for each in costs])[application]}

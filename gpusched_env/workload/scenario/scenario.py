@@ -23,6 +23,7 @@ from gpusched_env.workload.scenario.settings import (
     Count,
     CountFromZero,
     NotNegative,
+    Part,
     Positive,
     Seconds,
     Settings,
@@ -87,6 +88,10 @@ class Jobs(Settings):
     node_counts: Annotated[tuple[Count, ...], BeforeValidator(as_tuple)] = Field(
         default=(1,),
         description="Numbers of whole nodes that a job is offered, where there are so many; 1 stands for gpu_counts.",
+    )
+    opportunistic: Part = Field(
+        default=0.0,
+        description="Probability that a job is opportunistic: a label, for policies that serve guaranteed jobs first.",
     )
 
     @model_validator(mode="after")
