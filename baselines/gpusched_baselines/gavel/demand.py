@@ -35,6 +35,8 @@ class Demand:
         age_s: Time since the submission [s], (A,).
         due_in_s: Time until the due date [s], negative after it, (A,).
         tardiness: Tardiness weights [€/s], (A,).
+        before: The shares of time that the jobs have had so far, (A, K); 0 for new ones.
+        entity: The entity that every job belongs to, from 0, (A,).
     """
 
     job: NDArray[np.int64]
@@ -49,6 +51,8 @@ class Demand:
     age_s: NDArray[np.float64]
     due_in_s: NDArray[np.float64]
     tardiness: NDArray[np.float64]
+    before: NDArray[np.float64]
+    entity: NDArray[np.int64]
 
     def thr(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the epochs per second of every job with the shares of time `x`, (A, K)."""
@@ -128,4 +132,6 @@ def _demand(
         age_s=view.now_s - jobs[:, at.SUBMISSION],
         due_in_s=jobs[:, at.DUE] - view.now_s,
         tardiness=weight,
+        before=view.memory[active, : len(kind)].copy(),
+        entity=np.zeros(len(active), dtype=np.int64),
     )

@@ -5,12 +5,11 @@ from __future__ import annotations
 # Columns of the policy's memory with K options: first K with shares of time x, K with the time got since the last
 # reset [s], K with deficits [s]. Then:
 KNOWN = 0  # 1 if the job was there at the last reset
-PLACED = 1  # 1 + the option in which it runs in this round; 0: none
 # and, in the first row only:
-ROUND_END = 2  # when the present round ends [s]
-RESET_AT = 3  # time of the last reset [s]; 0: none, or one at the very beginning
-SEEN = 4  # 1 + submissions + completions until then
-TOTALS = 5  # from here: for each GPU type the time got on it by all [s]
+ROUND_END = 1  # when the present round ends [s]
+RESET_AT = 2  # time of the last reset [s]; 0: none, or one at the very beginning
+SEEN = 3  # 1 + submissions + completions until then
+TOTALS = 4  # from here: for each GPU type the time got on it by all [s]
 
 
 def columns(options: int, types: int) -> int:

@@ -9,6 +9,7 @@ import numpy as np
 from gpusched_baselines.gavel.program import Program, raised
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
     from numpy.typing import NDArray
 
     from gpusched_baselines.gavel.demand import Demand
@@ -104,6 +105,23 @@ def fifo(demand: Demand) -> NDArray[np.float64]:
         if not fits.any():
             break
         k = int(np.where(fits, demand.speed[j], -1.0).argmax())
+        x[j, k] = 1.0
+        free[demand.kind[k]] -= demand.gpus[j, k]
+    return x
+
+
+def any_fifo(demand: Demand, rng: Generator) -> NDArray[np.float64]:
+    """Give the jobs, in the order of their submission, all the time of a type that has room, drawn at random.
+
+    Jobs keep the type that they have had. The first that fits nowhere ends it: nobody overtakes.
+    """
+    x = (demand.before > 0.0).astype(np.float64)
+    free = demand.capacity - demand.used(x)
+    for j in np.flatnonzero(x.sum(axis=1) == 0.0):
+        fits = np.flatnonzero((demand.speed[j] > 0.0) & (demand.gpus[j] <= free[demand.kind]))
+        if not len(fits):
+            break
+        k = int(rng.choice(fits))
         x[j, k] = 1.0
         free[demand.kind[k]] -= demand.gpus[j, k]
     return x
