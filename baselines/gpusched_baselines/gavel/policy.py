@@ -54,7 +54,7 @@ class Gavel:
     Jobs are rigid: of every GPU type a job uses the configuration with least GPU-seconds per epoch. Shares are solved for
     when jobs have come or gone, but not more often than every `reset_s`; who comes in between waits. In a round the types
     are filled one after the other, the fastest first, by share / part of the time of the type that the job has had. What
-    is left goes to jobs without a share, but with "fifo". Arrivals and completions in a round change nothing.
+    is left goes to jobs without a share. Arrivals and completions in a round change nothing.
 
     Args:
         objective: "las", max-min fairness of the time got; "makespan"; "finish-time", the worst ratio to a fair share of
@@ -69,6 +69,7 @@ class Gavel:
             ≥ 1; entity e, counted from 1, has weight e. Or a function from the view and the active jobs to their entities,
             0 to E - 1, (A,).
         within: With "hierarchical": how an entity divides what it gets: by weight, or to the first submitted ("fifo").
+        idle_too: Whether GPUs that are left in a round go to jobs without a share of their type; never with "fifo".
         name: Name, as tables show it.
 
     Raises:
@@ -81,6 +82,7 @@ class Gavel:
     reset_s: float = 1920.0
     entities: int | Callable[[View, NDArray[np.int64]], NDArray[np.int64]] = 3
     within: Within = "fairness"
+    idle_too: bool = True
     name: str = "gavel-las"
     preemption: bool = True
     solver: str = "highs"
@@ -103,7 +105,8 @@ class Gavel:
 
     def decide(self, view: View, rng: Generator) -> None:
         """Begin a round if the last one is over; else leave everything as it is."""
-        Mechanism(len(view.room), self.round_s, self.reset_s, self.objective != "fifo").decide(view, rng, self)
+        idle_too = self.idle_too and self.objective != "fifo"
+        Mechanism(len(view.room), self.round_s, self.reset_s, idle_too).decide(view, rng, self)
 
     def demand(self, view: View) -> Demand:
         """Give the jobs with an option for each GPU type."""

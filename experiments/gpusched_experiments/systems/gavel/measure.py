@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.errors import InputError
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.simulate import simulate
 
@@ -23,23 +24,25 @@ class _DoneError(Exception):
 def mean_completion_h(instance: Instance, policy: Policy, first: int = FIRST, last: int = LAST) -> float:
     """Give the mean time from submission to completion [h] of the jobs `first` to `last` - 1.
 
-    Jobs go on coming until the last of them is done; the instance must have enough.
+    Jobs go on coming until the last of them is done.
+
+    Raises:
+        InputError: The instance has too few jobs for that.
     """
     times_s = np.empty(0)
 
     def look(state: State) -> None:
         nonlocal times_s
         jobs = state.board.jobs[first:last]
-        if state.board.count[at.SUBMITTED] >= last and not np.any(np.isnan(jobs[:, at.END_S])):
+        if last <= state.board.count[at.SUBMITTED] < len(instance.jobs) and not np.any(np.isnan(jobs[:, at.END_S])):
             times_s = jobs[:, at.END_S] - jobs[:, at.SUBMISSION]
             raise _DoneError
 
     try:
-        result = simulate(instance, policy, record=False, on_round=look)
-        times_s = (result.completion_s - instance.jobs.submission_s)[first:last]
+        simulate(instance, policy, record=False, on_round=look)
     except _DoneError:
-        pass
-    return float(times_s.mean()) / 3600.0
+        return float(times_s.mean()) / 3600.0
+    raise InputError("jobs", len(instance.jobs), f"more, so that jobs come until job {last - 1} is done")
 
 
 def makespan_h(instance: Instance, policy: Policy) -> float:

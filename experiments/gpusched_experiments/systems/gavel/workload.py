@@ -18,6 +18,7 @@ from gpusched_env.model.job_table import JobTable
 TYPES = ("V100", "P100", "K80")
 GPUS_PER_TYPE = 36
 SIZES = (1, 2, 4, 8)
+ROUND_S = 360.0
 NOT_DISTRIBUTED = ("A3C", "Recommendation", "CycleGAN")  # models that run on one GPU only
 THROUGHPUTS = Path(__file__).with_name("throughputs.csv")
 
@@ -88,14 +89,16 @@ def _draw(what: random.Random, arrival_s: float, multi_gpu: bool) -> Drawn:
 def cluster(jobs: list[Drawn], name: str) -> Instance:
     """Make the instance: one node of 36 GPUs per type, jobs that run on just as many GPUs as they ask for.
 
-    A mini-batch is an epoch, all are needed, nothing is due and no restart takes time, as in their simulation.
+    A mini-batch is an epoch, all are needed, nothing is due and no restart takes time, as in their simulation. In theirs a
+    job does whole mini-batches in a round and loses the rest of it, so that its speed is that of those.
     """
     configurations = tuple(Configuration(name, gpus) for name in TYPES for gpus in SIZES)
     seconds = np.full((len(jobs), len(configurations)), np.inf)
     for row, job in enumerate(jobs):
         for v, speed in enumerate(throughputs()[job.model][job.gpus]):
             if speed > 0.0:
-                seconds[row, len(SIZES) * v + SIZES.index(job.gpus)] = 1.0 / speed
+                column = len(SIZES) * v + SIZES.index(job.gpus)
+                seconds[row, column] = ROUND_S / math.floor(ROUND_S * speed)
     steps = np.array([job.steps for job in jobs])
     ones, zeros = np.ones(len(jobs)), np.zeros(len(jobs), dtype=np.int64)
     table = JobTable(
