@@ -12,7 +12,17 @@ from gpusched_env.envs.rollout import rollout
 from gpusched_env.envs.vector import GpuClusterVectorEnv
 from gpusched_env.errors import InputError
 from gpusched_env.formats import load_instance, save_instance
-from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Interference, Job, JobTable, Node
+from gpusched_env.model import (
+    Configuration,
+    Duty,
+    EpochDistribution,
+    GpuType,
+    Instance,
+    Interference,
+    Job,
+    JobTable,
+    Node,
+)
 from gpusched_env.simulator import ActiveJobs, JobPolicy, Policy, Result, StalledError, View, simulate
 from gpusched_env.version import VERSION
 from gpusched_env.workload import (
@@ -29,6 +39,7 @@ __all__ = [
     "ActiveJobs",
     "Configuration",
     "CostReward",
+    "Duty",
     "EpochDistribution",
     "GpuClusterEnv",
     "GpuClusterVectorEnv",

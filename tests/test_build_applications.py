@@ -20,6 +20,7 @@ TABLES = (
     "application_facts.csv",
     "whole_nodes.csv",
     "colocation.csv",
+    "duty.csv",
     "inflation.csv",
 )
 MEASURED_TYPES = ("K80", "P100", "V100", "T4", "A100")

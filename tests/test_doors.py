@@ -12,7 +12,7 @@ from any_instance import AnyInstance
 from examples.compiled_policy import ExpectedCost
 from gpusched_baselines import Sts, make_policy
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, InputError, Scenario, load_scenario, rollout, simulate
-from instances import random_instance
+from instances import random_instance, with_switching
 
 INDEX_RULES = ("atc", "atc-worst", "gittins", "sept", "srpt-worst", "las")
 NAMES = ("fifo", "edf", "edf-preemptive", "priority", "sts-x", "edf-mean", "edf-conditional-mean", *INDEX_RULES)
@@ -45,6 +45,19 @@ def test_where_nothing_is_shared_sts_with_its_last_step_agrees_too(seed: int, re
     policy, instance = Sts(), random_instance(seed, restart_s=restart_s)
     env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
     np.testing.assert_array_equal(rollout(env, policy, instance=instance)[0].log, simulate(instance, policy).log)
+
+
+@pytest.mark.parametrize("name", POLICIES)
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10_000), kinds=st.booleans())
+def test_they_agree_where_switches_cost_by_distance(name: str, seed: int, kinds: bool):
+    policy = POLICIES[name]
+    instance = with_switching(random_instance(seed, span_s=400.0, kinds=kinds, interference=kinds), seed)
+    direct = simulate(instance, policy)
+    env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
+    stepped, _ = rollout(env, policy, instance=instance)
+    np.testing.assert_array_equal(stepped.log, direct.log)
+    assert stepped.total_eur == pytest.approx(direct.total_eur, rel=1e-9)
 
 
 def test_where_gpus_are_shared_an_environment_knows_no_last_step():

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpusched_env.audit.difference import Difference, same_amount
+from gpusched_env.audit.duties import duty_of, paces
 from gpusched_env.audit.stretches import stretches
 
 if TYPE_CHECKING:
@@ -37,6 +38,7 @@ def make_bill(record: Record) -> Bill:
     """Sum up what each node costs while u of its GPUs are busy: its power/1000 · price · PUE · hours.
 
     Each busy GPU is charged 1/u of that: to the job that holds the whole of it, or by share to those that share it.
+    Where GPUs draw less when they do nothing, each job is charged so much less, and for its own work in full.
     """
     on_node: list[list[IntervalRecord]] = [[] for _ in record.nodes]
     for interval in record.intervals:
@@ -49,10 +51,15 @@ def make_bill(record: Record) -> Bill:
         over: set[int | None] = set()
         for start, end, holding in stretches(intervals):
             busy, gpus_of = _gpus_held(record, holding)
-            kwh = power.node_power_w[min(busy, power.most_gpus) - 1] / 1000.0 * ((end - start) / 3600.0)
+            hours = (end - start) / 3600.0
+            kwh = power.node_power_w[min(busy, power.most_gpus) - 1] / 1000.0 * hours
             pieces.append(kwh * record.eur_per_kwh)
             for interval, gpus in gpus_of:
                 parts[interval.job].append(kwh * record.eur_per_kwh * gpus / busy)
+            for interval, gpus in _spared(record, holding, gpus_of) if power.spared_w > 0.0 else ():
+                saved = power.spared_w / 1000.0 * gpus * hours * record.eur_per_kwh
+                pieces.append(-saved)
+                parts[interval.job].append(-saved)
             before, over = over, set()
             for gpu, difference in _beyond(record, node, start, holding, busy):
                 over.add(gpu)
@@ -80,6 +87,19 @@ def _gpus_held(record: Record, holding: list[IntervalRecord]) -> tuple[int, list
             busy += configuration.gpus
             gpus_of.append((interval, float(configuration.gpus)))
     return busy, gpus_of
+
+
+def _spared(
+    record: Record, holding: list[IntervalRecord], gpus_of: list[tuple[IntervalRecord, float]]
+) -> Iterator[tuple[IntervalRecord, float]]:
+    """Say how many of the GPUs that each interval is charged for do nothing: those, less its work on them."""
+    for interval, gpus in gpus_of:
+        duty = duty_of(record, interval) or 0.0
+        if record.configurations[interval.configuration].is_shared:
+            on_it = [other for other in holding if other.gpu == interval.gpu]
+            yield interval, gpus - duty * dict(zip(map(id, on_it), paces(record, on_it), strict=True))[id(interval)]
+        else:
+            yield interval, gpus * (1.0 - duty)
 
 
 def _shares(record: Record, holding: list[IntervalRecord]) -> dict[int, list[float]]:

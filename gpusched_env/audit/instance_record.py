@@ -6,6 +6,7 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from gpusched_env.audit.interference_record import GuestRecord, read_duty, read_guests, read_slowdown
 from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, TIME, Range, index_below
 from gpusched_env.audit.reading import Fields, items_of, number, numbers_of, read_json
 from gpusched_env.errors import InputError
@@ -23,9 +24,10 @@ _GPU_TYPE_FIELDS = (
 )  # fmt: skip
 _JOB_FIELDS = (
     "submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib", "restart_s",
-    "application", "distribution", "seconds_per_epoch",
+    "application", "distribution", "seconds_per_epoch", "start_s", "resume_s",
 )  # fmt: skip
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
+_PRIORITY = Range("a whole number from 0 to 9", 0, 9)
 _SHARE = Range("a number in (0, 1]", 0.0, 1.0, open=True)
 _WHOLE_GPUS = Range("1, unless the configuration is one GPU on one node", 1.0, 1.0)
 
@@ -35,6 +37,8 @@ class GpuTypeRecord:
     """A GPU type: power of a node with 1, 2, ... busy GPUs [W], memory [GiB], and the most GPUs that a node may have.
 
     `slowdown[a][b]` is the factor on the time of application a beside application b on one GPU of it; None: no model.
+    `duty[a]` is the part of the time for which application a keeps a GPU of it busy; None: GPUs are not shared so.
+    `spared_w` is what a GPU that is held draws less when it does nothing [W].
     """
 
     node_power_w: list[float]
@@ -42,6 +46,8 @@ class GpuTypeRecord:
     most_gpus: int
     idles: bool
     slowdown: list[list[float]] | None
+    duty: list[float] | None = None
+    spared_w: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,12 +60,13 @@ class NodeRecord:
 
 @dataclass(frozen=True, slots=True)
 class ConfigurationRecord:
-    """A configuration: its GPU type, GPUs on each node, nodes, share of a GPU, and column in `seconds_per_epoch`."""
+    """A configuration: GPU type, GPUs on each node, nodes, share of a GPU, priority there, column in the times."""
 
     gpu_type: str
     gpus: int
     nodes: int
     share: float
+    priority: int
     column: int
 
     @property
@@ -71,13 +78,17 @@ class ConfigurationRecord:
     def name(self) -> str:
         """Give the name by which intervals know it."""
         if self.is_shared:
-            return f"{self.gpu_type}x{self.share:g}"
+            mark = {0: "", 1: "!"}.get(self.priority, f"!{self.priority}")
+            return f"{self.gpu_type}x{self.share:g}{mark}"
         return f"{self.nodes}*{self.gpu_type}x{self.gpus}" if self.nodes > 1 else f"{self.gpu_type}x{self.gpus}"
 
 
 @dataclass(frozen=True, slots=True)
 class JobRecord:
-    """A job of the instance; `seconds_per_epoch` is None where a configuration is not allowed."""
+    """A job of the instance.
+
+    `seconds_per_epoch` is None where a configuration is not allowed, `resume_s` where distances are not told apart.
+    """
 
     submission_s: float
     due_s: float
@@ -85,6 +96,8 @@ class JobRecord:
     epochs_needed: float
     memory_gib: float
     restart_s: float
+    start_s: float
+    resume_s: float | None
     application: int
     seconds_per_epoch: list[float | None]
 
@@ -100,6 +113,7 @@ class InstanceRecord:
     configurations: dict[str, ConfigurationRecord]
     jobs: list[JobRecord]
     eur_per_kwh: float
+    guests: GuestRecord
 
 
 def read_instance(path: Path) -> InstanceRecord:
@@ -116,7 +130,7 @@ def read_instance(path: Path) -> InstanceRecord:
     jobs = _jobs(instance.fields("jobs"), len(configurations), applications, _distributions(instance))
     price = instance.number("energy_price_eur_per_kwh", NOT_NEGATIVE) * instance.number("pue", AT_LEAST_ONE)
     name, seed = instance.text("name"), instance.whole("seed")
-    return InstanceRecord(name, seed, gpu_types, nodes, configurations, jobs, price)
+    return InstanceRecord(name, seed, gpu_types, nodes, configurations, jobs, price, read_guests(instance))
 
 
 def _gpu_types(instance: Fields, applications: int) -> dict[str, GpuTypeRecord]:
@@ -126,7 +140,8 @@ def _gpu_types(instance: Fields, applications: int) -> dict[str, GpuTypeRecord]:
     gpu, base = table.numbers("gpu_power_w", count, POSITIVE), table.numbers("node_base_power_w", count, NOT_NEGATIVE)
     memory = table.numbers("memory_gib", count, POSITIVE)
     most = table.wholes("max_gpus_per_node", count, _GPUS_OF_A_NODE)
-    slowdown = _slowdown(instance, count, applications)
+    slowdown = read_slowdown(instance, count, applications)
+    duty, rest = read_duty(instance, count, applications)
     idle = [0.0] * count
     if table.optional("idle_gpu_power_w", None) is not None:
         idle = table.numbers("idle_gpu_power_w", count, NOT_NEGATIVE)
@@ -136,20 +151,9 @@ def _gpu_types(instance: Fields, applications: int) -> dict[str, GpuTypeRecord]:
         watts = [base[i] + idle[i] * (most[i] - busy) + gpu[i] * busy for busy in range(1, most[i] + 1)]
         if tables[i] is not None:
             watts = numbers_of(f"{table.name('node_power_w')}[{i}]", tables[i], most[i], POSITIVE)
-        records[names[i]] = GpuTypeRecord(watts, memory[i], most[i], idle[i] > 0.0, slowdown[i])
+        spared = 0.0 if rest[i] is None else gpu[i] - rest[i]
+        records[names[i]] = GpuTypeRecord(watts, memory[i], most[i], idle[i] > 0.0, slowdown[i], duty[i], spared)
     return records
-
-
-def _slowdown(instance: Fields, gpu_types: int, applications: int) -> list[list[list[float]]] | list[None]:
-    """Give the slow-downs of pairs of applications for each GPU type; None for each if there is no model."""
-    if instance.get("interference") is None:
-        return [None] * gpu_types
-    model = instance.fields("interference").only("slowdown")
-    where, tables = model.name("slowdown"), []
-    for v, table in enumerate(model.items("slowdown", gpu_types)):
-        rows = enumerate(items_of(f"{where}[{v}]", table, applications))
-        tables.append([numbers_of(f"{where}[{v}][{a}]", row, applications, AT_LEAST_ONE) for a, row in rows])
-    return tables
 
 
 def _nodes(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> list[NodeRecord]:
@@ -166,13 +170,16 @@ def _nodes(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> list[NodeRecor
 def _configurations(
     table: Fields, gpu_types: dict[str, GpuTypeRecord], nodes: list[NodeRecord]
 ) -> dict[str, ConfigurationRecord]:
-    types = _known_types(table.only("gpu_type", "gpus_per_node", "nodes", "share"), gpu_types)
+    types = _known_types(table.only("gpu_type", "gpus_per_node", "nodes", "share", "priority"), gpu_types)
     gpus, count = (
         table.wholes("gpus_per_node", len(types), AT_LEAST_ONE),
         table.wholes("nodes", len(types), AT_LEAST_ONE),
     )
     share = table.numbers("share", len(types), _SHARE)
-    rows = zip(types, gpus, count, share, strict=True)
+    priority = [0] * len(types)
+    if table.optional("priority", None) is not None:
+        priority = table.wholes("priority", len(types), _PRIORITY)
+    rows = zip(types, gpus, count, share, priority, strict=True)
     configurations = [ConfigurationRecord(*row, column) for column, row in enumerate(rows)]
     for index, configuration in enumerate(configurations):
         _check_kind(table, index, configuration, nodes)
@@ -185,6 +192,8 @@ def _check_kind(table: Fields, index: int, configuration: ConfigurationRecord, n
     """Several nodes must be whole ones, and a share is one of one GPU."""
     if configuration.is_shared and (configuration.gpus, configuration.nodes) != (1, 1):
         _WHOLE_GPUS.check(f"{table.name('share')}[{index}]", configuration.share)
+    if configuration.priority and not configuration.is_shared:
+        Range("0, unless it is a share", 0, 0).check(f"{table.name('priority')}[{index}]", configuration.priority)
     if configuration.nodes > 1:
         largest = max((node.gpus for node in nodes if node.gpu_type == configuration.gpu_type), default=0)
         whole = Range(f"whole nodes, {largest} GPUs on each, where they are several", largest)
@@ -234,6 +243,9 @@ def _jobs(table: Fields, configurations: int, applications: int, distributions: 
     most, needed = table.numbers("max_epochs", count, POSITIVE), table.numbers("epochs_needed", count, POSITIVE)
     memory = table.numbers("memory_gib", count, NOT_NEGATIVE)
     restart = table.numbers("restart_s", count, TIME)
+    start = table.numbers("start_s", count, TIME) if table.optional("start_s", None) is not None else [0.0] * count
+    told = table.optional("resume_s", None) is not None
+    resume: list[float | None] = [*table.numbers("resume_s", count, TIME)] if told else [None] * count
     application = table.wholes("application", count, index_below(applications))
     table.wholes("distribution", count, index_below(distributions))
     for index in range(count):
@@ -244,7 +256,7 @@ def _jobs(table: Fields, configurations: int, applications: int, distributions: 
     rows = table.items("seconds_per_epoch", count)
     where = table.name("seconds_per_epoch")
     seconds = [_seconds(f"{where}[{i}]", row, configurations, most[i]) for i, row in enumerate(rows)]
-    columns = (submission, due, weight, needed, memory, restart, application, seconds)
+    columns = (submission, due, weight, needed, memory, restart, start, resume, application, seconds)
     return [JobRecord(*values) for values in zip(*columns, strict=True)]
 
 

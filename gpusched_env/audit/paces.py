@@ -6,6 +6,7 @@ import math
 from collections import defaultdict
 from typing import TYPE_CHECKING
 
+from gpusched_env.audit.duties import paces
 from gpusched_env.audit.stretches import stretches
 
 if TYPE_CHECKING:
@@ -15,8 +16,8 @@ if TYPE_CHECKING:
 def seconds_worth(record: Record) -> dict[int, float]:
     """Give the working seconds of each interval, by line, in seconds of a job that is alone on its GPU.
 
-    Beside others on one GPU, a job takes 1 + Σ (slow-down - 1) times as long. They slow it down as long as they hold
-    the GPU, their restarts included.
+    Beside others on one GPU, a job takes 1 + Σ (slow-down - 1) times as long, or runs at the pace that their duties
+    leave it. They slow it down as long as they hold the GPU, their restarts included.
     """
     worth: dict[int, float] = {}
     sharing: dict[tuple[int, int], list[IntervalRecord]] = defaultdict(list)
@@ -25,20 +26,26 @@ def seconds_worth(record: Record) -> dict[int, float]:
         if record.configurations[interval.configuration].is_shared:
             sharing[interval.node, interval.gpu].append(interval)
     for (node, _), intervals in sharing.items():
-        slowdown = record.gpu_types[record.nodes[node].gpu_type].slowdown
-        if slowdown is not None:
-            worth.update(_beside_others(record, slowdown, intervals))
+        gpu_type = record.gpu_types[record.nodes[node].gpu_type]
+        if gpu_type.slowdown is not None or gpu_type.duty is not None:
+            worth.update(_beside_others(record, gpu_type.slowdown, intervals))
     return worth
 
 
-def _beside_others(record: Record, slowdown: list[list[float]], intervals: list[IntervalRecord]) -> dict[int, float]:
+def _beside_others(
+    record: Record, slowdown: list[list[float]] | None, intervals: list[IntervalRecord]
+) -> dict[int, float]:
     """Give the working seconds of each of the intervals on one shared GPU, by line."""
     pieces: dict[int, list[float]] = {interval.line: [] for interval in intervals}
     for start, end, holding in stretches(intervals):
-        for interval in holding:
+        if slowdown is None:
+            speeds = paces(record, holding)
+        else:
+            speeds = [1.0 / _factor(record, slowdown, interval, holding) for interval in holding]
+        for interval, speed in zip(holding, speeds, strict=True):
             working = end - max(start, interval.ready_s)
             if working > 0.0:
-                pieces[interval.line].append(working / _factor(record, slowdown, interval, holding))
+                pieces[interval.line].append(working * speed)
     return {line: math.fsum(parts) for line, parts in pieces.items()}
 
 

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gpusched_env.audit.holding import Holding
+    from gpusched_env.audit.instance_record import JobRecord
     from gpusched_env.audit.record import Record
 
 
@@ -25,7 +26,7 @@ def check_progress(record: Record, by_job: list[list[Holding]]) -> Iterator[Diff
             yield Difference(f"intervals.csv (job {job})", 0, "at least one", "intervals of the job")
             continue
         yield from _check_order(record, job, life)
-        yield from _check_ready(record.jobs[job].restart_s, life)
+        yield from _check_ready(record, job, life)
         yield from _check_epochs(record, job, life, worth)
         yield from _check_claims(record, job, life)
 
@@ -56,16 +57,35 @@ def _check_order(record: Record, job: int, life: list[Holding]) -> Iterator[Diff
             yield Difference(after.where, after.start_s, before.end_s, what)
 
 
-def _check_ready(restart_s: float, life: list[Holding]) -> Iterator[Difference]:
-    """Progress begins at the first start at once, and the job's restart_s after each change or pause."""
-    before = None
+def _check_ready(record: Record, job: int, life: list[Holding]) -> Iterator[Difference]:
+    """Progress begins as many seconds after the start as the switch costs, by where the job was last ready."""
+    before, ready, home = None, 0.0, None
     for holding in life:
-        wait = 0.0 if before is None or holding.continues(before) else restart_s
+        if before is not None and (holding.continues(before) or _changes_share(record, job, before, holding)):
+            ready = max(holding.start_s, ready)
+        else:
+            ready = holding.start_s + _cost_s(record.jobs[job], holding, home)
         for line in holding.lines:
-            ready = min(line.end_s, line.start_s + wait)
-            if not same_time(line.ready_s, ready):
-                yield Difference(line.where, line.ready_s, ready, "ready_s, from when on it makes progress [s]")
+            expected = min(line.end_s, ready)
+            if not same_time(line.ready_s, expected):
+                yield Difference(line.where, line.ready_s, expected, "ready_s, from when on it makes progress [s]")
+        if ready <= holding.end_s:
+            home = holding.place[1]
         before = holding
+
+
+def _cost_s(facts: JobRecord, holding: Holding, home: list[int] | None) -> float:
+    """Give the seconds that beginning a holding costs; `home` are the nodes where the job was last ready, if any."""
+    if home is None:
+        return facts.start_s
+    return facts.restart_s if facts.resume_s is None or holding.place[1] != home else facts.resume_s
+
+
+def _changes_share(record: Record, job: int, before: Holding, holding: Holding) -> bool:
+    """Say whether it is another share of the same GPU, without a pause, where that costs nothing."""
+    shared = all(record.configurations[each.configuration].is_shared for each in (before, holding))
+    together = before.place == holding.place and before.end_s == holding.start_s
+    return record.jobs[job].resume_s is not None and shared and together
 
 
 def _check_epochs(record: Record, job: int, life: list[Holding], worth: dict[int, float]) -> Iterator[Difference]:

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
         JobRecord,
         NodeRecord,
     )
+    from gpusched_env.audit.interference_record import GuestRecord
     from gpusched_env.audit.reading import Fields
 
 _INTERVAL_COLUMNS = ("job", "node", "gpus", "gpu", "configuration", "start_s", "ready_s", "end_s", "epochs")
@@ -68,6 +69,7 @@ class Record:
     configurations: dict[str, ConfigurationRecord]
     jobs: list[JobRecord]
     eur_per_kwh: float
+    guests: GuestRecord
     intervals: list[IntervalRecord]
     claims: list[dict[str, float]]
     run: Fields
@@ -92,6 +94,7 @@ def read_record(folder: Path) -> Record:
         configurations=instance.configurations,
         jobs=instance.jobs,
         eur_per_kwh=instance.eur_per_kwh,
+        guests=instance.guests,
         intervals=_intervals(folder / "intervals.csv", instance),
         claims=_claims(folder / "jobs.csv", len(instance.jobs)),
         run=run,

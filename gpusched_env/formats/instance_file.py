@@ -11,13 +11,13 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
+from gpusched_env.formats.interference_fields import interference_fields, interference_of
+from gpusched_env.formats.job_columns import job_columns, job_table
 from gpusched_env.formats.json_fields import check_fields, check_lengths, json_list, value_of, values_of
-from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Interference, JobTable, Node
+from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Node
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping
-
-    from numpy.typing import NDArray
 
 T = TypeVar("T")
 
@@ -35,17 +35,6 @@ _GPU_TYPES = {
 _OPTIONAL_POWERS = {"idle_gpu_power_w": 0.0, "node_power_w": None}
 _NODES = {"gpu_type": str, "gpus": int}
 _CONFIGURATIONS = {"gpu_type": str, "gpus_per_node": int, "nodes": int, "share": float}
-_JOBS = {
-    "submission_s": float,
-    "due_s": float,
-    "tardiness_weight_eur_per_s": float,
-    "max_epochs": float,
-    "epochs_needed": float,
-    "memory_gib": float,
-    "restart_s": float,
-    "application": int,
-    "distribution": int,
-}
 _TABLES = ("gpu_types", "nodes", "configurations", "jobs")
 
 
@@ -78,23 +67,19 @@ def load_instance(path: str | Path) -> Instance:
 
 def _document_of(instance: Instance) -> dict[str, Any]:
     jobs = instance.jobs
-    columns: dict[str, Any] = {name: getattr(jobs, name).tolist() for name in _JOBS}
-    columns["seconds_per_epoch"] = _without_inf(jobs.seconds_per_epoch)
     return {
         "format": FORMAT,
         "version": VERSION,
         **{name: kind(getattr(instance, name)) for name, kind in _SCALARS.items()},
         "gpu_types": _columns(instance.gpu_types, _GPU_TYPES) | _powers(instance.gpu_types),
         "nodes": _columns(instance.nodes, _NODES),
-        "configurations": _columns(instance.configurations, _CONFIGURATIONS),
-        "jobs": columns,
+        "configurations": _columns(instance.configurations, _CONFIGURATIONS) | _priorities(instance.configurations),
+        "jobs": job_columns(jobs),
         "applications": list(jobs.applications),
         "distributions": [
             {"family": d.family, "edges": d.edges.tolist(), "survival": d.survival.tolist()} for d in jobs.distributions
         ],
-        "interference": None
-        if instance.interference is None
-        else {"slowdown": instance.interference.slowdown.tolist()},
+        "interference": interference_fields(instance.interference),
     }
 
 
@@ -109,11 +94,10 @@ def _powers(gpu_types: Iterable[GpuType]) -> dict[str, list[Any]]:
     return {name: column for name, column in columns.items() if set(column) != {_OPTIONAL_POWERS[name]}}
 
 
-def _without_inf(seconds: NDArray[np.float64]) -> list[list[float | None]]:
-    rows: list[list[float | None]] = seconds.tolist()
-    for row, column in np.argwhere(np.isinf(seconds)).tolist():
-        rows[row][column] = None
-    return rows
+def _priorities(configurations: Iterable[Configuration]) -> dict[str, list[int]]:
+    """Give the column that only shares with priorities need, where there are some."""
+    column = [c.priority for c in configurations]
+    return {"priority": column} if any(column) else {}
 
 
 def _layout(document: Mapping[str, Any]) -> str:
@@ -128,10 +112,16 @@ def _layout(document: Mapping[str, Any]) -> str:
         elif name == "distributions":
             text = "[\n" + ",\n".join(f"  {_compact(entry)}" for entry in value) + "\n ]"
         elif name == "interference" and value is not None:
-            rows = ",\n".join(f"  {_compact(of_type)}" for of_type in value["slowdown"])
-            text = '{"slowdown":[\n' + rows + "\n ]}"
+            text = _interference_text(value)
         parts.append(f" {_compact(name)}: {text}")
     return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _interference_text(model: Mapping[str, Any]) -> str:
+    """Give the table, which comes first, with one line per GPU type."""
+    (name, table), *rest = model.items()
+    rows = ",\n".join(f"  {_compact(of_type)}" for of_type in table)
+    return f'{{"{name}":[\n' + rows + "\n ]" + "".join(f",{_compact(key)}:{_compact(v)}" for key, v in rest) + "}"
 
 
 def _compact(value: Any) -> str:
@@ -187,11 +177,16 @@ def _instance_of(document: dict[str, Any]) -> Instance:
     return Instance(
         _gpu_types(document),
         tuple(_rows("nodes", document, _NODES, Node)),
-        tuple(_rows("configurations", document, _CONFIGURATIONS, Configuration)),
-        _job_table(document),
-        interference=_interference(document["interference"]),
+        tuple(_rows("configurations", document, _configuration_kinds(document), Configuration)),
+        job_table(document["jobs"], lambda: _names_and_curves(document)),
+        interference=interference_of(document["interference"]),
         **scalars,
     )
+
+
+def _configuration_kinds(document: dict[str, Any]) -> dict[str, type]:
+    table = document["configurations"]
+    return {**_CONFIGURATIONS, "priority": int} if isinstance(table, dict) and "priority" in table else _CONFIGURATIONS
 
 
 def _gpu_types(document: dict[str, Any]) -> tuple[GpuType, ...]:
@@ -233,51 +228,9 @@ def _rows(where: str, document: dict[str, Any], kinds: Mapping[str, type], make:
     return rows
 
 
-def _job_table(document: dict[str, Any]) -> JobTable:
-    table = document["jobs"]
-    check_fields("jobs", table, {*_JOBS, "seconds_per_epoch"})
-    columns = {name: values_of(f"jobs.{name}", table[name], kind) for name, kind in _JOBS.items()}
-    check_lengths(
-        "jobs", {**columns, "seconds_per_epoch": json_list("jobs.seconds_per_epoch", table["seconds_per_epoch"])}
-    )
-    return JobTable(
-        **{name: np.array(column) for name, column in columns.items()},
-        seconds_per_epoch=_seconds_per_epoch(table["seconds_per_epoch"]),
-        applications=tuple(values_of("applications", document["applications"], str)),
-        distributions=_distributions(document["distributions"]),
-    )
-
-
-def _seconds_per_epoch(rows: list[Any]) -> NDArray[np.float64]:
-    width = len(json_list("jobs.seconds_per_epoch[0]", rows[0])) if rows else 0
-    seconds = np.empty((len(rows), width))
-    for index, row in enumerate(rows):
-        where = f"jobs.seconds_per_epoch[{index}]"
-        if len(json_list(where, row)) != width:
-            raise InputError(where, f"{len(row)} numbers", f"{width} numbers, as in row 0")
-        finite = [value for value in row if value is not None]
-        values_of(where, finite, float)
-        seconds[index] = [np.inf if value is None else value for value in row]
-    return seconds
-
-
-def _interference(entry: Any) -> Interference | None:
-    if entry is None:
-        return None
-    check_fields("interference", entry, {"slowdown"})
-    where = "interference.slowdown"
-    types = json_list(where, entry["slowdown"])
-    width = len(json_list(f"{where}[0]", types[0])) if types else 0
-    slowdown = np.empty((len(types), width, width))
-    for v, of_type in enumerate(types):
-        if len(json_list(f"{where}[{v}]", of_type)) != width:
-            raise InputError(f"{where}[{v}]", f"{len(of_type)} rows", f"{width} rows, one for each application")
-        for a, row in enumerate(of_type):
-            values = values_of(f"{where}[{v}][{a}]", row, float)
-            if len(values) != width:
-                raise InputError(f"{where}[{v}][{a}]", f"{len(values)} numbers", f"{width}, one for each application")
-            slowdown[v, a] = values
-    return Interference(slowdown)
+def _names_and_curves(document: dict[str, Any]) -> tuple[tuple[str, ...], tuple[EpochDistribution, ...]]:
+    """Give what jobs refer to: the names of applications, and the distributions."""
+    return tuple(values_of("applications", document["applications"], str)), _distributions(document["distributions"])
 
 
 def _distributions(entries: Any) -> tuple[EpochDistribution, ...]:

@@ -2,6 +2,7 @@
 
 from gpusched_env.model.configuration import Configuration
 from gpusched_env.model.distribution import EpochDistribution
+from gpusched_env.model.duty import Duty
 from gpusched_env.model.gpu_type import GpuType
 from gpusched_env.model.instance import Instance, single_node_configurations
 from gpusched_env.model.interference import Interference
@@ -12,6 +13,7 @@ from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, 
 
 __all__ = [
     "Configuration",
+    "Duty",
     "EpochDistribution",
     "GpuType",
     "Instance",

@@ -10,6 +10,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import Configuration
+from gpusched_env.model.duty import Duty
 from gpusched_env.model.job_table import JobTable
 
 if TYPE_CHECKING:
@@ -37,7 +38,8 @@ class Instance:
         jobs: The jobs J.
         energy_price_eur_per_kwh: Energy price [€/kWh], ≥ 0.
         pue: Power usage effectiveness of the data centre, ≥ 1.
-        interference: What jobs on one GPU do to one another; None: shared GPUs take the time that `jobs` says.
+        interference: What jobs on one GPU do to one another: slow-downs of pairs, or how they divide its time; None:
+            shared GPUs take the time that `jobs` says.
         name: Name of the scenario or trace it comes from.
         seed: Seed it was made with.
 
@@ -52,7 +54,7 @@ class Instance:
     jobs: JobTable
     energy_price_eur_per_kwh: float = 0.172
     pue: float = 1.58
-    interference: Interference | None = None
+    interference: Interference | Duty | None = None
     name: str = ""
     seed: int = 0
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
@@ -97,19 +99,37 @@ class Instance:
             raise InputError("configurations", names, "one or more, all with different names")
 
     def _check_interference(self) -> None:
-        if self.interference is None:
+        model, kinds, types = self.interference, len(self.jobs.applications), len(self.gpu_types)
+        if any(c.priority for c in self.configurations) and not isinstance(model, Duty):
+            first = next(c for c in self.configurations if c.priority)
+            raise InputError("configurations", first.name, "shares without priorities, unless interference is a Duty")
+        if model is None:
             return
-        kinds = len(self.jobs.applications)
-        if self.interference.slowdown.shape != (len(self.gpu_types), kinds, kinds):
-            allowed = f"({len(self.gpu_types)}, {kinds}, {kinds}): GPU types, applications, applications"
-            raise InputError("interference.slowdown", self.interference.slowdown.shape, allowed)
+        name, table = ("duty", model.duty) if isinstance(model, Duty) else ("slowdown", model.slowdown)
+        if table.shape != (types, kinds, kinds)[: table.ndim]:
+            axes = "GPU types, applications" + (", applications" if table.ndim == 3 else "")
+            wanted = ", ".join(map(str, (types, kinds, kinds)[: table.ndim]))
+            raise InputError(f"interference.{name}", table.shape, f"({wanted}): {axes}")
         shared = [configuration.kind == "shared" for configuration in self.configurations]
         full_s = self.jobs.seconds_per_epoch[:, shared] * self.jobs.max_epochs[:, None]
         longest_s = float(np.max(full_s, initial=0.0, where=np.isfinite(full_s)))
-        slowest = float(self.interference.slowdown.max(initial=1.0))
+        slowest = model.most_slowdown(min((c.share for c in self.configurations), default=1.0))
         if longest_s * slowest > checks.LONGEST_S:
             allowed = f"factors by which no job takes longer than {checks.LONGEST} beside another one"
-            raise InputError("interference.slowdown", slowest, allowed)
+            raise InputError(f"interference.{name}", slowest, allowed)
+        if isinstance(model, Duty):
+            self._check_idle_power(model)
+
+    def _check_idle_power(self, model: Duty) -> None:
+        """What a GPU saves while it does nothing must be part of what its node draws for it."""
+        for v, gpu_type in enumerate(self.gpu_types if model.idle_power_w is not None else ()):
+            most = range(1, self.largest_node.get(gpu_type.name, 0) + 1)
+            each_w = min((gpu_type.power_w(busy) / busy for busy in most), default=np.inf)
+            low, high = max(0.0, gpu_type.gpu_power_w - each_w), gpu_type.gpu_power_w
+            idle_w = float(model.idle_power_w[v])  # type: ignore[index]
+            if not low <= idle_w <= high:
+                allowed = f"from {low:g} to {high:g} W, the power of a busy {gpu_type.name}"
+                raise InputError(f"interference.idle_power_w[{v}]", idle_w, allowed)
 
     def __repr__(self) -> str:
         """Say in a line what it is called and how large it is."""
@@ -130,7 +150,7 @@ class Instance:
         energy_price_eur_per_kwh: float = 0.172,
         pue: float = 1.58,
         restart_s: float = 0.0,
-        interference: Interference | None = None,
+        interference: Interference | Duty | None = None,
         name: str = "",
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).

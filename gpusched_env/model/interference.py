@@ -24,12 +24,14 @@ class Interference:
     Args:
         slowdown: Factor on the time of application a beside application b on type v, shape (V, A, A), ≥ 1; V and A
             as in the instance's `gpu_types` and `jobs.applications`.
+        fastest: Whether a share goes to the open GPU on which it is fastest; else to the fullest.
 
     Raises:
         InputError: It has another form, or a factor is below 1 or not finite.
     """
 
     slowdown: NDArray[np.float64]
+    fastest: bool = False
 
     def __post_init__(self) -> None:
         slowdown = checks.frozen_array(self.slowdown)
@@ -42,11 +44,20 @@ class Interference:
             v, a, b = (int(i) for i in np.argwhere(~good)[0])
             raise InputError(f"interference.slowdown[{v}, {a}, {b}]", float(slowdown[v, a, b]), "a finite number >= 1")
 
+        if not isinstance(self.fastest, bool):
+            raise InputError("interference.fastest", self.fastest, "True or False")
+
+    def most_slowdown(self, least_share: float) -> float:  # noqa: ARG002 - as `Duty` has it
+        """Give the greatest factor of a pair."""
+        return float(self.slowdown.max(initial=1.0))
+
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         """Give what rebuilds the value, arrays read-only again."""
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:
-        return isinstance(other, Interference) and np.array_equal(self.slowdown, other.slowdown)
+        if not isinstance(other, Interference):
+            return False
+        return self.fastest == other.fastest and np.array_equal(self.slowdown, other.slowdown)
 
     __hash__ = None  # type: ignore[assignment]

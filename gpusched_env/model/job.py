@@ -31,6 +31,9 @@ class Job:
         application: Name of what it trains.
         restart_s: Seconds without progress after its configuration or node has changed, from 0 to `LONGEST_S`; None for
             the instance's.
+        start_s: Seconds without progress at its first start, from 0 to `LONGEST_S`.
+        resume_s: Seconds without progress where it goes on on the nodes where it ran last, from 0 to `LONGEST_S`; None
+            for `restart_s`. If any job of an instance has it, distances are told apart (`JobTable.resume_s`).
         epochs_needed: Epochs it will really need, X_j in (0, E_j]; hidden from policies until the job ends.
 
     Raises:
@@ -47,6 +50,8 @@ class Job:
     memory_gib: float = 0.0
     application: str = ""
     restart_s: float | None = None
+    start_s: float = 0.0
+    resume_s: float | None = None
 
     def __post_init__(self) -> None:
         checks.seconds("job.submission_s", self.submission_s)
@@ -55,6 +60,9 @@ class Job:
         checks.not_negative("job.memory_gib", self.memory_gib)
         if self.restart_s is not None:
             checks.seconds("job.restart_s", self.restart_s)
+        checks.seconds("job.start_s", self.start_s)
+        if self.resume_s is not None:
+            checks.seconds("job.resume_s", self.resume_s)
         if not self.submission_s <= checks.finite("job.due_s", self.due_s) <= checks.LONGEST_S:
             allowed = f"a number >= job.submission_s ({self.submission_s}) and <= {checks.LONGEST}"
             raise InputError("job.due_s", self.due_s, allowed)

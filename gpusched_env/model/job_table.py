@@ -40,6 +40,10 @@ class JobTable:
         distributions: The distributions of epochs needed that jobs refer to.
         restart_s: Seconds without progress after a change of configuration or node, shape (J,), from 0 to
             `LONGEST_S`; 0 by default.
+        start_s: Seconds without progress until a job has been ready once, shape (J,), likewise.
+        resume_s: Seconds without progress after a change on the nodes where a job was last ready, shape (J,), likewise.
+            With it distances are told apart: `restart_s` is that of a change to other nodes, and a change of share on
+            one GPU costs nothing. None, the default: every change costs `restart_s`.
 
     Raises:
         InputError: A column has the wrong length, or a value is out of its range; names the first such job.
@@ -57,15 +61,19 @@ class JobTable:
     distribution: NDArray[np.int64]
     distributions: tuple[EpochDistribution, ...]
     restart_s: NDArray[np.float64] = None  # type: ignore[assignment]
+    start_s: NDArray[np.float64] = None  # type: ignore[assignment]
+    resume_s: NDArray[np.float64] | None = None
 
     def __post_init__(self) -> None:
-        if self.restart_s is None:
-            object.__setattr__(self, "restart_s", np.zeros(len(self.submission_s)))
-        for column in _FLOAT_COLUMNS:
+        for column in ("restart_s", "start_s"):
+            if getattr(self, column) is None:
+                object.__setattr__(self, column, np.zeros(len(self.submission_s)))
+        floats = _FLOAT_COLUMNS if self.resume_s is None else (*_FLOAT_COLUMNS, "resume_s")
+        for column in floats:
             object.__setattr__(self, column, checks.frozen_array(getattr(self, column)))
         for column in _INDEX_COLUMNS:
             object.__setattr__(self, column, checks.frozen_array(getattr(self, column), np.int64))
-        for column in _FLOAT_COLUMNS + _INDEX_COLUMNS:
+        for column in floats + _INDEX_COLUMNS:
             if len(getattr(self, column)) != len(self.submission_s):
                 raise InputError(f"jobs.{column}", len(getattr(self, column)), f"{len(self.submission_s)} values")
         if not len(self.submission_s):
@@ -84,7 +92,10 @@ class JobTable:
         self._each("max_epochs", np.isfinite(end) & (end > 0), "a finite number > 0")
         self._each("epochs_needed", (needed > 0) & (needed <= end), "a number in (0, max_epochs]")
         self._each("memory_gib", np.isfinite(self.memory_gib) & (self.memory_gib >= 0), "a finite number >= 0")
-        self._each("restart_s", (self.restart_s >= 0) & (self.restart_s <= longest), a_time)
+        for column in ("restart_s", "start_s", "resume_s"):
+            seconds = getattr(self, column)
+            if seconds is not None:
+                self._each(column, (seconds >= 0) & (seconds <= longest), a_time)
         self._check_seconds_per_epoch()
         for column, names in (("application", self.applications), ("distribution", self.distributions)):
             index = getattr(self, column)
@@ -160,6 +171,9 @@ class JobTable:
         application_of = {name: i for i, name in enumerate(applications)}
         distribution_of = {value: i for i, value in enumerate(distributions)}
         columns = {name: np.array([getattr(job, name) for job in jobs]) for name in _JOB_FIELDS}
+        restart = np.array([restart_s if job.restart_s is None else job.restart_s for job in jobs])
+        resume = [job.resume_s for job in jobs]
+        told = any(seconds is not None for seconds in resume)
         return cls(
             **columns,
             seconds_per_epoch=seconds,
@@ -167,10 +181,12 @@ class JobTable:
             applications=applications,
             distribution=np.array([distribution_of[job.distribution] for job in jobs], dtype=np.int64),
             distributions=distributions,
-            restart_s=np.array([restart_s if job.restart_s is None else job.restart_s for job in jobs]),
+            restart_s=restart,
+            start_s=np.array([job.start_s for job in jobs]),
+            resume_s=np.array([r if s is None else s for s, r in zip(resume, restart, strict=True)]) if told else None,
         )
 
 
 _JOB_FIELDS = ("submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib")
-_FLOAT_COLUMNS = (*_JOB_FIELDS, "restart_s", "seconds_per_epoch")
+_FLOAT_COLUMNS = (*_JOB_FIELDS, "restart_s", "start_s", "seconds_per_epoch")
 _INDEX_COLUMNS = ("application", "distribution")

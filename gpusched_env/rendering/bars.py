@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.rendering.lanes import NodeLanes, Run, lanes_of
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace import share_units
+from gpusched_env.simulator.pace.sharing import share_units
 
 if TYPE_CHECKING:
     import numpy as np

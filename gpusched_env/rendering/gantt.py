@@ -199,11 +199,18 @@ def _legend(timeline: Timeline) -> list[Patch | Line2D]:
         *_change_handles(timeline),
         *_kind_handles(timeline),
     ]
-    if timeline.instance.jobs.restart_s[timeline.submitted].any():
+    if _any_waits(timeline):
         handles.append(Patch(facecolor=INK, alpha=0.45, label="restart, no progress"))
     if timeline.running:
         handles.append(Line2D([], [], color=INK, linewidth=1.1, label="now"))
     return handles
+
+
+def _any_waits(timeline: Timeline) -> bool:
+    """Say whether any job has a start or a change that takes time."""
+    jobs = timeline.instance.jobs
+    costs = [column for column in (jobs.start_s, jobs.resume_s, jobs.restart_s) if column is not None]
+    return any(bool(column[timeline.submitted].any()) for column in costs)
 
 
 def _kind_handles(timeline: Timeline) -> list[Patch | Line2D]:

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.switching import dearest_switch_s, place_of_state
 
 if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board
@@ -33,8 +34,9 @@ def due_wake_s(board: Board, job: int) -> float:
 
     If it would miss its due date as it runs, or waits, that is just before the cheapest configuration that would still
     meet it in the worst case no longer would: with n seconds per epoch now (inf: it waits) and c then, L epochs left
-    and D seconds to the due date, after s seconds with (L - s / n) · c · (1 + margin) = D - s. Restarts on the way are
-    taken off D. (Whether it is in time as it runs is asked without them, as observations do.)
+    and D seconds to the due date, after s seconds with (L - s / n) · c · (1 + margin) = D - s. Restarts on the way, the
+    dearest that there may be, are taken off D. (Whether it is in time as it runs is asked without them, as observations
+    do.)
 
     A configuration with less than `LEAST_MARGIN` left brings no wake-up. Else rounding could bring two in a row, and a
     job that runs faster than planned (beside few others on a shared GPU) one after another, ever closer together.
@@ -48,9 +50,12 @@ def due_wake_s(board: Board, job: int) -> float:
     if held >= 0:
         if not misses(left * tau[job, held], time_left):
             return np.inf
-        time_left -= 2.0 * jobs[job, at.RESTART_S]
+        starts = place_of_state(board, job) < 0
+        time_left -= 2.0 * dearest_switch_s(board, job) + (jobs[job, at.STARTING_S] if starts else 0.0)
     elif not np.isnan(jobs[job, at.START_S]):
-        time_left -= jobs[job, at.RESTART_S]
+        time_left -= dearest_switch_s(board, job)
+    else:
+        time_left -= jobs[job, at.STARTING_S]
     cheapest, price = -1, np.inf
     for c in range(tau.shape[1]):
         in_time = (1.0 + LEAST_MARGIN) * left * tau[job, c] < time_left

@@ -123,23 +123,56 @@ def charge(board: Board, job: int, config: int) -> float:
     """Give a job's part of the cost rate of its nodes [€/s].
 
     A node with u busy GPUs costs r_v(u), each of them 1/u of it. A shared GPU's part is split by share among its jobs.
+    Where GPUs draw power by their duty, that is so for what they draw at rest, and each job pays for its own work.
     """
     jobs, nodes, configs, rates = board.jobs, board.nodes, board.facts.configs, board.node_rate
     node = int(jobs[job, at.NODE])
     busy = nodes[node, at.NODE_GPUS] - nodes[node, at.FREE]
     rate = rates[nodes[node, at.NODE_TYPE], busy] * configs[config, at.CONFIG_GPUS] / busy
     if configs[config, at.CONFIG_UNITS] > 0:
-        return rate * configs[config, at.CONFIG_UNITS] / nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])]
-    return rate * configs[config, at.CONFIG_NODES]
+        rate = rate * configs[config, at.CONFIG_UNITS] / nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])]
+    else:
+        rate *= configs[config, at.CONFIG_NODES]
+    return rate if board.facts.spared.shape[0] == 0 else rate - spared_rate(board, job, config)
+
+
+@kernel
+def spared_rate(board: Board, job: int, config: int) -> float:
+    """Give what a job's GPUs cost less than busy ones [€/s]: its part of them, less the work that it does on them."""
+    jobs, nodes, configs, clock = board.jobs, board.nodes, board.facts.configs, board.clock
+    gpus, part = configs[config, at.CONFIG_GPUS] * configs[config, at.CONFIG_NODES], 1.0
+    if configs[config, at.CONFIG_UNITS] > 0:
+        used = nodes[int(jobs[job, at.NODE]), at.NODE_COLUMNS + int(jobs[job, at.SLOT])]
+        part = configs[config, at.CONFIG_UNITS] / used
+    kilowatts = board.facts.spared[configs[config, at.CONFIG_TYPE]] * gpus * (part - work(board, job, config))
+    return kilowatts * clock[at.PRICE] * clock[at.PUE] / 3600.0
+
+
+@kernel
+def work(board: Board, job: int, config: int) -> float:
+    """Give the part of the time for which a job keeps each of its GPUs busy: duty · pace, 1 where there is no duty."""
+    jobs, facts = board.jobs, board.facts
+    own = int(jobs[job, at.APPLICATION])
+    if facts.duty.shape[0] == 0:
+        return 1.0
+    duty = facts.duty[facts.configs[config, at.CONFIG_TYPE], own]
+    return duty / (jobs[job, at.PACE] * facts.planned[own, config])
 
 
 @kernel
 def bill_rate(board: Board) -> float:
-    """Sum r_v(u) over the nodes [€/s]."""
-    nodes, rates = board.nodes, board.node_rate
+    """Sum r_v(u) over the nodes, less what GPUs spare that are held and not busy [€/s]."""
+    jobs, nodes, rates, active = board.jobs, board.nodes, board.node_rate, board.active
     total = 0.0
     for n in range(nodes.shape[0]):
         total += rates[nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS] - nodes[n, at.FREE]]
+    if board.facts.spared.shape[0] == 0:
+        return total
+    for i in range(board.count[at.ACTIVE]):
+        job = active[i]
+        config = int(jobs[job, at.CONFIG])
+        if config >= 0:
+            total -= spared_rate(board, job, config)
     return total
 
 

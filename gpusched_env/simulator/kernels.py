@@ -11,6 +11,9 @@ from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.due_dates import due_wake_s, misses
 from gpusched_env.simulator.events import bill_rate, charge
 from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.pace.neighbours import neighbours
+from gpusched_env.simulator.pace.now import pace_beside
+from gpusched_env.simulator.placement.pace_now import pace_now, seconds_now
 from gpusched_env.simulator.placement.placement import (
     fits,
     forget_place,
@@ -51,12 +54,16 @@ __all__ = [
     "measure",
     "misses",
     "moves_on",
+    "neighbours",
     "opens",
+    "pace_beside",
+    "pace_now",
     "place",
     "prefer_place",
     "ranked",
     "ranked_in_groups",
     "release",
+    "seconds_now",
     "survival_after",
     "would_restart",
 ]

@@ -32,16 +32,20 @@ SWITCHES = 21  # changes of configuration or place after the first start, pauses
 SLOT = 22  # shared GPU held on the node, or -1
 OLD_SLOT = 23  # shared GPU held when the round began
 APPLICATION = 24  # index of the application
-RESTART_S = 25  # seconds without progress after a change of configuration or place
+RESTART_S = 25  # seconds without progress after a change of place, or any change if distances are not told apart
 ANCHOR_EPOCHS = 26  # epochs done when the present pace began
 ANCHOR_S = 27  # from when on the present pace makes progress
 PACE = 28  # true seconds per epoch / planned ones (`tau`); below 1 only beside fewer or kinder jobs than planned for
-HOME = 29  # node to which placement brings the job back if it can; OLD_NODE unless a policy lets it go
+HOME = 29  # node to which placement brings the job back if it can; OLD_NODE unless a policy lets it go (`rounds`)
 HOME_SLOT = 30  # shared GPU of that node, likewise
 CHEAPEST = 31  # configuration whose epochs cost least in full nodes; -1: none
 CHEAPEST_TAU = 32  # its seconds per epoch; inf: none
 EDGES = 33  # row of `edges` with the bins of its distribution
-JOB_COLUMNS = 34
+STARTING_S = 34  # seconds without progress until it has been ready once
+RESUMING_S = 35  # seconds without progress after a change on the nodes where it was last ready
+LAST_NODE = 36  # first node of those on which it was last ready before the present interval, or -1
+LAST_NODES = 37  # mark of these nodes (`whole_nodes.mark`)
+JOB_COLUMNS = 38
 
 # fate: float64 (J, FATE_COLUMNS). What no policy may know.
 NEEDED = 0  # epochs needed X_j
@@ -65,7 +69,17 @@ CONFIG_GPUS = 1  # GPUs held on each node
 CONFIG_NODES = 2  # nodes held; whole ones if more than one
 CONFIG_UNITS = 3  # units held of a shared GPU; 0 for whole GPUs
 CONFIG_SIZE = 4  # units held in all
-CONFIG_COLUMNS = 5
+CONFIG_PRIORITY = 5  # priority of a share
+CONFIG_COLUMNS = 6
+
+PRIORITIES = 10  # priorities that shares may have
+
+# sharing: float64 (SHARING_COLUMNS,). What the interference model says in numbers; all 0 without one.
+FASTEST = 0  # 1 if a share goes to the open GPU on which it is fastest, 0 if to the fullest
+OVERHEAD = 1  # what a job loses to guests, as a part of its time
+FILLED = 2  # part of the time left by the highest priority that others can use
+LEAST_PACE = 3  # part of the GPU's time that is left to those below the highest priority
+SHARING_COLUMNS = 4
 
 # room: int64 (V, ROOM_COLUMNS + index). What fits now on the nodes of a GPU type.
 GAP = 0  # most free GPUs on one node
@@ -102,7 +116,8 @@ DUE_WAKES = 10  # 1 if every decision sets the job's wake-up (`due_dates`)
 CONSOLIDATES = 11  # 1 if every decision lets a job leave its previous node for one in use (`moves_on`)
 PREEMPTION = 12  # 1 if a round begins from an empty cluster
 ORDER = 13  # number of the order in which a round asks its jobs
-COUNT_COLUMNS = 14
+DISTANCES = 14  # 1 if the instance tells costs of switching apart by distance (`switching`)
+COUNT_COLUMNS = 15
 
 # log: float64 (L, LOG_COLUMNS), one row per node and interval in which a job held one configuration in one place.
 LOG_JOB = 0

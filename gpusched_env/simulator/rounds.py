@@ -9,12 +9,13 @@ import numpy as np
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import bill_rate, log_interval, pace, pass_milestones
-from gpusched_env.simulator.pace import write_paces
+from gpusched_env.simulator.pace.write import write_paces
 from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.placement.whole_nodes import same_chain
 from gpusched_env.simulator.pressure import pressure
 from gpusched_env.simulator.sorting import ranked
+from gpusched_env.simulator.switching import ready_s, remember_place
 
 if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board, Hidden
@@ -40,6 +41,8 @@ def begin_round(board: Board, preemption: bool) -> None:
         jobs[job, at.OLD_SLOT] = jobs[job, at.SLOT]
         jobs[job, at.HOME] = jobs[job, at.NODE]
         jobs[job, at.HOME_SLOT] = jobs[job, at.SLOT]
+        if jobs[job, at.NODE] < 0.0 and jobs[job, at.RESUMING_S] < jobs[job, at.RESTART_S]:
+            jobs[job, at.HOME] = jobs[job, at.LAST_NODE]  # going on there costs it less
     if preemption:
         clear(board, active[: count[at.ACTIVE]])
     else:
@@ -90,6 +93,7 @@ def _begin_interval(board: Board, hidden: Hidden, job: int, now: float) -> None:
     jobs = board.jobs
     if jobs[job, at.OLD_CONFIG] >= 0:
         log_interval(board, hidden, job, True, now)
+        remember_place(board, job, now)
     started = not np.isnan(jobs[job, at.START_S])
     jobs[job, at.SWITCHES] += 1.0 if started else 0.0
     jobs[job, at.BASE_EPOCHS] = jobs[job, at.EPOCHS]
@@ -97,10 +101,8 @@ def _begin_interval(board: Board, hidden: Hidden, job: int, now: float) -> None:
     if jobs[job, at.CONFIG] < 0:
         hidden.fate[job, at.FINISH_S] = np.inf
         return
-    jobs[job, at.READY_S] = now
-    if started:
-        jobs[job, at.READY_S] += jobs[job, at.RESTART_S]
-    else:
+    jobs[job, at.READY_S] = ready_s(board, job, now)
+    if not started:
         jobs[job, at.START_S] = now
 
 

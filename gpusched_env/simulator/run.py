@@ -19,6 +19,9 @@ class Facts(NamedArrays):
         shares: Their shares of a GPU, 1 for whole ones, (C,).
         kilowatts: What a node with u busy GPUs draws [kW], (V, G + 1).
         slowdown: What jobs on one GPU do to one another, (V, A, A), A applications; (0, 0, 0) without a model.
+        duty: Part of the time for which an application keeps a GPU busy, (V, A); (0, 0) if GPUs are not shared by duty.
+        sharing: Numbers of the interference model, (SHARING_COLUMNS,).
+        spared: What a GPU that is held draws less when it does nothing [kW], (V,); (0,): it draws the same.
         planned: The factor on the time of every application with which policies plan, (A, C).
     """
 
@@ -26,6 +29,9 @@ class Facts(NamedArrays):
     shares: Annotated[Floats, 1]
     kilowatts: Annotated[Floats, 2]
     slowdown: Annotated[Floats, 3]
+    duty: Annotated[Floats, 2]
+    sharing: Annotated[Floats, 1]
+    spared: Annotated[Floats, 1]
     planned: Annotated[Floats, 2]
 
 

@@ -12,7 +12,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.asking import AS_A_POLICY, Asking
 from gpusched_env.simulator.events import advance
 from gpusched_env.simulator.ordering import NAMED_ORDERS
-from gpusched_env.simulator.pace import planned_slowdown, share_units, slowdown_table
+from gpusched_env.simulator.pace import sharing
 from gpusched_env.simulator.placement.node_index import new_room
 from gpusched_env.simulator.placement.room import measure
 from gpusched_env.simulator.policy import FREE_COLUMNS
@@ -153,6 +153,7 @@ def _new_board(instance: Instance, common: Common, memory_columns: int) -> Board
         memory=np.zeros((jobs, memory_columns)),
     )
     measure(board)
+    board.count[at.DISTANCES] = int(instance.jobs.resume_s is not None)
     board.clock[at.PRICE], board.clock[at.PUE] = instance.energy_price_eur_per_kwh, instance.pue
     return board
 
@@ -172,18 +173,22 @@ def _facts(instance: Instance, common: Common) -> Facts:
     configs = np.zeros((len(configurations), at.CONFIG_COLUMNS), dtype=np.int64)
     configs[:, at.CONFIG_TYPE] = instance.type_of_configuration
     for row, configuration in zip(configs, configurations, strict=True):
-        units = share_units(configuration.share)
+        units = sharing.share_units(configuration.share)
         row[at.CONFIG_GPUS] = configuration.gpus_per_node
         row[at.CONFIG_NODES] = configuration.nodes
         row[at.CONFIG_UNITS] = units
+        row[at.CONFIG_PRIORITY] = configuration.priority
         row[at.CONFIG_SIZE] = units or configuration.gpus_per_node * configuration.nodes * at.UNITS
     return common.facts(
         Facts(
             configs=configs,
             shares=np.array([c.share for c in configurations]),
             kilowatts=kilowatts(instance),
-            slowdown=slowdown_table(instance),
-            planned=planned_slowdown(instance),
+            slowdown=sharing.slowdown_table(instance),
+            duty=sharing.duty_table(instance),
+            sharing=sharing.sharing_numbers(instance),
+            spared=sharing.spared_kilowatts(instance),
+            planned=sharing.planned_slowdown(instance),
         )
     )
 
@@ -236,8 +241,11 @@ def _first_rows(
     jobs[:, at.MILESTONE] = 1.0
     jobs[:, at.APPLICATION] = table.application
     jobs[:, at.RESTART_S] = table.restart_s
+    jobs[:, at.STARTING_S] = table.start_s
+    jobs[:, at.RESUMING_S] = table.restart_s if table.resume_s is None else table.resume_s
     jobs[:, at.PACE] = 1.0
     jobs[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0
+    jobs[:, at.LAST_NODE] = -1.0
     jobs[:, [at.START_S, at.END_S]] = np.nan
     jobs[:, at.CHEAPEST], jobs[:, at.CHEAPEST_TAU] = cheapest_in_full_nodes(seconds, least_rate)
     return jobs

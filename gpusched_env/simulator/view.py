@@ -10,6 +10,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.choice import Choice, apply_choice
+from gpusched_env.simulator.placement.pace_now import pace_now, seconds_now
 from gpusched_env.simulator.placement.placement import forget_place, place, prefer_place, release
 from gpusched_env.simulator.survival import DistributionTable
 
@@ -107,11 +108,7 @@ class View:
         Raises:
             InputError: The job is not active, or there is no such configuration, or the job may not use it.
         """
-        self._check_active(job)
-        if not 0 <= config < len(self.configurations):
-            raise InputError("configuration", config, f"an index from 0 to {len(self.configurations) - 1}")
-        if not np.isfinite(self.board.tau[job, config]):
-            raise InputError("configuration", self.configurations[config].name, f"one that job {job} may use")
+        self._check_config(job, config)
         return place(self.board, job, config)
 
     def release(self, job: int) -> None:
@@ -165,6 +162,34 @@ class View:
         node = _index("choice.node", choice.node, len(self.board.nodes))
         gpus = int(self.board.nodes[node, at.NODE_GPUS])
         return node, -1 if choice.gpu is None else _index("choice.gpu", choice.gpu, gpus)
+
+    def pace_now(self, job: int, config: int) -> float:
+        """Give the pace that `job` would have with a configuration if it were placed now, 1 as alone; 0: no room.
+
+        It depends on who is on the shared GPU where it would go now, and changes with them. Policies plan with the
+        worst there can be (`tau`): what an epoch takes now is tau / planned / pace, `seconds_now`.
+
+        Raises:
+            InputError: The job is not active, or may not use the configuration, or there is none with that index.
+        """
+        self._check_config(job, config)
+        return float(pace_now(self.board, job, config))
+
+    def seconds_now(self, job: int, config: int) -> float:
+        """Give the seconds per epoch that `job` would take with a configuration if it were placed now; inf: no room.
+
+        Raises:
+            InputError: The job is not active, or may not use the configuration, or there is none with that index.
+        """
+        self._check_config(job, config)
+        return float(seconds_now(self.board, job, config))
+
+    def _check_config(self, job: int, config: int) -> None:
+        self._check_active(job)
+        if not 0 <= config < len(self.configurations):
+            raise InputError("configuration", config, f"an index from 0 to {len(self.configurations) - 1}")
+        if not np.isfinite(self.board.tau[job, config]):
+            raise InputError("configuration", self.configurations[config].name, f"one that job {job} may use")
 
     def _check_active(self, job: int) -> None:
         submitted = 0 <= job < self.board.count[at.SUBMITTED]

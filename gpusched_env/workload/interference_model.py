@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Interference
+from gpusched_env.model import Duty, Interference
 from gpusched_env.workload.scenario.sharing import LEAST_INFLATION
-from gpusched_env.workload.tables.colocation import builtin_max_inflation, builtin_slowdowns
+from gpusched_env.workload.tables.colocation import builtin_duties, builtin_max_inflation, builtin_slowdowns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -52,7 +52,7 @@ class SharingTimes:
     """
 
     seconds_per_epoch: NDArray[np.float64]
-    interference: Interference | None = None
+    interference: Interference | Duty | None = None
 
 
 class InterferenceModel(Protocol):
@@ -100,7 +100,13 @@ class RandomInflation:
 
 @dataclass(frozen=True, slots=True)
 class MeasuredPairs:
-    """Pairs of applications on one GPU, as the built-in table has them: a job is slowed by those beside it."""
+    """Pairs of applications on one GPU, as the built-in table has them: a job is slowed by those beside it.
+
+    Attributes:
+        fastest: Whether a share goes to the open GPU on which it is fastest; else to the fullest.
+    """
+
+    fastest: bool = False
 
     def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:  # noqa: ARG002 - nothing is drawn
         """Give the times alone, and the slow-downs of all pairs."""
@@ -111,9 +117,53 @@ class MeasuredPairs:
                     allowed = f"random: no pairs are known of {name} on {v.name}"
                     raise InputError("sharing.interference", "measured", allowed)
         slowdown = [[[table[v.name, one, other] for other in names] for one in names] for v in jobs.gpu_types]
-        return SharingTimes(jobs.alone_s, Interference(np.array(slowdown)))
+        return SharingTimes(jobs.alone_s, Interference(np.array(slowdown), self.fastest))
+
+
+@dataclass(frozen=True, slots=True)
+class ByDuty:
+    """Jobs divide the time of a GPU (`Duty`).
+
+    Attributes:
+        sharing: The scenario's section.
+    """
+
+    sharing: Sharing
+
+    def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:
+        """Give the times alone, and the duties: of the table, or one number drawn for every application."""
+        sharing = self.sharing
+        duty = Duty(
+            self._drawn(jobs, rng) if sharing.duty else _tabulated(jobs),
+            sharing.overhead,
+            sharing.filled,
+            sharing.least_pace,
+            self._idle_power_w(jobs.gpu_types) if sharing.power == "duty" else None,
+            sharing.fastest,
+        )
+        return SharingTimes(jobs.alone_s, duty)
+
+    def _drawn(self, jobs: SharingJobs, rng: Generator) -> NDArray[np.float64]:
+        low, high = self.sharing.duty or (0.0, 0.0)
+        return np.tile(rng.uniform(low, high, len(jobs.applications)), (len(jobs.gpu_types), 1))
+
+    def _idle_power_w(self, gpu_types: tuple[GpuType, ...]) -> NDArray[np.float64]:
+        return np.array([v.idle_gpu_power_w or self.sharing.idle_share * v.gpu_power_w for v in gpu_types])
+
+
+def _tabulated(jobs: SharingJobs) -> NDArray[np.float64]:
+    table = builtin_duties()
+    for v in jobs.gpu_types:
+        for name in jobs.applications:
+            if (v.name, name) not in table:
+                raise InputError("sharing.duty", None, f"a range to draw from: no duty is known of {name} on {v.name}")
+    return np.array([[table[v.name, name] for name in jobs.applications] for v in jobs.gpu_types])
 
 
 def interference_model(sharing: Sharing) -> InterferenceModel:
     """Make the model that a scenario's `sharing` section names."""
-    return MeasuredPairs() if sharing.interference == "measured" else RandomInflation(sharing.own_max_inflation())
+    if sharing.interference == "duty":
+        return ByDuty(sharing)
+    if sharing.interference == "measured":
+        return MeasuredPairs(sharing.fastest)
+    return RandomInflation(sharing.own_max_inflation())

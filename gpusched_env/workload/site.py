@@ -57,8 +57,13 @@ class Site:
             most = max(node.gpus for node in nodes)
             raise InputError("jobs.gpu_counts", list(jobs.gpu_counts), f"at least one that a node has (1 to {most})")
         with_node = {node.gpu_type for node in nodes}
-        fractions = sorted(scenario.sharing.fractions, reverse=True)
-        shared = [Configuration(v.name, 1, share=f) for v in gpu_types if v.name in with_node for f in fractions]
+        offers = sorted(scenario.sharing.offers(), reverse=True)
+        shared = [
+            Configuration(v.name, 1, share=fraction, priority=priority)
+            for v in gpu_types
+            if v.name in with_node
+            for fraction, priority in offers
+        ]
         several = _several_nodes(gpu_types, nodes, jobs.node_counts)
         return cls(gpu_types, nodes, (*single, *shared, *several))
 

@@ -56,6 +56,10 @@ class MeasuredPairs:
         """List the slow-downs of all pairs, both jobs of each."""
         return list(self._slowdowns.values())
 
+    def beside_itself(self) -> dict[str, float]:
+        """Give the slow-down of every model beside a copy of itself."""
+        return {one: slowdown for (one, other), slowdown in self._slowdowns.items() if one == other}
+
     def between(self, one: str | None, other: str | None) -> tuple[float, str, str]:
         """Give slow-down, method and source of one model beside another; None is a model that Gavel did not run."""
         table = f"{GAVEL} {self.gpu.lower()}"
@@ -79,7 +83,7 @@ def colocation_rows(recipes: tuple[Recipe, ...], factors: dict[str, float], data
         data: Folder of the public measurements.
     """
     pairs = {gpu: MeasuredPairs(data, gpu) for gpu in MEASURED_TYPES}
-    keys = {recipe.name: _gavel_key(recipe) for recipe in recipes}
+    keys = {recipe.name: gavel_key(recipe) for recipe in recipes}
     rows = []
     for gpu in factors:
         donor = nearest_measured(gpu, factors)
@@ -97,7 +101,7 @@ def nearest_measured(gpu: str, factors: dict[str, float]) -> str:
     return min(MEASURED_TYPES, key=lambda other: (abs(math.log(factors[other] / factors[gpu])), other))
 
 
-def _gavel_key(recipe: Recipe) -> str | None:
+def gavel_key(recipe: Recipe) -> str | None:
     """Return the key of the model that Gavel ran with one GPU, None where the application is not Gavel's."""
     row = next((row for row in recipe.rows.values() if isinstance(row, GavelRow)), None)
     return None if row is None else f"('{row.model}', 1)"

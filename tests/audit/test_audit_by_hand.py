@@ -279,6 +279,8 @@ def test_a_malformed_folder_is_one_error_that_names_the_field(
         ("pue", -1.5),
         ("pue", 0.9),
         ("jobs.restart_s[0]", -60.0),
+        ("jobs.start_s", [0.0]),
+        ("jobs.resume_s", [0.0]),
         ("gpu_types.name", [""]),
         ("gpu_types.name", []),
         ("gpu_types.gpu_power_w[0]", 0.0),

@@ -6,54 +6,26 @@ import csv
 import json
 import shutil
 from collections import Counter
-from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-import numpy as np
 import pytest
 
 from compiled_policies import POLICIES
+from crowded import Whatever, crowded
 from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import simulate
-from instances import random_instance
+from instances import with_switching
 
 if TYPE_CHECKING:
     from collections.abc import Callable
     from pathlib import Path
 
-    from gpusched_env import Instance, Result, View
+    from gpusched_env import Result
     from gpusched_env.audit import Difference
 
 Row = dict[str, str]
-
-
-@dataclass(frozen=True)
-class Whatever:
-    """Gives jobs any configuration that fits, or none; those that hold one may keep it."""
-
-    preemption: bool = True
-    name: str = "whatever"
-
-    def decide(self, view: View, rng: np.random.Generator) -> None:
-        """Place jobs in any order."""
-        for job in rng.permutation(view.active if self.preemption else view.waiting).tolist():
-            tried = rng.permutation(np.flatnonzero(np.isfinite(view.tau[job]))).tolist()
-            held = int(view.jobs[job, at.OLD_CONFIG])
-            if held >= 0 and rng.random() < 0.5:
-                tried.insert(0, held)
-            if rng.random() < 0.9:
-                any(view.place(job, config) for config in tried)
-
-
-def crowded(seed: int, restart_s: float = 5.0, interference: bool = True) -> Instance:
-    """Make an instance in which jobs wait, each with its own restart overhead of up to twice `restart_s`."""
-    instance = random_instance(
-        seed, jobs=25, nodes=6, types=1 + seed % 2, span_s=500.0, kinds=True, interference=interference
-    )
-    own = np.random.default_rng(seed).uniform(0.0, 2.0 * restart_s, len(instance.jobs))
-    return replace(instance, jobs=replace(instance.jobs, restart_s=own))
 
 
 def kinds_of(result: Result) -> Counter[str]:
@@ -90,6 +62,37 @@ def test_a_run_of_every_policy_audits_clean(tmp_path: Path, name: str, interfere
         kinds += kinds_of(result)
     assert kinds["single-node"] > 0
     assert kinds["shared"] + kinds["multi-node"] > 0
+
+
+@pytest.mark.parametrize("preemption", [False, True])
+def test_any_run_whose_switches_cost_by_distance_audits_clean(tmp_path: Path, preemption: bool) -> None:
+    kinds: Counter[str] = Counter()
+    for seed in range(12):
+        result = simulate(with_switching(crowded(seed), seed), Whatever(preemption), seed=seed, review_s=5.0)
+        write_run(result, tmp_path / "run")
+        assert audit(tmp_path / "run") == [], seed
+        kinds += kinds_of(result)
+    assert fewest(kinds) >= 10
+
+
+@pytest.mark.parametrize("column", ["start_s", "resume_s", "restart_s"])
+def test_a_run_whose_jobs_waited_for_less_than_they_should_is_found_out(tmp_path: Path, column: str) -> None:
+    write_run(simulate(with_switching(crowded(1), 1), Whatever(), seed=1, review_s=5.0), tmp_path / "run")
+    path = tmp_path / "run" / "instance.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["jobs"][column] = [seconds + 0.5 for seconds in document["jobs"][column]]
+    path.write_text(json.dumps(document), encoding="utf-8")
+    found = [difference for difference in audit(tmp_path / "run") if "ready_s" in difference.what]
+    assert len(found) > 3
+
+
+def test_a_run_with_distances_is_found_out_if_its_instance_tells_none_apart(tmp_path: Path) -> None:
+    write_run(simulate(with_switching(crowded(1), 1), Whatever(), seed=1, review_s=5.0), tmp_path / "run")
+    path = tmp_path / "run" / "instance.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    del document["jobs"]["resume_s"]
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert any("ready_s" in difference.what for difference in audit(tmp_path / "run"))
 
 
 @pytest.fixture(scope="module")

@@ -20,6 +20,7 @@ from gpusched_env.model import (
     Node,
     single_node_configurations,
 )
+from instances import with_switching
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,6 +91,26 @@ def test_a_loaded_instance_equals_the_saved_one_to_the_last_bit(tmp_path: Path, 
     for column in fields(Instance):
         if column.name != "jobs":
             assert getattr(loaded, column.name) == getattr(instance, column.name)
+
+
+def test_switching_costs_go_to_the_file_where_there_are_any(tmp_path: Path) -> None:
+    plain = make_instance()
+    told = with_switching(plain, 4)
+    for instance, there in ((plain, set()), (told, {"start_s", "resume_s"})):
+        save_instance(instance, tmp_path / "i.json")
+        columns = json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))["jobs"].keys()
+        assert columns & {"start_s", "resume_s"} == there
+        assert load_instance(tmp_path / "i.json") == instance
+    assert told != replace(told, jobs=replace(told.jobs, resume_s=None))
+
+
+def test_a_column_of_switching_costs_must_be_as_long_as_the_others(tmp_path: Path) -> None:
+    save_instance(with_switching(make_instance(), 4), tmp_path / "i.json")
+    document = json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))
+    document["jobs"]["resume_s"].pop()
+    (tmp_path / "i.json").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(InputError, match=r"jobs\.resume_s = '11 values'; allowed: 12"):
+        load_instance(tmp_path / "i.json")
 
 
 def test_an_instance_without_interference_has_null_there(tmp_path: Path) -> None:

@@ -7,7 +7,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Interference, Job, JobTable, Node
+from gpusched_env import (
+    Configuration,
+    Duty,
+    EpochDistribution,
+    GpuType,
+    Instance,
+    Interference,
+    Job,
+    JobTable,
+    Node,
+)
 from gpusched_env.model import single_node_configurations
 
 if TYPE_CHECKING:
@@ -89,6 +99,27 @@ def random_instance(
     )
 
 
+def with_switching(instance: Instance, seed: int) -> Instance:
+    """Let jobs lose seconds by distance: up to 6 s at a start, 4 s where they were last, 12 s elsewhere."""
+    rng, jobs = np.random.default_rng(seed), len(instance.jobs)
+    start_s, resume_s, restart_s = (rng.uniform(0.0, most, jobs) for most in (6.0, 4.0, 12.0))
+    return replace(instance, jobs=replace(instance.jobs, start_s=start_s, resume_s=resume_s, restart_s=restart_s))
+
+
 def without_idle_power(gpu_types: Sequence[GpuType]) -> tuple[GpuType, ...]:
     """Return types whose idle GPUs draw nothing, so that their nodes may have any number of GPUs."""
     return tuple(replace(gpu_type, idle_gpu_power_w=0.0) for gpu_type in gpu_types)
+
+
+def by_duty(instance: Instance, *, priorities: bool = True, power: bool = True) -> Instance:
+    """Let jobs share GPUs by drawn duties, some shares as hosts; with `power`, GPUs draw it by duty."""
+    rng = np.random.default_rng(instance.seed + 1)
+    shape = len(instance.gpu_types), len(instance.jobs.applications)
+    least = np.array([v.gpu_power_w for v in instance.gpu_types])
+    duty = Duty(rng.uniform(0.05, 1.0, shape), idle_power_w=least * rng.uniform(0.1, 0.9) if power else None)
+    drawn = rng.integers(0, 3, len(instance.configurations))
+    ranked = tuple(
+        replace(c, priority=int(p)) if c.kind == "shared" and priorities else c
+        for c, p in zip(instance.configurations, drawn, strict=True)
+    )
+    return replace(instance, configurations=ranked, interference=duty)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace import planned_slowdown
+from gpusched_env.simulator.pace.sharing import planned_slowdown
 from gpusched_env.simulator.state import cheapest_in_full_nodes
 
 if TYPE_CHECKING:

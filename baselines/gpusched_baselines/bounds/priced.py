@@ -30,7 +30,7 @@ from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.rates import least_rate_eur_per_s
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S
 from gpusched_env.simulator.layout import UNITS
-from gpusched_env.simulator.pace import share_units
+from gpusched_env.simulator.pace.sharing import share_units
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.sts_x.plan import restart_s
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.placement.placement import fits
+from gpusched_env.simulator.switching import switch_s
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats
@@ -64,13 +64,12 @@ def cheapest_by(board: Board, job: int, left: float, price: Floats) -> int:
         The configuration's index, or -1 if none fits. Of equals the first.
     """
     jobs, tau = board.jobs, board.tau
-    held, time_left = int(jobs[job, at.OLD_CONFIG]), jobs[job, at.DUE] - board.clock[at.NOW]
-    restart = restart_s(board, job)
+    time_left = jobs[job, at.DUE] - board.clock[at.NOW]
     best, least, late = -1, np.inf, True
     for c in range(price.shape[0]):
         if tau[job, c] == np.inf or not fits(board, c):
             continue
-        seconds = left * tau[job, c] + (0.0 if c == held else restart)
+        seconds = left * tau[job, c] + switch_s(board, job, c)
         cost, misses_it = seconds * price[c], misses(seconds, time_left)
         if best < 0 or (late and not misses_it) or (late == misses_it and cost < least):
             best, least, late = c, cost, misses_it

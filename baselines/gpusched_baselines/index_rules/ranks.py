@@ -11,6 +11,7 @@ from gpusched_baselines.index_rules.quantum import best_quantum
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.survival import bin_of, curve_of, expected_left, expected_rest
+from gpusched_env.simulator.switching import switch_s
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats
@@ -69,7 +70,8 @@ def rank_jobs(board: Board, rule: Rule, price: Floats) -> Ranks:
         )
         ranks.left[i], ranks.epoch[i] = _epochs_left(board, rule, job), seconds * gpus
         ranks.seconds[i] = ranks.left[i] * seconds
-        work = ranks.epoch[i] * _work(board, rule, job, seconds)
+        restart = _restart_s(board, job, c) / seconds
+        work = ranks.epoch[i] * _work(board, rule, job, restart)
         ranks.level[i] = work / jobs[job, at.WEIGHT] if jobs[job, at.WEIGHT] > 0.0 else np.inf
     mean_s = ranks.seconds.mean()
     for i in range(total):
@@ -87,15 +89,23 @@ def _epochs_left(board: Board, rule: Rule, job: int) -> float:
     return expected_left(board, job)
 
 
-@kernel
-def _work(board: Board, rule: Rule, job: int, seconds: float) -> float:
-    """Give the work of a job, in epochs of so many seconds.
+@lean_kernel
+def _restart_s(board: Board, job: int, config: int) -> float:
+    """Give the seconds of a restart that count as work of a job, for its efficient configuration; -1: it has none.
 
-    A restart counts as work of the jobs that do not run: theirs, or that of the one that makes room for them.
+    They are those of the jobs that do not run: theirs, or those of the one that makes room for them.
     """
     jobs = board.jobs
+    if config < 0 or jobs[job, at.OLD_CONFIG] >= 0:
+        return 0.0
+    return max(switch_s(board, job, config), jobs[job, at.RESUMING_S])
+
+
+@kernel
+def _work(board: Board, rule: Rule, job: int, restart: float) -> float:
+    """Give the work of a job, in epochs, with that of its `restart`, if it counts."""
+    jobs = board.jobs
     largest, done, runs = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS], jobs[job, at.OLD_CONFIG] >= 0
-    restart = 0.0 if runs else jobs[job, at.RESTART_S] / seconds
     if rule.work == GITTINS:
         return best_quantum(curve_of(board, job), done / largest, restart / largest)[0] * largest
     if rule.work == ATTAINED:

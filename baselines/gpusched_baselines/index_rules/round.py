@@ -10,12 +10,12 @@ from gpusched_baselines.index_rules.efficient import cheapest_by, prices
 from gpusched_baselines.index_rules.ranks import rank_jobs, review_epochs
 from gpusched_baselines.planning.cheapest import any_room
 from gpusched_baselines.search.solution import HELD, keep, restore
-from gpusched_baselines.sts_x.plan import restart_s
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import fits, place
 from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.sorting import ranked
+from gpusched_env.simulator.switching import switch_s
 
 if TYPE_CHECKING:
     from gpusched_baselines.index_rules.ranks import Ranks, Rule
@@ -92,5 +92,5 @@ def _wake_s(board: Board, job: int, config: int) -> float:
     if review <= jobs[job, at.EPOCHS]:
         return np.inf
     stays = config == int(jobs[job, at.OLD_CONFIG])
-    ready = max(now, jobs[job, at.READY_S]) if stays else now + restart_s(board, job)
+    ready = max(now, jobs[job, at.READY_S]) if stays else now + switch_s(board, job, config)
     return ready + (review - jobs[job, at.EPOCHS]) * board.tau[job, config]

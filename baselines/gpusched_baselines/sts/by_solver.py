@@ -12,6 +12,7 @@ from gpusched_baselines.planning.single_job import SingleJobProblem
 from gpusched_baselines.sts.decision import LATE_RANK, look, take_best
 from gpusched_env.model import EpochDistribution
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.switching import switch_s
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,9 +75,8 @@ def _start(view: View, job: int, plan: Plan, members: NDArray[np.int64]) -> tupl
     for segment in plan.segments[:-1]:
         if segment.end_epoch < largest and segment.end_epoch - done >= SHORTEST_SEGMENT * largest:
             config = int(members[segment.configuration])
-            restarts = config != int(jobs[job, at.OLD_CONFIG]) and not np.isnan(jobs[job, at.START_S])
             wake = view.now_s + (segment.end_epoch - done) * view.tau[job, config]
-            return config, wake + (jobs[job, at.RESTART_S] if restarts else 0.0)
+            return config, wake + switch_s(view.board, job, config)
     return int(members[plan.segments[-1].configuration]), np.inf
 
 

@@ -11,6 +11,7 @@ from gpusched_baselines.planning.plan import LATE, SLACK
 from gpusched_baselines.sts.decision import COST, FIRST, LATE_RANK, WAKE
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.switching import switch_s
 
 if TYPE_CHECKING:
     from gpusched_baselines.planning.first_segment import Scratch
@@ -49,6 +50,5 @@ def _plan_type(
         return (LATE_RANK, members[scratch.hull[points - 1]], np.inf) if published else (np.inf, -1, np.inf)
     k, wake = first_segment(board, job, scratch)
     config = members[scratch.hull[k]]
-    if config != int(jobs[job, at.OLD_CONFIG]) and not np.isnan(jobs[job, at.START_S]):
-        wake += jobs[job, at.RESTART_S]
+    wake += switch_s(board, job, config)
     return 0.0 if status == SLACK and published else cost, config, wake

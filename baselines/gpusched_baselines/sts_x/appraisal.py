@@ -10,12 +10,13 @@ from gpusched_baselines.planning.lateness import cost_of_waiting
 from gpusched_baselines.planning.plan import expected_cost
 from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.memory import epochs_expected
-from gpusched_baselines.sts_x.plan import cheapest_now, epochs_at_worst, plan_ahead, price_out, restart_s
+from gpusched_baselines.sts_x.plan import cheapest_now, epochs_at_worst, plan_ahead, price_out
 from gpusched_baselines.sts_x.price import capacity_price
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import would_restart
 from gpusched_env.simulator.survival import bin_of, curve_of
+from gpusched_env.simulator.switching import switch_s
 
 if TYPE_CHECKING:
     from gpusched_baselines.planning.first_segment import Scratch
@@ -160,7 +161,7 @@ def _look(board: Board, rate: Floats, plans: Plans, i: int, waits: bool) -> floa
     config, seconds = cheapest_now(board, rate, job)
     length, gpus = epochs_expected(board, job) * seconds, configs[config, at.CONFIG_SIZE] / at.UNITS
     held, running = int(jobs[job, at.OLD_CONFIG]), would_restart(board, job)
-    plans.work[i] = max(length * gpus, 1e-9) + (0.0 if running else restart_s(board, job) * gpus)
+    plans.work[i] = max(length * gpus, 1e-9) + (0.0 if running else switch_s(board, job, config) * gpus)
     plans.needs[i] = length * gpus
     if waits and left * seconds <= time_left:
         if running and left * board.tau[job, held] < time_left:

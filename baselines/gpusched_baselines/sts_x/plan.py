@@ -13,6 +13,7 @@ from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.memory import epochs_expected
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.switching import switch_s
 
 if TYPE_CHECKING:
     from gpusched_baselines.planning.first_segment import Scratch
@@ -20,18 +21,11 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board
 
 
-@lean_kernel
-def restart_s(board: Board, job: int) -> float:
-    """Give the seconds that a change of the job's configuration takes; its first start is free."""
-    jobs = board.jobs
-    return 0.0 if np.isnan(jobs[job, at.START_S]) else jobs[job, at.RESTART_S]
-
-
 @kernel
 def price_out(board: Board, rate: Floats, job: int, caution: float, seconds: Floats, price: Floats) -> None:
     """Write seconds and cost per epoch of every configuration, with the restart that changing to it takes.
 
-    A change costs `RESTART_S` seconds, during which the GPUs are paid for. Spread over the epochs left, at worst for
+    A change costs `switch_s` seconds, during which the GPUs are paid for. Spread over the epochs left, at worst for
     the time, on average for the cost, it makes every configuration but the present one slower and dearer.
 
     Args:
@@ -43,11 +37,11 @@ def price_out(board: Board, rate: Floats, job: int, caution: float, seconds: Flo
     """
     jobs, tau = board.jobs, board.tau
     held = int(jobs[job, at.OLD_CONFIG])
-    restart = restart_s(board, job) * (caution if held >= 0 else 1.0)
+    times = caution if held >= 0 else 1.0
     left = epochs_at_worst(board, job)
     expected = epochs_expected(board, job)
     for c in range(tau.shape[1]):
-        change = 0.0 if c == held else restart
+        change = switch_s(board, job, c) * times
         seconds[c] = tau[job, c] + change / left
         price[c] = rate[c] * (tau[job, c] + change / expected) if tau[job, c] < np.inf else np.inf
 
@@ -63,13 +57,16 @@ def epochs_at_worst(board: Board, job: int) -> float:
 def cheapest_now(board: Board, rate: Floats, job: int) -> tuple[int, float]:
     """Find the configuration with the cheapest epochs, restart included; give it and its seconds per epoch.
 
-    All but the present one take the same restart. So it is the one that is cheapest without restarts, or the present.
+    Where all changes cost the same, all but the present one take the same restart. So it is the one that is cheapest
+    without restarts, or the present.
     """
     jobs, tau, memory = board.jobs, board.tau, board.memory
     if memory[job, of.CHEAPEST] == 0.0:
         memory[job, of.CHEAPEST] = 1.0 + _cheapest(rate, tau[job])
     best = int(memory[job, of.CHEAPEST]) - 1
-    held, restart = int(jobs[job, at.OLD_CONFIG]), restart_s(board, job)
+    if jobs[job, at.RESUMING_S] != jobs[job, at.RESTART_S]:
+        return _cheapest_with_switch(board, rate, job)
+    held, restart = int(jobs[job, at.OLD_CONFIG]), switch_s(board, job, best)
     if held == best or restart == 0.0:
         return best, tau[job, best]
     change = rate[best] * (tau[job, best] + restart / epochs_expected(board, job))
@@ -96,6 +93,21 @@ def _cheapest(rate: Floats, seconds: Floats) -> int:
         ):
             best = c
     return best
+
+
+@lean_kernel
+def _cheapest_with_switch(board: Board, rate: Floats, job: int) -> tuple[int, float]:
+    """Find the configuration with the cheapest epochs where changes to different ones may cost different times."""
+    left, expected, tau = epochs_at_worst(board, job), epochs_expected(board, job), board.tau
+    best, seconds, least = -1, np.inf, np.inf
+    for c in range(tau.shape[1]):
+        if tau[job, c] == np.inf:
+            continue
+        change = switch_s(board, job, c)
+        cost = rate[c] * (tau[job, c] + change / expected)
+        if best < 0 or cost < least:
+            best, seconds, least = c, tau[job, c] + change / left, cost
+    return best, seconds
 
 
 @kernel

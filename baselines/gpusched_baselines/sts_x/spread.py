@@ -10,6 +10,7 @@ from gpusched_baselines.dispatching.idle_gpus import give_by_gain
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.survival import expected_left
+from gpusched_env.simulator.switching import place_of_state
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Ints
@@ -31,7 +32,9 @@ def spread(board: Board, order: Ints) -> None:
     restart = np.zeros(order.shape[0])
     for i in range(order.shape[0]):
         job = order[i]
-        if jobs[job, at.RESTART_S] > 0.0 and not np.isnan(jobs[job, at.START_S]):
+        home = place_of_state(board, job)
+        change = jobs[job, at.RESUMING_S if int(jobs[job, at.NODE]) == home else at.RESTART_S]
+        if change > 0.0 and home >= 0:
             left = max(expected_left(board, job), 1e-12 * jobs[job, at.MAX_EPOCHS])
-            restart[i] = jobs[job, at.RESTART_S] / left
+            restart[i] = change / left
     give_by_gain(board, order, restart, True)

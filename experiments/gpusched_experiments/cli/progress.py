@@ -90,7 +90,11 @@ class ExperimentWatcher:
 
     def begin(self, experiment: Experiment, runs: int, finished: int) -> None:
         """Show the bar of an experiment."""
-        self._bar.show(finished, runs, experiment.name)
+        self.start(experiment.name, runs, finished)
+
+    def start(self, text: str, runs: int, finished: int) -> None:
+        """Show the bar with a text."""
+        self._bar.show(finished, runs, text)
         self._bar.progress.start()
 
     def finished(self) -> None:

@@ -1,5 +1,6 @@
 """`gpusched reproduce`."""
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -15,18 +16,22 @@ from gpusched_experiments.cli.terminal import drawing_or_note
 from gpusched_experiments.published import EXPERIMENTS, Choice, Experiment, reproduce
 from gpusched_experiments.published.experiments.conformance import CONFORMANCE, FOLDER
 from gpusched_experiments.published.reference_instances import reference_names
+from gpusched_experiments.systems.catalogue import ALL as ALL_SYSTEMS
+from gpusched_experiments.systems.catalogue import SYSTEMS, parts_of
+from gpusched_experiments.systems.show import show_systems
 
 if TYPE_CHECKING:
     from gpusched_experiments.report.chart import Drawing
 
 ALL = "all"
+NAMES = (*EXPERIMENTS, ALL, *SYSTEMS, ALL_SYSTEMS)
 DRAWS = "gpusched_experiments.report.drawing"
 OUT, QUICK_OUT = "results/reproduce", "results/reproduce-quick"
 
 
 def reproduce_command(
     experiment: Annotated[
-        str, typer.Argument(metavar="EXPERIMENT", help=f"One of {', '.join(EXPERIMENTS)}, or {ALL}.")
+        str, typer.Argument(metavar="EXPERIMENT", help=f"One of {', '.join(NAMES)}.")
     ],
     quick: Annotated[
         bool, typer.Option("--quick", help="Few seeds and small clusters, in a minute or two: to try it, not to cite.")
@@ -61,7 +66,10 @@ def reproduce_command(
     **sharing**: GPU sharing on and off. **why**: what makes the saving, one change at a time. **load**: the saving as
     the cluster fills. **sts-x**: our own policy and its parts. **lessons**: when it pays to know, to plan, to preempt,
     track by track. **agents**: a trained agent against all of them. **scaling**: time of one round.
-    **conformance**: the published program's answers, if at hand, beside ours.
+    **conformance**: the published program's answers, if at hand, beside ours. **all**: all of these.
+
+    **pipeswitch**, **antman**, **fikit**, **gavel**, **byteps**, **hived**: systems that share clusters, each beside
+    its own published numbers. **systems**: all of them.
 
     A command that was stopped goes on where it was when it is given again: finished runs are kept, unless the code or
     the settings have changed. The full set of all takes most of an hour on two cores.
@@ -73,6 +81,24 @@ def reproduce_command(
 
     - **gpusched reproduce all --out docs/results**
     """
+    processes = usable_cores() if workers is None else checks.whole("--workers", workers)
+    drawing = cast("Drawing | None", drawing_or_note(DRAWS))
+    root = Path(out if out is not None else (QUICK_OUT if quick else OUT))
+    if experiment in (*SYSTEMS, ALL_SYSTEMS):
+        for name, value in (("--policies", policies), ("--seeds", seeds), ("--nodes", nodes)):
+            if value is not None:
+                raise InputError(name, value, f"nothing with {experiment}, whose runs are those of its publication")
+        with ExperimentWatcher.shown() as watcher:
+            outcome = show_systems(
+                parts_of(experiment),
+                root / ALL_SYSTEMS,
+                quick=quick,
+                workers=processes,
+                watcher=watcher,
+                drawing=drawing,
+            )
+        print_outcome(outcome.table.title, outcome)
+        return
     chosen = _experiments(experiment)
     choice = Choice(
         quick=quick,
@@ -80,15 +106,12 @@ def reproduce_command(
         nodes=None if nodes is None else _node_counts(nodes),
         policies=None if policies is None else tuple(policy.name for policy in parse_policies(policies)),
     )
-    processes = usable_cores() if workers is None else checks.whole("--workers", workers)
-    folder = out if out is not None else (QUICK_OUT if quick else OUT)
-    drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     for each in chosen:
         if experiment == ALL and each is CONFORMANCE and not reference_names(FOLDER):
             typer.echo(f"note: without conformance, since the reference instances are not in {FOLDER}")
             continue
         with ExperimentWatcher.shown() as watcher:
-            outcome = reproduce(each, choice, folder, workers=processes, watcher=watcher, drawing=drawing)
+            outcome = reproduce(each, choice, root, workers=processes, watcher=watcher, drawing=drawing)
         print_outcome(f"{each.title}: {outcome.table.title}", outcome)
 
 
@@ -96,7 +119,7 @@ def _experiments(name: str) -> tuple[Experiment, ...]:
     if name == ALL:
         return tuple(EXPERIMENTS.values())
     if name not in EXPERIMENTS:
-        raise InputError("experiment", name, f"one of {', '.join(EXPERIMENTS)}, or {ALL}")
+        raise InputError("experiment", name, f"one of {', '.join(NAMES)}")
     return (EXPERIMENTS[name],)
 
 

@@ -56,6 +56,16 @@ def code_version() -> str:
 
 
 @cache
+def systems_version() -> str:
+    """Give a fingerprint of what decides what is shown of systems, beside `code_version`: the code of their parts.
+
+    Returns:
+        16 hexadecimal digits.
+    """
+    return _digest((("gpusched_experiments", "systems"),)).hexdigest()[:16]
+
+
+@cache
 def commit() -> str | None:
     """Give the commit of the checkout that the code lies in, with `+` if its sources differ from it.
 

@@ -11,6 +11,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S
+from gpusched_env.simulator.placement.whole_nodes import MARK_MODULUS
 from gpusched_env.simulator.rounds import round_keys
 
 if TYPE_CHECKING:
@@ -37,10 +38,13 @@ KINDS: dict[str, tuple[type, int]] = {
 
 FIXED_JOB = (
     at.SUBMISSION, at.DUE, at.WEIGHT, at.MAX_EPOCHS, at.MIN_TAU, at.MAX_TAU, at.DISTRIBUTION, at.APPLICATION,
-    at.RESTART_S, at.CHEAPEST, at.CHEAPEST_TAU, at.EDGES,
+    at.RESTART_S, at.STARTING_S, at.RESUMING_S, at.CHEAPEST, at.CHEAPEST_TAU, at.EDGES,
 )  # fmt: skip
 FIXED_CLOCK = (at.REVIEW, at.IDLE_REVIEW, at.PRICE, at.PUE)
-FIXED_COUNT = (at.MILESTONES, at.LOGGING, at.LOGGED, at.DUE_WAKES, at.CONSOLIDATES, at.PREEMPTION, at.ORDER)
+FIXED_COUNT = (
+    at.MILESTONES, at.LOGGING, at.LOGGED, at.DUE_WAKES, at.CONSOLIDATES, at.PREEMPTION, at.ORDER,
+    at.DISTANCES,
+)  # fmt: skip
 """Columns that never change in a run."""
 
 
@@ -136,6 +140,8 @@ def _rows_hold(run: State, _: State) -> bool:
         and _whole(jobs[ended][:, [at.CONFIG, at.NODE, at.SLOT]], -1, -1)
         and _whole(jobs[:, at.MILESTONE], 1, max(1, board.count[at.MILESTONES]))
         and _whole(jobs[:, at.SWITCHES], 0, board.count[at.ROUND])
+        and _whole(jobs[:, at.LAST_NODE], -1, len(board.nodes) - 1)
+        and _whole(jobs[:, at.LAST_NODES], 0, MARK_MODULUS - 1)
         and _whole(home, -1, len(board.nodes) - 1)
         and _whole(jobs[:, at.HOME_SLOT], -1, last[home.astype(np.int64)])
         and bool(np.all((wake <= np.maximum(LONGEST_S, jobs[:, at.DUE])) | (wake == np.inf)))
@@ -177,8 +183,8 @@ def _times_hold(run: State, _: State) -> bool:
     jobs, now = run.board.jobs[: run.board.count[at.SUBMITTED]], run.board.clock[at.NOW]
     start, end, base, ready, anchor = jobs[:, [at.START_S, at.END_S, at.BASE_S, at.READY_S, at.ANCHOR_S]].T
     new, over, runs = np.isnan(start), ~np.isnan(end), _running(run)
-    restarted = (ready == base + jobs[:, at.RESTART_S]) | ((ready == base) & (base == start))
-    as_told = (start <= base) & restarted & (ready <= anchor) & (anchor <= np.maximum(now, ready))
+    waited = _waits_as_told(run, jobs)
+    as_told = (start <= base) & waited & (ready <= anchor) & (anchor <= np.maximum(now, ready))
     untouched = np.all(jobs[:, [at.EPOCHS, at.ENERGY, at.SWITCHES, at.BASE_S]] == 0.0, axis=1)
     return bool(
         np.all(new | ((jobs[:, at.SUBMISSION] <= start) & (start <= now)))
@@ -187,6 +193,19 @@ def _times_hold(run: State, _: State) -> bool:
         and np.all(~runs | as_told)
         and np.all(~new | untouched)
     )
+
+
+def _waits_as_told(run: State, jobs: NDArray[Any]) -> NDArray[np.bool_]:
+    """Say whose present wait is one that a switch can cost."""
+    start, base, ready = jobs[:, [at.START_S, at.BASE_S, at.READY_S]].T
+    board, costs = run.board, jobs[:, [at.STARTING_S, at.RESUMING_S, at.RESTART_S]]
+    first, resumed, restarted = (ready == base + seconds for seconds in costs.T)
+    known = jobs[:, at.LAST_NODE] >= 0.0
+    first &= (base == start) | (jobs[:, at.STARTING_S] > 0.0)
+    waited = np.where(known, restarted | (resumed & (board.count[at.DISTANCES] > 0)), first)
+    shares = board.facts.configs[jobs[:, at.OLD_CONFIG].astype(np.int64), at.CONFIG_UNITS] > 0
+    keeps = (base <= ready) & (ready <= base + costs.max(axis=1, initial=0.0)) & (base > start)
+    return waited | (keeps & shares & (board.count[at.DISTANCES] > 0))
 
 
 def _epochs_hold(run: State, _: State) -> bool:

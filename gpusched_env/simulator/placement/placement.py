@@ -125,8 +125,7 @@ def _put(board: Board, job: int, config: int) -> None:
     jobs, configs = board.jobs, board.facts.configs
     gpu_type, home = configs[config, at.CONFIG_TYPE], int(jobs[job, at.HOME])
     if configs[config, at.CONFIG_UNITS] > 0:
-        units = configs[config, at.CONFIG_UNITS]
-        node, slot = best_slot(board, gpu_type, units, home, int(jobs[job, at.HOME_SLOT]))
+        node, slot = best_slot(board, job, config)
         take(board, job, config, node, slot)
     elif configs[config, at.CONFIG_NODES] > 1:
         node = choose_nodes(board, gpu_type, configs[config, at.CONFIG_NODES], home)
@@ -154,7 +153,7 @@ def opens(board: Board, job: int, config: int) -> bool:
 def would_restart(board: Board, job: int) -> bool:
     """Say whether a change would cost the job, which runs, a restart."""
     jobs = board.jobs
-    return jobs[job, at.OLD_CONFIG] >= 0 and jobs[job, at.RESTART_S] > 0.0
+    return jobs[job, at.OLD_CONFIG] >= 0 and max(jobs[job, at.RESTART_S], jobs[job, at.RESUMING_S]) > 0.0
 
 
 @kernel

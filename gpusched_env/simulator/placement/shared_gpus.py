@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.pace.now import fastest_open_gpu
 from gpusched_env.simulator.placement.node_index import find_node
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
 
@@ -21,42 +22,55 @@ def slots(board: Board) -> int:
 
 
 @kernel
-def best_slot(board: Board, gpu_type: int, units: int, home: int, home_slot: int) -> tuple[int, int]:
-    """Choose the GPU for a share of `units`, which fits somewhere.
+def best_slot(board: Board, job: int, config: int) -> tuple[int, int]:
+    """Choose the GPU for a share, which fits somewhere.
 
     First the job's previous shared GPU, if the share still fits there. Then the shared GPU with most units used; among
     equals one on which the share fitted before the round began, so that newcomers leave room for those who
-    come back. Else a GPU is opened for sharing, on the node that fits best for one GPU.
+    come back. If the instance asks for it, the one on which the job is fastest comes before the fullest. Else a GPU is
+    opened for sharing, on the node that fits best for one GPU.
 
     Returns:
         The node, and the number of the GPU on it.
     """
-    nodes, room = board.nodes, board.room
-    last = slots(board)
-    if home >= 0 and home_slot >= 0 and nodes[home, at.NODE_TYPE] == gpu_type:
+    jobs, nodes, configs, room = board.jobs, board.nodes, board.facts.configs, board.room
+    v, units = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_UNITS]
+    home, home_slot = int(jobs[job, at.HOME]), int(jobs[job, at.HOME_SLOT])
+    if home >= 0 and home_slot >= 0 and nodes[home, at.NODE_TYPE] == v:
         used = nodes[home, at.NODE_COLUMNS + home_slot]
         if used + units <= at.UNITS and (used > 0 or nodes[home, at.FREE] > 0):
             return home, home_slot
-    best, best_gpu, best_key = -1, -1, -1
-    if room[gpu_type, at.OPENING] >= units:
-        for n in range(nodes.shape[0]):
-            if nodes[n, at.NODE_TYPE] != gpu_type or nodes[n, at.FREE] == nodes[n, at.NODE_GPUS]:
-                continue
-            for gpu in range(nodes[n, at.NODE_GPUS]):
-                used = nodes[n, at.NODE_COLUMNS + gpu]
-                if used == 0 or used + units > at.UNITS:
-                    continue
-                key = 2 * used + (1 if nodes[n, at.NODE_COLUMNS + last + gpu] + units <= at.UNITS else 0)
-                if key > best_key:
-                    best, best_gpu, best_key = n, gpu, key
+    best, best_gpu = -1, -1
+    if board.facts.sharing[at.FASTEST] > 0.0:
+        best, best_gpu, _ = fastest_open_gpu(board, job, config)
+    elif room[v, at.OPENING] >= units:
+        best, best_gpu = _fullest_slot(board, v, units)
     if best < 0:
-        best = find_node(board, gpu_type, 1, home)
-        best_gpu = _closed_slot(board, best)
+        best = find_node(board, v, 1, home)
+        best_gpu = closed_slot(board, best)
     return best, best_gpu
 
 
 @kernel
-def _closed_slot(board: Board, node: int) -> int:
+def _fullest_slot(board: Board, gpu_type: int, units: int) -> tuple[int, int]:
+    nodes = board.nodes
+    last = slots(board)
+    best, best_gpu, best_key = -1, -1, -1
+    for n in range(nodes.shape[0]):
+        if nodes[n, at.NODE_TYPE] != gpu_type or nodes[n, at.FREE] == nodes[n, at.NODE_GPUS]:
+            continue
+        for gpu in range(nodes[n, at.NODE_GPUS]):
+            used = nodes[n, at.NODE_COLUMNS + gpu]
+            if used == 0 or used + units > at.UNITS:
+                continue
+            key = 2 * used + (1 if nodes[n, at.NODE_COLUMNS + last + gpu] + units <= at.UNITS else 0)
+            if key > best_key:
+                best, best_gpu, best_key = n, gpu, key
+    return best, best_gpu
+
+
+@kernel
+def closed_slot(board: Board, node: int) -> int:
     """Find a GPU of `node` that is not shared now: the first that was not shared before the round either, if any."""
     nodes = board.nodes
     last = slots(board)

@@ -14,6 +14,9 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board
 
 
+MARK_FACTOR, MARK_MODULUS = 1_000_003, 2**41 - 21  # products of a mark and the factor fit 64 bits
+
+
 @kernel
 def choose_nodes(board: Board, gpu_type: int, wanted: int, home: int) -> int:
     """Chain `wanted` empty nodes of the largest size of a type, which must be there; return the first.
@@ -72,6 +75,25 @@ def let_nodes_go(board: Board, first: int) -> None:
         let_go(board, n, nodes[n, at.NODE_GPUS])
         nodes[n, at.NEXT] = -1
         n = following
+
+
+@kernel
+def mark(board: Board, first: int, old: bool) -> int:
+    """Give a number for the nodes of a chain, or of one node, that tells sets of nodes apart.
+
+    One node and two have a number of their own in clusters of up to a million nodes; two sets of more nodes have the
+    same one with a probability of 1e-12.
+
+    Args:
+        first: The first node of the chain.
+        old: Whether it is the chain of when the round began.
+    """
+    nodes = board.nodes
+    total, n = 0, first
+    while n >= 0:
+        total = (total * MARK_FACTOR + n + 1) % MARK_MODULUS
+        n = nodes[n, at.OLD_NEXT if old else at.NEXT]
+    return total
 
 
 @kernel

@@ -7,13 +7,17 @@ from typing import Annotated, Literal, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.scenario.settings import Settings, as_tuple, number
+from gpusched_env.model.configuration import MOST_PRIORITIES
+from gpusched_env.workload.scenario.settings import NotNegative, Settings, as_tuple, number, number_range, whole
 from gpusched_env.workload.tables.colocation import builtin_max_inflation
 
 LEAST_INFLATION = 1.01
 """Least inflation that the published model draws."""
 
 Fraction = Annotated[float, number("a number >= 0.001 and < 1", lambda x: 0.001 <= x < 1.0)]
+Priority = Annotated[int, whole(0, MOST_PRIORITIES - 1)]
+DutyRange = Annotated[tuple[float, float], number_range("> 0 and <= 1", lambda x: 0.0 < x <= 1.0)]
+Part = Annotated[float, number("a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)]
 Inflation = Annotated[float, number(f"a finite number >= {LEAST_INFLATION}", lambda x: x >= LEAST_INFLATION)]
 
 
@@ -27,29 +31,72 @@ class Sharing(Settings):
     fractions: Annotated[tuple[Fraction, ...], BeforeValidator(as_tuple)] = Field(
         default=(), description="Fractions of a GPU that a job is offered, such as [0.5, 0.25]. By default none."
     )
-    interference: Literal["random", "measured"] = Field(
+    interference: Literal["random", "measured", "duty"] = Field(
         default="random",
-        description="Inflation of a job's time: random (its own, from a range) or measured (by the jobs beside it).",
+        description="What sharing does to a job's time: random (its own inflation, from a range), measured (pairs slow "
+        "each other down), or duty (jobs divide the GPU's time).",
     )
     max_inflation: Annotated[tuple[Inflation, ...], BeforeValidator(_one_or_more)] | None = Field(
         default=None,
         description="Greatest random inflation: one for all fractions, or one for each. By default the package's.",
     )
+    placement: Literal["fullest", "fastest"] | None = Field(
+        default=None,
+        description="To which open GPU a share goes: the fullest, or where it is fastest. By default fastest with "
+        "duty, else fullest.",
+    )
+    priorities: Annotated[tuple[Priority, ...], BeforeValidator(as_tuple)] = Field(
+        default=(), description="With duty: the priority of each fraction, 0 to 9; by default all 0."
+    )
+    duty: DutyRange | None = Field(
+        default=None,
+        description="With duty: range from which each application draws the part of the time for which it keeps a GPU "
+        "busy. By default the package's table.",
+    )
+    overhead: NotNegative = Field(default=0.03, description="With duty: what a job loses to guests, part of its time.")
+    filled: Part = Field(default=0.85, description="With duty: part of the time left by hosts that guests can use.")
+    least_pace: Part = Field(
+        default=0.02, description="With duty: part of a GPU's time that is left to guests however busy it is."
+    )
+    power: Literal["busy", "duty"] = Field(
+        default="busy",
+        description="What a GPU that is held draws: the power of a busy one, or with duty by how busy it is.",
+    )
+    idle_share: Part = Field(
+        default=0.155,
+        description="With power = duty: power of a held GPU that does nothing over that of a busy one, for GPU types "
+        "without idle power of their own.",
+    )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if len(set(self.fractions)) != len(self.fractions):
+        self._check_duty()
+        if len(set(self.offers())) != len(self.fractions):
             raise InputError("fractions", list(self.fractions), "each once")
         if self.max_inflation is None:
             self._check_table()
             return self
         if self.interference != "random":
-            allowed = f"nothing with interference = {self.interference!r}: the pairs set the inflation"
+            allowed = f"nothing with interference = {self.interference!r}: that sets the times"
             raise InputError("max_inflation", list(self.max_inflation), allowed)
         if len(self.max_inflation) not in {1, len(self.fractions)}:
             allowed = f"one number, or one for each of fractions ({len(self.fractions)})"
             raise InputError("max_inflation", list(self.max_inflation), allowed)
         return self
+
+    def _check_duty(self) -> None:
+        if self.priorities and len(self.priorities) != len(self.fractions):
+            raise InputError("priorities", list(self.priorities), f"one for each of fractions ({len(self.fractions)})")
+        if self.interference == "random" and self.placement == "fastest":
+            raise InputError("placement", self.placement, "fullest with random inflation: all GPUs are equally fast")
+        if self.interference != "duty":
+            for name in ("priorities", "duty", "power", "overhead", "filled", "least_pace", "idle_share"):
+                if getattr(self, name) != type(self).model_fields[name].default:
+                    raise InputError(name, getattr(self, name), 'its default, unless interference = "duty"')
+            return
+        most = self.overhead / (1.0 + self.overhead)
+        if not 0.0 < self.least_pace <= most:
+            raise InputError("least_pace", self.least_pace, f"a number > 0 and <= overhead / (1 + overhead) = {most:g}")
 
     def _check_table(self) -> None:
         least = min(fraction for _, fraction in builtin_max_inflation())
@@ -57,6 +104,15 @@ class Sharing(Settings):
             if self.interference == "random" and fraction < least:
                 allowed = f"at least {least}, the least of the built-in table, unless max_inflation is set"
                 raise InputError(f"fractions[{index}]", fraction, allowed)
+
+    def offers(self) -> tuple[tuple[float, int], ...]:
+        """Give every fraction with its priority, in the order of the section."""
+        return tuple(zip(self.fractions, self.priorities or (0,) * len(self.fractions), strict=True))
+
+    @property
+    def fastest(self) -> bool:
+        """Whether a share goes to the open GPU on which it is fastest."""
+        return self.placement == "fastest" if self.placement else self.interference == "duty"
 
     def own_max_inflation(self) -> dict[float, float]:
         """Give the greatest inflation of every fraction that the section sets itself."""

@@ -28,6 +28,19 @@ def builtin_slowdowns() -> Mapping[tuple[str, str, str], float]:
 
 
 @cache
+def builtin_duties() -> Mapping[tuple[str, str], float]:
+    """Return the part of the time for which an application keeps a GPU busy alone, by (GPU type, application).
+
+    Raises:
+        InputError: The table of the package was damaged.
+    """
+    rows = read_table("duty.csv")
+    return MappingProxyType(
+        {(row["gpu_type"], row["application"]): number("duty.csv.duty", row["duty"]) for row in rows}
+    )
+
+
+@cache
 def builtin_max_inflation() -> Mapping[tuple[str, float], float]:
     """Return the greatest inflation of a job's time by (GPU type, fraction of the GPU), > 1; read-only.
 

@@ -12,7 +12,8 @@ from hypothesis import strategies as st
 
 from gpusched_env import InputError, load_scenario, make_instance
 from gpusched_env.simulator import layout as at
-from vector_twins import Twins, all_kinds, assert_same, few_jobs
+from instances import with_switching
+from vector_twins import Twins, all_kinds, assert_same, few_jobs, random_actions
 
 MODES = list(AutoresetMode)
 SIZES = [
@@ -87,6 +88,19 @@ def test_an_instance_is_replayed_in_all_environments_and_then_the_scenario_goes_
     assert [instance.seed for instance in twins.native.instances] == [99] * 3
     twins.play(250, np.random.default_rng(2), infos)
     assert twins.episodes > 3
+
+
+def test_switches_that_cost_by_distance_are_those_of_single_environments():
+    twins = Twins([all_kinds()], 2, AutoresetMode.DISABLED, preemption=True, consolidation=True, deadline_wake_ups=True)
+    twins.reset(seed=1)
+    infos = twins.reset(options={"instance": with_switching(make_instance(all_kinds(10, 5), 99), 99)})
+    rng = np.random.default_rng(2)
+    for _ in range(400):
+        if twins.ended.all():
+            break
+        infos = twins.step(random_actions(twins.native.action_masks(), rng))
+    assert all(instance.jobs.resume_s is not None for instance in twins.native.instances)
+    assert infos["time_s"].min() > 0.0
 
 
 def test_sums_over_the_jobs_of_a_round_do_not_outlive_the_episode():

@@ -1,0 +1,105 @@
+"""What jobs on one GPU do to one another as tables, and the pace with which policies plan."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.model import Duty, Interference
+from gpusched_env.simulator import layout as at
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import Configuration, Instance
+
+
+def slowdown_table(instance: Instance) -> NDArray[np.float64]:
+    """Give the slow-downs of pairs, (V, A, A); (0, 0, 0) if the instance has no such model."""
+    model = instance.interference
+    return model.slowdown.copy() if isinstance(model, Interference) else np.zeros((0, 0, 0))
+
+
+def duty_table(instance: Instance) -> NDArray[np.float64]:
+    """Give the duties, (V, A); (0, 0) if GPUs are not shared by duty."""
+    model = instance.interference
+    return model.duty.copy() if isinstance(model, Duty) else np.zeros((0, 0))
+
+
+def sharing_numbers(instance: Instance) -> NDArray[np.float64]:
+    """Give the numbers of the interference model, (SHARING_COLUMNS,)."""
+    numbers, model = np.zeros(at.SHARING_COLUMNS), instance.interference
+    numbers[at.FASTEST] = 0.0 if model is None else float(model.fastest)
+    if isinstance(model, Duty):
+        numbers[[at.OVERHEAD, at.FILLED, at.LEAST_PACE]] = model.overhead, model.filled, model.least_pace
+    return numbers
+
+
+def spared_kilowatts(instance: Instance) -> NDArray[np.float64]:
+    """Give what a GPU that is held draws less when it does nothing than when it is busy [kW], (V,).
+
+    (0,) if GPUs that are held draw the power of busy ones.
+    """
+    model = instance.interference
+    if not isinstance(model, Duty) or model.idle_power_w is None:
+        return np.zeros(0)
+    return (np.array([v.gpu_power_w for v in instance.gpu_types]) - model.idle_power_w) / 1000.0
+
+
+def planned_slowdown(instance: Instance) -> NDArray[np.float64]:
+    """Give the factor on every application's time with which policies plan, (A, C): 1 but on shared GPUs.
+
+    It is the worst that there can be: as many others as have room beside it, all of the worst application that may
+    share a GPU of that type.
+    """
+    planned = np.ones((len(instance.jobs.applications), len(instance.configurations)))
+    model = instance.interference
+    if model is None:
+        return planned
+    types = instance.type_of_configuration
+    shared = np.array([c.kind == "shared" for c in instance.configurations])
+    for column in np.flatnonzero(shared):
+        beside = _sharing_applications(instance, shared & (types == types[column]))
+        if isinstance(model, Duty):
+            duty, most = model.duty[types[column]], model.duty[types[column]][beside].max(initial=0.0)
+            planned[:, column] = _worst_by_duty(model, instance, int(column), duty, float(most))
+            continue
+        others = _most_others(instance.configurations[column], instance.configurations)
+        slowdown = model.slowdown[types[column]][:, beside]
+        planned[:, column] = 1.0 + others * (slowdown.max(axis=1, initial=1.0) - 1.0)
+    return planned
+
+
+def _worst_by_duty(
+    model: Duty, instance: Instance, column: int, duty: NDArray[np.float64], most: float
+) -> NDArray[np.float64]:
+    """Give the worst factor of every application on a share, beside others whose duties are `most`, (A,)."""
+    own = instance.configurations[column]
+    free = at.UNITS - share_units(own.share)
+    on_it = [c for c in instance.configurations if c.kind == "shared" and c.gpu_type == own.gpu_type]
+    fitting = [c for c in on_it if share_units(c.share) <= free]
+    if any(c.priority > own.priority for c in fitting):
+        least = min((share_units(c.share) for c in fitting), default=at.UNITS)
+        return np.maximum(1.0, duty + (free // least) * most) / model.least_pace
+    equals = [share_units(c.share) for c in fitting if c.priority == own.priority]
+    others = free // min(equals) if equals else 0
+    lost = model.overhead if any(c.priority < own.priority for c in fitting) else 0.0
+    return np.maximum(1.0, duty + others * most) * (1.0 + lost)
+
+
+def _sharing_applications(instance: Instance, columns: NDArray[np.bool_]) -> NDArray[np.int64]:
+    """List the applications of the jobs that may use one of the configurations `columns`."""
+    may_share = np.isfinite(instance.jobs.seconds_per_epoch[:, columns]).any(axis=1)
+    return np.unique(instance.jobs.application[may_share])
+
+
+def _most_others(configuration: Configuration, configurations: tuple[Configuration, ...]) -> int:
+    """Count the most jobs that have room on a GPU beside one with this share."""
+    shares = [c.share for c in configurations if c.kind == "shared" and c.gpu_type == configuration.gpu_type]
+    return (at.UNITS - share_units(configuration.share)) // share_units(min(shares))
+
+
+def share_units(share: float) -> int:
+    """Give a share of a GPU in units, rounded down: shares that sum to 1 always fit together."""
+    return max(1, int(share * at.UNITS)) if share < 1.0 else 0

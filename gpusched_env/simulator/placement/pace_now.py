@@ -1,0 +1,50 @@
+"""How fast a job would be if it were placed now."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.pace.neighbours import neighbours
+from gpusched_env.simulator.pace.now import pace_beside
+from gpusched_env.simulator.placement.placement import fits
+from gpusched_env.simulator.placement.shared_gpus import best_slot, slots
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator.run import Board
+
+
+@kernel
+def pace_now(board: Board, job: int, config: int) -> float:
+    """Give the pace that `job` would have with `config` if it were placed now, 1 as alone; 0 if it does not fit.
+
+    It is 1 on whole GPUs of one node, and on shared ones where no interference model says otherwise.
+    """
+    nodes, facts = board.nodes, board.facts
+    units, v = facts.configs[config, at.CONFIG_UNITS], facts.configs[config, at.CONFIG_TYPE]
+    held = int(board.jobs[job, at.CONFIG])
+    if held != config and units == 0:
+        return 1.0 if fits(board, config) else 0.0
+    if units == 0 or (facts.slowdown.shape[0] == 0 and facts.duty.shape[0] == 0):
+        return 1.0 if held == config or fits(board, config) else 0.0
+    node, gpu = int(board.jobs[job, at.NODE]), int(board.jobs[job, at.SLOT])
+    beside = 0
+    if gpu >= 0:
+        beside = nodes[node, at.NODE_COLUMNS + gpu] - facts.configs[held, at.CONFIG_UNITS]
+    if gpu < 0 or nodes[node, at.NODE_TYPE] != v or beside + units > at.UNITS:
+        if not fits(board, config):
+            return 0.0
+        node, gpu = best_slot(board, job, config)
+    last, before = neighbours(board)
+    return pace_beside(board, job, config, last[node * slots(board) + gpu], before)
+
+
+@kernel
+def seconds_now(board: Board, job: int, config: int) -> float:
+    """Give the seconds per epoch of `job` with `config` if it were placed now; inf if it does not fit."""
+    pace = pace_now(board, job, config)
+    if pace == 0.0:
+        return float("inf")
+    own = int(board.jobs[job, at.APPLICATION])
+    return board.tau[job, config] / (board.facts.planned[own, config] * pace)

@@ -1,0 +1,108 @@
+"""What a job loses when it begins or changes what it holds: seconds without progress, by distance.
+
+A job needs `STARTING_S` until it has been ready once. After that its state is on the nodes where it was last ready: to
+go on there takes `RESUMING_S`, elsewhere `RESTART_S`. A change of share on one GPU takes nothing. An instance that does
+not tell distances apart (`JobTable.resume_s` is None) has `RESTART_S` for every change, on one GPU too.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.whole_nodes import mark
+
+if TYPE_CHECKING:
+    from gpusched_env.simulator.run import Board
+
+
+@kernel
+def remember_place(board: Board, job: int, now: float) -> None:
+    """Remember the nodes of an interval that ends now, if the job was ready there: its state is on them."""
+    jobs = board.jobs
+    if jobs[job, at.READY_S] <= now:
+        jobs[job, at.LAST_NODE] = jobs[job, at.OLD_NODE]
+        jobs[job, at.LAST_NODES] = mark(board, int(jobs[job, at.OLD_NODE]), True)
+
+
+@kernel
+def ready_s(board: Board, job: int, now: float) -> float:
+    """Give from when on a job makes progress with what it holds from now on, which is not what it held before."""
+    jobs, told = board.jobs, board.count[at.DISTANCES] == 1
+    if told and _changes_share(board, job):
+        return max(now, jobs[job, at.READY_S])
+    if jobs[job, at.LAST_NODE] < 0.0:
+        return now + jobs[job, at.STARTING_S]
+    there = told and jobs[job, at.NODE] == jobs[job, at.LAST_NODE]
+    if there and mark(board, int(jobs[job, at.NODE]), False) == jobs[job, at.LAST_NODES]:
+        return now + jobs[job, at.RESUMING_S]
+    return now + jobs[job, at.RESTART_S]
+
+
+@lean_kernel
+def _changes_share(board: Board, job: int) -> bool:
+    """Say whether a job has another share now of the GPU of which it had one when the round began."""
+    jobs, configs = board.jobs, board.facts.configs
+    before, config = int(jobs[job, at.OLD_CONFIG]), int(jobs[job, at.CONFIG])
+    if before < 0 or configs[before, at.CONFIG_UNITS] == 0 or configs[config, at.CONFIG_UNITS] == 0:
+        return False
+    return jobs[job, at.NODE] == jobs[job, at.OLD_NODE] and jobs[job, at.SLOT] == jobs[job, at.OLD_SLOT]
+
+
+@lean_kernel
+def place_of_state(board: Board, job: int) -> int:
+    """Give the first node of those on which the job was last ready; -1 if it never was."""
+    jobs = board.jobs
+    if jobs[job, at.OLD_CONFIG] >= 0.0 and jobs[job, at.READY_S] <= board.clock[at.NOW]:
+        return int(jobs[job, at.OLD_NODE])
+    return int(jobs[job, at.LAST_NODE])
+
+
+@lean_kernel
+def switch_s(board: Board, job: int, config: int) -> float:
+    """Give the seconds without progress that `config` would cost the job now; 0 for what it holds already.
+
+    That is where placement would bring it if it were the next to be placed: to the node where its state is if that has
+    room, since that comes first. On several nodes it is taken to be a restart.
+    """
+    jobs, held = board.jobs, int(board.jobs[job, at.OLD_CONFIG])
+    node = place_of_state(board, job)
+    if config == held:
+        return 0.0
+    if node < 0:
+        return jobs[job, at.STARTING_S]
+    if board.count[at.DISTANCES] == 0:
+        return jobs[job, at.RESTART_S]
+    if held >= 0 and _share_has_room(board, job, config):
+        return max(0.0, jobs[job, at.READY_S] - board.clock[at.NOW])
+    return jobs[job, at.RESUMING_S if _has_room(board, job, config, node) else at.RESTART_S]
+
+
+@lean_kernel
+def dearest_switch_s(board: Board, job: int) -> float:
+    """Give the most seconds without progress that a change may cost a job that has started."""
+    return max(board.jobs[job, at.RESUMING_S], board.jobs[job, at.RESTART_S])
+
+
+@lean_kernel
+def _share_has_room(board: Board, job: int, config: int) -> bool:
+    """Say whether `config` is a share for which the GPU has room of which the job had a share when the round began."""
+    jobs, nodes, configs, held = board.jobs, board.nodes, board.facts.configs, int(board.jobs[job, at.CONFIG])
+    node, slot, units = int(jobs[job, at.OLD_NODE]), int(jobs[job, at.OLD_SLOT]), configs[config, at.CONFIG_UNITS]
+    if units == 0 or slot < 0 or nodes[node, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
+        return False
+    own = held >= 0 and int(jobs[job, at.NODE]) == node and int(jobs[job, at.SLOT]) == slot
+    used = nodes[node, at.NODE_COLUMNS + slot] - (configs[held, at.CONFIG_UNITS] if own else 0)
+    return used + units <= at.UNITS and (own or used > 0 or nodes[node, at.FREE] > 0)
+
+
+@lean_kernel
+def _has_room(board: Board, job: int, config: int, node: int) -> bool:
+    """Say whether a configuration of one node has room on `node`, where the job itself counts as gone."""
+    jobs, nodes, configs, held = board.jobs, board.nodes, board.facts.configs, int(board.jobs[job, at.CONFIG])
+    if configs[config, at.CONFIG_NODES] > 1 or nodes[node, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
+        return False
+    own = held >= 0 and int(jobs[job, at.NODE]) == node
+    free = nodes[node, at.FREE] + (configs[held, at.CONFIG_GPUS] if own else 0)
+    return free >= configs[config, at.CONFIG_GPUS]

@@ -1,0 +1,91 @@
+"""Runs in which jobs divide the time of GPUs by duty and priority: the two accountants agree, and lies are found."""
+
+from __future__ import annotations
+
+import csv
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import pytest
+
+from crowded import Whatever, crowded
+from gpusched_env import InputError
+from gpusched_env.audit import audit
+from gpusched_env.formats.instance_file import load_instance, save_instance
+from gpusched_env.formats.run_folder import write_run
+from gpusched_env.simulator import simulate
+from instances import by_duty
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+@pytest.mark.parametrize("power", [False, True])
+@pytest.mark.parametrize("preemption", [False, True])
+def test_any_run_audits_clean(tmp_path: Path, preemption: bool, power: bool) -> None:
+    guests = 0
+    for seed in range(12):
+        instance = by_duty(crowded(seed), power=power)
+        result = simulate(instance, Whatever(preemption), seed=seed, review_s=20.0)
+        write_run(result, tmp_path / "run")
+        assert audit(tmp_path / "run") == [], seed
+        guests += sum("!" in name for name in result.intervals()["configuration"])
+    assert guests > 50
+
+
+def written(tmp_path: Path) -> Path:
+    write_run(simulate(by_duty(crowded(3)), Whatever(), seed=3), tmp_path / "run")
+    return tmp_path / "run"
+
+
+@pytest.mark.parametrize(
+    ("change", "what"),
+    [
+        (lambda model: model["duty"][0].__setitem__(0, 0.5 * model["duty"][0][0]), {"epochs done in the interval"}),
+        (lambda model: model.update(overhead=0.5), {"epochs done in the interval"}),
+        (lambda model: model.update(filled=0.1), {"epochs done in the interval"}),
+        (lambda model: model.update(idle_power_w=[0.0] * len(model["duty"])), {"energy_eur"}),
+    ],
+)
+def test_another_model_is_found(tmp_path: Path, change, what: set[str]) -> None:
+    path = written(tmp_path) / "instance.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    change(document["interference"])
+    path.write_text(json.dumps(document), encoding="utf-8")
+    assert what <= {difference.what for difference in audit(tmp_path / "run")}
+
+
+def test_a_guest_that_says_it_was_a_host_is_found(tmp_path: Path) -> None:
+    path = written(tmp_path) / "intervals.csv"
+    text = path.read_text(encoding="utf-8")
+    rows = list(csv.DictReader(text.splitlines()))
+    hosts = {row["configuration"] for row in rows if "!" in row["configuration"]}
+    guest = next(
+        row["configuration"] for row in rows if "x0." in row["configuration"] and row["configuration"] not in hosts
+    )
+    host = next(name for name in hosts if name[:2] == guest[:2])
+    path.write_text(text.replace(f",{guest},", f",{host},"), encoding="utf-8")
+    assert audit(tmp_path / "run")
+
+
+def test_an_instance_file_keeps_duties_and_priorities(tmp_path: Path) -> None:
+    for power in (True, False):
+        instance = by_duty(crowded(0), power=power)
+        save_instance(instance, tmp_path / "one.json")
+        assert load_instance(tmp_path / "one.json") == instance
+    fastest = replace(crowded(0).interference, fastest=True)
+    save_instance(replace(crowded(0), interference=fastest), tmp_path / "one.json")
+    assert load_instance(tmp_path / "one.json").interference == fastest
+
+
+@pytest.mark.parametrize("field", ["duty", "overhead", "filled", "least_pace", "idle_power_w", "fastest"])
+@pytest.mark.parametrize("value", [-1.0, "x", [[7.0]]])
+def test_what_a_file_says_wrong_of_duties_is_named(tmp_path: Path, field: str, value: object) -> None:
+    path = tmp_path / "one.json"
+    save_instance(by_duty(crowded(0)), path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["interference"][field] = value
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(InputError, match=rf"interference\.{field}"):
+        load_instance(path)

@@ -1,0 +1,203 @@
+"""Jobs that divide the time of a GPU by duty and priority: paces, costs and places; by hand, and as properties."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from any_instance import AnyInstance
+from gpusched_baselines import make_policy
+from gpusched_env import (
+    Configuration,
+    Duty,
+    EpochDistribution,
+    GpuType,
+    InputError,
+    Instance,
+    Job,
+    Node,
+    Result,
+    rollout,
+    simulate,
+)
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.pace.by_duty import pace_by_duty
+from instances import by_duty, random_instance
+
+HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
+HALF, ONE = Configuration("V", 1, share=0.5), Configuration("V", 1)
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=1000.0, memory_gib=16.0, max_gpus_per_node=2)
+
+
+@dataclass(frozen=True)
+class Fixed:
+    """Give every job its own configuration; the jobs whose turn has not come wait."""
+
+    configs: tuple[int, ...]
+    name: str = "fixed"
+    preemption: bool = True
+
+    def decide(self, view, rng):
+        """Place each job, by index."""
+        for job in view.active:
+            view.place(int(job), self.configs[job])
+
+
+def jobs_of(duties: tuple[float, ...], configurations: tuple[Configuration, ...], **model: object) -> Instance:
+    """Make jobs of 1,000 epochs, a second each alone, with these duties; a busy GPU costs 1 €/h, the node 1 €/h."""
+    names = [f"{i}" for i in range(len(duties))]
+    seconds = dict.fromkeys(configurations, 1.0)
+    jobs = [Job(0.0, 1e6, 0.001, 1000.0, CERTAIN, 1000.0, seconds, application=name) for name in names]
+    return Instance.from_jobs(
+        [GPU], [Node("V", 2)], jobs, configurations, energy_price_eur_per_kwh=1.0, pue=1.0,
+        interference=Duty(np.array([duties]), **model),
+    )  # fmt: skip
+
+
+def run(instance: Instance, *configs: int) -> Result:
+    return simulate(instance, Fixed(configs))
+
+
+def test_a_host_is_slowed_by_the_overhead_and_its_guest_fills_the_gaps():
+    """The guest runs at 0.85 (1 - 0.5) / 0.8 = 0.53125 for the host's 1,030 s, and alone for the rest."""
+    result = run(jobs_of((0.5, 0.8), (HOST, GUEST)), 0, 1)
+    assert result.completion_s == pytest.approx([1030.0, 1030.0 + 1000.0 - 1030.0 * 0.53125])
+    assert result.completion_s[1] == pytest.approx(1482.8125)
+
+
+def test_with_one_priority_the_time_is_shared_fairly():
+    """Duties 0.5 and 0.8 need 1.3 of the GPU: both take 1.3 times as long until one ends."""
+    assert run(jobs_of((0.5, 0.8), (HALF,)), 0, 0).completion_s == pytest.approx([1300.0, 1300.0])
+    assert run(jobs_of((0.4, 0.6), (HALF,)), 0, 0).completion_s == pytest.approx([1000.0, 1000.0])
+
+
+def test_a_guest_alone_is_as_fast_as_alone():
+    assert run(jobs_of((0.8,), (HOST, GUEST)), 1).completion_s == pytest.approx([1000.0])
+
+
+def test_a_guest_beside_a_host_that_fills_the_gpu_is_never_quite_dead():
+    result = run(jobs_of((1.0, 1.0), (HOST, GUEST)), 0, 1)
+    assert result.completion_s == pytest.approx([1030.0, 1030.0 + 1000.0 - 1030.0 * 0.02])
+
+
+def test_power_follows_duty_where_it_is_asked_for():
+    """Base 1 €/h and idle 0.2 €/h for both, and 0.8 €/h times the work: 0.5 / 1.03 and 0.8 · 0.53125, then 0.8."""
+    result = run(jobs_of((0.5, 0.8), (HOST, GUEST), idle_power_w=np.array([200.0])), 0, 1)
+    together, alone = 1030.0 / 3600.0, (1482.8125 - 1030.0) / 3600.0
+    host = together * (1.2 * 0.6 + 0.8 * 0.5 / 1.03)
+    guest = together * (1.2 * 0.4 + 0.8 * 0.8 * 0.53125) + alone * (1.2 + 0.8 * 0.8)
+    assert result.job_energy_eur == pytest.approx([host, guest])
+    assert result.energy_eur == pytest.approx(host + guest)
+
+
+def test_power_by_duty_holds_for_whole_gpus_too():
+    result = run(jobs_of((0.25,), (ONE,), idle_power_w=np.array([200.0])), 0)
+    assert result.energy_eur == pytest.approx((1.0 + 0.2 + 0.8 * 0.25) * 1000.0 / 3600.0)
+
+
+def test_policies_plan_hosts_with_the_overhead_and_guests_with_the_least_pace():
+    state = State(jobs_of((0.5, 0.8), (HOST, GUEST, ONE)))
+    state.advance()
+    assert state.view.tau[:, 0] == pytest.approx([1.03, 1.03])
+    # A guest has one other beside it at most that is no host: of duty 0.8 at worst.
+    assert state.view.tau[:, 1] == pytest.approx([1.3 / 0.02, 1.6 / 0.02])
+    assert state.view.tau[:, 2].tolist() == [1.0, 1.0]
+
+
+def test_the_view_tells_the_pace_now():
+    state = State(jobs_of((0.5, 0.8), (HOST, GUEST, ONE)))
+    state.advance()
+    state.begin_round(True)
+    view = state.view
+    assert view.pace_now(1, 1) == 1.0
+    assert view.place(0, 0)
+    assert view.pace_now(1, 1) == pytest.approx(0.53125)
+    assert view.seconds_now(1, 1) == pytest.approx(1.0 / 0.53125)
+    assert view.pace_now(0, 0) == 1.0  # nobody else is there yet
+    assert view.place(1, 1)
+    assert view.pace_now(0, 0) == pytest.approx(1.0 / 1.03)
+    assert view.pace_now(1, 1) == pytest.approx(0.53125)
+    assert (view.pace_now(0, 2), view.seconds_now(0, 2)) == (1.0, 1.0)
+
+
+def test_a_share_goes_where_it_is_fastest_and_among_equals_to_the_fullest():
+    """Hosts of duty 0.9 and 0.2 on two GPUs: the guest goes to the second; without `fastest` to the first."""
+    for fastest, gpu in ((True, 1), (False, 0)):
+        state = State(jobs_of((0.9, 0.2, 0.5), (HOST, GUEST), fastest=fastest))
+        state.advance()
+        state.begin_round(True)
+        assert [state.view.place(job, config) for job, config in ((0, 0), (1, 0), (2, 1))] == [True] * 3
+        assert state.view.jobs[2, at.SLOT] == gpu
+
+
+DEMANDS = st.lists(
+    st.sampled_from([0.0, 0.0, 0.01, 0.3, 0.8, 1.0, 2.5]), min_size=at.PRIORITIES, max_size=at.PRIORITIES
+)
+
+
+@settings(max_examples=300, deadline=None)
+@given(
+    demand=DEMANDS,
+    overhead=st.sampled_from([0.001, 0.03, 0.5]),
+    filled=st.floats(0.0, 1.0),
+    least=st.floats(0.01, 1.0),
+)
+def test_a_gpu_never_works_more_than_all_of_its_time(demand: list[float], overhead: float, filled: float, least: float):
+    model = Duty(np.ones((1, 1)), overhead, filled, least * overhead / (1.0 + overhead))
+    sharing = np.zeros(at.SHARING_COLUMNS)
+    sharing[[at.OVERHEAD, at.FILLED, at.LEAST_PACE]] = model.overhead, model.filled, model.least_pace
+    held = [p for p in range(at.PRIORITIES) if demand[p] > 0.0]
+    paces = {p: pace_by_duty(np.array(demand), p, sharing) for p in held}
+    assert sum(demand[p] * paces[p] for p in held) <= 1.0 + 1e-12
+    assert all(0.0 < pace <= 1.0 for pace in paces.values())
+    if held:
+        assert paces[held[-1]] >= min(1.0, 1.0 / demand[held[-1]]) / (1.0 + overhead)
+
+
+@settings(max_examples=40, deadline=None)
+@given(seed=st.integers(0, 10_000), power=st.booleans(), name=st.sampled_from(["edf", "sts-x", "edf-preemptive"]))
+def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(seed: int, power: bool, name: str):
+    instance, policy = by_duty(random_instance(seed, kinds=True), power=power), make_policy(name)
+    slowest = []
+    direct = simulate(instance, policy, on_round=lambda state: slowest.append(np.nanmax(state.board.jobs[:, at.PACE])))
+    assert max(slowest) <= 1.0 + 1e-12
+    assert direct.job_energy_eur.sum() == pytest.approx(direct.energy_eur)
+    env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
+    stepped, _ = rollout(env, policy, instance=instance)
+    np.testing.assert_array_equal(stepped.log, direct.log)
+    assert stepped.total_eur == pytest.approx(direct.total_eur, rel=1e-9)
+
+
+@pytest.mark.parametrize(
+    ("values", "field"),
+    [
+        ({"duty": np.ones(3)}, "interference.duty"),
+        ({"duty": np.array([[0.0]])}, r"interference.duty\[0, 0\]"),
+        ({"overhead": -0.1}, "interference.overhead"),
+        ({"filled": 1.5}, "interference.filled"),
+        ({"least_pace": 0.03}, "interference.least_pace"),
+        ({"idle_power_w": np.ones(2)}, "interference.idle_power_w"),
+        ({"fastest": 1}, "interference.fastest"),
+    ],
+)
+def test_a_wrong_number_is_named(values: dict[str, object], field: str):
+    with pytest.raises(InputError, match=field):
+        Duty(**{"duty": np.ones((1, 1)), **values})
+
+
+def test_priorities_need_duties_and_idle_power_is_part_of_what_a_gpu_draws():
+    instance = jobs_of((0.5, 0.8), (HOST, GUEST))
+    with pytest.raises(InputError, match="shares without priorities"):
+        replace(instance, interference=None)
+    with pytest.raises(InputError, match=r"interference.idle_power_w\[0\]"):
+        jobs_of((0.5,), (HOST, GUEST), idle_power_w=np.array([1000.5]))
+    with pytest.raises(InputError, match=r"interference\.duty"):
+        replace(instance, interference=Duty(np.ones((1, 3))))
+    with pytest.raises(InputError, match=r"configuration\.priority"):
+        Configuration("V", 1, priority=1)
