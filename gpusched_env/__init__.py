@@ -23,6 +23,7 @@ from gpusched_env.model import (
     Job,
     JobTable,
     Node,
+    Synchronisation,
     Tenant,
 )
 from gpusched_env.simulator import ActiveJobs, JobPolicy, Policy, Result, StalledError, View, simulate
@@ -59,6 +60,7 @@ __all__ = [
     "Reward",
     "Scenario",
     "StalledError",
+    "Synchronisation",
     "Tenant",
     "View",
     "builtin_scenarios",

@@ -19,6 +19,8 @@ from gpusched_baselines.dispatching.dispatch import (
 )
 from gpusched_baselines.dispatching.greedy import Greedy
 from gpusched_baselines.dispatching.hived import HiveD
+from gpusched_baselines.dispatching.time_slice import TimeSlice
+from gpusched_baselines.gavel import Gavel, GavelCost
 from gpusched_baselines.index_rules import IndexRule, atc, atc_worst, gittins, las, sept, srpt_worst
 from gpusched_baselines.planning.exact import solve_single_job
 from gpusched_baselines.planning.single_job import SingleJobProblem
@@ -37,6 +39,8 @@ from gpusched_env.version import VERSION
 
 __all__ = [
     "DispatchPolicy",
+    "Gavel",
+    "GavelCost",
     "Greedy",
     "HiveD",
     "IndexRule",
@@ -49,6 +53,7 @@ __all__ = [
     "SingleJobProblem",
     "Sts",
     "StsX",
+    "TimeSlice",
     "atc",
     "atc_worst",
     "capacity_bound",

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from gpusched_env.audit.interference_record import GuestRecord
     from gpusched_env.audit.reading import Fields
+    from gpusched_env.audit.synchronisation import SynchronisationRecord
     from gpusched_env.audit.tenants import TenantsRecord
 
 _INTERVAL_COLUMNS = ("job", "node", "gpus", "gpu", "configuration", "start_s", "ready_s", "end_s", "epochs")
@@ -78,6 +79,7 @@ class Record:
     intervals: list[IntervalRecord]
     claims: list[dict[str, float]]
     run: Fields
+    synchronisation: SynchronisationRecord | None
     tenants: TenantsRecord
 
     def billed_node(self, interval: IntervalRecord) -> int:
@@ -109,6 +111,7 @@ def read_record(folder: Path) -> Record:
         intervals=_intervals(folder / "intervals.csv", instance),
         claims=_claims(folder / "jobs.csv", len(instance.jobs)),
         run=run,
+        synchronisation=instance.synchronisation,
         tenants=instance.tenants,
     )
 
@@ -143,8 +146,11 @@ def _intervals(path: Path, instance: InstanceRecord) -> list[IntervalRecord]:
         if instance.tenants.hosts:
             host = whole_of(f"{where}, host", row["host"])
             index_below(instance.tenants.hosts).check(f"{where}, host", host)
-        numbers = [number_of(f"{where}, {name}", row[name]) for name in ("start_s", "ready_s", "end_s", "epochs")]
-        intervals.append(IntervalRecord(line, job, node, gpus, gpu, row["configuration"], *numbers, host=host))
+        start, ready, end, done = (
+            number_of(f"{where}, {name}", row[name]) for name in ("start_s", "ready_s", "end_s", "epochs")
+        )
+        told = (line, job, node, gpus, gpu, row["configuration"], start, ready, end, done, host)
+        intervals.append(IntervalRecord(*told))
     return intervals
 
 

@@ -15,6 +15,7 @@ from gpusched_env.formats.interference_fields import interference_fields, interf
 from gpusched_env.formats.job_columns import job_columns, job_table
 from gpusched_env.formats.json_fields import check_fields, check_lengths, json_list, value_of, values_of
 from gpusched_env.formats.json_layout import TABLES, json_layout
+from gpusched_env.formats.synchronisation_field import FIELD, synchronisation_field, synchronisation_of
 from gpusched_env.formats.tenants_json import FIELDS, tenants_document, tenants_of
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Node
 
@@ -81,6 +82,7 @@ def _document_of(instance: Instance) -> dict[str, Any]:
             {"family": d.family, "edges": d.edges.tolist(), "survival": d.survival.tolist()} for d in jobs.distributions
         ],
         "interference": interference_fields(instance.interference),
+        **synchronisation_field(instance),
         **tenants_document(instance),
     }
 
@@ -145,7 +147,7 @@ def _no_constant(constant: str) -> float:
 
 def _instance_of(document: dict[str, Any]) -> Instance:
     names = {"format", "version", *_SCALARS, *TABLES, "applications", "distributions", "interference"}
-    check_fields("", document, names | (document.keys() & set(FIELDS)))
+    check_fields("", document, names | (document.keys() & {FIELD, *FIELDS}))
     scalars = {name: value_of(name, document[name], kind) for name, kind in _SCALARS.items()}
     return Instance(
         _gpu_types(document),
@@ -153,6 +155,7 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         tuple(_rows("configurations", document, _configuration_kinds(document), Configuration)),
         job_table(document["jobs"], lambda: _names_and_curves(document)),
         interference=interference_of(document["interference"]),
+        synchronisation=synchronisation_of(document),
         **scalars,
         **tenants_of(document),
     )

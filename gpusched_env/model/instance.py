@@ -12,6 +12,7 @@ from gpusched_env.model import checks
 from gpusched_env.model.configuration import Configuration
 from gpusched_env.model.duty import Duty
 from gpusched_env.model.job_table import JobTable
+from gpusched_env.model.offers import single_node_configurations
 from gpusched_env.model.tenancy import beyond_quota, check_tenants
 
 if TYPE_CHECKING:
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
     from gpusched_env.model.node import Node
+    from gpusched_env.model.synchronisation import Synchronisation
     from gpusched_env.model.tenant import Tenancy, Tenant
 
 
@@ -44,6 +46,7 @@ class Instance:
             shared GPUs take the time that `jobs` says.
         name: Name of the scenario or trace it comes from.
         seed: Seed it was made with.
+        synchronisation: How spare machines help jobs on several nodes; None: they take the time that `jobs` says.
         tenants: Who shares the cluster; `jobs.tenant` are indices of them.
         tenancy: What they are to it: `none` (names only), `quota` (the GPUs of every type that a tenant's jobs hold at
             one time are at most those of its cells), `private` or `cells` (what `workload.with_tenancy` makes).
@@ -64,6 +67,7 @@ class Instance:
     interference: Interference | Duty | None = None
     name: str = ""
     seed: int = 0
+    synchronisation: Synchronisation | None = None
     tenants: tuple[Tenant, ...] = ()
     tenancy: Tenancy = "none"
     hosts: int = 0
@@ -80,6 +84,7 @@ class Instance:
         self._check_nodes()
         self._check_configurations()
         self._check_interference()
+        self._check_synchronisation()
         check_tenants(self)
         self._close_what_does_not_fit()
 
@@ -147,6 +152,12 @@ class Instance:
                 allowed = f"from {low:g} to {high:g} W, the power of a busy {gpu_type.name}"
                 raise InputError(f"interference.idle_power_w[{v}]", idle_w, allowed)
 
+    def _check_synchronisation(self) -> None:
+        shape = (len(self.gpu_types), len(self.jobs.applications))
+        if self.synchronisation is not None and self.synchronisation.compute_s.shape != shape:
+            allowed = f"{shape}: GPU types, applications"
+            raise InputError("synchronisation.compute_s", self.synchronisation.compute_s.shape, allowed)
+
     def __repr__(self) -> str:
         """Say in a line what it is called and how large it is."""
         types = ", ".join(v.name for v in self.gpu_types)
@@ -167,6 +178,7 @@ class Instance:
         pue: float = 1.58,
         restart_s: float = 0.0,
         interference: Interference | Duty | None = None,
+        synchronisation: Synchronisation | None = None,
         name: str = "",
         tenants: Sequence[Tenant] = (),
         tenancy: Tenancy = "none",
@@ -182,6 +194,7 @@ class Instance:
             pue: Power usage effectiveness.
             restart_s: Restart overhead of jobs that name none [s], from 0 to `checks.LONGEST_S`.
             interference: What jobs on one GPU do to one another.
+            synchronisation: How spare machines help jobs on several nodes.
             name: Name of the instance.
             tenants: Who shares the cluster.
             tenancy: What they are to it.
@@ -198,6 +211,7 @@ class Instance:
             energy_price_eur_per_kwh=energy_price_eur_per_kwh,
             pue=pue,
             interference=interference,
+            synchronisation=synchronisation,
             name=name,
             tenants=tuple(tenants),
             tenancy=tenancy,
@@ -230,6 +244,17 @@ class Instance:
         for node in self.nodes:
             largest[node.gpu_type] = max(largest.get(node.gpu_type, 0), node.gpus)
         return largest
+
+    @property
+    def fastest_seconds_per_epoch(self) -> NDArray[np.float64]:
+        """Give the least seconds per epoch that a job can have on every configuration, whoever helps, shape (J, C)."""
+        seconds = self.jobs.seconds_per_epoch
+        if self.synchronisation is None:
+            return seconds
+        types = self.type_of_configuration.tolist()
+        return checks.frozen_array(
+            seconds * self.synchronisation.least_paces(self.configurations, types)[self.jobs.application]
+        )
 
     def _held(self) -> NDArray[np.bool_]:
         """Say which configurations the empty cluster can hold, shape (C,)."""
@@ -273,9 +298,3 @@ class Instance:
         held = ", ".join(self.configurations[c].name for c in np.flatnonzero(~closed)) or "none of them"
         allowed = f"one or more that the nodes of the cluster can hold: {held}"
         return InputError(f"jobs[{job}].seconds_per_epoch", asked, allowed)
-
-
-def single_node_configurations(gpu_types: Sequence[GpuType], nodes: Sequence[Node]) -> tuple[Configuration, ...]:
-    """List every number of GPUs of every type that the largest node of that type can hold."""
-    largest = {v.name: max((n.gpus for n in nodes if n.gpu_type == v.name), default=0) for v in gpu_types}
-    return tuple(Configuration(v.name, g) for v in gpu_types for g in range(1, largest[v.name] + 1))

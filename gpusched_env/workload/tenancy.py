@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from gpusched_env.model import Configuration, Duty, GpuType, Instance, Tenancy, Tenant
 
 
-def with_tenancy(instance: Instance, tenancy: Tenancy, *, opportunistic: NDArray[np.bool_] | None = None) -> Instance:
+def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
     """Give the same cluster and jobs with another tenancy.
 
     `private` and `cells` give every tenant GPU types of its own (`a/V100` for tenant a): a node for each of its cells,
@@ -30,7 +30,6 @@ def with_tenancy(instance: Instance, tenancy: Tenancy, *, opportunistic: NDArray
     Args:
         instance: A cluster whose tenants share its nodes: its tenancy is `none` or `quota`.
         tenancy: What the tenants shall be to it.
-        opportunistic: Which jobs are opportunistic, (J,); none by default. They are only with `cells`.
 
     Raises:
         InputError: There are no tenants, its nodes are not shared, a GPU type has a `/` in its name, cells do not fit
@@ -43,9 +42,7 @@ def with_tenancy(instance: Instance, tenancy: Tenancy, *, opportunistic: NDArray
     if tenancy in {"none", "quota"}:
         return replace(instance, tenancy=tenancy)
     _check(instance)
-    owned, lent = _Owned(instance), np.zeros(len(instance.jobs), dtype=np.bool_)
-    if tenancy == "cells" and opportunistic is not None:
-        lent = np.asarray(opportunistic, dtype=np.bool_)
+    owned, lent = _Owned(instance), instance.jobs.opportunistic & (tenancy == "cells")
     for t, tenant in enumerate(instance.tenants):
         for gpu_type in instance.gpu_types:
             own = (instance.jobs.tenant == t) & ~lent
@@ -66,6 +63,8 @@ def _cells(tenant: Tenant, gpu_type: str) -> list[Node]:
 def _check(instance: Instance) -> None:
     if not instance.tenants:
         raise InputError("tenants", [], "at least one tenant")
+    if instance.synchronisation is not None:
+        raise InputError("synchronisation", "...", "none: it is not told what spare machines are to tenants")
     for index, gpu_type in enumerate(instance.gpu_types):
         if BETWEEN in gpu_type.name:
             raise InputError(f"gpu_types[{index}].name", gpu_type.name, f"a name without {BETWEEN!r}")

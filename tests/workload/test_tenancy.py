@@ -29,7 +29,8 @@ from gpusched_env import (
 )
 from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import read_run, write_run
-from gpusched_env.workload import with_tenancy
+from gpusched_env.workload import Scenario, make_instance, scenario_toml, with_tenancy
+from gpusched_env.workload.scenario.scenario_file import load_scenario
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -40,7 +41,7 @@ TENANTS = (Tenant("a", (Cells("V100", 8, 1), Cells("V100", 4, 1))), Tenant("b", 
 
 
 def cluster(jobs: int = 12, seed: int = 0, restart_s: float = 0.0) -> Instance:
-    """Make two nodes of 8 GPUs: one and a half are tenant a's, a half is b's; jobs on 1, 2, 4 or 8 GPUs or two nodes."""
+    """Make two nodes of 8 GPUs: one and a half are tenant a's, a half is b's; jobs on 1, 2, 4 or 8 GPUs."""
     rng = np.random.default_rng(seed)
     sizes = [Configuration("V100", g) for g in (1, 2, 4, 8)]
     made = []
@@ -93,7 +94,8 @@ def test_what_cannot_be_divided_is_refused(change: dict[str, object], message: s
 
 def lending(seed: int, restart_s: float = 0.0) -> Instance:
     """Make virtual clusters in which every third job is opportunistic."""
-    return with_tenancy(cluster(20, seed, restart_s), "cells", opportunistic=np.arange(20) % 3 == 0)
+    shared = cluster(20, seed, restart_s)
+    return with_tenancy(replace(shared, jobs=replace(shared.jobs, opportunistic=np.arange(20) % 3 == 0)), "cells")
 
 
 def test_instances_with_cells_are_kept_in_files(tmp_path: Path) -> None:
@@ -164,3 +166,49 @@ def test_a_vector_environment_goes_on_from_a_checkpoint_with_cells() -> None:
         actions = np.array([int(np.flatnonzero(m)[-1]) for m in envs[0].action_masks()])
         one, two = envs[0].step(actions), envs[1].step(actions)
         np.testing.assert_array_equal(one[1], two[1])
+
+
+SECTION = """
+tenancy = "cells"
+[cluster]
+nodes = 4
+gpu_types = ["V100"]
+gpus_per_node = 8
+[jobs]
+count = 30
+gpu_counts = [1, 2, 4]
+opportunistic = 0.3
+[[tenants]]
+name = "research"
+share = 3.0
+cells = { V100 = [8, 8, 4] }
+[[tenants]]
+name = "product"
+cells = { V100 = [4, 8] }
+"""
+
+
+def test_a_scenario_says_who_shares_its_cluster(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(SECTION, encoding="utf-8")
+    scenario = load_scenario(tmp_path / "s.toml")
+    instance = make_instance(scenario, 0)
+    assert [t.name for t in instance.tenants] == ["research", "product"]
+    assert [t.gpus("V100") for t in instance.tenants] == [20, 12]
+    assert 15 <= int(np.sum(instance.jobs.tenant == 0)) < 30
+    lent = np.array([c.gpu_type == "lent/V100" for c in instance.configurations])
+    may = np.isfinite(instance.jobs.seconds_per_epoch)
+    np.testing.assert_array_equal(may[:, lent].any(axis=1), instance.jobs.opportunistic)
+    (tmp_path / "again.toml").write_text(scenario_toml(scenario), encoding="utf-8")
+    assert load_scenario(tmp_path / "again.toml") == scenario
+
+
+def test_tenants_leave_all_else_that_is_drawn_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "s.toml").write_text(SECTION, encoding="utf-8")
+    names = make_instance(load_scenario(tmp_path / "s.toml").replace({"tenancy": "none"}), 0)
+    nobody = make_instance(load_scenario(tmp_path / "s.toml").replace({"tenancy": "none", "tenants": ()}), 0)
+    assert replace(names.jobs, tenant=nobody.jobs.tenant) == nobody.jobs
+
+
+def test_a_tenancy_needs_tenants() -> None:
+    with pytest.raises(InputError, match="at least one with tenancy"):
+        Scenario(tenancy="quota")

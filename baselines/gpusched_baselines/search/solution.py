@@ -17,13 +17,13 @@ HELD = 3  # what a job holds: configuration, node, shared GPU
 
 
 def refuse_quotas(instance: Instance) -> None:
-    """Refuse an instance with quotas.
+    """Refuse an instance with quotas or cells.
 
     Raises:
-        InputError: It has quotas.
+        InputError: It has quotas or cells.
     """
-    if instance.tenancy == "quota":
-        raise InputError("tenancy", instance.tenancy, "none, private or cells")
+    if instance.tenancy in {"quota", "cells"}:
+        raise InputError("tenancy", instance.tenancy, "none or private")
 
 
 @kernel

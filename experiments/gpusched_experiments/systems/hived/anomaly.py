@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -50,7 +50,8 @@ def run(quick: bool) -> Findings:
     packed = outcome(trace, shared, Backfill("quota, best fit", spreads=False))
     cells = outcome(trace, with_tenancy(shared, "cells"), HiveD())
     lent = np.arange(len(trace.tenant)) % OUT_OF_FOUR == 0
-    lending = outcome(trace, with_tenancy(shared, "cells", opportunistic=lent), HiveD())
+    labelled = replace(shared, jobs=replace(shared.jobs, opportunistic=lent))
+    lending = outcome(trace, with_tenancy(labelled, "cells"), HiveD())
     extra = by_tenant(trace, spread) - by_tenant(trace, private)
     differ = int(np.sum(cells.completion_s != private.completion_s))
     guaranteed = by_tenant(trace, lending, ~lent) - by_tenant(trace, private)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import numpy as np
 import pytest
 
@@ -50,7 +52,8 @@ def test_a_quota_does_not_help_who_needs_a_whole_node_and_cells_do() -> None:
 
 def test_lending_costs_guaranteed_jobs_nothing() -> None:
     lent = np.array([True, True, False, False])
-    instance = with_tenancy(philly.shared(trace()), "cells", opportunistic=lent)
+    shared = philly.shared(trace())
+    instance = with_tenancy(replace(shared, jobs=replace(shared.jobs, opportunistic=lent)), "cells")
     assert anomaly.outcome(trace(), instance, HiveD()).delay_min[~lent].tolist() == [0.0, 0.0]
 
 
