@@ -9,7 +9,6 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.model.configuration import Configuration
 from gpusched_env.model.duty import Duty
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.offers import single_node_configurations
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from gpusched_env.model.configuration import Configuration
     from gpusched_env.model.gpu_type import GpuType
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job

@@ -94,7 +94,6 @@ def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) 
         row[at.LOG_END] = end
         row[at.LOG_EPOCHS] = jobs[job, at.EPOCHS] - jobs[job, at.BASE_EPOCHS]
         row[at.LOG_SLOT] = jobs[job, at.OLD_SLOT if old else at.SLOT]
-        row[at.LOG_HOST] = -1.0
         if board.cells.shape[0] > 0:
             row[at.LOG_HOST] = board.cells[node, at.CELL_OLD_HOST if old else at.CELL_HOST]
         count[at.LOGGED] += 1

@@ -140,5 +140,5 @@ LOG_READY = 4
 LOG_END = 5
 LOG_EPOCHS = 6  # epochs done in the interval, the same in the rows of all its nodes
 LOG_SLOT = 7  # the shared GPU of the node, or -1
-LOG_HOST = 8  # the host on which the node lies, or -1 without cells
-LOG_COLUMNS = 9
+LOG_COLUMNS = 8
+LOG_HOST = 8  # with cells one column more: the host on which the node lies

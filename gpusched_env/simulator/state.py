@@ -126,7 +126,7 @@ class State:
         count, log = self.board.count, self.hidden.log
         most = 2 * int(count[at.ACTIVE]) + 2 * len(self.board.nodes) + 2
         if count[at.LOGGING] and len(log) - count[at.LOGGED] < most:
-            more = np.empty((max(len(log), most), at.LOG_COLUMNS))
+            more = np.empty((max(len(log), most), log.shape[1]))
             self.hidden = Hidden(**self.hidden.__getstate__() | {"log": np.concatenate([log, more])})
 
 
@@ -247,7 +247,7 @@ def _new_hidden(instance: Instance, board: Board, log_rows: int) -> Hidden:
         edges=distributions.edges,
         survival=distributions.survival,
         tail=distributions.tail,
-        log=np.empty((log_rows, at.LOG_COLUMNS)),
+        log=np.empty((log_rows, at.LOG_COLUMNS + (instance.hosts > 0))),
     )
 
 

@@ -9,7 +9,6 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
-from gpusched_env.model.tenant import Tenancy
 from gpusched_env.workload.catalogue import NAMED_TABLES, Catalogue, gpu_types_of
 from gpusched_env.workload.scenario.applications import OwnApplication
 from gpusched_env.workload.scenario.arrivals import BY_GAP, Arrivals
@@ -184,7 +183,7 @@ class Scenario(Settings):
     gpu_types: Annotated[tuple[OwnGpuType, ...], BeforeValidator(as_tables(OwnGpuType))] = Field(
         default=(), description="GPU types of your own, beside the built-in ones."
     )
-    tenancy: Tenancy = Field(
+    tenancy: Literal["none", "quota", "private", "cells"] = Field(
         default="none",
         description="What tenants are to the cluster: none (names), quota, private (own nodes), or cells.",
     )
