@@ -24,6 +24,9 @@ from gpusched_baselines.search.random_greedy import (
     random_greedy_conditional_mean,
     random_greedy_mean,
 )
+from gpusched_baselines.shared_gpus.antman import AntMan
+from gpusched_baselines.shared_gpus.fill import Fill
+from gpusched_baselines.shared_gpus.pack import Pack
 from gpusched_baselines.sts.sts import Sts
 from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env.errors import InputError
@@ -69,6 +72,7 @@ class ShippedPolicy:
 
 _ablation = partial(ShippedPolicy, origin="ours", usual=False, ablation_of="sts-x")
 _index = partial(ShippedPolicy, origin="ours", usual=False)
+_sharing = partial(ShippedPolicy, origin="ours", usual=False)
 POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
     {
         "fifo": ShippedPolicy(
@@ -192,6 +196,13 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "srpt-worst": _index(srpt_worst, "Weight per GPU-seconds left in the worst case first"),
         "las": _index(las, "Least GPU-seconds attained per weight first, by quanta"),
+        "antman": _sharing(
+            AntMan, "AntMan: guaranteed jobs are hosts, by submission; opportunistic ones guests on the least busy GPU"
+        ),
+        "fill": _sharing(
+            Fill, "As FIKIT: jobs of the highest class own GPUs; others fill the gaps where they are fastest"
+        ),
+        "pack": _sharing(Pack, "As Lucid: shortest first; two jobs on a GPU if their applications go together"),
         "sts-x:alone-rates": _ablation(
             partial(StsX, full_nodes=0.0, name="sts-x:alone-rates"),
             "STS-X at the rates of a job alone on its node",
