@@ -24,11 +24,13 @@ class Gpus(NamedTuple):
         busy: Part of the time for which each is busy: Σ duty · pace; where duties are not known, what is held of it.
         jobs: How many jobs hold a share of it.
         hosted: 1 where one of them is a host.
+        kept: Units that guests leave free for a host where there is none, by GPU type, (V,); 0: no share is a host's.
     """
 
     busy: Floats
     jobs: Floats
     hosted: Mask
+    kept: Ints
 
 
 @kernel
@@ -56,10 +58,23 @@ def guest_shares(board: Board) -> Mask:
 def look_at_gpus(board: Board, guests: Mask) -> Gpus:
     """Look at every GPU; `guests` are the shares of guests, (C,)."""
     last, before = neighbours(board)
-    gpus = Gpus(np.zeros(last.shape[0]), np.zeros(last.shape[0]), np.zeros(last.shape[0], dtype=np.int8))
+    hosted = np.zeros(last.shape[0], dtype=np.int8)
+    gpus = Gpus(np.zeros(last.shape[0]), np.zeros(last.shape[0]), hosted, _kept_for_hosts(board, guests))
     for gpu in range(last.shape[0]):
         _look(board, guests, gpus, gpu, last[gpu], before)
     return gpus
+
+
+@kernel
+def _kept_for_hosts(board: Board, guests: Mask) -> Ints:
+    """Give the least share of a host of every GPU type, in units, (V,)."""
+    configs = board.facts.configs
+    kept = np.zeros(board.room.shape[0], dtype=np.int64)
+    for c in range(configs.shape[0]):
+        v, units = configs[c, at.CONFIG_TYPE], configs[c, at.CONFIG_UNITS]
+        if units > 0 and guests[c] == 0 and (kept[v] == 0 or units < kept[v]):
+            kept[v] = units
+    return kept
 
 
 @kernel
@@ -96,6 +111,8 @@ def _look(board: Board, guests: Mask, gpus: Gpus, gpu: int, last: int, before: I
 def least_busy(board: Board, gpus: Gpus, config: int, hosting: bool, closed: Mask, most_busy: float) -> tuple[int, int]:
     """Choose the GPU for a share: the least busy with room; among equals on the node with fewest free GPUs, the first.
 
+    Where there is no host guests leave room for one.
+
     Args:
         board: The run.
         gpus: Its GPUs as they are now.
@@ -118,6 +135,9 @@ def least_busy(board: Board, gpus: Gpus, config: int, hosting: bool, closed: Mas
                 continue
             busy, free = gpus.busy[index], nodes[n, at.FREE]
             if gpus.jobs[index] > 0.0 and busy >= most_busy:
+                continue
+            left = at.UNITS - nodes[n, at.NODE_COLUMNS + gpu] - board.facts.configs[config, at.CONFIG_UNITS]
+            if not hosting and gpus.hosted[index] == 0 and left < gpus.kept[v]:
                 continue
             if busy < least or (busy == least and free < fewest):
                 best, best_gpu, least, fewest = n, gpu, busy, free

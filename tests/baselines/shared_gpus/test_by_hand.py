@@ -98,6 +98,13 @@ def test_antman_lets_a_host_in_where_there_is_only_a_guest_which_stays():
     assert result.completion_s == pytest.approx([1130.0 + 900.0 - 0.85 * 1030.0, 1130.0])
 
 
+def test_antmans_guests_leave_room_for_a_host():
+    guests = [job(0.1, opportunistic=True), job(0.1, opportunistic=True)]
+    instance = cluster([*guests, job(0.1, at_s=10.0)], (1,))
+    assert held(instance, AntMan()) == [("Vx0.4", 0, 0), None]
+    assert held(instance, AntMan(), until_s=10.0) == [("Vx0.4", 0, 0), None, ("Vx0.6!", 0, 0)]
+
+
 def test_antman_keeps_the_roomiest_node_for_a_gang_open_to_guests_and_lets_others_pass_elsewhere():
     """Four hosts on nodes of 2, 2 and 1 GPUs leave one free on node 1, which is kept for the gang of two."""
     jobs = [
