@@ -16,6 +16,8 @@ from gpusched_baselines.dispatching.dispatch import (
     priority,
 )
 from gpusched_baselines.dispatching.greedy import Greedy
+from gpusched_baselines.dispatching.time_slice import TimeSlice
+from gpusched_baselines.gavel import Gavel, GavelCost
 from gpusched_baselines.index_rules import atc, atc_worst, gittins, las, sept, srpt_worst
 from gpusched_baselines.search.local_search import LocalSearch
 from gpusched_baselines.search.path_relinking import PathRelinking
@@ -34,6 +36,7 @@ from gpusched_env.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gpusched_baselines.gavel.policy import Objective
     from gpusched_env.simulator import Policy
 
 
@@ -72,6 +75,16 @@ class ShippedPolicy:
 
 _ablation = partial(ShippedPolicy, origin="ours", usual=False, ablation_of="sts-x")
 _index = partial(ShippedPolicy, origin="ours", usual=False)
+_gavel = partial(ShippedPolicy, origin="ours", usual=False, compiled=False)
+
+
+def _unaware(objective: Objective) -> ShippedPolicy:
+    """Make the record of a Gavel that takes all GPU types for equally fast."""
+    name = f"gavel-{objective}:agnostic"
+    make = partial(Gavel, objective, aware=False, name=name)
+    return _gavel(make, f"Gavel's {objective} that takes all GPU types for alike", ablation_of=f"gavel-{objective}")
+
+
 _sharing = partial(ShippedPolicy, origin="ours", usual=False)
 POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
     {
@@ -196,6 +209,40 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "srpt-worst": _index(srpt_worst, "Weight per GPU-seconds left in the worst case first"),
         "las": _index(las, "Least GPU-seconds attained per weight first, by quanta"),
+        "time-slice": ShippedPolicy(
+            TimeSlice,
+            "Urgent jobs at once, the others in turns of a quantum, least GPU-seconds attained per weight first",
+            origin="ours",
+            usual=False,
+            compiled=False,
+        ),
+        "gavel-las": _gavel(Gavel, "Gavel: max-min fairness of time on GPU types of unequal speed, by rounds"),
+        "gavel-makespan": _gavel(
+            partial(Gavel, "makespan", name="gavel-makespan"), "Gavel: the jobs that are there are done soonest"
+        ),
+        "gavel-finish-time": _gavel(
+            partial(Gavel, "finish-time", name="gavel-finish-time"),
+            "Gavel: the worst time to completion, relative to that with a fair share, is least",
+        ),
+        "gavel-cost-slo": _gavel(
+            partial(Gavel, "cost-slo", name="gavel-cost-slo"), "Gavel: most epochs per euro while due dates are met"
+        ),
+        "gavel-hierarchical": _gavel(
+            partial(Gavel, "hierarchical", name="gavel-hierarchical"),
+            "Gavel: max-min fairness by water filling, among entities and in them",
+        ),
+        "gavel-fifo": _gavel(
+            partial(Gavel, "fifo", name="gavel-fifo"), "Gavel: in order, each on the fastest GPU type with room"
+        ),
+        "gavel-cost": _gavel(
+            GavelCost, "Gavel's least cost with due dates over all configurations, lateness at its price"
+        ),
+        "gavel-las:agnostic": _unaware("las"),
+        "gavel-makespan:agnostic": _unaware("makespan"),
+        "gavel-finish-time:agnostic": _unaware("finish-time"),
+        "gavel-cost-slo:agnostic": _unaware("cost-slo"),
+        "gavel-hierarchical:agnostic": _unaware("hierarchical"),
+        "gavel-fifo:agnostic": _unaware("fifo"),
         "antman": _sharing(
             AntMan, "AntMan: guaranteed jobs are hosts, by submission; opportunistic ones guests on the least busy GPU"
         ),
@@ -228,6 +275,10 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "sts-x:moving": _ablation(
             partial(StsX, stays=False, name="sts-x:moving"), "STS-X in which jobs may move without need"
+        ),
+        "sts-x:worst-company": _ablation(
+            partial(StsX, company=False, name="sts-x:worst-company"),
+            "STS-X that plans shares of a GPU beside the worst neighbours there can be",
         ),
     }
 )

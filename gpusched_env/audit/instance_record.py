@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpusched_env.audit.interference_record import GuestRecord, read_duty, read_guests, read_slowdown
 from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, TIME, Range, index_below
 from gpusched_env.audit.reading import Fields, items_of, number, numbers_of, read_json
+from gpusched_env.audit.synchronisation import SynchronisationRecord, read_synchronisation
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 _FIELDS = (
     "format", "version", "name", "seed", "energy_price_eur_per_kwh", "pue", "gpu_types", "nodes", "configurations",
-    "jobs", "applications", "distributions", "interference",
+    "jobs", "applications", "distributions", "interference", "synchronisation",
 )  # fmt: skip
 _GPU_TYPE_FIELDS = (
     "name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node", "idle_gpu_power_w", "node_power_w",
@@ -115,6 +116,7 @@ class InstanceRecord:
     jobs: list[JobRecord]
     eur_per_kwh: float
     guests: GuestRecord
+    synchronisation: SynchronisationRecord | None
 
 
 def read_instance(path: Path) -> InstanceRecord:
@@ -131,7 +133,9 @@ def read_instance(path: Path) -> InstanceRecord:
     jobs = _jobs(instance.fields("jobs"), len(configurations), applications, _distributions(instance))
     price = instance.number("energy_price_eur_per_kwh", NOT_NEGATIVE) * instance.number("pue", AT_LEAST_ONE)
     name, seed = instance.text("name"), instance.whole("seed")
-    return InstanceRecord(name, seed, gpu_types, nodes, configurations, jobs, price, read_guests(instance))
+    synchronisation = read_synchronisation(instance, list(gpu_types), applications)
+    guests = read_guests(instance)
+    return InstanceRecord(name, seed, gpu_types, nodes, configurations, jobs, price, guests, synchronisation)
 
 
 def _gpu_types(instance: Fields, applications: int) -> dict[str, GpuTypeRecord]:

@@ -32,8 +32,8 @@ class JobTable:
         epochs_needed: Epochs really needed, shape (J,), in (0, max_epochs]; hidden from policies.
         memory_gib: Memory needed on each GPU [GiB], shape (J,), ≥ 0.
         seconds_per_epoch: τ [s/epoch], shape (J, C), > 0; inf where a configuration is not allowed. On a shared GPU:
-            the time alone on it if the instance has an interference model, else with the inflation in it. The maximum
-            epochs take `LONGEST_S` at most.
+            the time alone on it if the instance has an interference model, else with the inflation in it. On several
+            nodes: without help of spare machines. The maximum epochs take `LONGEST_S` at most.
         application: Index into `applications`, shape (J,).
         applications: Names of the applications.
         distribution: Index into `distributions`, shape (J,).

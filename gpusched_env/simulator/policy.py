@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol, runtime_checkable
 
 from gpusched_env.errors import InputError
+from gpusched_env.model import checks
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -15,6 +16,9 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.choice import Choice
     from gpusched_env.simulator.ordering import Order
     from gpusched_env.simulator.view import View
+
+
+FREE_COLUMNS = 16  # columns of a policy's memory, beside one for each GPU type
 
 
 @runtime_checkable
@@ -59,6 +63,25 @@ class Selective(Protocol):
 
     def check(self, instance: Instance) -> None:
         """Raise InputError if the policy cannot decide on `instance`."""
+
+
+@runtime_checkable
+class Remembering(Protocol):
+    """A policy that needs another number of columns of memory than others get."""
+
+    def memory_columns(self, instance: Instance) -> int:
+        """Give the columns of `view.memory` that it needs on `instance`, ≥ 1."""
+
+
+def memory_columns(policy: Policy, instance: Instance) -> int:
+    """Give the columns of memory that a run of `policy` on `instance` has: `FREE_COLUMNS` + V, or as many as it says.
+
+    Raises:
+        InputError: The policy asks for none.
+    """
+    if not isinstance(policy, Remembering):
+        return FREE_COLUMNS + len(instance.gpu_types)
+    return checks.whole(f"{policy.name}: memory_columns", policy.memory_columns(instance))
 
 
 def check_fit(policies: Iterable[Policy], instance: Instance) -> None:

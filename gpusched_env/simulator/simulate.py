@@ -10,7 +10,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.policy import Policy, check_fit
+from gpusched_env.simulator.policy import Policy, check_fit, memory_columns
 from gpusched_env.simulator.result import Result
 from gpusched_env.simulator.state import State
 
@@ -51,7 +51,8 @@ def simulate(
     """
     _check(instance, policy)
     rng = np.random.default_rng(checks.seed(seed))
-    state = State(instance, review_s=review_s, record=record)
+    columns = memory_columns(policy, instance)
+    state = State(instance, review_s=review_s, record=record, memory_columns=columns)
     clock, count = state.board.clock, state.board.count
     seconds = 0.0
     while state.advance():

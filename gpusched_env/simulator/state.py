@@ -13,8 +13,10 @@ from gpusched_env.simulator.asking import AS_A_POLICY, Asking
 from gpusched_env.simulator.events import advance
 from gpusched_env.simulator.ordering import NAMED_ORDERS
 from gpusched_env.simulator.pace import sharing
+from gpusched_env.simulator.pace.interconnect import helper_count, iteration_table
 from gpusched_env.simulator.placement.node_index import new_room
 from gpusched_env.simulator.placement.room import measure
+from gpusched_env.simulator.policy import FREE_COLUMNS
 from gpusched_env.simulator.rounds import begin_round, commit_round
 from gpusched_env.simulator.run import Board, Facts, Hidden
 from gpusched_env.simulator.survival import DistributionTable
@@ -24,8 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model import Instance
-
-FREE_COLUMNS = 16  # columns of a policy's memory, beside one for each GPU type
 
 
 class Common:
@@ -59,6 +59,7 @@ class State:
         review_s: Interval of fixed reviews [s], > 0 and ≤ `checks.LONGEST_S`; none by default.
         record: Whether the intervals of the run are kept.
         common: What the run shares with others; by default nothing.
+        memory_columns: Columns of the policy's memory, ≥ 1; by default `FREE_COLUMNS` and one for each GPU type.
 
     Attributes:
         board: What policies may see.
@@ -74,9 +75,11 @@ class State:
         review_s: float | None = None,
         record: bool = True,
         common: Common | None = None,
+        memory_columns: int | None = None,
     ) -> None:
         self.instance, self.asking = instance, asking
-        self.board = _new_board(instance, Common() if common is None else common)
+        columns = FREE_COLUMNS + len(instance.gpu_types) if memory_columns is None else memory_columns
+        self.board = _new_board(instance, Common() if common is None else common, columns)
         clock, count = self.board.clock, self.board.count
         clock[at.REVIEW] = np.inf if review_s is None else checks.duration("review_s", review_s)
         clock[at.IDLE_REVIEW] = asking.idle_review_s
@@ -125,7 +128,7 @@ class State:
             self.hidden = Hidden(**self.hidden.__getstate__() | {"log": np.concatenate([log, more])})
 
 
-def _new_board(instance: Instance, common: Common) -> Board:
+def _new_board(instance: Instance, common: Common, memory_columns: int) -> Board:
     """Make the board of a run that has not begun."""
     jobs, shape = len(instance.jobs), instance.jobs.seconds_per_epoch.shape
     facts = _facts(instance, common)
@@ -149,7 +152,7 @@ def _new_board(instance: Instance, common: Common) -> Board:
         active=np.zeros(jobs, dtype=np.int64),
         keys=np.zeros(jobs),
         order=np.zeros(jobs, dtype=np.int64),
-        memory=np.zeros((jobs, FREE_COLUMNS + types)),
+        memory=np.zeros((jobs, memory_columns)),
     )
     measure(board)
     board.count[at.DISTANCES] = int(instance.jobs.resume_s is not None)
@@ -188,6 +191,8 @@ def _facts(instance: Instance, common: Common) -> Facts:
             sharing=sharing.sharing_numbers(instance),
             spared=sharing.spared_kilowatts(instance),
             planned=sharing.planned_slowdown(instance),
+            iteration=iteration_table(instance),
+            helpers=helper_count(instance),
         )
     )
 

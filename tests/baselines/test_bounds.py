@@ -17,7 +17,8 @@ from gpusched_baselines import (
     non_clairvoyant_bound,
     non_clairvoyant_bounds,
 )
-from gpusched_env import Configuration, EpochDistribution, Instance, simulate
+from gpusched_env import Configuration, EpochDistribution, Instance, Synchronisation, simulate
+from helpers import helped_instance
 from instances import HOUR, random_instance
 from small_instances import EARLY_COMPLETIONS, early_completion, hours_job, kilowatt_cluster
 
@@ -92,6 +93,23 @@ def test_a_completion_that_an_event_takes_early_does_not_undercut_the_bounds(cas
     total = simulate(instance, make_policy("fifo")).total_eur
     assert total >= clairvoyant_bound(instance) * (1 - 1e-14)
     assert total >= non_clairvoyant_bound(instance) * (1 - 1e-14)
+
+
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts-x", "fifo"]))
+def test_policies_whose_jobs_are_helped_cost_no_less_than_the_bound(seed, name):
+    instance = helped_instance(seed, types=1, jobs=10)
+    assert simulate(instance, make_policy(name)).total_eur >= clairvoyant_bound(instance) * (1 - 1e-12)
+
+
+def test_the_bound_of_a_job_on_four_nodes_is_that_with_all_help():
+    """An hour at 4 €/h without help; with four CPU machines 1/2 + 1 of 1/2 + 3/2 s an iteration."""
+    four = Configuration("V", 1, nodes=4)
+    instance = kilowatt_cluster([hours_job(1.0, {four: 1.0}, 9 * HOUR)], [1] * 4, [four])
+    assert clairvoyant_bound(instance) == pytest.approx(4.0)
+    helped = replace(instance, synchronisation=Synchronisation([[2.0]], [[1.0]], 4))
+    assert clairvoyant_bound(helped) == non_clairvoyant_bound(helped) == pytest.approx(3.0)
+    assert simulate(helped, make_policy("fifo")).total_eur == pytest.approx(3.0)
 
 
 def test_a_completion_may_be_early_by_a_nanosecond_and_a_little_of_the_time_and_bounds_lack_no_more_than_that():

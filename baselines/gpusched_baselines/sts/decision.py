@@ -10,7 +10,7 @@ from gpusched_baselines.planning.cheapest import any_room
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import fits
-from gpusched_env.simulator.state import FREE_COLUMNS
+from gpusched_env.simulator.policy import FREE_COLUMNS
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats
