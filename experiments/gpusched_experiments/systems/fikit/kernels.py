@@ -27,8 +27,7 @@ GAPS = {
     20: ("one in 20", 0.0, 1.0),
     200: ("one in 200", 0.75, 0.95),
 }
-"""After which kernels a gap comes, and the band of the part of the idle time that is filled: training has few long gaps,
-inference many short ones."""
+"""After which kernels a gap comes, and the band of what is filled: training has few long gaps, inference many."""
 
 
 def kernel_times(kind: str) -> dict[str, Floats]:
