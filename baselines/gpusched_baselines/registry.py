@@ -27,6 +27,9 @@ from gpusched_baselines.search.random_greedy import (
     random_greedy_conditional_mean,
     random_greedy_mean,
 )
+from gpusched_baselines.shared_gpus.antman import AntMan
+from gpusched_baselines.shared_gpus.fill import Fill
+from gpusched_baselines.shared_gpus.pack import Pack
 from gpusched_baselines.sts.sts import Sts
 from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env.errors import InputError
@@ -83,6 +86,7 @@ def _unaware(objective: Objective) -> ShippedPolicy:
     return _gavel(make, f"Gavel's {objective} that takes all GPU types for alike", ablation_of=f"gavel-{objective}")
 
 
+_sharing = partial(ShippedPolicy, origin="ours", usual=False)
 POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
     {
         "fifo": ShippedPolicy(
@@ -240,6 +244,13 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         "gavel-cost-slo:agnostic": _unaware("cost-slo"),
         "gavel-hierarchical:agnostic": _unaware("hierarchical"),
         "gavel-fifo:agnostic": _unaware("fifo"),
+        "antman": _sharing(
+            AntMan, "AntMan: guaranteed jobs are hosts, by submission; opportunistic ones guests on the least busy GPU"
+        ),
+        "fill": _sharing(
+            Fill, "As FIKIT: jobs of the highest class own GPUs; others fill the gaps where they are fastest"
+        ),
+        "pack": _sharing(Pack, "As Lucid: shortest first; two jobs on a GPU if their applications go together"),
         "hived": ShippedPolicy(
             HiveD,
             "FIFO in every tenant's virtual cluster of cells, and opportunistic jobs on what nobody uses",

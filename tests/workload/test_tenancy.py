@@ -104,7 +104,7 @@ def test_instances_with_cells_are_kept_in_files(tmp_path: Path) -> None:
     assert load_instance(tmp_path / "i.json") == instance
 
 
-POLICIES = ("hived", "fifo", "edf-preemptive", "sts", "sts-x", "gittins", "random-greedy", "greedy-fill")
+POLICIES = ("hived", "fifo", "edf-preemptive", "sts", "sts-x", "gittins", "greedy-fill")
 
 
 @given(st.integers(0, 50), st.sampled_from(POLICIES), st.sampled_from([0.0, 90.0]))

@@ -52,10 +52,11 @@ def _factor(board: Board, own: int, config: int, mix: Floats) -> float:
     """Give the factor on the time of an application with a share of a GPU that others like the active jobs fill."""
     configs, facts = board.facts.configs, board.facts
     v, free = configs[config, at.CONFIG_TYPE], at.UNITS - configs[config, at.CONFIG_UNITS]
-    least, host, priority = at.UNITS + 1, -1, configs[config, at.CONFIG_PRIORITY]
+    least, priority = at.UNITS + 1, configs[config, at.CONFIG_PRIORITY]
+    host, guest = priority, priority
     for c in range(configs.shape[0]):
         if configs[c, at.CONFIG_TYPE] == v and 0 < configs[c, at.CONFIG_UNITS] <= free:
-            host = max(host, configs[c, at.CONFIG_PRIORITY])
+            host, guest = max(host, configs[c, at.CONFIG_PRIORITY]), min(guest, configs[c, at.CONFIG_PRIORITY])
             if configs[c, at.CONFIG_PRIORITY] == priority:
                 least = min(least, configs[c, at.CONFIG_UNITS])
     others = free // least
@@ -69,7 +70,8 @@ def _factor(board: Board, own: int, config: int, mix: Floats) -> float:
         duty += mix[a] * facts.duty[v, a]
     demand = np.zeros(at.PRIORITIES)
     if host > priority:
-        demand[host] = duty
         others = 0
+    demand[host] = duty
+    demand[guest] = duty
     demand[priority] = facts.duty[v, own] + others * duty
     return 1.0 / pace_by_duty(demand, priority, facts.sharing)

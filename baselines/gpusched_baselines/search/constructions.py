@@ -141,8 +141,6 @@ def _empty(board: Board, order: Ints, nodes: Ints, room: Ints) -> None:
     for job in order:
         jobs[job, at.CONFIG], jobs[job, at.NODE], jobs[job, at.SLOT] = -1.0, -1.0, -1.0
     count_anew(board)
-    if board.cells.shape[0] > 0:  # cells that were bound meanwhile are let go
-        measure(board)
 
 
 @kernel

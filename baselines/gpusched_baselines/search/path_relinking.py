@@ -12,7 +12,7 @@ from gpusched_baselines.dispatching.greedy import finish_round
 from gpusched_baselines.search.constructions import Constructions
 from gpusched_baselines.search.guidance import guidance
 from gpusched_baselines.search.relinking import relink
-from gpusched_baselines.search.solution import keep, refuse_quotas, restore
+from gpusched_baselines.search.solution import keep, refuse_tenancy, restore
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
 from gpusched_env.simulator.placement.room import measure
@@ -59,12 +59,12 @@ class PathRelinking:
         checks.whole("elite", self.elite)
 
     def check(self, instance: Instance) -> None:
-        """Refuse quotas: what jobs of two tenants exchange is not counted.
+        """Refuse quotas and cells: what jobs exchange is not counted, nor where cells lie.
 
         Raises:
-            InputError: The instance has quotas.
+            InputError: The instance has quotas or cells.
         """
-        refuse_quotas(instance)
+        refuse_tenancy(instance, "quota", "cells")
 
     def decide(self, view: View, rng: Generator) -> None:
         """Place all active jobs anew."""

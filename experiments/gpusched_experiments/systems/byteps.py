@@ -97,7 +97,7 @@ def _gain_chart() -> Chart:
     )
     levels = (Level(0.44, "published: ResNet-50"), Level(1.0, "published: VGG-16"))
     panel = Panel("8 nodes, 20 Gb/s TCP", "spare machines", "gain over all-reduce", lines, percent=True, levels=levels)
-    return Chart("BytePS over all-reduce", ((panel,),))
+    return Chart("BytePS over all-reduce", ((panel,),), panel_inches=(6.8, 3.4))
 
 
 def horovod(_: bool) -> Findings:

@@ -76,6 +76,25 @@ def cells_lie(board: Board, *, old: bool) -> bool:
     return True
 
 
+def busy_gpus(board: Board, *, old: bool) -> Ints:
+    """Count the busy GPUs of every node, with cells those of hosts alone, in their cells too, (N,).
+
+    Args:
+        board: The state.
+        old: Whether to look at when the round began, or at now.
+    """
+    nodes = board.nodes
+    free = nodes[:, at.OLD_FREE if old else at.FREE]
+    busy: Ints = nodes[:, at.NODE_GPUS] - free
+    first = len(nodes) - len(board.hosts)
+    for n in range(first if len(board.cells) else 0):
+        host = int(board.cells[n, at.CELL_OLD_HOST if old else at.CELL_HOST])
+        busy[n] = 0
+        if host >= 0:
+            busy[first + host] -= free[n]
+    return busy
+
+
 def _in_cells(board: Board, *, old: bool) -> Ints:
     """Count the GPUs of every node that are in cells bound to it, (N,)."""
     count = np.zeros(len(board.nodes), np.int64)
