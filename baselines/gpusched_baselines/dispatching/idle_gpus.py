@@ -101,9 +101,9 @@ def _most_gain(
             if configs[c, at.CONFIG_TYPE] != v or more <= 0 or more > free:
                 continue
             then = (tau[job, c] + (restart[i] if c != before else 0.0)) * (base + each * (gpus + more))
-            if cost <= most * then or configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
+            if configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
                 continue
-            if may_become(board, job, c):
+            if cost > most * then and may_become(board, job, c):
                 winner, better, most = job, c, cost / then
         i = following[i]
     return winner, better
