@@ -26,6 +26,7 @@ if TYPE_CHECKING:
 
     from gpusched_env.model import Instance
 
+
 class Common:
     """What runs have in common, each different value once: so it stays in the processor's cache.
 

@@ -51,24 +51,25 @@ _AWARE: dict[str, Callable[[Demand], NDArray[np.float64]]] = {
 class Gavel:
     """Gavel: a linear program says what share of time every job shall have of every GPU type, rounds come near to it.
 
-    Jobs are rigid: of every GPU type a job uses the configuration with least GPU-seconds per epoch. Shares are solved for
-    when jobs have come or gone, but not more often than every `reset_s`; who comes in between waits. In a round the types
-    are filled one after the other, the fastest first, by share / part of the time of the type that the job has had. What
-    is left goes to jobs without a share. Arrivals and completions in a round change nothing.
+    Jobs are rigid: of every GPU type a job uses the configuration with least GPU-seconds per epoch. Shares are solved
+    for when jobs have come or gone, but not more often than every `reset_s`; who comes in between waits. In a round the
+    types are filled one after the other, the fastest first, by share / part of the time of the type that the job has
+    had. What is left goes to jobs without a share. Arrivals and completions in a round change nothing.
 
     Args:
-        objective: "las", max-min fairness of the time got; "makespan"; "finish-time", the worst ratio to a fair share of
-            the cluster; "cost-slo", epochs per euro with due dates; "hierarchical", max-min fairness among entities and in
-            them; "fifo", in order, each on the fastest type with room. Or a function from a `Demand` and a generator to
-            shares, (A, K).
-        aware: Whether speeds differ by type; else jobs are taken to be equally fast on all, and rounds fill the types in
-            random order.
+        objective: "las", max-min fairness of the time got; "makespan"; "finish-time", the worst ratio to a fair share
+            of the cluster; "cost-slo", epochs per euro with due dates; "hierarchical", max-min fairness among entities
+            and in them; "fifo", in order, each on the fastest type with room. Or a function from a `Demand` and a
+            generator to shares, (A, K).
+        aware: Whether speeds differ by type; else jobs are taken to be equally fast on all, and rounds fill the types
+            in random order.
         round_s: Length of a round [s], > 0.
         reset_s: Least time between two programs [s], ≥ 0.
-        entities: With "hierarchical": into how many entities jobs are divided, by the quantiles of their tardiness weights,
-            ≥ 1; entity e, counted from 1, has weight e. Or a function from the view and the active jobs to their entities,
-            0 to E - 1, (A,).
-        within: With "hierarchical": how an entity divides what it gets: by weight, or to the first submitted ("fifo").
+        entities: With "hierarchical": into how many entities jobs are divided, by the quantiles of their tardiness
+            weights, ≥ 1; entity e, counted from 1, has weight e. Or a function from the view and the active jobs to
+            their entities, 0 to E - 1, (A,).
+        within: With "hierarchical": how an entity divides what it gets: by weight ("fairness"), or to the first
+            submitted ("fifo").
         idle_too: Whether GPUs that are left in a round go to jobs without a share of their type; never with "fifo".
         name: Name, as tables show it.
 
@@ -126,7 +127,9 @@ class Gavel:
             return water_filling(seen, np.arange(1.0, seen.entity.max() + 2.0), self.within)
         if not self.aware and self.objective == "fifo":
             return any_fifo(demand, rng)
-        return proportional_shares(demand) if not self.aware and self.objective == "las" else _AWARE[self.objective](seen)
+        return (
+            proportional_shares(demand) if not self.aware and self.objective == "las" else _AWARE[self.objective](seen)
+        )
 
     def order(self, demand: Demand, rng: Generator) -> NDArray[np.int64]:
         """Give the GPU types, the one on which jobs are fastest on average first; at random if that is not seen."""
@@ -194,6 +197,8 @@ class GavelCost:
     def order(self, demand: Demand, rng: Generator) -> NDArray[np.int64]:  # noqa: ARG002 - nothing is drawn
         """Give the GPU types, the one with the cheapest epochs on average first."""
         per_epoch = np.where(demand.speed > 0.0, demand.rate / np.maximum(demand.speed, 1e-300), np.inf)
-        least = np.array([per_epoch[:, demand.kind == v].min(axis=1, initial=np.inf) for v in range(len(demand.capacity))])
+        least = np.array(
+            [per_epoch[:, demand.kind == v].min(axis=1, initial=np.inf) for v in range(len(demand.capacity))]
+        )
         relative = np.minimum(least / np.maximum(per_epoch.min(axis=1), 1e-300), 1e3)
         return np.argsort(relative.mean(axis=1), kind="stable")

@@ -94,10 +94,13 @@ class Program:
         x = np.zeros(self.demand.speed.shape)
         n = len(self.row)
         x[self.row, self.option] = np.clip(found.x[:n], 0.0, 1.0)
+        x /= np.maximum(1.0, x.sum(axis=1))[:, None]  # the solver takes sums of 1 + 1e-7 for 1
         return Solution(x, found.x[n:], float(found.fun), -found.ineqlin.marginals[len(ones) :])
 
 
-def raised(demand: Demand, worth: NDArray[np.float64], slope: NDArray[np.float64], base: NDArray[np.float64]) -> Solution:
+def raised(
+    demand: Demand, worth: NDArray[np.float64], slope: NDArray[np.float64], base: NDArray[np.float64]
+) -> Solution:
     """Raise the level t as far as there are GPUs for it: Σ_k worth[j, k] x[j, k] ≥ base_j + slope_j t for all jobs.
 
     Args:

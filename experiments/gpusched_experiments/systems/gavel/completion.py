@@ -14,12 +14,15 @@ from gpusched_experiments.systems.part import Check, Findings, Part
 if TYPE_CHECKING:
     from gpusched_env.simulator import Policy
 
-JOBS = 12_000  # more than come until job 4999 is done
+JOBS = 24_000  # more than come until job 4999 is done
 FIFO = Gavel("fifo", name="gavel-fifo")
 LAS = Gavel(aware=False, name="gavel-las:agnostic")
 LAS_PERF = Gavel()
 DIGIT_H, SHARE = 0.01, 0.01
-VERTEX_LOW, VERTEX_HIGH = -0.07, 0.01  # of jobs of several GPUs: optima at vertices have shorter times than theirs inside
+VERTEX_LOW, VERTEX_HIGH = (
+    -0.07,
+    0.01,
+)  # of jobs of several GPUs: optima at vertices have shorter times than theirs inside
 
 
 def completion_h(policy: Policy, per_hour: float, multi_gpu: bool) -> float:

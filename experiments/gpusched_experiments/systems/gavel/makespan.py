@@ -36,7 +36,10 @@ def run(quick: bool) -> Findings:
     fifo = Gavel(fifo_as_run, aware=False, idle_too=False, name="fifo-as-run")
     ours: dict[str, dict[int, float]] = {}
     checks = []
-    for name, policy, there in (("FIFO", fifo, published.FIFO_MAKESPAN_H), ("Gavel", gavel, published.GAVEL_MAKESPAN_H)):
+    for name, policy, there in (
+        ("FIFO", fifo, published.FIFO_MAKESPAN_H),
+        ("Gavel", gavel, published.GAVEL_MAKESPAN_H),
+    ):
         ours[name] = {jobs: mean_makespan_h(policy, jobs) for jobs in there}
         for jobs, hours in ours[name].items():
             what = f"{name}, makespan of {jobs} jobs [h]"
