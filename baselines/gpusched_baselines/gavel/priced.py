@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array, hstack  # type: ignore[import-untyped]
 
 from gpusched_baselines.gavel.program import Program, ProgramError
 

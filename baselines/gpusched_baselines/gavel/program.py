@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, hstack, vstack
+from scipy.optimize import linprog  # type: ignore[import-untyped]
+from scipy.sparse import csr_array, hstack, vstack  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -1,4 +1,4 @@
-"""Max-min fairness in full, among entities and in them: the level of all rises until some are stuck, then the others'."""
+"""Max-min fairness in full, among entities and in them: all rise until some are stuck, then the others do."""
 
 from __future__ import annotations
 
