@@ -22,6 +22,7 @@ from gpusched_env.model import (
     Job,
     JobTable,
     Node,
+    Synchronisation,
 )
 from gpusched_env.simulator import ActiveJobs, JobPolicy, Policy, Result, StalledError, View, simulate
 from gpusched_env.version import VERSION
@@ -56,6 +57,7 @@ __all__ = [
     "Reward",
     "Scenario",
     "StalledError",
+    "Synchronisation",
     "View",
     "builtin_scenarios",
     "load_instance",

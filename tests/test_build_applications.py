@@ -19,11 +19,13 @@ TABLES = (
     "applications.csv",
     "application_facts.csv",
     "whole_nodes.csv",
+    "communication.csv",
     "colocation.csv",
     "duty.csv",
     "inflation.csv",
 )
 MEASURED_TYPES = ("K80", "P100", "V100", "T4", "A100")
+METHODS = ("measured", "fitted")
 LIKE = {"T4": "P100", "L4": "P100", "A100": "V100", "H100": "V100", "H200": "V100", "A10": "V100", "L40S": "V100"}
 """Whose pairs the types without measured pairs have."""
 
@@ -73,7 +75,7 @@ def test_the_committed_table_is_what_the_script_makes(built: tuple[Path, str], n
     assert (built[0] / name).read_bytes() == (COMMITTED / name).read_bytes()
 
 
-def test_only_the_six_tables_are_left(built: tuple[Path, str]) -> None:
+def test_only_these_tables_are_left(built: tuple[Path, str]) -> None:
     assert {path.name for path in built[0].iterdir()} == set(TABLES)
 
 
@@ -120,15 +122,42 @@ def test_a_time_on_two_whole_nodes_is_samples_over_iterations_times_the_global_b
     assert float(row["seconds_per_epoch"]) == pytest.approx(50_000 * 0.2250307559967041 / (32 * 129), rel=1e-5)
 
 
-def test_whole_nodes_hold_only_what_was_measured_over_nodes() -> None:
+def test_whole_nodes_hold_only_what_was_measured_over_nodes_or_lies_between() -> None:
     table = rows("whole_nodes.csv")
-    assert {row["method"] for row in table} == {"measured"}
+    assert {row["method"] for row in table} == {"measured", "fitted"}
+    assert all(row["method"] == "measured" for row in table if row["gpu_type"] == "T4")
+    by_method = {m: {int(r["nodes"]) for r in table if (r["method"], r["gpu_type"]) == (m, "A100")} for m in METHODS}
+    assert by_method == {"measured": {2, 4, 8}, "fitted": {3, 5, 6, 7}}
     assert {(row["gpu_type"], row["gpus_per_node"]) for row in table} == {("A100", "8"), ("T4", "4")}
     assert all(int(row["nodes"]) > 1 for row in table)
     assert "resnet50-cifar10-global256" not in {row["application"] for row in table}, "0 in the source: not run"
     assert not any(row["application"].startswith("yolo") and int(row["nodes"]) > 4 for row in table), (
         "NaN in the source"
     )
+
+
+def test_every_iteration_that_was_measured_lies_within_a_tenth_of_its_fit() -> None:
+    table = rows("communication.csv")
+    assert len(table) == 6
+    for row in table:
+        file, batch = row["source"].split(" ")[0], int(row["source"].split("global_batch_size ")[1].split(":")[0])
+        with (DATA / file).open(encoding="utf-8", newline="") as open_file:
+            measured = next(r for r in csv.DictReader(open_file) if int(r["global_batch_size"]) == batch)
+        for nodes in (1, 2, 4, 8):
+            fit_s = float(row["compute_s"]) / nodes + float(row["sync_s"]) * 2 * (nodes - 1) / nodes
+            error = fit_s * float(measured[str(8 * nodes)]) - 1.0
+            assert abs(error) <= min(0.1, float(row["worst_error"]) + 1e-5)
+
+
+def test_a_time_between_measured_numbers_of_nodes_is_the_fitted_one() -> None:
+    own = {row["application"]: row for row in rows("communication.csv")}
+    facts = {row["application"]: row for row in rows("application_facts.csv")}
+    for row in rows("whole_nodes.csv"):
+        if row["method"] == "fitted":
+            n, name = int(row["nodes"]), row["application"]
+            iterations = int(facts[name]["samples_per_epoch"]) / int(facts[name]["batch_size"])
+            fit_s = float(own[name]["compute_s"]) / n + float(own[name]["sync_s"]) * 2 * (n - 1) / n
+            assert float(row["seconds_per_epoch"]) == pytest.approx(iterations * fit_s, rel=2e-5)
 
 
 def test_a_measured_pair_is_the_speed_alone_over_the_speed_beside_the_other() -> None:

@@ -12,6 +12,7 @@ from any_instance import AnyInstance
 from examples.compiled_policy import ExpectedCost
 from gpusched_baselines import Sts, make_policy
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, InputError, Scenario, load_scenario, rollout, simulate
+from helpers import helped_instance
 from instances import random_instance, with_switching
 
 INDEX_RULES = ("atc", "atc-worst", "gittins", "sept", "srpt-worst", "las")
@@ -37,6 +38,18 @@ def test_simulate_and_the_environment_agree(name: str, seed: int, restart_s: flo
     assert -rewards == pytest.approx(direct.total_eur, rel=1e-9)
     np.testing.assert_array_equal(stepped.log, direct.log)
     np.testing.assert_allclose(stepped.job_energy_eur, direct.job_energy_eur, rtol=1e-9, atol=1e-12)
+
+
+@pytest.mark.parametrize("name", ["fifo", "sts", "sts-x"])
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10_000))
+def test_they_agree_where_spare_machines_help(name: str, seed: int):
+    policy, instance = POLICIES[name], helped_instance(seed, types=1, restart_s=5.0)
+    direct = simulate(instance, policy)
+    env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
+    stepped, rewards = rollout(env, policy, instance=instance)
+    assert -rewards == pytest.approx(direct.total_eur, rel=1e-9)
+    np.testing.assert_array_equal(stepped.log, direct.log)
 
 
 @settings(max_examples=20, deadline=None)

@@ -18,6 +18,7 @@ from gpusched_baselines.dispatching.dispatch import (
     priority,
 )
 from gpusched_baselines.dispatching.greedy import Greedy
+from gpusched_baselines.dispatching.time_slice import TimeSlice
 from gpusched_baselines.gavel import Gavel, GavelCost
 from gpusched_baselines.index_rules import IndexRule, atc, atc_worst, gittins, las, sept, srpt_worst
 from gpusched_baselines.planning.exact import solve_single_job
@@ -50,6 +51,7 @@ __all__ = [
     "SingleJobProblem",
     "Sts",
     "StsX",
+    "TimeSlice",
     "atc",
     "atc_worst",
     "capacity_bound",

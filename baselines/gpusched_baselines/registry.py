@@ -16,6 +16,7 @@ from gpusched_baselines.dispatching.dispatch import (
     priority,
 )
 from gpusched_baselines.dispatching.greedy import Greedy
+from gpusched_baselines.dispatching.time_slice import TimeSlice
 from gpusched_baselines.gavel import Gavel, GavelCost
 from gpusched_baselines.index_rules import atc, atc_worst, gittins, las, sept, srpt_worst
 from gpusched_baselines.search.local_search import LocalSearch
@@ -204,6 +205,13 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "srpt-worst": _index(srpt_worst, "Weight per GPU-seconds left in the worst case first"),
         "las": _index(las, "Least GPU-seconds attained per weight first, by quanta"),
+        "time-slice": ShippedPolicy(
+            TimeSlice,
+            "Urgent jobs at once, the others in turns of a quantum, least GPU-seconds attained per weight first",
+            origin="ours",
+            usual=False,
+            compiled=False,
+        ),
         "gavel-las": _gavel(Gavel, "Gavel: max-min fairness of time on GPU types of unequal speed, by rounds"),
         "gavel-makespan": _gavel(
             partial(Gavel, "makespan", name="gavel-makespan"), "Gavel: the jobs that are there are done soonest"
@@ -256,6 +264,10 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "sts-x:moving": _ablation(
             partial(StsX, stays=False, name="sts-x:moving"), "STS-X in which jobs may move without need"
+        ),
+        "sts-x:worst-company": _ablation(
+            partial(StsX, company=False, name="sts-x:worst-company"),
+            "STS-X that plans shares of a GPU beside the worst neighbours there can be",
         ),
     }
 )

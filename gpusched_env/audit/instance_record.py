@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpusched_env.audit.interference_record import GuestRecord, read_duty, read_guests, read_slowdown
 from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, TIME, Range, index_below
 from gpusched_env.audit.reading import Fields, items_of, number, numbers_of, read_json
+from gpusched_env.audit.synchronisation import SynchronisationRecord, read_synchronisation
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 _FIELDS = (
     "format", "version", "name", "seed", "energy_price_eur_per_kwh", "pue", "gpu_types", "nodes", "configurations",
-    "jobs", "applications", "distributions", "interference",
+    "jobs", "applications", "distributions", "interference", "synchronisation",
 )  # fmt: skip
 _GPU_TYPE_FIELDS = (
     "name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node", "idle_gpu_power_w", "node_power_w",
@@ -25,6 +26,7 @@ _GPU_TYPE_FIELDS = (
 _JOB_FIELDS = (
     "submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib", "restart_s",
     "application", "distribution", "seconds_per_epoch", "start_s", "resume_s",
+    "opportunistic",
 )  # fmt: skip
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _PRIORITY = Range("a whole number from 0 to 9", 0, 9)
@@ -114,6 +116,7 @@ class InstanceRecord:
     jobs: list[JobRecord]
     eur_per_kwh: float
     guests: GuestRecord
+    synchronisation: SynchronisationRecord | None
 
 
 def read_instance(path: Path) -> InstanceRecord:
@@ -130,7 +133,9 @@ def read_instance(path: Path) -> InstanceRecord:
     jobs = _jobs(instance.fields("jobs"), len(configurations), applications, _distributions(instance))
     price = instance.number("energy_price_eur_per_kwh", NOT_NEGATIVE) * instance.number("pue", AT_LEAST_ONE)
     name, seed = instance.text("name"), instance.whole("seed")
-    return InstanceRecord(name, seed, gpu_types, nodes, configurations, jobs, price, read_guests(instance))
+    synchronisation = read_synchronisation(instance, list(gpu_types), applications)
+    guests = read_guests(instance)
+    return InstanceRecord(name, seed, gpu_types, nodes, configurations, jobs, price, guests, synchronisation)
 
 
 def _gpu_types(instance: Fields, applications: int) -> dict[str, GpuTypeRecord]:
@@ -246,6 +251,7 @@ def _jobs(table: Fields, configurations: int, applications: int, distributions: 
     start = table.numbers("start_s", count, TIME) if table.optional("start_s", None) is not None else [0.0] * count
     told = table.optional("resume_s", None) is not None
     resume: list[float | None] = [*table.numbers("resume_s", count, TIME)] if told else [None] * count
+    table.optional_flags("opportunistic", count)
     application = table.wholes("application", count, index_below(applications))
     table.wholes("distribution", count, index_below(distributions))
     for index in range(count):

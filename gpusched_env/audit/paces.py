@@ -1,4 +1,4 @@
-"""Interference: how much working time each interval on a shared GPU was worth."""
+"""How much working time each interval was worth, beside others on its GPU or with the help of other nodes."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.audit.duties import paces
 from gpusched_env.audit.stretches import stretches
+from gpusched_env.audit.synchronisation import seconds_on_several_nodes
 
 if TYPE_CHECKING:
     from gpusched_env.audit.record import IntervalRecord, Record
 
 
 def seconds_worth(record: Record) -> dict[int, float]:
-    """Give the working seconds of each interval, by line, in seconds of a job that is alone on its GPU.
+    """Give the working seconds of each interval, by line, in seconds of a job alone on its GPU, or without help.
 
     Beside others on one GPU, a job takes 1 + Σ (slow-down - 1) times as long, or runs at the pace that their duties
     leave it. They slow it down as long as they hold the GPU, their restarts included.
@@ -29,7 +30,7 @@ def seconds_worth(record: Record) -> dict[int, float]:
         gpu_type = record.gpu_types[record.nodes[node].gpu_type]
         if gpu_type.slowdown is not None or gpu_type.duty is not None:
             worth.update(_beside_others(record, gpu_type.slowdown, intervals))
-    return worth
+    return worth | seconds_on_several_nodes(record)
 
 
 def _beside_others(

@@ -90,6 +90,14 @@ class Fields:
         within.check_each(self.name(key), values)
         return values
 
+    def optional_flags(self, key: str, length: int) -> list[bool]:
+        """Give a list of `length` values that are true or false; all false where the field is missing."""
+        values = self.optional(key, [False] * length)
+        for index, value in enumerate(items_of(self.name(key), values, length)):
+            if not isinstance(value, bool):
+                raise InputError(f"{self.name(key)}[{index}]", value, "true or false")
+        return list(values)
+
     def texts(self, key: str, length: int | None = None) -> list[str]:
         """Give a list of texts."""
         return [_text(f"{self.name(key)}[{i}]", value) for i, value in enumerate(self.items(key, length))]

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     )
     from gpusched_env.audit.interference_record import GuestRecord
     from gpusched_env.audit.reading import Fields
+    from gpusched_env.audit.synchronisation import SynchronisationRecord
 
 _INTERVAL_COLUMNS = ("job", "node", "gpus", "gpu", "configuration", "start_s", "ready_s", "end_s", "epochs")
 _JOB_COLUMNS = (
@@ -73,6 +74,7 @@ class Record:
     intervals: list[IntervalRecord]
     claims: list[dict[str, float]]
     run: Fields
+    synchronisation: SynchronisationRecord | None
 
 
 def read_record(folder: Path) -> Record:
@@ -98,6 +100,7 @@ def read_record(folder: Path) -> Record:
         intervals=_intervals(folder / "intervals.csv", instance),
         claims=_claims(folder / "jobs.csv", len(instance.jobs)),
         run=run,
+        synchronisation=instance.synchronisation,
     )
 
 

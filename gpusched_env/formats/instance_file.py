@@ -14,6 +14,7 @@ from gpusched_env.files import write_atomically
 from gpusched_env.formats.interference_fields import interference_fields, interference_of
 from gpusched_env.formats.job_columns import job_columns, job_table
 from gpusched_env.formats.json_fields import check_fields, check_lengths, json_list, value_of, values_of
+from gpusched_env.formats.synchronisation_field import FIELD, synchronisation_field, synchronisation_of
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Node
 
 if TYPE_CHECKING:
@@ -80,6 +81,7 @@ def _document_of(instance: Instance) -> dict[str, Any]:
             {"family": d.family, "edges": d.edges.tolist(), "survival": d.survival.tolist()} for d in jobs.distributions
         ],
         "interference": interference_fields(instance.interference),
+        **synchronisation_field(instance),
     }
 
 
@@ -172,7 +174,7 @@ def _no_constant(constant: str) -> float:
 
 def _instance_of(document: dict[str, Any]) -> Instance:
     names = {"format", "version", *_SCALARS, *_TABLES, "applications", "distributions", "interference"}
-    check_fields("", document, names)
+    check_fields("", document, names | ({FIELD} & document.keys()))
     scalars = {name: value_of(name, document[name], kind) for name, kind in _SCALARS.items()}
     return Instance(
         _gpu_types(document),
@@ -180,6 +182,7 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         tuple(_rows("configurations", document, _configuration_kinds(document), Configuration)),
         job_table(document["jobs"], lambda: _names_and_curves(document)),
         interference=interference_of(document["interference"]),
+        synchronisation=synchronisation_of(document),
         **scalars,
     )
 

@@ -28,7 +28,11 @@ _JOBS = {
     "application": int,
     "distribution": int,
 }
-_OPTIONAL_JOBS: dict[str, tuple[type, object]] = {"start_s": (float, 0.0), "resume_s": (float, None)}
+_OPTIONAL_JOBS: dict[str, tuple[type, object]] = {
+    "start_s": (float, 0.0),
+    "resume_s": (float, None),
+    "opportunistic": (bool, False),
+}
 """Columns that may be missing: their kind, and the value of all jobs where they are. None: the table has no column."""
 
 

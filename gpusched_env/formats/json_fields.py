@@ -14,8 +14,9 @@ _KINDS: dict[type, tuple[frozenset[type], str]] = {
     float: (frozenset({float, int}), "a finite number"),
     int: (frozenset({int}), "a whole number"),
     str: (frozenset({str}), "a text"),
+    bool: (frozenset({bool}), "true or false"),
 }
-_LARGEST: dict[type, float] = {float: sys.float_info.max, int: 2**63 - 1, str: 0}
+_LARGEST: dict[type, float] = {float: sys.float_info.max, int: 2**63 - 1, str: 0, bool: 1}
 
 
 def check_fields(where: str, value: Any, names: set[str]) -> None:

@@ -10,6 +10,7 @@ from gpusched_env.model.job import Job
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.node import Node
 from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
+from gpusched_env.model.synchronisation import Synchronisation, iteration_s, traffic
 
 __all__ = [
     "Configuration",
@@ -21,8 +22,11 @@ __all__ = [
     "Job",
     "JobTable",
     "Node",
+    "Synchronisation",
     "cost_rate_eur_per_h",
+    "iteration_s",
     "least_rate_eur_per_s",
     "planning_rate_eur_per_s",
     "single_node_configurations",
+    "traffic",
 ]

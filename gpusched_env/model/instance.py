@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
     from gpusched_env.model.node import Node
+    from gpusched_env.model.synchronisation import Synchronisation
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,6 +43,7 @@ class Instance:
             shared GPUs take the time that `jobs` says.
         name: Name of the scenario or trace it comes from.
         seed: Seed it was made with.
+        synchronisation: How spare machines help jobs on several nodes; None: they take the time that `jobs` says.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -57,6 +59,7 @@ class Instance:
     interference: Interference | Duty | None = None
     name: str = ""
     seed: int = 0
+    synchronisation: Synchronisation | None = None
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -70,6 +73,7 @@ class Instance:
         self._check_nodes()
         self._check_configurations()
         self._check_interference()
+        self._check_synchronisation()
         self._close_what_does_not_fit()
 
     def _check_nodes(self) -> None:
@@ -131,6 +135,12 @@ class Instance:
                 allowed = f"from {low:g} to {high:g} W, the power of a busy {gpu_type.name}"
                 raise InputError(f"interference.idle_power_w[{v}]", idle_w, allowed)
 
+    def _check_synchronisation(self) -> None:
+        shape = (len(self.gpu_types), len(self.jobs.applications))
+        if self.synchronisation is not None and self.synchronisation.compute_s.shape != shape:
+            allowed = f"{shape}: GPU types, applications"
+            raise InputError("synchronisation.compute_s", self.synchronisation.compute_s.shape, allowed)
+
     def __repr__(self) -> str:
         """Say in a line what it is called and how large it is."""
         types = ", ".join(v.name for v in self.gpu_types)
@@ -151,6 +161,7 @@ class Instance:
         pue: float = 1.58,
         restart_s: float = 0.0,
         interference: Interference | Duty | None = None,
+        synchronisation: Synchronisation | None = None,
         name: str = "",
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
@@ -164,6 +175,7 @@ class Instance:
             pue: Power usage effectiveness.
             restart_s: Restart overhead of jobs that name none [s], from 0 to `checks.LONGEST_S`.
             interference: What jobs on one GPU do to one another.
+            synchronisation: How spare machines help jobs on several nodes.
             name: Name of the instance.
         """
         checks.seconds("restart_s", restart_s)
@@ -178,6 +190,7 @@ class Instance:
             energy_price_eur_per_kwh=energy_price_eur_per_kwh,
             pue=pue,
             interference=interference,
+            synchronisation=synchronisation,
             name=name,
         )
 
@@ -208,6 +221,17 @@ class Instance:
         for node in self.nodes:
             largest[node.gpu_type] = max(largest.get(node.gpu_type, 0), node.gpus)
         return largest
+
+    @property
+    def fastest_seconds_per_epoch(self) -> NDArray[np.float64]:
+        """Give the least seconds per epoch that a job can have on every configuration, whoever helps, shape (J, C)."""
+        seconds = self.jobs.seconds_per_epoch
+        if self.synchronisation is None:
+            return seconds
+        types = self.type_of_configuration.tolist()
+        return checks.frozen_array(
+            seconds * self.synchronisation.least_paces(self.configurations, types)[self.jobs.application]
+        )
 
     def _held(self) -> NDArray[np.bool_]:
         """Say which configurations the empty cluster can hold, shape (C,)."""

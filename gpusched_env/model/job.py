@@ -34,6 +34,8 @@ class Job:
         start_s: Seconds without progress at its first start, from 0 to `LONGEST_S`.
         resume_s: Seconds without progress where it goes on on the nodes where it ran last, from 0 to `LONGEST_S`; None
             for `restart_s`. If any job of an instance has it, distances are told apart (`JobTable.resume_s`).
+        opportunistic: Whether its user put it into the class that gets what guaranteed jobs leave: a label that
+            policies and reports read, and that nothing else depends on.
         epochs_needed: Epochs it will really need, X_j in (0, E_j]; hidden from policies until the job ends.
 
     Raises:
@@ -52,6 +54,7 @@ class Job:
     restart_s: float | None = None
     start_s: float = 0.0
     resume_s: float | None = None
+    opportunistic: bool = False
 
     def __post_init__(self) -> None:
         checks.seconds("job.submission_s", self.submission_s)
@@ -63,6 +66,8 @@ class Job:
         checks.seconds("job.start_s", self.start_s)
         if self.resume_s is not None:
             checks.seconds("job.resume_s", self.resume_s)
+        if not isinstance(self.opportunistic, bool):
+            raise InputError("job.opportunistic", self.opportunistic, "True or False")
         if not self.submission_s <= checks.finite("job.due_s", self.due_s) <= checks.LONGEST_S:
             allowed = f"a number >= job.submission_s ({self.submission_s}) and <= {checks.LONGEST}"
             raise InputError("job.due_s", self.due_s, allowed)

@@ -32,8 +32,8 @@ class JobTable:
         epochs_needed: Epochs really needed, shape (J,), in (0, max_epochs]; hidden from policies.
         memory_gib: Memory needed on each GPU [GiB], shape (J,), ≥ 0.
         seconds_per_epoch: τ [s/epoch], shape (J, C), > 0; inf where a configuration is not allowed. On a shared GPU:
-            the time alone on it if the instance has an interference model, else with the inflation in it. The maximum
-            epochs take `LONGEST_S` at most.
+            the time alone on it if the instance has an interference model, else with the inflation in it. On several
+            nodes: without help of spare machines. The maximum epochs take `LONGEST_S` at most.
         application: Index into `applications`, shape (J,).
         applications: Names of the applications.
         distribution: Index into `distributions`, shape (J,).
@@ -44,6 +44,8 @@ class JobTable:
         resume_s: Seconds without progress after a change on the nodes where a job was last ready, shape (J,), likewise.
             With it distances are told apart: `restart_s` is that of a change to other nodes, and a change of share on
             one GPU costs nothing. None, the default: every change costs `restart_s`.
+        opportunistic: Whether jobs are in the class that gets what guaranteed ones leave, shape (J,), a label that
+            policies and reports read; False by default.
 
     Raises:
         InputError: A column has the wrong length, or a value is out of its range; names the first such job.
@@ -63,17 +65,22 @@ class JobTable:
     restart_s: NDArray[np.float64] = None  # type: ignore[assignment]
     start_s: NDArray[np.float64] = None  # type: ignore[assignment]
     resume_s: NDArray[np.float64] | None = None
+    opportunistic: NDArray[np.bool_] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         for column in ("restart_s", "start_s"):
             if getattr(self, column) is None:
                 object.__setattr__(self, column, np.zeros(len(self.submission_s)))
+        label = np.zeros(len(self.submission_s), dtype=np.bool_) if self.opportunistic is None else self.opportunistic
+        if np.asarray(label).dtype != np.bool_:
+            raise InputError("jobs.opportunistic", np.asarray(label).tolist(), "True or False for each job")
+        object.__setattr__(self, "opportunistic", checks.frozen_array(label, np.bool_))
         floats = _FLOAT_COLUMNS if self.resume_s is None else (*_FLOAT_COLUMNS, "resume_s")
         for column in floats:
             object.__setattr__(self, column, checks.frozen_array(getattr(self, column)))
         for column in _INDEX_COLUMNS:
             object.__setattr__(self, column, checks.frozen_array(getattr(self, column), np.int64))
-        for column in floats + _INDEX_COLUMNS:
+        for column in (*floats, *_INDEX_COLUMNS, "opportunistic"):
             if len(getattr(self, column)) != len(self.submission_s):
                 raise InputError(f"jobs.{column}", len(getattr(self, column)), f"{len(self.submission_s)} values")
         if not len(self.submission_s):
@@ -184,6 +191,7 @@ class JobTable:
             restart_s=restart,
             start_s=np.array([job.start_s for job in jobs]),
             resume_s=np.array([r if s is None else s for s, r in zip(resume, restart, strict=True)]) if told else None,
+            opportunistic=np.array([job.opportunistic for job in jobs], dtype=np.bool_),
         )
 
 

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.kernel import kernel
+from gpusched_env.model.duty import Duty
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -108,5 +109,16 @@ def planning_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
 
 
 def least_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
-    """Give the least that a configuration can cost in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (C,)."""
-    return Rates.of(instance).least
+    """Give the least that a configuration can cost in a full node: min over u ≥ g of r_v(u) · g/u · f [€/s], (C,).
+
+    Where GPUs draw power by their duty, that is so for what they draw at rest, and the work of the application that
+    works least is added: then it is the least cost per epoch over the seconds that an epoch takes alone.
+    """
+    least, model = Rates.of(instance).least, instance.interference
+    if not isinstance(model, Duty) or model.idle_power_w is None:
+        return least
+    types, configurations = instance.type_of_configuration, instance.configurations
+    spared_w = np.array([v.gpu_power_w for v in instance.gpu_types]) - model.idle_power_w
+    gpus = np.array([c.gpus_per_node * c.nodes for c in configurations], dtype=np.float64)
+    rests = np.array([c.gpus for c in configurations]) - model.duty.min(axis=1)[types] * gpus
+    return least - spared_w[types] * rests / 1000.0 * instance.energy_price_eur_per_kwh * instance.pue / 3600.0

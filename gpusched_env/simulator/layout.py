@@ -35,7 +35,7 @@ APPLICATION = 24  # index of the application
 RESTART_S = 25  # seconds without progress after a change of place, or any change if distances are not told apart
 ANCHOR_EPOCHS = 26  # epochs done when the present pace began
 ANCHOR_S = 27  # from when on the present pace makes progress
-PACE = 28  # true seconds per epoch / planned ones (`tau`); below 1 only beside fewer or kinder jobs than planned for
+PACE = 28  # true seconds per epoch / planned ones (`tau`); below 1 if others slow it less or help more than planned
 HOME = 29  # node to which placement brings the job back if it can; OLD_NODE unless a policy lets it go (`rounds`)
 HOME_SLOT = 30  # shared GPU of that node, likewise
 CHEAPEST = 31  # configuration whose epochs cost least in full nodes; -1: none
@@ -45,7 +45,8 @@ STARTING_S = 34  # seconds without progress until it has been ready once
 RESUMING_S = 35  # seconds without progress after a change on the nodes where it was last ready
 LAST_NODE = 36  # first node of those on which it was last ready before the present interval, or -1
 LAST_NODES = 37  # mark of these nodes (`whole_nodes.mark`)
-JOB_COLUMNS = 38
+OPPORTUNISTIC = 38  # 1 if it is in the class that gets what guaranteed jobs leave: a label that policies may read
+JOB_COLUMNS = 39
 
 # fate: float64 (J, FATE_COLUMNS). What no policy may know.
 NEEDED = 0  # epochs needed X_j

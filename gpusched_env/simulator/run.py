@@ -23,6 +23,8 @@ class Facts(NamedArrays):
         sharing: Numbers of the interference model, (SHARING_COLUMNS,).
         spared: What a GPU that is held draws less when it does nothing [kW], (V,); (0,): it draws the same.
         planned: The factor on the time of every application with which policies plan, (A, C).
+        iteration: How long iterations compute and synchronise [s], (2, V, A); (0, 0, 0) where nobody helps.
+        helpers: The number of CPU machines that help to synchronise, (1,); (0,) where nobody helps.
     """
 
     configs: Annotated[Ints, 2]
@@ -33,6 +35,8 @@ class Facts(NamedArrays):
     sharing: Annotated[Floats, 1]
     spared: Annotated[Floats, 1]
     planned: Annotated[Floats, 2]
+    iteration: Annotated[Floats, 3]
+    helpers: Annotated[Ints, 1]
 
 
 class Board(NamedArrays):

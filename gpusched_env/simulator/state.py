@@ -13,6 +13,7 @@ from gpusched_env.simulator.asking import AS_A_POLICY, Asking
 from gpusched_env.simulator.events import advance
 from gpusched_env.simulator.ordering import NAMED_ORDERS
 from gpusched_env.simulator.pace import sharing
+from gpusched_env.simulator.pace.interconnect import helper_count, iteration_table
 from gpusched_env.simulator.placement.node_index import new_room
 from gpusched_env.simulator.placement.room import measure
 from gpusched_env.simulator.policy import FREE_COLUMNS
@@ -190,6 +191,8 @@ def _facts(instance: Instance, common: Common) -> Facts:
             sharing=sharing.sharing_numbers(instance),
             spared=sharing.spared_kilowatts(instance),
             planned=sharing.planned_slowdown(instance),
+            iteration=iteration_table(instance),
+            helpers=helper_count(instance),
         )
     )
 
@@ -243,6 +246,7 @@ def _first_rows(
     jobs[:, at.APPLICATION] = table.application
     jobs[:, at.RESTART_S] = table.restart_s
     jobs[:, at.STARTING_S] = table.start_s
+    jobs[:, at.OPPORTUNISTIC] = table.opportunistic
     jobs[:, at.RESUMING_S] = table.restart_s if table.resume_s is None else table.resume_s
     jobs[:, at.PACE] = 1.0
     jobs[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0

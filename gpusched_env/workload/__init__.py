@@ -30,6 +30,7 @@ from gpusched_env.workload.scenario.epochs import (
     TwoPointEpochs,
 )
 from gpusched_env.workload.scenario.gpu_types import OwnGpuType
+from gpusched_env.workload.scenario.interconnect import Interconnect
 from gpusched_env.workload.scenario.scenario import Jobs, Prices, Scenario, TraceReplay, Weights
 from gpusched_env.workload.scenario.scenario_file import (
     builtin_scenarios,
@@ -41,6 +42,7 @@ from gpusched_env.workload.scenario.seeds import parse_seeds
 from gpusched_env.workload.scenario.sharing import Sharing
 from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
 from gpusched_env.workload.tables.colocation import builtin_max_inflation, builtin_slowdowns
+from gpusched_env.workload.tables.communication import Communication, builtin_communication
 from gpusched_env.workload.traces.replay import replayed_trace
 from gpusched_env.workload.traces.trace import Trace, detect_format, read_trace
 from gpusched_env.workload.track import SUITE_VERSION, Track, list_tracks, load_track, track_toml
@@ -51,6 +53,7 @@ __all__ = [
     "Arrivals",
     "BetaEpochs",
     "Cluster",
+    "Communication",
     "Comparison",
     "DueDates",
     "Epochs",
@@ -58,6 +61,7 @@ __all__ = [
     "GpuTypeOverride",
     "HistogramEpochs",
     "InstanceMaker",
+    "Interconnect",
     "InterferenceModel",
     "Jobs",
     "LognormalEpochs",
@@ -78,6 +82,7 @@ __all__ = [
     "Weights",
     "beta_distribution",
     "builtin_applications",
+    "builtin_communication",
     "builtin_gpu_types",
     "builtin_max_inflation",
     "builtin_scenarios",

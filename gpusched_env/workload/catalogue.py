@@ -8,6 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError
+from gpusched_env.workload.switching_costs import SwitchingCosts, switching_costs
 from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
 from gpusched_env.workload.tables.own_applications import applications_of, read_applications
 from gpusched_env.workload.tables.reading import read_table
@@ -35,13 +36,13 @@ class Catalogue:
         gpu_types: GPU types, by name.
         applications: Applications, by name.
         names: Names of the applications that jobs draw from.
-        restart_s: Seconds without progress after a change, by application.
+        switching: Seconds without progress at a start and after changes, by application.
     """
 
     gpu_types: Mapping[str, GpuType]
     applications: Mapping[str, Application]
     names: tuple[str, ...]
-    restart_s: Mapping[str, float]
+    switching: Mapping[str, SwitchingCosts]
 
     @classmethod
     def of(cls, scenario: Scenario) -> Catalogue:
@@ -65,8 +66,8 @@ class Catalogue:
         for name in scenario.restart_by_application:
             if name not in known:
                 raise InputError(f"restart_by_application.{name}", name, f"one of the applications {', '.join(known)}")
-        restart_s = {name: _restart_s(scenario, known[name], name in own) for name in names}
-        return cls(gpu_types, known, names, restart_s)
+        costs = {name: _switching(scenario, known[name], name in own) for name in names}
+        return cls(gpu_types, known, names, costs)
 
     def chosen(self) -> tuple[Application, ...]:
         """List the applications that jobs draw from."""
@@ -120,6 +121,7 @@ def _added(built_in: Application | None, own: Application) -> Application:
         own,
         memory_gib=own.memory_gib or built_in.memory_gib,
         restart_s=own.restart_s or built_in.restart_s,
+        state_gib=own.state_gib or built_in.state_gib,
         seconds_per_epoch=dict(built_in.seconds_per_epoch) | dict(own.seconds_per_epoch),
         whole_nodes_s=dict(built_in.whole_nodes_s) | dict(own.whole_nodes_s),
     )
@@ -149,9 +151,18 @@ def _check_gpu_types(scenario: Scenario, own: Mapping[str, Application], known: 
                 raise InputError(f"applications.{application.name}: gpu_type", gpu_type, allowed)
 
 
-def _restart_s(scenario: Scenario, application: Application, own: bool) -> float:
+def _switching(scenario: Scenario, application: Application, own: bool) -> SwitchingCosts:
+    """Give what switches cost an application, with the restart that the scenario, or the application, says."""
+    restart_s = _restart_s(scenario, application, own)
+    return switching_costs(scenario.switching, application.state_gib, restart_s)
+
+
+def _restart_s(scenario: Scenario, application: Application, own: bool) -> float | None:
+    """Give the seconds of a restart that the scenario, or the application itself, says; None if nobody does."""
     if application.name in scenario.restart_by_application:
         return scenario.restart_by_application[application.name]
-    if scenario.restart_s == "measured" or (scenario.restart_s is None and own):
+    if scenario.restart_s == "measured":
         return application.restart_s
-    return 0.0 if scenario.restart_s is None else scenario.restart_s
+    if scenario.restart_s is None and own:
+        return application.restart_s or None
+    return scenario.restart_s

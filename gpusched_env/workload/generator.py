@@ -8,16 +8,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Instance, JobTable, checks
+from gpusched_env.model import Duty, Instance, JobTable, checks
 from gpusched_env.workload.catalogue import Catalogue
 from gpusched_env.workload.interference_model import interference_model
 from gpusched_env.workload.job_times import application_times, job_times
 from gpusched_env.workload.library import draw_fractions, given_library, make_library
+from gpusched_env.workload.network import Network
 from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
 from gpusched_env.workload.scenario.due_dates import due_dates
 from gpusched_env.workload.scenario.epochs import HistogramEpochs
 from gpusched_env.workload.scenario.scenario import Scenario
 from gpusched_env.workload.site import Site
+from gpusched_env.workload.switching_costs import switching_columns
 from gpusched_env.workload.traces.demand import offered
 from gpusched_env.workload.traces.dither import dithered
 from gpusched_env.workload.traces.replay import choose_applications, epochs_of_duration, replayed_trace
@@ -45,11 +47,12 @@ class _Streams:
     weights: Generator
     sharing: Generator
     durations: Generator
+    labels: Generator
 
     @classmethod
     def of(cls, seed: int) -> _Streams:
         # The order of the fields is part of what a seed means: new concerns go to the end.
-        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(9)))
+        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(10)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -105,10 +108,10 @@ class InstanceMaker:
         self._library = given_library(scenario.epochs, catalogue.names)
         self._model = interference_model(scenario.sharing) if interference is None else interference
         self._trace = None if scenario.trace is None else replayed_trace(scenario)
-        self._seconds = application_times(applications, self._site)
+        self._network = Network.of(scenario, applications, self._site, application_times(applications, self._site))
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
-        self._restart_s = np.array([catalogue.restart_s[name] for name in catalogue.names])
+        self._switching = [catalogue.switching[name] for name in catalogue.names]
         self._saturation = np.full(len(applications), np.nan)
         if self._trace is None and scenario.arrivals.kind in BY_SATURATION:
             self._saturation = self._site.gpus / np.array(
@@ -134,6 +137,7 @@ class InstanceMaker:
             interference=draft.times.interference,
             name=self._scenario.name,
             seed=seed,
+            synchronisation=self._network.synchronisation,
         )
 
     def _draw_jobs(self, streams: _Streams) -> _Draft:
@@ -185,7 +189,7 @@ class InstanceMaker:
         return library, streams.distributions.integers(len(library), size=len(choice))
 
     def _job_times(self, choice: NDArray[np.int64], streams: _Streams) -> SharingTimes:
-        return job_times(self._seconds, self._applications, self._site, choice, self._model, streams.sharing)
+        return job_times(self._network.seconds, self._applications, self._site, choice, self._model, streams.sharing)
 
     def _job_table(self, draft: _Draft, streams: _Streams) -> JobTable:
         """Add due dates, weights and restart overheads, and sort by submission."""
@@ -198,6 +202,7 @@ class InstanceMaker:
         if trace is not None and trace.tardiness_weight_eur_per_s is not None:
             weight = trace.tardiness_weight_eur_per_s
         order = np.argsort(draft.submission_s, kind="stable")
+        by_duty = isinstance(draft.times.interference, Duty)
         return JobTable(
             submission_s=draft.submission_s[order],
             due_s=due[order],
@@ -210,7 +215,8 @@ class InstanceMaker:
             applications=tuple(application.name for application in self._applications),
             distribution=draft.distribution[order],
             distributions=draft.distributions,
-            restart_s=self._restart_s[draft.application[order]],
+            **switching_columns(self._switching, draft.application[order], told=by_duty),
+            opportunistic=streams.labels.random(len(order)) < scenario.jobs.opportunistic,
         )
 
 

@@ -30,6 +30,7 @@ class FactsRow:
     batch_size: int
     memory_gib: float
     restart_s: float
+    state_gib: float
     source: str
 
 
@@ -52,7 +53,8 @@ def facts_row(recipe: Recipe, v100_seconds_per_epoch: float, data: Path) -> Fact
         f"{network.parameters_millions:g} million parameters x {network.bytes_per_parameter} B + "
         f"{network.activation_gib_per_sample:g} GiB x {micro_batch} samples at a time; {restart_source}"
     )
-    return FactsRow(recipe.name, epochs, recipe.samples_per_epoch, recipe.batch_size, memory, restart, source)
+    state, batch_size = state_gib(recipe), recipe.batch_size
+    return FactsRow(recipe.name, epochs, recipe.samples_per_epoch, batch_size, memory, restart, state, source)
 
 
 def max_epochs(usual: int, v100_seconds_per_epoch: float) -> int:
@@ -62,13 +64,19 @@ def max_epochs(usual: int, v100_seconds_per_epoch: float) -> int:
     return min(max(usual, fewest), most)
 
 
+def state_gib(recipe: Recipe) -> float:
+    """Return weights, gradients and what the optimiser keeps [GiB]: the state that is moved when jobs are switched."""
+    network = recipe.network
+    return network.parameters_millions * 1e6 * network.bytes_per_parameter / BYTES_PER_GIB
+
+
 def memory_gib(recipe: Recipe) -> tuple[float, int]:
     """Return the modelled memory per GPU [GiB] and the samples held at a time.
 
     The batch is halved (gradients accumulate) until it fits the smallest of the built-in GPUs.
     """
     network = recipe.network
-    fixed = BASE_GIB + network.parameters_millions * 1e6 * network.bytes_per_parameter / BYTES_PER_GIB
+    fixed = BASE_GIB + state_gib(recipe)
     samples = recipe.batch_size
     while samples > 1 and fixed + samples * network.activation_gib_per_sample > LIMIT_GIB:
         samples //= 2

@@ -281,6 +281,7 @@ def test_a_malformed_folder_is_one_error_that_names_the_field(
         ("jobs.restart_s[0]", -60.0),
         ("jobs.start_s", [0.0]),
         ("jobs.resume_s", [0.0]),
+        ("jobs.opportunistic", [True]),
         ("gpu_types.name", [""]),
         ("gpu_types.name", []),
         ("gpu_types.gpu_power_w[0]", 0.0),

@@ -11,14 +11,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_baselines import (
+    capacity_bound,
     clairvoyant_bound,
     clairvoyant_bounds,
     make_policy,
     non_clairvoyant_bound,
     non_clairvoyant_bounds,
 )
-from gpusched_env import Configuration, EpochDistribution, Instance, simulate
-from instances import HOUR, random_instance
+from gpusched_env import Configuration, Duty, EpochDistribution, Instance, Synchronisation, simulate
+from helpers import helped_instance
+from instances import HOUR, by_duty, random_instance
 from small_instances import EARLY_COMPLETIONS, early_completion, hours_job, kilowatt_cluster
 
 
@@ -94,9 +96,44 @@ def test_a_completion_that_an_event_takes_early_does_not_undercut_the_bounds(cas
     assert total >= non_clairvoyant_bound(instance) * (1 - 1e-14)
 
 
+@settings(max_examples=20, deadline=None)
+@given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts-x", "fifo"]))
+def test_policies_whose_jobs_are_helped_cost_no_less_than_the_bound(seed, name):
+    instance = helped_instance(seed, types=1, jobs=10)
+    assert simulate(instance, make_policy(name)).total_eur >= clairvoyant_bound(instance) * (1 - 1e-12)
+
+
+def test_the_bound_of_a_job_on_four_nodes_is_that_with_all_help():
+    """An hour at 4 €/h without help; with four CPU machines 1/2 + 1 of 1/2 + 3/2 s an iteration."""
+    four = Configuration("V", 1, nodes=4)
+    instance = kilowatt_cluster([hours_job(1.0, {four: 1.0}, 9 * HOUR)], [1] * 4, [four])
+    assert clairvoyant_bound(instance) == pytest.approx(4.0)
+    helped = replace(instance, synchronisation=Synchronisation([[2.0]], [[1.0]], 4))
+    assert clairvoyant_bound(helped) == non_clairvoyant_bound(helped) == pytest.approx(3.0)
+    assert simulate(helped, make_policy("fifo")).total_eur == pytest.approx(3.0)
+
+
 def test_a_completion_may_be_early_by_a_nanosecond_and_a_little_of_the_time_and_bounds_lack_no_more_than_that():
     """An hour at 1 €/h, due after two; who is 1 s late pays more than 1 €. Spared are 1e-9 s + 1e-15 · 7201 s."""
     one = Configuration("V", 1)
     of = kilowatt_cluster([hours_job(2.0, {one: 1.0}, HOUR)], [1], [one])
     assert (1.0 - clairvoyant_bound(of)) * HOUR == pytest.approx(1.0072e-9, rel=1e-3)
     assert (1.0 - non_clairvoyant_bound(of)) * HOUR == pytest.approx(1.0072e-9, rel=1e-3)
+
+
+@settings(max_examples=60, deadline=None)
+@given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts", "sts-x", "greedy"]), power=st.booleans())
+def test_no_policy_undercuts_the_bounds_where_gpus_draw_power_by_duty(seed: int, name: str, power: bool):
+    instance = by_duty(random_instance(seed, jobs=8, kinds=True, span_s=300.0), power=power)
+    total = simulate(instance, make_policy(name)).total_eur
+    assert total >= clairvoyant_bound(instance) * (1 - 1e-9)
+    assert total >= capacity_bound(instance) * (1 - 1e-9)
+
+
+def test_an_idle_gpu_that_draws_nothing_leaves_the_base_power_and_the_work():
+    """A node of one GPU, 1 kW base and 1 kW busy: an hour of duty 0.25 costs 1 + 0.25 at a price of 1 €/kWh."""
+    instance = kilowatt_cluster([hours_job(1.0, {Configuration("V", 1): 1.0}, 10.0)], [1], [Configuration("V", 1)])
+    gpu = replace(instance.gpu_types[0], gpu_power_w=1000.0, node_base_power_w=1000.0)
+    work = replace(instance, gpu_types=(gpu,), interference=Duty(np.array([[0.25]]), idle_power_w=np.zeros(1)))
+    assert clairvoyant_bound(work) == pytest.approx(1.25, rel=1e-6)
+    assert simulate(work, make_policy("edf")).energy_eur == pytest.approx(1.25)

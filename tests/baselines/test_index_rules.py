@@ -161,7 +161,7 @@ def test_a_job_takes_the_cheapest_that_meets_its_due_date_else_the_cheapest(due_
 
 def test_a_job_changes_its_configuration_only_if_that_is_worth_the_restart():
     state = four_gpus(restart_s=2.0 * HOUR)
-    state.board.jobs[0, [at.OLD_CONFIG, at.START_S]] = [1.0, 0.0]
+    state.board.jobs[0, [at.OLD_CONFIG, at.OLD_NODE, at.START_S]] = [1.0, 0.0, 0.0]
     price = prices(state.board, 1.0)
     assert cheapest_by(state.board, 0, 3.0, price) == 0  # 12 + 2 GPU-hours against 18
     assert cheapest_by(state.board, 0, 0.9, price) == 1  # 3.6 + 2 against 5.4

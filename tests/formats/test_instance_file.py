@@ -104,6 +104,20 @@ def test_switching_costs_go_to_the_file_where_there_are_any(tmp_path: Path) -> N
     assert told != replace(told, jobs=replace(told.jobs, resume_s=None))
 
 
+def test_the_label_of_opportunistic_jobs_goes_to_the_file_where_there_are_any(tmp_path: Path) -> None:
+    plain = make_instance()
+    labelled = replace(plain, jobs=replace(plain.jobs, opportunistic=np.arange(12) % 3 == 0))
+    for instance, there in ((plain, False), (labelled, True)):
+        save_instance(instance, tmp_path / "i.json")
+        columns = json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))["jobs"]
+        assert ("opportunistic" in columns) == there
+        assert load_instance(tmp_path / "i.json") == instance
+    columns["opportunistic"][4] = 1
+    (tmp_path / "i.json").write_text(json.dumps(json.loads((tmp_path / "i.json").read_text()) | {"jobs": columns}))
+    with pytest.raises(InputError, match=r"jobs.opportunistic\[4\] = 1; allowed: true or false"):
+        load_instance(tmp_path / "i.json")
+
+
 def test_a_column_of_switching_costs_must_be_as_long_as_the_others(tmp_path: Path) -> None:
     save_instance(with_switching(make_instance(), 4), tmp_path / "i.json")
     document = json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))

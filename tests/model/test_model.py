@@ -261,6 +261,8 @@ def test_slowdowns_are_compared_and_read_only():
         ("restart_s", [0.0, 1.1e12, 0.0], r"jobs\[1\].restart_s = 11.*; .* 1e12 s$"),
         ("start_s", [0.0, 0.0, -1.0], r"jobs\[2\].start_s = -1"),
         ("resume_s", [0.0, np.nan, 1.0], r"jobs\[1\].resume_s = nan"),
+        ("opportunistic", [1.0, 0.0, 1.0], r"jobs\.opportunistic"),
+        ("opportunistic", [True], r"jobs\.opportunistic"),
         ("max_epochs", [5.0, 5.0, 1e300], r"jobs\[2\].seconds_per_epoch = .* max_epochs times make 1e12 s at most"),
         ("seconds_per_epoch", [[1.0, 1.0], [1e12, 1.0], [1.0, 1.0]], r"jobs\[1\].seconds_per_epoch"),
         ("tardiness_weight_eur_per_s", [0.0, -1.0, 0.0], r"jobs\[1\].tardiness_weight_eur_per_s"),

@@ -52,15 +52,17 @@ def random_instance(
     restart_s: float = 0.0,
     kinds: bool = False,
     interference: bool = False,
+    equal: bool = False,
 ) -> Instance:
     """Make a small instance: unequal nodes, closed configurations, non-monotone speed-ups, several distributions.
 
     With `kinds`, jobs may share GPUs and take several whole nodes too; with `interference`, sharing slows them down by
-    pairs.
+    pairs. With `equal`, all nodes are as large as they can be.
     """
     rng = np.random.default_rng(seed)
     gpu_types = [GpuType(f"T{i}", rng.uniform(60, 400), rng.uniform(0, 600), 16.0, 4) for i in range(types)]
-    cluster = [Node(f"T{i % types}", int(rng.integers(1, 5))) for i in range(nodes)]
+    sizes = [int(rng.integers(1, 5)) for _ in range(nodes)]
+    cluster = [Node(f"T{i % types}", 4 if equal else size) for i, size in enumerate(sizes)]
     configurations = single_node_configurations(gpu_types, cluster)
     if kinds:
         largest = {c.gpu_type: c.gpus_per_node for c in configurations}

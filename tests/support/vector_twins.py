@@ -34,6 +34,12 @@ def all_kinds(jobs: int = 4, nodes: int = 4) -> Scenario:
     return load_scenario("multi-node").replace(values)
 
 
+def helped(jobs: int = 4, nodes: int = 8) -> Scenario:
+    """Make a scenario in which spare machines help jobs on several nodes, which most of them like."""
+    values = {"jobs.count": jobs, "cluster.nodes": nodes, "epochs.library_size": 2, "arrivals.lambda_s": 1000.0}
+    return load_scenario("byteps").replace({"jobs.gpu_counts": [4, 8]} | values)
+
+
 class Twins:
     """Both, with the same arguments."""
 

@@ -3,6 +3,7 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,7 +12,8 @@ from hypothesis import strategies as st
 
 from gpusched_baselines.dispatching.dispatch import edf
 from gpusched_env.errors import InputError
-from gpusched_env.simulator import simulate
+from gpusched_env.simulator import State, simulate
+from gpusched_env.simulator import layout as at
 from gpusched_env.workload import (
     InstanceMaker,
     Scenario,
@@ -57,6 +59,24 @@ def test_a_seed_keeps_its_meaning_when_rules_are_added():
     sums = [c.sum() for c in (jobs.submission_s, jobs.due_s, jobs.epochs_needed, jobs.tardiness_weight_eur_per_s)]
     assert sums == pytest.approx([57674.62668146715, 2152530.1687125373, 840.04, 0.003707301794834503])
     assert jobs.application.tolist() == [4, 11, 2, 0, 11, 8, 8, 12, 12, 10]
+
+
+def test_a_share_of_the_jobs_is_opportunistic_and_all_else_stays_the_same():
+    scenario = load_scenario("default")
+    jobs = make_instance(scenario, 3).jobs
+    assert not jobs.opportunistic.any()
+    labelled = make_instance(scenario.replace({"jobs.opportunistic": 0.5}), 3).jobs
+    assert 30 < labelled.opportunistic.sum() < 70
+    assert replace(labelled, opportunistic=jobs.opportunistic) == jobs
+    assert make_instance(scenario.replace({"jobs.opportunistic": 1.0}), 3).jobs.opportunistic.all()
+
+
+def test_policies_see_the_label_once_a_job_is_submitted():
+    state = State(make_instance(load_scenario("default").replace({"jobs.opportunistic": 0.5}), 3))
+    state.advance()
+    seen = state.view.jobs[:, at.OPPORTUNISTIC]
+    assert seen[0] == state.instance.jobs.opportunistic[0]
+    assert np.isnan(seen[-1])
 
 
 @given(st.integers(0, 10_000), st.integers(0, 10_000))

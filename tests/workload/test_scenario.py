@@ -26,6 +26,7 @@ from gpusched_env.workload import (
 NAMES = [
     "default",
     "burst",
+    "byteps",
     "high",
     "large",
     "low",

@@ -79,15 +79,15 @@ def _in_a_queue(instance: Instance) -> tuple[float, float, float]:
     Each takes its fewest GPU seconds. That is no bound, only what is to be expected. The end is later by what the
     longest job takes.
     """
-    jobs = instance.jobs
+    jobs, seconds = instance.jobs, instance.fastest_seconds_per_epoch
     gpus = np.array([c.gpus for c in instance.configurations])
-    work_s = (jobs.seconds_per_epoch * gpus).min(axis=1) * jobs.epochs_needed / gpus_of_types(instance).sum()
+    work_s = (seconds * gpus).min(axis=1) * jobs.epochs_needed / gpus_of_types(instance).sum()
     ends_s = np.empty(len(jobs))
     begin_s = now_s = float(jobs.submission_s[0])
     for job, submission_s in enumerate(jobs.submission_s.tolist()):
         ends_s[job] = now_s = max(now_s, submission_s) + work_s[job]
     tardiness_eur = float((jobs.tardiness_weight_eur_per_s * np.maximum(0.0, ends_s - jobs.due_s)).sum())
-    longest_s = float((jobs.seconds_per_epoch.min(axis=1) * jobs.epochs_needed).max())
+    longest_s = float((seconds.min(axis=1) * jobs.epochs_needed).max())
     # Not so soon that 64-bit floats could not tell periods apart.
     return begin_s, begin_s + max(now_s + longest_s - begin_s, 1e-9 * begin_s), tardiness_eur
 

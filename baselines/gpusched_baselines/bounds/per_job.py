@@ -40,7 +40,7 @@ def clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
     jobs = instance.jobs
     bounds = np.empty(len(jobs))
     _clairvoyant(
-        jobs.seconds_per_epoch,
+        instance.fastest_seconds_per_epoch,
         least_rate_eur_per_s(instance),
         jobs.epochs_needed,
         jobs.submission_s,
@@ -66,10 +66,10 @@ def non_clairvoyant_bounds(instance: Instance) -> NDArray[np.float64]:
     jobs = instance.jobs
     table = DistributionTable.of(jobs.distributions)
     rate = least_rate_eur_per_s(instance)
-    bounds = np.empty(len(jobs))
+    bounds, seconds = np.empty(len(jobs)), instance.fastest_seconds_per_epoch
     for job, d in enumerate(jobs.distribution.tolist()):
         known = jobs.max_epochs[job], jobs.submission_s[job], jobs.due_s[job], jobs.tardiness_weight_eur_per_s[job]
-        bounds[job] = _non_clairvoyant(jobs.seconds_per_epoch[job], rate, table.curve(d), *known)
+        bounds[job] = _non_clairvoyant(seconds[job], rate, table.curve(d), *known)
     return bounds
 
 

@@ -67,7 +67,7 @@ class Demand(NamedTuple):
     def of(cls, instance: Instance, end_s: float) -> Demand:
         """Take the jobs of an instance; from `end_s` on there is no price of GPU time."""
         jobs, wanted = instance.jobs, instance.configurations
-        tau = jobs.seconds_per_epoch
+        tau = instance.fastest_seconds_per_epoch
         rate = least_rate_eur_per_s(instance)
         speed = 1.0 / tau
         columns = (jobs.submission_s, jobs.due_s, jobs.tardiness_weight_eur_per_s, _epochs_to_do(instance, end_s))
@@ -127,7 +127,7 @@ def _epochs_to_do(instance: Instance, end_s: float) -> NDArray[np.float64]:
     in which the tardiness alone costs as much need not be looked at.
     """
     jobs = instance.jobs
-    tau, needed, weight = jobs.seconds_per_epoch, jobs.epochs_needed, jobs.tardiness_weight_eur_per_s
+    tau, needed, weight = instance.fastest_seconds_per_epoch, jobs.epochs_needed, jobs.tardiness_weight_eur_per_s
     allowed, rate = np.isfinite(tau), least_rate_eur_per_s(instance)
     price = np.where(allowed, np.where(allowed, tau, 0.0) * np.where(np.isfinite(rate), rate, 0.0), np.inf)
     cheapest = np.argmin(price, axis=1)[:, None]

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.planning.cheapest import cheapest_fitting
+from gpusched_baselines.planning.company import beside_company
 from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts
 from gpusched_baselines.sts_x.round import plan_round
@@ -55,6 +56,7 @@ class StsX:
         priced: Whether GPUs cost more than their power where they are short.
         by_value: Whether jobs that must be late go first, by the value of their time; else they go by slack too.
         stays: Whether the round is placed again so that jobs that keep their configuration stay where they are.
+        company: Whether shares are planned beside the company to be expected; else beside the worst there can be.
         name: Name, as tables show it.
 
     Raises:
@@ -69,6 +71,7 @@ class StsX:
     priced: bool = True
     by_value: bool = True
     stays: bool = True
+    company: bool = True
     name: str = "sts-x"
     job_order: str = "pressure"
     preemption: bool = True
@@ -93,7 +96,7 @@ class StsX:
         return Choice(int(config), float(wake), node=node, gpu=gpu if gpu >= 0 else None)
 
     def _plan(self, view: View) -> None:
-        board = view.board
+        board = beside_company(view.board) if self.company else view.board
         full = np.where(np.isfinite(board.least_rate), board.least_rate, board.planning_rate)
         rate = self.full_nodes * full + (1.0 - self.full_nodes) * board.planning_rate
         if not rate.any():  # energy is free: what counts is the GPUs that others want

@@ -99,6 +99,8 @@ def _check(instance: Instance) -> None:
         raise InputError("jobs.submission_s", submission_s.tolist(), "0 for every job: the instance is static")
     if instance.interference is not None:
         raise InputError("interference", "a model", "none: what a job holds must say how fast it is")
+    if instance.synchronisation is not None:
+        raise InputError("synchronisation", "a model", "none: what a job holds must say how fast it is")
 
 
 def _finer(boundaries_s: list[float], instance: Instance, schedules: Iterable[StaticSchedule]) -> list[float]:

@@ -11,6 +11,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S
+from gpusched_env.simulator.pace.interconnect import least_paces
 from gpusched_env.simulator.placement.whole_nodes import MARK_MODULUS
 from gpusched_env.simulator.rounds import round_keys
 
@@ -38,7 +39,7 @@ KINDS: dict[str, tuple[type, int]] = {
 
 FIXED_JOB = (
     at.SUBMISSION, at.DUE, at.WEIGHT, at.MAX_EPOCHS, at.MIN_TAU, at.MAX_TAU, at.DISTRIBUTION, at.APPLICATION,
-    at.RESTART_S, at.STARTING_S, at.RESUMING_S, at.CHEAPEST, at.CHEAPEST_TAU, at.EDGES,
+    at.RESTART_S, at.STARTING_S, at.RESUMING_S, at.CHEAPEST, at.CHEAPEST_TAU, at.EDGES, at.OPPORTUNISTIC,
 )  # fmt: skip
 FIXED_CLOCK = (at.REVIEW, at.IDLE_REVIEW, at.PRICE, at.PUE)
 FIXED_COUNT = (
@@ -213,7 +214,7 @@ def _epochs_hold(run: State, _: State) -> bool:
     board, fate, now = run.board, run.hidden.fate, run.board.clock[at.NOW]
     jobs = board.jobs[: board.count[at.SUBMITTED]]
     needed, runs, held = fate[: len(jobs), at.NEEDED], _running(run), jobs[:, at.OLD_CONFIG].astype(np.int64)
-    planned = np.where(runs, board.facts.planned[jobs[:, at.APPLICATION].astype(np.int64), held], np.inf)
+    least = np.where(runs, least_paces(board.facts)[jobs[:, at.APPLICATION].astype(np.int64), held], 0.0)
     pace = run.hidden.tau[np.arange(len(jobs)), held] * jobs[:, at.PACE]
     anchor_s, anchor = jobs[:, at.ANCHOR_S], jobs[:, at.ANCHOR_EPOCHS]
     finish = np.full(len(fate), np.inf)
@@ -222,7 +223,7 @@ def _epochs_hold(run: State, _: State) -> bool:
     epochs[~np.isnan(jobs[:, at.END_S])] = needed[~np.isnan(jobs[:, at.END_S])]
     counted = jobs[:, [at.EPOCHS, at.BASE_EPOCHS, at.ANCHOR_EPOCHS]]
     return (
-        bool(np.all((jobs[:, at.PACE] * planned >= 1.0 - EXACT) & (jobs[:, at.PACE] <= 1.0 + EXACT)))
+        bool(np.all((jobs[:, at.PACE] >= least * (1.0 - EXACT)) & (jobs[:, at.PACE] <= 1.0 + EXACT)))
         and bool(np.all(fate[:, at.FINISH_S] > now + SAME_TIME_S + SAME_TIME * now))
         and _same(fate[:, at.FINISH_S], finish)
         and _same(jobs[:, at.EPOCHS], epochs)

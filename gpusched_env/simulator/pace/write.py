@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator.pace.by_duty import write_duty_paces
+from gpusched_env.simulator.pace.interconnect import write_interconnect_paces
 from gpusched_env.simulator.pace.pairs import write_pair_paces
 
 if TYPE_CHECKING:
@@ -21,3 +22,5 @@ def write_paces(board: Board, paces: Floats) -> None:
         write_pair_paces(board, paces)
     if board.facts.duty.shape[0] > 0:
         write_duty_paces(board, paces)
+    if board.facts.iteration.shape[0] > 0:
+        write_interconnect_paces(board, paces)

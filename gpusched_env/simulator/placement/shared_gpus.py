@@ -47,7 +47,7 @@ def best_slot(board: Board, job: int, config: int) -> tuple[int, int]:
         best, best_gpu = _fullest_slot(board, v, units)
     if best < 0:
         best = find_node(board, v, 1, home)
-        best_gpu = closed_slot(board, best)
+        best_gpu = _closed_slot(board, best)
     return best, best_gpu
 
 
@@ -70,7 +70,7 @@ def _fullest_slot(board: Board, gpu_type: int, units: int) -> tuple[int, int]:
 
 
 @kernel
-def closed_slot(board: Board, node: int) -> int:
+def _closed_slot(board: Board, node: int) -> int:
     """Find a GPU of `node` that is not shared now: the first that was not shared before the round either, if any."""
     nodes = board.nodes
     last = slots(board)

@@ -29,6 +29,7 @@ class OwnApplication(Settings):
     max_epochs: Positive = Field(description="Most epochs of a run.")
     memory_gib: NotNegative = Field(default=0.0, description="Memory on each GPU [GiB]; 0 fits everywhere.")
     restart_s: Seconds = Field(default=0.0, description="Seconds without progress after a change.")
+    state_gib: NotNegative = Field(default=0.0, description="What is moved when jobs are switched [GiB].")
     seconds_per_epoch: dict[str, ByGpus] | None = Field(
         default=None,
         description='Time of an epoch [s], by GPU type: for 1, 2, ... GPUs, or by number { "1" = 90.0, "2*8" = 7.0 }.',
@@ -61,7 +62,8 @@ class OwnApplication(Settings):
                     times[gpu_type, gpus] = seconds * part
                 else:
                     whole_nodes[gpu_type, nodes, gpus] = seconds * part
-        return Application(self.name, self.max_epochs, self.memory_gib, times, whole_nodes, self.restart_s)
+        switching = self.restart_s, self.state_gib
+        return Application(self.name, self.max_epochs, self.memory_gib, times, whole_nodes, *switching)
 
     def _given(self) -> dict[str, dict[str, float]]:
         return self.seconds_per_epoch or self.seconds or {}

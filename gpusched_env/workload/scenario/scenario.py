@@ -17,11 +17,13 @@ from gpusched_env.workload.scenario.comparison import Comparison
 from gpusched_env.workload.scenario.due_dates import DueDates
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, Epochs, HistogramEpochs
 from gpusched_env.workload.scenario.gpu_types import OwnGpuType
+from gpusched_env.workload.scenario.interconnect import Interconnect
 from gpusched_env.workload.scenario.settings import (
     AtLeastOne,
     Count,
     CountFromZero,
     NotNegative,
+    Part,
     Positive,
     Seconds,
     Settings,
@@ -30,6 +32,7 @@ from gpusched_env.workload.scenario.settings import (
     whole,
 )
 from gpusched_env.workload.scenario.sharing import Sharing
+from gpusched_env.workload.scenario.switching import Switching
 from gpusched_env.workload.traces.columns import TRACE_FIELDS
 
 if TYPE_CHECKING:
@@ -85,6 +88,10 @@ class Jobs(Settings):
     node_counts: Annotated[tuple[Count, ...], BeforeValidator(as_tuple)] = Field(
         default=(1,),
         description="Numbers of whole nodes that a job is offered, where there are so many; 1 stands for gpu_counts.",
+    )
+    opportunistic: Part = Field(
+        default=0.0,
+        description="Probability that a job is opportunistic: a label, for policies that serve guaranteed jobs first.",
     )
 
     @model_validator(mode="after")
@@ -183,6 +190,8 @@ class Scenario(Settings):
     prices: Prices = Field(default_factory=Prices)
     jobs: Jobs = Field(default_factory=Jobs)
     sharing: Sharing = Field(default_factory=Sharing)
+    switching: Switching = Field(default_factory=Switching)
+    interconnect: Interconnect = Field(default_factory=Interconnect)
     arrivals: Arrivals = Field(default_factory=Arrivals)
     epochs: Epochs = Field(default_factory=HistogramEpochs)
     due_dates: DueDates = Field(default_factory=DueDates)
@@ -205,9 +214,18 @@ class Scenario(Settings):
         if self.trace is not None and self.trace.reference_gpu_type not in {None, *known}:
             allowed = f"one of the GPU types {', '.join(known)}"
             raise InputError("trace.reference_gpu_type", self.trace.reference_gpu_type, allowed)
+        self._check_switching()
         if not isinstance(self.applications, str) or self.applications in NAMED_TABLES:
             Catalogue.of(self)
         return self
+
+    def _check_switching(self) -> None:
+        """Check that nothing says what a restart costs where all switches are free."""
+        allowed = "nothing with switching.model = 'free'"
+        if self.switching.model == "free" and self.restart_s is not None and self.restart_s != 0.0:
+            raise InputError("restart_s", self.restart_s, allowed)
+        if self.switching.model == "free" and any(self.restart_by_application.values()):
+            raise InputError("restart_by_application", dict(self.restart_by_application), allowed)
 
     def replace(self, values: Mapping[str, object]) -> Scenario:
         """Make a scenario with other values: `scenario.replace({"cluster.nodes": 20, "jobs.count": 200})`.

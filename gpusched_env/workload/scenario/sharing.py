@@ -8,7 +8,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.configuration import MOST_PRIORITIES
-from gpusched_env.workload.scenario.settings import NotNegative, Settings, as_tuple, number, number_range, whole
+from gpusched_env.workload.scenario.settings import NotNegative, Part, Settings, as_tuple, number, number_range, whole
 from gpusched_env.workload.tables.colocation import builtin_max_inflation
 
 LEAST_INFLATION = 1.01
@@ -17,7 +17,6 @@ LEAST_INFLATION = 1.01
 Fraction = Annotated[float, number("a number >= 0.001 and < 1", lambda x: 0.001 <= x < 1.0)]
 Priority = Annotated[int, whole(0, MOST_PRIORITIES - 1)]
 DutyRange = Annotated[tuple[float, float], number_range("> 0 and <= 1", lambda x: 0.0 < x <= 1.0)]
-Part = Annotated[float, number("a number from 0 to 1", lambda x: 0.0 <= x <= 1.0)]
 Inflation = Annotated[float, number(f"a finite number >= {LEAST_INFLATION}", lambda x: x >= LEAST_INFLATION)]
 
 

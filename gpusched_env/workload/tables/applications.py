@@ -30,6 +30,7 @@ class Application:
         seconds_per_epoch: Time of one epoch τ [s] by (GPU type, number of GPUs), > 0; copied, and read-only afterwards.
         whole_nodes_s: Time of one epoch [s] by (GPU type, whole nodes, GPUs of a node), > 0, where known; the same.
         restart_s: Seconds without progress after a change of configuration or node, ≥ 0.
+        state_gib: What is moved when jobs are switched: weights, gradients, what the optimiser keeps [GiB], ≥ 0.
 
     Raises:
         InputError: A value is out of its range.
@@ -41,12 +42,14 @@ class Application:
     seconds_per_epoch: Mapping[tuple[str, int], float]
     whole_nodes_s: Mapping[tuple[str, int, int], float] = field(default_factory=dict)
     restart_s: float = 0.0
+    state_gib: float = 0.0
 
     def __post_init__(self) -> None:
         where = f"applications.{self.name}"
         checks.positive(f"{where}.max_epochs", self.max_epochs)
         checks.not_negative(f"{where}.memory_gib", self.memory_gib)
         checks.seconds(f"{where}.restart_s", self.restart_s)
+        checks.not_negative(f"{where}.state_gib", self.state_gib)
         if not self.seconds_per_epoch and not self.whole_nodes_s:
             raise InputError(f"{where}.seconds_per_epoch", self.seconds_per_epoch, "at least one entry")
         for (gpu_type, gpus), seconds in self.seconds_per_epoch.items():
@@ -69,7 +72,7 @@ class Application:
     def __reduce__(self) -> tuple[type[Application], tuple[object, ...]]:
         """Return what rebuilds the value in another process; the read-only views themselves cannot be pickled."""
         times = dict(self.seconds_per_epoch), dict(self.whole_nodes_s)
-        return type(self), (self.name, self.max_epochs, self.memory_gib, *times, self.restart_s)
+        return type(self), (self.name, self.max_epochs, self.memory_gib, *times, self.restart_s, self.state_gib)
 
 
 def builtin_applications() -> dict[str, Application]:
@@ -107,6 +110,7 @@ def _applications() -> Mapping[str, Application]:
             seconds_per_epoch=times[name],
             whole_nodes_s=whole_nodes.get(name, {}),
             restart_s=number(f"{where}.{name}.restart_s", row["restart_s"]),
+            state_gib=number(f"{where}.{name}.state_gib", row["state_gib"]),
         )
         for name, row in facts.items()
     }

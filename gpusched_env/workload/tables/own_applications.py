@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 NEEDED = ("application", "gpu_type", "gpus", "max_epochs")
 TIMES = ("seconds_per_epoch", "seconds")
-ALLOWED = (*NEEDED, *TIMES, "nodes", "memory_gib", "restart_s", "method", "source")
-FACTS = {"max_epochs": None, "memory_gib": 0.0, "restart_s": 0.0}
+ALLOWED = (*NEEDED, *TIMES, "nodes", "memory_gib", "restart_s", "state_gib", "method", "source")
+FACTS = {"max_epochs": None, "memory_gib": 0.0, "restart_s": 0.0, "state_gib": 0.0}
 
 
 def read_csv(path: str | Path, field: str, names: Sequence[str] = ()) -> list[tuple[int, Row]]:
@@ -61,7 +61,8 @@ def read_applications(
 def applications_of(rows: Sequence[tuple[int, Row]], where: str) -> dict[str, Application]:
     """Make applications of rows with their lines, in the order of their first rows; `where` names the table in errors.
 
-    An application's `max_epochs`, `memory_gib` and `restart_s` stand on its first row, and may be left empty on others.
+    An application's `max_epochs`, `memory_gib`, `restart_s` and `state_gib` stand on its first row, and may be left
+    empty on others.
 
     Raises:
         InputError: A column is missing or unknown, or a value is not allowed.
@@ -101,7 +102,8 @@ def _application(name: str, rows: Sequence[tuple[str, Row]], times_column: str) 
             times[row["gpu_type"], gpus] = seconds
         else:
             whole_nodes[row["gpu_type"], nodes, gpus] = seconds
-    return Application(name, facts["max_epochs"], facts["memory_gib"], times, whole_nodes, facts["restart_s"])
+    switching = facts["restart_s"], facts["state_gib"]
+    return Application(name, facts["max_epochs"], facts["memory_gib"], times, whole_nodes, *switching)
 
 
 def _fact(rows: Iterable[tuple[str, Row]], fact: str, usual: float | None) -> float:

@@ -14,7 +14,7 @@ from checkpoints import check_costs, parts_of, play
 from gpusched_env import GpuClusterVectorEnv, InputError, make_instance
 from gpusched_env.simulator import Choice
 from gpusched_env.simulator import layout as at
-from vector_twins import all_kinds, assert_same, few_jobs, random_actions
+from vector_twins import all_kinds, assert_same, few_jobs, helped, random_actions
 
 SCENARIOS = [all_kinds(3), all_kinds(5, 6)]
 SETTINGS = {"deadline_wake_ups": True, "milestones": 2}
@@ -71,6 +71,21 @@ def test_another_process_goes_on_from_the_file(tmp_path):
         [sys.executable, "-c", program, str(tmp_path / "state.npz")], capture_output=True, text=True, check=True
     )
     assert done.stdout.strip() == str([value.hex() for value in expected])
+
+
+def test_going_on_where_spare_machines_help_gives_the_same_steps():
+    env = GpuClusterVectorEnv(2, [helped(6)], **SETTINGS)
+    env.reset(seed=8)
+    helped_jobs = 0
+    for _ in range(40):
+        play(env, 3, 0)
+        helped_jobs += sum(int(np.sum(view.board.jobs[:, at.PACE] < 1.0)) for view in env.views)
+        state = env.get_state()
+        other = GpuClusterVectorEnv(2, [helped(6)], **SETTINGS)
+        other.set_state(state)
+        assert_same(other.observations(), env.observations())
+    assert helped_jobs > 0
+    assert_same(play(other, 60, 1), play(env, 60, 1))
 
 
 def test_nothing_stays_of_a_larger_instance_that_was_there_before():
@@ -147,10 +162,12 @@ def test_arrays_that_are_no_checkpoint_are_refused_and_the_environment_stays_as_
     play(env, 5, 0)
 
 
+SHARED = {"jobs.gpu_counts": [1, 2], "sharing.fractions": [0.5, 0.25], "restart_s": 30.0}
 KINDS = {
     "plain": few_jobs(12, 2, **{"cluster.gpus_per_node": 4}),
-    "shared": few_jobs(12, 2, **{"jobs.gpu_counts": [1, 2], "sharing.fractions": [0.5, 0.25], "restart_s": 30.0}),
+    "shared": few_jobs(12, 2, **SHARED),
     "multi-node": all_kinds(12, 6),
+    "switching": few_jobs(12, 2, **SHARED, **{"switching.start_s": 10.0, "switching.resume_s": 20.0}),
 }
 
 
@@ -284,6 +301,10 @@ SPOILT = {
     "slot": spoil_job(at.SLOT, to=99.0),
     "slot before": of_jobs(at.OLD_SLOT, by=1.0),
     "home": spoil_job(at.HOME, to=99.0),
+    "last node": spoil_job(at.LAST_NODE, to=99.0),
+    "last nodes": spoil_job(at.LAST_NODES, to=0.5),
+    "switching": of_jobs(at.RESUMING_S, by=1.0),
+    "distances": one_more("count", at.DISTANCES),
     "chain": spoil_first("nodes", 0, at.NEXT, to=99),
     "chain before": spoil_first("nodes", 0, at.OLD_NEXT, to=0),
     "chain of all": spoil_first("nodes", slice(None), at.OLD_NEXT, to=1),

@@ -1,0 +1,183 @@
+"""Time slices: urgent jobs take GPUs at once, the others take turns (PipeSwitch's, Gandiva's and Salus' rule)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_baselines.planning.cheapest import cheapest_with
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.due_dates import misses
+from gpusched_env.simulator.placement.placement import fits
+from gpusched_env.simulator.pressure import pressure
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from gpusched_env.simulator import View
+
+# Columns of the policy's memory of a job.
+ATTAINED = 0  # GPU-seconds that it has had
+SEEN_S = 1  # until when they are counted
+
+SAME = 1.0 - 1e-9  # of a quantum: what is less is rounding
+
+
+@dataclass(frozen=True, slots=True)
+class TimeSlice:
+    """Time slices over a cluster.
+
+    1. Urgent jobs that run keep what they have, and so do others whose quantum is not over.
+    2. Urgent jobs that wait, by pressure, take the cheapest configuration that fits and meets the due date. If there is
+       none, others make room on the GPU type of the cheapest that would meet it, first those that lose least by it:
+       weight times the seconds that going on costs them, then those seconds alone.
+    3. All others, by least GPU-seconds attained per weight, take the cheapest configuration that fits and meets the due
+       date, else the fastest that fits; on the node where they were, if they can.
+    4. While some of them wait, those that run are asked again as their quanta end.
+
+    Args:
+        name: Name, as tables show it.
+        quantum_s: For how long a job runs before others take its place [s], > 0.
+        urgent_eur_per_s: The weight [€/s] above which a job is urgent, ≥ 0; inf: none is.
+        efficiency: A quantum must be at least so many times as long as going on takes a job, ≥ 0; else the job is not
+            sliced: it makes room for urgent ones only.
+
+    Raises:
+        InputError: One of them is out of its range.
+    """
+
+    name: str = "time-slice"
+    quantum_s: float = 60.0
+    urgent_eur_per_s: float = math.inf
+    efficiency: float = 10.0
+    preemption: bool = True
+
+    def __post_init__(self) -> None:
+        checks.positive("quantum_s", self.quantum_s)
+        checks.not_negative("efficiency", self.efficiency)
+        if not self.urgent_eur_per_s >= 0.0:
+            raise InputError("urgent_eur_per_s", self.urgent_eur_per_s, "a number >= 0, or inf")
+
+    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
+        """Place all active jobs."""
+        jobs, active = view.jobs, view.active
+        _count_attained(view, active)
+        urgent = jobs[active, at.WEIGHT] > self.urgent_eur_per_s
+        for job in active[(jobs[active, at.OLD_CONFIG] >= 0) & (urgent | ~self._is_over(view, active))].tolist():
+            view.place(job, int(jobs[job, at.OLD_CONFIG]))
+        waiting = [job for job in active[urgent].tolist() if jobs[job, at.CONFIG] < 0]
+        for job in sorted(waiting, key=lambda job: -pressure(view.board, job, _left(view, job))):
+            self._place_urgent(view, job)
+        rest = [job for job in active[~urgent].tolist() if jobs[job, at.CONFIG] < 0]
+        for job in sorted(rest, key=lambda job: _attained_per_weight(view, job)):
+            _place_cheapest(view, job)
+        self._set_wake_ups(view, active[~urgent].tolist())
+
+    def _is_over(self, view: View, active: NDArray[np.int64]) -> NDArray[np.bool_]:
+        """Say whose quantum is over, (A,); that of a job that is not sliced never is."""
+        ran_s = view.now_s - view.jobs[active, at.BASE_S]
+        return self._sliced(view, active) & (ran_s >= self.quantum_s * SAME)
+
+    def _sliced(self, view: View, active: NDArray[np.int64]) -> NDArray[np.bool_]:
+        sliced: NDArray[np.bool_] = self.quantum_s >= self.efficiency * view.jobs[active, at.RESUMING_S]
+        return sliced
+
+    def _place_urgent(self, view: View, job: int) -> None:
+        config = int(cheapest_with(view.board, view.board.planning_rate, job, _left(view, job)))
+        if config < 0 or _is_late(view, job, config):
+            wanted = _cheapest_in_time(view, job)
+            if wanted >= 0 and self._make_room(view, wanted):
+                config = wanted
+            elif config < 0:
+                config = self._make_any_room(view, job)
+        if config >= 0:
+            view.place(job, config)
+
+    def _make_any_room(self, view: View, job: int) -> int:
+        """Make room for the fastest configuration for which that can be done; -1: there is none."""
+        for config in np.argsort(view.tau[job], kind="stable").tolist():
+            if np.isfinite(view.tau[job, config]) and self._make_room(view, config):
+                return int(config)
+        return -1
+
+    def _make_room(self, view: View, config: int) -> bool:
+        """Take GPUs of the type of `config` from jobs that are not urgent, until it fits; else leave all as it was."""
+        taken: list[tuple[int, int]] = []
+        victims = self._victims(view, int(view.configs[config, at.CONFIG_TYPE]))
+        while not fits(view.board, config):
+            if not victims:
+                for job, held in taken:
+                    view.place(job, held)
+                return False
+            victim = victims.pop(0)
+            taken.append((victim, int(view.jobs[victim, at.CONFIG])))
+            view.release(victim)
+        return True
+
+    def _victims(self, view: View, gpu_type: int) -> list[int]:
+        """List the jobs that are not urgent and hold GPUs of a type, those first that lose least by giving them up."""
+        jobs = view.jobs
+        holders = [job for job in view.active.tolist() if jobs[job, at.CONFIG] >= 0]
+        own = [job for job in holders if view.configs[int(jobs[job, at.CONFIG]), at.CONFIG_TYPE] == gpu_type]
+        others = [job for job in own if not jobs[job, at.WEIGHT] > self.urgent_eur_per_s]
+        weight, resume_s = jobs[:, at.WEIGHT], jobs[:, at.RESUMING_S]
+        return sorted(others, key=lambda job: (weight[job] * resume_s[job], resume_s[job]))
+
+    def _set_wake_ups(self, view: View, others: list[int]) -> None:
+        """Ask again as quanta end, if a job waits that is not urgent."""
+        jobs, now = view.jobs, view.now_s
+        waits = any(jobs[job, at.CONFIG] < 0 for job in others)
+        sliced = self._sliced(view, np.array(others, dtype=np.int64))
+        for job, may_end in zip(others, sliced.tolist(), strict=True):
+            stays = _keeps(view, job)
+            end = (jobs[job, at.BASE_S] if stays else now) + self.quantum_s
+            if stays and end <= now:
+                end = now + self.quantum_s  # it goes on since nobody who waits has room
+            running = jobs[job, at.CONFIG] >= 0
+            view.wake_up(job, float(end) if waits and running and may_end else math.inf)
+
+
+def _count_attained(view: View, active: NDArray[np.int64]) -> None:
+    """Count the GPU-seconds that jobs have had since they were last seen."""
+    memory, held = view.memory, view.jobs[active, at.OLD_CONFIG].astype(np.int64)
+    gpus = np.where(held >= 0, view.configs[held, at.CONFIG_SIZE] / at.UNITS, 0.0)
+    memory[active, ATTAINED] += gpus * (view.now_s - memory[active, SEEN_S])
+    memory[active, SEEN_S] = view.now_s
+
+
+def _attained_per_weight(view: View, job: int) -> tuple[float, float]:
+    attained, weight = float(view.memory[job, ATTAINED]), float(view.jobs[job, at.WEIGHT])
+    return (attained / weight if weight > 0.0 else math.inf), attained
+
+
+def _left(view: View, job: int) -> float:
+    return float(view.jobs[job, at.MAX_EPOCHS] - view.jobs[job, at.EPOCHS])
+
+
+def _is_late(view: View, job: int, config: int) -> bool:
+    time_left = view.jobs[job, at.DUE] - view.now_s
+    return bool(misses(_left(view, job) * view.tau[job, config], time_left))
+
+
+def _cheapest_in_time(view: View, job: int) -> int:
+    """Find the cheapest configuration that meets the due date of a job, whether it fits or not; -1: none does."""
+    able = [c for c in np.flatnonzero(np.isfinite(view.tau[job])).tolist() if not _is_late(view, job, c)]
+    return min(able, key=lambda c: view.planning_rate[c] * view.tau[job, c], default=-1)
+
+
+def _place_cheapest(view: View, job: int) -> None:
+    config = int(cheapest_with(view.board, view.board.planning_rate, job, _left(view, job)))
+    if config >= 0:
+        view.place(job, config)
+
+
+def _keeps(view: View, job: int) -> bool:
+    """Say whether a job goes on with what it had when the round began."""
+    now, before = (at.CONFIG, at.NODE, at.SLOT), (at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT)
+    return bool(np.array_equal(view.jobs[job, now], view.jobs[job, before]))

@@ -1,0 +1,147 @@
+"""Runs in which spare machines help jobs on several nodes: the two accountants agree, and lies are found."""
+
+from __future__ import annotations
+
+import csv
+import json
+import shutil
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from gpusched_env import Configuration, EpochDistribution, GpuType, InputError, Instance, Job, Node, Synchronisation
+from gpusched_env.audit import audit
+from gpusched_env.formats.run_folder import write_run
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator import simulate
+from helpers import helped_instance
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+    from gpusched_env import View
+    from gpusched_env.audit import Difference
+
+Row = dict[str, str]
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+
+
+@dataclass(frozen=True)
+class Whatever:
+    """Gives jobs any configuration that fits, or none; those that hold one may keep it."""
+
+    name: str = "whatever"
+    preemption: bool = True
+
+    def decide(self, view: View, rng: np.random.Generator) -> None:
+        """Place jobs in any order."""
+        for job in rng.permutation(view.active if self.preemption else view.waiting).tolist():
+            tried = rng.permutation(np.flatnonzero(np.isfinite(view.tau[job]))).tolist()
+            held = int(view.jobs[job, at.OLD_CONFIG])
+            if held >= 0 and rng.random() < 0.5:
+                tried.insert(0, held)
+            if rng.random() < 0.9:
+                any(view.place(job, config) for config in tried)
+
+
+@pytest.mark.parametrize("interference", [False, True])
+@pytest.mark.parametrize("preemption", [False, True])
+def test_any_run_audits_clean(tmp_path: Path, preemption: bool, interference: bool) -> None:
+    helped = 0
+    for seed in range(8):
+        instance = helped_instance(
+            seed, jobs=25, types=1 + seed % 2, span_s=500.0, restart_s=5.0, interference=interference
+        )
+        result = simulate(instance, Whatever(preemption=preemption), seed=seed, review_s=20.0)
+        write_run(result, tmp_path / "run")
+        assert audit(tmp_path / "run") == [], seed
+        alone = simulate(replace(instance, synchronisation=None), Whatever(preemption=preemption), seed=seed)
+        helped += result.total_eur != alone.total_eur
+    assert helped >= 4
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Write a run by hand of one job on three nodes, and one beside it for half of the time."""
+    three, one = Configuration("V", 1, nodes=3), Configuration("V", 1)
+    gpu = GpuType("V", 1000.0, 0.0, 16.0, 1)
+    jobs = [
+        Job(0.0, 9e5, 0.001, 4.0, CERTAIN, 4.0, {three: 3600.0}),
+        Job(0.0, 9e5, 0.001, 1.0, CERTAIN, 1.0, {one: 7200.0}),
+    ]
+    own = Synchronisation(np.array([[3.0]]), np.array([[1.5]]), 1)
+    instance = Instance.from_jobs([gpu], [Node("V", 1)] * 5, jobs, [one, three], synchronisation=own)
+
+    class Told:
+        name, preemption = "told", True
+
+        def decide(self, view, rng):
+            for job in view.active:
+                view.place(int(job), 1 - int(job))
+
+    write_run(simulate(instance, Told()), tmp_path / "run")
+    return tmp_path / "run"
+
+
+def edit(folder: Path, change: Callable[[dict], object]) -> list[Difference]:
+    """Audit a copy of the folder with another instance."""
+    other = folder.with_name("other")
+    shutil.rmtree(other, ignore_errors=True)
+    shutil.copytree(folder, other)
+    path = other / "instance.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    change(document)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return audit(other)
+
+
+def test_a_run_by_hand_says_what_the_formula_says(folder: Path) -> None:
+    """Without help an iteration takes 1 + 1.5 · 4/3 = 3 s; with k of 3: 1 + 1.5 · 12/(9 + k)."""
+    with (folder / "intervals.csv").open(encoding="utf-8", newline="") as file:
+        end_s = float(next(csv.DictReader(file))["end_s"])
+    two, one = (1.0 + 18.0 / 11.0) / 3.0, (1.0 + 18.0 / 10.0) / 3.0
+    assert end_s == pytest.approx(7200.0 + (4.0 - 2.0 / two) * 3600.0 * one, rel=1e-12)
+    assert audit(folder) == []
+
+
+@pytest.mark.parametrize("column", ["start_s", "end_s", "epochs"])
+def test_a_tampered_line_is_found(folder: Path, column: str) -> None:
+    path = folder / "intervals.csv"
+    rows = list(csv.DictReader(path.read_text(encoding="utf-8").splitlines()))
+    rows[0][column] = repr(float(rows[0][column]) * (1 + 1e-6) + 1e-6)
+    with path.open("w", encoding="utf-8", newline="") as file:
+        writer = csv.DictWriter(file, list(rows[0]))
+        writer.writeheader()
+        writer.writerows(rows)
+    assert audit(folder)
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d["synchronisation"].update(cpu_machines=0),
+        lambda d: d["synchronisation"]["compute_s"][0].__setitem__(0, 3.001),
+        lambda d: d["synchronisation"]["sync_s"][0].__setitem__(0, 1.499),
+        lambda d: d.pop("synchronisation"),
+    ],
+)
+def test_epochs_under_another_help_are_found(folder: Path, change: Callable[[dict], object]) -> None:
+    assert {difference.what for difference in edit(folder, change)} >= {"epochs done in the interval"}
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (lambda d: d["synchronisation"].update(cpu_machines=-1), "synchronisation.cpu_machines"),
+        (lambda d: d["synchronisation"].update(colour="red"), "synchronisation.colour"),
+        (lambda d: d["synchronisation"].pop("sync_s"), "synchronisation.sync_s"),
+        (lambda d: d["synchronisation"]["compute_s"][0].__setitem__(0, 0.0), r"synchronisation.compute_s\[V\]"),
+        (lambda d: d["synchronisation"]["sync_s"].append([1.0]), "synchronisation.sync_s"),
+    ],
+)
+def test_an_instance_that_cannot_be_is_refused(folder: Path, change: Callable[[dict], object], field: str) -> None:
+    with pytest.raises(InputError, match=field):
+        edit(folder, change)

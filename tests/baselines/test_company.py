@@ -1,0 +1,74 @@
+"""Times on shared GPUs beside the company to be expected there; by hand, and what it is worth to STS-X."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpusched_baselines import make_policy
+from gpusched_baselines.planning.company import beside_company
+from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Interference, Job, Node, simulate
+from gpusched_env.simulator import State
+from gpusched_env.workload import load_scenario, make_instance
+
+QUARTER, HOST, GUEST = (
+    Configuration("V", 1, share=0.25),
+    Configuration("V", 1, share=0.6, priority=1),
+    Configuration("V", 1, share=0.4),
+)
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+
+
+def three_jobs(configurations: tuple[Configuration, ...], interference: object) -> Instance:
+    """Make two jobs of application a and one of b, a second per epoch alone."""
+    gpu = GpuType("V", 100.0, 100.0, 16.0, 1)
+    jobs = [
+        Job(0.0, 1e6, 0.1, 10.0, CERTAIN, 10.0, dict.fromkeys(configurations, 1.0), application=name) for name in "aab"
+    ]
+    return Instance.from_jobs([gpu], [Node("V", 1)], jobs, configurations, interference=interference)
+
+
+def times(instance: Instance) -> np.ndarray:
+    state = State(instance)
+    state.advance()
+    return beside_company(state.board).tau
+
+
+def test_a_share_counts_with_average_pairs_in_a_full_gpu():
+    """Beside a with 2/3 and b with 1/3, a takes 1 + 2/3 0.3 + 1/3 0.9 = 1.5 in the mean: three others add 1.5."""
+    slowdown = np.array([[[1.3, 1.9], [1.0, 1.6]]])
+    tau = times(three_jobs((QUARTER,), Interference(slowdown)))
+    assert tau[:, 0] == pytest.approx([2.5, 2.5, 1.0 + 3 * 0.2])
+
+
+def test_a_guest_counts_beside_an_average_host_and_a_host_with_the_overhead():
+    """The mean duty is (0.6 + 0.6 + 0.3) / 3 = 0.5: a guest of 0.6 fills 0.85 · 0.5 of the time."""
+    tau = times(three_jobs((HOST, GUEST), Duty(np.array([[0.6, 0.3]]))))
+    assert tau[:, 0] == pytest.approx([1.03] * 3)
+    assert tau[:, 1] == pytest.approx([0.6 / 0.425, 0.6 / 0.425, 1.0])
+
+
+def test_it_is_never_worse_than_the_worst_and_without_a_model_the_board_stays():
+    instance = three_jobs((QUARTER,), None)
+    state = State(instance)
+    state.advance()
+    assert beside_company(state.board) is state.board
+    rough = replace(instance, interference=Interference(np.full((1, 2, 2), 3.0)))
+    state = State(rough)
+    state.advance()
+    assert (beside_company(state.board).tau <= state.board.tau).all()
+
+
+def test_where_guests_are_welcome_sts_x_saves_by_knowing_its_company():
+    values = {
+        "sharing.interference": "duty", "sharing.duty": [0.1, 0.8], "sharing.fractions": [0.6, 0.4],
+        "sharing.priorities": [1, 0], "jobs.count": 40, "cluster.nodes": 4,
+    }  # fmt: skip
+    scenario = load_scenario("sharing").replace(values)
+    costs = dict.fromkeys(("sts-x", "sts-x:worst-company"), 0.0)
+    for seed in range(20_000, 20_004):
+        for name in costs:
+            costs[name] += simulate(make_instance(scenario, seed), make_policy(name), record=False).total_eur
+    assert costs["sts-x"] < 0.9 * costs["sts-x:worst-company"]

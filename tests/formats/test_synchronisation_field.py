@@ -1,0 +1,51 @@
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import pytest
+
+from gpusched_env import InputError, load_instance, save_instance
+from helpers import helped_instance
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def test_what_was_saved_is_loaded(tmp_path: Path) -> None:
+    instance = helped_instance(3)
+    save_instance(instance, tmp_path / "i.json")
+    assert load_instance(tmp_path / "i.json") == instance
+    assert load_instance(tmp_path / "i.json") != replace(instance, synchronisation=None)
+
+
+def test_an_instance_without_it_has_no_such_field(tmp_path: Path) -> None:
+    save_instance(replace(helped_instance(3), synchronisation=None), tmp_path / "i.json")
+    assert "synchronisation" not in json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        ({"cpu_machines": 1.5}, "synchronisation.cpu_machines"),
+        ({"cpu_machines": -1}, "synchronisation.cpu_machines"),
+        ({"colour": "red"}, "synchronisation.colour"),
+        ({"compute_s": [[1.0, 1.0], [1.0]]}, "synchronisation.compute_s"),
+        ({"compute_s": []}, "synchronisation.compute_s"),
+        ({"compute_s": [[1.0, 1.0]]}, "synchronisation.sync_s"),
+        ({"compute_s": [[1.0, 1.0], [1.0, 0.0]]}, "synchronisation.compute_s[1, 1]"),
+        ({"sync_s": [[1.0, 1.0], [1.0, "2"]]}, "synchronisation.sync_s[1][1]"),
+        ({"sync_s": [[1.0, 1.0], [-1.0, 1.0]]}, "synchronisation.sync_s[1, 0]"),
+        ({"sync_s": [[1.0]], "compute_s": [[1.0]]}, "synchronisation.compute_s"),
+    ],
+)
+def test_an_edited_field_is_named(tmp_path: Path, change: dict[str, Any], field: str) -> None:
+    path = tmp_path / "i.json"
+    save_instance(helped_instance(3), path)
+    document = json.loads(path.read_text(encoding="utf-8"))
+    document["synchronisation"].update(change)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(InputError) as caught:
+        load_instance(path)
+    assert caught.value.field == f"{path}: {field}"
