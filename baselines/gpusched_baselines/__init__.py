@@ -32,17 +32,23 @@ from gpusched_baselines.search.random_greedy import (
     random_greedy_conditional_mean,
     random_greedy_mean,
 )
+from gpusched_baselines.shared_gpus.antman import AntMan
+from gpusched_baselines.shared_gpus.fill import Fill
+from gpusched_baselines.shared_gpus.pack import Pack
 from gpusched_baselines.sts.sts import Sts
 from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env.version import VERSION
 
 __all__ = [
+    "AntMan",
     "DispatchPolicy",
+    "Fill",
     "Gavel",
     "GavelCost",
     "Greedy",
     "IndexRule",
     "LocalSearch",
+    "Pack",
     "PathRelinking",
     "Plan",
     "Prices",

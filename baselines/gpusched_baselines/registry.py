@@ -27,6 +27,9 @@ from gpusched_baselines.search.random_greedy import (
     random_greedy_conditional_mean,
     random_greedy_mean,
 )
+from gpusched_baselines.shared_gpus.antman import AntMan
+from gpusched_baselines.shared_gpus.fill import Fill
+from gpusched_baselines.shared_gpus.pack import Pack
 from gpusched_baselines.sts.sts import Sts
 from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env.errors import InputError
@@ -72,6 +75,8 @@ class ShippedPolicy:
 
 _ablation = partial(ShippedPolicy, origin="ours", usual=False, ablation_of="sts-x")
 _index = partial(ShippedPolicy, origin="ours", usual=False)
+_sharing = partial(ShippedPolicy, origin="ours", usual=False)
+_solved = partial(ShippedPolicy, origin="ours", usual=False, compiled=False)
 
 
 def _gavels(suffix: str, *, aware: bool) -> dict[str, ShippedPolicy]:
@@ -81,7 +86,7 @@ def _gavels(suffix: str, *, aware: bool) -> dict[str, ShippedPolicy]:
         of, name = f"gavel-{objective}", f"gavel-{objective}{suffix}"
         make = partial(Gavel, objective, aware=aware, name=name)
         says, ablates = (f"Gavel: {line}", None) if aware else (f"{of} that takes all GPU types for equally fast", of)
-        found[name] = ShippedPolicy(make, says, origin="ours", usual=False, compiled=False, ablation_of=ablates)
+        found[name] = _solved(make, says, ablation_of=ablates)
     return found
 
 
@@ -216,13 +221,14 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             compiled=False,
         ),
         **_gavels("", aware=True),
-        "gavel-cost": ShippedPolicy(
-            GavelCost,
-            "Gavel's least cost with due dates over all configurations, lateness at its price",
-            origin="ours",
-            usual=False,
-            compiled=False,
+        "gavel-cost": _solved(GavelCost, "Gavel's least cost with due dates over all configurations, lateness priced"),
+        "antman": _sharing(
+            AntMan, "AntMan: guaranteed jobs are hosts, by submission; opportunistic ones guests on the least busy GPU"
         ),
+        "fill": _sharing(
+            Fill, "As FIKIT: jobs of the highest class own GPUs; others fill the gaps where they are fastest"
+        ),
+        "pack": _sharing(Pack, "As Lucid: shortest first; two jobs on a GPU if their applications go together"),
         **_gavels(":agnostic", aware=False),
         "sts-x:alone-rates": _ablation(
             partial(StsX, full_nodes=0.0, name="sts-x:alone-rates"),

@@ -17,11 +17,11 @@ from gpusched_env.model import checks
 from gpusched_env.observation import (
     CLUSTER_FEATURES,
     JOB_FEATURES,
-    OPTION_FEATURES,
     QUEUE_FEATURES,
     Notes,
     observation_space,
     observe,
+    option_count,
 )
 from gpusched_env.observation.options import write_mask
 from gpusched_env.simulator import Asking, Result, State, View
@@ -66,6 +66,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         reward_scale: Cost that counts as a reward of -1 [€], > 0.
         reward: A reward of your own, in place of the cost; then `reward_scale` must be left alone.
         render_mode: None, `ansi` or `rgb_array`.
+        shared_features: Whether every configuration has the further features for shared clusters too: the pace that it
+            would have now, its priority, what a switch costs, whether the job is opportunistic (`COMPANY_FEATURES`).
         asking: How rounds ask: the settings of `gpusched_env.simulator.Asking` by name, `preemption` and others.
 
     Raises:
@@ -86,6 +88,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         reward_scale: float = 1.0,
         reward: Reward | None = None,
         render_mode: str | None = None,
+        shared_features: bool = False,
         **asking: Unpack[AskingSettings],
     ) -> None:
         if render_mode is not None and render_mode not in RENDER_MODES:
@@ -94,6 +97,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             raise InputError("reward", reward, "a function of energy_eur and tardiness_eur [€] that returns a number")
         if reward is not None and reward_scale != 1.0:
             raise InputError("reward_scale", reward_scale, "1, beside a reward of your own")
+        if not isinstance(shared_features, bool):
+            raise InputError("shared_features", shared_features, "True or False")
         self.asking = Asking(**asking)
         self.render_mode = render_mode
         self._reward: Reward = CostReward(reward_scale) if reward is None else reward
@@ -102,9 +107,10 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self._begin(self.source.make(0))
         self.configurations = self._state.instance.configurations
         self.observation_space: spaces.Space[Any] = observation_space(
-            len(self.configurations), len(self._state.instance.gpu_types)
+            len(self.configurations), len(self._state.instance.gpu_types), shared_features=shared_features
         )
-        self._options_shape = (len(self.configurations), len(OPTION_FEATURES))
+        self.option_features = option_count(shared_features)
+        self._options_shape = (len(self.configurations), self.option_features)
         self._cluster_shape = (len(self._state.instance.gpu_types), len(CLUSTER_FEATURES))
         self._actions = 1 + len(self.configurations)
         self.action_space = spaces.Discrete(self._actions)

@@ -5,20 +5,24 @@ Nothing in them is hidden from policies: no epochs needed, no future submission.
 
 from gpusched_env.observation.features import (
     CLUSTER_FEATURES,
+    COMPANY_FEATURES,
     JOB_FEATURES,
     OPTION_FEATURES,
     QUEUE_FEATURES,
     observation_space,
+    option_count,
 )
 from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.observe import observe
 
 __all__ = [
     "CLUSTER_FEATURES",
+    "COMPANY_FEATURES",
     "JOB_FEATURES",
     "OPTION_FEATURES",
     "QUEUE_FEATURES",
     "Notes",
     "observation_space",
     "observe",
+    "option_count",
 ]

@@ -6,18 +6,33 @@ import numpy as np
 from gymnasium import spaces
 
 from gpusched_env.observation.cluster import CLUSTER_FEATURES
+from gpusched_env.observation.company import COMPANY_FEATURES
 from gpusched_env.observation.job import JOB_FEATURES
 from gpusched_env.observation.options import OPTION_FEATURES
 from gpusched_env.observation.queue import QUEUE_FEATURES
 
-__all__ = ["CLUSTER_FEATURES", "JOB_FEATURES", "OPTION_FEATURES", "QUEUE_FEATURES", "observation_space"]
+__all__ = [
+    "CLUSTER_FEATURES",
+    "COMPANY_FEATURES",
+    "JOB_FEATURES",
+    "OPTION_FEATURES",
+    "QUEUE_FEATURES",
+    "observation_space",
+    "option_count",
+]
 
 
-def observation_space(configurations: int, gpu_types: int) -> spaces.Dict:
+def option_count(shared_features: bool) -> int:
+    """Count the features of a configuration."""
+    return len(OPTION_FEATURES) + (len(COMPANY_FEATURES) if shared_features else 0)
+
+
+def observation_space(configurations: int, gpu_types: int, *, shared_features: bool = False) -> spaces.Dict:
     """Make the observation space for a number of configurations C and GPU types V.
 
     `options` and `cluster` are rows laid end to end, since Stable-Baselines3 wants vectors: `options.reshape(C, -1)`
-    has a row of `OPTION_FEATURES` per configuration, `cluster.reshape(V, -1)` a row of `CLUSTER_FEATURES` per GPU type.
+    has a row of `OPTION_FEATURES` per configuration, with `COMPANY_FEATURES` behind them if there are
+    `shared_features`, and `cluster.reshape(V, -1)` a row of `CLUSTER_FEATURES` per GPU type.
     """
 
     def box(features: int) -> spaces.Box:
@@ -26,7 +41,7 @@ def observation_space(configurations: int, gpu_types: int) -> spaces.Dict:
     return spaces.Dict(
         {
             "job": box(len(JOB_FEATURES)),
-            "options": box(configurations * len(OPTION_FEATURES)),
+            "options": box(configurations * option_count(shared_features)),
             "cluster": box(gpu_types * len(CLUSTER_FEATURES)),
             "queue": box(len(QUEUE_FEATURES)),
         }

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation.cluster import write_cluster
+from gpusched_env.observation.company import write_company
 from gpusched_env.observation.job import write_job
 from gpusched_env.observation.notes import write_spare
-from gpusched_env.observation.options import write_mask, write_options
+from gpusched_env.observation.options import OPTION_FEATURES, write_mask, write_options
 from gpusched_env.observation.queue import write_queue
 from gpusched_env.observation.tallies import ROUND, bring_up_to_date
 from gpusched_env.simulator import layout as at
@@ -29,7 +30,7 @@ def observe(
         board: The run.
         notes: What its observations remember; brought up to date.
         job: Features of the job at hand.
-        options: Features of every configuration, (C, features).
+        options: Features of every configuration, (C, features); the further ones of `company` if there is room.
         cluster: Features of every GPU type, (V, features).
         queue: Features of the other active jobs.
         mask: What can be placed now, (1 + C,).
@@ -52,4 +53,6 @@ def observe(
     write_mask(board, at_hand, mask)
     expected, least = write_job(board, at_hand, job)
     write_options(board, notes, at_hand, expected, least, cluster, mask, options)
+    if options.shape[1] > len(OPTION_FEATURES):
+        write_company(board, at_hand, mask, options)
     write_queue(board, notes, at_hand, free, queue)

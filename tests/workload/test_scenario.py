@@ -28,6 +28,7 @@ NAMES = [
     "burst",
     "byteps",
     "high",
+    "hosts-and-guests",
     "large",
     "low",
     "mixed",

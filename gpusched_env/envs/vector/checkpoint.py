@@ -79,7 +79,7 @@ def unpack(state: Mapping[str, NDArray[Any]], episodes: Episodes, crew: Crew) ->
         for job in range(run.board.count[at.SUBMITTED]):
             disclose(run.board, run.hidden, job)
         measure(run.board)
-    runs = Runs(fresh, crew, episodes.common)
+    runs = Runs(fresh, crew, episodes.common, episodes.singles[0].option_features)
     runs.invalid[:] = given["invalid"]
     episodes.resume(seeds, generators)
     return runs, given["ended"].copy()

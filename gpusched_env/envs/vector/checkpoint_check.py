@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.envs.vector.holdings import nodes_as_held
+from gpusched_env.envs.vector.spared import spared_before
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.simulator import layout as at
@@ -237,7 +238,7 @@ def _money_holds(run: State, _: State) -> bool:
     board, clock, now = run.board, run.board.clock, run.board.clock[at.NOW]
     jobs = board.jobs[: board.count[at.SUBMITTED]]
     busy = board.nodes[:, at.NODE_GPUS] - board.nodes[:, at.FREE if _over(run) else at.OLD_FREE]
-    rate = board.node_rate[board.nodes[:, at.NODE_TYPE], busy].sum()
+    rate = board.node_rate[board.nodes[:, at.NODE_TYPE], busy].sum() - spared_before(board, _running(run))
     paid, weight = jobs[:, [at.ENERGY, at.TARDINESS]], jobs[:, at.WEIGHT]
     late = np.maximum(0.0, np.fmin(now, jobs[:, at.END_S]) - jobs[:, at.DUE])
     return (

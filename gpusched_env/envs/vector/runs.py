@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusched_env.envs.vector.kernels import LOOK, MONEY_ROWS, SKIP, Handles, Seen, hand_all, mask_all
 from gpusched_env.named_arrays import aligned, new_handles
-from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES, Notes
+from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, QUEUE_FEATURES, Notes
 from gpusched_env.simulator.decisions import run_to_round
 
 if TYPE_CHECKING:
@@ -28,16 +28,17 @@ class Runs:
         states: New runs, one for each environment.
         crew: The threads that share the work.
         common: What the runs have in common.
+        option_features: Features of every configuration that observations have.
 
     Attributes:
         states: The runs.
         invalid: Actions of each episode that could not be placed, (N,).
     """
 
-    def __init__(self, states: Sequence[State], crew: Crew, common: Common) -> None:
+    def __init__(self, states: Sequence[State], crew: Crew, common: Common, option_features: int) -> None:
         self.states = list(states)
         self.invalid = np.zeros(len(states), dtype=np.int64)
-        self._crew, self._common, self._lent = crew, common, False
+        self._crew, self._common, self._option_features, self._lent = crew, common, option_features, False
         self._shape = len(states[0].instance.configurations), len(states[0].instance.gpu_types)
         self._notes = [Notes.of(state.board, common) for state in states]
         self._handles = Handles(*(new_handles(len(states)) for _ in Handles._fields))
@@ -63,7 +64,7 @@ class Runs:
         size, (configurations, types) = len(actions), self._shape
         seen = Seen(
             job=np.empty((size, len(JOB_FEATURES)), np.float32),
-            options=np.empty((size, configurations, len(OPTION_FEATURES)), np.float32),
+            options=np.empty((size, configurations, self._option_features), np.float32),
             cluster=np.empty((size, types, len(CLUSTER_FEATURES)), np.float32),
             queue=np.empty((size, len(QUEUE_FEATURES)), np.float32),
             mask=np.empty((size, 1 + configurations), np.int8),
@@ -102,10 +103,12 @@ class Runs:
 
     def __getstate__(self) -> dict[str, Any]:
         """Give what a copy is made from: its handles are those of its own runs."""
-        return {name: getattr(self, name) for name in ("states", "invalid", "_crew", "_common", "_lent")}
+        return {
+            name: getattr(self, name) for name in ("states", "invalid", "_crew", "_common", "_option_features", "_lent")
+        }
 
     def __setstate__(self, values: Mapping[str, Any]) -> None:
-        self.__init__(values["states"], values["_crew"], values["_common"])  # type: ignore[misc]
+        self.__init__(values["states"], values["_crew"], values["_common"], values["_option_features"])  # type: ignore[misc]
         self.invalid[:], self._lent = values["invalid"], values["_lent"]
 
     def _step(self, actions: NDArray[np.int64], seen: Seen) -> None:

@@ -63,6 +63,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             action), `SAME_STEP` (the same step does; the last observation and info are `final_obs` and `final_info`
             of the infos) or `DISABLED` (`reset(options={"reset_mask": mask})` does).
         threads: Threads that share the work, ≥ 1; by default one per usable core, if there are enough environments.
+        shared_features: As for `GpuClusterEnv`.
         asking: As for `GpuClusterEnv`.
 
     Raises:
@@ -82,12 +83,13 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         reward: Reward | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         threads: int | None = None,
+        shared_features: bool = False,
         **asking: Unpack[AskingSettings],
     ) -> None:
         self.num_envs = checks.whole("num_envs", num_envs)
         self.autoreset_mode = _mode(autoreset_mode)
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
-        keywords = {**asking, "reward_scale": reward_scale, "reward": reward}
+        keywords = {**asking, "reward_scale": reward_scale, "reward": reward, "shared_features": shared_features}
         self._episodes = Episodes(self.num_envs, keywords, scenario, settings, instance)
         single = self._episodes.singles[0]
         self.asking = single.asking
@@ -260,7 +262,9 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
     def _begin(self, states: Mapping[int, State]) -> Runs:
         if self._runs is None:
-            self._runs = Runs([states[i] for i in range(self.num_envs)], self._crew, self._episodes.common)
+            episodes = self._episodes
+            first = [states[i] for i in range(self.num_envs)]
+            self._runs = Runs(first, self._crew, episodes.common, episodes.singles[0].option_features)
             self._runs.open(states)
         else:
             self._runs.begin(states)

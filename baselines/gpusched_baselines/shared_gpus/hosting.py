@@ -1,0 +1,88 @@
+"""Giving a job whole GPUs, or a share of one."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_baselines.planning.cheapest import worth
+from gpusched_baselines.shared_gpus.gpus import least_busy, look_again
+from gpusched_baselines.shared_gpus.whole import nodes_for, send_guests_away
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.placement import place, prefer_place
+
+if TYPE_CHECKING:
+    from gpusched_baselines.shared_gpus.gpus import Gpus
+    from gpusched_env.arrays import Mask
+    from gpusched_env.simulator.run import Board
+
+
+@kernel
+def place_host(
+    board: Board, guests: Mask, gpus: Gpus, closed: Mask, full: Mask, job: int, most_busy: float = np.inf
+) -> bool:
+    """Place a job on whole GPUs or as a host, as cheaply as its due date allows; say whether there was room.
+
+    Args:
+        board: The run.
+        guests: The shares of guests, (C,).
+        gpus: The GPUs; kept up to date.
+        closed: Nodes that are closed to the job, (N,).
+        full: Configurations that are known not to fit, (C,); more are marked.
+        job: The job, which holds nothing.
+        most_busy: A GPU on which there are guests must be less busy than that; below 0 only idle ones will do.
+    """
+    while True:
+        config = cheapest_host(board, guests, full, job)
+        if config < 0:
+            return False
+        if board.facts.configs[config, at.CONFIG_UNITS] > 0:
+            node, gpu = least_busy(board, gpus, config, True, closed, most_busy)
+            if node >= 0:
+                put_share(board, guests, gpus, job, config, node, gpu)
+                return True
+        elif place_whole(board, gpus, closed, job, config, most_busy >= 0.0):
+            return True
+        full[config] = 1
+
+
+@kernel
+def place_whole(board: Board, gpus: Gpus, closed: Mask, job: int, config: int, moving: bool) -> bool:
+    """Place a job on whole GPUs, if they fit; with `moving`, guests have to leave if there is no other room."""
+    configs = board.facts.configs
+    if configs[config, at.CONFIG_NODES] > 1 and closed.any():
+        return False
+    chosen = nodes_for(board, gpus, config, closed, False)
+    if chosen.shape[0] == 0 and moving:
+        chosen = nodes_for(board, gpus, config, closed, True)
+    if chosen.shape[0] == 0:
+        return False
+    for node in chosen:
+        send_guests_away(board, gpus, node, configs[config, at.CONFIG_GPUS])
+    prefer_place(board, job, chosen[0], -1)
+    return place(board, job, config)
+
+
+@kernel
+def cheapest_host(board: Board, guests: Mask, full: Mask, job: int) -> int:
+    """Choose among whole GPUs and hosts' shares not known to be full: the cheapest that meets the due date."""
+    jobs, tau = board.jobs, board.tau
+    left, time_left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], jobs[job, at.DUE] - board.clock[at.NOW]
+    best, least = -1, (True, np.inf, np.inf)
+    for c in range(tau.shape[1]):
+        if guests[c] != 0 or full[c] != 0 or tau[job, c] == np.inf or board.least_rate[c] == np.inf:
+            continue
+        value = worth(left * tau[job, c], time_left, board.planning_rate[c])
+        if best < 0 or value < least:
+            best, least = c, value
+    return best
+
+
+@kernel
+def put_share(board: Board, guests: Mask, gpus: Gpus, job: int, config: int, node: int, gpu: int) -> None:
+    """Give a job a share of a GPU that has room for it, and look at the GPU again."""
+    prefer_place(board, job, node, gpu)
+    place(board, job, config)
+    look_again(board, guests, gpus, node, gpu)

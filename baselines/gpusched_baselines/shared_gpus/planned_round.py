@@ -1,0 +1,85 @@
+"""A round that is planned as a whole and then carried out job by job, in whatever order jobs are asked."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_baselines.search.solution import HELD, keep, restore
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.choice import Choice, apply_choice
+from gpusched_env.simulator.placement.placement import place, prefer_place
+from gpusched_env.simulator.placement.room import clear, measure
+
+if TYPE_CHECKING:
+    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator import View
+    from gpusched_env.simulator.run import Board
+
+# Columns of the policy's memory of a job.
+ROUND = 0  # round that the other columns are of
+PLANNED = 1  # configuration that it shall get in this round, -1 for none
+NODE = 2  # the node, the first of several
+SLOT = 3  # the shared GPU of it, -1 for whole GPUs
+WAKE = 4  # when it is asked again [s]; inf for never
+
+HELD_BEFORE = HELD + 2  # what a job holds, and its previous place
+
+
+@kernel
+def put_aside(board: Board, emptied: bool) -> tuple[Floats, Ints]:
+    """Keep what the active jobs hold and where they were, and begin to plan: on an empty cluster if `emptied`.
+
+    Returns:
+        What jobs held, (A, HELD_BEFORE), and the nodes.
+    """
+    jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
+    held, kept = np.empty((active.shape[0], HELD_BEFORE)), np.empty_like(board.nodes)
+    keep(board, active, held, kept)
+    for i in range(active.shape[0]):
+        held[i, HELD], held[i, HELD + 1] = jobs[active[i], at.HOME], jobs[active[i], at.HOME_SLOT]
+        board.memory[active[i], WAKE] = np.inf
+    if emptied:
+        clear(board, active)
+    return held, kept
+
+
+@kernel
+def write_plan(board: Board, held: Floats, kept: Ints) -> None:
+    """Write what the active jobs hold now to `memory`, as the plan of the round; then all is as before it."""
+    jobs, memory, active = board.jobs, board.memory, board.active[: board.count[at.ACTIVE]]
+    for i in range(active.shape[0]):
+        job = active[i]
+        memory[job, ROUND], memory[job, PLANNED] = board.count[at.ROUND], jobs[job, at.CONFIG]
+        memory[job, NODE], memory[job, SLOT] = jobs[job, at.NODE], jobs[job, at.SLOT]
+        jobs[job, at.HOME], jobs[job, at.HOME_SLOT] = held[i, HELD], held[i, HELD + 1]
+    restore(board, active, held, kept)
+    measure(board)
+
+
+@kernel
+def carry_out(board: Board, order: Ints) -> None:
+    """Give the jobs of `order`, in turn, what was planned for them."""
+    memory = board.memory
+    for job in order:
+        apply_choice(board, job, False, memory[job, WAKE])
+        if memory[job, PLANNED] >= 0.0:
+            prefer_place(board, job, int(memory[job, NODE]), int(memory[job, SLOT]))
+            place(board, job, int(memory[job, PLANNED]))
+
+
+def is_planned(view: View, job: int) -> bool:
+    """Say whether this round is planned already."""
+    return bool(view.memory[job, ROUND] == view.count[at.ROUND])
+
+
+def planned_choice(view: View, job: int) -> Choice:
+    """Give what was planned for a job."""
+    memory = view.memory[job]
+    wake = float(memory[WAKE])
+    if memory[PLANNED] < 0.0:
+        return Choice(-1, wake)
+    gpu = None if memory[SLOT] < 0.0 else int(memory[SLOT])
+    return Choice(int(memory[PLANNED]), wake, node=int(memory[NODE]), gpu=gpu)

@@ -1,0 +1,156 @@
+"""How well a cluster was used in a run, and what jobs of a class got: measures of shared clusters."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.model import Duty
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator import simulate
+from gpusched_experiments.report.measure import Measure
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import Instance
+    from gpusched_env.simulator import Policy, Result
+    from gpusched_experiments.report.run import Values
+
+
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """How a cluster was used from the first submission to the last completion.
+
+    Attributes:
+        makespan_s: How long that was [s].
+        computing: Part of the GPU time in which GPUs were busy: Σ duty · pace · time. An application without a duty
+            counts as 1. Where sharing is by pairs, a job's work is its time alone.
+        memory: Part of the GPUs' memory that jobs had for themselves, over the time.
+        held: Part of the GPU time in which a GPU was held; a shared one counts once.
+    """
+
+    makespan_s: float
+    computing: float
+    memory: float
+    held: float
+
+    @classmethod
+    def of(cls, result: Result) -> Usage:
+        """Measure a finished run whose intervals were kept."""
+        instance, log = result.instance, result.log
+        makespan_s = float(result.completion_s.max() - instance.jobs.submission_s.min())
+        gpus = np.array([node.gpus for node in instance.nodes])
+        memory_gib = np.array([v.memory_gib for v in instance.gpu_types])[instance.type_of_node]
+        job, length_s = log[:, at.LOG_JOB].astype(np.int64), log[:, at.LOG_END] - log[:, at.LOG_START]
+        on_node = np.array([c.gpus_per_node for c in instance.configurations])[_configs(log)]
+        resident = instance.jobs.memory_gib[job] * on_node * length_s
+        return cls(
+            makespan_s=makespan_s,
+            computing=float((_duties(instance, log) * on_node * _alone_s(instance, log)).sum())
+            / (gpus.sum() * makespan_s),
+            memory=float(resident.sum() / ((gpus * memory_gib).sum() * makespan_s)),
+            held=_held_s(log, on_node) / (float(gpus.sum()) * makespan_s),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class JobTimes:
+    """What jobs of a class got in a run, on average.
+
+    Attributes:
+        jobs: How many they are.
+        completion_s: From submission to completion [s].
+        queueing_s: From submission to the first start [s].
+        stretch: Time in which they held GPUs over the time of the same epochs alone on them.
+        most_stretch: The greatest of one job.
+    """
+
+    jobs: int
+    completion_s: float
+    queueing_s: float
+    stretch: float
+    most_stretch: float
+
+    @classmethod
+    def of(cls, result: Result, chosen: NDArray[np.bool_]) -> JobTimes:
+        """Measure the jobs `chosen`, (J,), of a finished run whose intervals were kept."""
+        submission_s, log = result.instance.jobs.submission_s, result.log
+        first_rows = np.ones(len(log), dtype=bool)  # a job on several nodes has a row for each
+        order = np.lexsort((log[:, at.LOG_NODE], log[:, at.LOG_START], log[:, at.LOG_JOB]))
+        same = np.diff(log[order][:, [at.LOG_JOB, at.LOG_START]], axis=0) == 0.0
+        first_rows[order[1:]] = ~same.all(axis=1)
+        job = log[:, at.LOG_JOB].astype(np.int64)
+        held_s, alone_s = (
+            np.bincount(job, values * first_rows, minlength=len(submission_s))
+            for values in (log[:, at.LOG_END] - log[:, at.LOG_START], _alone_s(result.instance, log))
+        )
+        stretch = held_s[chosen] / alone_s[chosen]
+        return cls(
+            jobs=int(chosen.sum()),
+            completion_s=float((result.completion_s - submission_s)[chosen].mean()),
+            queueing_s=float((result.start_s - submission_s)[chosen].mean()),
+            stretch=float(stretch.mean()),
+            most_stretch=float(stretch.max()),
+        )
+
+    @classmethod
+    def by_label(cls, result: Result) -> dict[str, JobTimes]:
+        """Measure guaranteed and opportunistic jobs, those of which there are any."""
+        label = result.instance.jobs.opportunistic
+        classes = {"guaranteed": ~label, "opportunistic": label}
+        return {name: cls.of(result, chosen) for name, chosen in classes.items() if chosen.any()}
+
+
+def run_and_usage(instance: Instance, policy: Policy, seed: int) -> Values:
+    """Run the policy to the end: costs, its `Usage`, the `JobTimes` of each class, and `run_s`, the seconds it took."""
+    begin = time.perf_counter()
+    result = simulate(instance, policy, seed=seed)
+    values: dict[str, int | float] = {
+        "energy_eur": result.energy_eur, "tardiness_eur": result.tardiness_eur, "total_eur": result.total_eur,
+        "late_jobs": result.late_jobs, **asdict(Usage.of(result)),
+    }  # fmt: skip
+    for name, times in JobTimes.by_label(result).items():
+        values |= {f"{name}_{field}": value for field, value in asdict(times).items()}
+    return {**values, "run_s": time.perf_counter() - begin}
+
+
+RUN_AND_USAGE = Measure("run and usage", run_and_usage)
+"""A whole run, with how the cluster was used and what each class of jobs got."""
+
+
+def _configs(log: NDArray[np.float64]) -> NDArray[np.int64]:
+    return log[:, at.LOG_CONFIG].astype(np.int64)
+
+
+def _alone_s(instance: Instance, log: NDArray[np.float64]) -> NDArray[np.float64]:
+    """Give how long the epochs of every interval would have taken alone on what the job held [s], (L,)."""
+    seconds = instance.jobs.seconds_per_epoch[log[:, at.LOG_JOB].astype(np.int64), _configs(log)]
+    alone: NDArray[np.float64] = log[:, at.LOG_EPOCHS] * seconds
+    return alone
+
+
+def _duties(instance: Instance, log: NDArray[np.float64]) -> NDArray[np.float64]:
+    if not isinstance(instance.interference, Duty):
+        return np.ones(len(log))
+    application = instance.jobs.application[log[:, at.LOG_JOB].astype(np.int64)]
+    duties: NDArray[np.float64] = instance.interference.duty[instance.type_of_configuration[_configs(log)], application]
+    return duties
+
+
+def _held_s(log: NDArray[np.float64], on_node: NDArray[np.int64]) -> float:
+    """Give the GPU-seconds in which GPUs were held; of a shared one the union of its jobs' intervals."""
+    shared = log[:, at.LOG_SLOT] >= 0.0
+    total = float((on_node * (log[:, at.LOG_END] - log[:, at.LOG_START]))[~shared].sum())
+    rows = log[shared][:, [at.LOG_NODE, at.LOG_SLOT, at.LOG_START, at.LOG_END]]
+    rows = rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))]
+    place, until = (-1.0, -1.0), 0.0
+    for node, slot, start, end in rows.tolist():
+        if (node, slot) != place:
+            place, until = (node, slot), start
+        total += max(0.0, end - max(start, until))
+        until = max(until, end)
+    return total

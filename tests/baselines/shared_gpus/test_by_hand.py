@@ -1,0 +1,259 @@
+"""What the policies of shared clusters do, rule by rule, on clusters of one to four GPUs."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from any_instance import AnyInstance
+from gpusched_baselines import AntMan, Fill, Pack, make_policy
+from gpusched_env import (
+    Configuration,
+    Duty,
+    EpochDistribution,
+    GpuType,
+    InputError,
+    Instance,
+    Interference,
+    Job,
+    Node,
+    Policy,
+    Result,
+    rollout,
+    simulate,
+)
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from instances import by_duty, random_instance
+
+HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
+HALF, ONE, TWO = Configuration("V", 1, share=0.5), Configuration("V", 1), Configuration("V", 2)
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+GPU = GpuType("V", gpu_power_w=1000.0, node_base_power_w=100.0, memory_gib=16.0, max_gpus_per_node=2)
+ALL = (HOST, GUEST, TWO)
+
+
+def job(
+    duty: float,
+    *,
+    at_s: float = 0.0,
+    opportunistic: bool = False,
+    weight: float = 0.001,
+    epochs: float = 1000.0,
+    due_s: float = 1e9,
+    configurations: tuple[Configuration, ...] = (HOST, GUEST),
+) -> tuple[float, Job]:
+    """Make a job of so many epochs, a second each alone, and its duty."""
+    seconds = dict.fromkeys(configurations, 1.0)
+    return duty, Job(at_s, due_s, weight, epochs, CERTAIN, epochs, seconds, opportunistic=opportunistic)
+
+
+def cluster(
+    jobs: list[tuple[float, Job]], gpus: tuple[int, ...], configurations: tuple[Configuration, ...] = ALL, **told: float
+) -> Instance:
+    """Make a cluster of nodes with so many GPUs; jobs of different duty are different applications."""
+    made = [replace(one, application=f"{i}", **told) for i, (_, one) in enumerate(jobs)]
+    duty = Duty(np.array([[duty for duty, _ in jobs]]))
+    nodes = [Node("V", count) for count in gpus]
+    return Instance.from_jobs([GPU], nodes, made, configurations, interference=duty)
+
+
+def held(instance: Instance, policy: Policy, until_s: float = 0.0) -> list[tuple[str, int, int] | None]:
+    """Give what every submitted job holds after the round at `until_s`: configuration, node and shared GPU."""
+    state = State(instance)
+    while state.advance():
+        state.begin_round(policy.preemption)
+        policy.decide(state.view, np.random.default_rng(0))
+        state.commit_round()
+        if state.view.now_s >= until_s:
+            break
+    rows = state.view.jobs[: int(state.board.count[at.SUBMITTED])]
+    names = [c.name for c in instance.configurations]
+    return [
+        None if row[at.CONFIG] < 0 else (names[int(row[at.CONFIG])], int(row[at.NODE]), int(row[at.SLOT]))
+        for row in rows
+    ]
+
+
+def test_antman_puts_guaranteed_jobs_on_idle_gpus_and_a_guest_on_the_least_busy_one():
+    instance = cluster([job(0.6), job(0.3), job(0.5, opportunistic=True)], (2,))
+    assert held(instance, AntMan()) == [("Vx0.6!", 0, 0), ("Vx0.6!", 0, 1), ("Vx0.4", 0, 1)]
+
+
+def test_antman_gives_a_guest_an_idle_gpu_first_and_none_on_which_hosts_are_too_busy():
+    instance = cluster([job(0.3), job(0.5, opportunistic=True)], (2,))
+    assert held(instance, AntMan())[1] == ("Vx0.4", 0, 1)
+    busy = cluster([job(0.85), job(0.5, opportunistic=True)], (1,))
+    assert held(busy, AntMan())[1] is None
+    assert held(busy, AntMan(most_busy=0.9))[1] == ("Vx0.4", 0, 0)
+
+
+def test_antman_lets_a_host_in_where_there_is_only_a_guest_which_stays():
+    instance = cluster([job(0.5, opportunistic=True), job(0.5, at_s=100.0)], (1,))
+    result = simulate(instance, AntMan())
+    assert result.switches.tolist() == [0, 0]
+    # The host takes 1,030 s; the guest has done 100 epochs, and then runs at 0.85 (1 - 0.5) / 0.5 = 0.85.
+    assert result.completion_s == pytest.approx([1130.0 + 900.0 - 0.85 * 1030.0, 1130.0])
+
+
+def test_antmans_guests_leave_room_for_a_host():
+    guests = [job(0.1, opportunistic=True), job(0.1, opportunistic=True)]
+    instance = cluster([*guests, job(0.1, at_s=10.0)], (1,))
+    assert held(instance, AntMan()) == [("Vx0.4", 0, 0), None]
+    assert held(instance, AntMan(), until_s=10.0) == [("Vx0.4", 0, 0), None, ("Vx0.6!", 0, 0)]
+
+
+def test_antman_keeps_the_roomiest_node_for_a_gang_open_to_guests_and_lets_others_pass_elsewhere():
+    """Four hosts on nodes of 2, 2 and 1 GPUs leave one free on node 1, which is kept for the gang of two."""
+    jobs = [
+        job(0.5, configurations=(ONE,), epochs=50.0), *(job(0.5, configurations=(ONE,)) for _ in range(3)),
+        job(0.5, at_s=1.0, configurations=(TWO,)), job(0.5, at_s=1.0), job(0.5, at_s=1.0, opportunistic=True),
+    ]  # fmt: skip
+    instance = cluster(jobs, (2, 2, 1), (HOST, GUEST, TWO, ONE))
+    before = held(instance, AntMan(), until_s=1.0)
+    assert before[:4] == [("Vx1", 2, -1), ("Vx1", 0, -1), ("Vx1", 0, -1), ("Vx1", 1, -1)]
+    assert before[4:] == [None, None, ("Vx0.4", 1, 0)]
+    after = held(instance, AntMan(), until_s=50.0)
+    assert after[4:] == [None, ("Vx0.6!", 2, 0), ("Vx0.4", 1, 0)]
+
+
+def test_antman_moves_guests_for_a_gang_and_evicts_nobody_else():
+    jobs = [job(0.5, opportunistic=True), job(0.5, opportunistic=True), job(0.9, at_s=10.0, configurations=(TWO,))]
+    found = held(cluster(jobs, (2,)), AntMan(), until_s=10.0)
+    assert found == [None, None, ("Vx2", 0, -1)]
+    elsewhere = held(cluster(jobs, (2, 1)), AntMan(), until_s=10.0)
+    assert elsewhere[2] == ("Vx2", 0, -1)
+    assert ("Vx0.4", 1, 0) in elsewhere[:2]
+
+
+def test_antman_never_evicts_a_guaranteed_job():
+    instance = by_duty(random_instance(3, jobs=30, kinds=True))
+    label = np.arange(30) % 2 == 0
+    instance = replace(instance, jobs=replace(instance.jobs, opportunistic=label))
+    frame = simulate(instance, AntMan()).intervals()
+    for one in np.flatnonzero(~label):
+        own = frame.filter(frame["job"] == one)
+        assert own["start_s"].n_unique() == 1
+
+
+def test_antman_promotes_the_slowest_guest_to_an_idle_gpu_if_that_gains_more_than_a_restart_takes():
+    """When the host of GPU 1 ends, the guest beside the host of GPU 0 moves there, if the gain is worth it."""
+    jobs = [job(0.7, epochs=5000.0), job(0.9, epochs=100.0), job(0.9, opportunistic=True)]
+    cheap, dear = cluster(jobs, (2,), restart_s=10.0), cluster(jobs, (2,), restart_s=1e5)
+    assert held(cheap, AntMan(), until_s=50.0)[2] == ("Vx0.6!", 0, 1)
+    assert held(dear, AntMan(), until_s=50.0)[2] == ("Vx0.4", 0, 0)
+    assert held(cheap, AntMan(promotes=False), until_s=50.0)[2] == ("Vx0.4", 0, 0)
+
+
+def test_antman_lets_a_guaranteed_job_run_as_a_guest_once_it_has_waited_too_long():
+    instance = cluster([job(0.3, epochs=3000.0), job(0.3)], (1,))
+    assert simulate(instance, AntMan()).start_s[1] == pytest.approx(3000.0)
+    assert simulate(instance, AntMan(auto_after_s=60.0)).start_s[1] == pytest.approx(60.0)
+
+
+def test_guaranteed_jobs_keep_their_promise_whatever_guests_there_are():
+    for seed in range(6):
+        instance = by_duty(random_instance(seed, jobs=25, kinds=True))
+        label = np.arange(25) % 2 == 0
+        result = simulate(replace(instance, jobs=replace(instance.jobs, opportunistic=label)), AntMan())
+        frame = result.intervals()
+        for one in np.flatnonzero(~label):
+            own = frame.filter(frame["job"] == one)
+            names = [c.name for c in instance.configurations]
+            column = names.index(own["configuration"][0])
+            alone_s = instance.jobs.seconds_per_epoch[one, column] * instance.jobs.epochs_needed[one]
+            if "x0." not in names[column]:
+                assert own["end_s"].max() - own["start_s"].min() == pytest.approx(alone_s)
+
+
+def test_fill_gives_the_highest_class_a_gpu_and_the_others_its_gaps():
+    jobs = [job(0.5, weight=0.002), job(0.5, weight=0.001)]
+    assert held(cluster(jobs, (2,)), Fill()) == [("Vx0.6!", 0, 0), ("Vx0.4", 0, 0)]
+
+
+def test_fill_opens_an_idle_gpu_for_a_job_that_would_be_late_in_a_gap():
+    """In the gap it takes 1,000 / 0.85 s."""
+    jobs = [job(0.5, weight=0.002), job(0.5, weight=0.001, due_s=1100.0)]
+    assert held(cluster(jobs, (2,)), Fill())[1] == ("Vx0.6!", 0, 1)
+    slack = [jobs[0], job(0.5, weight=0.001, due_s=1200.0)]
+    assert held(cluster(slack, (2,)), Fill())[1] == ("Vx0.4", 0, 0)
+
+
+def test_fill_makes_room_for_a_higher_class_and_the_former_host_stays_as_a_guest():
+    jobs = [job(0.5, weight=0.001), job(0.4, at_s=100.0, weight=0.002)]
+    instance = cluster(jobs, (1,))
+    assert held(instance, Fill(), until_s=100.0) == [("Vx0.4", 0, 0), ("Vx0.6!", 0, 0)]
+    # The guest has all it needs, 0.85 (1 - 0.4) / 0.5 > 1, and ends at 1,000 s; by then the host has done 900 / 1.03.
+    assert simulate(instance, Fill()).completion_s == pytest.approx([1000.0, 1000.0 + 1000.0 - 900.0 / 1.03])
+
+
+def test_fill_makes_the_guest_host_when_its_host_leaves():
+    jobs = [job(0.5, weight=0.002, epochs=100.0), job(0.5, weight=0.001)]
+    assert held(cluster(jobs, (1,)), Fill(), until_s=50.0)[1] == ("Vx0.6!", 0, 0)
+
+
+def test_fill_leaves_a_gpu_alone_that_is_busy_enough():
+    jobs = [job(0.97, weight=0.002), job(0.5, weight=0.001)]
+    assert held(cluster(jobs, (1,)), Fill()) == [("Vx0.6!", 0, 0), None]
+
+
+def test_fill_goes_where_an_epoch_takes_least():
+    jobs = [job(0.6, weight=0.002), job(0.3, weight=0.002), job(0.9, weight=0.001), job(0.2, weight=0.0005)]
+    found = held(cluster(jobs, (2,)), Fill())
+    assert found[2] == ("Vx0.4", 0, 1)
+
+
+def test_pack_puts_light_jobs_together_and_heavy_ones_apart():
+    """Duties 0.05 and 0.1 have the label 0, 0.95 has 2: beside itself it takes 1.9 times as long."""
+    jobs = [job(u, configurations=(HALF, ONE)) for u in (0.95, 0.95, 0.1, 0.95, 0.05)]
+    found = held(cluster(jobs, (2, 1), (HALF, ONE)), Pack())
+    places = [each and each[1:] for each in found]
+    assert places[:3] == [(1, 0), (0, 0), (0, 1)]
+    assert places[3] == (0, 1)  # 0 + 2 go together, 2 + 2 do not
+    assert places[4] in {(1, 0), (0, 0)}
+
+
+def test_pack_labels_by_measured_pairs_too_and_puts_no_third_job_on_a_gpu():
+    jobs = [job(0.1, configurations=(HALF, GUEST, ONE)) for _ in range(4)]
+    instance = cluster(jobs, (1,), (HALF, GUEST, ONE))
+    light = replace(instance, interference=Interference(np.full((1, 4, 4), 1.01)))
+    heavy = replace(instance, interference=Interference(np.full((1, 4, 4), 1.5)))
+    assert sum(each is not None for each in held(light, Pack())) == 2
+    assert sum(each is not None for each in held(heavy, Pack())) == 1
+
+
+def test_pack_takes_the_shortest_job_first():
+    jobs = [job(0.5, epochs=500.0, configurations=(HALF, ONE)), job(0.9, epochs=100.0, configurations=(HALF, ONE))]
+    result = simulate(cluster(jobs, (1,), (HALF, ONE)), Pack(most=0, light=1.0))
+    assert result.start_s.tolist() == [100.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["antman", "fill", "pack"])
+@pytest.mark.parametrize("priorities", [True, False])
+def test_the_environment_does_what_simulate_does(name: str, priorities: bool):
+    policy = make_policy(name)
+    for seed in range(4):
+        instance = by_duty(random_instance(seed, jobs=20, kinds=True, restart_s=3.0), priorities=priorities)
+        instance = replace(instance, jobs=replace(instance.jobs, opportunistic=np.arange(20) % 3 == 0))
+        direct: Result = simulate(instance, policy)
+        env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
+        stepped, _ = rollout(env, policy, instance=instance)
+        np.testing.assert_array_equal(stepped.log, direct.log)
+
+
+@pytest.mark.parametrize(
+    ("make", "field"),
+    [
+        (lambda: AntMan(most_busy=0.0), "most_busy"),
+        (lambda: AntMan(auto_after_s=-1.0), "auto_after_s"),
+        (lambda: AntMan(promotes=1), "promotes"),
+        (lambda: Fill(classes=11), "classes"),
+        (lambda: Pack(light=0.5), "light"),
+        (lambda: Pack(most=-1), "most"),
+    ],
+)
+def test_a_wrong_number_is_named(make, field: str):
+    with pytest.raises(InputError, match=field):
+        make()

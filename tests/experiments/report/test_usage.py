@@ -1,0 +1,58 @@
+"""How well a cluster was used: worked out by hand for a host and a guest, and as properties of any run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpusched_baselines import AntMan, make_policy
+from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_experiments.report.usage import JobTimes, Usage, run_and_usage
+from instances import by_duty, random_instance, three_jobs
+
+HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+
+
+def host_and_guest() -> Instance:
+    """Make a job of duty 0.5 and an opportunistic one of 0.8, 1,000 s each alone, and a node of two GPUs."""
+    gpu = GpuType("V", gpu_power_w=100.0, node_base_power_w=100.0, memory_gib=20.0, max_gpus_per_node=1)
+    seconds = {HOST: 1.0, GUEST: 1.0}
+    jobs = [
+        Job(0.0, 1e6, 0.001, 1000.0, CERTAIN, 1000.0, seconds, 10.0, "a"),
+        Job(0.0, 1e6, 0.001, 1000.0, CERTAIN, 1000.0, seconds, 5.0, "b", opportunistic=True),
+    ]
+    return Instance.from_jobs([gpu], [Node("V", 1)], jobs, (HOST, GUEST), interference=Duty(np.array([[0.5, 0.8]])))
+
+
+def test_the_usage_of_a_host_and_a_guest_by_hand():
+    """The host ends at 1,030 s, the guest at 1,482.8125 s: 500 + 800 s of work, 10 and 5 of 20 GiB."""
+    result = simulate(host_and_guest(), AntMan())
+    usage = Usage.of(result)
+    assert usage.makespan_s == pytest.approx(1482.8125)
+    assert usage.computing == pytest.approx(1300.0 / 1482.8125)
+    assert usage.memory == pytest.approx((10.0 * 1030.0 + 5.0 * 1482.8125) / (20.0 * 1482.8125))
+    assert usage.held == pytest.approx(1.0)
+    times = JobTimes.by_label(result)
+    assert times["guaranteed"] == JobTimes(1, pytest.approx(1030.0), 0.0, pytest.approx(1.03), pytest.approx(1.03))
+    assert times["opportunistic"].stretch == pytest.approx(1.4828125)
+
+
+def test_without_duties_a_busy_gpu_is_a_busy_gpu():
+    result = simulate(three_jobs(), make_policy("edf"))
+    usage = Usage.of(result)
+    assert usage.computing == pytest.approx(usage.held)
+    assert set(JobTimes.by_label(result)) == {"guaranteed"}
+
+
+@pytest.mark.parametrize("name", ["edf", "antman", "fill"])
+def test_no_more_is_used_than_is_held_and_no_more_held_than_there_is(name: str):
+    for seed in range(4):
+        instance = by_duty(random_instance(seed, jobs=20, kinds=True))
+        instance = replace(instance, jobs=replace(instance.jobs, opportunistic=np.arange(20) % 2 == 0))
+        values = run_and_usage(instance, make_policy(name), 0)
+        assert 0.0 < values["computing"] <= values["held"] + 1e-9 <= 1.0 + 2e-9
+        assert values["guaranteed_jobs"] + values["opportunistic_jobs"] == 20
+        assert values["guaranteed_stretch"] >= 1.0 - 1e-9

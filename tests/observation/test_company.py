@@ -1,0 +1,76 @@
+"""The further features for shared clusters: what they say, and that they change nothing else, in both environments."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import gymnasium
+import numpy as np
+import pytest
+
+from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, GpuClusterVectorEnv, InputError
+from gpusched_env.observation import COMPANY_FEATURES, OPTION_FEATURES
+from gpusched_env.simulator import layout as at
+from instances import by_duty, random_instance
+
+WIDE, NARROW = len(OPTION_FEATURES) + len(COMPANY_FEATURES), len(OPTION_FEATURES)
+PACE, PRIORITY, SWITCH, GUEST = range(NARROW, WIDE)
+
+
+def shared_instance(seed: int):
+    instance = by_duty(random_instance(seed, jobs=15, kinds=True, span_s=200.0))
+    rng = np.random.default_rng(seed)
+    start, resume = rng.uniform(0.0, 5.0, (2, len(instance.jobs)))
+    jobs = replace(instance.jobs, start_s=start, resume_s=resume, opportunistic=rng.random(len(start)) < 0.5)
+    return replace(instance, jobs=jobs)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_they_stand_behind_the_others_and_say_what_would_happen_now(seed: int):
+    instance = shared_instance(seed)
+    plain, wide = GpuClusterEnv(instance=instance), GpuClusterEnv(instance=instance, shared_features=True)
+    (seen, info), (more, _) = plain.reset(seed=0), wide.reset(seed=0)
+    rng, done, paces = np.random.default_rng(seed), False, set()
+    while not done:
+        rows = more["options"].reshape(-1, WIDE)
+        np.testing.assert_array_equal(rows[:, :NARROW], seen["options"].reshape(-1, NARROW))
+        assert wide.observation_space.contains(more)
+        for c in np.flatnonzero(info["action_mask"][1:]):
+            assert rows[c, PACE] == np.float32(wide.view.pace_now(info["job"], int(c)))
+            assert rows[c, PRIORITY] == np.float32(instance.configurations[c].priority / 9)
+            assert rows[c, GUEST] == instance.jobs.opportunistic[info["job"]]
+            paces.add(float(rows[c, PACE]))
+        if np.isnan(
+            wide.view.jobs[info["job"], at.START_S]
+        ):  # it has not started: a start costs the same wherever it is
+            assert len(set(rows[np.isfinite(wide.view.tau[info["job"]]), SWITCH])) == 1
+        action = int(rng.choice(np.flatnonzero(info["action_mask"])))
+        seen, *_, info = plain.step(action)
+        more, _, done, _, _ = wide.step(action)
+    assert len(paces) > 2
+
+
+def test_the_vector_environment_shows_the_same():
+    instances = [shared_instance(0)] * 3
+    envs = GpuClusterVectorEnv(3, instance=instances, shared_features=True, autoreset_mode="Disabled")
+    single = GpuClusterEnv(instance=instances[0], shared_features=True)
+    (seen, infos), (one, _) = envs.reset(seed=0), single.reset(seed=0)
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        assert seen["options"].shape == (3, len(instances[0].configurations) * WIDE)
+        np.testing.assert_array_equal(seen["options"][1], one["options"])
+        action = int(rng.choice(np.flatnonzero(infos["action_mask"][0])))
+        seen, _, ended, _, infos = envs.step([action] * 3)
+        one, *_ = single.step(action)
+        if ended.any():
+            break
+    state = envs.get_state()
+    envs.set_state(state)
+    np.testing.assert_array_equal(envs.observations()["options"], seen["options"])
+
+
+def test_they_are_asked_for_by_gym_make_and_are_true_or_false():
+    env = gymnasium.make(f"gpusched_env:{ENVIRONMENT_ID}", scenario="tiny", shared_features=True)
+    assert env.observation_space["options"].shape[0] % WIDE == 0
+    with pytest.raises(InputError, match="shared_features"):
+        GpuClusterEnv("tiny", shared_features=1)
