@@ -13,6 +13,7 @@ from gpusched_env.envs.vector import GpuClusterVectorEnv
 from gpusched_env.errors import InputError
 from gpusched_env.formats import load_instance, save_instance
 from gpusched_env.model import (
+    Cells,
     Configuration,
     Duty,
     EpochDistribution,
@@ -23,6 +24,7 @@ from gpusched_env.model import (
     JobTable,
     Node,
     Synchronisation,
+    Tenant,
 )
 from gpusched_env.simulator import ActiveJobs, JobPolicy, Policy, Result, StalledError, View, simulate
 from gpusched_env.version import VERSION
@@ -38,6 +40,7 @@ __all__ = [
     "ENVIRONMENT_ID",
     "FIRST_DRAWN_SEED",
     "ActiveJobs",
+    "Cells",
     "Configuration",
     "CostReward",
     "Duty",
@@ -58,6 +61,7 @@ __all__ = [
     "Scenario",
     "StalledError",
     "Synchronisation",
+    "Tenant",
     "View",
     "builtin_scenarios",
     "load_instance",

@@ -18,6 +18,7 @@ from gpusched_baselines.dispatching.dispatch import (
     priority,
 )
 from gpusched_baselines.dispatching.greedy import Greedy
+from gpusched_baselines.dispatching.hived import HiveD
 from gpusched_baselines.dispatching.time_slice import TimeSlice
 from gpusched_baselines.gavel import Gavel, GavelCost
 from gpusched_baselines.index_rules import IndexRule, atc, atc_worst, gittins, las, sept, srpt_worst
@@ -46,6 +47,7 @@ __all__ = [
     "Gavel",
     "GavelCost",
     "Greedy",
+    "HiveD",
     "IndexRule",
     "LocalSearch",
     "Pack",

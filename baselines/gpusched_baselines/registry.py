@@ -16,6 +16,7 @@ from gpusched_baselines.dispatching.dispatch import (
     priority,
 )
 from gpusched_baselines.dispatching.greedy import Greedy
+from gpusched_baselines.dispatching.hived import HiveD
 from gpusched_baselines.dispatching.time_slice import TimeSlice
 from gpusched_baselines.gavel import Gavel, GavelCost
 from gpusched_baselines.gavel.policy import OBJECTIVES
@@ -230,6 +231,11 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         "pack": _sharing(Pack, "As Lucid: shortest first; two jobs on a GPU if their applications go together"),
         **_gavels(":agnostic", aware=False),
+        "hived": ShippedPolicy(
+            HiveD,
+            "FIFO in every tenant's virtual cluster of cells, and opportunistic jobs on what nobody uses",
+            usual=False,
+        ),
         "sts-x:alone-rates": _ablation(
             partial(StsX, full_nodes=0.0, name="sts-x:alone-rates"),
             "STS-X at the rates of a job alone on its node",

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.audit.allowed import check_allowed
 from gpusched_env.audit.bill import Bill, check_bill, make_bill
+from gpusched_env.audit.cells import check_cells
 from gpusched_env.audit.difference import Difference, same_amount
 from gpusched_env.audit.holding import check_together, lives
 from gpusched_env.audit.lines import check_lines
 from gpusched_env.audit.origin import check_origin, check_rounds
 from gpusched_env.audit.progress import check_progress
 from gpusched_env.audit.record import read_record
+from gpusched_env.audit.tenants import check_quotas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -28,11 +30,11 @@ def audit(folder: str | Path) -> list[Difference]:
     """Recompute a run from its folder alone, and list what the folder records otherwise.
 
     Checked are: GPUs, GPU type, memory and permission of every interval; the nodes of what takes several; the GPUs of
-    every node and the shares of every GPU at every time; order, restart overhead, interference and progress of every
-    job's intervals; start, completion, switches, energy and tardiness cost of every job; the totals; the order of the
-    lines; policy, seeds and names that the folder gives twice; and that there were as many rounds as the intervals
-    tell of. Amounts are compared to 1e-9 relative, times to a nanosecond (see `difference`). The seconds of decision
-    leave no trace to check.
+    every node, the shares of every GPU and the quotas of tenants at every time; order, restart overhead, interference
+    and progress of every job's intervals; start, completion, switches, energy and tardiness cost of every job; the
+    totals; the order of the lines; policy, seeds and names that the folder gives twice; and that there were as many
+    rounds as the intervals tell of. Amounts are compared to 1e-9 relative, times to a nanosecond (see `difference`).
+    The seconds of decision leave no trace to check.
 
     Args:
         folder: A run folder, as docs/run-format.md says.
@@ -52,6 +54,8 @@ def audit(folder: str | Path) -> list[Difference]:
         *check_allowed(record),
         *check_together(record, by_job),
         *bill.overfull,
+        *check_quotas(record),
+        *check_cells(record),
         *check_progress(record, by_job),
         *check_bill(record, bill),
         *_check_costs(record, by_job, bill),

@@ -38,17 +38,18 @@ def make_bill(record: Record) -> Bill:
     """Sum up what each node costs while u of its GPUs are busy: its power/1000 · price · PUE · hours.
 
     Each busy GPU is charged 1/u of that: to the job that holds the whole of it, or by share to those that share it.
+    With cells it is the hosts that cost, with all that lies on them.
     Where GPUs draw less when they do nothing, each job is charged so much less, and for its own work in full.
     """
     on_node: list[list[IntervalRecord]] = [[] for _ in record.nodes]
     for interval in record.intervals:
-        on_node[interval.node].append(interval)
+        on_node[record.billed_node(interval)].append(interval)
     pieces: list[float] = []
     parts: list[list[float]] = [[] for _ in record.jobs]
     overfull: list[Difference] = []
     for node, intervals in enumerate(on_node):
         power = record.gpu_types[record.nodes[node].gpu_type]
-        over: set[int | None] = set()
+        over: set[tuple[int, int] | None] = set()
         for start, end, holding in stretches(intervals):
             busy, gpus_of = _gpus_held(record, holding)
             hours = (end - start) / 3600.0
@@ -82,7 +83,7 @@ def _gpus_held(record: Record, holding: list[IntervalRecord]) -> tuple[int, list
     for interval in holding:
         configuration = record.configurations[interval.configuration]
         if configuration.is_shared:
-            gpus_of.append((interval, configuration.share / math.fsum(shares[interval.gpu])))
+            gpus_of.append((interval, configuration.share / math.fsum(shares[interval.node, interval.gpu])))
         else:
             busy += configuration.gpus
             gpus_of.append((interval, float(configuration.gpus)))
@@ -96,33 +97,34 @@ def _spared(
     for interval, gpus in gpus_of:
         duty = duty_of(record, interval) or 0.0
         if record.configurations[interval.configuration].is_shared:
-            on_it = [other for other in holding if other.gpu == interval.gpu]
+            on_it = [other for other in holding if (other.node, other.gpu) == (interval.node, interval.gpu)]
             yield interval, gpus - duty * dict(zip(map(id, on_it), paces(record, on_it), strict=True))[id(interval)]
         else:
             yield interval, gpus * (1.0 - duty)
 
 
-def _shares(record: Record, holding: list[IntervalRecord]) -> dict[int, list[float]]:
-    """List the shares held of each shared GPU of a node, by its number."""
-    shares: dict[int, list[float]] = defaultdict(list)
+def _shares(record: Record, holding: list[IntervalRecord]) -> dict[tuple[int, int], list[float]]:
+    """List the shares held of each shared GPU, by its node and number there."""
+    shares: dict[tuple[int, int], list[float]] = defaultdict(list)
     for interval in holding:
         configuration = record.configurations[interval.configuration]
         if configuration.is_shared:
-            shares[interval.gpu].append(configuration.share)
+            shares[interval.node, interval.gpu].append(configuration.share)
     return shares
 
 
 def _beyond(
     record: Record, node: int, start_s: float, holding: list[IntervalRecord], busy: int
-) -> Iterator[tuple[int | None, Difference]]:
-    """Say where more is held than there is: on the node (None), and on each of its shared GPUs (their number)."""
+) -> Iterator[tuple[tuple[int, int] | None, Difference]]:
+    """Say where more is held than there is: on the node (None), and on each of its shared GPUs (node and number)."""
     if busy > record.nodes[node].gpus:
         where = _lines(holding, f"node {node} from {start_s!r} s")
         yield None, Difference(where, busy, record.nodes[node].gpus, "busy GPUs, and GPUs of the node")
     for gpu, shares in _shares(record, holding).items():
         if math.fsum(shares) > _SHARES_ROUNDED:
-            on_it = [i for i in holding if i.gpu == gpu and record.configurations[i.configuration].is_shared]
-            where = _lines(on_it, f"node {node}, GPU {gpu} from {start_s!r} s")
+            sharers = [i for i in holding if record.configurations[i.configuration].is_shared]
+            on_it = [i for i in sharers if (i.node, i.gpu) == gpu]
+            where = _lines(on_it, f"node {gpu[0]}, GPU {gpu[1]} from {start_s!r} s")
             yield gpu, Difference(where, math.fsum(shares), 1.0, "shares held of the GPU, and the whole of it")
 
 

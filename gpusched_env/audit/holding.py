@@ -35,9 +35,10 @@ class Holding:
         return self.lines[0].end_s
 
     @property
-    def place(self) -> tuple[int, list[int]]:
-        """Give the number of the shared GPU, if any, and the nodes."""
-        return self.lines[0].gpu, sorted(line.node for line in self.lines)
+    def place(self) -> tuple[int, list[int], list[int]]:
+        """Give the number of the shared GPU, if any, the nodes, and the hosts on which these lie."""
+        lines = sorted(self.lines, key=lambda line: line.node)
+        return self.lines[0].gpu, [line.node for line in lines], [line.host for line in lines]
 
     @property
     def where(self) -> str:

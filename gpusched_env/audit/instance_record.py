@@ -10,6 +10,7 @@ from gpusched_env.audit.interference_record import GuestRecord, read_duty, read_
 from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, TIME, Range, index_below
 from gpusched_env.audit.reading import Fields, items_of, number, numbers_of, read_json
 from gpusched_env.audit.synchronisation import SynchronisationRecord, read_synchronisation
+from gpusched_env.audit.tenants import TenantsRecord, read_tenants
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
 
 _FIELDS = (
     "format", "version", "name", "seed", "energy_price_eur_per_kwh", "pue", "gpu_types", "nodes", "configurations",
-    "jobs", "applications", "distributions", "interference", "synchronisation",
+    "jobs", "applications", "distributions", "interference", "synchronisation", "tenancy", "tenants", "hosts",
 )  # fmt: skip
 _GPU_TYPE_FIELDS = (
     "name", "gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node", "idle_gpu_power_w", "node_power_w",
@@ -26,7 +27,7 @@ _GPU_TYPE_FIELDS = (
 _JOB_FIELDS = (
     "submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib", "restart_s",
     "application", "distribution", "seconds_per_epoch", "start_s", "resume_s",
-    "opportunistic",
+    "opportunistic", "tenant",
 )  # fmt: skip
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _PRIORITY = Range("a whole number from 0 to 9", 0, 9)
@@ -89,7 +90,8 @@ class ConfigurationRecord:
 class JobRecord:
     """A job of the instance.
 
-    `seconds_per_epoch` is None where a configuration is not allowed, `resume_s` where distances are not told apart.
+    `seconds_per_epoch` is None where a configuration is not allowed, `resume_s` where distances are not told apart;
+    `tenant` is an index.
     """
 
     submission_s: float
@@ -102,6 +104,7 @@ class JobRecord:
     resume_s: float | None
     application: int
     seconds_per_epoch: list[float | None]
+    tenant: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,6 +120,7 @@ class InstanceRecord:
     eur_per_kwh: float
     guests: GuestRecord
     synchronisation: SynchronisationRecord | None
+    tenants: TenantsRecord
 
 
 def read_instance(path: Path) -> InstanceRecord:
@@ -128,14 +132,17 @@ def read_instance(path: Path) -> InstanceRecord:
     instance = read_json(path, "gpusched instance", 2).only(*_FIELDS)
     applications = len(instance.texts("applications"))
     gpu_types = _gpu_types(instance, applications)
-    nodes = _nodes(instance.fields("nodes"), gpu_types)
+    tenants = read_tenants(instance)
+    nodes = _nodes(instance.fields("nodes"), gpu_types, tenants.hosts)
     configurations = _configurations(instance.fields("configurations"), gpu_types, nodes)
     jobs = _jobs(instance.fields("jobs"), len(configurations), applications, _distributions(instance))
+    index_below(max(1, len(tenants.names))).check_each("instance.json: jobs.tenant", [job.tenant for job in jobs])
     price = instance.number("energy_price_eur_per_kwh", NOT_NEGATIVE) * instance.number("pue", AT_LEAST_ONE)
     name, seed = instance.text("name"), instance.whole("seed")
     synchronisation = read_synchronisation(instance, list(gpu_types), applications)
     guests = read_guests(instance)
-    return InstanceRecord(name, seed, gpu_types, nodes, configurations, jobs, price, guests, synchronisation)
+    told = (name, seed, gpu_types, nodes, configurations, jobs, price, guests, synchronisation, tenants)
+    return InstanceRecord(*told)
 
 
 def _gpu_types(instance: Fields, applications: int) -> dict[str, GpuTypeRecord]:
@@ -161,14 +168,16 @@ def _gpu_types(instance: Fields, applications: int) -> dict[str, GpuTypeRecord]:
     return records
 
 
-def _nodes(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> list[NodeRecord]:
+def _nodes(table: Fields, gpu_types: dict[str, GpuTypeRecord], hosts: int) -> list[NodeRecord]:
     names = _known_types(table.only("gpu_type", "gpus"), gpu_types)
     gpus = table.wholes("gpus", len(names))
     for index, (name, count) in enumerate(zip(names, gpus, strict=True)):
         most, where = gpu_types[name].most_gpus, f"{table.name('gpus')}[{index}]"
         Range(f"a whole number from 1 to {most}, the most of {name}", 1, most).check(where, count)
-        if gpu_types[name].idles:
+        is_cell = hosts > 0 and index < len(names) - hosts
+        if gpu_types[name].idles and not is_cell:
             Range(f"{most}, since idle GPUs of {name} draw power", most, most).check(where, count)
+    index_below(len(names)).check("instance.json: hosts", hosts)
     return [NodeRecord(name, count) for name, count in zip(names, gpus, strict=True)]
 
 
@@ -262,7 +271,8 @@ def _jobs(table: Fields, configurations: int, applications: int, distributions: 
     rows = table.items("seconds_per_epoch", count)
     where = table.name("seconds_per_epoch")
     seconds = [_seconds(f"{where}[{i}]", row, configurations, most[i]) for i, row in enumerate(rows)]
-    columns = (submission, due, weight, needed, memory, restart, start, resume, application, seconds)
+    tenant = table.wholes("tenant", count) if table.optional("tenant", None) is not None else [0] * count
+    columns = (submission, due, weight, needed, memory, restart, start, resume, application, seconds, tenant)
     return [JobRecord(*values) for values in zip(*columns, strict=True)]
 
 

@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from gpusched_env.audit.interference_record import GuestRecord
     from gpusched_env.audit.reading import Fields
     from gpusched_env.audit.synchronisation import SynchronisationRecord
+    from gpusched_env.audit.tenants import TenantsRecord
 
 _INTERVAL_COLUMNS = ("job", "node", "gpus", "gpu", "configuration", "start_s", "ready_s", "end_s", "epochs")
 _JOB_COLUMNS = (
@@ -40,7 +41,10 @@ _JOB_COLUMNS = (
 
 @dataclass(frozen=True, slots=True)
 class IntervalRecord:
-    """A line of intervals.csv; `gpu` is the number of the shared GPU on the node, -1 for whole GPUs."""
+    """A line of intervals.csv; `gpu` is the number of the shared GPU on the node, -1 for whole GPUs.
+
+    `host` is the host on which the node lies, -1 without cells.
+    """
 
     line: int
     job: int
@@ -52,6 +56,7 @@ class IntervalRecord:
     ready_s: float
     end_s: float
     epochs: float
+    host: int = -1
 
     @property
     def where(self) -> str:
@@ -75,6 +80,12 @@ class Record:
     claims: list[dict[str, float]]
     run: Fields
     synchronisation: SynchronisationRecord | None
+    tenants: TenantsRecord
+
+    def billed_node(self, interval: IntervalRecord) -> int:
+        """Give the node whose power an interval is part of: with cells the host on which its own lies."""
+        hosts = self.tenants.hosts
+        return len(self.nodes) - hosts + interval.host if hosts else interval.node
 
 
 def read_record(folder: Path) -> Record:
@@ -101,6 +112,7 @@ def read_record(folder: Path) -> Record:
         claims=_claims(folder / "jobs.csv", len(instance.jobs)),
         run=run,
         synchronisation=instance.synchronisation,
+        tenants=instance.tenants,
     )
 
 
@@ -117,7 +129,8 @@ def _check_run(run: Fields) -> Fields:
 
 def _intervals(path: Path, instance: InstanceRecord) -> list[IntervalRecord]:
     intervals = []
-    for line, row in enumerate(read_rows(path, _INTERVAL_COLUMNS), start=2):
+    columns = (*_INTERVAL_COLUMNS, "host") if instance.tenants.hosts else _INTERVAL_COLUMNS
+    for line, row in enumerate(read_rows(path, columns), start=2):
         where = f"{path.name} line {line}"
         job, node, gpus = (whole_of(f"{where}, {name}", row[name]) for name in ("job", "node", "gpus"))
         for name, value, values in (("job", job, instance.jobs), ("node", node, instance.nodes)):
@@ -129,8 +142,15 @@ def _intervals(path: Path, instance: InstanceRecord) -> list[IntervalRecord]:
         )
         if row["configuration"] not in instance.configurations:
             raise InputError(f"{where}, configuration", row["configuration"], "a configuration of the instance")
-        numbers = [number_of(f"{where}, {name}", row[name]) for name in ("start_s", "ready_s", "end_s", "epochs")]
-        intervals.append(IntervalRecord(line, job, node, gpus, gpu, row["configuration"], *numbers))
+        host = -1
+        if instance.tenants.hosts:
+            host = whole_of(f"{where}, host", row["host"])
+            index_below(instance.tenants.hosts).check(f"{where}, host", host)
+        start, ready, end, done = (
+            number_of(f"{where}, {name}", row[name]) for name in ("start_s", "ready_s", "end_s", "epochs")
+        )
+        told = (line, job, node, gpus, gpu, row["configuration"], start, ready, end, done, host)
+        intervals.append(IntervalRecord(*told))
     return intervals
 
 

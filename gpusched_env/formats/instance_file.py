@@ -14,7 +14,9 @@ from gpusched_env.files import write_atomically
 from gpusched_env.formats.interference_fields import interference_fields, interference_of
 from gpusched_env.formats.job_columns import job_columns, job_table
 from gpusched_env.formats.json_fields import check_fields, check_lengths, json_list, value_of, values_of
+from gpusched_env.formats.json_layout import TABLES, json_layout
 from gpusched_env.formats.synchronisation_field import FIELD, synchronisation_field, synchronisation_of
+from gpusched_env.formats.tenants_json import FIELDS, tenants_document, tenants_of
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Node
 
 if TYPE_CHECKING:
@@ -36,7 +38,6 @@ _GPU_TYPES = {
 _OPTIONAL_POWERS = {"idle_gpu_power_w": 0.0, "node_power_w": None}
 _NODES = {"gpu_type": str, "gpus": int}
 _CONFIGURATIONS = {"gpu_type": str, "gpus_per_node": int, "nodes": int, "share": float}
-_TABLES = ("gpu_types", "nodes", "configurations", "jobs")
 
 
 def save_instance(instance: Instance, path: str | Path) -> None:
@@ -50,7 +51,7 @@ def save_instance(instance: Instance, path: str | Path) -> None:
 
 def instance_json(instance: Instance) -> str:
     """Give what `save_instance` writes: equal instances have equal texts, others have other ones."""
-    return _layout(_document_of(instance))
+    return json_layout(_document_of(instance))
 
 
 def load_instance(path: str | Path) -> Instance:
@@ -82,6 +83,7 @@ def _document_of(instance: Instance) -> dict[str, Any]:
         ],
         "interference": interference_fields(instance.interference),
         **synchronisation_field(instance),
+        **tenants_document(instance),
     }
 
 
@@ -100,35 +102,6 @@ def _priorities(configurations: Iterable[Configuration]) -> dict[str, list[int]]
     """Give the column that only shares with priorities need, where there are some."""
     column = [c.priority for c in configurations]
     return {"priority": column} if any(column) else {}
-
-
-def _layout(document: Mapping[str, Any]) -> str:
-    """Give the JSON text with one line per field, column and distribution: it can be read, and compared by line."""
-    parts = []
-    for name, value in document.items():
-        text = _compact(value)
-        if name in _TABLES:
-            text = (
-                "{\n" + ",\n".join(f"  {_compact(key)}: {_compact(column)}" for key, column in value.items()) + "\n }"
-            )
-        elif name == "distributions":
-            text = "[\n" + ",\n".join(f"  {_compact(entry)}" for entry in value) + "\n ]"
-        elif name == "interference" and value is not None:
-            text = _interference_text(value)
-        parts.append(f" {_compact(name)}: {text}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def _interference_text(model: Mapping[str, Any]) -> str:
-    """Give the table, which comes first, with one line per GPU type."""
-    (name, table), *rest = model.items()
-    rows = ",\n".join(f"  {_compact(of_type)}" for of_type in table)
-    return f'{{"{name}":[\n' + rows + "\n ]" + "".join(f",{_compact(key)}:{_compact(v)}" for key, v in rest) + "}"
-
-
-def _compact(value: Any) -> str:
-    # Python writes the shortest decimal that reads back as the same float: nothing is lost.
-    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -173,8 +146,8 @@ def _no_constant(constant: str) -> float:
 
 
 def _instance_of(document: dict[str, Any]) -> Instance:
-    names = {"format", "version", *_SCALARS, *_TABLES, "applications", "distributions", "interference"}
-    check_fields("", document, names | ({FIELD} & document.keys()))
+    names = {"format", "version", *_SCALARS, *TABLES, "applications", "distributions", "interference"}
+    check_fields("", document, names | (document.keys() & {FIELD, *FIELDS}))
     scalars = {name: value_of(name, document[name], kind) for name, kind in _SCALARS.items()}
     return Instance(
         _gpu_types(document),
@@ -184,6 +157,7 @@ def _instance_of(document: dict[str, Any]) -> Instance:
         interference=interference_of(document["interference"]),
         synchronisation=synchronisation_of(document),
         **scalars,
+        **tenants_of(document),
     )
 
 

@@ -32,6 +32,7 @@ _OPTIONAL_JOBS: dict[str, tuple[type, object]] = {
     "start_s": (float, 0.0),
     "resume_s": (float, None),
     "opportunistic": (bool, False),
+    "tenant": (int, 0),
 }
 """Columns that may be missing: their kind, and the value of all jobs where they are. None: the table has no column."""
 

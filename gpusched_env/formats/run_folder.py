@@ -38,6 +38,7 @@ _INTERVALS = pl.Schema(
         "epochs": pl.Float64,
     }
 )
+_WITH_HOSTS = pl.Schema([*_INTERVALS.items(), ("host", pl.Int64())])
 _JOBS = pl.Schema(
     {
         "job": pl.Int64,
@@ -108,7 +109,9 @@ def write_run(
         raise InputError("result.log", 0, "a run simulated with its intervals (record=True)")
     with new_folder(folder, ours=RUN_FILES) as draft:
         save_instance(result.instance, draft / "instance.json")
-        write_atomically(draft / "intervals.csv", result.intervals().select(list(_INTERVALS)).write_csv())
+        write_atomically(
+            draft / "intervals.csv", result.intervals().select(list(_interval_columns(result.instance))).write_csv()
+        )
         write_atomically(draft / "jobs.csv", _job_rows(result).write_csv())
         write_atomically(
             draft / "run.json", json.dumps(_run_facts(result, command, facts or {}), indent=1, allow_nan=False) + "\n"
@@ -123,13 +126,19 @@ def read_run(folder: str | Path) -> RecordedRun:
     """
     source = Path(folder)
     facts = _read_facts(source / "run.json")
+    instance = load_instance(source / "instance.json")
     return RecordedRun(
-        instance=load_instance(source / "instance.json"),
-        intervals=_read_rows(source / "intervals.csv", _INTERVALS),
+        instance=instance,
+        intervals=_read_rows(source / "intervals.csv", _interval_columns(instance)),
         jobs=_read_rows(source / "jobs.csv", _JOBS),
         policy=facts["policy"],
         facts=facts,
     )
+
+
+def _interval_columns(instance: Instance) -> pl.Schema:
+    """Give the columns of the intervals: with cells also the host on which the node lies."""
+    return _WITH_HOSTS if instance.hosts else _INTERVALS
 
 
 def _job_rows(result: Result) -> pl.DataFrame:

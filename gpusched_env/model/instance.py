@@ -9,20 +9,23 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.model.configuration import Configuration
 from gpusched_env.model.duty import Duty
 from gpusched_env.model.job_table import JobTable
+from gpusched_env.model.offers import single_node_configurations
+from gpusched_env.model.tenancy import beyond_quota, check_tenants
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from gpusched_env.model.configuration import Configuration
     from gpusched_env.model.gpu_type import GpuType
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
     from gpusched_env.model.node import Node
     from gpusched_env.model.synchronisation import Synchronisation
+    from gpusched_env.model.tenant import Tenancy, Tenant
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,6 +47,11 @@ class Instance:
         name: Name of the scenario or trace it comes from.
         seed: Seed it was made with.
         synchronisation: How spare machines help jobs on several nodes; None: they take the time that `jobs` says.
+        tenants: Who shares the cluster; `jobs.tenant` are indices of them.
+        tenancy: What they are to it: `none` (names only), `quota` (the GPUs of every type that a tenant's jobs hold at
+            one time are at most those of its cells), `private` or `cells` (what `workload.with_tenancy` makes).
+        hosts: With `cells` the last so many nodes are the physical ones: opportunistic jobs run on them, and the nodes
+            before them are the tenants' cells, which lie on them when they are used. Else 0.
 
     Raises:
         InputError: A value is out of its range, names an unknown GPU type, or a job fits no configuration; or a
@@ -60,6 +68,9 @@ class Instance:
     name: str = ""
     seed: int = 0
     synchronisation: Synchronisation | None = None
+    tenants: tuple[Tenant, ...] = ()
+    tenancy: Tenancy = "none"
+    hosts: int = 0
     _type_index: dict[str, int] = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
@@ -74,6 +85,7 @@ class Instance:
         self._check_configurations()
         self._check_interference()
         self._check_synchronisation()
+        check_tenants(self)
         self._close_what_does_not_fit()
 
     def _check_nodes(self) -> None:
@@ -81,7 +93,12 @@ class Instance:
             most = self.gpu_types[self.type_index(f"nodes[{index}].gpu_type", node.gpu_type)].max_gpus_per_node
             if node.gpus > most:
                 raise InputError(f"nodes[{index}].gpus", node.gpus, f"at most {most} for {node.gpu_type}")
-            if node.gpus < most and self.gpu_types[self._type_index[node.gpu_type]].idle_gpu_power_w > 0.0:
+            is_cell = index < len(self.nodes) - self.hosts and self.hosts > 0
+            if (
+                not is_cell
+                and node.gpus < most
+                and self.gpu_types[self._type_index[node.gpu_type]].idle_gpu_power_w > 0.0
+            ):
                 allowed = (
                     f"{most}, since idle GPUs of {node.gpu_type} draw power; smaller nodes need a type of their own"
                 )
@@ -163,6 +180,8 @@ class Instance:
         interference: Interference | Duty | None = None,
         synchronisation: Synchronisation | None = None,
         name: str = "",
+        tenants: Sequence[Tenant] = (),
+        tenancy: Tenancy = "none",
     ) -> Instance:
         """Make an instance from single jobs, sorting them by submission (stable).
 
@@ -177,6 +196,8 @@ class Instance:
             interference: What jobs on one GPU do to one another.
             synchronisation: How spare machines help jobs on several nodes.
             name: Name of the instance.
+            tenants: Who shares the cluster.
+            tenancy: What they are to it.
         """
         checks.seconds("restart_s", restart_s)
         if configurations is None:
@@ -192,6 +213,8 @@ class Instance:
             interference=interference,
             synchronisation=synchronisation,
             name=name,
+            tenants=tuple(tenants),
+            tenancy=tenancy,
         )
 
     def type_index(self, where: str, name: str) -> int:
@@ -248,7 +271,7 @@ class Instance:
         memory = np.array(
             [self.gpu_types[self._type_index[c.gpu_type]].memory_gib * c.share for c in self.configurations]
         )
-        not_allowed = closed[None, :] | (self.jobs.memory_gib[:, None] > memory[None, :])
+        not_allowed = closed[None, :] | (self.jobs.memory_gib[:, None] > memory[None, :]) | beyond_quota(self)
         if np.any(not_allowed & np.isfinite(seconds)):
             open_seconds = np.where(not_allowed, np.inf, seconds)
             for job in np.flatnonzero(~np.any(np.isfinite(open_seconds), axis=1)):
@@ -257,7 +280,11 @@ class Instance:
 
     def _fits_nowhere(self, job: int, closed: NDArray[np.bool_], memory: NDArray[np.float64]) -> InputError:
         """Say why: its memory, or else no node holds a configuration that it may use."""
+        beyond = np.broadcast_to(beyond_quota(self), self.jobs.seconds_per_epoch.shape)[job]
         may_use = np.isfinite(self.jobs.seconds_per_epoch[job])
+        if np.any(may_use & ~closed & beyond):
+            tenant = self.tenants[int(self.jobs.tenant[job])].name
+            return InputError(f"jobs[{job}].seconds_per_epoch", "inf for all", f"one within the quota of {tenant}")
         able = np.flatnonzero(may_use & ~closed)
         if len(able):
             shared = any(self.configurations[c].kind == "shared" for c in able)
@@ -271,9 +298,3 @@ class Instance:
         held = ", ".join(self.configurations[c].name for c in np.flatnonzero(~closed)) or "none of them"
         allowed = f"one or more that the nodes of the cluster can hold: {held}"
         return InputError(f"jobs[{job}].seconds_per_epoch", asked, allowed)
-
-
-def single_node_configurations(gpu_types: Sequence[GpuType], nodes: Sequence[Node]) -> tuple[Configuration, ...]:
-    """List every number of GPUs of every type that the largest node of that type can hold."""
-    largest = {v.name: max((n.gpus for n in nodes if n.gpu_type == v.name), default=0) for v in gpu_types}
-    return tuple(Configuration(v.name, g) for v in gpu_types for g in range(1, largest[v.name] + 1))

@@ -37,6 +37,7 @@ class Job:
         opportunistic: Whether its user put it into the class that gets what guaranteed jobs leave: a label that
             policies and reports read, and that nothing else depends on.
         epochs_needed: Epochs it will really need, X_j in (0, E_j]; hidden from policies until the job ends.
+        tenant: Index of its tenant among the instance's, ≥ 0.
 
     Raises:
         InputError: A value is out of its range.
@@ -55,12 +56,14 @@ class Job:
     start_s: float = 0.0
     resume_s: float | None = None
     opportunistic: bool = False
+    tenant: int = 0
 
     def __post_init__(self) -> None:
         checks.seconds("job.submission_s", self.submission_s)
         checks.not_negative("job.tardiness_weight_eur_per_s", self.tardiness_weight_eur_per_s)
         checks.positive("job.max_epochs", self.max_epochs)
         checks.not_negative("job.memory_gib", self.memory_gib)
+        checks.whole("job.tenant", self.tenant, 0)
         if self.restart_s is not None:
             checks.seconds("job.restart_s", self.restart_s)
         checks.seconds("job.start_s", self.start_s)

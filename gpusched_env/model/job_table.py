@@ -46,6 +46,7 @@ class JobTable:
             one GPU costs nothing. None, the default: every change costs `restart_s`.
         opportunistic: Whether jobs are in the class that gets what guaranteed ones leave, shape (J,), a label that
             policies and reports read; False by default.
+        tenant: Index of the job's tenant, shape (J,), ≥ 0; 0 by default.
 
     Raises:
         InputError: A column has the wrong length, or a value is out of its range; names the first such job.
@@ -66,6 +67,7 @@ class JobTable:
     start_s: NDArray[np.float64] = None  # type: ignore[assignment]
     resume_s: NDArray[np.float64] | None = None
     opportunistic: NDArray[np.bool_] = None  # type: ignore[assignment]
+    tenant: NDArray[np.int64] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         for column in ("restart_s", "start_s"):
@@ -75,6 +77,8 @@ class JobTable:
         if np.asarray(label).dtype != np.bool_:
             raise InputError("jobs.opportunistic", np.asarray(label).tolist(), "True or False for each job")
         object.__setattr__(self, "opportunistic", checks.frozen_array(label, np.bool_))
+        if self.tenant is None:
+            object.__setattr__(self, "tenant", np.zeros(len(self.submission_s), dtype=np.int64))
         floats = _FLOAT_COLUMNS if self.resume_s is None else (*_FLOAT_COLUMNS, "resume_s")
         for column in floats:
             object.__setattr__(self, column, checks.frozen_array(getattr(self, column)))
@@ -103,6 +107,7 @@ class JobTable:
             seconds = getattr(self, column)
             if seconds is not None:
                 self._each(column, (seconds >= 0) & (seconds <= longest), a_time)
+        self._each("tenant", self.tenant >= 0, "an index >= 0")
         self._check_seconds_per_epoch()
         for column, names in (("application", self.applications), ("distribution", self.distributions)):
             index = getattr(self, column)
@@ -192,9 +197,10 @@ class JobTable:
             start_s=np.array([job.start_s for job in jobs]),
             resume_s=np.array([r if s is None else s for s, r in zip(resume, restart, strict=True)]) if told else None,
             opportunistic=np.array([job.opportunistic for job in jobs], dtype=np.bool_),
+            tenant=np.array([job.tenant for job in jobs], dtype=np.int64),
         )
 
 
 _JOB_FIELDS = ("submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib")
 _FLOAT_COLUMNS = (*_JOB_FIELDS, "restart_s", "start_s", "seconds_per_epoch")
-_INDEX_COLUMNS = ("application", "distribution")
+_INDEX_COLUMNS = ("application", "distribution", "tenant")

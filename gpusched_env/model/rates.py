@@ -12,6 +12,7 @@ import numpy as np
 
 from gpusched_env.kernel import kernel
 from gpusched_env.model.duty import Duty
+from gpusched_env.model.tenancy import largest_billed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -50,7 +51,8 @@ class Rates:
         configs[:, GPUS] = [c.gpus_per_node for c in configurations]
         configs[:, NODES] = [c.nodes for c in configurations]
         shares = np.array([c.share for c in configurations])
-        largest = np.array([instance.largest_node.get(v.name, 0) for v in instance.gpu_types])
+        billed = largest_billed(instance)
+        largest = np.array([billed.get(v.name, 0) for v in instance.gpu_types])
         price = np.array([instance.energy_price_eur_per_kwh, instance.pue])
         rates = cls(np.empty_like(watts), np.empty(len(configs)), np.empty(len(configs)))
         write_node_rates(watts, price, rates.node)

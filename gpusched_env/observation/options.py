@@ -12,7 +12,7 @@ from gpusched_env.observation.cluster import FREE
 from gpusched_env.observation.notation import ONE_PERCENT, Names
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.placement.placement import fits
+from gpusched_env.simulator.placement.placement import may_have
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Ints, Mask, Singles
@@ -47,7 +47,7 @@ def write_mask(board: Board, job: int, mask: Mask) -> None:
     configs, tau = board.facts.configs, board.tau
     mask[0] = 1
     for c in range(configs.shape[0]):
-        mask[c + 1] = (tau[job, c] < np.inf) & fits(board, c)
+        mask[c + 1] = (tau[job, c] < np.inf) & may_have(board, job, c)
 
 
 @lean_kernel

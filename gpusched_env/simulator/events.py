@@ -8,7 +8,8 @@ import numpy as np
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.placement import release
+from gpusched_env.simulator.cells.lying import hosts_charge, hosts_rate
+from gpusched_env.simulator.placement.release import release
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats
@@ -93,6 +94,8 @@ def log_interval(board: Board, hidden: Hidden, job: int, old: bool, end: float) 
         row[at.LOG_END] = end
         row[at.LOG_EPOCHS] = jobs[job, at.EPOCHS] - jobs[job, at.BASE_EPOCHS]
         row[at.LOG_SLOT] = jobs[job, at.OLD_SLOT if old else at.SLOT]
+        if board.cells.shape[0] > 0:
+            row[at.LOG_HOST] = board.cells[node, at.CELL_OLD_HOST if old else at.CELL_HOST]
         count[at.LOGGED] += 1
         node = nodes[node, at.OLD_NEXT if old else at.NEXT]
 
@@ -127,11 +130,14 @@ def charge(board: Board, job: int, config: int) -> float:
     """
     jobs, nodes, configs, rates = board.jobs, board.nodes, board.facts.configs, board.node_rate
     node = int(jobs[job, at.NODE])
-    busy = nodes[node, at.NODE_GPUS] - nodes[node, at.FREE]
-    rate = rates[nodes[node, at.NODE_TYPE], busy] * configs[config, at.CONFIG_GPUS] / busy
+    if board.cells.shape[0] > 0:
+        rate = hosts_charge(board, node, configs[config, at.CONFIG_GPUS])
+    else:
+        busy = nodes[node, at.NODE_GPUS] - nodes[node, at.FREE]
+        rate = rates[nodes[node, at.NODE_TYPE], busy] * configs[config, at.CONFIG_GPUS] / busy
     if configs[config, at.CONFIG_UNITS] > 0:
         rate = rate * configs[config, at.CONFIG_UNITS] / nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])]
-    else:
+    elif board.cells.shape[0] == 0:
         rate *= configs[config, at.CONFIG_NODES]
     return rate if board.facts.spared.shape[0] == 0 else rate - spared_rate(board, job, config)
 
@@ -161,10 +167,10 @@ def work(board: Board, job: int, config: int) -> float:
 
 @kernel
 def bill_rate(board: Board) -> float:
-    """Sum r_v(u) over the nodes, less what GPUs spare that are held and not busy [€/s]."""
+    """Sum r_v(u) over the nodes, with cells over their hosts, less what GPUs spare that are held and not busy [€/s]."""
     jobs, nodes, rates, active = board.jobs, board.nodes, board.node_rate, board.active
-    total = 0.0
-    for n in range(nodes.shape[0]):
+    total = hosts_rate(board)
+    for n in range(nodes.shape[0] if board.cells.shape[0] == 0 else 0):
         total += rates[nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS] - nodes[n, at.FREE]]
     if board.facts.spared.shape[0] == 0:
         return total

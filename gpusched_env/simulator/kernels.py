@@ -7,6 +7,7 @@ kernels, except `Choice` and `ask_order`, which are for the Python around them.
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.cells.lying import is_lent, let_empty_cells_go, survey
 from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.due_dates import due_wake_s, misses
 from gpusched_env.simulator.events import bill_rate, charge
@@ -18,13 +19,14 @@ from gpusched_env.simulator.placement.placement import (
     fits,
     forget_place,
     keeps_config,
+    may_have,
     moves_on,
     opens,
     place,
     prefer_place,
-    release,
     would_restart,
 )
+from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sorting import ranked, ranked_in_groups
@@ -48,9 +50,12 @@ __all__ = [
     "expected_rest",
     "fits",
     "forget_place",
+    "is_lent",
     "keeps_config",
     "kernel",
     "lean_kernel",
+    "let_empty_cells_go",
+    "may_have",
     "measure",
     "misses",
     "moves_on",
@@ -64,6 +69,7 @@ __all__ = [
     "ranked_in_groups",
     "release",
     "seconds_now",
+    "survey",
     "survival_after",
     "would_restart",
 ]

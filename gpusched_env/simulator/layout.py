@@ -46,7 +46,8 @@ RESUMING_S = 35  # seconds without progress after a change on the nodes where it
 LAST_NODE = 36  # first node of those on which it was last ready before the present interval, or -1
 LAST_NODES = 37  # mark of these nodes (`whole_nodes.mark`)
 OPPORTUNISTIC = 38  # 1 if it is in the class that gets what guaranteed jobs leave: a label that policies may read
-JOB_COLUMNS = 39
+TENANT = 39  # index of its tenant
+JOB_COLUMNS = 40
 
 # fate: float64 (J, FATE_COLUMNS). What no policy may know.
 NEEDED = 0  # epochs needed X_j
@@ -90,6 +91,16 @@ LARGEST = 3  # GPUs of the largest node; never changes
 SIZES = 4  # free GPUs that the index behind these columns tells apart; 0: there is no index
 ROOM_COLUMNS = 5  # then the index of `node_index`
 
+# quota: int64 (T, 2 V), T tenants; no rows without quotas. The units of every GPU type that a tenant's jobs may hold at
+# one time, then those that they hold.
+
+# cells: int64 (N, CELL_COLUMNS); no rows without cells. Where the nodes lie, the last of which are hosts themselves.
+CELL_HOST = 0  # index of the host on which the cell lies, or -1
+CELL_OLD_HOST = 1  # the same when the round began
+CELL_BLOCK = 2  # first GPU of its block there
+CELL_KIND = 3  # kind of hardware
+CELL_COLUMNS = 4
+
 # clock: float64 (CLOCK_COLUMNS,).
 NOW = 0  # present time
 BILL = 1  # energy cost of all nodes so far [€]
@@ -130,3 +141,4 @@ LOG_END = 5
 LOG_EPOCHS = 6  # epochs done in the interval, the same in the rows of all its nodes
 LOG_SLOT = 7  # the shared GPU of the node, or -1
 LOG_COLUMNS = 8
+LOG_HOST = 8  # with cells one column more: the host on which the node lies

@@ -103,7 +103,8 @@ class Result:
         Returns:
             Columns job, node, configuration (name), gpus (on this node), gpu (number of the shared GPU on the node, -1
             for whole GPUs), start_s, ready_s (progress from then on), end_s, epochs (done in the interval, the same
-            in the rows of all its nodes); sorted by start, job, node.
+            in the rows of all its nodes); with cells also host, the host on which the node lies; sorted by start, job,
+            node.
         """
         configurations = self.instance.configurations
         index = self.log[:, at.LOG_CONFIG].astype(np.int64)
@@ -120,4 +121,6 @@ class Result:
                 "epochs": self.log[:, at.LOG_EPOCHS],
             }
         )
+        if self.instance.hosts:
+            frame = frame.with_columns(host=pl.Series(self.log[:, at.LOG_HOST].astype(np.int64)))
         return frame.sort("start_s", "job", "node")

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.cells.lying import let_empty_cells_go, lies_as_before, remember
 from gpusched_env.simulator.events import bill_rate, log_interval, pace, pass_milestones
 from gpusched_env.simulator.pace.write import write_paces
 from gpusched_env.simulator.placement.room import clear, measure
@@ -29,6 +30,9 @@ def begin_round(board: Board, preemption: bool) -> None:
     """Open a round: remember what is held and, with `preemption`, begin from an empty cluster."""
     jobs, nodes, count, active = board.jobs, board.nodes, board.count, board.active
     shared = slots(board)
+    if board.cells.shape[0] > 0:
+        let_empty_cells_go(board)
+        remember(board)
     for n in range(nodes.shape[0]):
         nodes[n, at.OLD_FREE] = nodes[n, at.FREE]
         nodes[n, at.OLD_NEXT] = nodes[n, at.NEXT]
@@ -61,6 +65,7 @@ def stays(board: Board, job: int) -> bool:
     if jobs[job, at.CONFIG] < 0:
         return True
     chained = same_chain(board, int(jobs[job, at.NODE]), int(jobs[job, at.OLD_NODE]))
+    chained = chained and lies_as_before(board, int(jobs[job, at.NODE]))
     return chained and jobs[job, at.SLOT] == jobs[job, at.OLD_SLOT]
 
 

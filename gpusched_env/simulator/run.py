@@ -49,6 +49,10 @@ class Board(NamedArrays):
             worst jobs that there can be.
         nodes: The nodes, (N, NODE_COLUMNS and, if GPUs can be shared, two columns for each).
         room: What fits now on the nodes of each GPU type, (V, ROOM_COLUMNS + index).
+        quota: What the jobs of every tenant may hold of each GPU type, and what they hold [units], (T, 2 V); (0, 2 V)
+            without quotas.
+        cells: Where the nodes of tenants lie, (N, CELL_COLUMNS); (0, CELL_COLUMNS) without cells.
+        hosts: The hosts on which they lie, (H, columns of `cells.blocks`); none without cells.
         node_rate: r_v(u), what a node with u busy GPUs costs at the present price [€/s], (V, G + 1).
         planning_rate: What a configuration is planned to cost, alone on its node [€/s], (C,).
         least_rate: The least that it can cost, in a full node [€/s], (C,); inf where its type has no node.
@@ -65,7 +69,7 @@ class Board(NamedArrays):
 
     together = (
         "clock", "count", "room", "nodes", "order", "active", "keys", "edges", "jobs", "tau", "memory", "survival",
-        "tail",
+        "tail", "quota", "cells", "hosts",
     )  # fmt: skip
 
     facts: Facts
@@ -73,6 +77,9 @@ class Board(NamedArrays):
     tau: Annotated[Floats, 2]
     nodes: Annotated[Ints, 2]
     room: Annotated[Ints, 2]
+    quota: Annotated[Ints, 2]
+    cells: Annotated[Ints, 2]
+    hosts: Annotated[Ints, 2]
     node_rate: Annotated[Floats, 2]
     planning_rate: Annotated[Floats, 1]
     least_rate: Annotated[Floats, 1]

@@ -8,8 +8,10 @@ import numpy as np
 
 from gpusched_env.model import checks
 from gpusched_env.model.rates import Rates, kilowatts, write_config_rates, write_node_rates
+from gpusched_env.model.tenancy import kinds_of_nodes, quotas
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.asking import AS_A_POLICY, Asking
+from gpusched_env.simulator.cells import blocks
 from gpusched_env.simulator.events import advance
 from gpusched_env.simulator.ordering import NAMED_ORDERS
 from gpusched_env.simulator.pace import sharing
@@ -124,7 +126,7 @@ class State:
         count, log = self.board.count, self.hidden.log
         most = 2 * int(count[at.ACTIVE]) + 2 * len(self.board.nodes) + 2
         if count[at.LOGGING] and len(log) - count[at.LOGGED] < most:
-            more = np.empty((max(len(log), most), at.LOG_COLUMNS))
+            more = np.empty((max(len(log), most), log.shape[1]))
             self.hidden = Hidden(**self.hidden.__getstate__() | {"log": np.concatenate([log, more])})
 
 
@@ -141,6 +143,9 @@ def _new_board(instance: Instance, common: Common, memory_columns: int) -> Board
         tau=np.full(shape, np.nan),
         nodes=_node_table(instance, busy - 1),
         room=new_room(types, len(instance.nodes), busy - 1),
+        cells=_cell_table(instance),
+        hosts=_host_table(instance),
+        quota=np.hstack([quotas(instance) * at.UNITS, np.zeros_like(quotas(instance))]),
         node_rate=common.once(rates.node),
         planning_rate=common.once(rates.planning),
         least_rate=common.once(rates.least),
@@ -208,6 +213,25 @@ def _node_table(instance: Instance, most: int) -> NDArray[np.int64]:
     return nodes
 
 
+def _cell_table(instance: Instance) -> NDArray[np.int64]:
+    """Make the array that says where nodes lie: hosts on themselves, and cells nowhere yet."""
+    cells = np.full((len(instance.nodes) if instance.hosts else 0, at.CELL_COLUMNS), -1, dtype=np.int64)
+    if instance.hosts:
+        cells[:, at.CELL_KIND] = kinds_of_nodes(instance)
+        cells[-instance.hosts :, at.CELL_HOST] = cells[-instance.hosts :, at.CELL_OLD_HOST] = range(instance.hosts)
+        cells[:, at.CELL_BLOCK] = 0
+    return cells
+
+
+def _host_table(instance: Instance) -> NDArray[np.int64]:
+    """Make the array of the hosts."""
+    hosts = np.zeros((instance.hosts, blocks.HOST_COLUMNS), dtype=np.int64)
+    if instance.hosts:
+        hosts[:, blocks.KIND] = kinds_of_nodes(instance)[-instance.hosts :]
+        hosts[:, blocks.GPUS] = [node.gpus for node in instance.nodes[-instance.hosts :]]
+    return hosts
+
+
 def _new_hidden(instance: Instance, board: Board, log_rows: int) -> Hidden:
     """Make what is hidden: epochs needed, and all of every job until it is submitted."""
     table = instance.jobs
@@ -223,7 +247,7 @@ def _new_hidden(instance: Instance, board: Board, log_rows: int) -> Hidden:
         edges=distributions.edges,
         survival=distributions.survival,
         tail=distributions.tail,
-        log=np.empty((log_rows, at.LOG_COLUMNS)),
+        log=np.empty((log_rows, at.LOG_COLUMNS + (instance.hosts > 0))),
     )
 
 
@@ -249,6 +273,7 @@ def _first_rows(
     jobs[:, at.OPPORTUNISTIC] = table.opportunistic
     jobs[:, at.RESUMING_S] = table.restart_s if table.resume_s is None else table.resume_s
     jobs[:, at.PACE] = 1.0
+    jobs[:, at.TENANT] = table.tenant
     jobs[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0
     jobs[:, at.LAST_NODE] = -1.0
     jobs[:, [at.START_S, at.END_S]] = np.nan

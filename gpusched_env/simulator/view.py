@@ -11,7 +11,8 @@ from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.placement.pace_now import pace_now, seconds_now
-from gpusched_env.simulator.placement.placement import forget_place, place, prefer_place, release
+from gpusched_env.simulator.placement.placement import forget_place, place, prefer_place
+from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.survival import DistributionTable
 
 if TYPE_CHECKING:
@@ -24,10 +25,10 @@ if TYPE_CHECKING:
 class View:
     """The present state of a run, without what is hidden from policies.
 
-    `jobs`, `tau`, `nodes`, `room`, `node_rate`, `planning_rate`, `least_rate`, `edges`, `survival`, `tail`, `clock`,
-    `count` and `memory` are those of `gpusched_env.simulator.run.Board`, and `configs` and `slowdown` those of its
-    `Facts`: the simulator's own arrays (their columns are in `gpusched_env.simulator.layout`), but read-only, except
-    `memory`, which is the policy's. Rows of jobs that are not submitted yet are NaN.
+    `jobs`, `tau`, `nodes`, `room`, `quota`, `cells`, `hosts`, `node_rate`, `planning_rate`, `least_rate`, `edges`,
+    `survival`, `tail`, `clock`, `count` and `memory` are those of `gpusched_env.simulator.run.Board`, and `configs` and
+    `slowdown` those of its `Facts`: the simulator's own arrays (their columns are in `gpusched_env.simulator.layout`),
+    but read-only, except `memory`, which is the policy's. Rows of jobs that are not submitted yet are NaN.
 
     Attributes:
         board: What kernels take: policies that are compiled hand it to theirs.
@@ -38,6 +39,9 @@ class View:
     tau: NDArray[np.float64]
     nodes: NDArray[np.int64]
     room: NDArray[np.int64]
+    quota: NDArray[np.int64]
+    cells: NDArray[np.int64]
+    hosts: NDArray[np.int64]
     configs: NDArray[np.int64]
     slowdown: NDArray[np.float64]
     node_rate: NDArray[np.float64]

@@ -43,6 +43,7 @@ from gpusched_env.workload.scenario.sharing import Sharing
 from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
 from gpusched_env.workload.tables.colocation import builtin_max_inflation, builtin_slowdowns
 from gpusched_env.workload.tables.communication import Communication, builtin_communication
+from gpusched_env.workload.tenancy import with_tenancy
 from gpusched_env.workload.traces.replay import replayed_trace
 from gpusched_env.workload.traces.trace import Trace, detect_format, read_trace
 from gpusched_env.workload.track import SUITE_VERSION, Track, list_tracks, load_track, track_toml
@@ -103,4 +104,5 @@ __all__ = [
     "scenario_toml",
     "track_toml",
     "two_point_distribution",
+    "with_tenancy",
 ]

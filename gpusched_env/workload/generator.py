@@ -20,6 +20,7 @@ from gpusched_env.workload.scenario.epochs import HistogramEpochs
 from gpusched_env.workload.scenario.scenario import Scenario
 from gpusched_env.workload.site import Site
 from gpusched_env.workload.switching_costs import switching_columns
+from gpusched_env.workload.tenancy import with_tenancy
 from gpusched_env.workload.traces.demand import offered
 from gpusched_env.workload.traces.dither import dithered
 from gpusched_env.workload.traces.replay import choose_applications, epochs_of_duration, replayed_trace
@@ -48,11 +49,12 @@ class _Streams:
     sharing: Generator
     durations: Generator
     labels: Generator
+    tenants: Generator
 
     @classmethod
     def of(cls, seed: int) -> _Streams:
         # The order of the fields is part of what a seed means: new concerns go to the end.
-        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(10)))
+        return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(11)))
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -127,7 +129,7 @@ class InstanceMaker:
         seed = checks.seed(seed)
         streams, site, prices = _Streams.of(seed), self._site, self._scenario.prices
         draft = self._draw_jobs(streams) if self._trace is None else self._replay_jobs(self._trace, streams)
-        return Instance(
+        made = Instance(
             site.gpu_types,
             site.nodes,
             site.configurations,
@@ -138,7 +140,9 @@ class InstanceMaker:
             name=self._scenario.name,
             seed=seed,
             synchronisation=self._network.synchronisation,
+            tenants=tuple(tenant.tenant() for tenant in self._scenario.tenants),
         )
+        return made if self._scenario.tenancy == "none" else with_tenancy(made, self._scenario.tenancy)
 
     def _draw_jobs(self, streams: _Streams) -> _Draft:
         """Draw jobs by the published rules."""
@@ -217,7 +221,15 @@ class InstanceMaker:
             distributions=draft.distributions,
             **switching_columns(self._switching, draft.application[order], told=by_duty),
             opportunistic=streams.labels.random(len(order)) < scenario.jobs.opportunistic,
+            tenant=self._tenants(len(order), streams.tenants),
         )
+
+    def _tenants(self, count: int, rng: Generator) -> NDArray[np.int64]:
+        """Draw the tenant of each job by their shares; 0 without tenants."""
+        share = np.array([tenant.share for tenant in self._scenario.tenants])
+        if not len(share):
+            return np.zeros(count, dtype=np.int64)
+        return rng.choice(len(share), size=count, p=share / share.sum())
 
 
 def _reference_times(seconds: NDArray[np.float64], site: Site) -> NDArray[np.float64]:

@@ -47,11 +47,11 @@ def test_a_node_in_use_is_the_best_and_the_previous_one_better_still():
 def test_configurations_are_picked_from_the_best_twentieth_of_those_that_fit():
     ranking, rng = np.arange(40)[::-1].copy(), np.random.default_rng(0)
     board = opened(1, gpus=40).board
-    assert {int(pick_config(board, ranking, 40, rng)) for _ in range(100)} == {39, 38}
-    assert {int(pick_config(board, ranking, 29, rng)) for _ in range(100)} == {39}
+    assert {int(pick_config(board, 0, ranking, 40, rng)) for _ in range(100)} == {39, 38}
+    assert {int(pick_config(board, 0, ranking, 29, rng)) for _ in range(100)} == {39}
     take(board, 0, 9, 0, -1)  # 30 GPUs are left
-    assert {int(pick_config(board, ranking, 40, rng)) for _ in range(100)} == {29, 28}
+    assert {int(pick_config(board, 0, ranking, 40, rng)) for _ in range(100)} == {29, 28}
     take(board, 0, 0, 0, -1)  # 29
-    assert {int(pick_config(board, ranking, 40, rng)) for _ in range(100)} == {28}
+    assert {int(pick_config(board, 0, ranking, 40, rng)) for _ in range(100)} == {28}
     take(board, 0, 28, 0, -1)
-    assert pick_config(board, ranking, 40, rng) == -1
+    assert pick_config(board, 0, ranking, 40, rng) == -1

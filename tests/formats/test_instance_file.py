@@ -11,6 +11,7 @@ import pytest
 from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import load_instance, save_instance
 from gpusched_env.model import (
+    Cells,
     Configuration,
     EpochDistribution,
     GpuType,
@@ -18,6 +19,7 @@ from gpusched_env.model import (
     Interference,
     JobTable,
     Node,
+    Tenant,
     single_node_configurations,
 )
 from instances import with_switching
@@ -283,3 +285,46 @@ def test_ten_thousand_jobs_with_24_configurations_take_at_most_a_few_seconds(tmp
     save_instance(instance, tmp_path / "large.json")
     assert load_instance(tmp_path / "large.json") == instance
     assert time.perf_counter() - begin < 10.0
+
+
+def shared_by_tenants() -> Instance:
+    tenants = (Tenant("a", (Cells("T0", 4, 2), Cells("T1", 8, 1))), Tenant("b", (Cells("T2", 1, 16),)))
+    made = make_instance()
+    return replace(made, jobs=replace(made.jobs, tenant=np.arange(12) % 2), tenants=tenants, tenancy="none")
+
+
+def test_tenants_their_cells_and_their_jobs_are_kept(tmp_path: Path) -> None:
+    instance = shared_by_tenants()
+    save_instance(instance, tmp_path / "i.json")
+    loaded = load_instance(tmp_path / "i.json")
+    assert (loaded.tenants, loaded.tenancy) == (instance.tenants, "none")
+    assert loaded.jobs == instance.jobs
+
+
+def test_without_tenants_nothing_of_them_is_written(tmp_path: Path) -> None:
+    save_instance(make_instance(), tmp_path / "i.json")
+    document = json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))
+    assert not {"tenants", "tenancy"} & document.keys()
+    assert "tenant" not in document["jobs"]
+
+
+@pytest.mark.parametrize(
+    ("change", "field"),
+    [
+        (lambda d: d.pop("tenancy"), "tenancy"),
+        (lambda d: d["tenants"][0].pop("cells"), "tenants[0].cells"),
+        (lambda d: d["tenants"][1]["cells"][0].pop(), "tenants[1].cells[0]"),
+        (lambda d: d["tenants"][0].update(cells=[["T0", 0, 1]]), "tenants[0].gpus"),
+        (lambda d: d["tenants"][0].update(name=""), "tenants[0].name"),
+        (lambda d: d["jobs"]["tenant"].pop(), "jobs.tenant"),
+        (lambda d: d["jobs"]["tenant"].__setitem__(0, 7), "jobs[0].tenant"),
+    ],
+)
+def test_a_broken_field_of_tenants_is_named(tmp_path: Path, change: Callable[[Any], Any], field: str) -> None:
+    save_instance(shared_by_tenants(), tmp_path / "i.json")
+    document = json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))
+    change(document)
+    (tmp_path / "i.json").write_text(json.dumps(document), encoding="utf-8")
+    with pytest.raises(InputError) as error:
+        load_instance(tmp_path / "i.json")
+    assert error.value.field.endswith(f": {field}")

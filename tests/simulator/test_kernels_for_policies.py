@@ -24,9 +24,12 @@ from gpusched_env.simulator.kernels import (
     expected_rest,
     fits,
     forget_place,
+    is_lent,
     keeps_config,
     kernel,
     lean_kernel,
+    let_empty_cells_go,
+    may_have,
     measure,
     misses,
     moves_on,
@@ -36,6 +39,7 @@ from gpusched_env.simulator.kernels import (
     ranked,
     ranked_in_groups,
     release,
+    survey,
     survival_after,
     would_restart,
 )
@@ -48,14 +52,16 @@ OF_PYTHON = {"Board", "Choice", "Facts", "ask_order", "at", "kernel", "lean_kern
 def empty_again(board: Board, config: int) -> bool:
     """Empty the cluster, and say whether a configuration fits."""
     clear(board, board.active[: board.count[at.ACTIVE]])
+    let_empty_cells_go(board)
+    survey(board)
     measure(board)
-    return fits(board, config)
+    return fits(board, config) and not is_lent(board, config)
 
 
 @kernel
 def place_and_release(board: Board, job: int, config: int, told: np.ndarray) -> None:
     """Call all that places, and write what it says."""
-    told[0], told[1] = fits(board, config), opens(board, job, config)
+    told[0], told[1] = may_have(board, job, config), opens(board, job, config)
     told[2], told[3] = moves_on(board, job, config)
     told[4] = place(board, job, config)
     told[5], told[6] = charge(board, job, config) * HOUR, bill_rate(board) * HOUR

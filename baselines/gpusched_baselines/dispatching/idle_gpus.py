@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.quotas import becomes, may_become
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
@@ -49,7 +50,7 @@ def give_by_gain(board: Board, order: Ints, restart: Floats, by_cost: bool) -> N
             if winner < 0:
                 break
             nodes[n, at.FREE] -= configs[config, at.CONFIG_GPUS] - configs[int(jobs[winner, at.CONFIG]), at.CONFIG_GPUS]
-            jobs[winner, at.CONFIG] = config
+            becomes(board, winner, config)
 
 
 @kernel
@@ -100,7 +101,9 @@ def _most_gain(
             if configs[c, at.CONFIG_TYPE] != v or more <= 0 or more > free:
                 continue
             then = (tau[job, c] + (restart[i] if c != before else 0.0)) * (base + each * (gpus + more))
-            if cost > most * then and configs[c, at.CONFIG_UNITS] == 0 and configs[c, at.CONFIG_NODES] == 1:
+            if configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
+                continue
+            if cost > most * then and may_become(board, job, c):
                 winner, better, most = job, c, cost / then
         i = following[i]
     return winner, better

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.quotas import becomes, may_become
 from gpusched_env.simulator.placement.shared_gpus import slots
 
 if TYPE_CHECKING:
@@ -45,7 +46,7 @@ def give_left_shares(board: Board, order: Ints, left: Floats) -> None:
             else:
                 held = configs[int(jobs[job, at.CONFIG]), at.CONFIG_UNITS]
                 nodes[n, at.NODE_COLUMNS + gpu] += configs[config, at.CONFIG_UNITS] - held
-            jobs[job, at.CONFIG] = config
+            becomes(board, job, config)
 
 
 @kernel
@@ -97,6 +98,6 @@ def _larger(board: Board, job: int, free: int, alone: bool) -> int:
         if configs[c, at.CONFIG_TYPE] != configs[held, at.CONFIG_TYPE] or not one_gpu or tau[job, c] == np.inf:
             continue
         fits = alone if whole else configs[c, at.CONFIG_UNITS] <= most
-        if fits and configs[c, at.CONFIG_SIZE] > largest:
+        if fits and configs[c, at.CONFIG_SIZE] > largest and may_become(board, job, c):
             best, largest = c, configs[c, at.CONFIG_SIZE]
     return best

@@ -9,7 +9,7 @@ import numpy as np
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.placement.placement import fits
+from gpusched_env.simulator.placement.placement import may_have
 from gpusched_env.simulator.switching import switch_s
 
 if TYPE_CHECKING:
@@ -67,7 +67,7 @@ def cheapest_by(board: Board, job: int, left: float, price: Floats) -> int:
     time_left = jobs[job, at.DUE] - board.clock[at.NOW]
     best, least, late = -1, np.inf, True
     for c in range(price.shape[0]):
-        if tau[job, c] == np.inf or not fits(board, c):
+        if tau[job, c] == np.inf or not may_have(board, job, c):
             continue
         seconds = left * tau[job, c] + switch_s(board, job, c)
         cost, misses_it = seconds * price[c], misses(seconds, time_left)

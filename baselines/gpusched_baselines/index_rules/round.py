@@ -12,7 +12,7 @@ from gpusched_baselines.planning.cheapest import any_room
 from gpusched_baselines.search.solution import HELD, keep, restore
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.placement import fits, place
+from gpusched_env.simulator.placement.placement import may_have, place
 from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.sorting import ranked
 from gpusched_env.simulator.switching import switch_s
@@ -77,7 +77,7 @@ def _remember(board: Board, rule: Rule, ranks: Ranks) -> None:
 def choose_job(board: Board, rule: Rule, job: int) -> tuple[int, float]:
     """Give what the plan of the round says of a job: its configuration, -1 to wait, and its wake-up [s]."""
     config = int(board.memory[job, PLANNED])
-    if config >= 0 and not fits(board, config):  # the placement came out otherwise than planned
+    if config >= 0 and not may_have(board, job, config):  # the placement came out otherwise than planned
         config = cheapest_by(board, job, board.memory[job, LEFT], prices(board, rule.gpu_price))
     return config, _wake_s(board, job, config)
 

@@ -9,7 +9,7 @@ import numpy as np
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.placement.placement import fits
+from gpusched_env.simulator.placement.placement import may_have
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
@@ -53,7 +53,7 @@ def cheapest_with(board: Board, rate: Floats, job: int, left: float) -> int:
     best = -1
     least = (True, np.inf, np.inf)
     for c in range(configs.shape[0]):
-        if tau[job, c] == np.inf or not fits(board, c):
+        if tau[job, c] == np.inf or not may_have(board, job, c):
             continue
         value = worth(left * tau[job, c], jobs[job, at.DUE] - now, rate[c])
         if best < 0 or value < least:

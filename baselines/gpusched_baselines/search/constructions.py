@@ -18,6 +18,7 @@ from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.placement import place, take
+from gpusched_env.simulator.placement.quotas import count_anew
 from gpusched_env.simulator.placement.room import clear, measure
 
 if TYPE_CHECKING:
@@ -139,6 +140,7 @@ def _empty(board: Board, order: Ints, nodes: Ints, room: Ints) -> None:
     board.room[:, :] = room
     for job in order:
         jobs[job, at.CONFIG], jobs[job, at.NODE], jobs[job, at.SLOT] = -1.0, -1.0, -1.0
+    count_anew(board)
 
 
 @kernel
@@ -160,7 +162,8 @@ def _shuffle(board: Board, order: Ints, turn: Ints, rng: Generator, fill: bool) 
 @kernel
 def _place_at_random(board: Board, job: int, ranking: Ints, allowed: int, rng: Generator, fill: bool) -> None:
     configs = board.facts.configs
-    config = pass_to_config(board, ranking, allowed, rng) if fill else pick_config(board, ranking, allowed, rng)
+    pick = (board, job, ranking, allowed, rng)
+    config = pass_to_config(*pick) if fill else pick_config(*pick)
     if config < 0:
         return
     if configs[config, at.CONFIG_UNITS] > 0 or configs[config, at.CONFIG_NODES] > 1:

@@ -12,7 +12,7 @@ from gpusched_baselines.search.constructions import Constructions
 from gpusched_baselines.search.exchanges import best_exchange, exchange
 from gpusched_baselines.search.moves import sweep_moves
 from gpusched_baselines.search.proxy import proxy_with
-from gpusched_baselines.search.solution import HELD, keep, restore
+from gpusched_baselines.search.solution import HELD, keep, refuse_tenancy, restore
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
 from gpusched_env.simulator.events import bill_rate
@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.model import Instance
     from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board
 
@@ -57,6 +58,14 @@ class LocalSearch:
     def __post_init__(self) -> None:
         checks.whole("constructions", self.constructions, 0)
         checks.whole("iterations", self.iterations, 0)
+
+    def check(self, instance: Instance) -> None:
+        """Refuse quotas and cells: what jobs exchange is not counted, nor where cells lie.
+
+        Raises:
+            InputError: The instance has quotas or cells.
+        """
+        refuse_tenancy(instance, "quota", "cells")
 
     def decide(self, view: View, rng: Generator) -> None:
         """Place all active jobs anew."""

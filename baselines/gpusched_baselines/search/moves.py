@@ -10,7 +10,8 @@ from gpusched_baselines.search import proxy_parts as its
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import bill_rate
-from gpusched_env.simulator.placement.placement import fits, place, put_back, release
+from gpusched_env.simulator.placement.placement import may_have, place, put_back
+from gpusched_env.simulator.placement.release import release
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
@@ -82,7 +83,7 @@ def _best_move(board: Board, job: int, left: float, seen: its.Seen, i: int, idle
     best = -1
     for c in range(configs.shape[0]):
         seconds = left * tau[job, c]
-        if not its.may_take(seen, i, seconds) or not fits(board, c):
+        if not its.may_take(seen, i, seconds) or not may_have(board, job, c):
             continue
         if _cost_with(seen, i, seconds, idle) >= cost:
             continue

@@ -12,7 +12,7 @@ from gpusched_baselines.dispatching.greedy import finish_round
 from gpusched_baselines.search.constructions import Constructions
 from gpusched_baselines.search.guidance import guidance
 from gpusched_baselines.search.relinking import relink
-from gpusched_baselines.search.solution import keep, restore
+from gpusched_baselines.search.solution import keep, refuse_tenancy, restore
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
 from gpusched_env.simulator.placement.room import measure
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.model import Instance
     from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board
 
@@ -56,6 +57,14 @@ class PathRelinking:
     def __post_init__(self) -> None:
         checks.whole("constructions", self.constructions, 0)
         checks.whole("elite", self.elite)
+
+    def check(self, instance: Instance) -> None:
+        """Refuse quotas and cells: what jobs exchange is not counted, nor where cells lie.
+
+        Raises:
+            InputError: The instance has quotas or cells.
+        """
+        refuse_tenancy(instance, "quota", "cells")
 
     def decide(self, view: View, rng: Generator) -> None:
         """Place all active jobs anew."""

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator.placement.best_fit import best_fit, fit_key
 from gpusched_env.simulator.placement.node_index import count_fitting, find_node, find_ranked
-from gpusched_env.simulator.placement.placement import fits
+from gpusched_env.simulator.placement.placement import may_have
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -28,7 +28,7 @@ def shortlist(choices: int) -> int:
 
 
 @kernel
-def pick_config(board: Board, ranking: Ints, allowed: int, rng: Generator) -> int:
+def pick_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Generator) -> int:
     """Pick one of the best configurations that fit now, all with one probability; -1 if none fits.
 
     Args:
@@ -40,11 +40,11 @@ def pick_config(board: Board, ranking: Ints, allowed: int, rng: Generator) -> in
     if allowed >= CHOICES_FOR_TWO:
         choices = 0
         for i in range(allowed):
-            choices += 1 if fits(board, ranking[i]) else 0
+            choices += 1 if may_have(board, job, ranking[i]) else 0
         short = shortlist(choices)
         rank = int(rng.random() * short) if short > 1 else 0
     for i in range(allowed):
-        if fits(board, ranking[i]):
+        if may_have(board, job, ranking[i]):
             if rank == 0:
                 return ranking[i]
             rank -= 1
@@ -62,11 +62,11 @@ def pick_node(board: Board, gpu_type: int, gpus: int, home: int, rng: Generator)
 
 
 @kernel
-def pass_to_config(board: Board, ranking: Ints, allowed: int, rng: Generator) -> int:
+def pass_to_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Generator) -> int:
     """Take the best configuration that fits now, or with a small probability the next best, and so on; -1 if none."""
     config = -1
     for i in range(allowed):
-        if fits(board, ranking[i]):
+        if may_have(board, job, ranking[i]):
             config = ranking[i]
             if rng.random() >= NEXT_CONFIGURATION:
                 break

@@ -7,11 +7,13 @@ from typing import TYPE_CHECKING
 
 from gpusched_baselines.planning.epochs_left import Epochs, check_epochs
 from gpusched_baselines.search.constructions import Constructions
+from gpusched_baselines.search.solution import refuse_tenancy
 from gpusched_env.model import checks
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+    from gpusched_env.model import Instance
     from gpusched_env.simulator import View
 
 
@@ -49,6 +51,14 @@ class RandomGreedy:
         check_epochs(self.epochs)
         if self.fill and self.name == "random-greedy":
             object.__setattr__(self, "name", "random-greedy-fill")
+
+    def check(self, instance: Instance) -> None:
+        """Refuse cells: constructions do not remember where they lie.
+
+        Raises:
+            InputError: The instance has cells.
+        """
+        refuse_tenancy(instance, "cells")
 
     def decide(self, view: View, rng: Generator) -> None:
         """Place all active jobs anew."""

@@ -10,7 +10,8 @@ from gpusched_baselines.search.guidance import guidance, merit
 from gpusched_baselines.search.solution import keep
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.placement import place, release
+from gpusched_env.simulator.placement.placement import place
+from gpusched_env.simulator.placement.release import release
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints

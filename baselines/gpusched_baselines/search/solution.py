@@ -4,14 +4,26 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.model import Instance, Tenancy
     from gpusched_env.simulator.run import Board
 
 HELD = 3  # what a job holds: configuration, node, shared GPU
+
+
+def refuse_tenancy(instance: Instance, *refused: Tenancy) -> None:
+    """Refuse an instance with certain tenancies.
+
+    Raises:
+        InputError: It has one of them.
+    """
+    if instance.tenancy in refused:
+        raise InputError("tenancy", instance.tenancy, f"none of {', '.join(refused)}")
 
 
 @kernel

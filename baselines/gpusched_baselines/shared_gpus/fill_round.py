@@ -14,7 +14,8 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.pace.neighbours import neighbours
 from gpusched_env.simulator.pace.now import pace_beside
-from gpusched_env.simulator.placement.placement import place, release
+from gpusched_env.simulator.placement.placement import place
+from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.pressure import pressure
 from gpusched_env.simulator.sorting import ranked_in_groups

@@ -11,7 +11,8 @@ from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.pace.neighbours import neighbours
 from gpusched_env.simulator.pace.now import pace_beside
-from gpusched_env.simulator.placement.placement import place, prefer_place, release
+from gpusched_env.simulator.placement.placement import place, prefer_place
+from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.survival import expected_left
 

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.placement import release
+from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.shared_gpus import slots
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from gpusched_baselines.planning.cheapest import any_room
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.placement import fits
+from gpusched_env.simulator.placement.placement import may_have
 from gpusched_env.simulator.policy import FREE_COLUMNS
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ def look(board: Board, job: int, restarts_small: bool) -> tuple[int, float, int,
     if held < 0:
         return -1, np.nan, 1 if restarts_small else least, False
     follows_plan = jobs[job, at.WAKE_S] > board.clock[at.NOW]
-    if follows_plan and own and fits(board, held) and not better_type_has_room(board, job):
+    if follows_plan and own and may_have(board, job, held) and not better_type_has_room(board, job):
         return held, np.nan, 0, False
     speeds_up = not follows_plan and jobs[job, at.WAKE_S] > -np.inf
     return -1, np.nan, least, speeds_up
@@ -67,7 +67,7 @@ def better_type_has_room(board: Board, job: int) -> bool:
     """Say whether what `job` would have begun with on a GPU type that it ranked above its own fits now."""
     for v in range(board.room.shape[0]):
         config = int(board.memory[job, BETTER + v]) - 1
-        if config >= 0 and fits(board, config):
+        if config >= 0 and may_have(board, job, config):
             return True
     return False
 
@@ -82,7 +82,7 @@ def take_best(board: Board, job: int, plans: Floats) -> tuple[int, float]:
     best = -1
     for v in range(plans.shape[0]):
         first = int(plans[v, FIRST])
-        if (best < 0 or plans[v, COST] < plans[best, COST]) and first >= 0 and fits(board, first):
+        if (best < 0 or plans[v, COST] < plans[best, COST]) and first >= 0 and may_have(board, job, first):
             best = v
     if best < 0:
         return -1, np.nan

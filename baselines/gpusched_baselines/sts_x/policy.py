@@ -18,7 +18,7 @@ from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.placement.placement import fits, place, prefer_place
+from gpusched_env.simulator.placement.placement import may_have, place, prefer_place
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -123,7 +123,7 @@ def _decide(board: Board, order: Ints) -> None:
 def _choose(board: Board, job: int) -> tuple[int, float]:
     """Give what the plan of the round says, configuration and wake-up, or what fits if that does not."""
     config, wake = int(board.memory[job, of.PLANNED]), board.memory[job, of.WAKE]
-    if config < 0 or fits(board, config):
+    if config < 0 or may_have(board, job, config):
         return config, wake
     # The placement came out otherwise than planned.
     if wake <= board.clock[at.NOW]:

@@ -15,9 +15,9 @@ from gpusched_baselines.sts_x.spread import spread
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import (
-    fits,
     forget_place,
     keeps_config,
+    may_have,
     moves_on,
     place,
     would_restart,
@@ -86,13 +86,13 @@ def _put_what_fits(board: Board, rate: Floats, plans: Plans, i: int, parts: Part
     """Plan an urgent job over what fits now, place it, and return its wake-up; inf if nothing fits."""
     job, size, scale, any_fits = plans.jobs[i], rate.shape[0], plans.scale[i], False
     for c in range(size):
-        any_fits |= board.tau[job, c] < np.inf and fits(board, c)
+        any_fits |= board.tau[job, c] < np.inf and may_have(board, job, c)
     if not any_fits:
         return np.inf
     seconds, price = scratch.seconds[:size], scratch.price[:size]
     price_out(board, rate, job, caution(scale), seconds, price)
     for c in range(size):
-        seconds[c] = seconds[c] if fits(board, c) else np.inf
+        seconds[c] = seconds[c] if may_have(board, job, c) else np.inf
     config, wake, _ = plan_ahead(board, job, seconds, price, scale, parts.guarantees, scratch)
     _put(board, job, config, True, parts.consolidates)
     return wake
@@ -101,7 +101,7 @@ def _put_what_fits(board: Board, rate: Floats, plans: Plans, i: int, parts: Part
 @lean_kernel
 def _put(board: Board, job: int, config: int, may_open: bool, consolidates: bool) -> bool:
     """Place a job, on a node that is on if there is one with room, on another one only with `may_open`."""
-    if not fits(board, config):
+    if not may_have(board, job, config):
         return False
     opening, leaves = moves_on(board, job, config)
     if opening and not may_open:

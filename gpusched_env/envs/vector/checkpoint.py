@@ -88,7 +88,9 @@ def unpack(state: Mapping[str, NDArray[Any]], episodes: Episodes, crew: Crew) ->
 def changing(state: State) -> dict[str, NDArray[Any]]:
     """Give the arrays of a run that change in it, by name, but for what follows from them and the instance."""
     board = state.board
-    own = {name: getattr(board, name) for name in ("jobs", "nodes", "clock", "count", "active", "order", "memory")}
+    own = {
+        name: getattr(board, name) for name in ("jobs", "nodes", "clock", "count", "active", "order", "memory", "cells")
+    }
     return own | {"fate": state.hidden.fate}
 
 

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.envs.vector.holdings import nodes_as_held
+from gpusched_env.envs.vector.holdings import busy_gpus, cells_lie, nodes_as_held
 from gpusched_env.envs.vector.spared import spared_before
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST_S
@@ -29,7 +29,7 @@ MOST_ROUNDS = 2**53
 
 KINDS: dict[str, tuple[type, int]] = {
     **dict.fromkeys(("jobs", "clock", "memory", "fate"), (np.float64, 1)),
-    **dict.fromkeys(("nodes", "count", "active", "order"), (np.int64, 1)),
+    **dict.fromkeys(("nodes", "count", "active", "order", "cells"), (np.int64, 1)),
     "invalid": (np.int64, 1),
     "ended": (np.bool_, 1),
     "instance_seed": (np.int64, 1),
@@ -41,6 +41,7 @@ KINDS: dict[str, tuple[type, int]] = {
 FIXED_JOB = (
     at.SUBMISSION, at.DUE, at.WEIGHT, at.MAX_EPOCHS, at.MIN_TAU, at.MAX_TAU, at.DISTRIBUTION, at.APPLICATION,
     at.RESTART_S, at.STARTING_S, at.RESUMING_S, at.CHEAPEST, at.CHEAPEST_TAU, at.EDGES, at.OPPORTUNISTIC,
+    at.TENANT,
 )  # fmt: skip
 FIXED_CLOCK = (at.REVIEW, at.IDLE_REVIEW, at.PRICE, at.PUE)
 FIXED_COUNT = (
@@ -168,10 +169,12 @@ def _nodes_hold(run: State, fresh: State) -> bool:
     nodes, fixed = run.board.nodes, [at.NODE_TYPE, at.NODE_GPUS]
     if not np.array_equal(nodes[:, fixed], fresh.board.nodes[:, fixed]):
         return False
-    if not nodes_as_held(run.board, run.hidden.tau, old=False):
+    if not np.array_equal(run.board.cells[:, at.CELL_KIND], fresh.board.cells[:, at.CELL_KIND]):
+        return False
+    if not cells_lie(run.board, old=False) or not nodes_as_held(run.board, run.hidden.tau, old=False):
         return False
     if not _over(run):
-        return nodes_as_held(run.board, run.hidden.tau, old=True)
+        return cells_lie(run.board, old=True) and nodes_as_held(run.board, run.hidden.tau, old=True)
     last = nodes[:, at.NODE_COLUMNS + (nodes.shape[1] - at.NODE_COLUMNS) // 2 :]  # of a round whose jobs are all gone
     return (
         _whole(nodes[:, at.OLD_FREE], 0, nodes[:, at.NODE_GPUS])
@@ -237,7 +240,7 @@ def _money_holds(run: State, _: State) -> bool:
     """Check tardiness, that what jobs are charged sums to the bill, and that its rate is that of the nodes in use."""
     board, clock, now = run.board, run.board.clock, run.board.clock[at.NOW]
     jobs = board.jobs[: board.count[at.SUBMITTED]]
-    busy = board.nodes[:, at.NODE_GPUS] - board.nodes[:, at.FREE if _over(run) else at.OLD_FREE]
+    busy = busy_gpus(board, old=not _over(run))
     rate = board.node_rate[board.nodes[:, at.NODE_TYPE], busy].sum() - spared_before(board, _running(run))
     paid, weight = jobs[:, [at.ENERGY, at.TARDINESS]], jobs[:, at.WEIGHT]
     late = np.maximum(0.0, np.fmin(now, jobs[:, at.END_S]) - jobs[:, at.DUE])

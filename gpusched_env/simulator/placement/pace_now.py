@@ -8,7 +8,7 @@ from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.pace.neighbours import neighbours
 from gpusched_env.simulator.pace.now import pace_beside
-from gpusched_env.simulator.placement.placement import fits
+from gpusched_env.simulator.placement.placement import may_have
 from gpusched_env.simulator.placement.shared_gpus import best_slot, slots
 
 if TYPE_CHECKING:
@@ -25,15 +25,15 @@ def pace_now(board: Board, job: int, config: int) -> float:
     units, v = facts.configs[config, at.CONFIG_UNITS], facts.configs[config, at.CONFIG_TYPE]
     held = int(board.jobs[job, at.CONFIG])
     if held != config and units == 0:
-        return 1.0 if fits(board, config) else 0.0
+        return 1.0 if may_have(board, job, config) else 0.0
     if units == 0 or (facts.slowdown.shape[0] == 0 and facts.duty.shape[0] == 0):
-        return 1.0 if held == config or fits(board, config) else 0.0
+        return 1.0 if held == config or may_have(board, job, config) else 0.0
     node, gpu = int(board.jobs[job, at.NODE]), int(board.jobs[job, at.SLOT])
     beside = 0
     if gpu >= 0:
         beside = nodes[node, at.NODE_COLUMNS + gpu] - facts.configs[held, at.CONFIG_UNITS]
     if gpu < 0 or nodes[node, at.NODE_TYPE] != v or beside + units > at.UNITS:
-        if not fits(board, config):
+        if not may_have(board, job, config):
             return 0.0
         node, gpu = best_slot(board, job, config)
     last, before = neighbours(board)

@@ -6,14 +6,23 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.cells.lying import bind
 from gpusched_env.simulator.placement.node_index import find_node
-from gpusched_env.simulator.placement.shared_gpus import best_slot, join, leave
-from gpusched_env.simulator.placement.whole_gpus import hold, let_go
-from gpusched_env.simulator.placement.whole_nodes import choose_nodes, hold_nodes, let_nodes_go
+from gpusched_env.simulator.placement.quotas import count_in, within_quota
+from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.shared_gpus import best_slot, join
+from gpusched_env.simulator.placement.whole_gpus import hold
+from gpusched_env.simulator.placement.whole_nodes import choose_nodes, hold_nodes
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Ints
     from gpusched_env.simulator.run import Board
+
+
+@lean_kernel
+def may_have(board: Board, job: int, config: int) -> bool:
+    """Say whether a job can be given a configuration now: it fits somewhere, and its tenant's quota covers it."""
+    return fits(board, config) and within_quota(board, job, config)
 
 
 @lean_kernel
@@ -32,32 +41,16 @@ def fits(board: Board, config: int) -> bool:
 def take(board: Board, job: int, config: int, node: int, slot: int) -> None:
     """Give `job` a configuration of one node on `node`, where it must fit: whole GPUs, or the shared GPU `slot`."""
     jobs, configs = board.jobs, board.facts.configs
+    if board.cells.shape[0] > 0:
+        bind(board, node)
     if configs[config, at.CONFIG_UNITS] > 0:
         join(board, node, slot, configs[config, at.CONFIG_UNITS])
     else:
         hold(board, node, configs[config, at.CONFIG_GPUS])
+    count_in(board, job, config, 1)
     jobs[job, at.CONFIG] = config
     jobs[job, at.NODE] = node
     jobs[job, at.SLOT] = slot
-
-
-@kernel
-def release(board: Board, job: int) -> None:
-    """Take from `job` what it holds in this round, if anything."""
-    jobs, configs = board.jobs, board.facts.configs
-    config = int(jobs[job, at.CONFIG])
-    if config < 0:
-        return
-    node = int(jobs[job, at.NODE])
-    if configs[config, at.CONFIG_UNITS] > 0:
-        leave(board, node, int(jobs[job, at.SLOT]), configs[config, at.CONFIG_UNITS])
-    elif configs[config, at.CONFIG_NODES] > 1:
-        let_nodes_go(board, node)
-    else:
-        let_go(board, node, configs[config, at.CONFIG_GPUS])
-    jobs[job, at.CONFIG] = -1.0
-    jobs[job, at.NODE] = -1.0
-    jobs[job, at.SLOT] = -1.0
 
 
 @kernel
@@ -74,7 +67,7 @@ def place(board: Board, job: int, config: int) -> bool:
     held = int(jobs[job, at.CONFIG])
     if held == config:
         return True
-    if held < 0 and not fits(board, config):
+    if held < 0 and not may_have(board, job, config):
         return False
     if held >= 0:
         return _replace(board, job, config)
@@ -89,7 +82,7 @@ def _replace(board: Board, job: int, config: int) -> bool:
     held, node, slot = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
     chain = board.nodes[:, at.NEXT].copy()
     release(board, job)
-    if fits(board, config):
+    if may_have(board, job, config):
         _put(board, job, config)
         return True
     put_back(board, job, held, node, slot, chain)
@@ -101,10 +94,21 @@ def put_back(board: Board, job: int, config: int, node: int, slot: int, chain: I
     """Give `job` what it held before it was released, if anything; `chain` is the column NEXT of then."""
     if config >= 0 and board.facts.configs[config, at.CONFIG_NODES] > 1:
         board.nodes[:, at.NEXT] = chain
-        hold_nodes(board, node)
+        _hold_all(board, node)
+        count_in(board, job, config, 1)
         board.jobs[job, at.CONFIG], board.jobs[job, at.NODE] = config, node
     elif config >= 0:
         take(board, job, config, node, slot)
+
+
+@kernel
+def _hold_all(board: Board, first: int) -> None:
+    """Hold the chain of empty nodes that begins with `first`; cells are bound."""
+    n = first
+    while n >= 0 and board.cells.shape[0] > 0:
+        bind(board, n)
+        n = board.nodes[n, at.NEXT]
+    hold_nodes(board, first)
 
 
 @kernel
@@ -129,7 +133,8 @@ def _put(board: Board, job: int, config: int) -> None:
         take(board, job, config, node, slot)
     elif configs[config, at.CONFIG_NODES] > 1:
         node = choose_nodes(board, gpu_type, configs[config, at.CONFIG_NODES], home)
-        hold_nodes(board, node)
+        _hold_all(board, node)
+        count_in(board, job, config, 1)
         jobs[job, at.CONFIG] = config
         jobs[job, at.NODE] = node
     else:
@@ -170,8 +175,8 @@ def moves_on(board: Board, job: int, config: int) -> tuple[bool, bool]:
     It should if only its previous place would have to be switched on for it. A job that would pay for nothing but the
     move with a restart stays where it is.
     """
-    one_node = board.facts.configs[config, at.CONFIG_NODES] == 1
-    if not one_node or not fits(board, config) or keeps_config(board, job, config) or not opens(board, job, config):
+    possible = board.facts.configs[config, at.CONFIG_NODES] == 1 and may_have(board, job, config)
+    if not possible or keeps_config(board, job, config) or not opens(board, job, config):
         return False, False
     jobs = board.jobs
     home, slot = jobs[job, at.HOME], jobs[job, at.HOME_SLOT]

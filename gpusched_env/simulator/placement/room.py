@@ -6,7 +6,9 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.cells.lying import count_hosts_anew
 from gpusched_env.simulator.placement.node_index import clear_index, enter
+from gpusched_env.simulator.placement.quotas import count_anew
 from gpusched_env.simulator.placement.shared_gpus import largest_opening, slots
 
 if TYPE_CHECKING:
@@ -33,7 +35,10 @@ def clear(board: Board, holders: Ints) -> None:
 
 @kernel
 def measure(board: Board) -> None:
-    """Write what fits now on the nodes of every GPU type to `room`."""
+    """Write what fits now on the nodes of every GPU type to `room`, and what tenants hold to `quota`."""
+    count_anew(board)
+    if board.cells.shape[0] > 0:
+        count_hosts_anew(board)
     nodes, room = board.nodes, board.room
     for v in range(room.shape[0]):
         for column in range(at.SIZES):

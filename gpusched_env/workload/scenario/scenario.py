@@ -33,6 +33,7 @@ from gpusched_env.workload.scenario.settings import (
 )
 from gpusched_env.workload.scenario.sharing import Sharing
 from gpusched_env.workload.scenario.switching import Switching
+from gpusched_env.workload.scenario.tenants import OwnTenant
 from gpusched_env.workload.traces.columns import TRACE_FIELDS
 
 if TYPE_CHECKING:
@@ -182,6 +183,13 @@ class Scenario(Settings):
     gpu_types: Annotated[tuple[OwnGpuType, ...], BeforeValidator(as_tables(OwnGpuType))] = Field(
         default=(), description="GPU types of your own, beside the built-in ones."
     )
+    tenancy: Literal["none", "quota", "private", "cells"] = Field(
+        default="none",
+        description="What tenants are to the cluster: none (names), quota, private (own nodes), or cells.",
+    )
+    tenants: Annotated[tuple[OwnTenant, ...], BeforeValidator(as_tables(OwnTenant))] = Field(
+        default=(), description="Who shares the cluster. By default nobody."
+    )
     applications: OwnApplications = Field(
         default=None,
         description="What jobs train: measured (the default), published, published-inhouse, a CSV file; or a list.",
@@ -215,6 +223,8 @@ class Scenario(Settings):
             allowed = f"one of the GPU types {', '.join(known)}"
             raise InputError("trace.reference_gpu_type", self.trace.reference_gpu_type, allowed)
         self._check_switching()
+        if self.tenancy != "none" and not self.tenants:
+            raise InputError("tenants", [], f"at least one with tenancy = {self.tenancy!r}")
         if not isinstance(self.applications, str) or self.applications in NAMED_TABLES:
             Catalogue.of(self)
         return self

@@ -19,6 +19,7 @@ from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS
 from gpusched_env.workload.scenario.gpu_types import OwnGpuType
 from gpusched_env.workload.scenario.scenario import Scenario, TraceReplay
 from gpusched_env.workload.scenario.settings import Settings
+from gpusched_env.workload.scenario.tenants import OwnTenant
 from gpusched_env.workload.scenario.track_header import TrackHeader
 from gpusched_env.workload.tables.own_epochs import PUBLISHED
 from gpusched_env.workload.traces.trace import detect_format, read_trace
@@ -106,12 +107,13 @@ def scenario_for_trace(
 
 def scenario_toml(scenario: Scenario) -> str:
     """Write a scenario as a commented TOML file that loads back to an equal scenario."""
-    lines = [setting_line(scenario, field) for field in ("name", "description", "restart_s")]
+    lines = [setting_line(scenario, field) for field in ("name", "description", "restart_s", "tenancy")]
     if not isinstance(scenario.applications, tuple):
         lines.append(setting_line(scenario, "applications"))
     lines += [] if scenario.restart_by_application else [""]
     lines += _table(scenario, "restart_by_application", "restart_by_application")
     lines += _array("gpu_types", scenario.gpu_types, OwnGpuType)
+    lines += _array("tenants", scenario.tenants, OwnTenant)
     if isinstance(scenario.applications, tuple):
         lines += _array("applications", scenario.applications, OwnApplication)
     for section in Scenario.model_fields:

@@ -376,7 +376,7 @@ def spoil_one_number(env: GpuClusterVectorEnv, state: dict[str, np.ndarray], rng
     """Change a number anywhere: to one that is nowhere at home, or to one near by. Say which."""
     i = int(rng.integers(env.num_envs))
     parts = parts_of(env, state, i)
-    name = str(rng.choice(list(parts)))
+    name = str(rng.choice([name for name, array in parts.items() if array.size]))
     array = parts[name]
     index = tuple(int(rng.integers(length)) for length in array.shape)
     before, draw, whole = array[index], rng.random(), array.dtype == np.int64

@@ -1,0 +1,99 @@
+"""Tenants: what the instance promises them, and whether any held more than its quota."""
+
+from __future__ import annotations
+
+import math
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from gpusched_env.audit.difference import Difference
+from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE
+from gpusched_env.audit.reading import Fields, items_of, whole
+from gpusched_env.audit.stretches import stretches
+from gpusched_env.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpusched_env.audit.record import IntervalRecord, Record
+
+TENANCIES = ("none", "quota", "private", "cells")
+_ROUNDED = 1.0 + 1e-9  # shares that sum to whole GPUs may be a rounding above them
+
+
+@dataclass(frozen=True, slots=True)
+class TenantsRecord:
+    """The tenants of an instance: what they are to the cluster, their names, and the GPUs of each by GPU type.
+
+    With cells, the last `hosts` nodes are the physical ones, on which the nodes before them lie.
+    """
+
+    tenancy: str
+    names: list[str]
+    gpus: list[dict[str, int]]
+    hosts: int = 0
+
+
+def read_tenants(instance: Fields) -> TenantsRecord:
+    """Read the tenants of an instance, if it has any.
+
+    Raises:
+        InputError: A field is missing or unknown, or a value is not what it must be.
+    """
+    if instance.optional("tenants", None) is None and instance.optional("tenancy", None) is None:
+        return TenantsRecord("none", [], [])
+    tenancy = instance.text("tenancy")
+    if tenancy not in TENANCIES:
+        raise InputError(instance.name("tenancy"), tenancy, f"one of {', '.join(TENANCIES)}")
+    names, gpus = [], []
+    for index, entry in enumerate(instance.items("tenants")):
+        tenant = Fields(f"{instance.name('tenants')}[{index}]", entry).only("name", "cells")
+        names.append(tenant.text("name"))
+        gpus.append(_promised(tenant))
+    if len(set(names)) < len(names) or (tenancy != "none" and not names):
+        raise InputError(instance.name("tenants"), names, "with a tenancy one or more, all with different names")
+    hosts = instance.whole("hosts", NOT_NEGATIVE) if instance.optional("hosts", None) is not None else 0
+    if (tenancy == "cells") != (hosts > 0):
+        raise InputError(instance.name("hosts"), hosts, "the number of physical nodes with cells, else 0")
+    return TenantsRecord(tenancy, names, gpus, hosts)
+
+
+def _promised(tenant: Fields) -> dict[str, int]:
+    """Sum up the GPUs of a tenant's cells by GPU type."""
+    promised: dict[str, int] = defaultdict(int)
+    for i, row in enumerate(tenant.items("cells")):
+        where = f"{tenant.name('cells')}[{i}]"
+        gpu_type, *numbers = items_of(where, row, 3)
+        size, count = (_number(where, number) for number in numbers)
+        promised[str(gpu_type)] += size * count
+    return dict(promised)
+
+
+def _number(where: str, value: Any) -> int:
+    number = whole(where, value)
+    AT_LEAST_ONE.check(where, number)
+    return number
+
+
+def check_quotas(record: Record) -> Iterator[Difference]:
+    """Compare what the jobs of each tenant hold of each GPU type, at every time, with its quota, if there are quotas.
+
+    Only the first stretch of several in a row beyond the quota is reported.
+    """
+    if record.tenants.tenancy != "quota":
+        return
+    held: dict[tuple[int, str], list[IntervalRecord]] = defaultdict(list)
+    for interval in record.intervals:
+        gpu_type = record.configurations[interval.configuration].gpu_type
+        held[record.jobs[interval.job].tenant, gpu_type].append(interval)
+    for (tenant, gpu_type), intervals in sorted(held.items()):
+        quota = record.tenants.gpus[tenant].get(gpu_type, 0)
+        over = False
+        for start, _, holding in stretches(intervals):
+            configurations = [record.configurations[interval.configuration] for interval in holding]
+            gpus = math.fsum(configuration.gpus * configuration.share for configuration in configurations)
+            before, over = over, gpus > quota * _ROUNDED
+            if over and not before:
+                where = f"intervals.csv (tenant {record.tenants.names[tenant]} from {start!r} s)"
+                yield Difference(where, gpus, quota, f"GPUs of {gpu_type} held, and the tenant's quota")

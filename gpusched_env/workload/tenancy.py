@@ -1,0 +1,127 @@
+"""From a cluster that tenants share to private clusters, or to virtual clusters of cells."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import Interference, Node
+from gpusched_env.model.tenancy import check_fit
+from gpusched_env.model.tenant import BETWEEN, LENT, TENANCIES, name_of
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import Configuration, Duty, GpuType, Instance, Tenancy, Tenant
+
+
+def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
+    """Give the same cluster and jobs with another tenancy.
+
+    `private` and `cells` give every tenant GPU types of its own (`a/V100` for tenant a): a node for each of its cells,
+    and the configurations that fit there; a job may use those of its tenant only. With `cells`, the physical nodes come
+    after them, as GPU types of nobody (`lent/V100`): opportunistic jobs run there, on what is in no cell that is in
+    use.
+
+    Args:
+        instance: A cluster whose tenants share its nodes: its tenancy is `none` or `quota`.
+        tenancy: What the tenants shall be to it.
+
+    Raises:
+        InputError: There are no tenants, its nodes are not shared, a GPU type has a `/` in its name, cells do not fit
+            into the nodes, or a job fits nothing that its tenant has.
+    """
+    if tenancy not in TENANCIES:
+        raise InputError("tenancy", tenancy, f"one of {', '.join(TENANCIES)}")
+    if instance.tenancy not in {"none", "quota"}:
+        raise InputError("instance.tenancy", instance.tenancy, "none or quota: a cluster that tenants share")
+    if tenancy in {"none", "quota"}:
+        return replace(instance, tenancy=tenancy)
+    _check(instance)
+    owned, lent = _Owned(instance), instance.jobs.opportunistic & (tenancy == "cells")
+    for t, tenant in enumerate(instance.tenants):
+        for gpu_type in instance.gpu_types:
+            own = (instance.jobs.tenant == t) & ~lent
+            owned.add(tenant.name, gpu_type, _cells(tenant, gpu_type.name), own)
+    if tenancy == "cells":
+        for gpu_type in instance.gpu_types:
+            nodes = [node for node in instance.nodes if node.gpu_type == gpu_type.name]
+            owned.add(LENT, gpu_type, nodes, lent)
+    return owned.made(tenancy)
+
+
+def _cells(tenant: Tenant, gpu_type: str) -> list[Node]:
+    """Make a node for each of a tenant's cells of a type, the largest first."""
+    sizes = sorted(tenant.sizes(gpu_type).items(), reverse=True)
+    return [Node(gpu_type, size) for size, count in sizes for _ in range(count)]
+
+
+def _check(instance: Instance) -> None:
+    if not instance.tenants:
+        raise InputError("tenants", [], "at least one tenant")
+    if instance.synchronisation is not None:
+        raise InputError("synchronisation", "...", "none: it is not told what spare machines are to tenants")
+    for index, gpu_type in enumerate(instance.gpu_types):
+        if BETWEEN in gpu_type.name:
+            raise InputError(f"gpu_types[{index}].name", gpu_type.name, f"a name without {BETWEEN!r}")
+        wanted: Counter[int] = Counter()
+        for tenant in instance.tenants:
+            wanted += tenant.sizes(gpu_type.name)
+        tops = Counter(node.gpus for node in instance.nodes if node.gpu_type == gpu_type.name)
+        check_fit(f"tenants' cells of {gpu_type.name}", wanted, tops)
+
+
+class _Owned:
+    """The GPU types, nodes and configurations of each owner, and the times of jobs on them."""
+
+    def __init__(self, instance: Instance) -> None:
+        self.instance = instance
+        self.gpu_types: list[GpuType] = []
+        self.nodes: list[Node] = []
+        self.configurations: list[Configuration] = []
+        self.columns: list[NDArray[np.float64]] = []
+        self.base: list[int] = []
+
+    def add(self, owner: str, gpu_type: GpuType, nodes: list[Node], jobs: NDArray[np.bool_]) -> None:
+        """Give an owner nodes of a type, on which some jobs may run."""
+        if not nodes:
+            return
+        name, largest = name_of(owner, gpu_type.name), max(node.gpus for node in nodes)
+        self.gpu_types.append(replace(gpu_type, name=name))
+        self.base.append(self.instance.type_index("gpu_type", gpu_type.name))
+        self.nodes += [Node(name, node.gpus) for node in nodes]
+        for column, configuration in enumerate(self.instance.configurations):
+            several = configuration.kind == "multi-node"
+            fits = configuration.gpus_per_node == largest if several else configuration.gpus_per_node <= largest
+            enough = sum(node.gpus >= configuration.gpus_per_node for node in nodes) >= configuration.nodes
+            if configuration.gpu_type == gpu_type.name and fits and enough:
+                self.configurations.append(replace(configuration, gpu_type=name))
+                self.columns.append(np.where(jobs, self.instance.jobs.seconds_per_epoch[:, column], np.inf))
+
+    def made(self, tenancy: Tenancy) -> Instance:
+        """Make the instance."""
+        instance = self.instance
+        jobs = replace(instance.jobs, seconds_per_epoch=np.stack(self.columns, axis=1))
+        interference = instance.interference
+        return replace(
+            instance,
+            gpu_types=tuple(self.gpu_types),
+            nodes=tuple(self.nodes),
+            configurations=tuple(self.configurations),
+            jobs=jobs,
+            interference=None if interference is None else _by_type(interference, self.base),
+            tenancy=tenancy,
+            hosts=len(instance.nodes) if tenancy == "cells" else 0,
+        )
+
+
+def _by_type(model: Interference | Duty, base: list[int]) -> Interference | Duty:
+    """Give every owner's type the figures of the type that it was made from."""
+    if isinstance(model, Interference):
+        return replace(model, slowdown=model.slowdown[base])
+    idle = model.idle_power_w
+    return replace(model, duty=model.duty[base], idle_power_w=None if idle is None else idle[base])

@@ -1,0 +1,77 @@
+"""The audit of runs of several tenants: quotas are counted again, from the folder alone."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+from gpusched_baselines import make_policy
+from gpusched_env import Cells, Configuration, EpochDistribution, GpuType, InputError, Instance, Job, Node, Tenant
+from gpusched_env import simulate as run
+from gpusched_env.audit import audit
+from gpusched_env.formats.run_folder import write_run
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+
+
+def folder_of(where: Path) -> Path:
+    """Run two tenants, of 4 GPUs each by quota, on a node of 8; the second is at its quota once."""
+    times = {Configuration("V100", 2): 100.0}
+    jobs = [Job(0.0, 1e4, 1e-3, 1.0, CERTAIN, 1.0, times, tenant=t) for t in (0, 1, 1, 1)]
+    tenants = [Tenant(name, (Cells("V100", 4, 1),)) for name in "ab"]
+    node = GpuType("V100", 300.0, 200.0, 32.0, 8)
+    instance = Instance.from_jobs([node], [Node("V100", 8)], jobs, tenants=tenants, tenancy="quota")
+    write_run(run(instance, make_policy("fifo")), where / "run")
+    return where / "run"
+
+
+def changed(folder: Path, change: Callable[[Any], object]) -> Path:
+    """Change the instance of a folder."""
+    path = folder / "instance.json"
+    document = json.loads(path.read_text(encoding="utf-8"))
+    change(document)
+    path.write_text(json.dumps(document), encoding="utf-8")
+    return folder
+
+
+def test_a_run_within_quotas_is_clean(tmp_path: Path) -> None:
+    assert audit(folder_of(tmp_path)) == []
+
+
+def test_a_tenant_beyond_its_quota_is_found(tmp_path: Path) -> None:
+    folder = changed(folder_of(tmp_path), lambda d: d["tenants"][1].update(cells=[["V100", 1, 3]]))
+    found = [str(difference) for difference in audit(folder)]
+    assert found == [
+        "intervals.csv (tenant b from 0.0 s): GPUs of V100 held, and the tenant's quota: recorded 4.0, recomputed 3"
+    ]
+
+
+def test_quotas_bind_only_where_there_are_quotas(tmp_path: Path) -> None:
+    folder = changed(folder_of(tmp_path), lambda d: d.update(tenancy="none", tenants=[{"name": "a", "cells": []}] * 0))
+    with pytest.raises(InputError, match=r"jobs\.tenant"):
+        audit(folder)
+    folder = changed(folder, lambda d: d["jobs"].pop("tenant"))
+    assert audit(folder) == []
+
+
+@pytest.mark.parametrize(
+    "change",
+    [
+        lambda d: d.update(tenancy="more"),
+        lambda d: d.pop("tenancy"),
+        lambda d: d["tenants"][0].update(size=3),
+        lambda d: d["tenants"][0].update(cells=[["V100", 0, 1]]),
+        lambda d: d["tenants"].append(d["tenants"][0]),
+        lambda d: d["jobs"]["tenant"].__setitem__(0, 2),
+    ],
+)
+def test_what_no_tenants_can_be_is_refused(tmp_path: Path, change: Callable[[Any], object]) -> None:
+    with pytest.raises(InputError):
+        audit(changed(folder_of(tmp_path), change))

@@ -1,0 +1,118 @@
+"""Cells in runs: where they lie, whom they drive out, and who pays for the host."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpusched_baselines import make_policy
+from gpusched_env import (
+    Cells,
+    Configuration,
+    EpochDistribution,
+    GpuType,
+    InputError,
+    Instance,
+    Job,
+    Node,
+    Tenant,
+    simulate,
+)
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.state import State
+
+HOST = GpuType("V100", 300.0, 200.0, 32.0, 8)
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+HALF = Configuration("a/V100", 4)
+
+
+def job(name: str, gpus: int, seconds: float = 3600.0, at_s: float = 0.0) -> Job:
+    """Make a job of one epoch on so many GPUs of a type."""
+    times = {Configuration(name, gpus): seconds}
+    return Job(at_s, 1e7, 0.0, 1.0, CERTAIN, 1.0, times, tenant="ab".find(name[0]) if name[1] == "/" else 0)
+
+
+def cluster(*jobs: Job, hosts: int = 1, cells: str = "aabb", size: int = 4) -> Instance:
+    """Make hosts of 8 GPUs, and cells of `size` GPUs on them for the tenants named."""
+    rows = [Node(f"{name}/V100", size) for name in cells]
+    names = sorted(set(cells))
+    types = [GpuType(f"{name}/V100", 300.0, 200.0, 32.0, 8) for name in (*names, "lent")]
+    pools = [Node("lent/V100", 8)] * hosts
+    tenants = tuple(Tenant(name, (Cells("V100", size, cells.count(name)),)) for name in names)
+    made = Instance.from_jobs(types, rows + pools, jobs, energy_price_eur_per_kwh=1.0, pue=1.0)
+    return Instance(
+        made.gpu_types,
+        made.nodes,
+        made.configurations,
+        made.jobs,
+        energy_price_eur_per_kwh=1.0,
+        pue=1.0,
+        tenants=tenants,
+        tenancy="cells",
+        hosts=hosts,
+    )
+
+
+def test_two_tenants_halves_of_a_host_share_its_base_power():
+    alone = simulate(cluster(job("a/V100", 4), cells="ab"), make_policy("fifo"))
+    assert alone.energy_eur == pytest.approx(0.2 + 4 * 0.3)
+    both = simulate(cluster(job("a/V100", 4), job("b/V100", 2), cells="ab"), make_policy("fifo"))
+    assert both.energy_eur == pytest.approx(0.2 + 6 * 0.3)
+    assert both.job_energy_eur.tolist() == pytest.approx([2.0 * 4 / 6, 2.0 * 2 / 6])
+    assert both.intervals()["host"].to_list() == [0, 0]
+
+
+def test_a_tenant_gets_its_cells_and_no_more():
+    result = simulate(cluster(*[job("a/V100", 4)] * 3, hosts=2), make_policy("fifo"))
+    assert result.completion_s.tolist() == [3600.0, 3600.0, 7200.0]
+
+
+def test_an_opportunistic_job_runs_where_no_cell_is_in_use_and_makes_room_for_one():
+    instance = cluster(job("lent/V100", 8, 7200.0), job("a/V100", 4, at_s=1800.0), cells="ab")
+    result = simulate(instance, make_policy("fifo"))
+    assert result.completion_s.tolist() == [5400.0 + 5400.0, 5400.0]
+    assert result.start_s.tolist() == [0.0, 1800.0]
+
+
+def test_a_cell_is_laid_where_it_drives_out_fewest():
+    instance = cluster(job("lent/V100", 4), job("a/V100", 4, at_s=600.0), hosts=2, cells="abbb")
+    result = simulate(instance, make_policy("fifo"))
+    assert result.completion_s.tolist() == [3600.0, 4200.0]
+    assert result.intervals()["host"].to_list() == [0, 1]
+
+
+def test_opportunistic_jobs_never_drive_out_a_guaranteed_one():
+    instance = cluster(job("a/V100", 4), job("lent/V100", 8, at_s=60.0), cells="ab")
+    result = simulate(instance, make_policy("fifo"))
+    assert result.completion_s.tolist() == [3600.0, 7200.0]
+
+
+@pytest.mark.parametrize("policy", ["fifo", "edf-preemptive", "gittins"])
+def test_a_cell_stays_where_it_lies_while_it_is_used(policy: str):
+    jobs = [job("a/V100", 2, 5000.0), job("b/V100", 4, 900.0, 10.0), job("a/V100", 2, 900.0, 20.0)]
+    result = simulate(cluster(*jobs, job("b/V100", 4, 60.0, 30.0), hosts=2), make_policy(policy))
+    rows = result.intervals()
+    of_first = rows.filter(rows["job"] == 0)
+    assert len(of_first) == 1
+    assert result.switches.tolist() == [0, 0, 0, 0]
+
+
+def test_a_cell_without_jobs_is_let_go():
+    state = State(cluster(job("a/V100", 4), cells="ab"))
+    state.advance()
+    state.begin_round(preemption=False)
+    assert state.view.place(0, 3)
+    state.commit_round()
+    assert state.view.cells[:, at.CELL_HOST].tolist() == [0, -1, 0]
+    assert state.view.nodes[:, at.FREE].tolist() == [0, 4, 4]
+    assert not state.advance()
+    state.begin_round(preemption=False)
+    assert state.view.cells[:, at.CELL_HOST].tolist() == [-1, -1, 0]
+    assert state.view.nodes[:, at.FREE].tolist() == [4, 4, 8]
+
+
+def test_cells_that_do_not_fit_on_the_hosts_are_refused():
+    with pytest.raises(InputError, match="cells that fit into"):
+        cluster(job("a/V100", 4), cells="aab")
+    with pytest.raises(InputError, match="a half of 8 GPUs"):
+        cluster(job("a/V100", 3), cells="ab", size=3)
