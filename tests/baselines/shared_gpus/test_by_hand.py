@@ -82,6 +82,11 @@ def test_antman_puts_guaranteed_jobs_on_idle_gpus_and_a_guest_on_the_least_busy_
     assert held(instance, AntMan()) == [("Vx0.6!", 0, 0), ("Vx0.6!", 0, 1), ("Vx0.4", 0, 1)]
 
 
+def test_antman_makes_a_job_host_that_could_have_the_gpu_whole_even_if_it_is_late():
+    instance = cluster([job(0.5, due_s=1.0, configurations=(HOST, GUEST, ONE))], (1,), (HOST, GUEST, ONE))
+    assert held(instance, AntMan()) == [("Vx0.6!", 0, 0)]
+
+
 def test_antman_gives_a_guest_an_idle_gpu_first_and_none_on_which_hosts_are_too_busy():
     instance = cluster([job(0.3), job(0.5, opportunistic=True)], (2,))
     assert held(instance, AntMan())[1] == ("Vx0.4", 0, 1)
