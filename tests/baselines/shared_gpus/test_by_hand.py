@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -21,12 +22,19 @@ from gpusched_env import (
     Node,
     Policy,
     Result,
+    load_scenario,
+    make_instance,
     rollout,
     simulate,
 )
+from gpusched_env.audit import audit
+from gpusched_env.formats import write_run
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import by_duty, random_instance
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
 HALF, ONE, TWO = Configuration("V", 1, share=0.5), Configuration("V", 1), Configuration("V", 2)
@@ -246,6 +254,13 @@ def test_the_environment_does_what_simulate_does(name: str, priorities: bool):
         env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
         stepped, _ = rollout(env, policy, instance=instance)
         np.testing.assert_array_equal(stepped.log, direct.log)
+
+
+@pytest.mark.parametrize("name", ["antman", "fill", "pack"])
+def test_runs_of_the_built_in_scenario_audit_clean(name: str, tmp_path: Path):
+    instance = make_instance(load_scenario("hosts-and-guests").replace({"jobs.count": 50, "cluster.nodes": 2}), 1)
+    write_run(simulate(instance, make_policy(name)), tmp_path / name)
+    assert audit(tmp_path / name) == []
 
 
 @pytest.mark.parametrize(
