@@ -18,6 +18,7 @@ from gpusched_baselines.dispatching.dispatch import (
 from gpusched_baselines.dispatching.greedy import Greedy
 from gpusched_baselines.dispatching.time_slice import TimeSlice
 from gpusched_baselines.gavel import Gavel, GavelCost
+from gpusched_baselines.gavel.policy import OBJECTIVES
 from gpusched_baselines.index_rules import atc, atc_worst, gittins, las, sept, srpt_worst
 from gpusched_baselines.search.local_search import LocalSearch
 from gpusched_baselines.search.path_relinking import PathRelinking
@@ -36,7 +37,6 @@ from gpusched_env.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
-    from gpusched_baselines.gavel.policy import Objective
     from gpusched_env.simulator import Policy
 
 
@@ -75,17 +75,21 @@ class ShippedPolicy:
 
 _ablation = partial(ShippedPolicy, origin="ours", usual=False, ablation_of="sts-x")
 _index = partial(ShippedPolicy, origin="ours", usual=False)
-_gavel = partial(ShippedPolicy, origin="ours", usual=False, compiled=False)
-
-
-def _unaware(objective: Objective) -> ShippedPolicy:
-    """Make the record of a Gavel that takes all GPU types for equally fast."""
-    name = f"gavel-{objective}:agnostic"
-    make = partial(Gavel, objective, aware=False, name=name)
-    return _gavel(make, f"Gavel's {objective} that takes all GPU types for alike", ablation_of=f"gavel-{objective}")
-
-
 _sharing = partial(ShippedPolicy, origin="ours", usual=False)
+_solved = partial(ShippedPolicy, origin="ours", usual=False, compiled=False)
+
+
+def _gavels(suffix: str, *, aware: bool) -> dict[str, ShippedPolicy]:
+    """Make the records of Gavel's policies; those that take all GPU types for equally fast are ablations."""
+    found = {}
+    for objective, line in OBJECTIVES.items():
+        of, name = f"gavel-{objective}", f"gavel-{objective}{suffix}"
+        make = partial(Gavel, objective, aware=aware, name=name)
+        says, ablates = (f"Gavel: {line}", None) if aware else (f"{of} that takes all GPU types for equally fast", of)
+        found[name] = _solved(make, says, ablation_of=ablates)
+    return found
+
+
 POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
     {
         "fifo": ShippedPolicy(
@@ -216,33 +220,8 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             usual=False,
             compiled=False,
         ),
-        "gavel-las": _gavel(Gavel, "Gavel: max-min fairness of time on GPU types of unequal speed, by rounds"),
-        "gavel-makespan": _gavel(
-            partial(Gavel, "makespan", name="gavel-makespan"), "Gavel: the jobs that are there are done soonest"
-        ),
-        "gavel-finish-time": _gavel(
-            partial(Gavel, "finish-time", name="gavel-finish-time"),
-            "Gavel: the worst time to completion, relative to that with a fair share, is least",
-        ),
-        "gavel-cost-slo": _gavel(
-            partial(Gavel, "cost-slo", name="gavel-cost-slo"), "Gavel: most epochs per euro while due dates are met"
-        ),
-        "gavel-hierarchical": _gavel(
-            partial(Gavel, "hierarchical", name="gavel-hierarchical"),
-            "Gavel: max-min fairness by water filling, among entities and in them",
-        ),
-        "gavel-fifo": _gavel(
-            partial(Gavel, "fifo", name="gavel-fifo"), "Gavel: in order, each on the fastest GPU type with room"
-        ),
-        "gavel-cost": _gavel(
-            GavelCost, "Gavel's least cost with due dates over all configurations, lateness at its price"
-        ),
-        "gavel-las:agnostic": _unaware("las"),
-        "gavel-makespan:agnostic": _unaware("makespan"),
-        "gavel-finish-time:agnostic": _unaware("finish-time"),
-        "gavel-cost-slo:agnostic": _unaware("cost-slo"),
-        "gavel-hierarchical:agnostic": _unaware("hierarchical"),
-        "gavel-fifo:agnostic": _unaware("fifo"),
+        **_gavels("", aware=True),
+        "gavel-cost": _solved(GavelCost, "Gavel's least cost with due dates over all configurations, lateness priced"),
         "antman": _sharing(
             AntMan, "AntMan: guaranteed jobs are hosts, by submission; opportunistic ones guests on the least busy GPU"
         ),
@@ -250,6 +229,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             Fill, "As FIKIT: jobs of the highest class own GPUs; others fill the gaps where they are fastest"
         ),
         "pack": _sharing(Pack, "As Lucid: shortest first; two jobs on a GPU if their applications go together"),
+        **_gavels(":agnostic", aware=False),
         "sts-x:alone-rates": _ablation(
             partial(StsX, full_nodes=0.0, name="sts-x:alone-rates"),
             "STS-X at the rates of a job alone on its node",

@@ -60,7 +60,7 @@ class Demand:
 
     def used(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
         """Give the GPUs of every type that the shares `x`, (A, K), take on average, (V,)."""
-        return np.bincount(self.kind, (self.gpus * x).sum(axis=0), len(self.capacity))
+        return np.bincount(self.kind, (self.gpus * x).sum(axis=0), len(self.capacity)).astype(np.float64)
 
     @property
     def proportional(self) -> NDArray[np.float64]:
@@ -126,7 +126,9 @@ def _demand(
         gpus=np.where(there, _gpus(view)[config], 0.0),
         rate=np.where(there, view.least_rate[config], 0.0),
         kind=kind,
-        capacity=np.bincount(view.nodes[:, at.NODE_TYPE], view.nodes[:, at.NODE_GPUS], len(view.room)),
+        capacity=np.bincount(view.nodes[:, at.NODE_TYPE], view.nodes[:, at.NODE_GPUS], len(view.room)).astype(
+            np.float64
+        ),
         weight=np.maximum(weight / heaviest, LEAST_WEIGHT) if heaviest > 0.0 else np.ones(len(active)),
         left=np.maximum(left, 1e-12 * jobs[:, at.MAX_EPOCHS]),
         age_s=view.now_s - jobs[:, at.SUBMISSION],

@@ -1,4 +1,4 @@
-"""What Gavel keeps between rounds: for every job and option x, time got and deficit; and of the run, in the first row."""
+"""What Gavel keeps between rounds: of jobs and options share, time got and deficit; of the run, in the first row."""
 
 from __future__ import annotations
 

@@ -97,16 +97,18 @@ def cost_slo(demand: Demand) -> NDArray[np.float64]:
 def fifo(demand: Demand) -> NDArray[np.float64]:
     """Give the jobs, in the order of their submission, all the time of the fastest type that has room for them.
 
-    The first that fits nowhere ends it: nobody overtakes.
+    The first for which no type has room ends it: nobody overtakes. As in Gavel's program, one for which there is room
+    only where it cannot run waits, but does not hold up those behind it.
     """
     x, free = np.zeros(demand.speed.shape), demand.capacity.astype(np.float64)
     for j in range(len(x)):
-        fits = (demand.speed[j] > 0.0) & (demand.gpus[j] <= free[demand.kind])
-        if not fits.any():
+        room = np.where(demand.speed[j] > 0.0, demand.gpus[j], demand.size[j]) <= free[demand.kind]
+        if not room.any():
             break
-        k = int(np.where(fits, demand.speed[j], -1.0).argmax())
-        x[j, k] = 1.0
-        free[demand.kind[k]] -= demand.gpus[j, k]
+        k = int(np.where(room, demand.speed[j], -1.0).argmax())
+        if demand.speed[j, k] > 0.0:
+            x[j, k] = 1.0
+            free[demand.kind[k]] -= demand.gpus[j, k]
     return x
 
 

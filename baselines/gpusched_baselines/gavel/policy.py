@@ -38,6 +38,16 @@ if TYPE_CHECKING:
 Objective = Literal["las", "makespan", "finish-time", "cost-slo", "hierarchical", "fifo"]
 """What Gavel's shares of time are best for."""
 
+OBJECTIVES: dict[Objective, str] = {
+    "las": "max-min fairness of time on GPU types of unequal speed, by rounds",
+    "makespan": "the jobs that are there are done soonest",
+    "finish-time": "the worst time to completion, relative to that with a fair share, is least",
+    "cost-slo": "most epochs per euro while due dates are met",
+    "hierarchical": "max-min fairness by water filling, among entities and in them",
+    "fifo": "in order, each on the fastest GPU type with room",
+}
+"""A line on every objective."""
+
 _AWARE: dict[str, Callable[[Demand], NDArray[np.float64]]] = {
     "las": las,
     "makespan": makespan,
@@ -51,24 +61,25 @@ _AWARE: dict[str, Callable[[Demand], NDArray[np.float64]]] = {
 class Gavel:
     """Gavel: a linear program says what share of time every job shall have of every GPU type, rounds come near to it.
 
-    Jobs are rigid: of every GPU type a job uses the configuration with least GPU-seconds per epoch. Shares are solved for
-    when jobs have come or gone, but not more often than every `reset_s`; who comes in between waits. In a round the types
-    are filled one after the other, the fastest first, by share / part of the time of the type that the job has had. What
-    is left goes to jobs without a share. Arrivals and completions in a round change nothing.
+    Jobs are rigid: of every GPU type a job uses the configuration with least GPU-seconds per epoch. Shares are solved
+    for when jobs have come or gone, but not more often than every `reset_s`; who comes in between waits. In a round the
+    types are filled one after the other, the fastest first, by share / part of the time of the type that the job has
+    had. What is left goes to jobs without a share. Arrivals and completions in a round change nothing.
 
     Args:
-        objective: "las", max-min fairness of the time got; "makespan"; "finish-time", the worst ratio to a fair share of
-            the cluster; "cost-slo", epochs per euro with due dates; "hierarchical", max-min fairness among entities and in
-            them; "fifo", in order, each on the fastest type with room. Or a function from a `Demand` and a generator to
-            shares, (A, K).
-        aware: Whether speeds differ by type; else jobs are taken to be equally fast on all, and rounds fill the types in
-            random order.
+        objective: "las", max-min fairness of the time got; "makespan"; "finish-time", the worst ratio to a fair share
+            of the cluster; "cost-slo", epochs per euro with due dates; "hierarchical", max-min fairness among entities
+            and in them; "fifo", in order, each on the fastest type with room. Or a function from a `Demand` and a
+            generator to shares, (A, K).
+        aware: Whether speeds differ by type; else jobs are taken to be equally fast on all, and rounds fill the types
+            in random order.
         round_s: Length of a round [s], > 0.
         reset_s: Least time between two programs [s], ≥ 0.
-        entities: With "hierarchical": into how many entities jobs are divided, by the quantiles of their tardiness weights,
-            ≥ 1; entity e, counted from 1, has weight e. Or a function from the view and the active jobs to their entities,
-            0 to E - 1, (A,).
-        within: With "hierarchical": how an entity divides what it gets: by weight, or to the first submitted ("fifo").
+        entities: With "hierarchical": into how many entities jobs are divided, by the quantiles of their tardiness
+            weights, ≥ 1; entity e, counted from 1, has weight e. Or a function from the view and the active jobs to
+            their entities, 0 to E - 1, (A,).
+        within: With "hierarchical": how an entity divides what it gets: by weight ("fairness"), or to the first
+            submitted ("fifo").
         idle_too: Whether GPUs that are left in a round go to jobs without a share of their type; never with "fifo".
         name: Name, as tables show it.
 
@@ -88,9 +99,8 @@ class Gavel:
     solver: str = "highs"
 
     def __post_init__(self) -> None:
-        known = (*_AWARE, "hierarchical")
-        if not callable(self.objective) and self.objective not in known:
-            raise InputError("objective", self.objective, f"{', '.join(known)}, or a function")
+        if not callable(self.objective) and self.objective not in OBJECTIVES:
+            raise InputError("objective", self.objective, f"{', '.join(OBJECTIVES)}, or a function")
         checks.duration("round_s", self.round_s)
         checks.seconds("reset_s", self.reset_s)
         if not callable(self.entities):

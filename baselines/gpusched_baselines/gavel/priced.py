@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.sparse import csr_array, hstack
+from scipy.sparse import csr_array, hstack  # type: ignore[import-untyped]
 
 from gpusched_baselines.gavel.program import Program, ProgramError
 
@@ -22,10 +22,10 @@ EAGER = 1e-3  # how much more an epoch that is left for later costs, relative to
 def priced(demand: Demand, guard_s: float) -> NDArray[np.float64]:
     """Minimise Σ_j Σ_c r_c x[j, c] + Σ_j (ω_j / fastest_j + e_j) u_j [€/s], (A, C).
 
-    thr_j(x) + u_j ≥ need_j. A job needs left_j / (due_j - t - guard), or its fastest speed where that is not enough. Each
-    epoch that it falls short makes it late by the seconds that one takes at its fastest, and must be done later, for e_j,
-    its least energy. So energy and tardiness are in the same euros per second, and due dates give way one by one where
-    there are not GPUs enough.
+    thr_j(x) + u_j ≥ need_j. A job needs left_j / (due_j - t - guard), or its fastest speed where that is not enough.
+    Each epoch that it falls short makes it late by the seconds that one takes at its fastest, and must be done later,
+    for e_j, its least energy. So energy and tardiness are in the same euros per second, and due dates give way one by
+    one where there are not GPUs enough.
 
     Args:
         demand: The jobs and their options.

@@ -6,8 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.optimize import linprog
-from scipy.sparse import csr_array, hstack, vstack
+from scipy.optimize import linprog  # type: ignore[import-untyped]
+from scipy.sparse import csr_array, hstack, vstack  # type: ignore[import-untyped]
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -94,6 +94,7 @@ class Program:
         x = np.zeros(self.demand.speed.shape)
         n = len(self.row)
         x[self.row, self.option] = np.clip(found.x[:n], 0.0, 1.0)
+        x /= np.maximum(1.0, x.sum(axis=1))[:, None]  # the solver takes sums of 1 + 1e-7 for 1
         return Solution(x, found.x[n:], float(found.fun), -found.ineqlin.marginals[len(ones) :])
 
 

@@ -1,4 +1,4 @@
-"""Max-min fairness in full, within and among entities: the level of all rises until some are stuck, then of the rest."""
+"""Max-min fairness in full, among entities and in them: all rise until some are stuck, then the others do."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ STUCK = 1e-7  # a job whose dual value is larger, relative to the largest, canno
 def slopes(
     demand: Demand, entity_weight: NDArray[np.float64], within: Within, live: NDArray[np.bool_]
 ) -> NDArray[np.float64]:
-    """Give what every job gets as the level rises by 1: its part of its entity's weight; 0 for those that are stuck, (A,).
+    """Give what every job gets as the level rises by 1, (A,): its part of its entity's weight; 0 if it is stuck.
 
     Args:
         demand: The jobs, in the order of their submission.
@@ -44,8 +44,8 @@ def slopes(
 def water_filling(demand: Demand, entity_weight: NDArray[np.float64], within: Within) -> NDArray[np.float64]:
     """Raise s_j · thr_j(x) / thr_j(x_prop) of all jobs by their slopes until some are stuck; then go on with the rest.
 
-    A job is stuck if its row of the program has a dual value: it cannot get more without another one that gets less. One
-    at least is in every step, so that there are at most A steps.
+    A job is stuck if its row of the program has a dual value: it cannot get more without another one that gets less.
+    One at least is in every step, so that there are at most A steps.
 
     Args:
         demand: The jobs, in the order of their submission.

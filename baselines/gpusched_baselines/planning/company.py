@@ -27,6 +27,22 @@ def beside_company(board: Board) -> Board:
     return Board(**board.__getstate__() | {"tau": tau})
 
 
+def rates_by_duty(board: Board, rate: Floats) -> Floats:
+    """Give the rates of configurations [€/s], (C,), where GPUs draw power by their duty: for the active jobs' mean.
+
+    `rate` is that of busy GPUs. What a GPU draws at rest is paid by share; the work of a job is its own.
+    """
+    facts, clock = board.facts, board.clock
+    count = int(board.count[at.ACTIVE])
+    if not facts.spared.size or not facts.duty.size or not count:
+        return rate
+    own = board.jobs[board.active[:count], at.APPLICATION].astype(np.int64)
+    duty = facts.duty[:, own].mean(axis=1)[facts.configs[:, at.CONFIG_TYPE]]
+    gpus = facts.configs[:, at.CONFIG_GPUS] * facts.configs[:, at.CONFIG_NODES]
+    kilowatts = facts.spared[facts.configs[:, at.CONFIG_TYPE]] * gpus * (facts.shares - duty)
+    return np.maximum(rate - kilowatts * clock[at.PRICE] * clock[at.PUE] / 3600.0, 0.0)
+
+
 @kernel
 def _write_times(board: Board, tau: Floats) -> None:
     """Write the times on shares of the active jobs, each beside jobs like the average of them."""

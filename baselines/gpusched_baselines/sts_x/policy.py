@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.planning.cheapest import cheapest_fitting
-from gpusched_baselines.planning.company import beside_company
+from gpusched_baselines.planning.company import beside_company, rates_by_duty
 from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts
 from gpusched_baselines.sts_x.round import plan_round
@@ -99,6 +99,7 @@ class StsX:
         board = beside_company(view.board) if self.company else view.board
         full = np.where(np.isfinite(board.least_rate), board.least_rate, board.planning_rate)
         rate = self.full_nodes * full + (1.0 - self.full_nodes) * board.planning_rate
+        rate = rates_by_duty(board, rate)
         if not rate.any():  # energy is free: what counts is the GPUs that others want
             rate = FREE_RATE * board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS
         parts = Parts(

@@ -14,7 +14,7 @@ from gpusched_experiments.systems.part import Check, Findings, Part
 if TYPE_CHECKING:
     from gpusched_env.simulator import Policy
 
-JOBS = 12_000  # more than come until job 4999 is done
+JOBS = 24_000  # more than come until job 4999 is done
 FIFO = Gavel("fifo", name="gavel-fifo")
 LAS = Gavel(aware=False, name="gavel-las:agnostic")
 LAS_PERF = Gavel()

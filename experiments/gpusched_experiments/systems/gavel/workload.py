@@ -89,8 +89,8 @@ def _draw(what: random.Random, arrival_s: float, multi_gpu: bool) -> Drawn:
 def cluster(jobs: list[Drawn], name: str) -> Instance:
     """Make the instance: one node of 36 GPUs per type, jobs that run on just as many GPUs as they ask for.
 
-    A mini-batch is an epoch, all are needed, nothing is due and no restart takes time, as in their simulation. In theirs a
-    job does whole mini-batches in a round and loses the rest of it, so that its speed is that of those.
+    A mini-batch is an epoch, all are needed, nothing is due and no restart takes time, as in theirs. There a job does
+    whole mini-batches in a round and loses the rest of it, so that its speed is that of those.
     """
     configurations = tuple(Configuration(name, gpus) for name in TYPES for gpus in SIZES)
     seconds = np.full((len(jobs), len(configurations)), np.inf)
@@ -112,7 +112,7 @@ def cluster(jobs: list[Drawn], name: str) -> Instance:
         application=zeros,
         applications=("job",),
         distribution=zeros,
-        distributions=(EpochDistribution((0.0, 1.0), (1.0,)),),
+        distributions=(EpochDistribution(np.array([0.0, 1.0]), np.array([1.0])),),
     )
     types = tuple(GpuType(name, 250.0, 0.0, 16.0, GPUS_PER_TYPE) for name in TYPES)
     nodes = tuple(Node(name, GPUS_PER_TYPE) for name in TYPES)

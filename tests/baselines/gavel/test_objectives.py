@@ -1,0 +1,127 @@
+"""Gavel's programs, by hand and against every point of a grid."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gavel_demands import demand, feasible_grid, random_demand
+from gpusched_baselines.gavel.objectives import (
+    any_fifo,
+    cost_slo,
+    fifo,
+    finish_time,
+    las,
+    makespan,
+    proportional_shares,
+)
+
+OBJECTIVES = (las, makespan, finish_time, cost_slo, fifo, proportional_shares)
+
+
+def time_got(of, x):
+    """What max-min fairness makes even, of shares (..., A, K): (..., A)."""
+    return of.size / of.weight * (of.speed * x).sum(axis=-1) / of.proportional
+
+
+def soonest(of, x):
+    """The reciprocal of the time by which all are done."""
+    return (of.speed * x).sum(axis=-1) / of.left
+
+
+def fair_finish(of, x):
+    """Minus the ratios of finish-time fairness."""
+    share = np.minimum(of.capacity / (len(of.job) * of.size[:, None]), 1.0)
+    share = share / np.maximum(1.0, share.sum(axis=1, keepdims=True))
+    alone = of.age_s + of.left / (of.speed * share).sum(axis=1)
+    with np.errstate(divide="ignore"):
+        return -(of.age_s + of.left / (of.speed * x).sum(axis=-1)) / alone
+
+
+@pytest.mark.parametrize(
+    ("program", "measure", "within"),
+    [(las, time_got, 1e-6), (makespan, soonest, 1e-6), (finish_time, fair_finish, 5e-3)],
+)
+@pytest.mark.parametrize("seed", range(6))
+def test_no_point_of_a_grid_is_better_for_the_worst_off_job(program, measure, within, seed):
+    of = random_demand(seed)
+    worst = measure(of, program(of)).min()
+    on_grid = measure(of, feasible_grid(of)).min(axis=1)
+    assert worst >= on_grid.max() - within
+    assert worst <= on_grid.max() + 0.35  # else the grid would be too coarse to say anything
+
+
+@pytest.mark.parametrize("program", OBJECTIVES)
+@settings(max_examples=30, deadline=None)
+@given(seed=st.integers(0, 10_000), jobs=st.integers(1, 9))
+def test_nobody_has_more_than_all_the_time_and_no_gpu_is_sold_twice(program, seed, jobs):
+    of = random_demand(seed, jobs)
+    x = program(of)
+    assert np.all(x >= 0.0)
+    assert np.all(x.sum(axis=1) <= 1.0 + 1e-9)
+    assert np.all(of.used(x) <= of.capacity + 1e-6)
+
+
+def test_max_min_fairness_sends_each_job_where_it_gains_most():
+    """x_prop is half and half: A counts 4 / 2.5 on the first type, B as much on the second; each has its own GPU."""
+    of = demand([[4, 1], [1, 4]])
+    np.testing.assert_allclose(las(of), [[1, 0], [0, 1]], atol=1e-7)
+    assert time_got(of, las(of)) == pytest.approx([1.6, 1.6])
+
+
+def test_a_job_with_twice_the_weight_gets_twice_the_time_and_one_on_two_gpus_half():
+    of = demand([[1], [1]], capacity=(1,), weight=[1, 2])
+    np.testing.assert_allclose(las(of)[:, 0], [1 / 3, 2 / 3], atol=1e-7)
+    of = demand([[1], [1]], [[1], [2]], capacity=(2,))
+    np.testing.assert_allclose(las(of)[:, 0], [1, 0.5], atol=1e-7)
+
+
+def test_without_speeds_every_type_is_used_in_proportion_and_time_left_goes_to_those_that_can_take_it():
+    of = demand([[1, 9], [1, 9]], capacity=(1, 3))
+    np.testing.assert_allclose(proportional_shares(of), [[0.25, 0.75]] * 2)
+    of = demand([[1], [1], [1]], capacity=(2,), weight=[1, 0.1, 0.1])  # the first has all it can take, two share one
+    np.testing.assert_allclose(proportional_shares(of)[:, 0], [1, 0.5, 0.5])
+    of = demand([[1]] * 4, capacity=(1,))
+    np.testing.assert_allclose(proportional_shares(of)[:, 0], 0.25)
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_the_closed_form_without_speeds_is_an_optimum_of_the_program(seed):
+    of = random_demand(seed, 6).agnostic()
+    assert time_got(of, proportional_shares(of)).min() == pytest.approx(time_got(of, las(of)).min(), rel=1e-6)
+
+
+def test_the_makespan_of_two_equal_jobs_on_one_gpu_is_that_of_both_in_turn():
+    of = demand([[2], [2]], capacity=(1,), left=[10, 30])
+    assert soonest(of, makespan(of)) == pytest.approx([1 / 20, 1 / 20])
+
+
+def test_finish_time_fairness_prefers_who_has_waited():
+    """Alone on half a GPU both need 20 s; the one that has waited for 20 s may take longer for what is left."""
+    of = demand([[1], [1]], capacity=(1,), left=[10, 10], age_s=[0, 20])
+    assert -fair_finish(of, finish_time(of)) == pytest.approx([1, 1], rel=2e-3)
+    of = demand([[4, 1], [1, 4]], left=[8, 8])  # each has the type that it is faster on: 2 s instead of 3.2
+    assert -fair_finish(of, finish_time(of)) == pytest.approx([0.625, 0.625], rel=2e-3)
+
+
+def test_costs_are_least_that_keep_due_dates_and_due_dates_that_cannot_be_kept_are_left_out():
+    """The second type is twice as fast and three times as dear."""
+    columns = {"rate": [[1, 3]], "left": [10]}
+    np.testing.assert_allclose(cost_slo(demand([[1, 2]], due_in_s=[20], **columns)), [[1, 0]], atol=1e-7)
+    np.testing.assert_allclose(cost_slo(demand([[1, 2]], due_in_s=[8], **columns)), [[0.75, 0.25]], atol=1e-7)
+    for due in (4.0, -1.0):
+        np.testing.assert_allclose(cost_slo(demand([[1, 2]], due_in_s=[due], **columns)), [[1, 0]], atol=1e-7)
+
+
+def test_first_in_first_out_takes_the_fastest_with_room_and_nobody_overtakes():
+    of = demand([[2, 1], [2, 1], [1, 2], [3, 3]], [[1] * 2, [1] * 2, [2] * 2, [1] * 2], (1, 2))
+    np.testing.assert_array_equal(fifo(of), [[1, 0], [0, 1], [0, 0], [0, 0]])
+
+
+def test_first_in_first_out_without_speeds_keeps_what_it_drew():
+    rng = np.random.default_rng(0)
+    of = demand([[2, 1]] * 4, capacity=(2, 1), before=[[0, 0.0], [0, 1], [0, 0], [0, 0]])
+    x = any_fifo(of, rng)
+    np.testing.assert_array_equal(x, [[1, 0], [0, 1], [1, 0], [0, 0]])

@@ -1,0 +1,44 @@
+"""How much memory a policy gets."""
+
+from __future__ import annotations
+
+import pytest
+
+from gpusched_baselines import DispatchPolicy
+from gpusched_env import InputError, simulate
+from gpusched_env.simulator import State
+from gpusched_env.simulator.policy import FREE_COLUMNS, memory_columns
+from instances import three_jobs
+
+
+class Remembers(DispatchPolicy):
+    """EDF that asks for as many columns as its order says."""
+
+    columns = 40
+
+    def memory_columns(self, instance):
+        return self.columns * len(instance.gpu_types)
+
+
+class TooFew(Remembers):
+    columns = 0
+
+
+def columns_seen(policy) -> set[int]:
+    seen = set()
+    simulate(three_jobs(), policy, on_round=lambda state: seen.add(state.view.memory.shape[1]))
+    return seen
+
+
+def test_a_policy_gets_sixteen_columns_and_one_for_each_gpu_type():
+    assert columns_seen(DispatchPolicy("edf", "due")) == {FREE_COLUMNS + 1} == {17}
+    assert State(three_jobs()).view.memory.shape == (3, 17)
+
+
+def test_a_policy_that_says_how_many_columns_it_needs_gets_them():
+    assert columns_seen(Remembers("edf", "due")) == {40}
+
+
+def test_a_policy_that_asks_for_no_column_is_refused():
+    with pytest.raises(InputError, match="memory_columns"):
+        memory_columns(TooFew("edf", "due"), three_jobs())
