@@ -36,6 +36,8 @@ PAGES = (
     "docs/agents.md",
     "docs/other-libraries.md",
     "docs/own-features.md",
+    "docs/systems/antman.md",
+    "docs/systems/fikit.md",
     "docs/systems/gavel.md",
 )
 PHILLY = "timestamp,duration,num_gpus\n2017-10-09 07:01:55,66.0,1\n2017-10-09 07:13:03,2951.0,4\n"
