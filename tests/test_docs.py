@@ -36,6 +36,8 @@ PAGES = (
     "docs/agents.md",
     "docs/other-libraries.md",
     "docs/own-features.md",
+    "docs/systems/antman.md",
+    "docs/systems/fikit.md",
     "docs/systems/gavel.md",
     "docs/systems/hived.md",
 )

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import make_policy
-from gpusched_baselines.planning.company import beside_company
+from gpusched_baselines.planning.company import beside_company, rates_by_duty
 from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Interference, Job, Node, simulate
 from gpusched_env.simulator import State
 from gpusched_env.workload import load_scenario, make_instance
@@ -59,6 +59,18 @@ def test_it_is_never_worse_than_the_worst_and_without_a_model_the_board_stays():
     state = State(rough)
     state.advance()
     assert (beside_company(state.board).tau <= state.board.tau).all()
+
+
+def test_where_gpus_draw_power_by_duty_a_share_counts_with_all_that_its_gpu_draws_at_rest():
+    """100 W base, 100 W busy and 20 W at rest: at a mean duty of 0.5 a GPU draws 160 W with its node, shared or not."""
+    instance = three_jobs((QUARTER, Configuration("V", 1)), Duty(np.array([[0.6, 0.3]]), idle_power_w=np.array([20.0])))
+    state = State(instance)
+    state.advance()
+    rate = rates_by_duty(state.board, state.board.least_rate)
+    assert rate == pytest.approx([0.16 * 0.172 * 1.58 / 3600.0] * 2)
+    plain = State(replace(instance, interference=replace(instance.interference, idle_power_w=None)))
+    plain.advance()
+    assert rates_by_duty(plain.board, plain.board.least_rate) is plain.board.least_rate
 
 
 def test_where_guests_are_welcome_sts_x_saves_by_knowing_its_company():

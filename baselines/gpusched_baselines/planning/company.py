@@ -30,7 +30,8 @@ def beside_company(board: Board) -> Board:
 def rates_by_duty(board: Board, rate: Floats) -> Floats:
     """Give the rates of configurations [€/s], (C,), where GPUs draw power by their duty: for the active jobs' mean.
 
-    `rate` is that of busy GPUs. What a GPU draws at rest is paid by share; the work of a job is its own.
+    `rate` is that of busy GPUs. A share counts with all that its GPU draws at rest: work draws the same wherever it is
+    done, so that others on the GPU save nothing but that, and slow the job down.
     """
     facts, clock = board.facts, board.clock
     count = int(board.count[at.ACTIVE])
@@ -39,8 +40,8 @@ def rates_by_duty(board: Board, rate: Floats) -> Floats:
     own = board.jobs[board.active[:count], at.APPLICATION].astype(np.int64)
     duty = facts.duty[:, own].mean(axis=1)[facts.configs[:, at.CONFIG_TYPE]]
     gpus = facts.configs[:, at.CONFIG_GPUS] * facts.configs[:, at.CONFIG_NODES]
-    kilowatts = facts.spared[facts.configs[:, at.CONFIG_TYPE]] * gpus * (facts.shares - duty)
-    return np.maximum(rate - kilowatts * clock[at.PRICE] * clock[at.PUE] / 3600.0, 0.0)
+    kilowatts = facts.spared[facts.configs[:, at.CONFIG_TYPE]] * gpus * (1.0 - duty)
+    return rate / facts.shares - kilowatts * clock[at.PRICE] * clock[at.PUE] / 3600.0
 
 
 @kernel

@@ -28,8 +28,9 @@ class AntMan:
 
     1. Who runs keeps its place; nobody is evicted but guests, by gangs that need their GPUs.
     2. Guaranteed jobs that wait, by submission, take the cheapest of whole GPUs and hosts' shares that meets the due
-       date. A GPU on which there are guests only counts as free for a host; idle ones come first. For the first job on
-       whole GPUs that finds no room the nodes with most GPUs free of hosts are kept: jobs behind it pass elsewhere.
+       date; who may be host of a GPU does not take it whole. A GPU on which there are guests only counts as free for a
+       host; idle ones come first. For the first job on whole GPUs that finds no room the nodes with most GPUs free of
+       hosts are kept: jobs behind it pass elsewhere.
     3. Opportunistic jobs that wait, by submission, take a guest's share of the GPU that is least busy, if that is less
        than `most_busy` of the time: idle GPUs first, kept ones too. They leave room for a host.
     4. If no guaranteed job waits, the slowest guest moves to an idle GPU as a host, if it expects to gain more time

@@ -9,7 +9,7 @@ import numpy as np
 from gpusched_baselines.planning.cheapest import worth
 from gpusched_baselines.shared_gpus.gpus import least_busy, look_again
 from gpusched_baselines.shared_gpus.whole import nodes_for, send_guests_away
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import place, prefer_place
 
@@ -67,17 +67,35 @@ def place_whole(board: Board, gpus: Gpus, closed: Mask, job: int, config: int, m
 
 @kernel
 def cheapest_host(board: Board, guests: Mask, full: Mask, job: int) -> int:
-    """Choose among whole GPUs and hosts' shares not known to be full: the cheapest that meets the due date."""
+    """Choose among whole GPUs and hosts' shares not known to be full: the cheapest that meets the due date.
+
+    Who may be host of a GPU does not take it whole: alone there it is as fast, and guests can come.
+    """
     jobs, tau = board.jobs, board.tau
     left, time_left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], jobs[job, at.DUE] - board.clock[at.NOW]
     best, least = -1, (True, np.inf, np.inf)
     for c in range(tau.shape[1]):
         if guests[c] != 0 or full[c] != 0 or tau[job, c] == np.inf or board.least_rate[c] == np.inf:
             continue
+        if board.facts.configs[c, at.CONFIG_UNITS] == 0 and _may_host(board, guests, c, job):
+            continue
         value = worth(left * tau[job, c], time_left, board.planning_rate[c])
         if best < 0 or value < least:
             best, least = c, value
     return best
+
+
+@lean_kernel
+def _may_host(board: Board, guests: Mask, config: int, job: int) -> bool:
+    """Say whether a job may be host of a GPU in place of `config`, which is one whole GPU."""
+    configs = board.facts.configs
+    if configs[config, at.CONFIG_GPUS] > 1 or configs[config, at.CONFIG_NODES] > 1:
+        return False
+    for c in range(guests.shape[0]):
+        share = configs[c, at.CONFIG_UNITS] > 0 and guests[c] == 0
+        if share and configs[c, at.CONFIG_TYPE] == configs[config, at.CONFIG_TYPE] and board.tau[job, c] < np.inf:
+            return True
+    return False
 
 
 @kernel

@@ -48,12 +48,13 @@ class Usage:
         job, length_s = log[:, at.LOG_JOB].astype(np.int64), log[:, at.LOG_END] - log[:, at.LOG_START]
         on_node = np.array([c.gpus_per_node for c in instance.configurations])[_configs(log)]
         resident = instance.jobs.memory_gib[job] * on_node * length_s
+        busy_s = float((_duties(instance, log) * on_node * _alone_s(instance, log)).sum())
+        whole_s, whole_gib_s = float(gpus.sum()) * makespan_s, float((gpus * memory_gib).sum()) * makespan_s
         return cls(
             makespan_s=makespan_s,
-            computing=float((_duties(instance, log) * on_node * _alone_s(instance, log)).sum())
-            / (gpus.sum() * makespan_s),
-            memory=float(resident.sum() / ((gpus * memory_gib).sum() * makespan_s)),
-            held=_held_s(log, on_node) / (float(gpus.sum()) * makespan_s),
+            computing=busy_s / whole_s,
+            memory=float(resident.sum()) / whole_gib_s,
+            held=_held_s(log, on_node) / whole_s,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
@@ -21,12 +22,19 @@ from gpusched_env import (
     Node,
     Policy,
     Result,
+    load_scenario,
+    make_instance,
     rollout,
     simulate,
 )
+from gpusched_env.audit import audit
+from gpusched_env.formats import write_run
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import by_duty, random_instance
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
 HALF, ONE, TWO = Configuration("V", 1, share=0.5), Configuration("V", 1), Configuration("V", 2)
@@ -80,6 +88,11 @@ def held(instance: Instance, policy: Policy, until_s: float = 0.0) -> list[tuple
 def test_antman_puts_guaranteed_jobs_on_idle_gpus_and_a_guest_on_the_least_busy_one():
     instance = cluster([job(0.6), job(0.3), job(0.5, opportunistic=True)], (2,))
     assert held(instance, AntMan()) == [("Vx0.6!", 0, 0), ("Vx0.6!", 0, 1), ("Vx0.4", 0, 1)]
+
+
+def test_antman_makes_a_job_host_that_could_have_the_gpu_whole_even_if_it_is_late():
+    instance = cluster([job(0.5, due_s=1.0, configurations=(HOST, GUEST, ONE))], (1,), (HOST, GUEST, ONE))
+    assert held(instance, AntMan()) == [("Vx0.6!", 0, 0)]
 
 
 def test_antman_gives_a_guest_an_idle_gpu_first_and_none_on_which_hosts_are_too_busy():
@@ -241,6 +254,13 @@ def test_the_environment_does_what_simulate_does(name: str, priorities: bool):
         env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
         stepped, _ = rollout(env, policy, instance=instance)
         np.testing.assert_array_equal(stepped.log, direct.log)
+
+
+@pytest.mark.parametrize("name", ["antman", "fill", "pack"])
+def test_runs_of_the_built_in_scenario_audit_clean(name: str, tmp_path: Path):
+    instance = make_instance(load_scenario("hosts-and-guests").replace({"jobs.count": 50, "cluster.nodes": 2}), 1)
+    write_run(simulate(instance, make_policy(name)), tmp_path / name)
+    assert audit(tmp_path / name) == []
 
 
 @pytest.mark.parametrize(
