@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from functools import partial
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
 
 from gpusched_baselines.dispatching.dispatch import (
     edf,
@@ -31,48 +30,15 @@ from gpusched_baselines.search.random_greedy import (
 from gpusched_baselines.shared_gpus.antman import AntMan
 from gpusched_baselines.shared_gpus.fill import Fill
 from gpusched_baselines.shared_gpus.pack import Pack
+from gpusched_baselines.shipped_policy import ShippedPolicy
 from gpusched_baselines.sts.sts import Sts
 from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from gpusched_env.simulator import Policy
-
-
-Origin = Literal["published", "ours"]
-
-
-@dataclass(frozen=True, slots=True)
-class ShippedPolicy:
-    """A policy that has a name, and what those who list policies ask of it.
-
-    Attributes:
-        make: Makes it with its defaults.
-        line: Says what it does.
-        origin: "published" if it does what the authors of the STS method published under that name, but for what its
-            line says; else "ours".
-        usual: Whether a comparison that names no policies has it.
-        slow: Whether it tries a thousand constructions a round: it runs on fewer seeds where clusters are large.
-        compiled: Whether its rounds are compiled as a whole; else they take minutes where clusters are large.
-        teacher: Its place among the teachers of an agent's warm start, from 1, the best first; None if it is none.
-        style: Its place among the colours and marks of figures, from 0; with None it gets what is left.
-        ablation_of: The policy that it is but for one part; no list of policies has such a one.
-        worst_case: The policy that it is but for planning on mean or expected instead of worst-case times.
-    """
-
-    make: Callable[[], Policy]
-    line: str
-    origin: Origin = "published"
-    usual: bool = True
-    slow: bool = False
-    compiled: bool = True
-    teacher: int | None = None
-    style: int | None = None
-    ablation_of: str | None = None
-    worst_case: str | None = None
-
 
 _ablation = partial(ShippedPolicy, origin="ours", usual=False, ablation_of="sts-x")
 _index = partial(ShippedPolicy, origin="ours", usual=False)

@@ -20,12 +20,12 @@ from gpusched_env.workload.scenario.track_header import TrackHeader
 if TYPE_CHECKING:
     from pathlib import Path
 
-SUITE_VERSION = 1
+SUITE_VERSION = 2
 """Rises when a track joins or leaves the suite, or one gets a new version: only equal ones have comparable ranks."""
 
 SUITE = (
     "published-1", "published-2", "published-3", "slack", "busy", "full", "restarts-60", "restarts-600", "two-point",
-    "lognormal", "flow-time", "whole-nodes", "philly", "openb",
+    "lognormal", "flow-time", "whole-nodes", "philly", "openb", "pairs", "hosts", "tenants",
 )  # fmt: skip
 """Names of the tracks, in the order of tables; each has a file in `tracks`."""
 

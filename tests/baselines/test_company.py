@@ -62,12 +62,16 @@ def test_it_is_never_worse_than_the_worst_and_without_a_model_the_board_stays():
 
 
 def test_where_gpus_draw_power_by_duty_a_share_counts_with_all_that_its_gpu_draws_at_rest():
-    """100 W base, 100 W busy and 20 W at rest: at a mean duty of 0.5 a GPU draws 160 W with its node, shared or not."""
+    """100 W base, 100 W busy and 20 W at rest: at a mean duty of 0.5 a GPU draws 160 W with its node.
+
+    Four jobs in quarters need 0.6 + 3 · 0.5 and 0.3 + 3 · 0.5 of its time: so each works 0.6 / 2.1 or 0.3 / 1.8 of it.
+    """
     instance = three_jobs((QUARTER, Configuration("V", 1)), Duty(np.array([[0.6, 0.3]]), idle_power_w=np.array([20.0])))
     state = State(instance)
     state.advance()
     rate = rates_by_duty(state.board, state.board.least_rate)
-    assert rate == pytest.approx([0.16 * 0.172 * 1.58 / 3600.0] * 2)
+    work = (2.0 * 0.6 / 2.1 + 0.3 / 1.8) / 3.0
+    assert rate == pytest.approx([(0.12 + 0.08 * part) * 0.172 * 1.58 / 3600.0 for part in (work, 0.5)])
     plain = State(replace(instance, interference=replace(instance.interference, idle_power_w=None)))
     plain.advance()
     assert rates_by_duty(plain.board, plain.board.least_rate) is plain.board.least_rate

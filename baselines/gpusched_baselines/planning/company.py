@@ -34,28 +34,41 @@ def rates_by_duty(board: Board, rate: Floats) -> Floats:
     done, so that others on the GPU save nothing but that, and slow the job down.
     """
     facts, clock = board.facts, board.clock
-    count = int(board.count[at.ACTIVE])
-    if not facts.spared.size or not facts.duty.size or not count:
+    if not facts.spared.size or not facts.duty.size or not board.count[at.ACTIVE]:
         return rate
-    own = board.jobs[board.active[:count], at.APPLICATION].astype(np.int64)
-    duty = facts.duty[:, own].mean(axis=1)[facts.configs[:, at.CONFIG_TYPE]]
-    gpus = facts.configs[:, at.CONFIG_GPUS] * facts.configs[:, at.CONFIG_NODES]
-    kilowatts = facts.spared[facts.configs[:, at.CONFIG_TYPE]] * gpus * (1.0 - duty)
+    mix = _mix(board)
+    types, gpus = facts.configs[:, at.CONFIG_TYPE], facts.configs[:, at.CONFIG_GPUS] * facts.configs[:, at.CONFIG_NODES]
+    work = mix @ (facts.duty.T[:, types] / _factors(board, mix))
+    kilowatts = facts.spared[types] * gpus * (1.0 - work)
     return rate / facts.shares - kilowatts * clock[at.PRICE] * clock[at.PUE] / 3600.0
+
+
+@kernel
+def _mix(board: Board) -> Floats:
+    """Give the part of the active jobs that each application has, (A,)."""
+    mix = np.zeros(board.facts.planned.shape[0])
+    for i in range(board.count[at.ACTIVE]):
+        mix[int(board.jobs[board.active[i], at.APPLICATION])] += 1.0 / board.count[at.ACTIVE]
+    return mix
+
+
+@kernel
+def _factors(board: Board, mix: Floats) -> Floats:
+    """Give the factors on times beside such a mix of applications, (A, C); 1 but on shares."""
+    planned, configs = board.facts.planned, board.facts.configs
+    factor = np.ones_like(planned)
+    for c in range(configs.shape[0]):
+        if configs[c, at.CONFIG_UNITS] > 0:
+            for a in range(planned.shape[0]):
+                factor[a, c] = min(_factor(board, a, c, mix), planned[a, c])
+    return factor
 
 
 @kernel
 def _write_times(board: Board, tau: Floats) -> None:
     """Write the times on shares of the active jobs, each beside jobs like the average of them."""
     jobs, configs, planned = board.jobs, board.facts.configs, board.facts.planned
-    mix = np.zeros(planned.shape[0])
-    for i in range(board.count[at.ACTIVE]):
-        mix[int(jobs[board.active[i], at.APPLICATION])] += 1.0 / board.count[at.ACTIVE]
-    factor = np.ones_like(planned)
-    for c in range(configs.shape[0]):
-        if configs[c, at.CONFIG_UNITS] > 0:
-            for a in range(planned.shape[0]):
-                factor[a, c] = min(_factor(board, a, c, mix), planned[a, c])
+    factor = _factors(board, _mix(board))
     for i in range(board.count[at.ACTIVE]):
         job = board.active[i]
         own = int(jobs[job, at.APPLICATION])
