@@ -156,12 +156,17 @@ def spared_rate(board: Board, job: int, config: int) -> float:
 
 @kernel
 def work(board: Board, job: int, config: int) -> float:
-    """Give the part of the time for which a job keeps each of its GPUs busy: duty · pace, 1 where there is no duty."""
+    """Give the part of the time for which a job keeps each of its GPUs busy: duty · pace, 1 where there is no duty.
+
+    On whole GPUs it is the duty, whatever machines help it.
+    """
     jobs, facts = board.jobs, board.facts
     own = int(jobs[job, at.APPLICATION])
     if facts.duty.shape[0] == 0:
         return 1.0
     duty = facts.duty[facts.configs[config, at.CONFIG_TYPE], own]
+    if facts.configs[config, at.CONFIG_UNITS] == 0:
+        return duty
     return duty / (jobs[job, at.PACE] * facts.planned[own, config])
 
 

@@ -32,7 +32,7 @@ def spared_before(board: Board, runs: NDArray[np.bool_]) -> float:
     used = board.nodes[node, np.where(slot >= 0, at.NODE_COLUMNS + per_node + slot, 0)]
     part = np.where(units > 0, units / np.maximum(1, used), 1.0)
     duty = facts.duty[v, own] if facts.duty.size else np.ones(len(jobs))
-    work = duty / (jobs[:, at.PACE] * facts.planned[own, held])
+    work = duty / np.where(units > 0, jobs[:, at.PACE] * facts.planned[own, held], 1.0)
     gpus = configs[:, at.CONFIG_GPUS] * configs[:, at.CONFIG_NODES]
     kilowatts = float(np.sum(facts.spared[v] * gpus * (part - work)))
     return kilowatts * float(clock[at.PRICE] * clock[at.PUE]) / 3600.0

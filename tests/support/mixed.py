@@ -1,0 +1,62 @@
+"""Instances in which everything of shared clusters may come together: what is in one is drawn with its seed."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+
+from gpusched_env import Cells, Duty, Instance, Tenant
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from helpers import helped_instance
+from instances import by_duty, random_instance, with_switching
+
+
+def mixed_instance(seed: int) -> Instance:
+    """Make a crowded instance with pairs or duties, helpers, switching costs, labels and quotas, each or not."""
+    rng = np.random.default_rng([seed, 12])
+    make = helped_instance if rng.random() < 0.4 else random_instance
+    more = {} if make is helped_instance else {"kinds": True}
+    instance = make(seed, jobs=20, nodes=6, span_s=500.0, interference=bool(rng.random() < 0.5), **more)
+    if rng.random() < 0.6:
+        instance = by_duty(instance, priorities=bool(rng.random() < 0.8), power=bool(rng.random() < 0.5))
+    if rng.random() < 0.6:
+        instance = with_switching(instance, seed)
+    jobs = replace(instance.jobs, opportunistic=rng.random(len(instance.jobs)) < 0.4)
+    if rng.random() < 0.5:
+        return replace(instance, jobs=jobs)
+    gpus = {v.name: sum(n.gpus for n in instance.nodes if n.gpu_type == v.name) for v in instance.gpu_types}
+    cells = tuple(Cells(name, 1, count) for name, count in gpus.items() if count)
+    tenants = tuple(Tenant(name, cells) for name in "ab")  # as much as there is, so that every job fits at some time
+    half = tuple(Cells(cell.gpu_type, 1, max(1, cell.count - 1)) for cell in cells)
+    jobs = replace(jobs, tenant=rng.integers(0, 2, len(jobs)))
+    try:
+        return replace(instance, jobs=jobs, tenants=(tenants[0], Tenant("b", half)), tenancy="quota")
+    except ValueError:  # a job of the second needs the last GPU
+        return replace(instance, jobs=jobs, tenants=tenants, tenancy="quota")
+
+
+def check_shared_gpus(state: State) -> None:
+    """Check that no GPU works more than all of its time, and that no host is slowed by more than the overhead."""
+    model, board = state.instance.interference, state.board
+    if not isinstance(model, Duty):
+        return
+    work: dict[tuple[int, int], float] = {}
+    top: dict[tuple[int, int], list[tuple[int, float, float]]] = {}
+    for job in board.active[: board.count[at.ACTIVE]].tolist():
+        config, node, gpu = (int(board.jobs[job, column]) for column in (at.CONFIG, at.NODE, at.SLOT))
+        if gpu < 0:
+            continue
+        own = int(board.jobs[job, at.APPLICATION])
+        pace = 1.0 / (board.jobs[job, at.PACE] * board.facts.planned[own, config])
+        duty = board.facts.duty[board.facts.configs[config, at.CONFIG_TYPE], own]
+        work[node, gpu] = work.get((node, gpu), 0.0) + duty * pace
+        top.setdefault((node, gpu), []).append((int(board.facts.configs[config, at.CONFIG_PRIORITY]), duty, pace))
+    assert all(total <= 1.0 + 1e-9 for total in work.values())
+    for members in top.values():
+        highest = max(priority for priority, _, _ in members)
+        demand = sum(duty for priority, duty, _ in members if priority == highest)
+        for priority, _, pace in members:
+            if priority == highest:
+                assert pace >= min(1.0, 1.0 / demand) / (1.0 + model.overhead) - 1e-9
