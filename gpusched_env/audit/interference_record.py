@@ -24,9 +24,14 @@ class GuestRecord:
     least_pace: float = 0.0
 
 
+def _is_by_duty(instance: Fields) -> bool:
+    model = instance.get("interference")
+    return isinstance(model, dict) and "duty" in model
+
+
 def read_guests(instance: Fields) -> GuestRecord:
     """Give what hosts lose and guests get; nothing of either if GPUs are not shared by duty."""
-    if instance.get("interference") is None or "duty" not in instance.get("interference"):
+    if not _is_by_duty(instance):
         return GuestRecord()
     model = instance.fields("interference")
     overhead, filled = model.number("overhead", NOT_NEGATIVE), model.number("filled", _PART)
@@ -36,7 +41,7 @@ def read_guests(instance: Fields) -> GuestRecord:
 
 def read_slowdown(instance: Fields, gpu_types: int, applications: int) -> list[list[list[float]]] | list[None]:
     """Give the slow-downs of pairs of applications for each GPU type; None for each if there is no model."""
-    if instance.get("interference") is None or "duty" in instance.get("interference"):
+    if instance.get("interference") is None or _is_by_duty(instance):
         return [None] * gpu_types
     model = instance.fields("interference").only("slowdown", "fastest")
     where, tables = model.name("slowdown"), []
@@ -48,7 +53,7 @@ def read_slowdown(instance: Fields, gpu_types: int, applications: int) -> list[l
 
 def read_duty(instance: Fields, gpu_types: int, applications: int) -> tuple[list[Any], list[Any]]:
     """Give the duties of the applications for each GPU type, and the power of one that is held and does nothing."""
-    if instance.get("interference") is None or "duty" not in instance.get("interference"):
+    if not _is_by_duty(instance):
         return [None] * gpu_types, [None] * gpu_types
     model = instance.fields("interference").only(*_DUTY_FIELDS)
     where = model.name("duty")

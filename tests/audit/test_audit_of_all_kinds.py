@@ -61,7 +61,7 @@ def test_a_run_of_every_policy_audits_clean(tmp_path: Path, name: str, interfere
         assert audit(tmp_path / "run") == [], seed
         kinds += kinds_of(result)
     assert kinds["single-node"] > 0
-    assert kinds["shared"] + kinds["multi-node"] > 0
+    assert kinds["shared"] + kinds["multi-node"] > 0 or name == "fill"  # which shares only where there is a model
 
 
 @pytest.mark.parametrize("preemption", [False, True])

@@ -90,6 +90,9 @@ def test_sts_x_asked_in_a_round_that_others_have_begun_changes_nothing():
     assert asked > 100
 
 
+KEEPERS = {"antman", "fill"}  # they change a job only for another on its GPU, which these instances do not have
+
+
 @pytest.mark.parametrize("name", ASKABLE)
 def test_what_is_chosen_job_by_job_is_what_is_decided_in_rounds(name: str):
     switches = 0
@@ -98,4 +101,4 @@ def test_what_is_chosen_job_by_job_is_what_is_decided_in_rounds(name: str):
         assert single.log.tobytes() == whole.log.tobytes()
         assert (single.total_eur, single.rounds) == (whole.total_eur, whole.rounds)
         switches += int(whole.switches.sum())
-    assert switches > 0 or not askable(name).preemption
+    assert switches > 0 or not askable(name).preemption or name in KEEPERS

@@ -33,12 +33,16 @@ from gpusched_env.simulator.kernels import (
     measure,
     misses,
     moves_on,
+    neighbours,
     opens,
+    pace_beside,
+    pace_now,
     place,
     prefer_place,
     ranked,
     ranked_in_groups,
     release,
+    seconds_now,
     survey,
     survival_after,
     would_restart,
@@ -88,6 +92,15 @@ def reckon(board: Board, job: int, told: np.ndarray) -> None:
     told[7] = ranked_in_groups(np.array([1, 0]), np.array([0.0, 5.0]))[0]
 
 
+@kernel
+def look_around(board: Board, job: int, config: int, told: np.ndarray) -> None:
+    """Call all that tells of company on shared GPUs, and write what it says."""
+    last, before = neighbours(board)
+    told[0], told[1] = last.shape[0], before.shape[0]
+    told[2] = pace_beside(board, job, config, -1, before)
+    told[3], told[4] = pace_now(board, job, config), seconds_now(board, job, config) / HOUR
+
+
 @pytest.fixture
 def board() -> Board:
     """Give the first round of the instance that `test_hand_computed.py` works out."""
@@ -117,6 +130,15 @@ def test_the_kernels_of_this_test_call_every_function():
     bodies = [f for f in tree.body if isinstance(f, ast.FunctionDef) and "kernel" in ast.unparse(f.decorator_list[:1])]
     called = {ast.unparse(c.func) for f in bodies for c in ast.walk(f) if isinstance(c, ast.Call)}
     assert called >= set(kernels.__all__) - OF_PYTHON
+
+
+def test_a_kernel_looks_around(board):
+    """Nobody shares a GPU here: no lists, no model, whole GPUs at full pace, an hour an epoch."""
+    told = np.zeros(5)
+    look_around(board, 0, 0, told)
+    assert told[:2].tolist() == [0.0, 3.0]
+    assert np.isnan(told[2])
+    assert told[3:].tolist() == [1.0, 1.0]
 
 
 def test_a_kernel_places_and_releases(board):
