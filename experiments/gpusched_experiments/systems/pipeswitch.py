@@ -201,7 +201,7 @@ def _chart(lines: dict[str, list[float]]) -> Chart:
     for system, rates in RATES.items():
         drawn.append(Series(f"{system}, published", _points([a / b for a, b in zip(rates, READY_RATE, strict=True)])))
     panel = Panel("ResNet152", "switch every [s]", "throughput / that of a ready model", tuple(drawn), logarithmic="x")
-    return Chart("Training and inference take turns on one V100", ((panel,),))
+    return Chart("Training and inference take turns on one V100", ((panel,),), (9.0, 3.4))
 
 
 def _points(values: Sequence[float]) -> tuple[tuple[float | str, Estimate], ...]:

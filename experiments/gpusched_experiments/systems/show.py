@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from gpusched_experiments.systems.part import Check, Findings, Part
 
 NOTE = (
-    "Bands were set before our figures were known: from the published spread, or from the prototype that the page of "
-    "the system explains. What is not met is said to be so."
+    "Bands come from the published spread, or from prototypes that were made before; where one was set or counted "
+    "otherwise, the page of the system says so. What is not met is said to be so."
 )
 
 
