@@ -29,7 +29,7 @@ class Duty:
     Args:
         duty: Part of the time for which application a keeps a GPU of type v busy while it is alone there, (V, A), in
             (0, 1]; V and A as in the instance's `gpu_types` and `jobs.applications`.
-        overhead: What a job loses to guests, as a part of its time, ≥ 0.
+        overhead: What a job loses to guests, as a part of its time, > 0.
         filled: Part of the time left by the highest priority that others can use, in [0, 1].
         least_pace: Part of the GPU's time that is left to those below the highest priority, however busy the GPU is,
             > 0, and no more than the overhead makes free: overhead / (1 + overhead).
@@ -57,7 +57,7 @@ class Duty:
         if not np.all(good):
             v, a = (int(i) for i in np.argwhere(~good)[0])
             raise InputError(f"interference.duty[{v}, {a}]", float(duty[v, a]), "a number > 0 and <= 1")
-        checks.not_negative("interference.overhead", self.overhead)
+        checks.positive("interference.overhead", self.overhead)
         if checks.not_negative("interference.filled", self.filled) > 1.0:
             raise InputError("interference.filled", self.filled, "a number from 0 to 1")
         most = self.overhead / (1.0 + self.overhead)

@@ -13,7 +13,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.placement.placement import fits
+from gpusched_env.simulator.placement.placement import may_have
 from gpusched_env.simulator.pressure import pressure
 
 if TYPE_CHECKING:
@@ -92,7 +92,7 @@ class TimeSlice:
         config = int(cheapest_with(view.board, view.board.planning_rate, job, _left(view, job)))
         if config < 0 or _is_late(view, job, config):
             wanted = _cheapest_in_time(view, job)
-            if wanted >= 0 and self._make_room(view, wanted):
+            if wanted >= 0 and self._make_room(view, job, wanted):
                 config = wanted
             elif config < 0:
                 config = self._make_any_room(view, job)
@@ -102,18 +102,18 @@ class TimeSlice:
     def _make_any_room(self, view: View, job: int) -> int:
         """Make room for the fastest configuration for which that can be done; -1: there is none."""
         for config in np.argsort(view.tau[job], kind="stable").tolist():
-            if np.isfinite(view.tau[job, config]) and self._make_room(view, config):
+            if np.isfinite(view.tau[job, config]) and self._make_room(view, job, config):
                 return int(config)
         return -1
 
-    def _make_room(self, view: View, config: int) -> bool:
-        """Take GPUs of the type of `config` from jobs that are not urgent, until it fits; else leave all as it was."""
+    def _make_room(self, view: View, job: int, config: int) -> bool:
+        """Take GPUs of the type of `config` from others, not urgent ones, until `job` may have it; else from nobody."""
         taken: list[tuple[int, int]] = []
         victims = self._victims(view, int(view.configs[config, at.CONFIG_TYPE]))
-        while not fits(view.board, config):
+        while not may_have(view.board, job, config):
             if not victims:
-                for job, held in taken:
-                    view.place(job, held)
+                for other, held in taken:
+                    view.place(other, held)
                 return False
             victim = victims.pop(0)
             taken.append((victim, int(view.jobs[victim, at.CONFIG])))

@@ -14,6 +14,7 @@ from gpusched_baselines.shared_gpus.whole import roomiest
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import place
+from gpusched_env.simulator.placement.quotas import within_quota
 from gpusched_env.simulator.placement.shared_gpus import slots
 
 if TYPE_CHECKING:
@@ -111,7 +112,7 @@ def _gap(board: Board, most_busy: float, guests: Mask, gpus: Gpus, full: Mask, j
     nowhere = np.zeros(board.nodes.shape[0], dtype=np.int8)  # guests may go to nodes that are kept for others
     best, node, gpu, least = -1, -1, -1, (np.inf, np.inf)
     for c in range(guests.shape[0]):
-        if guests[c] == 0 or full[c] != 0 or board.tau[job, c] == np.inf:
+        if guests[c] == 0 or full[c] != 0 or board.tau[job, c] == np.inf or not within_quota(board, job, c):
             continue
         n, g = least_busy(board, gpus, c, False, nowhere, most_busy)
         if n < 0:

@@ -15,6 +15,7 @@ from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.pace.neighbours import neighbours
 from gpusched_env.simulator.pace.now import pace_beside
 from gpusched_env.simulator.placement.placement import place
+from gpusched_env.simulator.placement.quotas import may_become, within_quota
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.pressure import pressure
@@ -108,7 +109,7 @@ def _as_host(board: Board, guests: Mask, gpus: Gpus, job: int, node: int, gpu: i
     for c in range(guests.shape[0]):
         share = configs[c, at.CONFIG_UNITS] > 0 and guests[c] == 0
         right = share and configs[c, at.CONFIG_TYPE] == nodes[node, at.NODE_TYPE] and board.tau[job, c] < np.inf
-        if right and has_room(board, c, node, gpu):
+        if right and has_room(board, c, node, gpu) and within_quota(board, job, c):
             put_share(board, guests, gpus, job, c, node, gpu)
             return True
     if held >= 0:
@@ -134,6 +135,8 @@ def _take_over(board: Board, guests: Mask, gpus: Gpus, rank: Ints, i: int) -> bo
     for k in range(rank.shape[0]):
         config = int(jobs[active[k], at.CONFIG])
         if config < 0 or board.facts.configs[config, at.CONFIG_UNITS] == 0 or guests[config] != 0 or rank[k] >= rank[i]:
+            continue
+        if not may_become(board, job, config):
             continue
         if board.tau[job, config] < np.inf and _work_of(board, rank, k, rank[i]) < least:
             host, least = k, _work_of(board, rank, k, rank[i])
@@ -171,6 +174,7 @@ def _may_be(board: Board, guests: Mask, own: int, job: int, config: int) -> bool
         guests[config] != 0
         and board.facts.configs[config, at.CONFIG_PRIORITY] <= own
         and board.tau[job, config] < np.inf
+        and may_become(board, job, config)
     )
 
 

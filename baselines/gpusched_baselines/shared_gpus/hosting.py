@@ -12,6 +12,7 @@ from gpusched_baselines.shared_gpus.whole import nodes_for, send_guests_away
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import place, prefer_place
+from gpusched_env.simulator.placement.quotas import within_quota
 
 if TYPE_CHECKING:
     from gpusched_baselines.shared_gpus.gpus import Gpus
@@ -67,7 +68,7 @@ def place_whole(board: Board, gpus: Gpus, closed: Mask, job: int, config: int, m
 
 @kernel
 def cheapest_host(board: Board, guests: Mask, full: Mask, job: int) -> int:
-    """Choose among whole GPUs and hosts' shares not known to be full: the cheapest that meets the due date.
+    """Choose among whole GPUs and hosts' shares within the quota and not known to be full: the cheapest in time.
 
     Who may be host of a GPU does not take it whole: alone there it is as fast, and guests can come.
     """
@@ -76,6 +77,8 @@ def cheapest_host(board: Board, guests: Mask, full: Mask, job: int) -> int:
     best, least = -1, (True, np.inf, np.inf)
     for c in range(tau.shape[1]):
         if guests[c] != 0 or full[c] != 0 or tau[job, c] == np.inf or board.least_rate[c] == np.inf:
+            continue
+        if not within_quota(board, job, c):
             continue
         if board.facts.configs[c, at.CONFIG_UNITS] == 0 and _may_host(board, guests, c, job):
             continue

@@ -12,6 +12,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.pace.neighbours import neighbours
 from gpusched_env.simulator.pace.now import pace_beside
 from gpusched_env.simulator.placement.placement import place, prefer_place
+from gpusched_env.simulator.placement.quotas import may_become
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.survival import expected_left
@@ -77,7 +78,7 @@ def _idle_gpu(board: Board, guests: Mask, gpus: Gpus, closed: Mask, job: int) ->
     configs, v = board.facts.configs, board.facts.configs[int(board.jobs[job, at.CONFIG]), at.CONFIG_TYPE]
     for c in range(guests.shape[0]):
         share = configs[c, at.CONFIG_UNITS] > 0 and guests[c] == 0 and configs[c, at.CONFIG_TYPE] == v
-        if not share or board.tau[job, c] == np.inf:
+        if not share or board.tau[job, c] == np.inf or not may_become(board, job, c):
             continue
         node, gpu = least_busy(board, gpus, c, True, closed, -1.0)
         if node >= 0:

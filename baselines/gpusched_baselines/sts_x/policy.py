@@ -56,7 +56,8 @@ class StsX:
         priced: Whether GPUs cost more than their power where they are short.
         by_value: Whether jobs that must be late go first, by the value of their time; else they go by slack too.
         stays: Whether the round is placed again so that jobs that keep their configuration stay where they are.
-        company: Whether shares are planned beside the company to be expected; else beside the worst there can be.
+        company: Whether shares are planned beside the company to be expected; else, as where due dates are guaranteed,
+            beside the worst there can be.
         name: Name, as tables show it.
 
     Raises:
@@ -96,7 +97,7 @@ class StsX:
         return Choice(int(config), float(wake), node=node, gpu=gpu if gpu >= 0 else None)
 
     def _plan(self, view: View) -> None:
-        board = beside_company(view.board) if self.company else view.board
+        board = beside_company(view.board) if self.company and not self.guarantees else view.board
         full = np.where(np.isfinite(board.least_rate), board.least_rate, board.planning_rate)
         rate = self.full_nodes * full + (1.0 - self.full_nodes) * board.planning_rate
         rate = rates_by_duty(board, rate)

@@ -96,15 +96,20 @@ def _timed(part: Part, quick: bool) -> tuple[Findings, float]:
 
 
 def summary_table(shown: Iterable[Shown]) -> Table:
-    """Make the short table: how many of every part's figures lie in their bands."""
+    """Make the short table: how many of every part's figures lie in their bands, of those that have one."""
     columns: tuple[Column[Shown], ...] = (
         Column("system", "system", lambda s: s.part.system),
         Column("part", "part", lambda s: s.part.name),
         Column("title", "what it shows", lambda s: s.part.title),
-        Column("met", "in their bands", lambda s: f"{sum(c.met for c in s.checks)} of {len(s.checks)}"),
+        Column("met", "in their bands", lambda s: f"{sum(c.met for c in _banded(s))} of {len(_banded(s))}"),
         Column("run_s", "seconds", lambda s: s.run_s, "{:,.1f}".format),
     )
     return Table.of("Systems beside their published numbers", columns, shown)
+
+
+def _banded(shown: Shown) -> list[Check]:
+    """List the figures that have a band; the others are there to be looked at."""
+    return [check for check in shown.checks if math.isfinite(check.low) or math.isfinite(check.high)]
 
 
 def checks_table(shown: Iterable[Shown]) -> Table:
@@ -146,7 +151,7 @@ CHECK_COLUMNS: tuple[Column[Check], ...] = (
     Column("published", "published", lambda c: _finite(c.published), _short),
     Column("ours", "ours", _ours, _short),
     Column("band", "band", _band),
-    Column("met", "met", lambda c: "yes" if c.met else "**no**"),
+    Column("met", "met", lambda c: ("yes" if c.met else "**no**") if _band(c) else ""),
     Column("source", "source", lambda c: c.source, TEXT),
 )
 

@@ -9,6 +9,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.pace.neighbours import neighbours
 from gpusched_env.simulator.pace.now import pace_beside
 from gpusched_env.simulator.placement.placement import may_have
+from gpusched_env.simulator.placement.quotas import may_become
 from gpusched_env.simulator.placement.shared_gpus import best_slot, slots
 
 if TYPE_CHECKING:
@@ -19,7 +20,7 @@ if TYPE_CHECKING:
 def pace_now(board: Board, job: int, config: int) -> float:
     """Give the pace that `job` would have with `config` if it were placed now, 1 as alone; 0 if it does not fit.
 
-    It is 1 on whole GPUs of one node, and on shared ones where no interference model says otherwise.
+    It is 1 on whole GPUs, whatever machines help those on several nodes, and on shared ones without such a model.
     """
     nodes, facts = board.nodes, board.facts
     units, v = facts.configs[config, at.CONFIG_UNITS], facts.configs[config, at.CONFIG_TYPE]
@@ -36,6 +37,8 @@ def pace_now(board: Board, job: int, config: int) -> float:
         if not may_have(board, job, config):
             return 0.0
         node, gpu = best_slot(board, job, config)
+    elif not may_become(board, job, config):
+        return 0.0
     last, before = neighbours(board)
     return pace_beside(board, job, config, last[node * slots(board) + gpu], before)
 

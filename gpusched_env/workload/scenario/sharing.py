@@ -52,7 +52,9 @@ class Sharing(Settings):
         description="With duty: range from which each application draws the part of the time for which it keeps a GPU "
         "busy. By default the package's table.",
     )
-    overhead: NotNegative = Field(default=0.03, description="With duty: what a job loses to guests, part of its time.")
+    overhead: NotNegative = Field(
+        default=0.03, description="With duty: what a job loses to guests, part of its time; > 0."
+    )
     filled: Part = Field(default=0.85, description="With duty: part of the time left by hosts that guests can use.")
     least_pace: Part = Field(
         default=0.02, description="With duty: part of a GPU's time that is left to guests however busy it is."
