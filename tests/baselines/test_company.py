@@ -88,3 +88,24 @@ def test_where_guests_are_welcome_sts_x_saves_by_knowing_its_company():
         for name in costs:
             costs[name] += simulate(make_instance(scenario, seed), make_policy(name), record=False).total_eur
     assert costs["sts-x"] < 0.9 * costs["sts-x:worst-company"]
+
+
+def test_where_due_dates_are_guaranteed_the_worst_company_is_reckoned_with():
+    """Beside b, a takes ten times as long. In expectation shares would do; with the guarantee nobody is late."""
+    pairs = np.ones((1, 2, 2))
+    pairs[0, 0, 1] = 10.0
+    late = 0
+    for seed in range(20):
+        rng = np.random.default_rng(seed)
+        gpu = GpuType("V", 100.0, 100.0, 16.0, 4)
+        seconds = {QUARTER: 1.0, Configuration("V", 1): 1.0}
+        jobs = [
+            Job(s, s + 1300.0, 1e-6, 1000.0, CERTAIN, 1000.0, seconds, application=str(rng.choice(["a", "b"])))
+            for s in np.sort(rng.uniform(0.0, 300.0, 4)).tolist()
+        ]
+        instance = Instance.from_jobs(
+            [gpu], [Node("V", 4)], jobs, [QUARTER, Configuration("V", 1)], interference=Interference(pairs)
+        ) if len({job.application for job in jobs}) == 2 else None  # fmt: skip
+        if instance is not None and instance.jobs.applications == ("a", "b"):
+            late += simulate(instance, make_policy("sts-x:guaranteed")).late_jobs
+    assert late == 0

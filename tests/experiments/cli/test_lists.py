@@ -5,7 +5,15 @@ from typer.testing import CliRunner
 
 import gpusched_experiments
 from gpusched_baselines.registry import policy_descriptions, usual_policy_names
-from gpusched_env.workload import InstanceMaker, builtin_scenarios, list_tracks, load_scenario, load_track, offered_load
+from gpusched_env.workload import (
+    SUITE_VERSION,
+    InstanceMaker,
+    builtin_scenarios,
+    list_tracks,
+    load_scenario,
+    load_track,
+    offered_load,
+)
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.cli.scenarios import load_of
 from own_cluster import write_own_cluster
@@ -34,7 +42,7 @@ def test_all_tracks_are_listed_with_what_is_hard():
     for name in list_tracks():
         assert f"{name} " in done.stdout
         assert load_track(name).hard in done.stdout
-    assert "Tracks, suite 1" in done.stdout
+    assert f"Tracks, suite {SUITE_VERSION}" in done.stdout
 
 
 def test_a_track_is_printed_as_a_file_that_loads_back(tmp_path):
