@@ -85,19 +85,8 @@ def reproduce_command(
     drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     root = Path(out if out is not None else (QUICK_OUT if quick else OUT))
     if experiment in (*SYSTEMS, ALL_SYSTEMS):
-        for name, value in (("--policies", policies), ("--seeds", seeds), ("--nodes", nodes)):
-            if value is not None:
-                raise InputError(name, value, f"nothing with {experiment}, whose runs are those of its publication")
-        with ExperimentWatcher.shown() as watcher:
-            outcome = show_systems(
-                parts_of(experiment),
-                root / ALL_SYSTEMS,
-                quick=quick,
-                workers=processes,
-                watcher=watcher,
-                drawing=drawing,
-            )
-        print_outcome(outcome.table.title, outcome)
+        _refuse({"--policies": policies, "--seeds": seeds, "--nodes": nodes}, experiment)
+        _show(experiment, root / ALL_SYSTEMS, quick, processes, drawing)
         return
     chosen = _experiments(experiment)
     choice = Choice(
@@ -113,6 +102,20 @@ def reproduce_command(
         with ExperimentWatcher.shown() as watcher:
             outcome = reproduce(each, choice, root, workers=processes, watcher=watcher, drawing=drawing)
         print_outcome(f"{each.title}: {outcome.table.title}", outcome)
+
+
+def _refuse(options: dict[str, str | None], system: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(name, value, f"nothing with {system}, whose runs are those of its publication")
+
+
+def _show(system: str, folder: Path, quick: bool, processes: int, drawing: "Drawing | None") -> None:
+    with ExperimentWatcher.shown() as watcher:
+        outcome = show_systems(
+            parts_of(system), folder, quick=quick, workers=processes, watcher=watcher, drawing=drawing
+        )
+    print_outcome(outcome.table.title, outcome)
 
 
 def _experiments(name: str) -> tuple[Experiment, ...]:
