@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass, field
 from html import escape
 from typing import Any, TypeAlias
 
@@ -16,6 +16,25 @@ HOVER = "%{hovertext}<extra></extra>"
 
 
 @dataclass(frozen=True, slots=True)
+class Boxes:
+    """Rectangles of one look, which are drawn as one path: thousands of shapes would be slow.
+
+    Attributes:
+        edges: Left, right, upper and lower edges, a list each.
+        look: How plotly fills and names them: fields of a shape.
+        texts: What is shown where the pointer is in one, lines of plain text; none if empty.
+        labels: What is written in those that have room for it; nothing if empty.
+        ink: The colour of the labels.
+    """
+
+    edges: list[list[float]]
+    look: dict[str, Any]
+    texts: list[str] = field(default_factory=list)
+    labels: list[str] = field(default_factory=list)
+    ink: str = "var:ink"
+
+
+@dataclass(frozen=True, slots=True)
 class View:
     """One drawing of a figure that has several to choose from.
 
@@ -24,16 +43,18 @@ class View:
         traces: What is drawn.
         layout: plotly's layout; axes get their colours and fonts from the page.
         height: Its height [pixels].
+        boxes: Rectangles below the traces, the later ones on top.
     """
 
     label: str
     traces: tuple[Trace, ...]
     layout: dict[str, Any]
     height: int = 420
+    boxes: tuple[Boxes, ...] = ()
 
     def spec(self) -> dict[str, Any]:
         """Give what the page's script draws."""
-        return {"label": self.label, "traces": self.traces, "layout": self.layout, "height": self.height}
+        return asdict(self)
 
 
 @dataclass(frozen=True, slots=True)

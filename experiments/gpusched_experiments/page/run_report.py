@@ -78,8 +78,8 @@ def _table(result: Result) -> Table:
         _Fact("switches", f"{int(result.switches.sum()):,}"),
         _Fact("decision rounds", f"{result.rounds:,}"),
     )
-    columns = (
-        Column[_Fact]("measure", "measure", lambda fact: fact.name),
-        Column[_Fact]("value", "value", lambda fact: fact.text),
+    columns: tuple[Column[_Fact], ...] = (
+        Column("measure", "measure", lambda fact: fact.name),
+        Column("value", "value", lambda fact: fact.text),
     )
     return Table.of("The run", columns, facts)

@@ -10,11 +10,12 @@ LIGHT = {
     "ink": palette.INK, "subtle": palette.SUBTLE, "grid": palette.GRID, "stripes": palette.STRIPES,
     "paper": palette.PAPER, "late": palette.LATE, "energy": palette.ENERGY, "tardiness": palette.TARDINESS,
     "link": "#1F5F93", "best": "#E7F2E9", "veil": "rgba(34,38,43,0.45)",
+    "lateness": "rgba(200,16,46,0.4)",
 }  # fmt: skip
 DARK = {
     "ink": "#E6E9ED", "subtle": "#A2ABB5", "grid": "#363D45", "stripes": "#20252B", "paper": "#171A1E",
     "late": "#FF5C72", "energy": "#5C9CCF", "tardiness": "#E0717E", "link": "#86BFEA", "best": "#1D3527",
-    "veil": "rgba(10,12,14,0.55)",
+    "veil": "rgba(10,12,14,0.55)", "lateness": "rgba(255,60,90,0.45)",
 }  # fmt: skip
 
 

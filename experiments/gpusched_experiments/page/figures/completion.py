@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusched_env.rendering.duration import duration_text
 from gpusched_experiments.page.figure import HOVER, Drawing, View, plot_text, short
+from gpusched_experiments.page.figures.axis import MOST_STEPS
 from gpusched_experiments.report.styles import styles_of
 
 if TYPE_CHECKING:
@@ -26,7 +27,11 @@ def completion_drawing(recorded: Sequence[Result]) -> Drawing:
     traces, words = [], []
     for result in recorded:
         times = np.sort(np.maximum(LEAST_S, result.completion_s - result.instance.jobs.submission_s))
+        half, most = np.quantile(times, QUANTILES)
         shares = np.arange(1, len(times) + 1) / len(times)
+        if len(times) > MOST_STEPS:
+            chosen = np.unique(np.linspace(0, len(times) - 1, MOST_STEPS).astype(np.int64))
+            times, shares = times[chosen], shares[chosen]
         name = plot_text(result.policy)
         traces.append(
             {
@@ -39,7 +44,6 @@ def completion_drawing(recorded: Sequence[Result]) -> Drawing:
                 ],
             }
         )  # fmt: skip
-        half, most = np.quantile(times, QUANTILES)
         words.append(f"{result.policy}: half within {duration_text(half)}, 95 % within {duration_text(most)}")
     layout = {
         "xaxis": {

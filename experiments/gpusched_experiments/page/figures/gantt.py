@@ -7,131 +7,114 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.rendering.duration import axis_unit
-from gpusched_env.rendering.palette import LATE, colour_of, ink_on
-from gpusched_experiments.page.figure import HOVER, Drawing, Trace, View, short
+from gpusched_env.rendering.palette import JOB_COLOURS, colour_of, ink_on
+from gpusched_experiments.page.figure import HOVER, Boxes, Drawing, Trace, View, plot_text, short
+from gpusched_experiments.page.figures.axis import NEAR, Axis
 from gpusched_experiments.page.figures.completion import workload_of
 from gpusched_experiments.page.figures.hover_texts import bar_text, due_text, job_text
 from gpusched_experiments.page.figures.rows import Rows
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterable, Sequence
 
     from gpusched_env.rendering.bars import Bar
     from gpusched_env.rendering.timeline import Timeline
     from gpusched_env.simulator import Result
 
-MOST_LABELS = 1500  # bars up to which each carries its job's number where it has room
 MOST_JOINS = 150  # moves and pauses up to which they are drawn at first
-NEAR = 1.15  # due dates beyond so many times the end would squeeze the bars
-SLIM = 0.002  # share of the axis below which a bar has no edge, which would hide it
+MOST_BARS = 30_000  # in all views together: a browser is slow with more, and the page grows by half a kilobyte each
+MANY_JOBS, MOST_DUE_DATES = 150, 400  # from which on triangles are small, and are only drawn when asked for
 CHART_PX, ROW_PX, BESIDE_PX = 700, (4.5, 16.0), 120
 MOST_PX = 1600
 NODE_PX = 13  # least height between two names of nodes
 
 HOW_TO_READ = (
     "A bar is an interval in which a job held GPUs; its colour and number are the job's. Red edges: the job ended "
-    "late; hatched: after its due date. Triangles mark due dates. Drag to zoom, double-click to see all again, point "
+    "late; reddish: after its due date. Triangles mark due dates. Drag to zoom, double-click to see all again, point "
     "at a bar for its job."
 )
 
 
-def gantt_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> Drawing:
-    """Draw the runs, the first one at first."""
+def gantt_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> Drawing | None:
+    """Draw the runs, the first one at first, all on one axis; None if even the first has too many intervals."""
+    shown, left_out = _that_fit(timelines)
+    if not shown:
+        return None
+    axis = Axis.of(shown)
+    without = f" Without {', '.join(left_out)}, whose intervals are too many to draw." if left_out else ""
     return Drawing(
         name="gantt",
         title="Who ran where",
-        caption=f"{workload_of(recorded)[0].upper()}{workload_of(recorded)[1:]}. {HOW_TO_READ}",
+        caption=f"{workload_of(recorded)[0].upper()}{workload_of(recorded)[1:]}. {HOW_TO_READ}{without}",
         alt="; ".join(
             f"{each.policy}: {len(each.bars)} intervals, {int(each.late.sum())} of {len(each.late)} jobs late"
-            for each in timelines
+            for each in shown
         ),
-        views=tuple(gantt_view(timeline) for timeline in timelines),
+        views=tuple(gantt_view(timeline, axis) for timeline in shown),
         choice="policy",
         least_width=680,
     )
 
 
-def gantt_view(timeline: Timeline) -> View:
+def gantt_view(timeline: Timeline, axis: Axis) -> View:
     """Draw one finished run: a trace for each kind of mark, whatever the number of bars."""
-    rows, end_s = Rows.of(timeline.instance.nodes), _axis_end(timeline)
-    unit_s, unit = axis_unit(end_s)
-    late = timeline.late
-    groups = [("jobs", [bar for bar in timeline.bars if not late[bar.job]])]
-    groups.append(("late jobs", [bar for bar in timeline.bars if late[bar.job]]))
-    traces = [_bars(timeline, rows, name, bars, (unit_s, end_s)) for name, bars in groups if bars]
-    traces += [
-        *_overlay(rows, "restart, no progress", _restarts(timeline), unit_s, {"color": "var:veil"}),
-        *_overlay(
-            rows, "after the due date", _after_due(timeline), unit_s,
-            {
-                "color": "rgba(0,0,0,0)", "line": {"width": 0},
-                "pattern": {"shape": "/", "fgcolor": LATE, "bgcolor": "rgba(0,0,0,0)", "size": 6, "solidity": 0.35},
-            },
-        ),
-        *_joins(timeline, rows, unit_s),
-        *_due_dates(timeline, rows, (unit_s, NEAR * end_s)),
-    ]  # fmt: skip
+    rows, unit_s = Rows.of(timeline.instance.nodes), axis.unit_s
+    boxes = (
+        *_bars(timeline, rows, unit_s),
+        *_overlay("restart, no progress", rows, _restarts(timeline), unit_s, {"fillcolor": "var:veil"}),
+        *_overlay("after the due date", rows, _after_due(timeline), unit_s, {"fillcolor": "var:lateness"}),
+        *_overlay("late job", rows, _late(timeline), unit_s, {"line": {"width": 1.4, "color": "var:late"}}),
+    )
+    traces = (*_joins(timeline, rows, unit_s), *_due_dates(timeline, rows, axis))
     row_px = float(np.clip(CHART_PX / rows.count, *ROW_PX))
     height = int(min(MOST_PX, BESIDE_PX + row_px * rows.count))
-    return View(timeline.policy, tuple(traces), _layout(timeline, rows, (unit, end_s / unit_s), height), height)
+    return View(timeline.policy, traces, _layout(timeline, rows, axis, height), height, boxes)
 
 
-def _axis_end(timeline: Timeline) -> float:
-    due_s = timeline.instance.jobs.due_s
-    return 1.01 * max(timeline.now_s, float(due_s[due_s <= NEAR * timeline.now_s].max(initial=0.0)))
+def _that_fit(timelines: Sequence[Timeline]) -> tuple[list[Timeline], list[str]]:
+    """Give the first timelines that together have few enough bars, and the names of the others' policies."""
+    counts = np.cumsum([len(timeline.bars) for timeline in timelines])
+    fitting = int(np.searchsorted(counts, MOST_BARS, side="right"))
+    return list(timelines[:fitting]), [timeline.policy for timeline in timelines[fitting:]]
 
 
-def _bars(timeline: Timeline, rows: Rows, name: str, bars: list[Bar], axis: tuple[float, float]) -> Trace:
-    """Draw bars of whole GPUs and shares, one trace for all."""
-    unit_s, end_s = axis
-    boxes = [(bar, *box) for bar in bars for box in rows.boxes(bar)]
-    texts = {id(bar): bar_text(timeline, bar) for bar in bars}
-    is_late = name == "late jobs"
-    slim = [bar.end_s - bar.start_s < SLIM * end_s for bar, _, _ in boxes]
-    trace = _bar_trace(rows, [(bar, bar.start_s, bar.end_s) for bar in bars], unit_s) | {
-        "name": name,
-        "marker": {
-            "color": [colour_of(bar.job) for bar, _, _ in boxes],
-            "line": {
-                "color": "var:late" if is_late else "var:paper",
-                "width": [(0.8 if is_late else 0.0) if thin else (1.4 if is_late else 0.7) for thin in slim],
-            },
-        },
-        "hovertext": [texts[id(bar)] for bar, _, _ in boxes],
-        "hovertemplate": HOVER,
-    }
-    if len(timeline.bars) <= MOST_LABELS:
-        trace |= {
-            "text": [str(bar.job) for bar, _, _ in boxes], "textposition": "inside", "insidetextanchor": "middle",
-            "textangle": 0, "insidetextfont": {"color": [ink_on(bar.job) for bar, _, _ in boxes], "size": 10},
-            "constraintext": "inside",
-        }  # fmt: skip
-    return trace
+def _bars(timeline: Timeline, rows: Rows, unit_s: float) -> list[Boxes]:
+    """Draw the bars: those of one colour at a time, whatever their number."""
+    groups: list[Boxes] = []
+    for index, colour in enumerate(JOB_COLOURS):
+        bars = [bar for bar in timeline.bars if bar.job % len(JOB_COLOURS) == index]
+        edges = _boxes(rows, [(bar, bar.start_s, bar.end_s) for bar in bars], unit_s)
+        own = [bar for bar in bars for _ in rows.boxes(bar)]
+        look = {
+            "fillcolor": colour,
+            "line": {"width": 0.6, "color": "var:paper"},
+            "name": "jobs",
+            "legendgroup": "jobs",
+        }
+        texts, labels = [bar_text(timeline, bar) for bar in own], [str(bar.job) for bar in own]
+        if bars:
+            groups.append(Boxes(edges, look, texts, labels, ink_on(index)))
+    return groups
 
 
-def _bar_trace(rows: Rows, pieces: Sequence[tuple[Bar, float, float]], unit_s: float) -> Trace:
-    """Give the places of parts of bars, from one time to another."""
-    boxes = [(start, end, *box) for bar, start, end in pieces for box in rows.boxes(bar)]
-    return {
-        "type": "bar", "orientation": "h",
-        "base": short((start / unit_s for start, *_ in boxes), 5),
-        "x": short(((end - start) / unit_s for start, end, *_ in boxes), 5),
-        "y": short(((low + high) / 2 for *_, low, high in boxes), 3),
-        "width": short((high - low for *_, low, high in boxes), 3),
-    }  # fmt: skip
+def _boxes(rows: Rows, pieces: Iterable[tuple[Bar, float, float]], unit_s: float) -> list[list[float]]:
+    """Give left, right, upper and lower edges of parts of bars, from one time to another."""
+    boxes = [(start / unit_s, end / unit_s, *box) for bar, start, end in pieces for box in rows.boxes(bar)]
+    return [short(edges, 5 if place < 2 else 3) for place, edges in enumerate(zip(*boxes, strict=True))]
 
 
 def _overlay(
-    rows: Rows, name: str, pieces: Sequence[tuple[Bar, float, float]], unit_s: float, marker: dict[str, Any]
-) -> list[Trace]:
+    name: str, rows: Rows, pieces: Sequence[tuple[Bar, float, float]], unit_s: float, look: dict[str, Any]
+) -> list[Boxes]:
     """Draw over parts of bars, without a word of its own; nothing where there are none."""
     if not pieces:
         return []
-    return [
-        _bar_trace(rows, pieces, unit_s)
-        | {"name": name, "marker": {"line": {"width": 0}} | marker, "hoverinfo": "skip"}
-    ]
+    return [Boxes(_boxes(rows, pieces, unit_s), {"name": name, "showlegend": True, "line": {"width": 0}} | look)]
+
+
+def _late(timeline: Timeline) -> list[tuple[Bar, float, float]]:
+    late = timeline.late
+    return [(bar, bar.start_s, bar.end_s) for bar in timeline.bars if late[bar.job]]
 
 
 def _restarts(timeline: Timeline) -> list[tuple[Bar, float, float]]:
@@ -167,29 +150,30 @@ def _joins(timeline: Timeline, rows: Rows, unit_s: float) -> list[Trace]:
     ]  # fmt: skip
 
 
-def _due_dates(timeline: Timeline, rows: Rows, axis: tuple[float, float]) -> list[Trace]:
+def _due_dates(timeline: Timeline, rows: Rows, axis: Axis) -> list[Trace]:
     """Put a triangle at each due date on the row of the job's last bar."""
-    unit_s, most_s = axis
     due_s, late = timeline.instance.jobs.due_s, timeline.late
-    last = {job: bars[-1] for job, bars in timeline.bars_of_jobs().items() if due_s[job] <= most_s}
+    last = {job: bars[-1] for job, bars in timeline.bars_of_jobs().items() if due_s[job] <= NEAR * axis.end_s}
     if not last:
         return []
     return [
         {
             "type": "scatter", "mode": "markers", "name": "due date",
-            "x": short((due_s[job] / unit_s for job in last), 5),
+            "x": short((due_s[job] / axis.unit_s for job in last), 5),
             "y": short((rows.middle(bar) for bar in last.values()), 3),
             "marker": {
-                "symbol": "triangle-down", "size": 8, "line": {"color": "var:ink", "width": 0.7},
+                "symbol": "triangle-down", "size": 8 if len(late) <= MANY_JOBS else 6,
+                "line": {"color": "var:ink", "width": 0.7},
                 "color": ["var:late" if late[job] else colour_of(job) for job in last],
             },
-            "hovertext": [f"{job_text(timeline, job)}<br>{due_text(timeline, job)}" for job in last],
+            "visible": True if len(late) <= MOST_DUE_DATES else "legendonly",
+            "hovertext": [f"{plot_text(job_text(timeline, job))}<br>{due_text(timeline, job)}" for job in last],
             "hovertemplate": HOVER,
         }
     ]  # fmt: skip
 
 
-def _layout(timeline: Timeline, rows: Rows, axis: tuple[str, float], height: int) -> dict[str, Any]:
+def _layout(timeline: Timeline, rows: Rows, axis: Axis, height: int) -> dict[str, Any]:
     nodes = timeline.instance.nodes
     every = max(1, int(np.ceil(NODE_PX * len(nodes) / (height - BESIDE_PX))))
     named = range(0, len(nodes), every)
@@ -201,15 +185,14 @@ def _layout(timeline: Timeline, rows: Rows, axis: tuple[str, float], height: int
         for low, node in zip(rows.first, nodes, strict=True)
     ]  # fmt: skip
     return {
-        "barmode": "overlay",
-        "xaxis": {"title": {"text": f"time [{axis[0]}]"}, "range": [0.0, axis[1]], "side": "top"},
+        "xaxis": {"title": {"text": f"time [{axis.unit}]"}, "range": [0.0, axis.end_s / axis.unit_s], "side": "top"},
         "yaxis": {
             "range": [rows.count + 0.4, -0.4], "showgrid": False, "zeroline": False,
             "tickvals": [round(float(rows.first[i]) + nodes[i].gpus / 2, 3) for i in named],
-            "ticktext": [f"node {i}  {nodes[i].gpus} x {nodes[i].gpu_type}" for i in named],
+            "ticktext": [f"node {i}  {nodes[i].gpus} x {plot_text(nodes[i].gpu_type)}" for i in named],
         },
         "shapes": bands,
-        "uniformtext": {"mode": "hide", "minsize": 8},
+        "uirevision": "all",  # what is zoomed to stays when another policy is chosen
         "legend": {"y": 0, "yanchor": "top"},
         "margin": {"l": 20, "r": 10, "t": 56, "b": 36},
     }  # fmt: skip

@@ -1,4 +1,4 @@
-"""What the marks of a Gantt chart say of a job."""
+"""What the marks of a Gantt chart say of a job, as plain text."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.rendering.duration import duration_text
 from gpusched_env.rendering.lanes import lanes_of
-from gpusched_experiments.page.figure import plot_text
 
 if TYPE_CHECKING:
     from gpusched_env.rendering.bars import Bar
@@ -16,7 +15,7 @@ if TYPE_CHECKING:
 def job_text(timeline: Timeline, job: int) -> str:
     """Name the job: its number and application."""
     jobs = timeline.instance.jobs
-    return f"<b>job {job}</b> {plot_text(jobs.applications[int(jobs.application[job])])}"
+    return f"job {job}: {jobs.applications[int(jobs.application[job])]}"
 
 
 def due_text(timeline: Timeline, job: int) -> str:
@@ -27,13 +26,13 @@ def due_text(timeline: Timeline, job: int) -> str:
 
 
 def bar_text(timeline: Timeline, bar: Bar) -> str:
-    """Say which job held what, from when to when, and what became of it."""
+    """Say which job held what, from when to when, and what became of it, a line each."""
     node = timeline.instance.nodes[bar.node]
     lanes = lanes_of(bar.runs)
     if bar.gpu >= 0:
-        held = f"{sum(height for _, height in bar.runs):.3g} of a {plot_text(node.gpu_type)}"
+        held = f"{sum(height for _, height in bar.runs):.3g} of a {node.gpu_type}"
     else:
-        held = f"{len(lanes)} x {plot_text(node.gpu_type)}"
+        held = f"{len(lanes)} x {node.gpu_type}"
     others = f", with {len(bar.nodes) - 1} more" if len(bar.nodes) > 1 else ""
     numbers = f"GPU{'s' if len(lanes) > 1 else ''} {_numbers(lanes)}"
     lines = [
@@ -43,7 +42,7 @@ def bar_text(timeline: Timeline, bar: Bar) -> str:
     ]
     if bar.ready_s > bar.start_s:
         lines.append(f"no progress until {duration_text(min(bar.ready_s, bar.end_s))}: it starts")
-    return "<br>".join([*lines, due_text(timeline, bar.job)])
+    return "\n".join([*lines, due_text(timeline, bar.job)])
 
 
 def _numbers(lanes: list[int]) -> str:

@@ -75,13 +75,16 @@ def _view(other: str, savings: dict[str, Estimate]) -> View:
         },
         "yaxis": {
             "range": [len(names) - 0.5, -0.5], "fixedrange": True, "tickvals": list(range(len(names))),
-            "ticktext": [
-                f"{name}<br><span style='font-size:10.5px'>{_text(each)}</span>" for name, each in zip(names, savings.values(), strict=True)
-            ],
+            "ticktext": [_label(name, each) for name, each in zip(names, savings.values(), strict=True)],
         },
         "margin": {"l": 20, "r": 10, "t": 10, "b": 46},
     }  # fmt: skip
     return View(other, (trace,), layout, 100 + ROW_PX * len(names))
+
+
+def _label(name: str, saved: Estimate) -> str:
+    """Write the policy's name, which is plotly's text already, and below it what it saves."""
+    return f"{name}<br><span style='font-size:10.5px'>{_text(saved)}</span>"
 
 
 def _length(start: float | None, end: float | None) -> float:

@@ -6,8 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.rendering.duration import axis_unit, duration_text
+from gpusched_env.rendering.duration import duration_text
 from gpusched_experiments.page.figure import HOVER, Drawing, Trace, View, plot_text, short
+from gpusched_experiments.page.figures.axis import Axis, thinned
 from gpusched_experiments.page.figures.completion import workload_of
 from gpusched_experiments.page.figures.rates import cost_rate
 from gpusched_experiments.report.styles import styles_of
@@ -31,8 +32,7 @@ def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
         timelines: Their timelines.
     """
     styles = styles_of(result.policy for result in recorded)
-    end_s = max(timeline.now_s for timeline in timelines)
-    unit = axis_unit(end_s)
+    axis = Axis.of(timelines)
     rates = [cost_rate(timeline) for timeline in timelines]
     has_rates = all(rate is not None for rate in rates)
     traces: list[Trace] = []
@@ -44,10 +44,10 @@ def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
         mean = float(np.sum(share[:-1] * np.diff(times)) / max(1e-9, times[-1] - times[0]))
         words.append(f"{timeline.policy} {mean:.0%} busy on average over {duration_text(timeline.now_s)}")
         traces.append(
-            _line(timeline, (times, share), unit, colour, lambda y: f"{y:.0%} of the GPUs busy") | {"visible": visible}
+            _line(timeline, (times, share), axis, colour, lambda y: f"{y:.0%} of the GPUs busy") | {"visible": visible}
         )
         if has_rates and rate is not None:
-            below = _line(timeline, rate, unit, colour, lambda y: f"{y:,.3g} €/h")
+            below = _line(timeline, rate, axis, colour, lambda y: f"{y:,.3g} €/h")
             traces.append(below | {"yaxis": "y2", "showlegend": False, "visible": visible})
     more = f" The first {SHOWN} are shown; click a name to show or hide it." if len(recorded) > SHOWN else ""
     what = "Busy share of the GPUs" + (", and what the nodes cost an hour," if has_rates else "")
@@ -57,21 +57,21 @@ def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
         title="How busy the cluster is" + (", and what it costs an hour" if has_rates else ""),
         caption=f"{what} over time on {workload_of(recorded)}.{more}{why}",
         alt="; ".join(words),
-        views=(View("", tuple(traces), _layout(unit, end_s, has_rates=has_rates), 560 if has_rates else 340),),
+        views=(View("", tuple(traces), _layout(axis, has_rates=has_rates), 560 if has_rates else 340),),
     )
 
 
 def _line(
     timeline: Timeline,
     steps: tuple[NDArray[np.float64], NDArray[np.float64]],
-    unit: tuple[float, str],
+    axis: Axis,
     colour: str,
     say: Any,
 ) -> Trace:
-    times, values = steps
+    times, values = thinned(*steps)
     name = plot_text(timeline.policy)
     return {
-        "type": "scatter", "mode": "lines", "name": name, "legendgroup": name, "x": short(times / unit[0]),
+        "type": "scatter", "mode": "lines", "name": name, "legendgroup": name, "x": short(times / axis.unit_s),
         "y": short(values), "line": {"shape": "hv", "width": 1.3, "color": f"hue:{colour}"}, "hovertemplate": HOVER,
         "hovertext": [
             f"{name} from {duration_text(time)} on<br>{say(value)}" for time, value in zip(times, values, strict=True)
@@ -79,9 +79,9 @@ def _line(
     }  # fmt: skip
 
 
-def _layout(unit: tuple[float, str], end_s: float, *, has_rates: bool) -> dict[str, Any]:
+def _layout(axis: Axis, *, has_rates: bool) -> dict[str, Any]:
     layout: dict[str, Any] = {
-        "xaxis": {"title": {"text": f"time [{unit[1]}]"}, "range": [0.0, 1.01 * end_s / unit[0]]},
+        "xaxis": {"title": {"text": f"time [{axis.unit}]"}, "range": [0.0, axis.end_s / axis.unit_s]},
         "yaxis": {"title": {"text": "busy GPUs"}, "tickformat": ".0%", "range": [0, 1.04]},
         "margin": {"l": 20, "r": 16, "t": 40, "b": 46},
     }
