@@ -87,9 +87,10 @@ def _bars(timeline: Timeline, rows: Rows, unit_s: float) -> list[Boxes]:
         own = [bar for bar in bars for _ in rows.boxes(bar)]
         look = {
             "fillcolor": colour,
-            "line": {"width": 0.6, "color": "var:paper"},
+            "line": {"width": 0.4, "color": "var:paper"},
             "name": "jobs",
             "legendgroup": "jobs",
+            "showlegend": not groups,
         }
         texts, labels = [bar_text(timeline, bar) for bar in own], [str(bar.job) for bar in own]
         if bars:
