@@ -80,7 +80,7 @@
         uirevision: layout.uirevision ?? view.label,
       },
       config: {
-        responsive: true, displaylogo: false, showTips: false, plotlyServerURL: "",
+        responsive: true, displaylogo: false, showTips: false, plotlyServerURL: "", doubleClickDelay: 500,
         // Named one by one: plotly's own choice has a button that would send the chart to a server.
         modeBarButtons: [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
       },
