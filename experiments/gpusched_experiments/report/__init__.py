@@ -8,9 +8,10 @@ from gpusched_experiments.report.comparison_table import markdown_table, runs_cs
 from gpusched_experiments.report.processes import WorkerError
 from gpusched_experiments.report.results_file import results_json
 from gpusched_experiments.report.run_summary import RunSummary
-from gpusched_experiments.report.statistics import PolicyStatistics, summarise
+from gpusched_experiments.report.statistics import GroupStatistics, PolicyStatistics, summarise, summarise_groups
 
 __all__ = [
+    "GroupStatistics",
     "PolicyStatistics",
     "RunSummary",
     "WorkerError",
@@ -19,4 +20,5 @@ __all__ = [
     "results_json",
     "runs_csv",
     "summarise",
+    "summarise_groups",
 ]

@@ -41,7 +41,7 @@ def document_json(form: str, provenance: Mapping[str, Any], **content: Any) -> s
         **content: What else the document holds.
     """
     document = {"format": form, "version": VERSION, "provenance": dict(provenance), **content}
-    return json.dumps(_finite(document), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    return json.dumps(finite(document), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def csv_lines(rows: Iterable[Sequence[object]]) -> str:
@@ -75,9 +75,10 @@ def results_json(
     )
 
 
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Give a value as JSON can hold it: what is not a number becomes null."""
     if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
+        return {name: finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
