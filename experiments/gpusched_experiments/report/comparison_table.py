@@ -142,9 +142,10 @@ def markdown_table(
     return "\n".join(f"{markdown_rows(t)}\n\n" + "  \n".join(t.notes) + "\n" for t in tables)
 
 
-def runs_csv(runs: Sequence[RunSummary]) -> str:
-    """Write every run as a line of CSV, with a header."""
-    return pl.DataFrame([run.as_dict() for run in runs]).write_csv()
+def runs_csv(runs: Sequence[RunSummary], gpu_demands: Sequence[str] = ()) -> str:
+    """Write every run as a line of CSV, with a header; with a column of the rules of its GPU demand, if given."""
+    frame = pl.DataFrame([run.as_dict() for run in runs], infer_schema_length=None)
+    return (frame.insert_column(0, pl.Series("gpu_demand", gpu_demands)) if gpu_demands else frame).write_csv()
 
 
 def means_over(seeds: int, instance: str | None = None) -> str:
@@ -176,7 +177,7 @@ def _notes(seeds: int, reference: str, instance: str | None, *, of_trace: bool) 
 _FARED_NOTES = {
     "waiting_s": "Waiting: from submission to the first start, mean.",
     "p95_completion_s": "Percentiles: of a run's jobs, from submission to the end; then the mean over seeds.",
-    "slowdown": "Slowdown: that time / the time of the job's epochs alone where they are fastest (at least 10 s); mean.",
+    "slowdown": "Slowdown: that time / the time of the job's epochs alone where fastest (at least 10 s); mean.",
     "busy_gpus": "Busy: part of the time from the first submission to the last completion; a shared GPU counts once.",
     "energy_kwh": "kWh: at the data centre's meter (with its PUE).",
 }

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.files import write_atomically
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from gpusched_experiments.report.run_summary import RunSummary
-    from gpusched_experiments.report.statistics import PolicyStatistics
 
 VERSION = 1
 
@@ -49,30 +46,6 @@ def csv_lines(rows: Iterable[Sequence[object]]) -> str:
     buffer = io.StringIO()
     csv.writer(buffer, lineterminator="\n").writerows(rows)
     return buffer.getvalue()
-
-
-def results_json(
-    runs: Sequence[RunSummary],
-    rows: Sequence[PolicyStatistics],
-    reference: str,
-    provenance: Mapping[str, Any],
-) -> str:
-    """Write a comparison as JSON; what is not a number (a gap to a bound of 0) becomes null.
-
-    Args:
-        runs: Every run.
-        rows: The statistics of every policy.
-        reference: Name of the policy that savings are measured against.
-        provenance: Where the results come from: command, versions, scenario.
-    """
-    return document_json(
-        "gpusched comparison",
-        provenance,
-        reference=reference,
-        seeds=sorted({run.seed for run in runs}),
-        policies=[asdict(row) for row in rows],
-        runs=[run.as_dict() for run in runs],
-    )
 
 
 def finite(value: Any) -> Any:

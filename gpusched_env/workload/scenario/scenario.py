@@ -13,7 +13,7 @@ from gpusched_env.workload.catalogue import NAMED_TABLES, Catalogue, gpu_types_o
 from gpusched_env.workload.scenario.applications import OwnApplication
 from gpusched_env.workload.scenario.arrivals import BY_GAP, Arrivals
 from gpusched_env.workload.scenario.cluster import Cluster
-from gpusched_env.workload.scenario.comparison import Comparison
+from gpusched_env.workload.scenario.comparison import Comparison, GpuDemand
 from gpusched_env.workload.scenario.due_dates import DueDates
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, Epochs, HistogramEpochs
 from gpusched_env.workload.scenario.gpu_types import OwnGpuType
@@ -71,6 +71,9 @@ class Prices(Settings):
 
     energy_price_eur_per_kwh: NotNegative = Field(default=0.172, description="Energy price [€/kWh].")
     pue: AtLeastOne = Field(default=1.58, description="Power usage effectiveness of the data centre.")
+    co2_g_per_kwh: NotNegative | None = Field(
+        default=None, description="What a kWh emits [g CO₂/kWh]; decides nothing, results say kg CO₂ with it."
+    )
 
 
 class Jobs(Settings):
@@ -131,7 +134,7 @@ class TraceReplay(Settings):
     )
     sort: bool | None = Field(default=None, description="Sort by submission? By default only Philly's file.")
     first: CountFromZero = Field(default=0, description="Jobs to skip, in order of submission.")
-    gpu_demand: Literal["elastic", "at-most", "exact"] = Field(
+    gpu_demand: GpuDemand = Field(
         default="elastic",
         description="What the GPUs that a job asked for mean: elastic (any count), at-most (up to them), exact.",
     )
