@@ -1,11 +1,12 @@
 """A planned comparison, conducted: what is not finished yet is run, and the folder is written."""
 
-import shutil
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
+
+import typer
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
@@ -19,7 +20,6 @@ from gpusched_env.workload import scenario_toml
 from gpusched_env.workload.traces.modelled import modelled
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.progress import Bar, counting
-from gpusched_experiments.cli.terminal import note
 from gpusched_experiments.cli.workload import Workload
 from gpusched_experiments.report import RunSummary, compare
 from gpusched_experiments.report.cell import origin
@@ -84,7 +84,7 @@ def conduct(plan: ComparisonPlan, out: str | Path, charts: ModuleType | None) ->
     keys = [part.keys(plan) for part in parts]
     finished = sum(key in folder.journal.runs for each in keys for key in each.values())
     if finished:
-        note(f"{out}: {finished} of {plan.count * len(parts)} runs are finished already")
+        _note(f"{out}: {finished} of {plan.count * len(parts)} runs are finished already")
     with counting(plan.title, plan.count * len(parts)) as bar:
         bar.show(finished)
         compared = tuple(
@@ -110,6 +110,10 @@ def instance_title(plan: ComparisonPlan) -> str | None:
     return plan.workload.title if plan.workload.scenario is None else None
 
 
+def _note(text: str) -> None:
+    typer.echo(f"note: {text}", err=True)
+
+
 def _checked(plan: ComparisonPlan) -> list[_Part]:
     """Make the first instance of every part; a rule that nobody asked for and that does not fit is left out."""
     parts: list[_Part] = []
@@ -120,7 +124,7 @@ def _checked(plan: ComparisonPlan) -> list[_Part]:
         except InputError as error:
             if not parts or plan.demands_given:
                 raise
-            note(f"not compared with GPU demand {rule}, since {error}")
+            _note(f"not compared with GPU demand {rule}, since {error}")
             continue
         parts.append(part)
     return parts
@@ -162,6 +166,7 @@ def _run(
         on_result=write if record else None,
         known=[known[key] for place, key in keys.items() if place not in missing],
         co2_g_per_kwh=part.co2_g_per_kwh,
+        backend=plan.backend,
     )
 
 
@@ -179,9 +184,7 @@ def _write(plan: ComparisonPlan, part: _Part, folder: ComparisonFolder, compared
         for policy in plan.policies
         if (path := folder.recorded(policy.name)).exists() and can_be_recorded(part.make(plan.seeds[0]))
     }
-    contents = comparison_files(
-        compared, plan.reference, instance_title(plan), recorded, provenance(None, **facts)
-    )  # fmt: skip
+    contents = comparison_files(compared, plan.reference, instance_title(plan), recorded, provenance(None, **facts))
     if plan.workload.scenario is not None:
         contents["scenario.toml"] = scenario_toml(plan.workload.scenario)
     for name, content in contents.items():

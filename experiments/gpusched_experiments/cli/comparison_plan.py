@@ -12,6 +12,8 @@ from gpusched_env.workload import Comparison, Scenario, parse_seeds
 from gpusched_env.workload.scenario.comparison import GpuDemand
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.workload import Workload
+from gpusched_experiments.report.backends.backend import Backend
+from gpusched_experiments.report.processes import PROCESSES
 
 USUAL_SEEDS = "0-39"
 USUAL_SEEDS_OF_THE_SAME_JOBS = "0-4"  # of a trace, whose runs are long, and of one instance
@@ -30,6 +32,7 @@ class ComparisonPlan:
         seeds: The seeds, each once.
         reference: Name of the policy that savings are measured against, one of the policies.
         workers: Number of processes, ≥ 1.
+        backend: What makes the runs.
         gpu_demands: Rules for the GPU demand of a trace, each a comparison of its own; empty without a trace.
         demands_given: Whether somebody asked for these rules.
     """
@@ -39,6 +42,7 @@ class ComparisonPlan:
     seeds: tuple[int, ...]
     reference: str
     workers: int
+    backend: Backend = PROCESSES
     gpu_demands: tuple[GpuDemand, ...] = ()
     demands_given: bool = False
 
@@ -61,6 +65,7 @@ class ComparisonPlan:
         reference: str | None,
         workers: int | None,
         gpu_demand: str | None = None,
+        backend: Backend = PROCESSES,
     ) -> "ComparisonPlan":
         """Put options and workload together; an option that is None was not given.
 
@@ -89,7 +94,8 @@ class ComparisonPlan:
             policies=chosen,
             seeds=numbers,
             reference=against,
-            workers=workers or said.workers or min(MOST_WORKERS, os.cpu_count() or 1),
+            workers=workers or said.workers or (_usual_workers() if backend is PROCESSES else backend.cores()),
+            backend=backend,
             gpu_demands=_gpu_demands(chosen_workload.scenario),
             demands_given=demands is not None or said.gpu_demands is not None,
         )
@@ -109,6 +115,10 @@ def _policies_of_file(said: Comparison) -> tuple[Policy, ...]:
         if name not in known and not is_agent(name):
             raise InputError(f"compare.policies[{index}]", name, f"one of {', '.join(known)}{OR_AN_AGENT}")
     return tuple(make_any_policy(name) for name in names)
+
+
+def _usual_workers() -> int:
+    return min(MOST_WORKERS, os.cpu_count() or 1)
 
 
 def _gpu_demands(scenario: Scenario | None) -> tuple[GpuDemand, ...]:

@@ -13,11 +13,12 @@ from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator.policy import check_fit
 from gpusched_experiments.report.lists import each_once
-from gpusched_experiments.report.processes import call_all
+from gpusched_experiments.report.processes import PROCESSES, call_all
 from gpusched_experiments.report.run_summary import RunSummary
 
 if TYPE_CHECKING:
     from gpusched_env.simulator import Policy
+    from gpusched_experiments.report.backends.backend import Backend
 
 OnRun: TypeAlias = Callable[[RunSummary], None]
 OnResult: TypeAlias = Callable[[Result], None]
@@ -65,6 +66,7 @@ def compare(
     on_result: OnResult | None = None,
     known: Sequence[RunSummary] = (),
     co2_g_per_kwh: float | None = None,
+    backend: Backend = PROCESSES,
 ) -> tuple[RunSummary, ...]:
     """Run every policy on the instance of every seed.
 
@@ -82,6 +84,7 @@ def compare(
             first seed; without it no intervals are kept.
         known: Runs that are finished already, and are not run again; others among them are passed over.
         co2_g_per_kwh: What a kWh emits [g CO₂/kWh], ≥ 0, if that is known.
+        backend: What makes the runs; by default processes of this machine.
 
     Returns:
         The summaries by seed, and of each seed by policy, both in the order given.
@@ -99,7 +102,7 @@ def compare(
     done = {place: finished[place] for place in places if place in finished}
     left = [seed for seed in seeds if any((seed, policy.name) not in done for policy in policies)]
     workloads = {seed: _Workload.of(seed, make(seed), policies) for seed in left}
-    if workers > 1 and left:
+    if left and (workers > 1 or backend is not PROCESSES):
         _check_picklable(policies, workloads[left[0]], workers)
     runs = [
         _Run(workloads[seed], policy, on_result is not None and seed == seeds[0], co2_g_per_kwh)
@@ -107,7 +110,7 @@ def compare(
         for policy in policies
         if (seed, policy.name) not in done
     ]
-    for _, (summary, result) in call_all([run.run for run in runs], policies, workers):
+    for _, (summary, result) in call_all([run.run for run in runs], policies, workers, backend):
         done[summary.seed, summary.policy] = summary
         if result is not None and on_result is not None:
             on_result(result)

@@ -159,6 +159,8 @@ def busy_s(result: Result) -> tuple[float, float]:
 
 def _union_s(place: NDArray[np.int64], start_s: NDArray[np.float64], end_s: NDArray[np.float64]) -> float:
     """Give for how long places were taken by any of these intervals, added up over the places [s]."""
+    if not len(place):
+        return 0.0
     order = np.lexsort((start_s, place))
     place, start_s, end_s = place[order], start_s[order], end_s[order]
     first = np.flatnonzero(np.diff(place, prepend=-1))

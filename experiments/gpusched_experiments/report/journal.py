@@ -78,4 +78,5 @@ def _read(path: Path) -> dict[str, RunSummary]:
 
 
 def _group(values: Mapping[str, Any]) -> GroupFared:
-    return GroupFared(**{name: NAN if value is None else value for name, value in values.items()})
+    known: dict[str, Any] = {name: NAN if value is None else value for name, value in values.items()}
+    return GroupFared(**known)

@@ -31,7 +31,7 @@ class RunSummary:
         clairvoyant_eur: Clairvoyant bound of the instance [€].
         non_clairvoyant_eur: Non-clairvoyant bound of the instance [€].
         fared: How its jobs and machines fared.
-        co2_kg: What its energy emitted [kg CO₂]; NaN where it is not said what a kWh emits.
+        co2_kg: What its energy emitted [kg CO₂]; None where it is not said what a kWh emits.
         groups: How the jobs of every tenant and class fared, where there are several.
     """
 
@@ -48,7 +48,7 @@ class RunSummary:
     clairvoyant_eur: float
     non_clairvoyant_eur: float
     fared: Fared = UNKNOWN
-    co2_kg: float = NAN
+    co2_kg: float | None = None
     groups: tuple[GroupFared, ...] = ()
 
     @classmethod
@@ -76,7 +76,7 @@ class RunSummary:
             clairvoyant_eur=clairvoyant_eur,
             non_clairvoyant_eur=non_clairvoyant_eur,
             fared=fared,
-            co2_kg=NAN if co2_g_per_kwh is None else fared.energy_kwh * co2_g_per_kwh / 1000.0,
+            co2_kg=None if co2_g_per_kwh is None else fared.energy_kwh * co2_g_per_kwh / 1000.0,
             groups=groups_fared(result),
         )
 
@@ -87,8 +87,9 @@ class RunSummary:
         Raises:
             KeyError: A value is missing.
         """
-        own = {name: NAN if values[name] is None else values[name] for name in _NAMES}
-        fared = {name: NAN if values[name] is None else values[name] for name in _FARED}
+        own: dict[str, Any] = {name: NAN if values[name] is None else values[name] for name in _NAMES}
+        fared: dict[str, Any] = {name: NAN if values[name] is None else values[name] for name in _FARED}
+        own["co2_kg"] = values["co2_kg"]
         return cls(**own, fared=Fared(**fared), groups=groups)
 
     @property

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
@@ -151,19 +151,18 @@ def _statistics(group: list[RunSummary], reference: list[RunSummary]) -> PolicyS
         clairvoyant_gap=gap(costs["total"], [run.clairvoyant_eur for run in group]),
         non_clairvoyant_gap=gap(costs["total"], [run.non_clairvoyant_eur for run in group]),
         fared=_mean_of(Fared, [run.fared for run in group]),
-        co2_kg=_mean(run.co2_kg for run in group),
+        co2_kg=_mean(NAN if run.co2_kg is None else run.co2_kg for run in group),
     )
 
 
 def _mean_of(kind: type[T], values: Sequence[T]) -> T:
     """Give the mean of every number of these; texts are alike."""
-    first = {each.name: getattr(values[0], each.name) for each in fields(kind)}  # type: ignore[arg-type]
-    return kind(
-        **{
-            name: value if isinstance(value, str) else _mean(getattr(each, name) for each in values)
-            for name, value in first.items()
-        }
-    )
+    first = {each.name: getattr(values[0], each.name) for each in fields(kind)}
+    means: dict[str, Any] = {
+        name: value if isinstance(value, str) else _mean(getattr(each, name) for each in values)
+        for name, value in first.items()
+    }
+    return kind(**means)
 
 
 def _costs(group: list[RunSummary]) -> dict[str, list[float]]:

@@ -41,7 +41,7 @@ class Comparison(Settings):
     )
     gpu_demands: Annotated[tuple[GpuDemand, ...], BeforeValidator(as_tuple)] | None = Field(
         default=None,
-        description='Rules for the GPU demand of a trace, a list: each is a comparison. By default trace.gpu_demand and '
+        description="Rules for the GPU demand of a trace, a list, each a comparison. By default trace.gpu_demand and "
         '"exact".',
     )
     workers: Count | None = Field(default=None, description="Processes. By default one for each core, at most 4.")
