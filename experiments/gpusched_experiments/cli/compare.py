@@ -63,6 +63,8 @@ def compare_command(
     ] = "results/compare",
     trace: options.TraceOption = None,
     trace_format: options.TraceFormatOption = None,
+    where: options.WhereOption = None,
+    skip_invalid: options.SkipInvalidOption = False,
     jobs: options.JobsOption = None,
     nodes: options.NodesOption = None,
     settings: options.SetOption = None,
@@ -89,7 +91,9 @@ def compare_command(
     - **gpusched compare --instance mine.json**
     """
     scenario = options.scenario_or_track(scenario, track)
-    workload = options.chosen_workload(instance, scenario, trace, trace_format, jobs, nodes, settings)
+    workload = options.chosen_workload(
+        instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
+    )
     plan = ComparisonPlan.of(workload, policies, seeds, reference, workers)
     charts = drawing_or_note(DRAWS)
     # A bad workload, and a policy that does not fit it, show before anything begins.

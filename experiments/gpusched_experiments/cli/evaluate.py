@@ -34,6 +34,8 @@ def evaluate_command(
     workers: options.WorkersOption = None,
     trace: options.TraceOption = None,
     trace_format: options.TraceFormatOption = None,
+    where: options.WhereOption = None,
+    skip_invalid: options.SkipInvalidOption = False,
     jobs: options.JobsOption = None,
     nodes: options.NodesOption = None,
     settings: options.SetOption = None,
@@ -48,7 +50,9 @@ def evaluate_command(
 
     - **gpusched evaluate runs/mine/agent --nodes 30 --jobs 300 --workers 1**
     """
-    workload = options.chosen_workload(instance, scenario, trace, trace_format, jobs, nodes, settings)
+    workload = options.chosen_workload(
+        instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
+    )
     usual = USUAL_SEEDS if instance is None else USUAL_SEEDS_OF_THE_SAME_JOBS
     name = agent if is_agent(agent) else PREFIX + agent
     others = [other.strip() for other in against.split(",")]
