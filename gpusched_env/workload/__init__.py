@@ -45,8 +45,9 @@ from gpusched_env.workload.tables.colocation import builtin_max_inflation, built
 from gpusched_env.workload.tables.communication import Communication, builtin_communication
 from gpusched_env.workload.tenancy import with_tenancy
 from gpusched_env.workload.traces.modelled import modelled
+from gpusched_env.workload.traces.read import detect_format, read_trace
 from gpusched_env.workload.traces.replay import replayed_trace
-from gpusched_env.workload.traces.trace import Trace, detect_format, read_trace
+from gpusched_env.workload.traces.trace import Trace
 from gpusched_env.workload.track import SUITE_VERSION, Track, list_tracks, load_track, track_toml
 
 __all__ = [

@@ -16,6 +16,7 @@ from gpusched_experiments.cli.reproduce import reproduce_command
 from gpusched_experiments.cli.scenarios import scenarios_command
 from gpusched_experiments.cli.simulate import simulate_command
 from gpusched_experiments.cli.study import study_command
+from gpusched_experiments.cli.trace import trace_command
 from gpusched_experiments.cli.tracks import tracks_command
 from gpusched_experiments.cli.train import train_command
 
@@ -36,6 +37,7 @@ app.command("certify")(certify_command)
 app.command("reproduce")(reproduce_command)
 app.command("leaderboard")(leaderboard_command)
 app.command("study")(study_command)
+app.command("trace")(trace_command)
 app.command("scenarios")(scenarios_command)
 app.command("tracks")(tracks_command)
 app.command("policies")(policies_command)

@@ -44,6 +44,8 @@ def compare_command(
     ] = "results/compare",
     trace: options.TraceOption = None,
     trace_format: options.TraceFormatOption = None,
+    where: options.WhereOption = None,
+    skip_invalid: options.SkipInvalidOption = False,
     jobs: options.JobsOption = None,
     nodes: options.NodesOption = None,
     settings: options.SetOption = None,
@@ -81,9 +83,11 @@ def compare_command(
     - **gpusched compare --instance mine.json**
     """
     scenario = options.scenario_or_track(scenario, track)
-    workload = options.chosen_workload(instance, scenario, trace, trace_format, jobs, nodes, settings)
-    where = backends.chosen_backend(backend, ray_address)
-    plan = ComparisonPlan.of(workload, policies, seeds, reference, workers, gpu_demand, where)
+    workload = options.chosen_workload(
+        instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
+    )
+    machines = backends.chosen_backend(backend, ray_address)
+    plan = ComparisonPlan.of(workload, policies, seeds, reference, workers, gpu_demand, machines)
     compared = conduct(plan, out, drawing_or_note(DRAWS))
     print_comparisons(output(), compared, plan.reference, instance_title(plan), str(Path(out) / "table.md"))
     for path in written(out):

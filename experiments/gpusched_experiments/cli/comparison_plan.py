@@ -4,7 +4,7 @@ import os
 from dataclasses import dataclass
 
 from gpusched_agents.any_policy import OR_AN_AGENT, is_agent, make_any_policy
-from gpusched_baselines.registry import policy_names, usual_policy_names
+from gpusched_baselines.registry import policy_descriptions, usual_policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import Policy
@@ -109,7 +109,7 @@ class ComparisonPlan:
 
 
 def _policies_of_file(said: Comparison) -> tuple[Policy, ...]:
-    known = policy_names()
+    known = policy_descriptions()
     names = usual_policy_names() if said.policies is None else said.policies
     for index, name in enumerate(names):
         if name not in known and not is_agent(name):

@@ -37,6 +37,8 @@ def evaluate_command(
     workers: options.WorkersOption = None,
     trace: options.TraceOption = None,
     trace_format: options.TraceFormatOption = None,
+    where: options.WhereOption = None,
+    skip_invalid: options.SkipInvalidOption = False,
     jobs: options.JobsOption = None,
     nodes: options.NodesOption = None,
     settings: options.SetOption = None,
@@ -61,15 +63,19 @@ def evaluate_command(
 
     - **gpusched evaluate agent:default --out results/agent** writes a report to send on
     """
-    workload = options.chosen_workload(instance, scenario, trace, trace_format, jobs, nodes, settings)
+    workload = options.chosen_workload(
+        instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
+    )
     usual = USUAL_SEEDS if instance is None else USUAL_SEEDS_OF_THE_SAME_JOBS
     name = agent if is_agent(agent) else PREFIX + agent
     others = [other.strip() for other in against.split(",")]
     if len({name, *others}) < 1 + len(others):
         raise InputError("--against", against, "names of policies separated by commas, each once, without the agent")
-    where = backends.chosen_backend(backend, ray_address)
-    names = ",".join([name, *others])
-    plan = ComparisonPlan.of(workload, names, usual if seeds is None else seeds, None, workers, backend=where)
+    machines = backends.chosen_backend(backend, ray_address)
+    replay = None if workload.scenario is None else workload.scenario.trace
+    rule = None if replay is None else replay.gpu_demand
+    names, text = ",".join([name, *others]), usual if seeds is None else seeds
+    plan = ComparisonPlan.of(workload, names, text, None, workers, rule, machines)
     if out is None:
         with counting(plan.title, plan.count) as bar:
             runs = compare(

@@ -35,6 +35,8 @@ def simulate_command(
     ] = None,
     trace: options.TraceOption = None,
     trace_format: options.TraceFormatOption = None,
+    where: options.WhereOption = None,
+    skip_invalid: options.SkipInvalidOption = False,
     jobs: options.JobsOption = None,
     nodes: options.NodesOption = None,
     settings: options.SetOption = None,
@@ -53,7 +55,9 @@ def simulate_command(
         raise InputError("--gantt", gantt, "the name of a .png file")
     charts = None if gantt is None else import_module("gpusched_experiments.report.figures")
     scenario = options.scenario_or_track(scenario, track)
-    workload = options.chosen_workload(instance, scenario, trace, trace_format, jobs, nodes, settings)
+    workload = options.chosen_workload(
+        instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
+    )
     made, chosen_policy = workload.maker()(seed), make_any_policy(policy)
     check_fit([chosen_policy], made)
     result = simulate(made, chosen_policy, seed=seed)

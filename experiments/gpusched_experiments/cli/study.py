@@ -76,6 +76,8 @@ def study_command(
     ] = None,
     trace: workload_options.TraceOption = None,
     trace_format: workload_options.TraceFormatOption = None,
+    where: workload_options.WhereOption = None,
+    skip_invalid: workload_options.SkipInvalidOption = False,
     jobs: workload_options.JobsOption = None,
     nodes: workload_options.NodesOption = None,
     scenario_set: workload_options.ScenarioSetOption = None,
@@ -95,7 +97,9 @@ def study_command(
     processes = usable_cores() if workers is None else checks.whole("--workers", workers)
     decisions = checks.whole("--steps", (QUICK_STEPS if quick else STEPS) if steps is None else steps)
     names = scenario_names({"scenario": scenario})
-    changes = workload_options.scenario_settings(names, trace, trace_format, jobs, nodes, scenario_set)
+    changes = workload_options.scenario_settings(
+        names, trace, trace_format, jobs, nodes, scenario_set, where, skip_invalid
+    )
     plan = StudyPlan(
         base=_base(scenario, changes, settings or [], decisions, quick=quick),
         steps=decisions,

@@ -39,6 +39,8 @@ def train_command(
     ] = None,
     trace: workload_options.TraceOption = None,
     trace_format: workload_options.TraceFormatOption = None,
+    where: workload_options.WhereOption = None,
+    skip_invalid: workload_options.SkipInvalidOption = False,
     jobs: workload_options.JobsOption = None,
     nodes: workload_options.NodesOption = None,
     scenario_set: workload_options.ScenarioSetOption = None,
@@ -58,7 +60,7 @@ def train_command(
     - **gpusched train --nodes 20 --jobs 200 --scenario-set prices.pue=1.2 --out runs/larger**
     """
     changes = workload_options.scenario_settings(
-        scenario_names(options), trace, trace_format, jobs, nodes, scenario_set
+        scenario_names(options), trace, trace_format, jobs, nodes, scenario_set, where, skip_invalid
     )
     config = training_config(options, settings or (), changes)
     if not NAME.fullmatch(name):

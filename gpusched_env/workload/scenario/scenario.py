@@ -35,6 +35,9 @@ from gpusched_env.workload.scenario.sharing import Sharing
 from gpusched_env.workload.scenario.switching import Switching
 from gpusched_env.workload.scenario.tenants import OwnTenant
 from gpusched_env.workload.traces.columns import TRACE_FIELDS
+from gpusched_env.workload.traces.presets import FORMATS, TraceFormat
+from gpusched_env.workload.traces.read import Selection
+from gpusched_env.workload.traces.where import Condition
 
 if TYPE_CHECKING:
     from typing import Any
@@ -59,6 +62,17 @@ def _applications(value: object) -> object:
 
 OwnApplications = Annotated[str | tuple[OwnApplication, ...] | None, BeforeValidator(_applications)]
 RestartSeconds = Annotated[float | Literal["measured"] | None, BeforeValidator(_restart)]
+
+
+def _conditions(value: object) -> object:
+    """Turn a list of conditions into a tuple; each must be one."""
+    given = as_tuple(value)
+    for text in given if isinstance(given, tuple) else ():
+        try:
+            Condition.parse(text)
+        except InputError as error:
+            raise InputError("", text, error.allowed) from None
+    return given
 
 
 def _check_mapping(values: object) -> None:
@@ -127,12 +141,20 @@ class Weights(Settings):
 class TraceReplay(Settings):
     """A trace that gives arrivals, GPU demand and durations; what it lacks is modelled (`docs/traces.md`)."""
 
-    path: str = Field(description="CSV file; in a scenario file relative to its folder.")
-    format: Literal["philly", "generic"] = Field(default="generic", description="philly or generic.")
+    path: str = Field(description="The file; in a scenario file relative to its folder.")
+    format: TraceFormat = Field(default="generic", description=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
     columns: dict[str, str] = Field(
         default_factory=dict, description="Columns whose names differ from the format's: field = column."
     )
-    sort: bool | None = Field(default=None, description="Sort by submission? By default only Philly's file.")
+    sort: bool | None = Field(default=None, description="Sort by submission? By default all formats but generic.")
+    where: Annotated[tuple[str, ...], BeforeValidator(_conditions)] = Field(
+        default=(), description='Conditions that jobs must meet, such as "gpus > 0" or "state = COMPLETED".'
+    )
+    skip_invalid: bool | None = Field(
+        default=None,
+        description="Leave invalid rows out, and count them? By default only jobs without GPUs or that never ran, in "
+        "all formats but generic.",
+    )
     first: CountFromZero = Field(default=0, description="Jobs to skip, in order of submission.")
     gpu_demand: GpuDemand = Field(
         default="elastic",
@@ -161,6 +183,11 @@ class TraceReplay(Settings):
         if self.time_scale is not None and self.load is not None:
             raise InputError("load", self.load, "either load or time_scale")
         return self
+
+    @property
+    def selection(self) -> Selection:
+        """Say which jobs of the file are taken."""
+        return Selection(self.sort, self.first, self.where, self.skip_invalid)
 
 
 class Scenario(Settings):

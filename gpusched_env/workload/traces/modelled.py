@@ -81,6 +81,9 @@ def _durations(scenario: Scenario, replay: TraceReplay) -> str:
 def _changed(replay: TraceReplay, trace: Trace) -> list[str]:
     """Say what of the trace is not replayed as it is."""
     said = []
+    if trace.skipped:
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in trace.skipped)
+        said.append(f"Rows of {trace.name} that are left out: {reasons}.")
     if trace.clipped:
         said.append(
             f"{trace.clipped:,} of {len(trace):,} jobs asked for more GPUs than are on offer; they run longer on fewer."

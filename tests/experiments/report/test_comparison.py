@@ -8,6 +8,7 @@ from gpusched_baselines.dispatching.dispatch import DispatchPolicy
 from gpusched_baselines.registry import make_policy, policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
+from gpusched_env.simulator.policy import can_decide
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.report import compare, comparison
 from gpusched_experiments.report.warm_up import tiny_instance, warm_up
@@ -105,6 +106,7 @@ def test_an_instance_is_made_once_a_seed_however_many_policies_run_on_it(workers
 
 def test_a_warm_up_runs_every_policy_so_that_jobs_wait():
     warm_up([make_policy(name) for name in policy_names()])
+    assert can_decide(make_policy("as-traced"), tiny_instance())
     result = simulate(tiny_instance(), make_policy("fifo"))
     assert (result.start_s > result.instance.jobs.submission_s).any()
 
