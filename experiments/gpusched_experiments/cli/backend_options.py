@@ -11,6 +11,7 @@ from gpusched_experiments.report.backends.ray_cluster import RayCluster
 from gpusched_experiments.report.processes import PROCESSES
 
 BACKENDS = ("processes", "ray")
+USUAL = PROCESSES.name
 
 BackendOption = Annotated[
     str,
