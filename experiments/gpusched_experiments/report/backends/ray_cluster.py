@@ -23,6 +23,7 @@ from gpusched_experiments.report.warm_up import warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
+    from types import ModuleType
 
     from gpusched_env.simulator import Policy
     from gpusched_experiments.report.backends.ray_worker import Answer
@@ -94,8 +95,8 @@ class RayCluster:
                     answer = self._answer(ray, ended)
                     yield running.pop(ended), answer.value
         finally:
-            for reference in running:
-                ray.cancel(reference, force=True)
+            if running:  # without its command the cluster stops them; cancelling them one by one can end this process
+                ray.shutdown()
 
     def _answer(self, ray: Any, ended: object) -> Answer:
         try:
@@ -129,6 +130,7 @@ class RayCluster:
             raise MissingExtraError("ray", "ray", "runs on many machines") from error
         if ray.is_initialized():
             return ray
+        _silence(import_module("ray._private.worker"))
         own = {"num_cpus": usable_cores(), "include_dashboard": False} if self._place() == HERE else {}
         try:
             with _own_signals(), warnings.catch_warnings():
@@ -138,6 +140,12 @@ class RayCluster:
             allowed = f"HOST:PORT of a Ray cluster that runs, or auto on one of its machines ({error})"
             raise InputError("--ray-address", self._place(), allowed) from error
         return ray
+
+
+def _silence(worker: ModuleType) -> None:
+    """Keep what the cluster says of lost machines off stdout, where results go; Ray has no setting for it."""
+    if hasattr(worker, "print_to_stdstream"):
+        vars(worker)["print_to_stdstream"] = lambda *_, **__: None
 
 
 @contextmanager
