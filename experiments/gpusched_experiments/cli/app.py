@@ -12,6 +12,7 @@ from gpusched_experiments.cli.evaluate import evaluate_command
 from gpusched_experiments.cli.leaderboard import leaderboard_command
 from gpusched_experiments.cli.one_line_errors import OneLineErrors
 from gpusched_experiments.cli.policies import policies_command
+from gpusched_experiments.cli.report import report_command
 from gpusched_experiments.cli.reproduce import reproduce_command
 from gpusched_experiments.cli.scenarios import scenarios_command
 from gpusched_experiments.cli.simulate import simulate_command
@@ -30,6 +31,7 @@ app = typer.Typer(
 )
 app.command("compare")(compare_command)
 app.command("simulate")(simulate_command)
+app.command("report")(report_command)
 app.command("train")(train_command)
 app.command("evaluate")(evaluate_command)
 app.command("audit")(audit_command)
