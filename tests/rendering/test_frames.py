@@ -35,7 +35,7 @@ def test_frames_that_keep_what_rests_are_those_drawn_afresh():
 def test_the_environment_draws_one_frame_for_each_round(monkeypatch):
     drawn = []
 
-    def draw(frames, state):
+    def draw(_, state):
         drawn.append(state.view.now_s)
         return np.full((2, 2, 3), len(drawn), np.uint8)
 
