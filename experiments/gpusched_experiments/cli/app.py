@@ -14,6 +14,7 @@ from gpusched_experiments.cli.one_line_errors import OneLineErrors
 from gpusched_experiments.cli.policies import policies_command
 from gpusched_experiments.cli.reproduce import reproduce_command
 from gpusched_experiments.cli.scenarios import scenarios_command
+from gpusched_experiments.cli.serve import serve_command
 from gpusched_experiments.cli.simulate import simulate_command
 from gpusched_experiments.cli.study import study_command
 from gpusched_experiments.cli.tracks import tracks_command
@@ -36,6 +37,7 @@ app.command("certify")(certify_command)
 app.command("reproduce")(reproduce_command)
 app.command("leaderboard")(leaderboard_command)
 app.command("study")(study_command)
+app.command("serve")(serve_command)
 app.command("scenarios")(scenarios_command)
 app.command("tracks")(tracks_command)
 app.command("policies")(policies_command)
