@@ -55,7 +55,7 @@ def create_app(answer: Answering, policies: PolicyCatalogue, limits: Limits, thr
             allowed = f"at most {limits.request_bytes:,} bytes"
             return _error(413, "body", request.headers.get("content-length"), allowed)
         reply = await asyncio.get_running_loop().run_in_executor(executor, answer, body)
-        headers = {"Retry-After": "1"} if reply.status == 503 else None  # noqa: PLR2004
+        headers = {"Retry-After": "1"} if reply.status == 503 else None
         return Response(reply.body, reply.status, headers, JSON)
 
     @app.get("/v1/policies", summary="List the policies that may be asked", response_class=Response)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Cells, Configuration, Node, Tenant, single_node_configurations
-from gpusched_env.workload import OwnGpuType, Scenario
+from gpusched_env.workload import OwnGpuType, Prices, Scenario
 from gpusched_env.workload.catalogue import Catalogue
 from gpusched_env.workload.scenario.gpu_types import of_size
 
@@ -78,8 +78,7 @@ class ClusterNames:
 @lru_cache(maxsize=64)
 def _catalogue(own: tuple[OwnGpuType, ...], eur_per_kwh: float, pue: float) -> Catalogue:
     """Give the built-in GPU types and applications, with those types of one's own."""
-    prices = {"energy_price_eur_per_kwh": eur_per_kwh, "pue": pue}
-    return Catalogue.of(Scenario(gpu_types=own, prices=prices))
+    return Catalogue.of(Scenario(gpu_types=own, prices=Prices(energy_price_eur_per_kwh=eur_per_kwh, pue=pue)))
 
 
 def _gpu_type(index: int, given: str | OwnGpuType, catalogue: Catalogue, nodes: tuple[Node, ...]) -> GpuType:

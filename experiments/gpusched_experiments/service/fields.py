@@ -225,8 +225,8 @@ class DecideRequest(Fields):
     ] = Field(
         default=[],
         max_length=MOST_CONFIGURATIONS,
-        description="What jobs may be given, by name (V100x4, 2*V100x8 for whole nodes, V100x0.5 for a share, V100x0.6! "
-        "for one with priority) or fields. By default every number of GPUs of a node.",
+        description="What jobs may be given, by name (V100x4, 2*V100x8 for whole nodes, V100x0.5 for a share, "
+        "V100x0.6! for one with priority) or fields. By default every number of GPUs of a node.",
     )
     prices: PriceFields = PriceFields()
     restart_s: Time = Field(default=0.0, description="Seconds without progress after a change, of jobs that say none.")

@@ -45,3 +45,6 @@ class Limits:
         checks.duration("--timeout", self.decision_s)
         checks.whole("--max-waiting", self.waiting, 0)
         checks.duration("waiting_s", self.waiting_s)
+
+
+DEFAULT = Limits()

@@ -40,6 +40,8 @@ class Memory:
         rounds: Decisions so far.
         submitted: Jobs that were ever there.
         random: State of the randomness.
+        weights: Weights of the jobs, for a policy that looks at those of jobs that are over; else none.
+        over: Weights of these, likewise.
     """
 
     policy: str
@@ -50,6 +52,8 @@ class Memory:
     rounds: int
     submitted: int
     random: dict[str, Any]
+    weights: Sequence[float] = ()
+    over: Sequence[float] = ()
 
     def text(self, key: bytes) -> str:
         """Write it, signed with `key`. Columns that are 0 for all jobs are left out."""
@@ -64,6 +68,8 @@ class Memory:
             "rounds": self.rounds,
             "submitted": self.submitted,
             "random": self.random,
+            "weights": list(self.weights),
+            "over": list(self.over),
         }
         payload = json.dumps(head).encode() + b"\n" + np.ascontiguousarray(table[:, columns], dtype="<f8").tobytes()
         return base64.b64encode(_signature(key, payload) + payload).decode()
@@ -86,7 +92,7 @@ class Memory:
         head = json.loads(line)
         table = np.zeros((1 + len(head["ids"]), head["width"]))
         table[:, head["columns"]] = np.frombuffer(numbers, dtype="<f8").reshape(len(table), len(head["columns"]))
-        names = ("policy", "place", "ids", "rounds", "submitted", "random")
+        names = ("policy", "place", "ids", "rounds", "submitted", "random", "weights", "over")
         return cls(wake_s=table[1:, 0], rows=table[:, 1:], **{name: head[name] for name in names})
 
 
@@ -104,10 +110,11 @@ def random_state(rng: np.random.Generator) -> dict[str, Any]:
 def generator_of(state: dict[str, Any]) -> np.random.Generator:
     """Make the generator with a state that `random_state` gave."""
     bits = np.random.PCG64(0)
-    bits.state = {
+    told: Any = {
         "bit_generator": "PCG64",
         "state": {name: int(state[name], 16) for name in ("state", "inc")},
         "has_uint32": state["has_uint32"],
         "uinteger": state["uinteger"],
     }
+    bits.state = told
     return np.random.Generator(bits)

@@ -13,6 +13,10 @@ DESCRIPTION = (
     "Who runs where on what: send the cluster, the jobs and the present schedule at every event (a submission, an end, "
     "the time of `ask_again_at_s`), and do what is answered. Nothing is kept between two requests."
 )
+_STYLE = (
+    "body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}pre{background:#f4f4f4;padding:1em;"
+    "overflow:auto}td,th{text-align:left;vertical-align:top;padding:.2em .8em .2em 0}"
+)
 _PROBLEM = {
     "type": "object",
     "required": ["error", "field", "value", "allowed"],
@@ -50,14 +54,17 @@ def page(schema: dict[str, Any]) -> str:
     rows = []
     for path, methods in schema["paths"].items():
         for method, operation in methods.items():
-            rows.append(f"<li><code>{method.upper()} {html.escape(path)}</code> {html.escape(operation['summary'])}</li>")
-    parts = [_table(name, model) for name, model in sorted(schema["components"]["schemas"].items()) if "properties" in model]
+            rows.append(
+                f"<li><code>{method.upper()} {html.escape(path)}</code> {html.escape(operation['summary'])}</li>"
+            )
+    parts = [
+        _table(name, model) for name, model in sorted(schema["components"]["schemas"].items()) if "properties" in model
+    ]
     example = html.escape(json.dumps(EXAMPLE, indent=1))
     return (
-        "<!doctype html><html lang=en><meta charset=utf-8><title>gpusched</title><style>body{font:16px/1.5 sans-serif;"
-        "max-width:60em;margin:2em auto;padding:0 1em}td,th{text-align:left;vertical-align:top;padding:.2em .8em .2em 0}"
-        f"pre{{background:#f4f4f4;padding:1em;overflow:auto}}</style><h1>gpusched {html.escape(schema['info']['version'])}"
-        f"</h1><p>{html.escape(DESCRIPTION)} <a href=openapi.json>openapi.json</a></p><ul>{''.join(rows)}</ul>"
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>gpusched</title><style>{_STYLE}</style>"
+        f"<h1>gpusched {html.escape(schema['info']['version'])}</h1><p>{html.escape(DESCRIPTION)} "
+        f"<a href=openapi.json>openapi.json</a></p><ul>{''.join(rows)}</ul>"
         f"<h2>A request</h2><pre>{example}</pre>{''.join(parts)}</html>"
     )
 

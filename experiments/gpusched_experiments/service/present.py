@@ -27,12 +27,12 @@ NO_MARK = -1.0
 def present_state(
     request: DecideRequest, names: ClusterNames, order: list[int], instance: Instance, memory_columns: int
 ) -> State:
-    """Make the state in which a policy decides: the first job is over, the others are there as the request says.
+    """Make the state in which a policy decides: its last jobs are there as the request says, those before are over.
 
     Args:
         request: The request.
         names: Its cluster.
-        order: Place in the request of every job but the first.
+        order: Place in the request of every job that is there.
         instance: Its instance.
         memory_columns: Columns of the policy's memory.
 
@@ -43,15 +43,14 @@ def present_state(
     board = state.board
     board.clock[at.NOW] = request.now_s
     submit(board, state.hidden, np.inf)
-    count = board.count
-    count[at.ACTIVE] -= 1
-    count[at.DONE] = 1
-    board.active[: count[at.ACTIVE]] = np.arange(1, len(instance.jobs))
-    board.jobs[0, at.END_S] = request.now_s
-    for job, index in enumerate(order, start=1):
+    first = len(instance.jobs) - len(order)
+    board.count[at.ACTIVE], board.count[at.DONE] = len(order), first
+    board.active[: len(order)] = np.arange(first, len(instance.jobs))
+    board.jobs[:first, at.END_S] = request.now_s
+    for job, index in enumerate(order, start=first):
         _write_history(board, job, f"jobs[{index}]", request, request.jobs[index])
         _write_place_of_state(board, job, f"jobs[{index}]", request.jobs[index], names)
-    for job, index in enumerate(order, start=1):
+    for job, index in enumerate(order, start=first):
         running = request.jobs[index].running
         if running is not None:
             _hold(board, job, f"jobs[{index}].running", running, names)
@@ -93,7 +92,7 @@ def _mark(board: Board, nodes: list[int]) -> int:
     """Give the mark of a set of nodes, by the chain that they would form."""
     chain = board.nodes[:, at.NEXT].copy()
     board.nodes[nodes, at.NEXT] = [*nodes[1:], -1]
-    found = int(mark(board, nodes[0], False))  # noqa: FBT003 - a kernel's argument
+    found = int(mark(board, nodes[0], False))
     board.nodes[:, at.NEXT] = chain
     return found
 

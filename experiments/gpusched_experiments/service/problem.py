@@ -16,6 +16,8 @@ from gpusched_experiments.service.epochs import distribution_of
 from gpusched_experiments.service.limits import MOST_CELLS
 
 if TYPE_CHECKING:
+    from collections.abc import Iterable
+
     from numpy.typing import NDArray
 
     from gpusched_env.workload import Application
@@ -33,14 +35,14 @@ class Problem:
     Args:
         request: The request.
         names: Its cluster.
-
-    Attributes:
         order: Places in the request of the jobs, sorted by submission; equal ones as they come.
+        over: Jobs that are over and stand before the others, all as the first of these.
     """
 
     request: DecideRequest
     names: ClusterNames
-    order: list[int] = field(init=False)
+    order: list[int]
+    over: int
     _times: dict[Any, NDArray[np.float64]] = field(init=False, default_factory=dict)
     _distributions: dict[Any, int] = field(init=False, default_factory=dict)
     _made: list[EpochDistribution] = field(init=False, default_factory=list)
@@ -51,11 +53,10 @@ class Problem:
         if len(jobs) * len(self.names.configurations) > MOST_CELLS:
             allowed = f"at most {MOST_CELLS:,} / {len(self.names.configurations)} configurations"
             raise InputError("jobs", len(jobs), allowed)
-        self.order = sorted(range(len(jobs)), key=lambda i: jobs[i].submission_s)
         self._applications = {name: i for i, name in enumerate(self.request.applications)}
 
     def instance(self) -> Instance:
-        """Make the instance: before the jobs stands one that is over, which holds the run's place in policies' memory.
+        """Make the instance.
 
         Raises:
             InputError: A job names what is not there, or a value is out of its range.
@@ -86,7 +87,7 @@ class Problem:
         name = error.field
         if name.startswith("jobs["):
             row, rest = name[5:].split("]", 1)
-            return InputError(f"jobs[{self.order[max(int(row) - 1, 0)]}]{rest}", error.value, error.allowed)
+            return InputError(f"jobs[{self.order[max(int(row) - self.over, 0)]}]{rest}", error.value, error.allowed)
         if name.split("[")[0].split(".")[0] in {"gpu_types", "nodes", "tenants"}:
             return InputError(f"cluster.{name}", error.value, error.allowed)
         return error
@@ -94,42 +95,45 @@ class Problem:
     def _table(self) -> JobTable:
         jobs, request = [self.request.jobs[i] for i in self.order], self.request
         rows = [self._row(i, job) for i, job in zip(self.order, jobs, strict=True)]
-        largest, restart, memory, application, distribution, seconds = (list(column) for column in zip(*rows, strict=True))
-        ghost = [0, *range(len(jobs))]  # the job that is over is as the first one
+        largest, restart, memory, application, distribution, seconds = (
+            list(column) for column in zip(*rows, strict=True)
+        )
+        rows_of = [0] * self.over + list(range(len(jobs)))
         told = any(job.resume_s is not None for job in jobs)
         restart = [request.restart_s if own is None else own for own in restart]
         resume = [own if job.resume_s is None else job.resume_s for job, own in zip(jobs, restart, strict=True)]
-        most = np.array(largest)[ghost]
+        most = np.array(largest)[rows_of]
         return JobTable(
-            submission_s=np.array([job.submission_s for job in jobs])[ghost],
-            due_s=np.array([job.due_s for job in jobs])[ghost],
-            tardiness_weight_eur_per_s=np.array([job.tardiness_weight_eur_per_s for job in jobs])[ghost],
+            submission_s=np.array([job.submission_s for job in jobs])[rows_of],
+            due_s=np.array([job.due_s for job in jobs])[rows_of],
+            tardiness_weight_eur_per_s=np.array([job.tardiness_weight_eur_per_s for job in jobs])[rows_of],
             max_epochs=most,
             epochs_needed=most,
-            memory_gib=np.array(memory)[ghost],
-            seconds_per_epoch=np.array(seconds)[ghost],
-            application=np.array(application)[ghost],
+            memory_gib=np.array(memory)[rows_of],
+            seconds_per_epoch=np.array(seconds)[rows_of],
+            application=np.array(application)[rows_of],
             applications=tuple(self._applications),
-            distribution=np.array(distribution)[ghost],
+            distribution=np.array(distribution)[rows_of],
             distributions=tuple(self._made),
-            restart_s=np.array(restart)[ghost],
-            start_s=np.array([job.start_s for job in jobs])[ghost],
-            resume_s=np.array(resume)[ghost] if told else None,
-            opportunistic=np.array([job.opportunistic for job in jobs])[ghost],
-            tenant=np.array([self._tenant(i, job) for i, job in zip(self.order, jobs, strict=True)])[ghost],
+            restart_s=np.array(restart)[rows_of],
+            start_s=np.array([job.start_s for job in jobs])[rows_of],
+            resume_s=np.array(resume)[rows_of] if told else None,
+            opportunistic=np.array([job.opportunistic for job in jobs])[rows_of],
+            tenant=np.array([self._tenant(i, job) for i, job in zip(self.order, jobs, strict=True)])[rows_of],
         )
 
     def _row(self, index: int, job: JobFields) -> tuple[Any, ...]:
         """Give what a job takes from its application where it does not say it itself."""
         where, name = f"jobs[{index}]", job.application
         own, built_in = self._application(f"{where}.application", name)
-        largest = _first(job.max_epochs, own and own.max_epochs, built_in and built_in.max_epochs)
+        sources = [source for source in (job, own, built_in) if source is not None]
+        largest = _first(source.max_epochs for source in sources)
         if largest is None:
             raise InputError(f"{where}.max_epochs", None, "a value: neither the job nor its application has it")
-        memory = _first(job.memory_gib, own and own.memory_gib, built_in and built_in.memory_gib)
+        memory = _first(source.memory_gib for source in sources)
         return (
             largest,
-            _first(job.restart_s, own and own.restart_s),
+            _first(source.restart_s for source in (job, own) if source is not None),
             0.0 if memory is None else memory,
             self._applications.setdefault(NO_APPLICATION if name is None else name, len(self._applications)),
             self._distribution(index, job, own, largest),
@@ -183,7 +187,9 @@ class Problem:
         given, where = job.seconds_per_epoch, f"jobs[{index}].seconds_per_epoch"
         if given is None and own is not None:
             given, where = own.seconds_per_epoch, f"applications.{job.application}.seconds_per_epoch"
-        key: Any = ("builtin", built_in and built_in.name) if given is None else given if isinstance(given, str) else id(given)
+        key: Any = (
+            ("builtin", built_in and built_in.name) if given is None else given if isinstance(given, str) else id(given)
+        )
         if key in self._times:
             return self._times[key]
         if given is None:
@@ -193,7 +199,9 @@ class Problem:
         else:
             if isinstance(given, str):
                 if given not in self.request.times:
-                    raise InputError(where, given, f"an entry of times; there are {', '.join(self.request.times) or 'none'}")
+                    raise InputError(
+                        where, given, f"an entry of times; there are {', '.join(self.request.times) or 'none'}"
+                    )
                 given, where = self.request.times[given], f"times.{given}"
             row = self._row_of_times(where, given)
         self._times[key] = row
@@ -213,6 +221,6 @@ class Problem:
         return row
 
 
-def _first(*values: float | None) -> float | None:
+def _first(values: Iterable[float | None]) -> float | None:
     """Give the first value that there is."""
     return next((value for value in values if value is not None), None)

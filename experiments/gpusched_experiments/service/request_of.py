@@ -31,7 +31,9 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
         {"name": tenant.name, "cells": [[c.gpu_type, c.gpus, c.count] for c in tenant.cells]}
         for tenant in instance.tenants
     ]
-    nodes = [{"name": f"node-{n}", "gpu_type": node.gpu_type, "gpus": node.gpus} for n, node in enumerate(instance.nodes)]
+    nodes = [
+        {"name": f"node-{n}", "gpu_type": node.gpu_type, "gpus": node.gpus} for n, node in enumerate(instance.nodes)
+    ]
     return {
         "cluster": {
             "gpu_types": [_gpu_type(v) for v in instance.gpu_types],
@@ -62,22 +64,24 @@ def jobs_part(view: View, instance: Instance, seen: dict[int, list[int]]) -> dic
     for job, told in zip(view.active.tolist(), jobs, strict=True):
         row = view.jobs[job]
         if row[at.OLD_CONFIG] >= 0:
-            seen[mark(board, int(row[at.OLD_NODE]), True)] = _chain(view, int(row[at.OLD_NODE]))  # noqa: FBT003
+            seen[mark(board, int(row[at.OLD_NODE]), True)] = _chain(view, int(row[at.OLD_NODE]))
         if row[at.LAST_NODE] >= 0:
             told["state_on"] = [f"node-{n}" for n in seen[int(row[at.LAST_NODES])]]
     return {
         "now_s": view.now_s,
         "jobs": jobs,
-        "times": {name: [None if s == np.inf else s for s in np.frombuffer(row).tolist()] for row, name in times.items()},
-        "distributions": {
-            name: _curve(board.edges[bins], board.survival[row]) for (bins, row), name in curves.items()
+        "times": {
+            name: [None if s == np.inf else s for s in np.frombuffer(row).tolist()] for row, name in times.items()
         },
+        "distributions": {name: _curve(board.edges[bins], board.survival[row]) for (bins, row), name in curves.items()},
         "idle_rounds": int(board.count[at.IDLE]),
     }
 
 
 def _gpu_type(v: GpuType) -> dict[str, Any]:
-    figures = {name: getattr(v, name) for name in _FIGURES} if v.node_power_w is None else {"node_power_w": v.node_power_w}
+    figures = (
+        {name: getattr(v, name) for name in _FIGURES} if v.node_power_w is None else {"node_power_w": v.node_power_w}
+    )
     return {"name": v.name, "memory_gib": v.memory_gib, "gpus_per_node": v.max_gpus_per_node, **figures}
 
 

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import secrets
+import signal
 import socket
-from typing import TYPE_CHECKING
+import sys
+from typing import TYPE_CHECKING, NoReturn
 
 import uvicorn
 
@@ -14,6 +16,7 @@ from gpusched_experiments.service.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import FrameType
 
     from gpusched_experiments.service.catalogue import PolicyCatalogue
     from gpusched_experiments.service.limits import Limits
@@ -42,19 +45,31 @@ def serve(
     Raises:
         InputError: The address cannot be used.
         KeyboardInterrupt: It was ended by Ctrl-C.
+        SystemExit: It was ended by SIGTERM; with exit code 0.
         WorkerError: A worker ended before it was ready.
     """
+    signal.signal(signal.SIGTERM, _leave)
     bound = _bound(*address)
     pool = Pool(workers, policies, secrets.token_bytes(KEY_BYTES) if key is None else key, limits)
     try:
         app = create_app(pool, policies, limits, threads=workers + limits.waiting + 1)
         config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=10)
         host, port = bound.getsockname()[:2]
-        say(f"gpusched serves {len(policies.names)} policies at http://{host}:{port} with {workers} workers; Ctrl-C ends it")
+        say(_line(policies, f"http://{host}:{port}", workers))
         uvicorn.Server(config).run(sockets=[bound])
     finally:
         pool.close()
         bound.close()
+
+
+def _line(policies: PolicyCatalogue, url: str, workers: int) -> str:
+    many = "" if workers == 1 else "s"
+    return f"serving {len(policies.names)} policies at {url} with {workers} worker{many}; Ctrl-C ends it"
+
+
+def _leave(number: int, _: FrameType | None) -> NoReturn:  # noqa: ARG001 - as handlers are called
+    """End well: that is how process managers stop a service. Uvicorn passes the signal on once it has closed."""
+    sys.exit(0)
 
 
 def _bound(host: str, port: int) -> socket.socket:
