@@ -15,6 +15,7 @@ from gpusched_experiments.cli.policies import policies_command
 from gpusched_experiments.cli.report import report_command
 from gpusched_experiments.cli.reproduce import reproduce_command
 from gpusched_experiments.cli.scenarios import scenarios_command
+from gpusched_experiments.cli.serve import serve_command
 from gpusched_experiments.cli.simulate import simulate_command
 from gpusched_experiments.cli.study import study_command
 from gpusched_experiments.cli.trace import trace_command
@@ -39,7 +40,11 @@ app.command("certify")(certify_command)
 app.command("reproduce")(reproduce_command)
 app.command("leaderboard")(leaderboard_command)
 app.command("study")(study_command)
+<<<<<<< HEAD
 app.command("trace")(trace_command)
+=======
+app.command("serve")(serve_command)
+>>>>>>> h-serve
 app.command("scenarios")(scenarios_command)
 app.command("tracks")(tracks_command)
 app.command("policies")(policies_command)
