@@ -40,11 +40,8 @@ app.command("certify")(certify_command)
 app.command("reproduce")(reproduce_command)
 app.command("leaderboard")(leaderboard_command)
 app.command("study")(study_command)
-<<<<<<< HEAD
 app.command("trace")(trace_command)
-=======
 app.command("serve")(serve_command)
->>>>>>> h-serve
 app.command("scenarios")(scenarios_command)
 app.command("tracks")(tracks_command)
 app.command("policies")(policies_command)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.rendering.figure_files import figure_bytes
 from gpusched_env.rendering.gantt import gantt_figure
 from gpusched_env.rendering.palette import ENERGY, GRID, INK, PAPER, SUBTLE, TARDINESS
 from gpusched_env.rendering.plotting import (
@@ -73,18 +73,6 @@ def cost_figure(
 def figure_files(name: str, figure: Figure) -> dict[str, bytes]:
     """Give the figure as the contents of `NAME.png`, `NAME.svg` and `NAME.pdf`."""
     return {f"{name}.{form}": figure_bytes(figure, form) for form in ("png", "svg", "pdf")}
-
-
-def figure_bytes(figure: Figure, form: str) -> bytes:
-    """Give the figure as the content of a file."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format=form)
-    return buffer.getvalue()
-
-
-def gantt_png(result: Result) -> bytes:
-    """Draw the Gantt chart of a run as a PNG file's content."""
-    return figure_bytes(gantt_figure(result), "png")
 
 
 def gantt(result: Result) -> Figure:
