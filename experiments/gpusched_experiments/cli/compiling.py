@@ -37,4 +37,4 @@ def tell_of_compiling() -> None:
     Numba tells when it compiles; there is nothing to look up, and nothing to pay for when all is on the disk.
     """
     _listener.tell = True
-    event.register(_COMPILE, _listener)
+    event.register(_COMPILE, _listener)  # type: ignore[no-untyped-call]

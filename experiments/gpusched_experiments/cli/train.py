@@ -14,7 +14,7 @@ from gpusched_agents.files.description import NAME
 from gpusched_env.errors import InputError
 from gpusched_env.rendering.duration import duration_text
 from gpusched_experiments.cli import scenario_options as workload_options
-from gpusched_experiments.cli.one_line_errors import INTERRUPTED
+from gpusched_experiments.cli.interruption import INTERRUPTED
 from gpusched_experiments.cli.progress import decisions_bar
 from gpusched_experiments.cli.training_options import EXAMPLE, scenario_names, training_config, with_training_options
 

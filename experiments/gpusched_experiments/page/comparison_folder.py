@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from dataclasses import MISSING, fields
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
@@ -56,18 +55,12 @@ def _read(path: Path) -> dict[str, Any]:
 
 
 def _run(folder: Path, record: object) -> RunSummary:
-    """Read a run; what is no number (null) becomes NaN, and so does a measure that the file's version did not have."""
-    if not isinstance(record, dict):
-        raise InputError(f"{folder / 'results.json'}: runs", record, "objects with the measures of a run")
-    values: dict[str, Any] = {}
-    for each in fields(RunSummary):
-        if record.get(each.name) is not None:
-            values[each.name] = record[each.name]
-        elif each.default is MISSING and each.default_factory is MISSING:
-            if each.name in {"policy", "seed", "energy_eur", "tardiness_eur"}:
-                raise InputError(f"{folder / 'results.json'}: runs", record, f"runs with {each.name}")
-            values[each.name] = float("nan")
-    return RunSummary(**values)
+    """Read a run; what is no number (null) becomes NaN."""
+    try:
+        return RunSummary.from_dict(record)  # type: ignore[arg-type]
+    except (KeyError, TypeError) as error:
+        allowed = "objects with the measures of a run"
+        raise InputError(f"{folder / 'results.json'}: runs", record, f"{allowed} ({error})") from error
 
 
 def _recorded(folder: Path, folders: object) -> tuple[Result, ...]:
