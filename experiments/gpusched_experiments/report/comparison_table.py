@@ -56,7 +56,7 @@ def comparison_table(
             main=False,
         ),
         Column("late_jobs", "late jobs", lambda row: row.late_jobs, TENTHS),
-        Column("completion_s", "mean completion", lambda row: row.mean_completion_s, duration_text),
+        Column("completion_s", "mean completion", lambda row: row.mean_completion_s, duration_text, main=False),
         Column("clairvoyant_gap", "gap, clairvoyant", lambda row: row.clairvoyant_gap, PERCENT, main=False),
     )  # fmt: skip
     if not of_trace:
