@@ -18,6 +18,7 @@ from gpusched_experiments.cli.simulate import simulate_command
 from gpusched_experiments.cli.study import study_command
 from gpusched_experiments.cli.tracks import tracks_command
 from gpusched_experiments.cli.train import train_command
+from gpusched_experiments.cli.warm_up import warm_up_command
 
 app = typer.Typer(
     name="gpusched",
@@ -39,6 +40,7 @@ app.command("study")(study_command)
 app.command("scenarios")(scenarios_command)
 app.command("tracks")(tracks_command)
 app.command("policies")(policies_command)
+app.command("warm-up")(warm_up_command)
 
 
 def _print_version(wanted: bool) -> None:
