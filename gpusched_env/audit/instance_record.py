@@ -27,7 +27,7 @@ _GPU_TYPE_FIELDS = (
 _JOB_FIELDS = (
     "submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib", "restart_s",
     "application", "distribution", "seconds_per_epoch", "start_s", "resume_s",
-    "opportunistic", "tenant",
+    "opportunistic", "tenant", "traced_start_s", "traced_config",
 )  # fmt: skip
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _PRIORITY = Range("a whole number from 0 to 9", 0, 9)
@@ -271,9 +271,23 @@ def _jobs(table: Fields, configurations: int, applications: int, distributions: 
     rows = table.items("seconds_per_epoch", count)
     where = table.name("seconds_per_epoch")
     seconds = [_seconds(f"{where}[{i}]", row, configurations, most[i]) for i, row in enumerate(rows)]
+    _check_traced(table, submission, seconds)
     tenant = table.wholes("tenant", count) if table.optional("tenant", None) is not None else [0] * count
     columns = (submission, due, weight, needed, memory, restart, start, resume, application, seconds, tenant)
     return [JobRecord(*values) for values in zip(*columns, strict=True)]
+
+
+def _check_traced(table: Fields, submission: list[float], seconds: list[list[float | None]]) -> None:
+    """Check when and on what jobs really ran, where a trace has told."""
+    told = [name for name in ("traced_start_s", "traced_config") if table.optional(name, None) is not None]
+    if not told:
+        return
+    count = len(submission)
+    for index, start in enumerate(table.numbers("traced_start_s", count, TIME)):
+        Range("a number >= submission_s", submission[index]).check(f"{table.name('traced_start_s')}[{index}]", start)
+    for index, config in enumerate(table.wholes("traced_config", count, index_below(len(seconds[0])))):
+        if seconds[index][config] is None:
+            raise InputError(f"{table.name('traced_config')}[{index}]", config, "one that the job may use")
 
 
 def _seconds(where: str, row: Any, configurations: int, epochs: float) -> list[float | None]:

@@ -44,8 +44,10 @@ from gpusched_env.workload.tables.applications import Application, builtin_appli
 from gpusched_env.workload.tables.colocation import builtin_max_inflation, builtin_slowdowns
 from gpusched_env.workload.tables.communication import Communication, builtin_communication
 from gpusched_env.workload.tenancy import with_tenancy
+from gpusched_env.workload.traces.modelled import modelled
+from gpusched_env.workload.traces.read import detect_format, read_trace
 from gpusched_env.workload.traces.replay import replayed_trace
-from gpusched_env.workload.traces.trace import Trace, detect_format, read_trace
+from gpusched_env.workload.traces.trace import Trace
 from gpusched_env.workload.track import SUITE_VERSION, Track, list_tracks, load_track, track_toml
 
 __all__ = [
@@ -96,6 +98,7 @@ __all__ = [
     "load_track",
     "lognormal_distribution",
     "make_instance",
+    "modelled",
     "offered_load",
     "parse_seeds",
     "read_trace",

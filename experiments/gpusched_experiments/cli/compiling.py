@@ -40,7 +40,7 @@ def tell_of_compiling() -> None:
 
     Numba tells when it compiles; there is nothing to look up, and nothing to pay for when all is on the disk.
     """
-    event.register(_COMPILE, _TELLER)
+    event.register(_COMPILE, _TELLER)  # type: ignore[no-untyped-call]
 
 
 @contextmanager

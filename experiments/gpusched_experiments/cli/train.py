@@ -14,7 +14,7 @@ from gpusched_agents.files.description import NAME
 from gpusched_env.errors import InputError
 from gpusched_env.rendering.duration import duration_text
 from gpusched_experiments.cli import scenario_options as workload_options
-from gpusched_experiments.cli.one_line_errors import INTERRUPTED
+from gpusched_experiments.cli.interruption import INTERRUPTED
 from gpusched_experiments.cli.progress import decisions_bar
 from gpusched_experiments.cli.training_options import EXAMPLE, scenario_names, training_config, with_training_options
 
@@ -39,6 +39,8 @@ def train_command(
     ] = None,
     trace: workload_options.TraceOption = None,
     trace_format: workload_options.TraceFormatOption = None,
+    where: workload_options.WhereOption = None,
+    skip_invalid: workload_options.SkipInvalidOption = False,
     jobs: workload_options.JobsOption = None,
     nodes: workload_options.NodesOption = None,
     scenario_set: workload_options.ScenarioSetOption = None,
@@ -58,7 +60,7 @@ def train_command(
     - **gpusched train --nodes 20 --jobs 200 --scenario-set prices.pue=1.2 --out runs/larger**
     """
     changes = workload_options.scenario_settings(
-        scenario_names(options), trace, trace_format, jobs, nodes, scenario_set
+        scenario_names(options), trace, trace_format, jobs, nodes, scenario_set, where, skip_invalid
     )
     config = training_config(options, settings or (), changes)
     if not NAME.fullmatch(name):

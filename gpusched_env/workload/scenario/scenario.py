@@ -13,7 +13,7 @@ from gpusched_env.workload.catalogue import NAMED_TABLES, Catalogue, gpu_types_o
 from gpusched_env.workload.scenario.applications import OwnApplication
 from gpusched_env.workload.scenario.arrivals import BY_GAP, Arrivals
 from gpusched_env.workload.scenario.cluster import Cluster
-from gpusched_env.workload.scenario.comparison import Comparison
+from gpusched_env.workload.scenario.comparison import Comparison, GpuDemand
 from gpusched_env.workload.scenario.due_dates import DueDates
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, Epochs, HistogramEpochs
 from gpusched_env.workload.scenario.gpu_types import OwnGpuType
@@ -35,6 +35,9 @@ from gpusched_env.workload.scenario.sharing import Sharing
 from gpusched_env.workload.scenario.switching import Switching
 from gpusched_env.workload.scenario.tenants import OwnTenant
 from gpusched_env.workload.traces.columns import TRACE_FIELDS
+from gpusched_env.workload.traces.presets import FORMATS, TraceFormat
+from gpusched_env.workload.traces.read import Selection
+from gpusched_env.workload.traces.where import Condition
 
 if TYPE_CHECKING:
     from typing import Any
@@ -61,6 +64,17 @@ OwnApplications = Annotated[str | tuple[OwnApplication, ...] | None, BeforeValid
 RestartSeconds = Annotated[float | Literal["measured"] | None, BeforeValidator(_restart)]
 
 
+def _conditions(value: object) -> object:
+    """Turn a list of conditions into a tuple; each must be one."""
+    given = as_tuple(value)
+    for text in given if isinstance(given, tuple) else ():
+        try:
+            Condition.parse(text)
+        except InputError as error:
+            raise InputError("", text, error.allowed) from None
+    return given
+
+
 def _check_mapping(values: object) -> None:
     if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
         raise InputError("settings", values, 'a mapping of dotted names to values, such as {"cluster.nodes": 20}')
@@ -71,6 +85,9 @@ class Prices(Settings):
 
     energy_price_eur_per_kwh: NotNegative = Field(default=0.172, description="Energy price [€/kWh].")
     pue: AtLeastOne = Field(default=1.58, description="Power usage effectiveness of the data centre.")
+    co2_g_per_kwh: NotNegative | None = Field(
+        default=None, description="What a kWh emits [g CO₂/kWh]; decides nothing, results say kg CO₂ with it."
+    )
 
 
 class Jobs(Settings):
@@ -124,14 +141,22 @@ class Weights(Settings):
 class TraceReplay(Settings):
     """A trace that gives arrivals, GPU demand and durations; what it lacks is modelled (`docs/traces.md`)."""
 
-    path: str = Field(description="CSV file; in a scenario file relative to its folder.")
-    format: Literal["philly", "generic"] = Field(default="generic", description="philly or generic.")
+    path: str = Field(description="The file; in a scenario file relative to its folder.")
+    format: TraceFormat = Field(default="generic", description=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
     columns: dict[str, str] = Field(
         default_factory=dict, description="Columns whose names differ from the format's: field = column."
     )
-    sort: bool | None = Field(default=None, description="Sort by submission? By default only Philly's file.")
+    sort: bool | None = Field(default=None, description="Sort by submission? By default all formats but generic.")
+    where: Annotated[tuple[str, ...], BeforeValidator(_conditions)] = Field(
+        default=(), description='Conditions that jobs must meet, such as "gpus > 0" or "state = COMPLETED".'
+    )
+    skip_invalid: bool | None = Field(
+        default=None,
+        description="Leave invalid rows out, and count them? By default only jobs without GPUs or that never ran, in "
+        "all formats but generic.",
+    )
     first: CountFromZero = Field(default=0, description="Jobs to skip, in order of submission.")
-    gpu_demand: Literal["elastic", "at-most", "exact"] = Field(
+    gpu_demand: GpuDemand = Field(
         default="elastic",
         description="What the GPUs that a job asked for mean: elastic (any count), at-most (up to them), exact.",
     )
@@ -158,6 +183,11 @@ class TraceReplay(Settings):
         if self.time_scale is not None and self.load is not None:
             raise InputError("load", self.load, "either load or time_scale")
         return self
+
+    @property
+    def selection(self) -> Selection:
+        """Say which jobs of the file are taken."""
+        return Selection(self.sort, self.first, self.where, self.skip_invalid)
 
 
 class Scenario(Settings):

@@ -1,0 +1,75 @@
+"""The report of a comparison folder."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING, Any
+
+from gpusched_env.errors import InputError
+from gpusched_experiments.page.comparison_report import comparison_data
+from gpusched_experiments.page.recorded import read_result
+from gpusched_experiments.report.run_summary import RunSummary
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gpusched_env.simulator import Result
+    from gpusched_experiments.page.report_data import ReportData
+
+FORMAT = "gpusched comparison"
+
+
+def comparison_report(folder: Path) -> ReportData:
+    """Make the report of a folder that `gpusched compare` wrote.
+
+    Raises:
+        InputError: `results.json` is not whole or of another format, or a recorded run cannot be read.
+    """
+    document = _read(folder / "results.json")
+    runs = tuple(_run(folder, each) for each in document["runs"])
+    if not runs:
+        raise InputError(str(folder / "results.json"), [], "one run or more")
+    scenario = folder / "scenario.toml"
+    return comparison_data(
+        runs,
+        document["reference"],
+        recorded=_recorded(folder, document.get("recorded", {})),
+        provenance=document["provenance"],
+        scenario=scenario.read_text(encoding="utf-8") if scenario.is_file() else "",
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(str(path), str(error), "a whole JSON file, as gpusched compare writes it") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InputError(
+            f"{path}: format", document.get("format") if isinstance(document, dict) else None, repr(FORMAT)
+        )
+    for name, kind in (("runs", list), ("reference", str), ("provenance", dict)):
+        if not isinstance(document.get(name), kind):
+            raise InputError(f"{path}: {name}", document.get(name), "what gpusched compare writes there")
+    return document
+
+
+def _run(folder: Path, record: object) -> RunSummary:
+    """Read a run; what is no number (null) becomes NaN."""
+    try:
+        return RunSummary.from_dict(record)  # type: ignore[arg-type]
+    except (KeyError, TypeError) as error:
+        allowed = "objects with the measures of a run"
+        raise InputError(f"{folder / 'results.json'}: runs", record, f"{allowed} ({error})") from error
+
+
+def _recorded(folder: Path, folders: object) -> tuple[Result, ...]:
+    """Read the recorded runs; `folders` are names below `runs`, by policy."""
+    if not isinstance(folders, dict):
+        raise InputError(f"{folder / 'results.json'}: recorded", folders, "folders by policy")
+    results = []
+    for policy, name in folders.items():
+        if not isinstance(name, str) or "/" in name or "\\" in name or name in {"", ".", ".."}:
+            raise InputError(f"{folder / 'results.json'}: recorded.{policy}", name, "the name of a folder in runs")
+        results.append(read_result(folder / "runs" / name))
+    return tuple(results)
