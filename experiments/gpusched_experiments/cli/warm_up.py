@@ -33,7 +33,8 @@ def warm_up_command(
 
     - **gpusched warm-up --policies edf,sts-x**
     """
-    if numba.config.DISABLE_JIT:
+    settings: Any = numba.config
+    if settings.DISABLE_JIT:
         typer.echo("nothing to compile: NUMBA_DISABLE_JIT is set")
         return
     steps = list(warm_up_steps(None if policies is None else [policy.name for policy in parse_policies(policies)]))
