@@ -16,8 +16,6 @@ from gpusched_experiments.service.epochs import distribution_of
 from gpusched_experiments.service.limits import MOST_CELLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
     from gpusched_env.workload import Application
@@ -125,15 +123,19 @@ class Problem:
     def _row(self, index: int, job: JobFields) -> tuple[Any, ...]:
         """Give what a job takes from its application where it does not say it itself."""
         where, name = f"jobs[{index}]", job.application
-        own, built_in = self._application(f"{where}.application", name)
-        sources = [source for source in (job, own, built_in) if source is not None]
-        largest = _first(source.max_epochs for source in sources)
+        own, built_in = self._application(where, name)
+        largest, memory, restart_s = job.max_epochs, job.memory_gib, job.restart_s
+        for source in (own, built_in):
+            if source is not None:
+                largest = source.max_epochs if largest is None else largest
+                memory = source.memory_gib if memory is None else memory
+        if own is not None and restart_s is None:
+            restart_s = own.restart_s
         if largest is None:
             raise InputError(f"{where}.max_epochs", None, "a value: neither the job nor its application has it")
-        memory = _first(source.memory_gib for source in sources)
         return (
             largest,
-            _first(source.restart_s for source in (job, own) if source is not None),
+            restart_s,
             0.0 if memory is None else memory,
             self._applications.setdefault(NO_APPLICATION if name is None else name, len(self._applications)),
             self._distribution(index, job, own, largest),
@@ -147,7 +149,8 @@ class Problem:
         own, known = self.request.applications.get(name), self.names.catalogue.applications
         if own is None and name not in known:
             there = ", ".join([*self.request.applications, *known])
-            raise InputError(where, name, f"an entry of applications or a built-in one; there are {there}")
+            allowed = f"an entry of applications or a built-in one; there are {there}"
+            raise InputError(f"{where}.application", name, allowed)
         if own is not None and own.like is not None and own.like not in known:
             raise InputError(f"applications.{name}.like", own.like, f"one of {', '.join(known)}")
         return own, known.get(name if own is None or own.like is None else own.like)
@@ -219,8 +222,3 @@ class Problem:
                 raise InputError(f"{where}.{name}", seconds, f"one of the configurations {', '.join(known)}")
             row[known[name]] = seconds
         return row
-
-
-def _first(values: Iterable[float | None]) -> float | None:
-    """Give the first value that there is."""
-    return next((value for value in values if value is not None), None)
