@@ -45,8 +45,19 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
         "prices": {"energy_eur_per_kwh": instance.energy_price_eur_per_kwh, "pue": instance.pue},
         "interference": interference_fields(instance.interference),
         "synchronisation": synchronisation_field(instance).get("synchronisation"),
-        "applications": {name or "none": {} for name in instance.jobs.applications},
+        "applications": _applications(instance),
     }
+
+
+def _applications(instance: Instance) -> dict[str, Any]:
+    """Give the applications, and with an interference model where their jobs may share GPUs."""
+    jobs, told = instance.jobs, instance.interference is not None
+    found: dict[str, Any] = {}
+    for index, name in enumerate(jobs.applications):
+        own = jobs.seconds_per_epoch[jobs.application == index]
+        least = own.min(axis=0, initial=np.inf).tolist() if told else []
+        found[name or "none"] = {"seconds_per_epoch": [None if s == np.inf else s for s in least]} if least else {}
+    return found
 
 
 def jobs_part(view: View, instance: Instance, seen: dict[int, list[int]]) -> dict[str, Any]:
