@@ -10,8 +10,9 @@ import typer
 
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import write_atomically
-from gpusched_env.formats import read_run, save_instance
+from gpusched_env.formats import save_instance
 from gpusched_env.formats.instance_file import instance_json
+from gpusched_env.formats.recorded_result import read_result
 from gpusched_env.model import Instance
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
@@ -219,6 +220,6 @@ def _draw(charts: ModuleType, plan: ComparisonPlan, part: _Part, folder: Compari
     contents = charts.figure_files("costs", costs())
     best = folder.recorded(compared.best)
     if can_be_recorded(instance) and best.exists():
-        contents |= charts.figure_files("gantt", charts.gantt(read_run(best).result()))
+        contents |= charts.figure_files("gantt", charts.gantt(read_result(best)))
     for name, content in contents.items():
         write_atomically(folder.path / name, content)

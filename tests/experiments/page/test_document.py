@@ -65,8 +65,8 @@ def test_names_are_written_as_they_are_and_never_run():
     }
     data = comparison()
     evil = ReportData(
-        title=EVIL, question=EVIL, tables=data.tables, runs=runs, reference="edf", recorded=data.recorded[:1], page=EVIL,
-        modelled=(EVIL,), scenario=EVIL, provenance=provenance,
+        title=EVIL, question=EVIL, tables=data.tables, runs=runs, reference="edf", recorded=data.recorded[:1],
+        page=EVIL, modelled=(EVIL,), scenario=EVIL, provenance=provenance,
     )  # fmt: skip
     page = Page(report_html(evil))
     assert page.unclosed == []
