@@ -15,7 +15,7 @@ TABLE = Table.of("T", (Column("a", "cost €", lambda row: row), Column("b", "mo
 def test_a_stream_that_knows_only_ascii_gets_other_characters():
     stream = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
     write_plainly(stream)
-    stream.write("3 € · 4 × 5 ≥ 6 … 中")
+    stream.write("3 € · 4 \N{MULTIPLICATION SIGN} 5 ≥ 6 … 中")
     stream.flush()
     assert stream.buffer.getvalue() == b"3 EUR * 4 x 5 >= 6 ... ?"
 
