@@ -31,7 +31,7 @@ from gpusched_env.workload.scenario.epochs import (
 )
 from gpusched_env.workload.scenario.gpu_types import OwnGpuType
 from gpusched_env.workload.scenario.interconnect import Interconnect
-from gpusched_env.workload.scenario.scenario import Jobs, Prices, Scenario, TraceReplay, Weights
+from gpusched_env.workload.scenario.scenario import Jobs, Prices, Scenario, Weights
 from gpusched_env.workload.scenario.scenario_file import (
     builtin_scenarios,
     list_scenarios,
@@ -41,6 +41,7 @@ from gpusched_env.workload.scenario.scenario_file import (
 )
 from gpusched_env.workload.scenario.seeds import parse_seeds
 from gpusched_env.workload.scenario.sharing import Sharing
+from gpusched_env.workload.scenario.trace_replay import TraceReplay
 from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
 from gpusched_env.workload.tables.colocation import builtin_max_inflation, builtin_slowdowns
 from gpusched_env.workload.tables.communication import Communication, builtin_communication

@@ -21,6 +21,7 @@ from gpusched_experiments.cli.study import study_command
 from gpusched_experiments.cli.trace import trace_command
 from gpusched_experiments.cli.tracks import tracks_command
 from gpusched_experiments.cli.train import train_command
+from gpusched_experiments.cli.warm_up import warm_up_command
 
 app = typer.Typer(
     name="gpusched",
@@ -45,6 +46,7 @@ app.command("serve")(serve_command)
 app.command("scenarios")(scenarios_command)
 app.command("tracks")(tracks_command)
 app.command("policies")(policies_command)
+app.command("warm-up")(warm_up_command)
 
 
 def _print_version(wanted: bool) -> None:

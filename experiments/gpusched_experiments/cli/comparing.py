@@ -8,10 +8,11 @@ from types import ModuleType
 
 import typer
 
-from gpusched_env.errors import InputError
+from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import write_atomically
-from gpusched_env.formats import read_run, save_instance
+from gpusched_env.formats import save_instance
 from gpusched_env.formats.instance_file import instance_json
+from gpusched_env.formats.recorded_result import read_result
 from gpusched_env.model import Instance
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
@@ -97,6 +98,8 @@ def conduct(plan: ComparisonPlan, out: str | Path, charts: ModuleType | None) ->
         if charts is not None:
             bar.say("drawing the charts")
             _draw(charts, plan, parts[0], folder, compared[0])
+        bar.say("writing the report")
+        _write_report(folder.path)
     return compared
 
 
@@ -108,6 +111,17 @@ def written(out: str | Path) -> list[Path]:
 def instance_title(plan: ComparisonPlan) -> str | None:
     """Name the instance that all seeds run, if it is one."""
     return plan.workload.title if plan.workload.scenario is None else None
+
+
+def _write_report(folder: Path) -> None:
+    """Write report.html of what the folder holds; without plotly there is none, which is said."""
+    # Only here: what pages need is not needed by the other commands.
+    from gpusched_experiments.page import folder_report, report_html  # noqa: PLC0415
+
+    try:
+        write_atomically(folder / "report.html", report_html(folder_report(folder)))
+    except MissingExtraError as missing:
+        _note(f"no report.html, since {missing}")
 
 
 def _note(text: str) -> None:
@@ -180,7 +194,7 @@ def _write(plan: ComparisonPlan, part: _Part, folder: ComparisonFolder, compared
         "workers": plan.workers,
     }
     recorded = {
-        policy.name: str(path.relative_to(folder.path))
+        policy.name: path.name
         for policy in plan.policies
         if (path := folder.recorded(policy.name)).exists() and can_be_recorded(part.make(plan.seeds[0]))
     }
@@ -206,6 +220,6 @@ def _draw(charts: ModuleType, plan: ComparisonPlan, part: _Part, folder: Compari
     contents = charts.figure_files("costs", costs())
     best = folder.recorded(compared.best)
     if can_be_recorded(instance) and best.exists():
-        contents |= charts.figure_files("gantt", charts.gantt(read_run(best).result()))
+        contents |= charts.figure_files("gantt", charts.gantt(read_result(best)))
     for name, content in contents.items():
         write_atomically(folder.path / name, content)

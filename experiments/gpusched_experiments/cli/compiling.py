@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import sys
-from typing import Any
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Any
 
 from numba.core import event
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
 
 NOTE = "compiling once, about a minute; `gpusched warm-up` does it ahead"
 _COMPILE = "numba:compile"
@@ -28,7 +32,7 @@ class _Listener(event.Listener):
         """Hear that it is compiled."""
 
 
-_listener = _Listener(tell=False)
+_TELLER = _Listener(tell=True)
 
 
 def tell_of_compiling() -> None:
@@ -36,5 +40,14 @@ def tell_of_compiling() -> None:
 
     Numba tells when it compiles; there is nothing to look up, and nothing to pay for when all is on the disk.
     """
-    _listener.tell = True
-    event.register(_COMPILE, _listener)
+    event.register(_COMPILE, _TELLER)  # type: ignore[no-untyped-call]
+
+
+@contextmanager
+def compiled_kernels() -> Iterator[Callable[[], int]]:
+    """Count the kernels that are compiled in the body, and do not say so; gives what gives their number."""
+    teller, counter = _TELLER.tell, _Listener(tell=False)
+    _TELLER.tell = False
+    with event.install_listener(_COMPILE, counter):
+        yield lambda: counter.kernels
+    _TELLER.tell = teller

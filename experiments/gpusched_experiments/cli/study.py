@@ -96,7 +96,7 @@ def study_command(
     - **gpusched study --variants full,no-imitation --steps 300000 --seeds 0-4 --out results/imitation**
     """
     folder = out if out is not None else (QUICK_OUT if quick else OUT)
-    where = backends.chosen_backend(backend, ray_address)
+    machines = backends.chosen_backend(backend, ray_address)
     decisions = checks.whole("--steps", (QUICK_STEPS if quick else STEPS) if steps is None else steps)
     names = scenario_names({"scenario": scenario})
     changes = workload_options.scenario_settings(
@@ -109,11 +109,11 @@ def study_command(
         training_seeds=parse_seeds(seeds or ("0" if quick else "0-2"), "--seeds"),
         test_seeds=parse_seeds(test_seeds or ("0-1" if quick else "0-19"), "--test-seeds"),
     )
-    processes = backends.chosen_workers(workers, where)
+    processes = backends.chosen_workers(workers, machines)
     drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     try:
         with _Screen.shown() as screen:
-            outcome = study(plan, folder, workers=processes, watcher=screen, drawing=drawing, backend=where)
+            outcome = study(plan, folder, workers=processes, watcher=screen, drawing=drawing, backend=machines)
     except KeyboardInterrupt:
         interruption.say("the same command goes on from the last checkpoints")
         sys.exit(interruption.exit_code())

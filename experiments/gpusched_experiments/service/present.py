@@ -27,7 +27,9 @@ NO_MARK = -1.0
 def present_state(
     request: DecideRequest, names: ClusterNames, order: list[int], instance: Instance, memory_columns: int
 ) -> State:
-    """Make the state in which a policy decides: its last jobs are there as the request says, those before are over.
+    """Make the state in which a policy decides.
+
+    Of the jobs that are submitted the last ones are there, as the request says; those before are over.
 
     Args:
         request: The request.
@@ -39,13 +41,15 @@ def present_state(
     Raises:
         InputError: A job holds what it cannot hold, or has made progress that it cannot have made.
     """
+    for index in order:
+        _past(f"jobs[{index}].submission_s", request.jobs[index].submission_s, request.now_s)
     state = State(instance, record=False, memory_columns=memory_columns)
     board = state.board
     board.clock[at.NOW] = request.now_s
-    submit(board, state.hidden, np.inf)
-    first = len(instance.jobs) - len(order)
+    submit(board, state.hidden, request.now_s)
+    first = int(board.count[at.SUBMITTED]) - len(order)
     board.count[at.ACTIVE], board.count[at.DONE] = len(order), first
-    board.active[: len(order)] = np.arange(first, len(instance.jobs))
+    board.active[: len(order)] = np.arange(first, first + len(order))
     board.jobs[:first, at.END_S] = request.now_s
     for job, index in enumerate(order, start=first):
         _write_history(board, job, f"jobs[{index}]", request, request.jobs[index])
@@ -60,7 +64,6 @@ def present_state(
 def _write_history(board: Board, job: int, where: str, request: DecideRequest, given: JobFields) -> None:
     """Write what a job has done, and when."""
     row, now = board.jobs[job], request.now_s
-    _past(f"{where}.submission_s", given.submission_s, now)
     largest = float(row[at.MAX_EPOCHS])
     if given.epochs_done is not None and given.share_done is not None:
         raise InputError(f"{where}.share_done", given.share_done, "nothing beside epochs_done")

@@ -158,6 +158,8 @@
 
   const redraw = () => plots.forEach(draw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
+  // What is folded is read on paper too.
+  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
   // On paper the colours are light and the width is the paper's.
   addEventListener("beforeprint", () => {
     redraw();
