@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
+from dataclasses import MISSING, fields
 from html.parser import HTMLParser
 from typing import TYPE_CHECKING, Any
 
@@ -22,7 +22,8 @@ ONE, TWO = Configuration("V", 1), Configuration("V", 2)
 def summary(policy: str, seed: int, energy_eur: float, tardiness_eur: float = 0.0, **values: Any) -> RunSummary:
     """Make the summary of a run; what is not said is 0, of 10 jobs."""
     known = {"policy": policy, "seed": seed, "energy_eur": energy_eur, "tardiness_eur": tardiness_eur, "jobs": 10}
-    return RunSummary(**{field.name: 0 for field in fields(RunSummary)} | known | values)
+    needed = {field.name: 0 for field in fields(RunSummary) if field.default is MISSING}
+    return RunSummary(**needed | known | values)
 
 
 def costs(**by_policy: list[float]) -> tuple[RunSummary, ...]:

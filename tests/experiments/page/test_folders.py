@@ -8,7 +8,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.provenance import provenance
 from gpusched_experiments.page import folder_report, report_html
-from gpusched_experiments.report import results_json, summarise
+from gpusched_experiments.report.comparison_folder import Compared, comparison_files
 from report_pages import Page, costs, ran
 
 RUNS = costs(edf=[10.0, 11, 12, 13, 14], **{"agent:x": [20.0, 22, 24, 26, 28]})
@@ -17,10 +17,11 @@ RUNS = costs(edf=[10.0, 11, 12, 13, 14], **{"agent:x": [20.0, 22, 24, 26, 28]})
 @pytest.fixture
 def compared(tmp_path):
     folder = tmp_path / "compared"
-    text = results_json(RUNS, summarise(RUNS, "edf"), "edf", provenance("gpusched compare", seeds=[0, 1, 2, 3, 4]))
+    made = provenance("gpusched compare", seeds=[0, 1, 2, 3, 4])
+    recorded = {"edf": "edf", "agent:x": "agent-x"}
+    files = comparison_files([Compared.of(RUNS, "edf")], "edf", None, recorded, made)
     folder.mkdir()
-    document = json.loads(text) | {"recorded": {"edf": "edf", "agent:x": "agent-x"}}
-    (folder / "results.json").write_text(json.dumps(document), encoding="utf-8")
+    (folder / "results.json").write_text(files["results.json"], encoding="utf-8")
     (folder / "scenario.toml").write_text("description = 'mine'\n", encoding="utf-8")
     for name in ("edf", "agent-x"):
         write_run(ran(), folder / "runs" / name)
@@ -46,11 +47,10 @@ def test_a_comparison_without_recorded_runs_is_read_all_the_same(compared):
     assert folder_report(compared).recorded == ()
 
 
-def test_a_measure_that_the_file_does_not_have_is_no_number(compared):
+def test_what_is_not_known_of_the_runs_is_no_number(compared):
     runs = json.loads((compared / "results.json").read_text(encoding="utf-8"))["runs"]
     for run in runs:
-        run["clairvoyant_eur"] = None
-        del run["non_clairvoyant_eur"]
+        run["clairvoyant_eur"] = run["non_clairvoyant_eur"] = None
     change(compared, runs=runs)
     page = Page(report_html(folder_report(compared)))
     assert "n/a" in page.text
@@ -63,7 +63,7 @@ def test_a_measure_that_the_file_does_not_have_is_no_number(compared):
         ({"format": "gpusched study"}, "'gpusched comparison'"),
         ({"runs": []}, "one run or more"),
         ({"runs": [1]}, "objects with the measures of a run"),
-        ({"runs": [{"policy": "edf"}]}, "runs with seed"),
+        ({"runs": [{"policy": "edf"}]}, "objects with the measures of a run"),
         ({"reference": 3}, "what gpusched compare writes there"),
         ({"recorded": {"edf": "../../elsewhere"}}, "the name of a folder in runs"),
         ({"recorded": {"edf": "gone"}}, "a file of a run folder"),
