@@ -49,6 +49,13 @@ def progress_output() -> Console:
     return Console(stderr=True, highlight=False)
 
 
+def say_if_one_seed(seeds: str | None) -> None:
+    """Say what `--seeds 40` is, which may be meant as forty seeds."""
+    if seeds is not None and seeds.strip().isdecimal() and int(seeds) > 1:
+        count = int(seeds)
+        typer.echo(f"note: --seeds {count} is the one seed {count}; {count} seeds are 0-{count - 1}", err=True)
+
+
 def drawing_or_note(module: str) -> ModuleType | None:
     """Import what draws, before anything is run; without matplotlib there are no figures, which is said."""
     try:

@@ -2,11 +2,12 @@
 
 import io
 
+import pytest
 from rich.console import Console
 
 from gpusched_experiments.cli import progress
 from gpusched_experiments.cli.tables import print_table
-from gpusched_experiments.cli.terminal import output, write_plainly
+from gpusched_experiments.cli.terminal import output, say_if_one_seed, write_plainly
 from gpusched_experiments.report.table import Column, Table
 
 TABLE = Table.of("T", (Column("a", "cost €", lambda row: row), Column("b", "more", lambda _: "x")), ["1 €", "12 €"])
@@ -48,6 +49,16 @@ def test_output_without_a_terminal_is_as_wide_as_columns_says_or_else_wide(monke
     assert output().width == 100
     monkeypatch.delenv("COLUMNS")
     assert output().width == 190
+
+
+@pytest.mark.parametrize(
+    ("seeds", "said"), [("40", "40 seeds are 0-39"), ("0-39", ""), ("0", ""), ("3,5", ""), (None, "")]
+)
+def test_a_lone_seed_is_explained(capsys, seeds, said):
+    say_if_one_seed(seeds)
+    told = capsys.readouterr().err
+    assert said in told
+    assert bool(told) == bool(said)
 
 
 def test_without_a_terminal_progress_is_a_line_now_and_then(monkeypatch):
