@@ -40,7 +40,7 @@ def run(body: str) -> tuple[int, str, float]:
     begin = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60.0,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - there are no threads
     )  # fmt: skip
     return done.returncode, done.stderr, time.monotonic() - begin
 
@@ -181,7 +181,7 @@ def begin(arguments: tuple[str, ...], folder: Path, **environment: str) -> subpr
         [sys.executable, "-m", "gpusched_experiments", *arguments],
         cwd=folder, env=os.environ | environment, text=True, start_new_session=True,
         stdout=subprocess.PIPE, stderr=subprocess.PIPE,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - there are no threads
     )  # fmt: skip
 
 
