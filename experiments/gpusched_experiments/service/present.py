@@ -10,6 +10,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import submit
+from gpusched_env.simulator.pace.write import write_paces
 from gpusched_env.simulator.placement.placement import may_have, put_back
 from gpusched_env.simulator.placement.whole_nodes import mark
 from gpusched_env.simulator.survival import SAME_EPOCH
@@ -58,6 +59,9 @@ def present_state(
         running = request.jobs[index].running
         if running is not None:
             _hold(board, job, f"jobs[{index}].running", running, names)
+    paces = np.empty(len(order))
+    write_paces(board, paces)
+    board.jobs[first : first + len(order), at.PACE] = paces
     return state
 
 
@@ -125,7 +129,6 @@ def _hold(board: Board, job: int, where: str, given: RunningFields, names: Clust
     row = board.jobs[job]
     row[at.BASE_S] = given.since_s
     row[at.READY_S] = row[at.ANCHOR_S] = given.since_s if given.ready_s is None else given.ready_s
-    row[at.PACE] = np.nan  # none yet: the round's end works it out
 
 
 def _check_room(board: Board, where: str, given: RunningFields, config: int, names: ClusterNames) -> list[int]:

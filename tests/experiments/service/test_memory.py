@@ -23,7 +23,19 @@ KEY = b"a key"
 def memory_of(rows: np.ndarray) -> Memory:
     wake_s = rows[1:].sum(axis=1)
     ids = [f"job-{i}" for i in range(len(wake_s))]
-    return Memory("sts-x", "here", ids, wake_s, rows, 3, 7, random_state(np.random.default_rng(1)), [0.1], [0.2, 0.3])
+    return Memory(
+        "sts-x",
+        "here",
+        ids,
+        wake_s,
+        wake_s + 1.0,
+        rows,
+        3,
+        7,
+        random_state(np.random.default_rng(1)),
+        [0.1],
+        [0.2, 0.3],
+    )
 
 
 @given(arrays(np.float64, (3, 5), elements=st.floats(allow_nan=False) | st.just(0.0)))
@@ -32,6 +44,7 @@ def test_memory_comes_back_bit_for_bit(rows: np.ndarray):
     after = Memory.read(before.text(KEY), KEY)
     assert after.rows.tobytes() == (rows + 0.0).tobytes() or np.array_equal(after.rows, rows)
     np.testing.assert_array_equal(after.wake_s, before.wake_s)
+    np.testing.assert_array_equal(after.pace, np.where(before.pace == 0.0, 1.0, before.pace))
     assert (after.ids, after.weights, after.over) == (before.ids, [0.1], [0.2, 0.3])
 
 
