@@ -6,24 +6,27 @@ import http.client
 import json
 import os
 import re
+import runpy
 import signal
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import pytest
 
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_env import Result, simulate
-from gpusched_experiments.service.client import ServiceError, ServicePolicy
+from gpusched_experiments.service.client import ServiceError, ServicePolicy, post
 from instances import random_instance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
+ROOT = Path(__file__).parents[3]
 NAMES = ("edf", "edf-preemptive", "sts-x", "atc")
 
 
@@ -79,6 +82,22 @@ def test_a_refusal_reaches_the_client_with_what_the_service_said(service: Servic
         ServiceError, match=r"the service answered 422: .*policy.*one of edf, edf-preemptive, sts-x, atc"
     ):
         simulate(instance, ServicePolicy(service.url, "greedy", instance))
+
+
+def test_the_example_drives_a_cluster_through_the_service(service: Service, capsys, monkeypatch):
+    monkeypatch.setattr(sys, "argv", ["ask_the_service.py", "--url", service.url])
+    runpy.run_path(str(ROOT / "examples" / "ask_the_service.py"), run_name="__main__")
+    printed = capsys.readouterr().out.splitlines()
+    assert printed[0].startswith("4711: ")
+    assert [line.endswith("as without the service: True") for line in printed[-2:]] == [True, True]
+
+
+def test_the_request_of_the_page_is_answered(service: Service):
+    page = (ROOT / "docs" / "service.md").read_text(encoding="utf-8")
+    body = re.findall(r"--data '(.*?)'\n", page, re.DOTALL)[0]
+    answer = json.loads(post(f"{service.url}/v1/decide", body.encode()))
+    said = json.loads(re.findall(r"```json\n(.*?)```", page, re.DOTALL)[0])
+    assert {name: value for name, value in answer.items() if name in said} == said
 
 
 def test_ctrl_c_ends_it_with_one_line_and_130(service: Service):
