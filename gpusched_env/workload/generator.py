@@ -24,6 +24,7 @@ from gpusched_env.workload.tenancy import with_tenancy
 from gpusched_env.workload.traces.demand import offered
 from gpusched_env.workload.traces.dither import dithered
 from gpusched_env.workload.traces.replay import choose_applications, epochs_of_duration, replayed_trace
+from gpusched_env.workload.traces.traced_schedule import traced_configurations
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -69,6 +70,7 @@ class _Draft:
     max_epochs: NDArray[np.float64]
     times: SharingTimes
     trace: Trace | None = None
+    traced_config: NDArray[np.int64] | None = None
 
 
 def make_instance(scenario: Scenario, seed: int, interference: InterferenceModel | None = None) -> Instance:
@@ -171,6 +173,8 @@ class InstanceMaker:
         epochs = epochs_of_duration(trace, applications, choice, fractions, reference)
         times = self._job_times(choice, streams)
         open_to = offered(scenario, trace, self._site, tuple(names[i] for i in choice), times.seconds_per_epoch)
+        seconds = np.where(open_to, times.seconds_per_epoch, np.inf)
+        traced = trace.start_s is not None
         return _Draft(
             submission_s=trace.submission_s,
             application=choice,
@@ -178,8 +182,9 @@ class InstanceMaker:
             distributions=library,
             fractions=fractions,
             max_epochs=dithered(epochs, trace, resolution_s, streams.durations),
-            times=replace(times, seconds_per_epoch=np.where(open_to, times.seconds_per_epoch, np.inf)),
+            times=replace(times, seconds_per_epoch=seconds),
             trace=trace,
+            traced_config=traced_configurations(trace, self._site, seconds, reference) if traced else None,
         )
 
     def _distributions(
@@ -205,6 +210,7 @@ class InstanceMaker:
             due = trace.due_s
         if trace is not None and trace.tardiness_weight_eur_per_s is not None:
             weight = trace.tardiness_weight_eur_per_s
+        started = None if trace is None else trace.start_s
         order = np.argsort(draft.submission_s, kind="stable")
         by_duty = isinstance(draft.times.interference, Duty)
         return JobTable(
@@ -222,6 +228,8 @@ class InstanceMaker:
             **switching_columns(self._switching, draft.application[order], told=by_duty),
             opportunistic=streams.labels.random(len(order)) < scenario.jobs.opportunistic,
             tenant=self._tenants(len(order), streams.tenants),
+            traced_start_s=None if started is None else started[order],
+            traced_config=None if draft.traced_config is None else draft.traced_config[order],
         )
 
     def _tenants(self, count: int, rng: Generator) -> NDArray[np.int64]:

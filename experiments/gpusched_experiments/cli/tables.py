@@ -1,8 +1,5 @@
 """Tables in the terminal."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import typer
 from rich import table as rich
 from rich.box import SIMPLE_HEAD
@@ -10,11 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from gpusched_experiments.cli.terminal import output
-from gpusched_experiments.report import PolicyStatistics
-from gpusched_experiments.report.comparison_table import comparison_table
 from gpusched_experiments.report.table import TEXT, Outcome, Table
-
-ROOMY = 180  # columns of a terminal from which on the whole comparison is legible
 
 
 def print_table(
@@ -64,17 +57,3 @@ def print_outcome(title: str, outcome: Outcome) -> None:
     print_table(output(), outcome.table, title=title)
     for name in outcome.files:
         typer.echo(f"wrote {outcome.folder / name}")
-
-
-def print_comparison(
-    console: Console, rows: Sequence[PolicyStatistics], reference: str, instance: str | None = None
-) -> None:
-    """Print the table of a comparison (see `comparison_table`) and its notes; on a narrow terminal the main columns."""
-    table, roomy = comparison_table(rows, reference, instance), console.width >= ROOMY
-    chosen = [index for index, column in enumerate(table.columns) if column.main or roomy]
-    columns = tuple(table.columns[index] for index in chosen)
-    shown = replace(table, columns=columns, rows=tuple(tuple(row[index] for index in chosen) for row in table.rows))
-    best = min(rows, key=lambda row: row.total_eur).policy
-    print_table(console, shown, named=True, best=best, stacked=True, wide=roomy)
-    if not roomy:
-        console.print("The whole table is in table.md.", style="dim")
