@@ -10,6 +10,7 @@ from gpusched_agents.evaluation import Evaluation
 from gpusched_agents.model import takes_masks
 from gpusched_baselines import edf
 from gpusched_env import GpuClusterEnv, InputError
+from gpusched_env.envs.rollout import unlimited_waiting
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
@@ -36,7 +37,8 @@ def evaluate(
     A model may leave every job waiting for ever. When nothing runs, nothing is still to be submitted, and `patience`
     idle reviews in a row (of `idle_review_s` each) have changed nothing, the round is decided by the dispatch rule of
     the reference policies (the cheapest configuration that meets the due date, else the fastest that fits). So every
-    episode ends, the waiting is paid for, and `Evaluation.forced` counts the decisions taken from the model.
+    episode ends, the waiting is paid for, and `Evaluation.forced` counts the decisions taken from the model. The
+    environment's own `max_idle_reviews` does not count meanwhile.
 
     Args:
         model: A trained model (PPO, MaskablePPO, RecurrentPPO, DQN, ...); action masks go to those that take them.
@@ -56,7 +58,8 @@ def evaluate(
     inner = _checked(model, env)
     if isinstance(patience, bool) or not isinstance(patience, int) or patience < 1:
         raise InputError("patience", patience, "a whole number >= 1")
-    return [_episode(model, env, inner, int(seed), name, deterministic, patience) for seed in seeds]
+    with unlimited_waiting(inner):
+        return [_episode(model, env, inner, int(seed), name, deterministic, patience) for seed in seeds]
 
 
 def _episode(

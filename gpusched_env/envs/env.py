@@ -9,7 +9,16 @@ import numpy as np
 from gymnasium import spaces
 
 from gpusched_env import rendering
-from gpusched_env.envs.env_input import action_index, check_shape, draw_seed, finite_reward, shape_of
+from gpusched_env.envs.env_input import (
+    MAX_IDLE_REVIEWS,
+    NEVER,
+    action_index,
+    check_shape,
+    draw_seed,
+    finite_reward,
+    idle_limit,
+    shape_of,
+)
 from gpusched_env.envs.reward import CostReward, Reward
 from gpusched_env.envs.source import source_of
 from gpusched_env.errors import InputError
@@ -54,8 +63,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     Reward: minus the cost that accrued since the previous step [€] / `reward_scale`.
 
-    Episode: terminated when all jobs are done; never truncated (wrap it in a `TimeLimit` if your agent may wait for
-    ever).
+    Episode: terminated when all jobs are done; truncated when every job has waited for too long (`max_idle_reviews`).
 
     Args:
         scenario: Name of a built-in scenario, path of a scenario file, or a `Scenario`.
@@ -66,6 +74,9 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         reward_scale: Cost that counts as a reward of -1 [€], > 0.
         reward: A reward of your own, in place of the cost; then `reward_scale` must be left alone.
         render_mode: None, `ansi` or `rgb_array`.
+        max_idle_reviews: Rounds in a row after which an episode is truncated if before each of them nothing ran and
+            nothing was still to be submitted, ≥ 1; None: never. With the default `idle_review_s`, reviews are an hour
+            apart unless a wake-up comes first.
         shared_features: Whether every configuration has the further features for shared clusters too: the pace that it
             would have now, its priority, what a switch costs, whether the job is opportunistic (`COMPANY_FEATURES`).
         asking: How rounds ask: the settings of `gpusched_env.simulator.Asking` by name, `preemption` and others.
@@ -88,6 +99,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         reward_scale: float = 1.0,
         reward: Reward | None = None,
         render_mode: str | None = None,
+        max_idle_reviews: int | None = MAX_IDLE_REVIEWS,
         shared_features: bool = False,
         **asking: Unpack[AskingSettings],
     ) -> None:
@@ -99,6 +111,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             raise InputError("reward_scale", reward_scale, "1, beside a reward of your own")
         if not isinstance(shared_features, bool):
             raise InputError("shared_features", shared_features, "True or False")
+        self.max_idle_reviews = max_idle_reviews
         self.asking = Asking(**asking)
         self.render_mode = render_mode
         self._reward: Reward = CostReward(reward_scale) if reward is None else reward
@@ -115,8 +128,9 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self._actions = 1 + len(self.configurations)
         self.action_space = spaces.Discrete(self._actions)
         self._shape = shape_of(self._state.instance)
-        self._running = False
+        self._running = self._stalled = False
         self._invalid = 0
+        self._frames: rendering.GanttFrames | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -149,7 +163,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         check_shape(instance, self._shape)
         self._begin(instance)
         run_to_round(self._state.board, self._state.hidden)
-        self._running, self._invalid = self._jobs_to_ask(), 0
+        self._running, self._stalled, self._invalid = self._jobs_to_ask(), False, 0
         observation, mask = self._observe()
         return observation, self._info(mask, 0.0, 0.0)
 
@@ -160,15 +174,16 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             action: 0 = wait, a = configuration a - 1.
 
         Returns:
-            Observation, reward, terminated, truncated (always False), and info: `action_mask` (int8, (1 + C,)), `job`
-            (index of the job at hand, -1 at the end), `time_s`, `energy_eur` and `tardiness_eur` (accrued in this
-            step), `total_energy_eur`, `total_tardiness_eur` and `invalid_actions` (of the episode).
+            Observation, reward, terminated, truncated, and info: `action_mask` (int8, (1 + C,)), `job` (index of the
+            job at hand, -1 at the end), `time_s`, `energy_eur` and `tardiness_eur` (accrued in this step),
+            `total_energy_eur`, `total_tardiness_eur` and `invalid_actions` (of the episode), `stalled` (whether this
+            step truncated it).
 
         Raises:
             InputError: The action is not in the action space, or a reward of your own returns no finite number.
             gymnasium.error.ResetNeeded: The episode is over, or none has begun.
         """
-        if not self._running:
+        if not self._running or self._stalled:
             raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
         chosen = action_index(action, self._actions)
         state = self._state
@@ -178,12 +193,13 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         if not decide(state.board, state.hidden, chosen):
             self._invalid += 1
         self._running = self._jobs_to_ask()
+        self._stalled = bool(state.board.count[at.IDLE] >= self._idle_limit)
         energy_eur = float(clock[at.BILL] - energy)
         tardiness_eur = float(clock[at.LATENESS] - tardiness)
         observation, mask = self._observe()
         info = self._info(mask, energy_eur, tardiness_eur)
         reward = finite_reward(self._reward(energy_eur, tardiness_eur))
-        return observation, reward, not self._running, False, info
+        return observation, reward, not self._running, self._stalled, info
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Give what can be placed now, (1 + C,), as `MaskablePPO` asks for it; waiting is always allowed."""
@@ -194,10 +210,23 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         return mask.view(np.bool_)
 
     def render(self) -> Any:
-        """Draw the run so far: a text (`ansi`) or a Gantt chart, uint8 (H, W, 3) (`rgb_array`)."""
+        """Draw the run so far: a text (`ansi`), or a Gantt chart, uint8 (H, W, 3), one for each round (`rgb_array`)."""
         if self.render_mode == "ansi":
             return rendering.render_text(self._state)
-        return rendering.render_gantt_rgb(self._state) if self.render_mode == "rgb_array" else None
+        if self.render_mode != "rgb_array":
+            return None
+        if self._frames is None:
+            self._frames = rendering.GanttFrames()
+        return self._frames.frame(self._state)
+
+    @property
+    def max_idle_reviews(self) -> int | None:
+        """Idle reviews in a row after which an episode is truncated; None: never. It may be set at any time."""
+        return None if self._idle_limit == NEVER else self._idle_limit
+
+    @max_idle_reviews.setter
+    def max_idle_reviews(self, value: int | None) -> None:
+        self._idle_limit = idle_limit(value)
 
     @property
     def view(self) -> View:
@@ -227,7 +256,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         """Give the result of a finished episode.
 
         Raises:
-            gymnasium.error.ResetNeeded: The episode is not over, or none has begun.
+            gymnasium.error.ResetNeeded: The episode is not over, was truncated, or none has begun.
         """
         if self._running or self._state.board.count[at.DONE] == 0:
             raise gymnasium.error.ResetNeeded("the episode is not over: step() until terminated")
@@ -262,4 +291,5 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             "total_energy_eur": float(clock[at.BILL]),
             "total_tardiness_eur": float(clock[at.LATENESS]),
             "invalid_actions": self._invalid,
+            "stalled": self._stalled,
         }

@@ -8,15 +8,27 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Configuration, Instance
+from gpusched_env.model import Configuration, Instance, checks
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
+MAX_IDLE_REVIEWS = 24
+"""Rounds in a row after which an episode in which nothing runs is truncated, unless told otherwise: a day."""
 FIRST_DRAWN_SEED = 1000
 """Environments draw the seeds of their episodes from here on: those below are held out for comparisons."""
+NEVER = 2**62
 Shape: TypeAlias = tuple[tuple[str, ...], tuple[Configuration, ...]]
 """What fixes the spaces: the names of the GPU types, and the configurations."""
+
+
+def idle_limit(value: int | None) -> int:
+    """Give the number of idle reviews after which an episode is truncated; for None one that is never reached.
+
+    Raises:
+        InputError: It is neither None nor a whole number >= 1.
+    """
+    return NEVER if value is None else checks.whole("max_idle_reviews", value)
 
 
 def draw_seed(generator: Generator) -> int:

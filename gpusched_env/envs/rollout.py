@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import contextmanager
 from dataclasses import fields, replace
 from typing import TYPE_CHECKING, Any
 
@@ -9,8 +10,11 @@ from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import NAMED_ORDERS, Asking, JobPolicy, Result, check_fit
 from gpusched_env.simulator.asking import AS_A_POLICY
+from gpusched_env.simulator.simulate import check_stalled
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     import gymnasium
 
     from gpusched_env.model import Instance
@@ -33,6 +37,7 @@ def rollout(
 
     Raises:
         InputError: The environment is another one, or asks in another way than the policy does.
+        StalledError: As by `simulate`; `max_idle_reviews` does not count.
     """
     inner = env.unwrapped
     if not isinstance(inner, GpuClusterEnv):
@@ -50,10 +55,22 @@ def rollout(
     env.reset(seed=seed, options=options)
     check_fit([policy], inner.instance)
     rewards, done = 0.0, False
-    while not done:
-        choice = policy.choose(inner.view, inner.job)
-        inner.view.apply(inner.job, choice)
-        _, reward, terminated, truncated, _ = env.step(choice.config + 1)
-        rewards += float(reward)
-        done = terminated or truncated
+    with unlimited_waiting(inner):
+        while not done:
+            choice = policy.choose(inner.view, inner.job)
+            inner.view.apply(inner.job, choice)
+            _, reward, terminated, truncated, _ = env.step(choice.config + 1)
+            rewards += float(reward)
+            done = terminated or truncated
+            check_stalled(inner.view.board, policy.name)
     return inner.result(policy.name), rewards
+
+
+@contextmanager
+def unlimited_waiting(env: GpuClusterEnv) -> Iterator[None]:
+    """Let no episode of the body be truncated since nothing runs."""
+    limit, env.max_idle_reviews = env.max_idle_reviews, None
+    try:
+        yield
+    finally:
+        env.max_idle_reviews = limit

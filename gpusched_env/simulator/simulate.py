@@ -17,6 +17,8 @@ from gpusched_env.simulator.state import State
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from gpusched_env.simulator.run import Board
+
 MOST_IDLE_S = 10_000 * 3600.0  # over a year
 MOST_IDLE_EVENTS = 1_000  # a policy may let all jobs wait for years, but must not be asked for ever meanwhile
 
@@ -53,7 +55,7 @@ def simulate(
     rng = np.random.default_rng(checks.seed(seed))
     columns = memory_columns(policy, instance)
     state = State(instance, review_s=review_s, record=record, memory_columns=columns)
-    clock, count = state.board.clock, state.board.count
+    count = state.board.count
     seconds = 0.0
     while state.advance():
         if count[at.ACTIVE] == 0:
@@ -63,13 +65,21 @@ def simulate(
         policy.decide(state.view, rng)
         seconds += time.perf_counter() - begin
         state.commit_round()
-        idle_s = clock[at.NOW] - clock[at.LAST_BUSY]
-        if idle_s > MOST_IDLE_S and count[at.IDLE] > MOST_IDLE_EVENTS:
-            waiting = count[at.ACTIVE]
-            raise StalledError(f"policy {policy.name} leaves {waiting} jobs waiting while nothing runs")
+        check_stalled(state.board, policy.name)
         if on_round is not None:
             on_round(state)
     return Result.of(state, policy.name, int(seed), seconds)
+
+
+def check_stalled(board: Board, policy: str) -> None:
+    """Check that the policy has not left every job waiting for ever (see `simulate`).
+
+    Raises:
+        StalledError: It has.
+    """
+    clock, count = board.clock, board.count
+    if clock[at.NOW] - clock[at.LAST_BUSY] > MOST_IDLE_S and count[at.IDLE] > MOST_IDLE_EVENTS:
+        raise StalledError(f"policy {policy} leaves {count[at.ACTIVE]} jobs waiting while nothing runs")
 
 
 def _check(instance: object, policy: object) -> None:

@@ -6,11 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
+from gymnasium.wrappers import TimeLimit
 
 from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, Scenario, load_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
+
+    import gymnasium
 
 
 def few_jobs(jobs: int = 3, nodes: int = 2, **more: object) -> Scenario:
@@ -52,8 +55,12 @@ class Twins:
         **settings: Any,
     ) -> None:
         self.native = GpuClusterVectorEnv(envs, scenarios, autoreset_mode=mode, threads=threads, **settings)
-        singles = [lambda i=i: GpuClusterEnv(scenarios[i % len(scenarios)], **settings) for i in range(envs)]
+        limit = settings.pop("max_episode_steps", None)
+        singles = [
+            lambda i=i: _limited(GpuClusterEnv(scenarios[i % len(scenarios)], **settings), limit) for i in range(envs)
+        ]
         self.sync = SyncVectorEnv(singles, autoreset_mode=mode)
+        self.truncated = np.zeros(envs, dtype=np.bool_)
         self.ended = np.zeros(envs, dtype=np.bool_)
         self.episodes = 0
 
@@ -73,7 +80,7 @@ class Twins:
         assert self.native.observation_space.contains(mine[0])
         assert np.array_equal(self.native.action_masks(), infos["action_mask"].astype(bool))
         assert np.array_equal(self.native.jobs, infos["job"])
-        self.ended = mine[2]
+        self.ended, self.truncated = mine[2] | mine[3], mine[3]
         self.episodes += int(self.ended.sum())
         return infos
 
@@ -85,6 +92,10 @@ class Twins:
                 self.native.action_masks()
             infos = self.step(random_actions(self.native.action_masks(), rng))
         return infos
+
+
+def _limited(env: GpuClusterEnv, limit: int | None) -> gymnasium.Env:
+    return env if limit is None else TimeLimit(env, limit)
 
 
 def random_actions(masks: np.ndarray, rng: np.random.Generator, invalid: float = 0.2) -> np.ndarray:

@@ -120,7 +120,8 @@ class SlottedVecEnv(VecEnv):
                     info["terminal_observation"] = {name: array[0] for name, array in self._slot(k, last).items()}
         rewards, ended = (np.concatenate([step[part] for step in steps]) for part in (1, 2))
         if self._meter is not None:
-            rewards = (rewards + self._meter.change(self.views, self.instances, ended)).astype(np.float32)
+            stalled = np.array([bool(info.get("stalled")) for info in infos])
+            rewards = (rewards + self._meter.change(self.views, self.instances, ended, stalled)).astype(np.float32)
         return self._slotted([step[0] for step in steps]), rewards, ended, infos
 
     def action_masks(self) -> NDArray[np.bool_]:

@@ -14,6 +14,8 @@ from gpusched_agents.files.export import actor_of
 from gpusched_baselines import make_policy
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.random import Generator
     from numpy.typing import NDArray
     from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
@@ -112,13 +114,22 @@ class Imitation:
             decisions.observations.append(observation)
             decisions.labels.append(labels)
             decisions.values.append(values.numpy())
-            observation, rewards, ended, _ = env.step(actions)
-            decisions.rewards.append(rewards)
+            observation, rewards, ended, infos = env.step(actions)
+            decisions.rewards.append(rewards + self._gamma * self._left(infos, np.flatnonzero(ended)))
             decisions.ended.append(ended)
         self._model._last_obs = observation  # noqa: SLF001
         self._model._last_episode_starts = decisions.ended[-1]  # noqa: SLF001
         decisions.values.append(evaluate_scores(policy, tensors(observation))[1].numpy())
         return decisions
+
+    def _left(self, infos: Sequence[dict[str, Any]], ended: NDArray[np.int64]) -> NDArray[np.float32]:
+        """Give the critic's value of what is left of episodes that were truncated, 0 elsewhere, (N,)."""
+        values = np.zeros(len(infos), np.float32)
+        for i in ended.tolist():
+            if infos[i]["TimeLimit.truncated"]:
+                last = {name: array[None] for name, array in infos[i]["terminal_observation"].items()}
+                values[i] = evaluate_scores(self._model.policy, tensors(last))[1].item()
+        return values
 
     def _learn(self, decisions: _Decisions) -> dict[str, float]:
         known = {

@@ -35,7 +35,11 @@ class WorkMeter:
         self._whole = np.array([whole_work_eur(*pair) for pair in zip(views, instances, strict=True)])
 
     def change(
-        self, views: Sequence[View], instances: Sequence[Instance], ended: NDArray[np.bool_]
+        self,
+        views: Sequence[View],
+        instances: Sequence[Instance],
+        ended: NDArray[np.bool_],
+        stalled: NDArray[np.bool_] | None = None,
     ) -> NDArray[np.float64]:
         """Give the least cost of the work of the last step [€], (N,).
 
@@ -43,9 +47,12 @@ class WorkMeter:
             views: The states after it; where an episode ended, at the beginning of the next one.
             instances: Their instances.
             ended: Where an episode ended, (N,).
+            stalled: Where it ended since nothing ran, so that its last step did no work, (N,); nowhere by default.
         """
         done = np.array([work_eur(view) for view in views])
         change = np.where(ended, self._whole, done) - self._done
+        if stalled is not None:
+            change[stalled] = 0.0
         for i in np.flatnonzero(ended).tolist():
             self._whole[i] = whole_work_eur(views[i], instances[i])
         self._done = done

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -21,13 +22,14 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.envs.vector.episodes import Episodes
+    from gpusched_env.envs.vector.limits import Limits
     from gpusched_env.envs.vector.threads import Crew
     from gpusched_env.simulator import State
 
 LOW = 2**64 - 1
 
 
-def pack(runs: Runs, episodes: Episodes, ended: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
+def pack(runs: Runs, episodes: Episodes, limits: Limits, ended: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
     """Give everything that the next steps depend on, by name: the arrays of the runs end to end, and the rest.
 
     Raises:
@@ -42,19 +44,23 @@ def pack(runs: Runs, episodes: Episodes, ended: NDArray[np.bool_]) -> dict[str, 
     return {
         **{name: np.concatenate([each[name].ravel() for each in arrays]) for name in arrays[0]},
         "invalid": runs.invalid.copy(),
+        "steps": limits.steps.copy(),
         "ended": ended.copy(),
         "instance_seed": np.array(episodes.seeds, dtype=np.int64),
         "generator": np.array(generators, dtype=np.uint64),
-        "arguments": np.frombuffer(episodes.fingerprint, dtype=np.uint8).copy(),
+        "arguments": np.frombuffer(_arguments(episodes, limits), dtype=np.uint8).copy(),
     }
 
 
-def unpack(state: Mapping[str, NDArray[Any]], episodes: Episodes, crew: Crew) -> tuple[Runs, NDArray[np.bool_]]:
+def unpack(
+    state: Mapping[str, NDArray[Any]], episodes: Episodes, limits: Limits, crew: Crew
+) -> tuple[Runs, NDArray[np.bool_]]:
     """Make the runs of which `pack` gave `state`, and say whose episode ended in the step before.
 
     Args:
         state: What `pack` gave.
         episodes: Makes the instances again; takes over seeds and generators.
+        limits: When episodes are truncated; takes over their steps.
         crew: The threads that share the work.
 
     Raises:
@@ -62,7 +68,7 @@ def unpack(state: Mapping[str, NDArray[Any]], episodes: Episodes, crew: Crew) ->
             nothing has changed.
     """
     given = checked_arrays(state, len(episodes.seeds))
-    if given["arguments"].tobytes() != episodes.fingerprint:
+    if given["arguments"].tobytes() != _arguments(episodes, limits):
         raise InputError("state", "a state with other arguments", "one of an environment made with the same arguments")
     seeds = given["instance_seed"].tolist()
     generators = [_generator_of(words) for words in given["generator"].tolist()]
@@ -74,14 +80,17 @@ def unpack(state: Mapping[str, NDArray[Any]], episodes: Episodes, crew: Crew) ->
             raise InputError(f"state[{name!r}]", f"{given[name].size} numbers", f"{ends[-1]}, as its instances need")
         for part, values in zip(parts, np.split(given[name], ends[:-1]), strict=True):
             part[...] = values.reshape(part.shape)
+    idle = np.array([run.board.count[at.IDLE] for run in fresh])
+    cut_off = limits.cut_off(limits.stalled(idle), given["steps"])
     for i, run in enumerate(fresh):
-        check_run(i, run, episodes.state(run.instance), bool(given["ended"][i]))
+        check_run(i, run, episodes.state(run.instance), bool(given["ended"][i]), bool(cut_off[i]))
         for job in range(run.board.count[at.SUBMITTED]):
             disclose(run.board, run.hidden, job)
         measure(run.board)
     runs = Runs(fresh, crew, episodes.common, episodes.singles[0].option_features)
     runs.invalid[:] = given["invalid"]
     episodes.resume(seeds, generators)
+    limits.steps[:] = given["steps"]
     return runs, given["ended"].copy()
 
 
@@ -92,6 +101,11 @@ def changing(state: State) -> dict[str, NDArray[Any]]:
         name: getattr(board, name) for name in ("jobs", "nodes", "clock", "count", "active", "order", "memory", "cells")
     }
     return own | {"fate": state.hidden.fate}
+
+
+def _arguments(episodes: Episodes, limits: Limits) -> bytes:
+    """Tell the arguments of an environment from others."""
+    return hashlib.sha256(episodes.fingerprint + limits.told).digest()
 
 
 def _words_of(generator: Generator) -> list[int]:

@@ -31,6 +31,7 @@ KINDS: dict[str, tuple[type, int]] = {
     **dict.fromkeys(("jobs", "clock", "memory", "fate"), (np.float64, 1)),
     **dict.fromkeys(("nodes", "count", "active", "order", "cells"), (np.int64, 1)),
     "invalid": (np.int64, 1),
+    "steps": (np.int64, 1),
     "ended": (np.bool_, 1),
     "instance_seed": (np.int64, 1),
     "generator": (np.uint64, 2),
@@ -62,7 +63,7 @@ def checked_arrays(state: Mapping[str, NDArray[Any]], environments: int) -> dict
         array = arrays[name]
         if not isinstance(array, np.ndarray) or array.dtype != kind or array.ndim != axes:
             raise InputError(f"state[{name!r}]", array, f"an array of {np.dtype(kind)} with {axes} axes")
-    for name in ("invalid", "ended", "instance_seed", "generator"):
+    for name in ("invalid", "steps", "ended", "instance_seed", "generator"):
         if len(arrays[name]) != environments:
             raise InputError(f"state[{name!r}]", f"{len(arrays[name])} environments", f"{environments}")
     words = arrays["generator"]
@@ -70,13 +71,13 @@ def checked_arrays(state: Mapping[str, NDArray[Any]], environments: int) -> dict
         raise InputError("state['generator']", f"{words.shape[1]} columns", f"{GENERATOR_WORDS}")
     if np.any((words[:, 3] % 2 == 0) | (words[:, 4] > 1) | (words[:, 5] >= 2**32)):
         raise InputError("state['generator']", "words of no generator", "what get_state gave")
-    for name in ("instance_seed", "invalid"):
+    for name in ("instance_seed", "invalid", "steps"):
         if np.any(arrays[name] < 0):
             raise InputError(f"state[{name!r}]", int(arrays[name].min()), "whole numbers >= 0")
     return arrays
 
 
-def check_run(i: int, run: State, fresh: State, ended: bool) -> None:
+def check_run(i: int, run: State, fresh: State, ended: bool, cut_off: bool) -> None:
     """Check that `run`, of environment i, is in a state that a run of its instance can be in.
 
     What cannot be known without the past is only checked for its range: what jobs were charged one by one, how often
@@ -86,7 +87,8 @@ def check_run(i: int, run: State, fresh: State, ended: bool) -> None:
         i: Number of the environment.
         run: The run, with the arrays of the checkpoint.
         fresh: A run of the same instance that has not begun.
-        ended: Whether the checkpoint says that the run is over.
+        ended: Whether the checkpoint says that the episode is over.
+        cut_off: Whether it has come to a limit.
 
     Raises:
         InputError: Its instance is another one, or it says something impossible; says what.
@@ -98,7 +100,7 @@ def check_run(i: int, run: State, fresh: State, ended: bool) -> None:
         wrong = next((what for what, check in CHECKS.items() if not check(run, fresh)), None)
     if wrong is not None:
         raise InputError(f"state of environment {i}", f"an impossible run ({wrong})", "what get_state gave")
-    if ended != _over(run):
+    if ended != (cut_off or _over(run)):
         raise InputError(f"state['ended'][{i}]", ended, "True where the episode is over, and only there")
 
 

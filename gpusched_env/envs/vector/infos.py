@@ -22,6 +22,7 @@ KEYS = (
     "total_energy_eur",
     "total_tardiness_eur",
     "invalid_actions",
+    "stalled",
 )
 THERE = tuple(f"_{key}" for key in KEYS)
 
@@ -37,24 +38,28 @@ def observations_of(seen: Seen) -> dict[str, NDArray[np.float32]]:
     }
 
 
-def infos_of(seen: Seen, invalid: NDArray[np.int64]) -> dict[str, Any]:
+def infos_of(seen: Seen, invalid: NDArray[np.int64], stalled: NDArray[np.bool_]) -> dict[str, Any]:
     """Give an array for each key of a single environment's info, and beside it `_key`: True for each environment."""
     there = np.ones((len(THERE), len(seen.at_hand)), dtype=np.bool_)
-    infos = _values(seen, invalid)
+    infos = _values(seen, invalid, stalled)
     infos.update(zip(THERE, there, strict=True))
     return infos
 
 
-def infos_of_some(seen: Seen, invalid: NDArray[np.int64], some: NDArray[np.bool_]) -> dict[str, Any]:
+def infos_of_some(
+    seen: Seen, invalid: NDArray[np.int64], stalled: NDArray[np.bool_], some: NDArray[np.bool_]
+) -> dict[str, Any]:
     """Give copies of the infos of some environments; zeros, and False beside them, for the others."""
     infos = {}
-    for key, value in _values(seen, invalid).items():
+    for key, value in _values(seen, invalid, stalled).items():
         infos[key] = np.zeros_like(value)
         infos[key][some] = value[some]
     return infos | {key: some.copy() for key in THERE}
 
 
-def final_infos_of(seen: Seen, invalid: NDArray[np.int64], ended: NDArray[np.bool_]) -> dict[str, Any]:
+def final_infos_of(
+    seen: Seen, invalid: NDArray[np.int64], stalled: NDArray[np.bool_], ended: NDArray[np.bool_]
+) -> dict[str, Any]:
     """Give copies of the last observations and infos of the episodes that ended in this step."""
     last = np.full(len(ended), None, dtype=np.object_)
     observations = observations_of(seen)
@@ -63,12 +68,12 @@ def final_infos_of(seen: Seen, invalid: NDArray[np.int64], ended: NDArray[np.boo
     return {
         "final_obs": last,
         "_final_obs": ended.copy(),
-        "final_info": infos_of_some(seen, invalid, ended),
+        "final_info": infos_of_some(seen, invalid, stalled, ended),
         "_final_info": ended.copy(),
     }
 
 
-def _values(seen: Seen, invalid: NDArray[np.int64]) -> dict[str, Any]:
+def _values(seen: Seen, invalid: NDArray[np.int64], stalled: NDArray[np.bool_]) -> dict[str, Any]:
     money = seen.money
     values = (
         seen.mask,
@@ -79,5 +84,6 @@ def _values(seen: Seen, invalid: NDArray[np.int64]) -> dict[str, Any]:
         money[TOTAL_ENERGY],
         money[TOTAL_TARDINESS],
         invalid.copy(),
+        stalled.copy(),
     )
     return dict(zip(KEYS, values, strict=True))

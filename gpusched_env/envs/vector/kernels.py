@@ -48,6 +48,7 @@ class Seen(NamedTuple):
         mask: What can be placed now, (N, 1 + C).
         money: The present time [s], the energy and tardiness costs of the step and of the episode [€], (MONEY_ROWS, N).
         at_hand: The job at hand, -1 at the end, (N,).
+        idle: Events in a row at which nothing ran and nothing was to come, (N,).
     """
 
     job: Singles
@@ -57,6 +58,7 @@ class Seen(NamedTuple):
     mask: Mask
     money: Floats
     at_hand: Ints
+    idle: Ints
 
 
 class Handles(NamedTuple):
@@ -93,7 +95,7 @@ def work(thread: int, board: Ints, actions: Ints, seen: tuple[Any, ...], handles
                 first, last, elsewhere(actions, where[0]), (
                     elsewhere(seen[0], where[1]), elsewhere(seen[1], where[2]), elsewhere(seen[2], where[3]),
                     elsewhere(seen[3], where[4]), elsewhere(seen[4], where[5]), elsewhere(seen[5], where[6]),
-                    elsewhere(seen[6], where[7]),
+                    elsewhere(seen[6], where[7]), elsewhere(seen[7], where[8]),
                 ), handles, invalid,
             )  # fmt: skip
             add(board, DONE, 0, last - first)
@@ -120,6 +122,7 @@ def _open(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
     where[5] = seen[4].ctypes.data
     where[6] = seen[5].ctypes.data
     where[7] = seen[6].ctypes.data
+    where[8] = seen[7].ctypes.data
     open_round(board)
 
 
@@ -127,7 +130,7 @@ def _open(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
 def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handles: Handles, invalid: Ints) -> None:
     """Step the environments `first` to `last` - 1."""
     boards, hidden, notes = handles
-    job, options, cluster, queue, mask, money, at_hand = seen
+    job, options, cluster, queue, mask, money, at_hand, idle = seen
     for i in range(first, last):
         if actions[i] == SKIP:
             continue
@@ -139,6 +142,7 @@ def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handl
             invalid[i] += 1
         observe(board, notes_at(notes, i), job[i], options[i], cluster[i], queue[i], mask[i])
         at_hand[i] = _job_at_hand(board)
+        idle[i] = board.count[at.IDLE]
         money[TIME, i] = clock[at.NOW]
         money[ENERGY, i] = clock[at.BILL] - energy
         money[TARDINESS, i] = clock[at.LATENESS] - tardiness

@@ -70,6 +70,7 @@ class Runs:
             mask=np.empty((size, 1 + configurations), np.int8),
             money=np.empty((MONEY_ROWS, size)),
             at_hand=np.empty(size, np.int64),
+            idle=np.empty(size, np.int64),
         )
         self._step(actions, seen)
         return seen

@@ -9,12 +9,13 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from gpusched_env.envs.env_input import finite_reward
+from gpusched_env.envs.env_input import MAX_IDLE_REVIEWS, finite_reward
 from gpusched_env.envs.reward import CostReward, Reward
 from gpusched_env.envs.vector.checkpoint import pack, unpack
 from gpusched_env.envs.vector.episodes import Episodes
 from gpusched_env.envs.vector.infos import final_infos_of, infos_of, infos_of_some, observations_of
 from gpusched_env.envs.vector.kernels import ENERGY, LOOK, TARDINESS, Seen
+from gpusched_env.envs.vector.limits import Limits
 from gpusched_env.envs.vector.runs import Runs
 from gpusched_env.envs.vector.threads import LEAST_SHARE, Crew, usable_cores
 from gpusched_env.envs.vector.vector_input import (
@@ -62,6 +63,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         autoreset_mode: What happens when an episode ends: `NEXT_STEP` (the next step begins a new one, whatever the
             action), `SAME_STEP` (the same step does; the last observation and info are `final_obs` and `final_info`
             of the infos) or `DISABLED` (`reset(options={"reset_mask": mask})` does).
+        max_idle_reviews: As for `GpuClusterEnv`.
+        max_episode_steps: Steps after which an episode is truncated, as by gymnasium's `TimeLimit`, ≥ 1; None: never.
         threads: Threads that share the work, ≥ 1; by default one per usable core, if there are enough environments.
         shared_features: As for `GpuClusterEnv`.
         asking: As for `GpuClusterEnv`.
@@ -82,6 +85,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         reward_scale: float = 1.0,
         reward: Reward | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
+        max_idle_reviews: int | None = MAX_IDLE_REVIEWS,
+        max_episode_steps: int | None = None,
         threads: int | None = None,
         shared_features: bool = False,
         **asking: Unpack[AskingSettings],
@@ -89,7 +94,14 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self.num_envs = checks.whole("num_envs", num_envs)
         self.autoreset_mode = _mode(autoreset_mode)
         self.metadata = type(self).metadata | {"autoreset_mode": self.autoreset_mode}
-        keywords = {**asking, "reward_scale": reward_scale, "reward": reward, "shared_features": shared_features}
+        keywords = {
+            **asking,
+            "reward_scale": reward_scale,
+            "reward": reward,
+            "max_idle_reviews": max_idle_reviews,
+            "shared_features": shared_features,
+        }
+        self._limits = Limits(self.num_envs, max_idle_reviews, max_episode_steps)
         self._episodes = Episodes(self.num_envs, keywords, scenario, settings, instance)
         single = self._episodes.singles[0]
         self.asking = single.asking
@@ -133,8 +145,9 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         chosen = np.flatnonzero(some).tolist()
         runs = self._begin({i: self._episodes.begin(i, seeds[i], instances[i]) for i in chosen})
         self._ended[some] = False
+        self._limits.steps[some] = 0
         seen = runs.look()
-        return observations_of(seen), infos_of_some(seen, runs.invalid, some)
+        return observations_of(seen), infos_of_some(seen, runs.invalid, self._limits.stalled(seen.idle), some)
 
     def step(self, actions: Any) -> Stepped:
         """Decide for the job at hand in every environment.
@@ -144,7 +157,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
                 episode ended in the previous step is not used.
 
         Returns:
-            Observations, rewards, float64 (N,), terminations, bool (N,), truncations (always False), and infos: for
+            Observations, rewards, float64 (N,), terminations, bool (N,), truncations, bool (N,), and infos: for
             each key of a single environment's info an array of N, and beside it `_key`, bool (N,): whose it is.
 
         Raises:
@@ -170,20 +183,23 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             self._begin_next(again)
             chosen[again] = LOOK
         seen = runs.step(chosen)
-        ended = seen.at_hand < 0
+        over, stalled = seen.at_hand < 0, self._limits.stalled(seen.idle)
+        truncated = self._limits.stepped(stalled, again)
+        ended = over | truncated
         rewards = self._rewards(seen, chosen)
         if again is not None:
             rewards[again] = 0.0
         infos: dict[str, Any] = {}
         if ended.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:
-            infos = final_infos_of(seen, runs.invalid, ended)
+            infos = final_infos_of(seen, runs.invalid, stalled, ended)
             self._begin_next(ended)
             runs.look_again(seen, np.flatnonzero(ended))
-            self._ended = np.zeros_like(ended)
+            stalled, self._ended = self._limits.stalled(seen.idle), np.zeros_like(ended)
+            self._limits.steps[ended] = 0
         else:
-            self._ended = ended.copy()
-        infos.update(infos_of(seen, runs.invalid))
-        return observations_of(seen), rewards, ended, np.zeros_like(ended), infos
+            self._ended = ended
+        infos.update(infos_of(seen, runs.invalid, stalled))
+        return observations_of(seen), rewards, over, truncated, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Give what can be placed now, bool (N, 1 + C); waiting is always allowed.
@@ -233,7 +249,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             InputError: An environment replays an instance that `reset` was given.
             gymnasium.error.ResetNeeded: No episodes have begun.
         """
-        return pack(self._present, self._episodes, self._ended)
+        return pack(self._present, self._episodes, self._limits, self._ended)
 
     def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
         """Go on from what `get_state` gave; `observations()` and `action_masks()` then say where that is.
@@ -243,7 +259,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
                 environments, or its instances come out differently here; then nothing has changed.
         """
         self._check_open()
-        self._runs, self._ended = unpack(state, self._episodes, self._crew)
+        self._runs, self._ended = unpack(state, self._episodes, self._limits, self._crew)
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - as gymnasium calls it
         """End the threads."""

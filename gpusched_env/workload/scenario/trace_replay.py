@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Literal, Self
+from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
+from gpusched_env.workload.scenario.comparison import GpuDemand  # noqa: TC001 - pydantic reads the annotation
 from gpusched_env.workload.scenario.settings import CountFromZero, Positive, Settings, as_tuple
 from gpusched_env.workload.traces.columns import TRACE_FIELDS
 from gpusched_env.workload.traces.presets import FORMATS, TraceFormat
@@ -43,7 +44,7 @@ class TraceReplay(Settings):
         "all formats but generic.",
     )
     first: CountFromZero = Field(default=0, description="Jobs to skip, in order of submission.")
-    gpu_demand: Literal["elastic", "at-most", "exact"] = Field(
+    gpu_demand: GpuDemand = Field(
         default="elastic",
         description="What the GPUs that a job asked for mean: elastic (any count), at-most (up to them), exact.",
     )
