@@ -11,6 +11,7 @@ from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, TIME
 from gpusched_env.audit.reading import Fields, items_of, number, numbers_of, read_json
 from gpusched_env.audit.synchronisation import SynchronisationRecord, read_synchronisation
 from gpusched_env.audit.tenants import TenantsRecord, read_tenants
+from gpusched_env.audit.traced import check_traced
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
@@ -271,23 +272,10 @@ def _jobs(table: Fields, configurations: int, applications: int, distributions: 
     rows = table.items("seconds_per_epoch", count)
     where = table.name("seconds_per_epoch")
     seconds = [_seconds(f"{where}[{i}]", row, configurations, most[i]) for i, row in enumerate(rows)]
-    _check_traced(table, submission, seconds)
+    check_traced(table, submission, seconds)
     tenant = table.wholes("tenant", count) if table.optional("tenant", None) is not None else [0] * count
     columns = (submission, due, weight, needed, memory, restart, start, resume, application, seconds, tenant)
     return [JobRecord(*values) for values in zip(*columns, strict=True)]
-
-
-def _check_traced(table: Fields, submission: list[float], seconds: list[list[float | None]]) -> None:
-    """Check when and on what jobs really ran, where a trace has told."""
-    told = [name for name in ("traced_start_s", "traced_config") if table.optional(name, None) is not None]
-    if not told:
-        return
-    count = len(submission)
-    for index, start in enumerate(table.numbers("traced_start_s", count, TIME)):
-        Range("a number >= submission_s", submission[index]).check(f"{table.name('traced_start_s')}[{index}]", start)
-    for index, config in enumerate(table.wholes("traced_config", count, index_below(len(seconds[0])))):
-        if seconds[index][config] is None:
-            raise InputError(f"{table.name('traced_config')}[{index}]", config, "one that the job may use")
 
 
 def _seconds(where: str, row: Any, configurations: int, epochs: float) -> list[float | None]:

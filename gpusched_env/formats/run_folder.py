@@ -14,13 +14,12 @@ from gpusched_env.errors import InputError
 from gpusched_env.files import new_folder, write_atomically
 from gpusched_env.formats.instance_file import load_instance, save_instance
 from gpusched_env.provenance import provenance
-from gpusched_env.simulator import Result
-from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gpusched_env.model import Instance
+    from gpusched_env.simulator import Result
 
 FORMAT = "gpusched run"
 VERSION = 2
@@ -84,31 +83,6 @@ class RecordedRun:
     jobs: pl.DataFrame
     policy: str
     facts: Mapping[str, Any]
-
-    def result(self) -> Result:
-        """Give the run as `simulate` gave it, but for the order of the rows of its log: they are sorted here."""
-        index = {c.name: i for i, c in enumerate(self.instance.configurations)}
-        rows = self.intervals.with_columns(config=pl.col("configuration").replace_strict(index, return_dtype=pl.Int64))
-        decision_s = self.facts["decision_s"]
-        return Result(
-            instance=self.instance,
-            policy=self.policy,
-            seed=self.facts["seed"],
-            energy_eur=self.facts["energy_eur"],
-            tardiness_eur=self.facts["tardiness_eur"],
-            start_s=self.jobs["start_s"].to_numpy(),
-            completion_s=self.jobs["completion_s"].to_numpy(),
-            job_energy_eur=self.jobs["energy_eur"].to_numpy(),
-            job_tardiness_eur=self.jobs["tardiness_eur"].to_numpy(),
-            switches=self.jobs["switches"].to_numpy(),
-            rounds=self.facts["rounds"],
-            decision_s=np.nan if decision_s is None else decision_s,
-            log=rows.select(_LOG[: None if self.instance.hosts else at.LOG_HOST]).to_numpy().astype(np.float64),
-        )
-
-
-_LOG = ["job", "node", "config", "start_s", "ready_s", "end_s", "epochs", "gpu", "host"]
-"""The columns of `Result.log`, by their names in the intervals."""
 
 
 def write_run(

@@ -518,3 +518,19 @@ def test_an_empty_folder_will_do_and_one_of_a_run_that_was_killed_before_it_wrot
     (tmp_path / ".training.json.0123456789ab.tmp").write_text('{"conf', encoding="utf-8")
     Training(replace(BASE, steps=0, imitation=replace(BASE.imitation, steps=1)), tmp_path).run()
     assert len(curve(tmp_path)) == 2
+
+
+def test_evaluations_and_what_the_algorithm_logs_share_one_axis_of_decisions(whole_runs: Callable[[str], Path]):
+    """The warm start comes first, so what is learnt is logged after its 160 decisions, in order."""
+    accumulator = pytest.importorskip("tensorboard.backend.event_processing.event_accumulator")
+    events = accumulator.EventAccumulator(str(whole_runs("maskable-ppo") / "logs"))
+    events.Reload()
+    steps = {name: [event.step for event in events.Scalars(name)] for name in events.Tags()["scalars"]}
+    assert steps["evaluation/total_eur"] == [int(point["steps"]) for point in curve(whole_runs("maskable-ppo"))]
+    logged = [name for name in steps if name.startswith(("train/", "time/", "rollout/"))]
+    assert {"train/loss", "time/fps"} <= set(logged)
+    for name in logged:
+        assert steps[name] == sorted(set(steps[name]))
+        assert BASE.imitation.steps < steps[name][0]
+        assert steps[name][-1] <= steps["evaluation/total_eur"][-1]
+    assert len(steps["train/loss"]) == BASE.steps // (8 * ENVS) - 1, "every update but the last is logged, on its own"

@@ -7,6 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
 
 from gpusched_baselines import AsTraced, make_policy, policy_descriptions, policy_names
 from gpusched_env import Scenario, load_scenario, make_instance, simulate
@@ -133,3 +135,25 @@ def test_tenants_with_nodes_of_their_own_have_no_traced_schedule(tmp_path):
     assert instance.jobs.traced_start_s is not None
     assert with_tenancy(instance, "private").jobs.traced_start_s is None
     assert np.array_equal(with_tenancy(instance, "quota").jobs.traced_start_s, instance.jobs.traced_start_s)
+
+
+JOBS = st.lists(
+    st.tuples(st.integers(0, 500), st.integers(0, 400), st.integers(1, 600), st.sampled_from([1, 2, 4, 8])),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(JOBS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_job_starts_early_none_is_moved_and_with_room_for_all_each_starts_when_it_did(tmp_path, jobs):
+    rows = [f"{submitted},{submitted + wait},{ran},{gpus}" for submitted, wait, ran, gpus in sorted(jobs)]
+    text = "\n".join(["submission_s,start_s,duration_s,gpus", *rows])
+    for nodes in (1, len(jobs)):
+        instance = replay(tmp_path, text, **{"cluster.nodes": nodes})
+        result = simulate(instance, AsTraced())
+        late = result.start_s - instance.jobs.traced_start_s
+        assert np.all(late >= -1e-9)
+        assert not result.switches.any()
+        assert np.allclose(result.completion_s - result.start_s, [ran for *_, ran, _ in sorted(jobs)], atol=1e-3)
+    assert np.allclose(late, 0.0)

@@ -14,6 +14,7 @@ from gpusched_baselines.dispatching.dispatch import edf
 from gpusched_env import load_scenario, make_instance
 from gpusched_env.errors import InputError
 from gpusched_env.files import new_folder, write_atomically
+from gpusched_env.formats.recorded_result import read_result
 from gpusched_env.formats.run_folder import RUN_FILES, read_run, write_run
 from gpusched_env.model import EpochDistribution, GpuType, Instance, JobTable, Node, single_node_configurations
 from gpusched_env.provenance import provenance
@@ -136,14 +137,14 @@ def same_runs(read: Result, made: Result) -> None:
 
 def test_a_result_is_made_again_from_its_folder(result: Result, tmp_path: Path) -> None:
     write_run(result, tmp_path / "run")
-    same_runs(read_run(tmp_path / "run").result(), result)
+    same_runs(read_result(tmp_path / "run"), result)
 
 
 @pytest.mark.parametrize("name", ["sharing", "multi-node", "track:tenants"])
 def test_a_result_of_shared_gpus_several_nodes_and_tenants_is_made_again(name: str, tmp_path: Path) -> None:
     made = simulate(make_instance(load_scenario(name).replace({"jobs.count": 30}), 1), make_policy("greedy"))
     write_run(made, tmp_path / "run")
-    same_runs(read_run(tmp_path / "run").result(), made)
+    same_runs(read_result(tmp_path / "run"), made)
 
 
 def test_run_json_says_where_the_run_comes_from(result: Result, tmp_path: Path) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 import json
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
@@ -41,6 +42,11 @@ class Checkpoint:
         """Write it, in place of a former one, as a whole or not at all."""
         arrays = {name: np.ascontiguousarray(array) for name, array in self.arrays.items()}
         write_atomically(path, save(arrays, metadata={"version": str(VERSION), "facts": json.dumps(self.facts)}))
+
+    def copy(self) -> Checkpoint:
+        """Give one that stays as it is while the run goes on."""
+        arrays = {name: np.array(array) for name, array in self.arrays.items()}
+        return Checkpoint(arrays, copy.deepcopy(self.facts))
 
     @classmethod
     def read(cls, path: Path) -> Checkpoint:

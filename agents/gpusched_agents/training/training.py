@@ -2,21 +2,15 @@
 
 from __future__ import annotations
 
-import csv
-import io
 import json
 import time
-from contextlib import contextmanager
-from dataclasses import asdict, dataclass, field
+from dataclasses import asdict
 from importlib.metadata import version
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
-from stable_baselines3.common.callbacks import BaseCallback
-from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputFormat
 
 from gpusched_agents.files.description import AgentDescription
 from gpusched_agents.files.export import actor_of, export_network
@@ -28,61 +22,36 @@ from gpusched_agents.training.algorithms import TRAINED_UNDER, make_env, make_mo
 from gpusched_agents.training.checkpoint import Checkpoint, pack_model, unpack_model
 from gpusched_agents.training.config import DqnConfig
 from gpusched_agents.training.imitation import Imitation, Teacher
+from gpusched_agents.training.logs import Logs, Watch, open_logs
+from gpusched_agents.training.progress import Progress, csv_of
+from gpusched_agents.training.references import reference_costs, reference_names, warnings_of
 from gpusched_env import make_instance, simulate
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.provenance import provenance
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Mapping, Sequence
     from typing import TypeAlias
 
     from numpy.typing import NDArray
+    from stable_baselines3.common.callbacks import BaseCallback
 
     from gpusched_agents.training.config import TrainingConfig
 
 CHECKPOINT, SETTINGS, CURVE, LOGS, AGENT = "checkpoint.safetensors", "training.json", "curve.csv", "logs", "agent"
 MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a set network may be used with
+REMEMBER_S = 5.0  # between two moments that are kept in memory, for an interrupt
 
 OnProgress: TypeAlias = "Callable[[int, int, str], None]"
-
-
-@dataclass(slots=True)
-class _Progress:
-    """How far a run has come.
-
-    Attributes:
-        phase: `imitation` or `learning`.
-        imitated: Decisions of the warm start.
-        learnt: Decisions of reinforcement learning.
-        curve: A point for each evaluation.
-        worse: Evaluations since the best one.
-        seconds: Seconds spent, over all sessions.
-    """
-
-    phase: str = "imitation"
-    imitated: int = 0
-    learnt: int = 0
-    curve: list[dict[str, Any]] = field(default_factory=list)
-    worse: int = 0
-    seconds: float = 0.0
-
-    @property
-    def steps(self) -> int:
-        """Decisions so far."""
-        return self.imitated + self.learnt
-
-    @property
-    def best_eur(self) -> float:
-        """The least mean cost of any evaluation [€]; inf before the first."""
-        return min((point["total_eur"] for point in self.curve), default=float("inf"))
 
 
 class Training:
     """A training run in a folder, which it can be stopped in and resumed from at any moment.
 
-    The folder holds `training.json` (settings and origin), `checkpoint.safetensors`, `curve.csv` (an evaluation per
-    line), `logs/` (TensorBoard), and `agent/`: the best agent so far.
+    The folder holds `training.json` (settings, origin, what reference policies cost, and warnings at the end),
+    `checkpoint.safetensors`, `curve.csv` (an evaluation per line), `logs/` (TensorBoard), and `agent/`: the best agent
+    so far.
 
     Args:
         config: The settings.
@@ -90,6 +59,12 @@ class Training:
         name: Name of the agent.
         command: The command that made it; by default the present process's.
         on_progress: Called with steps done, steps in all, and what is being done.
+        callbacks: Callbacks of Stable-Baselines3, which watch the reinforcement learning. They are no part of
+            checkpoints; one that changes what is learnt makes another run of it.
+
+    Attributes:
+        progress: How far it has come, with the curve.
+        resumes_at: Decisions at which the same command would go on; None: from the beginning.
 
     Raises:
         InputError: The folder belongs to a run with other settings, or its checkpoint is not whole.
@@ -103,15 +78,20 @@ class Training:
         name: str = "agent",
         command: str | None = None,
         on_progress: OnProgress | None = None,
+        callbacks: Sequence[BaseCallback] = (),
     ) -> None:
         self.config, self.folder, self.name = config, Path(folder), name
         self._on_progress = on_progress or (lambda _done, _total, _text: None)
+        self._callbacks = list(callbacks)
         torch.set_num_threads(config.threads)
         self._instances = [
             make_instance(scenario, seed) for scenario in config.loaded_scenarios() for seed in config.validation_seeds
         ]
-        self.progress = _Progress()
+        self.progress = Progress()
+        self.resumes_at: int | None = None
         self._best: dict[str, NDArray[np.float32]] = {}
+        self._remembered: Checkpoint | None = None
+        self._remembered_s = -REMEMBER_S
         self._env = make_env(config)
         self.model = make_model(config, self._env)
         self._settings(command)  # not before, so that bad input leaves nothing behind
@@ -126,22 +106,44 @@ class Training:
 
     def run(self) -> AgentDescription:
         """Train to the end, and give the description of the agent that is kept: the best one evaluated."""
-        with _logs(self.folder / LOGS) as logger:
-            if self.progress.phase == "imitation":
-                self._imitate(logger)
-            if self.progress.phase == "learning":
-                self._learn(logger)
+        try:
+            with open_logs(self.folder / LOGS) as logs:
+                if self.progress.phase == "imitation":
+                    self._imitate(logs)
+                if self.progress.phase == "learning":
+                    self._learn(logs)
+        except KeyboardInterrupt:
+            self._write_remembered()
+            raise
         self._env.close()
+        self._record["warnings"] = self.warnings
+        self._write_record()
         return self._save_agent()
 
-    def _imitate(self, logger: Logger) -> None:
+    @property
+    def references(self) -> dict[str, float]:
+        """Mean costs of the teacher, STS and EDF on the validation workloads [€]; run once, when first asked for."""
+        if "references" not in self._record:
+            names = reference_names(self.config)
+            self._report(f"measuring {', '.join(names)}")
+            self._record["references"] = reference_costs(names, self._instances)
+            self._write_record()
+        costs: dict[str, float] = self._record["references"]
+        return costs
+
+    @property
+    def warnings(self) -> list[str]:
+        """What speaks against the best agent so far, and what to try: it is untrained, or dear."""
+        return warnings_of(self.config, self.progress.curve, self.references)
+
+    def _imitate(self, logs: Logs) -> None:
         if self.model._last_obs is None:  # noqa: SLF001 - resumed runs have one
             self._begin_episodes()
-            self._evaluate(logger, {})
+            self._evaluate(logs, {})
         if self._imitation is None:
             self._demonstrate()
         elif self.config.imitation.steps > 0:
-            self._clone(self._imitation, logger)
+            self._clone(self._imitation, logs)
             self._begin_learning()
         self.progress.phase, self.progress.worse = "learning", 0
         self._write_checkpoint()
@@ -151,16 +153,17 @@ class Training:
         self.model._last_obs = observation  # noqa: SLF001
         self.model._last_episode_starts = np.ones(self.config.envs, dtype=np.bool_)  # noqa: SLF001
 
-    def _clone(self, imitation: Imitation, logger: Logger) -> None:
+    def _clone(self, imitation: Imitation, logs: Logs) -> None:
         next_evaluation = _next_multiple(imitation.done, self.config.evaluate_every)
         while imitation.done < self.config.imitation.steps and self.progress.worse < self.config.patience:
             measured = imitation.iterate()
             self.progress.imitated = imitation.done
             self._report(f"imitating {self.config.imitation.teacher}, agreement {measured['agreement']:.3f}")
             if imitation.done >= next_evaluation or imitation.done >= self.config.imitation.steps:
-                self._evaluate(logger, measured)
+                self._evaluate(logs, measured)
                 self._write_checkpoint()
                 next_evaluation = _next_multiple(imitation.done, self.config.evaluate_every)
+            self._remember()
 
     def _begin_learning(self) -> None:
         """Go on from the best imitator, a little more decided, with an optimiser that has learnt nothing yet."""
@@ -191,30 +194,32 @@ class Training:
             self.progress.imitated += self.config.envs
             self._report(f"watching {self.config.imitation.teacher}")
 
-    def _learn(self, logger: Logger) -> None:
+    def _learn(self, logs: Logs) -> None:
         left = self.config.steps - self.progress.learnt
         if left > 0 and self.progress.worse < self.config.patience:
-            self.model.set_logger(logger)
+            self.model.set_logger(logs.of_learning(self.progress.imitated))
             model: Any = self.model
-            model.learn(left, callback=_Watch(self, logger), reset_num_timesteps=False)
+            watch = Watch(lambda: self._look(logs))
+            model.learn(left, callback=[watch, *self._callbacks], reset_num_timesteps=False)
             if self.progress.worse < self.config.patience:  # else its last step taught it nothing
                 self.progress.learnt = model.num_timesteps
         if not self.progress.curve or self.progress.curve[-1]["steps"] < self.progress.steps:
-            self._evaluate(logger, {})
+            self._evaluate(logs, {})
         self.progress.phase = "done"
         self._write_checkpoint()
 
-    def at_rollout(self, logger: Logger) -> bool:
+    def _look(self, logs: Logs) -> bool:
         """Evaluate and write a checkpoint if it is time, between two updates; False ends the training."""
         self.progress.learnt = self.model.num_timesteps
         self._report(f"learning with {self.config.agent.algorithm}")
         last = self.progress.curve[-1]["steps"] if self.progress.curve else -1
         if self.progress.steps - last >= self.config.evaluate_every:
-            self._evaluate(logger, {})
+            self._evaluate(logs, {})
             self._write_checkpoint()
+        self._remember()
         return self.progress.worse < self.config.patience
 
-    def _evaluate(self, logger: Logger, measured: Mapping[str, float]) -> None:
+    def _evaluate(self, logs: Logs, measured: Mapping[str, float]) -> None:
         """Run the agent on the held-out workloads; keep it if it is the best so far."""
         weights = self._weights()
         policy = self._policy(weights)
@@ -228,9 +233,9 @@ class Training:
         point = {"steps": progress.steps, "seconds": round(progress.seconds, 1), "phase": progress.phase}
         progress.curve.append(point | {"total_eur": total, "tardiness_eur": tardiness} | dict(measured))
         for name, value in {"total_eur": total, "tardiness_eur": tardiness, **measured}.items():
-            logger.record(f"evaluation/{name}", value)
-        logger.dump(progress.steps)
-        write_atomically(self.folder / CURVE, _csv(progress.curve))
+            logs.evaluations.record(f"evaluation/{name}", value)
+        logs.evaluations.dump(progress.steps)
+        write_atomically(self.folder / CURVE, csv_of(progress.curve))
         if better:
             self._best = weights
             self._save_agent()
@@ -253,13 +258,12 @@ class Training:
 
     def _save_agent(self) -> AgentDescription:
         settings = self.config.as_dict()
-        origin = json.loads((self.folder / SETTINGS).read_text(encoding="utf-8"))["provenance"]
         description = AgentDescription(
             name=self.name,
             algorithm=self.config.agent.algorithm,
             spec=self._spec(),
             config=settings,
-            provenance=origin,
+            provenance=self._record["provenance"],
             curve=self.progress.curve,
         )
         return save_agent(self.folder / AGENT, description, self._best)
@@ -269,8 +273,8 @@ class Training:
         path, settings = self.folder / SETTINGS, self.config.as_dict()
         if path.exists():
             try:
-                written = json.loads(path.read_text(encoding="utf-8"))
-                former, _ = dict(written["config"]), dict(written["provenance"])
+                self._record = json.loads(path.read_text(encoding="utf-8"))
+                former, _ = dict(self._record["config"]), dict(self._record["provenance"])
             except (OSError, ValueError, KeyError, TypeError) as error:
                 raise InputError(str(path), str(error), "the settings of a training run") from error
             changed = [name for name in settings if former.get(name) != json.loads(json.dumps(settings[name]))]
@@ -281,7 +285,11 @@ class Training:
         if self.folder.is_dir() and any(not entry.match(drafts) for entry in self.folder.iterdir()):
             raise InputError("folder", str(self.folder), "a new folder, or one of a training run")
         origin = provenance(command, seed=self.config.seed, packages=_versions())
-        write_atomically(path, json.dumps({"config": settings, "provenance": origin}, indent=1) + "\n")
+        self._record = {"config": settings, "provenance": origin}
+        self._write_record()
+
+    def _write_record(self) -> None:
+        write_atomically(self.folder / SETTINGS, json.dumps(self._record, indent=1) + "\n")
 
     def _resume(self) -> None:
         path = self.folder / CHECKPOINT
@@ -299,13 +307,31 @@ class Training:
         unpack_model(checkpoint, self.model)
         self._best = checkpoint.get("best")
         self._generator.bit_generator.state = checkpoint.facts["generator"]
-        self.progress = _Progress(**checkpoint.facts["progress"])
+        self.progress = Progress(**checkpoint.facts["progress"])
+        self.resumes_at = self.progress.steps
         if self._imitation is not None:
             self._imitation.done = self.progress.imitated
             average = {name: torch.from_numpy(array) for name, array in checkpoint.get("average").items()}
             self._imitation.average.load_state_dict(average)
 
     def _write_checkpoint(self) -> None:
+        self._checkpoint().write(self.folder / CHECKPOINT)
+        self.resumes_at, self._remembered = self.progress.steps, None
+
+    def _remember(self) -> None:
+        """Keep this moment, between two updates, in memory; not a replay buffer, which is large."""
+        if self._imitation is not None and time.monotonic() - self._remembered_s >= REMEMBER_S:
+            self._remembered = self._checkpoint().copy()
+            self._remembered_s = time.monotonic()
+
+    def _write_remembered(self) -> None:
+        """Write the moment that was kept last as a checkpoint, if it is later than the one that was written last."""
+        if self._remembered is not None:
+            steps = Progress(**self._remembered.facts["progress"]).steps
+            self._remembered.write(self.folder / CHECKPOINT)
+            self.resumes_at, self._remembered = steps, None
+
+    def _checkpoint(self) -> Checkpoint:
         checkpoint = Checkpoint()
         checkpoint.facts["config"] = self.config.as_dict()
         pack_model(checkpoint, self.model)
@@ -314,8 +340,8 @@ class Training:
             checkpoint.put("average", self._imitation.average.state_dict())
         checkpoint.facts["generator"] = self._generator.bit_generator.state
         self._count_seconds()
-        checkpoint.facts["progress"] = {name: getattr(self.progress, name) for name in _Progress.__slots__}
-        checkpoint.write(self.folder / CHECKPOINT)
+        checkpoint.facts["progress"] = {name: getattr(self.progress, name) for name in Progress.__slots__}
+        return checkpoint
 
     def _count_seconds(self) -> None:
         now = time.monotonic()
@@ -327,44 +353,8 @@ class Training:
         self._on_progress(min(self.progress.steps, total), total, text)
 
 
-class _Watch(BaseCallback):
-    """Lets the training look between two updates."""
-
-    def __init__(self, training: Training, logger: Logger) -> None:
-        super().__init__()
-        self._training, self._logger = training, logger
-        self._goes_on = True
-
-    def _on_rollout_start(self) -> None:
-        self._goes_on = self._training.at_rollout(self._logger)
-
-    def _on_step(self) -> bool:
-        return self._goes_on
-
-
-@contextmanager
-def _logs(folder: Path) -> Iterator[Logger]:
-    """Log for TensorBoard, if it is installed."""
-    formats: list[KVWriter] = [TensorBoardOutputFormat(str(folder))] if find_spec("tensorboard") else []
-    logger = Logger(str(folder), formats)
-    try:
-        yield logger
-    finally:
-        logger.close()
-
-
 def _next_multiple(done: int, interval: int) -> int:
     return (done // interval + 1) * interval
-
-
-def _csv(curve: list[dict[str, Any]]) -> str:
-    """Write the curve as a table; a field that a point does not have is empty."""
-    names = list(dict.fromkeys(name for point in curve for name in point))
-    text = io.StringIO()
-    writer = csv.DictWriter(text, names, lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(curve)
-    return text.getvalue()
 
 
 def _versions() -> dict[str, str]:

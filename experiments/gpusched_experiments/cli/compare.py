@@ -5,12 +5,15 @@ from typing import Annotated
 
 import typer
 
+from gpusched_env.errors import InputError
 from gpusched_experiments.cli import backend_options as backends
+from gpusched_experiments.cli import completion
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.comparing import conduct, instance_title, written
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
-from gpusched_experiments.cli.comparison_tables import print_comparisons
-from gpusched_experiments.cli.terminal import drawing_or_note, output
+from gpusched_experiments.cli.comparison_tables import print_comparisons, print_texts
+from gpusched_experiments.cli.terminal import drawing_or_note, output, say_if_one_seed
+from gpusched_experiments.report.table_formats import TABLE_FORMATS
 
 DRAWS = "gpusched_experiments.report.figures"
 
@@ -21,6 +24,7 @@ def compare_command(
         typer.Option(
             "--policies",
             "-p",
+            autocompletion=completion.policies,
             help="Policies and agents (agent:NAME, agent:DIR), separated by commas, or all policies; default: those "
             "that `gpusched policies` marks.",
         ),
@@ -58,6 +62,10 @@ def compare_command(
             "commas, each a comparison; default: trace.gpu_demand and exact.",
         ),
     ] = None,
+    form: Annotated[
+        str | None,
+        typer.Option("--format", help="Print the tables, and nothing else, as md, csv, json, html or tex."),
+    ] = None,
     backend: backends.BackendOption = backends.USUAL,
     ray_address: backends.RayAddressOption = None,
 ) -> None:
@@ -82,13 +90,19 @@ def compare_command(
 
     - **gpusched compare --instance mine.json**
     """
+    if form is not None and form not in TABLE_FORMATS:
+        raise InputError("--format", form, f"one of {', '.join(TABLE_FORMATS)}")
     scenario = options.scenario_or_track(scenario, track)
     workload = options.chosen_workload(
         instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
     )
     machines = backends.chosen_backend(backend, ray_address)
+    say_if_one_seed(seeds)
     plan = ComparisonPlan.of(workload, policies, seeds, reference, workers, gpu_demand, machines)
     compared = conduct(plan, out, drawing_or_note(DRAWS))
+    if form is not None:
+        print_texts(compared, plan.reference, instance_title(plan), form)
+        return
     print_comparisons(output(), compared, plan.reference, instance_title(plan), str(Path(out) / "table.md"))
     for path in written(out):
         typer.echo(f"wrote {path}")

@@ -10,13 +10,14 @@ import typer
 
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import write_atomically
-from gpusched_env.formats import read_run, save_instance
+from gpusched_env.formats import save_instance
 from gpusched_env.formats.instance_file import instance_json
+from gpusched_env.formats.recorded_result import read_result
 from gpusched_env.model import Instance
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
 from gpusched_env.simulator.policy import check_fit
-from gpusched_env.workload import scenario_toml
+from gpusched_env.workload import InstanceMaker, Trace, scenario_toml
 from gpusched_env.workload.traces.modelled import modelled
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.progress import Bar, counting
@@ -41,14 +42,20 @@ class _Part:
     gpu_demand: str
     workload: Workload
     make: Callable[[int], Instance]
-    co2_g_per_kwh: float | None
+    trace: Trace | None = None
 
     @classmethod
-    def of(cls, gpu_demand: str, workload: Workload) -> "_Part":
-        """Take the part of this rule; no instance is made yet."""
-        scenario = workload.scenario
-        emission = None if scenario is None else scenario.prices.co2_g_per_kwh
-        return cls(gpu_demand, workload, cache(workload.maker()), emission)
+    def of(cls, gpu_demand: str, workload: Workload, trace: Trace | None) -> "_Part":
+        """Take the part of this rule, with the trace, if it was read before; no instance is made yet."""
+        if workload.scenario is None:
+            return cls(gpu_demand, workload, cache(workload.maker()))
+        maker = InstanceMaker(workload.scenario, trace=trace)
+        return cls(gpu_demand, workload, cache(maker.make), maker.trace)
+
+    @property
+    def co2_g_per_kwh(self) -> float | None:
+        """Give what a kWh emits, if it is said."""
+        return None if self.workload.scenario is None else self.workload.scenario.prices.co2_g_per_kwh
 
     def keys(self, plan: ComparisonPlan) -> dict[tuple[int, str], str]:
         """Give what identifies every run, by seed and policy."""
@@ -64,7 +71,7 @@ class _Part:
 
     def modelled(self) -> tuple[str, ...]:
         """Say what the figures depend on that a trace does not say."""
-        return () if self.workload.scenario is None else modelled(self.workload.scenario)
+        return () if self.workload.scenario is None else modelled(self.workload.scenario, self.trace)
 
 
 def conduct(plan: ComparisonPlan, out: str | Path, charts: ModuleType | None) -> tuple[Compared, ...]:
@@ -131,7 +138,7 @@ def _checked(plan: ComparisonPlan) -> list[_Part]:
     """Make the first instance of every part; a rule that nobody asked for and that does not fit is left out."""
     parts: list[_Part] = []
     for rule, workload in plan.parts():
-        part = _Part.of(rule, workload)
+        part = _Part.of(rule, workload, parts[0].trace if parts else None)
         try:
             check_fit(plan.policies, part.make(plan.seeds[0]))
         except InputError as error:
@@ -219,6 +226,6 @@ def _draw(charts: ModuleType, plan: ComparisonPlan, part: _Part, folder: Compari
     contents = charts.figure_files("costs", costs())
     best = folder.recorded(compared.best)
     if can_be_recorded(instance) and best.exists():
-        contents |= charts.figure_files("gantt", charts.gantt(read_run(best).result()))
+        contents |= charts.figure_files("gantt", charts.gantt(read_result(best)))
     for name, content in contents.items():
         write_atomically(folder.path / name, content)

@@ -3,21 +3,15 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
+import typer
 from rich.console import Console
 
 from gpusched_experiments.cli.tables import print_table
 from gpusched_experiments.report.comparison_folder import Compared
-from gpusched_experiments.report.comparison_table import comparison_table, fared_table, groups_table
 from gpusched_experiments.report.table import Table
+from gpusched_experiments.report.table_formats import table_text
 
 ROOMY = 160  # columns of a terminal from which on all columns of a comparison are legible
-
-
-def comparison_tables(compared: Compared, reference: str, instance: str | None) -> list[Table]:
-    """List the tables of a comparison: costs, jobs and machines, and tenants and classes, where there are several."""
-    costs = comparison_table(compared.rows, reference, instance, of_trace=bool(compared.gpu_demand))
-    groups = [groups_table(compared.groups)] if compared.groups else []
-    return [costs, fared_table(compared.rows), *groups]
 
 
 def print_comparisons(
@@ -34,15 +28,22 @@ def print_comparisons(
     """
     roomy = console.width >= ROOMY
     for each in compared:
-        for table in comparison_tables(each, reference, instance):
+        for table in each.tables(reference, instance):
             shown = table if roomy else main_columns(table)
-            title = f"{table.title}, GPU demand: {each.gpu_demand}" if each.gpu_demand else None
+            title = table.title if each.gpu_demand else None
             best = each.best if table.columns[0].name == "policy" else None
             print_table(console, shown, title=title, named=True, best=best, stacked=True, wide=roomy)
         for sentence in each.modelled:
             console.print(sentence, style="yellow", markup=False)
     if not roomy and whole is not None:
         console.print(f"All columns are in {whole}.", style="dim", markup=False)
+
+
+def print_texts(compared: Sequence[Compared], reference: str, instance: str | None, form: str) -> None:
+    """Print every table of every comparison as a text of this format, and nothing else."""
+    for each in compared:
+        for table in each.tables(reference, instance):
+            typer.echo(table_text(table, form))
 
 
 def main_columns(table: Table) -> Table:

@@ -119,6 +119,8 @@ def _starts(summary: TraceSummary) -> str:
     if summary.wait_s is None:
         return "none: the schedule that really ran is not known"
     median, high = summary.wait_s
+    if high == 0.0:
+        return "yes: as-traced replays what really ran; next to no job waited, or the trace has one time for both"
     return f"yes: as-traced replays what really ran; jobs waited {_time(median)} (median), {_time(high)} (95 %)"
 
 

@@ -16,7 +16,11 @@ from gpusched_env.rendering.duration import duration_text
 from gpusched_experiments.cli import scenario_options as workload_options
 from gpusched_experiments.cli.interruption import INTERRUPTED
 from gpusched_experiments.cli.progress import decisions_bar
+from gpusched_experiments.cli.training_callbacks import EXAMPLE as CALLBACK
+from gpusched_experiments.cli.training_callbacks import make_callbacks
 from gpusched_experiments.cli.training_options import EXAMPLE, scenario_names, training_config, with_training_options
+
+CHECKPOINT = "checkpoint.safetensors"
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -31,6 +35,12 @@ def train_command(
     ],
     options: dict[str, Any],
     name: Annotated[str, typer.Option("--name", help="Name that the agent carries in its description.")] = "agent",
+    callbacks: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--callback", metavar="MODULE:CLASS", help=f"A callback of Stable-Baselines3: {CALLBACK}; repeatable."
+        ),
+    ] = None,
     settings: Annotated[
         list[str] | None,
         typer.Option(
@@ -51,13 +61,16 @@ def train_command(
     it at any moment: the same command goes on from its last checkpoint, and ends where it would have ended.
 
     For example:
-    - **gpusched train --scenario tiny --steps 20000 --imitation-steps 40000 --out runs/tiny**
+    - **gpusched train --scenario tiny --imitation-steps 20000 --steps 10000 --out runs/tiny**
 
-    - **gpusched train --agent dqn --imitate none --network mlp --out runs/dqn**
+    - **gpusched train --scenario tiny --agent dqn --imitate none --network mlp --steps 20000 --out runs/dqn**
 
-    - **gpusched train --scenario default,high --set agent.learning_rate=3e-4 --set tardiness_factor=1 --out runs/two**
+    - **gpusched train --scenario default,high --set agent.learning_rate=1e-4 --out runs/two**
 
     - **gpusched train --nodes 20 --jobs 200 --scenario-set prices.pue=1.2 --out runs/larger**
+
+    Every line has the cost of the teacher, STS and EDF on the same workloads beside the agent's. An agent that ends
+    dearer than its teacher or EDF, or untrained, gets a warning.
     """
     changes = workload_options.scenario_settings(
         scenario_names(options), trace, trace_format, jobs, nodes, scenario_set, where, skip_invalid
@@ -65,15 +78,27 @@ def train_command(
     config = training_config(options, settings or (), changes)
     if not NAME.fullmatch(name):
         raise InputError("--name", name, "letters, digits, dots, dashes and underscores, at most 64")
-    screen = _Screen()
+    screen, training = _Screen(), None
     try:
-        training = gpusched_agents.Training(config, out, name=name, on_progress=screen.on_progress)
+        watching = make_callbacks(callbacks or ())
+        training = gpusched_agents.Training(config, out, name=name, on_progress=screen.on_progress, callbacks=watching)
         with screen.shown(training):
             training.run()
     except KeyboardInterrupt:
-        typer.echo("stopped; the same command goes on from the last checkpoint", err=True)
+        typer.echo(f"stopped; the same command {_going_on(training, Path(out))}", err=True)
         sys.exit(INTERRUPTED)
     _print_end(training)
+    for warning in training.warnings:
+        typer.echo(f"warning: {warning}", err=True)
+
+
+def _going_on(training: "Training | None", folder: Path) -> str:
+    """Say what the same command will do after an interrupt."""
+    if training is not None and training.resumes_at is not None:
+        return f"goes on at {training.resumes_at:,} steps"
+    if training is None and (folder / CHECKPOINT).exists():
+        return "goes on from the last checkpoint"
+    return "begins anew: nothing is kept yet"
 
 
 class _Screen:
@@ -82,6 +107,7 @@ class _Screen:
     def __init__(self) -> None:
         self._bar = decisions_bar(" steps")
         self._curve: list[dict[str, Any]] = []
+        self._references = ""
         self._printed = 0
 
     @contextmanager
@@ -97,6 +123,11 @@ class _Screen:
             self._bar.note(f"resuming at {progress.steps:,} steps")
         with self._bar.progress:
             self._bar.show(progress.steps, total)
+            costs = training.references
+            self._references = ", ".join(f"{name} {cost:,.2f}" for name, cost in costs.items())
+            self._bar.note(
+                "on the validation workloads " + ", ".join(f"{n} costs {c:,.2f} €" for n, c in costs.items())
+            )
             yield
             self._bar.show(progress.steps)
             self._print_evaluations()
@@ -112,7 +143,8 @@ class _Screen:
             point, former = self._curve[index], [each["total_eur"] for each in self._curve[:index]]
             best = "   best so far" if all(point["total_eur"] < cost for cost in former) else ""
             costs = f"total {point['total_eur']:12,.2f} €   tardiness {point['tardiness_eur']:12,.2f} €"
-            self._bar.note(f"{point['steps']:12,} steps   {costs}{best}")
+            untrained = "   untrained" if point["steps"] == 0 else ""
+            self._bar.note(f"{point['steps']:12,} steps   {costs}   ({self._references}){untrained}{best}")
         self._printed = len(self._curve)
 
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
+from gpusched_env.formats.recorded_result import read_result
 from gpusched_experiments.page.comparison_report import comparison_data
-from gpusched_experiments.page.recorded import read_result
+from gpusched_experiments.report.comparison_folder import Compared
+from gpusched_experiments.report.fared import NAN, GroupFared
 from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.statistics import GroupStatistics
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -26,15 +30,17 @@ def comparison_report(folder: Path) -> ReportData:
         InputError: `results.json` is not whole or of another format, or a recorded run cannot be read.
     """
     document = _read(folder / "results.json")
-    runs = tuple(_run(folder, each) for each in document["runs"])
-    if not runs:
-        raise InputError(str(folder / "results.json"), [], "one run or more")
+    compared = [_compared(folder, document, each) for each in (document, *document.get("more", ()))]
+    runs, facts = compared[0].runs, document["provenance"].get("facts", {})
+    instance = facts.get("instance_file") or None
     scenario = folder / "scenario.toml"
     return comparison_data(
         runs,
         document["reference"],
         recorded=_recorded(folder, document.get("recorded", {})),
         provenance=document["provenance"],
+        tables=tuple(table for each in compared for table in each.tables(document["reference"], instance)),
+        modelled=compared[0].modelled,
         scenario=scenario.read_text(encoding="utf-8") if scenario.is_file() else "",
     )
 
@@ -52,6 +58,20 @@ def _read(path: Path) -> dict[str, Any]:
         if not isinstance(document.get(name), kind):
             raise InputError(f"{path}: {name}", document.get(name), "what gpusched compare writes there")
     return document
+
+
+def _compared(folder: Path, document: dict[str, Any], part: dict[str, Any]) -> Compared:
+    """Read what came out under one rule of GPU demand."""
+    runs = tuple(_run(folder, each) for each in part["runs"])
+    if not runs:
+        raise InputError(str(folder / "results.json"), [], "one run or more")
+    compared = Compared.of(runs, document["reference"], part.get("gpu_demand", ""), tuple(part.get("modelled", ())))
+    return replace(compared, groups=tuple(map(_group, part.get("groups", ()))))
+
+
+def _group(values: dict[str, Any]) -> GroupStatistics:
+    mean: dict[str, Any] = {name: NAN if value is None else value for name, value in values["mean"].items()}
+    return GroupStatistics(values["policy"], values["runs"], GroupFared(**mean))
 
 
 def _run(folder: Path, record: object) -> RunSummary:

@@ -24,8 +24,8 @@ def comparison_data(
     recorded: Sequence[Result] = (),
     provenance: Mapping[str, Any] | None = None,
     scenario: str = "",
-    table: Table | None = None,
-    modelled: tuple[str, ...] | None = None,
+    tables: tuple[Table, ...] = (),
+    modelled: tuple[str, ...] = (),
 ) -> ReportData:
     """Put the report of a comparison together.
 
@@ -35,8 +35,8 @@ def comparison_data(
         recorded: The first seed's runs, with their intervals.
         provenance: Where it comes from; its facts name the scenario or the instance's file.
         scenario: The scenario as TOML; by default that of the facts.
-        table: The table; by default that of `comparison_table`.
-        modelled: What is modelled; by default what the facts and the first recorded run say.
+        tables: The tables; by default that of `comparison_table`.
+        modelled: What is modelled, beside what the facts and the first recorded run say.
     """
     facts = (provenance or {}).get("facts", {})
     file = facts.get("instance_file") or None
@@ -45,11 +45,11 @@ def comparison_data(
     return ReportData(
         title=f"Policies compared on {name}" if name else "Policies compared",
         question=_question(runs, recorded, name, same=file is not None),
-        tables=(table or comparison_table(summarise(runs, reference), reference, file),),
+        tables=tables or (comparison_table(summarise(runs, reference), reference, file),),
         runs=tuple(runs),
         reference=reference,
         recorded=tuple(recorded),
-        modelled=told if modelled is None else modelled,
+        modelled=(*modelled, *told),
         scenario=scenario or scenario_text(facts),
         provenance=provenance or {},
     )

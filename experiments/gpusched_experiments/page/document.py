@@ -33,7 +33,7 @@ POLICY = (
 )
 NO_INTERVALS = (
     "The figures over time are left out: the intervals of the runs are not in the folder. A comparison made anew has "
-    "them, and so has a folder that `gpusched simulate --out` writes."
+    "them, and so has a folder that gpusched simulate --out writes."
 )
 
 
@@ -86,7 +86,7 @@ def _head(data: ReportData) -> list[str]:
         *(_table(table, best) for table in data.tables),
         f"<section>{markdown_html(data.page)}</section>" if data.page else "",
         *map(_picture, data.pictures),
-        f'<p class="note">{markdown_html(NO_INTERVALS)}</p>' if data.runs and not data.recorded else "",
+        f'<p class="note">{escape(NO_INTERVALS)}</p>' if data.runs and not data.recorded else "",
     ]
 
 
@@ -107,7 +107,7 @@ def _figure(drawing: Drawing) -> str:
     words = f'role="img" aria-label="{escape(drawing.alt)}"'
     return (
         f'<h2 id="{name}">{title}</h2>\n<figure data-figure="{name}">\n{choice}<div class="scroll">'
-        f'<div class="plot" {words} style="{width}min-height:{height}px"></div></div>\n'
+        f'<div class="chart" {words} style="{width}min-height:{height}px"></div></div>\n'
         f"<figcaption>{escape(drawing.caption)}</figcaption>\n</figure>"
     )
 

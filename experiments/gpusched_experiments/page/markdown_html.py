@@ -8,7 +8,11 @@ from itertools import groupby
 
 _INLINE = re.compile(r"`(?P<code>[^`]+)`|\*\*(?P<bold>[^*]+)\*\*|\[(?P<text>[^\]]+)\]\((?P<target>[^)\s]+)\)")
 _CELLS = re.compile(r"(?<!\\)\|")
+_NUMBER = re.compile(r"[+-]?\d[\d,]*(\.\d+)?(?=%|\s*\[|$)")
 _RULE = re.compile(r"^\|?[\s:|-]+\|?$")
+
+
+LONG = 40  # rows beyond which a table is folded
 
 
 def markdown_html(text: str) -> str:
@@ -53,7 +57,10 @@ def _table(lines: list[str]) -> str:
     kinds = [' class="number"' if i < len(right) and right[i] else "" for i in range(len(head))]
     heads = "".join(f'<th scope="col"{kind}>{_inline(cell)}</th>' for cell, kind in zip(head, kinds, strict=True))
     written = "\n".join(f"<tr>{_cells(row, kinds)}</tr>" for row in body)
-    return f'<div class="scroll"><table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{written}\n</tbody>\n</table></div>'
+    table = (
+        f'<div class="scroll"><table>\n<thead><tr>{heads}</tr></thead>\n<tbody>\n{written}\n</tbody>\n</table></div>'
+    )
+    return table if len(body) <= LONG else f"<details><summary>{len(body)} rows</summary>\n{table}\n</details>"
 
 
 def _cells(row: list[str], kinds: list[str]) -> str:
@@ -62,8 +69,8 @@ def _cells(row: list[str], kinds: list[str]) -> str:
 
 
 def _value(cell: str) -> str:
-    """Give the cell's first number, by which it is sorted."""
-    number = re.match(r"[+-]?\d[\d,]*\.?\d*", cell)
+    """Give the number that the cell holds, perhaps as a share or with an interval, by which it is sorted."""
+    number = _NUMBER.match(cell)
     return f' data-value="{float(number.group().replace(",", ""))!r}"' if number else ""
 
 

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusched_env.formats.recorded_result import result_of
 from gpusched_env.formats.run_folder import read_run
 from gpusched_env.rendering.duration import duration_text
-from gpusched_experiments.page.recorded import result_of
 from gpusched_experiments.page.report_data import ReportData
 from gpusched_experiments.page.scenario_facts import modelled_of, scenario_text
 from gpusched_experiments.report.table import Column, Table

@@ -67,13 +67,15 @@ def _first(runs: Sequence[RunSummary], best: PolicyStatistics, against: PolicySt
 
 def _next(runs: Sequence[RunSummary], best: PolicyStatistics, after: PolicyStatistics) -> str:
     saved = saving_against(runs, best.policy, after.policy)
-    if abs(saved.value) < SAME:
+    if not abs(saved.value) >= SAME:
         return f"{after.policy} costs the same."
     return f"The next is {after.policy} with {_money(after)}: {best.policy} costs {_less(saved, after.policy)}."
 
 
 def _less(saved: Estimate, other: str) -> str:
     """Say `19.0 % less than edf (95 % interval 11.1 % to 25.5 %)`, and whether the interval leaves it open."""
+    if not abs(saved.value) >= SAME:  # NaN where both cost nothing
+        return f"as much as {other}"
     text = f"{100 * saved.value:.1f} % less than {other}"
     if saved.interval is None:
         return text

@@ -4,14 +4,20 @@ from __future__ import annotations
 
 import re
 import shutil
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
 from gpusched_env.formats import read_run, write_run
 from gpusched_env.formats.run_folder import RUN_FILES
-from gpusched_experiments.report.comparison_table import groups_table, markdown_table, runs_csv
+from gpusched_experiments.report.comparison_table import (
+    comparison_table,
+    fared_table,
+    groups_table,
+    runs_csv,
+    tables_markdown,
+)
 from gpusched_experiments.report.journal import NAME as JOURNAL
 from gpusched_experiments.report.journal import Journal
 from gpusched_experiments.report.results_file import document_json
@@ -25,6 +31,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator import Result
     from gpusched_experiments.report.run_summary import RunSummary
     from gpusched_experiments.report.statistics import GroupStatistics, PolicyStatistics
+    from gpusched_experiments.report.table import Table
 
 RECORDED = "runs"
 FIGURES = tuple(f"{name}.{form}" for name in ("costs", "gantt") for form in ("png", "svg", "pdf"))
@@ -66,13 +73,28 @@ class Compared:
         """Name the policy that costs least."""
         return min(self.rows, key=lambda row: row.total_eur).policy
 
+    def tables(self, reference: str, instance: str | None = None) -> tuple[Table, ...]:
+        """List its tables: costs, jobs and machines, and tenants and classes, where there are several.
+
+        Args:
+            reference: Name of the policy that savings are measured against.
+            instance: Name of the instance, if all seeds ran the same one.
+        """
+        costs = comparison_table(self.rows, reference, instance, of_trace=bool(self.gpu_demand))
+        groups = (groups_table(self.groups),) if self.groups else ()
+        tables = (costs, fared_table(self.rows), *groups)
+        return (
+            tuple(replace(t, title=f"{t.title}, GPU demand: {self.gpu_demand}") for t in tables)
+            if self.gpu_demand
+            else tables
+        )
+
     def markdown(self, reference: str, instance: str | None) -> str:
-        """Write its tables as Markdown, under a heading that names the rule, if there is one."""
-        of_trace = bool(self.gpu_demand)
-        text = markdown_table(self.rows, reference, instance, groups=self.groups, of_trace=of_trace)
-        heading = f"### GPU demand: {self.gpu_demand}\n\n" if of_trace else ""
-        said = "\nWhat these figures depend on:\n\n" + "".join(f"- {each}\n" for each in self.modelled)
-        return heading + text + (said if self.modelled else "")
+        """Write its tables as Markdown."""
+        texts = [tables_markdown(self.tables(reference, instance), titled=bool(self.gpu_demand))]
+        if self.modelled:
+            texts.append("What these figures depend on:\n\n" + "".join(f"- {each}\n" for each in self.modelled))
+        return "\n".join(texts)
 
 
 class ComparisonFolder:

@@ -56,7 +56,7 @@ def comparison_table(
             main=False,
         ),
         Column("late_jobs", "late jobs", lambda row: row.late_jobs, TENTHS),
-        Column("completion_s", "mean completion", lambda row: row.mean_completion_s, duration_text),
+        Column("completion_s", "mean completion", lambda row: row.mean_completion_s, duration_text, main=False),
         Column("clairvoyant_gap", "gap, clairvoyant", lambda row: row.clairvoyant_gap, PERCENT, main=False),
     )  # fmt: skip
     if not of_trace:
@@ -120,26 +120,17 @@ def known_columns(columns: Iterable[Column[T]], rows: Sequence[T]) -> tuple[Colu
     return tuple(column for column in columns if is_known(column))
 
 
-def markdown_table(
-    rows: Sequence[PolicyStatistics],
-    reference: str,
-    instance: str | None = None,
-    *,
-    groups: Sequence[GroupStatistics] = (),
-    of_trace: bool = False,
-) -> str:
-    """Write the tables and their notes as Markdown.
+def markdown_table(rows: Sequence[PolicyStatistics], reference: str, instance: str | None = None) -> str:
+    """Write the tables of costs and of jobs and machines, with their notes; the arguments are those of the first."""
+    return tables_markdown((comparison_table(rows, reference, instance), fared_table(rows)))
 
-    Args:
-        rows: The statistics of every policy.
-        reference: Name of the policy of the savings.
-        instance: Name of the instance, if all seeds ran the same one.
-        groups: The statistics of every group of jobs.
-        of_trace: Whether a trace was replayed.
-    """
-    tables = [comparison_table(rows, reference, instance, of_trace=of_trace), fared_table(rows)]
-    tables += [groups_table(groups)] if groups else []
-    return "\n".join(f"{markdown_rows(t)}\n\n" + "  \n".join(t.notes) + "\n" for t in tables)
+
+def tables_markdown(tables: Iterable[Table], *, titled: bool = False) -> str:
+    """Write tables with their notes, and with their titles if they have to be told apart."""
+    return "\n".join(
+        (f"### {t.title}\n\n" if titled else "") + f"{markdown_rows(t)}\n\n" + "  \n".join(t.notes) + "\n"
+        for t in tables
+    )
 
 
 def runs_csv(runs: Sequence[RunSummary], gpu_demands: Sequence[str] = ()) -> str:

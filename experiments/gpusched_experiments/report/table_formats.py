@@ -67,7 +67,7 @@ def html_table(table: Table, best: str | None = None) -> str:
         best: The first column's text of the row that gets the class `best`.
     """
     heads = "".join(
-        f'<th scope="col"{_class(column.form is not TEXT)}>{escape(column.title)}</th>' for column in table.columns
+        f'<th scope="col"{_class(column.form is not TEXT)}>{_heading(column.title)}</th>' for column in table.columns
     )
     lines = [
         f"<tr{_class(texts[0] == best, 'best')}>{_html_cells(table, row, texts)}</tr>"
@@ -131,6 +131,11 @@ def _html_cells(table: Table, row: tuple[Value, ...], texts: list[str]) -> str:
             shown = f'{escape(text.split(" [")[0])} <span class="interval">[{escape(text.split(" [")[1])}</span>'
         cells.append(f"<{tag}{scope}{_class(column.form is not TEXT)}{data}>{shown}</{tag}>")
     return "".join(cells)
+
+
+def _heading(title: str) -> str:
+    """Write a heading whose unit stays with the word before it."""
+    return escape(title).replace(" €", "&nbsp;€")
 
 
 def _class(wanted: bool, name: str = "number") -> str:

@@ -33,16 +33,18 @@ def nothing(memory: str | None) -> dict[str, Any]:
 
 def answer(state: State, request: DecideRequest, names: ClusterNames, order: list[int]) -> dict[str, Any]:
     """Give the answer after the round, its jobs as in the request; `order` has the place there of each."""
-    board, now, first = state.board, request.now_s, len(state.board.jobs) - len(order)
+    board, now = state.board, request.now_s
+    first = int(board.active[0])
+    there = board.jobs[first : first + len(order)]
     expected = costs.expected_costs(board)
     jobs: list[Any] = [None] * len(order)
     for job, index in enumerate(order, start=first):
         jobs[index] = _job(board, job, expected[job - first].tolist(), request, names, index)
-    wakes = board.jobs[first:, at.WAKE_S]
+    wakes = there[:, at.WAKE_S]
     wake = float(np.min(wakes, initial=np.inf, where=wakes > now))
     again = wake if np.isfinite(wake) else None
     energy, tardiness = (float(np.nansum(expected[:, column])) for column in (costs.ENERGY, costs.TARDINESS))
-    running = int(np.sum(board.jobs[first:, at.CONFIG] >= 0.0))
+    running = int(np.sum(there[:, at.CONFIG] >= 0.0))
     return {
         "jobs": jobs,
         "running": running,

@@ -71,28 +71,33 @@ class Carried:
         rows = np.array([row_of.get(name, -1) for name in self.ids])
         known = np.flatnonzero(rows >= 0)
         board.jobs[first + known, at.WAKE_S] = before.wake_s[rows[known]]
+        board.jobs[first + known, at.PACE] = before.pace[rows[known]]
         if before.place == self.place and before.rows.shape[1] == board.memory.shape[1]:
             board.memory[:first] = before.rows[:1]
             board.memory[first + known] = before.rows[1 + rows[known]]
         if first == 1:
+            # The one job that is over stands for all: with each of them, submissions and ends rise by one.
             submitted = before.submitted + len(self.ids) - len(known)
-            board.count[at.SUBMITTED], board.count[at.DONE] = 1 + submitted, 1 + submitted - len(self.ids)
+            board.count[at.DONE] += 2 * (submitted - len(self.ids))
         board.count[at.ROUND] = before.rounds
         return generator_of(before.random)
 
     def taken_from(self, state: State, rng: np.random.Generator) -> Memory:
         """Take what the next decision needs from a state after its round."""
         board, first = state.board, len(self.over)
-        weights = board.jobs[first:, at.WEIGHT].tolist() if sees_weights_of_all(self.policy) else []
+        last = first + len(self.ids)
+        gone = (int(board.count[at.DONE]) - first) // 2
+        weights = board.jobs[first:last, at.WEIGHT].tolist() if sees_weights_of_all(self.policy) else []
         own = board.memory[:1] if first else np.zeros((1, board.memory.shape[1]))
         return Memory(
             policy=self.name,
             place=self.place,
             ids=self.ids,
-            wake_s=board.jobs[first:, at.WAKE_S],
-            rows=np.concatenate([own, board.memory[first:]]),
+            wake_s=board.jobs[first:last, at.WAKE_S],
+            pace=board.jobs[first:last, at.PACE],
+            rows=np.concatenate([own, board.memory[first:last]]),
             rounds=int(board.count[at.ROUND]),
-            submitted=int(board.count[at.SUBMITTED]) - 1,
+            submitted=len(self.ids) + gone,
             random=random_state(rng),
             weights=weights,
             over=self.over if weights else (),

@@ -196,8 +196,8 @@ class JobFields(Fields):
     started_s: Time | None = Field(
         default=None, description="When it first started [s]. By default: never, unless it runs or has epochs done."
     )
-    state_on: list[Name] = Field(
-        default=[],
+    state_on: list[Name] | None = Field(
+        default=None,
         max_length=MOST_NODES,
         description="Nodes where it was last ready before what it holds now: there its state lies.",
     )

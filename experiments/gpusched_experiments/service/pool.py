@@ -6,6 +6,7 @@ nothing is unpickled of what came from outside.
 
 from __future__ import annotations
 
+import gc
 import multiprocessing
 import queue
 import signal
@@ -196,6 +197,8 @@ def _serve(pipe: Connection, names: tuple[str, ...], agents: dict[str, str], key
     start_worker(())
     decider = Decider(PolicyCatalogue(names, agents), key, limits)
     warm_up_service(decider)
+    gc.collect()
+    gc.freeze()  # what is there now stays; decisions need not wait until it was looked through
     pipe.send_bytes(READY)
     while True:
         try:

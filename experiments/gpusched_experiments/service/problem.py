@@ -16,8 +16,6 @@ from gpusched_experiments.service.epochs import distribution_of
 from gpusched_experiments.service.limits import MOST_CELLS
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
     from gpusched_env.workload import Application
@@ -25,6 +23,7 @@ if TYPE_CHECKING:
     from gpusched_experiments.service.fields import ApplicationFields, DecideRequest, JobFields
 
 NO_APPLICATION = ""
+_LEAST_EPOCHS = 1e-6
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]), "certain")
 
 
@@ -61,17 +60,19 @@ class Problem:
         Raises:
             InputError: A job names what is not there, or a value is out of its range.
         """
+        jobs = [(i, self.request.jobs[i]) for i in self.order]
+        rows = [(*self._row(i, job), self._tenant(i, job)) for i, job in jobs]
+        yet, synchronisation = self._neighbours(), self._synchronisation()
         try:
-            table = self._table()
             return Instance(
                 self.names.gpu_types,
                 self.names.nodes,
                 self.names.configurations,
-                table,
+                self._table(rows, yet),
                 energy_price_eur_per_kwh=self.request.prices.energy_eur_per_kwh,
                 pue=self.request.prices.pue,
                 interference=interference_of(self.request.interference),
-                synchronisation=self._synchronisation(),
+                synchronisation=synchronisation,
                 tenants=self.names.tenants,
                 tenancy=self.request.cluster.tenancy,
             )
@@ -87,57 +88,97 @@ class Problem:
         name = error.field
         if name.startswith("jobs["):
             row, rest = name[5:].split("]", 1)
-            return InputError(f"jobs[{self.order[max(int(row) - self.over, 0)]}]{rest}", error.value, error.allowed)
+            place = max(int(row) - self.over, 0)
+            if place >= len(self.order):
+                return InputError("applications", error.value, error.allowed)
+            return InputError(f"jobs[{self.order[place]}]{rest}", error.value, error.allowed)
         if name.split("[")[0].split(".")[0] in {"gpu_types", "nodes", "tenants"}:
             return InputError(f"cluster.{name}", error.value, error.allowed)
         return error
 
-    def _table(self) -> JobTable:
-        jobs, request = [self.request.jobs[i] for i in self.order], self.request
-        rows = [self._row(i, job) for i, job in zip(self.order, jobs, strict=True)]
-        largest, restart, memory, application, distribution, seconds = (
-            list(column) for column in zip(*rows, strict=True)
-        )
-        rows_of = [0] * self.over + list(range(len(jobs)))
+    def _table(self, rows: list[tuple[Any, ...]], yet: dict[int, NDArray[np.float64]]) -> JobTable:
+        """Make the columns: jobs that are over, those of the request, and those that may come to share GPUs."""
+        jobs = [self.request.jobs[i] for i in self.order]
+        most, restart, memory, application, distribution, seconds, tenant = map(list, zip(*rows, strict=True))
+        restart = [self.request.restart_s if own is None else own for own in restart]
         told = any(job.resume_s is not None for job in jobs)
-        restart = [request.restart_s if own is None else own for own in restart]
         resume = [own if job.resume_s is None else job.resume_s for job, own in zip(jobs, restart, strict=True)]
-        most = np.array(largest)[rows_of]
+        first, last = [0] * self.over, [len(jobs) - 1] * len(yet)
+        chosen = [*first, *range(len(jobs)), *last]  # others are as the first and the last one, but for what is said
+        later_s = float(np.nextafter(self.request.now_s, np.inf))
+
+        def column(values: list[Any], of_others: list[Any] | None = None) -> NDArray[Any]:
+            found = np.array(values)[chosen]
+            if of_others:
+                found[len(found) - len(yet) :] = of_others
+            return found
+
+        largest = column(most, [_LEAST_EPOCHS] * len(yet))
         return JobTable(
-            submission_s=np.array([job.submission_s for job in jobs])[rows_of],
-            due_s=np.array([job.due_s for job in jobs])[rows_of],
-            tardiness_weight_eur_per_s=np.array([job.tardiness_weight_eur_per_s for job in jobs])[rows_of],
-            max_epochs=most,
-            epochs_needed=most,
-            memory_gib=np.array(memory)[rows_of],
-            seconds_per_epoch=np.array(seconds)[rows_of],
-            application=np.array(application)[rows_of],
+            submission_s=column([job.submission_s for job in jobs], [later_s] * len(yet)),
+            due_s=column([job.due_s for job in jobs], [later_s] * len(yet)),
+            tardiness_weight_eur_per_s=column([job.tardiness_weight_eur_per_s for job in jobs]),
+            max_epochs=largest,
+            epochs_needed=largest,
+            memory_gib=column(memory, [0.0] * len(yet)),
+            seconds_per_epoch=column(seconds, list(yet.values())),
+            application=column(application, list(yet)),
             applications=tuple(self._applications),
-            distribution=np.array(distribution)[rows_of],
+            distribution=column(distribution),
             distributions=tuple(self._made),
-            restart_s=np.array(restart)[rows_of],
-            start_s=np.array([job.start_s for job in jobs])[rows_of],
-            resume_s=np.array(resume)[rows_of] if told else None,
-            opportunistic=np.array([job.opportunistic for job in jobs])[rows_of],
-            tenant=np.array([self._tenant(i, job) for i, job in zip(self.order, jobs, strict=True)])[rows_of],
+            restart_s=column(restart),
+            start_s=column([job.start_s for job in jobs]),
+            resume_s=column(resume) if told else None,
+            opportunistic=column([job.opportunistic for job in jobs]),
+            tenant=column(tenant),
         )
+
+    def _neighbours(self) -> dict[int, NDArray[np.float64]]:
+        """Give the times on shares of the applications whose jobs may come to share a GPU, by application.
+
+        Policies plan for the worst neighbours that there may be: of all `applications` whose times the request tells,
+        whether a job of them is there now or not.
+        """
+        shared = np.array([c.kind == "shared" for c in self.names.configurations])
+        there = {node.gpu_type for node in self.names.nodes}
+        shared &= np.array([c.gpu_type in there for c in self.names.configurations])
+        found = {}
+        for index, (name, own) in enumerate(self.request.applications.items()):
+            if self.request.interference is None or own.seconds_per_epoch is None:
+                continue
+            row = np.where(shared, self._seconds(f"applications.{name}", own.seconds_per_epoch, None), np.inf)
+            row[self._memory_of_configurations() < (own.memory_gib or 0.0)] = np.inf
+            if np.any(np.isfinite(row)):
+                found[index] = row
+        return found
+
+    def _memory_of_configurations(self) -> NDArray[np.float64]:
+        of_type = {v.name: v.memory_gib for v in self.names.gpu_types}
+        return np.array([of_type.get(c.gpu_type, 0.0) * c.share for c in self.names.configurations])
 
     def _row(self, index: int, job: JobFields) -> tuple[Any, ...]:
         """Give what a job takes from its application where it does not say it itself."""
         where, name = f"jobs[{index}]", job.application
-        own, built_in = self._application(f"{where}.application", name)
-        sources = [source for source in (job, own, built_in) if source is not None]
-        largest = _first(source.max_epochs for source in sources)
+        own, built_in = self._application(where, name)
+        largest, memory, restart_s = job.max_epochs, job.memory_gib, job.restart_s
+        for source in (own, built_in):
+            if source is not None:
+                largest = source.max_epochs if largest is None else largest
+                memory = source.memory_gib if memory is None else memory
+        if own is not None and restart_s is None:
+            restart_s = own.restart_s
+        given, told = job.seconds_per_epoch, where
+        if given is None and own is not None:
+            given, told = own.seconds_per_epoch, f"applications.{name}"
         if largest is None:
             raise InputError(f"{where}.max_epochs", None, "a value: neither the job nor its application has it")
-        memory = _first(source.memory_gib for source in sources)
         return (
             largest,
-            _first(source.restart_s for source in (job, own) if source is not None),
+            restart_s,
             0.0 if memory is None else memory,
             self._applications.setdefault(NO_APPLICATION if name is None else name, len(self._applications)),
             self._distribution(index, job, own, largest),
-            self._seconds(index, job, own, built_in),
+            self._seconds(told, given, built_in),
         )
 
     def _application(self, where: str, name: str | None) -> tuple[ApplicationFields | None, Application | None]:
@@ -147,7 +188,8 @@ class Problem:
         own, known = self.request.applications.get(name), self.names.catalogue.applications
         if own is None and name not in known:
             there = ", ".join([*self.request.applications, *known])
-            raise InputError(where, name, f"an entry of applications or a built-in one; there are {there}")
+            allowed = f"an entry of applications or a built-in one; there are {there}"
+            raise InputError(f"{where}.application", name, allowed)
         if own is not None and own.like is not None and own.like not in known:
             raise InputError(f"applications.{name}.like", own.like, f"one of {', '.join(known)}")
         return own, known.get(name if own is None or own.like is None else own.like)
@@ -180,32 +222,31 @@ class Problem:
             self._made.append(CERTAIN if unknown else distribution_of(where, entry, largest))  # type: ignore[arg-type]
         return self._distributions[key]
 
-    def _seconds(
-        self, index: int, job: JobFields, own: ApplicationFields | None, built_in: Application | None
-    ) -> NDArray[np.float64]:
-        """Give a job's seconds per epoch on every configuration, (C,); inf where it may not use one."""
-        given, where = job.seconds_per_epoch, f"jobs[{index}].seconds_per_epoch"
-        if given is None and own is not None:
-            given, where = own.seconds_per_epoch, f"applications.{job.application}.seconds_per_epoch"
-        key: Any = (
-            ("builtin", built_in and built_in.name) if given is None else given if isinstance(given, str) else id(given)
-        )
+    def _seconds(self, where: str, given: Any, built_in: Application | None) -> NDArray[np.float64]:
+        """Give the seconds per epoch of a job or an application on every configuration, (C,); inf: it may not use it.
+
+        Args:
+            where: The path of the job or application.
+            given: Its field `seconds_per_epoch`.
+            built_in: The built-in application whose times are taken where the field is not given.
+        """
+        where = f"{where}.seconds_per_epoch"
+        key: Any = given if isinstance(given, str) else (id(given), built_in and built_in.name)
         if key in self._times:
             return self._times[key]
-        if given is None:
-            if built_in is None:
-                raise InputError(where, None, "a value: neither the job nor its application has it")
-            row = np.array([built_in.time_s(c) for c in self.names.configurations])
-        else:
-            if isinstance(given, str):
-                if given not in self.request.times:
-                    raise InputError(
-                        where, given, f"an entry of times; there are {', '.join(self.request.times) or 'none'}"
-                    )
-                given, where = self.request.times[given], f"times.{given}"
-            row = self._row_of_times(where, given)
-        self._times[key] = row
-        return row
+        if given is None and built_in is None:
+            raise InputError(where, None, "a value: neither the job nor its application has it")
+        if isinstance(given, str):
+            times = self.request.times
+            if given not in times:
+                raise InputError(where, given, f"an entry of times; there are {', '.join(times) or 'none'}")
+            given, where = times[given], f"times.{given}"
+        self._times[key] = (
+            np.array([built_in.time_s(c) for c in self.names.configurations])
+            if given is None and built_in is not None
+            else self._row_of_times(where, given)
+        )
+        return self._times[key]
 
     def _row_of_times(self, where: str, given: list[float | None] | dict[str, float]) -> NDArray[np.float64]:
         known = self.names.configuration
@@ -219,8 +260,3 @@ class Problem:
                 raise InputError(f"{where}.{name}", seconds, f"one of the configurations {', '.join(known)}")
             row[known[name]] = seconds
         return row
-
-
-def _first(values: Iterable[float | None]) -> float | None:
-    """Give the first value that there is."""
-    return next((value for value in values if value is not None), None)

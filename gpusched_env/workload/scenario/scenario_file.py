@@ -17,9 +17,10 @@ from gpusched_env.workload.scenario.applications import OwnApplication
 from gpusched_env.workload.scenario.cluster import Cluster, Pool
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS
 from gpusched_env.workload.scenario.gpu_types import OwnGpuType
-from gpusched_env.workload.scenario.scenario import Scenario, TraceReplay
+from gpusched_env.workload.scenario.scenario import Scenario
 from gpusched_env.workload.scenario.settings import Settings
 from gpusched_env.workload.scenario.tenants import OwnTenant
+from gpusched_env.workload.scenario.trace_replay import TraceReplay
 from gpusched_env.workload.scenario.track_header import TrackHeader
 from gpusched_env.workload.tables.own_epochs import PUBLISHED
 from gpusched_env.workload.traces.presets import check_format
@@ -73,6 +74,11 @@ def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
         return path.read_text(encoding="utf-8"), path.stem, path.resolve().parent
     except (OSError, UnicodeDecodeError) as error:
         raise InputError("scenario", str(path), f"a readable file in UTF-8 ({error})") from None
+
+
+def list_scenarios() -> tuple[str, ...]:
+    """List the names of the built-in scenarios."""
+    return tuple(builtin_files("scenario"))
 
 
 def builtin_scenarios() -> dict[str, Scenario]:

@@ -11,7 +11,7 @@ Kind = Literal["number", "date"]
 MISSING = ("", "none", "null", "nan", "na", "n/a", "unknown", "nat", "-")
 """What stands where nothing is known, in small letters."""
 
-_PLAIN_FORMS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M")
+_FORMS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f%:z", "%Y-%m-%d %H:%M")
 
 
 def missing(text: pl.Series) -> pl.Series:
@@ -26,10 +26,21 @@ def plain(text: pl.Series) -> pl.Series:
 
 def micros(text: pl.Series) -> pl.Series:
     """Read dates as microseconds since 1970 (UTC where no zone is given), null where there is none."""
-    text = text.str.replace("T", " ").str.replace(r"Z$", "+00:00")
-    found = [text.str.to_datetime(form, strict=False, time_unit="us") for form in _PLAIN_FORMS]
-    zoned = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%:z", strict=False, time_unit="us", time_zone="UTC")
-    return pl.select(pl.coalesce([s.cast(pl.Int64) for s in (*found, zoned)])).to_series()
+    text = text.str.replace("T", " ", literal=True)
+    found = _read(text, _FORMS[0])
+    for form in _FORMS[1:]:
+        left = found.is_null() & text.is_not_null()  # few, if any: a column has one form
+        if not left.any():
+            break
+        found = found.scatter(left.arg_true(), _read(text.filter(left), form))
+    return found
+
+
+def _read(text: pl.Series, form: str) -> pl.Series:
+    zoned = form.endswith("%:z")
+    text = text.str.replace(r"Z$", "+00:00") if zoned else text
+    read = text.str.to_datetime(form, strict=False, time_unit="us", time_zone="UTC" if zoned else None)
+    return read.cast(pl.Int64)
 
 
 def kind_of(text: pl.Series) -> Kind | None:

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING
 from gpusched_env.workload.traces.replay import replayed_trace
 
 if TYPE_CHECKING:
-    from gpusched_env.workload.scenario.scenario import Scenario, TraceReplay
+    from gpusched_env.workload.scenario.scenario import Scenario
+    from gpusched_env.workload.scenario.trace_replay import TraceReplay
     from gpusched_env.workload.traces.trace import Trace
 
 DEMAND = {

@@ -10,6 +10,7 @@ import subprocess
 import sys
 from typing import TYPE_CHECKING
 
+import numpy as np
 import pytest
 from typer.testing import CliRunner
 
@@ -19,7 +20,8 @@ import gpusched_agents
 from gpusched_agents.files.storage import load_agent, load_description
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import TrainingConfig
-from gpusched_env import load_scenario, make_instance
+from gpusched_baselines import make_policy
+from gpusched_env import load_scenario, make_instance, simulate
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.cli.scenario_options import parse_setting, scenario_settings
 
@@ -109,8 +111,12 @@ def interruptible():
 
 
 @pytest.mark.usefixtures("interruptible")
-@pytest.mark.parametrize("steps", [192, 320])
-def test_an_interrupted_training_resumes_and_ends_as_if_nothing_had_happened(trained, tmp_path, monkeypatch, steps):
+@pytest.mark.parametrize(("steps", "kept"), [(192, 128), (256, 192), (320, 256)])
+def test_an_interrupted_training_resumes_and_ends_as_if_nothing_had_happened(
+    trained, tmp_path, monkeypatch, steps, kept
+):
+    """It goes on from the last update before the interrupt, which falls before an evaluation, or before none."""
+    monkeypatch.setattr("gpusched_agents.training.training.REMEMBER_S", 0.0)
     report = gpusched_agents.Training._report
 
     def interrupt(self, text):
@@ -122,13 +128,12 @@ def test_an_interrupted_training_resumes_and_ends_as_if_nothing_had_happened(tra
         patch.setattr(gpusched_agents.Training, "_report", interrupt)
         stopped = train(tmp_path / "run")
     assert stopped.exit_code == 130
-    assert stopped.stderr.splitlines()[-1] == "stopped; the same command goes on from the last checkpoint"
+    assert stopped.stderr.splitlines()[-1] == f"stopped; the same command goes on at {kept} steps"
     assert stopped.stdout == ""
     resumed = train(tmp_path / "run")
     assert resumed.exit_code == 0, resumed.output
-    checkpoint = max(step for step in STEPS if step <= steps)
-    assert f"resuming at {checkpoint} steps" in resumed.stderr
-    assert evaluated(resumed) == [step for step in STEPS if step > checkpoint]
+    assert f"resuming at {kept} steps" in resumed.stderr
+    assert evaluated(resumed) == [step for step in STEPS if step > kept]
     assert weights(tmp_path / "run") == weights(trained[0])
     total = [line.split(",")[3] for line in (tmp_path / "run" / "curve.csv").read_text().splitlines()]
     assert total == [line.split(",")[3] for line in (trained[0] / "curve.csv").read_text().splitlines()]
@@ -256,3 +261,104 @@ def test_without_the_extra_one_line_says_how_to_install_it(tmp_path, monkeypatch
 def test_the_commands_and_the_package_of_agents_are_imported_without_torch():
     code = "import sys, gpusched_agents, gpusched_experiments.cli.app; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_a_training_that_is_stopped_before_its_first_update_says_that_nothing_is_kept(tmp_path, monkeypatch):
+    with monkeypatch.context() as patch:
+        patch.setattr(gpusched_agents.Training, "_clone", lambda *_: signal.raise_signal(signal.SIGINT))
+        stopped = train(tmp_path / "run")
+    assert stopped.exit_code == 130
+    assert stopped.stderr.splitlines()[-1] == "stopped; the same command begins anew: nothing is kept yet"
+    again = train(tmp_path / "run")
+    assert again.exit_code == 0, again.output
+    assert "resuming" not in again.stderr
+    assert evaluated(again) == STEPS
+
+
+def test_teacher_sts_and_edf_stand_at_the_beginning_and_beside_every_evaluation(trained):
+    folder, done = trained
+    costs = {
+        name: np.mean(
+            [simulate(make_instance(load_scenario("tiny"), s), make_policy(name)).total_eur for s in (500, 501)]
+        )
+        for name in ("sts-x", "sts", "edf")
+    }
+    first, *lines = done.stderr.splitlines()
+    assert first == "on the validation workloads " + ", ".join(f"{n} costs {c:,.2f} €" for n, c in costs.items())
+    beside = "(" + ", ".join(f"{name} {cost:,.2f}" for name, cost in costs.items()) + ")"
+    lines = [line for line in lines if "tardiness" in line]
+    assert [beside in line for line in lines] == [True] * len(STEPS)
+    assert ["untrained" in line for line in lines] == [True, False, False, False]
+    assert json.loads((folder / "training.json").read_text())["references"] == pytest.approx(costs, rel=1e-12)
+
+
+def test_an_agent_that_is_dearer_than_its_teacher_ends_in_a_warning_that_is_kept(trained):
+    """Some hundred decisions teach nothing: any of its agents is dearer than STS-X, and most are than EDF."""
+    folder, done = trained
+    kept = json.loads((folder / "training.json").read_text())
+    warned = [line.removeprefix("warning: ") for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert warned == kept["warnings"]
+    assert any("more than its teacher sts-x" in line and "try --imitation-steps" in line for line in warned)
+    assert done.exit_code == 0
+
+
+CALLBACK = """
+from stable_baselines3.common.callbacks import BaseCallback
+
+
+class Counts(BaseCallback):
+    def __init__(self, path, word="steps"):
+        super().__init__()
+        self.path, self.word = path, word
+
+    def _on_step(self):
+        return True
+
+    def _on_training_end(self):
+        with open(self.path, "a") as file:
+            file.write(f"{self.num_timesteps} {self.word}\\n")
+
+
+def late(path):
+    return Counts(path, "late")
+
+
+class Other:
+    pass
+"""
+
+
+def test_callbacks_are_named_by_their_import_path_with_arguments_as_json(trained, tmp_path, monkeypatch):
+    (tmp_path / "my_callbacks.py").write_text(CALLBACK)
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr(sys, "path", list(sys.path))
+    first = 'my_callbacks:Counts={"path": "counted.txt"}'
+    done = train("run", "--callback", first, "--callback", 'my_callbacks:late={"path": "counted.txt"}')
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / "counted.txt").read_text() == "128 steps\n128 late\n"
+    assert weights(tmp_path / "run") == weights(trained[0])
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("my_other_callbacks", "module:Class"),
+        ("no_such_module:Mine", "no_such_module"),
+        ("my_other_callbacks:Missing", "Missing"),
+        ("my_other_callbacks:Counts", "path"),
+        ("my_other_callbacks:Counts=5", "JSON object"),
+        ("my_other_callbacks:Counts={", "JSON object"),
+        ('my_other_callbacks:Counts={"colour": 1}', "colour"),
+        ("my_other_callbacks:Other", "BaseCallback"),
+    ],
+)
+def test_a_callback_that_is_none_is_one_line_and_leaves_nothing_behind(tmp_path, monkeypatch, text, words):
+    (tmp_path / "my_other_callbacks.py").write_text(CALLBACK)
+    monkeypatch.chdir(tmp_path)
+    done = train("run", "--callback", text)
+    assert (done.exit_code, done.stdout) == (2, "")
+    assert done.stderr.startswith("error: --callback = ")
+    assert words in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not (tmp_path / "run").exists()

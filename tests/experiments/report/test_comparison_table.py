@@ -118,5 +118,5 @@ def test_the_results_file_is_plain_json_with_every_run_and_its_provenance():
     assert (document["gpu_demand"], document["more"][0]["gpu_demand"]) == ("elastic", "exact")
     rows = list(csv.DictReader(io.StringIO(files["runs.csv"])))
     assert [row["gpu_demand"] for row in rows] == ["elastic"] * 4 + ["exact"] * 4
-    assert "### GPU demand: exact" in files["table.md"]
+    assert "### Costs, GPU demand: exact" in files["table.md"]
     assert "- Due dates are modelled." in files["table.md"]

@@ -31,7 +31,9 @@ def one_after_the_other() -> Instance:
         Job(0.0, 100.0, 0.001, 100.0, CERTAIN, 100.0, seconds, 10.0, "a"),
         Job(0.0, 200.0, 0.001, 300.0, CERTAIN, 300.0, seconds, 10.0, "a", opportunistic=True),
     ]
-    return Instance.from_jobs(gpus, [Node("V", 1), Node("W", 1)], jobs, configurations, 0.5, pue=2.0)
+    return Instance.from_jobs(
+        gpus, [Node("V", 1), Node("W", 1)], jobs, configurations, energy_price_eur_per_kwh=0.5, pue=2.0
+    )
 
 
 def test_two_jobs_one_after_the_other_by_hand():

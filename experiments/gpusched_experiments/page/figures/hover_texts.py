@@ -13,9 +13,10 @@ if TYPE_CHECKING:
 
 
 def job_text(timeline: Timeline, job: int) -> str:
-    """Name the job: its number and application."""
+    """Name the job: its number, and its application if that has a name."""
     jobs = timeline.instance.jobs
-    return f"job {job}: {jobs.applications[int(jobs.application[job])]}"
+    name = jobs.applications[int(jobs.application[job])]
+    return f"job {job}: {name}" if name else f"job {job}"
 
 
 def due_text(timeline: Timeline, job: int) -> str:

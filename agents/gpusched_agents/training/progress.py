@@ -1,0 +1,49 @@
+"""How far a training run has come, and its curve."""
+
+from __future__ import annotations
+
+import csv
+import io
+from dataclasses import dataclass, field
+from typing import Any
+
+
+@dataclass(slots=True)
+class Progress:
+    """How far a run has come.
+
+    Attributes:
+        phase: `imitation` or `learning`.
+        imitated: Decisions of the warm start.
+        learnt: Decisions of reinforcement learning.
+        curve: A point for each evaluation.
+        worse: Evaluations since the best one.
+        seconds: Seconds spent, over all sessions.
+    """
+
+    phase: str = "imitation"
+    imitated: int = 0
+    learnt: int = 0
+    curve: list[dict[str, Any]] = field(default_factory=list)
+    worse: int = 0
+    seconds: float = 0.0
+
+    @property
+    def steps(self) -> int:
+        """Decisions so far."""
+        return self.imitated + self.learnt
+
+    @property
+    def best_eur(self) -> float:
+        """The least mean cost of any evaluation [€]; inf before the first."""
+        return min((point["total_eur"] for point in self.curve), default=float("inf"))
+
+
+def csv_of(curve: list[dict[str, Any]]) -> str:
+    """Write the curve as a table; a field that a point does not have is empty."""
+    names = list(dict.fromkeys(name for point in curve for name in point))
+    text = io.StringIO()
+    writer = csv.DictWriter(text, names, lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(curve)
+    return text.getvalue()

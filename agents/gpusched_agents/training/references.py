@@ -1,0 +1,61 @@
+"""What an agent is measured by while it is trained: reference policies on the workloads that choose it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusched_baselines import make_policy
+from gpusched_env import simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from gpusched_agents.training.config import TrainingConfig
+    from gpusched_env import Instance
+
+USUAL = ("sts", "edf")
+MUCH_DEARER = 1.05  # than the teacher: what makes an agent worth a warning
+
+
+def reference_names(config: TrainingConfig) -> tuple[str, ...]:
+    """Give the policies that a run is measured by: its teacher, if it has one, STS and EDF."""
+    teacher = (config.imitation.teacher,) if config.imitation.steps else ()
+    return tuple(dict.fromkeys(teacher + USUAL))
+
+
+def reference_costs(names: Iterable[str], instances: Sequence[Instance]) -> dict[str, float]:
+    """Give the mean cost of each policy on the instances [€]."""
+    return {
+        name: float(np.mean([simulate(one, make_policy(name), record=False).total_eur for one in instances]))
+        for name in names
+    }
+
+
+def warnings_of(
+    config: TrainingConfig, curve: Sequence[Mapping[str, Any]], references: Mapping[str, float]
+) -> list[str]:
+    """Say what speaks against the agent that a run kept, and what to try; nothing if it is as it should be.
+
+    Args:
+        config: The settings of the run.
+        curve: Its evaluations, at least one.
+        references: Mean costs of the reference policies on the same workloads [€].
+    """
+    kept = min(curve, key=lambda point: point["total_eur"])
+    cost, teacher = kept["total_eur"], config.imitation.teacher if config.imitation.steps else None
+    found = ["is the untrained one of step 0: no later one was better"] if kept["steps"] == 0 else []
+    dearer = [
+        f"costs {cost / references[name] - 1.0:.0%} more than {whose}{name} ({references[name]:,.2f} €)"
+        for name, whose, factor in ((teacher, "its teacher ", MUCH_DEARER), ("edf", "", 1.0))
+        if name is not None and cost > factor * references[name]
+    ]
+    return [f"the agent that is kept {text}; {_advice(config)}" for text in found + dearer]
+
+
+def _advice(config: TrainingConfig) -> str:
+    """Say what helps most: a warm start, or a longer one."""
+    if config.imitation.steps == 0:
+        return "try a warm start (--imitate sts-x), or more decisions (--steps)"
+    return f"try --imitation-steps {max(20_000, 4 * config.imitation.steps)}, or another --seed"
