@@ -61,13 +61,16 @@ def train_command(
     it at any moment: the same command goes on from its last checkpoint, and ends where it would have ended.
 
     For example:
-    - **gpusched train --scenario tiny --steps 20000 --imitation-steps 40000 --out runs/tiny**
+    - **gpusched train --scenario tiny --imitation-steps 20000 --steps 10000 --out runs/tiny**
 
-    - **gpusched train --agent dqn --imitate none --network mlp --out runs/dqn**
+    - **gpusched train --scenario tiny --agent dqn --imitate none --network mlp --steps 20000 --out runs/dqn**
 
-    - **gpusched train --scenario default,high --set agent.learning_rate=3e-4 --set tardiness_factor=1 --out runs/two**
+    - **gpusched train --scenario default,high --set agent.learning_rate=1e-4 --out runs/two**
 
     - **gpusched train --nodes 20 --jobs 200 --scenario-set prices.pue=1.2 --out runs/larger**
+
+    Every line has the cost of the teacher, STS and EDF on the same workloads beside the agent's. An agent that ends
+    dearer than its teacher or EDF, or untrained, gets a warning.
     """
     changes = workload_options.scenario_settings(
         scenario_names(options), trace, trace_format, jobs, nodes, scenario_set, where, skip_invalid

@@ -107,7 +107,7 @@ def _figure(drawing: Drawing) -> str:
     words = f'role="img" aria-label="{escape(drawing.alt)}"'
     return (
         f'<h2 id="{name}">{title}</h2>\n<figure data-figure="{name}">\n{choice}<div class="scroll">'
-        f'<div class="plot" {words} style="{width}min-height:{height}px"></div></div>\n'
+        f'<div class="chart" {words} style="{width}min-height:{height}px"></div></div>\n'
         f"<figcaption>{escape(drawing.caption)}</figcaption>\n</figure>"
     )
 

@@ -24,7 +24,7 @@ def style_text() -> str:
     light, dark = _variables(LIGHT), _variables(DARK)
     return (
         f":root{{color-scheme:light dark;{light}}}\n"
-        f"@media screen and (prefers-color-scheme:dark){{:root{{{dark}}}}}\n{_asset('report.css')}"
+        f"@media screen and (prefers-color-scheme:dark){{:root:not(.on-paper){{{dark}}}}}\n{_asset('report.css')}"
     )
 
 

@@ -1,6 +1,7 @@
 """A report in a real browser, without a network."""
 
 import shutil
+from dataclasses import replace
 
 import pytest
 
@@ -13,10 +14,10 @@ pytestmark = pytest.mark.skipif(
 )
 sync_api = pytest.importorskip("playwright.sync_api", reason="NO PLAYWRIGHT: report pages were not opened in a browser")
 
-RANGE = "name => document.querySelector(`[data-figure=${name}] .plot`)._fullLayout.xaxis.range"
+RANGE = "name => document.querySelector(`[data-figure=${name}] .chart`)._fullLayout.xaxis.range"
 # Where a point of a figure is on the screen: its data's coordinates in pixels.
 PLACE = """([name, x, y]) => {
-    const plot = document.querySelector(`[data-figure=${name}] .plot`), at = plot.getBoundingClientRect();
+    const plot = document.querySelector(`[data-figure=${name}] .chart`), at = plot.getBoundingClientRect();
     const { xaxis, yaxis } = plot._fullLayout;
     return [at.left + xaxis._offset + xaxis.d2p(x), at.top + yaxis._offset + yaxis.d2p(y)];
 }"""
@@ -50,9 +51,15 @@ class Opened:
         self.page.on("pageerror", lambda error: self.wrong.append(str(error)))
         self.page.on("requestfailed", lambda request: self.wrong.append(request.url[:80]))
         self.page.goto(address)
-        self.page.wait_for_function(
-            "() => [...document.querySelectorAll('.plot')].every((plot) => plot.querySelector('.main-svg .plot'))"
-        )
+        self.until("() => [...document.querySelectorAll('.chart')].every((chart) => chart.querySelector('.main-svg'))")
+
+    def until(self, condition, argument=None):
+        """Wait for it; the driver's own way is one that the page's policy forbids (eval)."""
+        for _ in range(200):
+            if self.page.evaluate(condition, argument):
+                return
+            self.page.wait_for_timeout(25)
+        pytest.fail(f"waited in vain for {condition}")
 
     def _only_files(self, route):
         if route.request.url.startswith(("file:", "data:", "blob:")):
@@ -82,24 +89,24 @@ def test_it_opens_and_draws_every_figure_without_an_error_or_a_request(opened):
     assert (opened.asked, opened.wrong) == ([], [])
 
 
-def test_dragging_over_a_gantt_chart_zooms_and_a_double_click_goes_back(opened):
+def test_dragging_over_a_gantt_chart_zooms_and_a_button_goes_back(opened):
     before = opened.page.evaluate(RANGE, "gantt")
     mouse = opened.page.mouse
     mouse.move(*opened.place("gantt", 0.5, 0.1))
     mouse.down()
     mouse.move(*opened.place("gantt", 1.0, 1.9), steps=4)
     mouse.up()
-    opened.page.wait_for_function(f"before => ({RANGE})('gantt')[1] < before", arg=before[1])
+    opened.until(f"before => ({RANGE})('gantt')[1] < before", before[1])
     assert opened.page.evaluate(RANGE, "gantt") == pytest.approx([0.5, 1.0], abs=0.02)
-    mouse.dblclick(*opened.place("gantt", 0.75, 1.0))
-    opened.page.wait_for_function(f"before => ({RANGE})('gantt')[1] >= before", arg=before[1])
+    opened.page.locator("[data-figure=gantt] .modebar-btn[data-title='Reset axes']").click(force=True)
+    opened.until(f"before => ({RANGE})('gantt')[1] >= before", before[1])
 
 
 def test_pointing_at_a_bar_shows_its_job_and_beside_it_nothing(opened):
     tip = opened.page.locator(".tip")
     opened.page.mouse.move(*opened.place("gantt", 0.9, 1.7))
     assert tip.locator("div").all_text_contents() == [
-        "job 1: job", "1 x V on node 0 (GPU 1)", "from 0 s to 1 h (1 h)", "due at 30 min, ended 30 min late",
+        "job 1", "1 x V on node 0 (GPU 1)", "from 0 s to 1 h (1 h)", "due at 30 min, ended 30 min late",
     ]  # fmt: skip
     opened.page.mouse.move(*opened.place("gantt", 1.6, 1.7))  # the GPU is free then
     assert tip.is_hidden()
@@ -120,11 +127,23 @@ def test_a_bar_with_room_carries_its_jobs_number(opened):
 def test_another_policy_can_be_chosen(opened):
     choice = opened.page.locator("[data-figure=savings] select")
     choice.select_option("edf")
-    title = opened.page.locator("[data-figure=savings] .xtitle")
-    opened.page.wait_for_function(
-        "() => document.querySelector('[data-figure=savings] .xtitle').textContent.endsWith('edf')"
+    opened.until("() => document.querySelector('[data-figure=savings] .xtitle').textContent === 'saved against edf'")
+    assert opened.page.locator("[data-figure=savings] .ytick").first.text_content().startswith("sept")
+
+
+def test_the_legend_of_a_gantt_chart_names_every_look_once(opened):
+    legend = opened.page.locator("[data-figure=gantt] .legendtext").all_text_contents()
+    assert legend == ["due date", "jobs", "after the due date", "late job"]
+
+
+def test_a_figure_can_be_saved_and_not_sent_anywhere(opened):
+    titles = opened.page.locator("[data-figure=cost] .modebar-btn").evaluate_all(
+        "all => all.map((each) => each.dataset.title)"
     )
-    assert title.text_content() == "saved against edf"
+    assert titles == ["Download plot as a PNG", "Zoom", "Pan", "Zoom in", "Zoom out", "Reset axes"]
+    with opened.page.expect_download() as saved:
+        opened.page.locator("[data-figure=cost] .modebar-btn").first.click(force=True)
+    assert saved.value.path().read_bytes().startswith(b"\x89PNG")
 
 
 def test_a_click_on_a_heading_sorts_the_table_and_the_next_one_the_other_way_round(opened):
@@ -137,44 +156,49 @@ def test_a_click_on_a_heading_sorts_the_table_and_the_next_one_the_other_way_rou
     assert opened.first_column() == ["fifo", "sept", "edf"]
 
 
-@pytest.mark.parametrize("width", [400, 1600])
-def test_nothing_is_wider_than_the_window(browser, address, width):
-    page = Opened(browser, address, width)
-    assert page.page.evaluate("document.documentElement.scrollWidth") == width
-    assert page.wrong == []
-    page.context.close()
+def test_nothing_is_wider_than_a_wide_window_or_a_telephone(browser, address, opened):
+    width = "document.documentElement.scrollWidth"
+    assert opened.page.evaluate(width) == 1200
+    narrow = Opened(browser, address, width=400)
+    assert narrow.page.evaluate(width) == 400
+    assert narrow.wrong == []
+    narrow.context.close()
 
 
-def test_dark_and_light_are_the_readers_choice_also_while_it_is_open(browser, address):
+@pytest.fixture
+def dark(browser, address):
     page = Opened(browser, address, color_scheme="dark")
-    ground = "() => getComputedStyle(document.documentElement).backgroundColor"
-    ink = "() => document.querySelector('[data-figure=cost] .xtitle').style.fill"
-    dark = (page.page.evaluate(ground), page.page.evaluate(ink))
-    page.page.emulate_media(color_scheme="light")
-    page.page.wait_for_function(f"dark => ({ink})() !== dark", arg=dark[1])
-    assert (page.page.evaluate(ground), page.page.evaluate(ink)) == ("rgb(255, 255, 255)", "rgb(34, 38, 43)")
-    assert dark[0] != "rgb(255, 255, 255)"
+    yield page
     page.context.close()
+
+
+GROUND = "() => getComputedStyle(document.documentElement).backgroundColor"
+INK = "() => document.querySelector('[data-figure=cost] .xtitle').style.fill"
+
+
+def test_dark_and_light_are_the_readers_choice_and_on_paper_it_is_light(dark):
+    ground, ink = dark.page.evaluate(GROUND), dark.page.evaluate(INK)
+    dark.page.evaluate("() => dispatchEvent(new Event('beforeprint'))")
+    dark.until(f"() => ({INK})() === 'rgb(34, 38, 43)'")
+    dark.page.evaluate("() => dispatchEvent(new Event('afterprint'))")
+    dark.until(f"ink => ({INK})() === ink", ink)
+    dark.page.emulate_media(color_scheme="light")
+    dark.until(f"() => ({INK})() === 'rgb(34, 38, 43)'")
+    assert dark.page.evaluate(GROUND) == "rgb(255, 255, 255)" != ground
 
 
 def test_names_with_html_in_them_are_shown_as_they_are(browser, tmp_path):
     evil = "<b>x</b><img src=x onerror='document.title=1'>"
     data = comparison()
-    runs = tuple(run if run.policy != "edf" else type(run)(**{**run_fields(run), "policy": evil}) for run in data.runs)
+    runs = tuple(replace(run, policy=evil) if run.policy == "edf" else run for run in data.runs)
     path = tmp_path / "evil.html"
-    path.write_text(
-        report_html(ReportData(title="t", question="q", runs=runs, reference="fifo", recorded=(ran(),))),
-        encoding="utf-8",
-    )
+    evil_data = ReportData(title="t", question="q", runs=runs, reference="fifo", recorded=(ran(),))
+    path.write_text(report_html(evil_data), encoding="utf-8")
     page = Opened(browser, path.as_uri())
     assert page.page.title() == "t"
     assert evil in page.page.locator("[data-figure=cost] .yaxislayer-above").text_content()
     assert (page.asked, page.wrong) == ([], [])
     page.context.close()
-
-
-def run_fields(run):
-    return {name: getattr(run, name) for name in run.__slots__}
 
 
 def test_the_browser_itself_refuses_to_load_anything(browser, tmp_path):

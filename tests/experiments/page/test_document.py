@@ -47,7 +47,7 @@ def test_plotly_is_in_the_page_once(html):
 
 def test_every_figure_says_what_it_shows_and_every_table_is_a_table(html):
     page = Page(html)
-    plots = [each for each in page.all("div") if each.get("class") == "plot"]
+    plots = [each for each in page.all("div") if each.get("class") == "chart"]
     assert [plot["role"] for plot in plots] == ["img"] * 5
     assert all(plot["aria-label"] for plot in plots)
     assert {each["scope"] for each in page.all("th")} == {"row", "col"}

@@ -3,13 +3,14 @@
   "use strict";
   const NARROW = 560, PRINT_PX = 700, MOST_LABELS = 400;
 
-  const dark = () => matchMedia("(prefers-color-scheme: dark)").matches && !matchMedia("print").matches;
+  const isDark = () =>
+    matchMedia("(prefers-color-scheme: dark)").matches && !document.documentElement.classList.contains("on-paper");
 
   // Dark colours are mixed with white where the ground is dark.
   const legible = (colour) => {
     const parts = [1, 3, 5].map((i) => parseInt(colour.slice(i, i + 2), 16));
     const [r, g, b] = parts, light = 0.299 * r + 0.587 * g + 0.114 * b;
-    if (!dark() || light > 130) return colour;
+    if (!isDark() || light > 130) return colour;
     const part = (130 - light) / (255 - light);
     return `rgb(${parts.map((each) => Math.round(each + part * (255 - each))).join(",")})`;
   };
@@ -79,8 +80,9 @@
         uirevision: layout.uirevision ?? view.label,
       },
       config: {
-        responsive: true, displaylogo: false,
-        modeBarButtonsToRemove: ["select2d", "lasso2d", "autoScale2d", "toggleSpikelines"],
+        responsive: true, displaylogo: false, showTips: false, plotlyServerURL: "", doubleClickDelay: 500,
+        // Named one by one: plotly's own choice has a button that would send the chart to a server.
+        modeBarButtons: [["toImage"], ["zoom2d", "pan2d", "zoomIn2d", "zoomOut2d", "resetScale2d"]],
       },
     };
   };
@@ -148,7 +150,7 @@
   for (const figure of document.querySelectorAll("figure[data-figure]")) {
     const name = figure.dataset.figure;
     const views = JSON.parse(document.getElementById("data-" + name).textContent);
-    const plot = { element: figure.querySelector(".plot"), views, shown: 0 };
+    const plot = { element: figure.querySelector(".chart"), views, shown: 0 };
     plots.push(plot);
     draw(plot);
     if (views.some((view) => view.boxes.length)) watchBoxes(plot);
@@ -158,14 +160,15 @@
 
   const redraw = () => plots.forEach(draw);
   matchMedia("(prefers-color-scheme: dark)").addEventListener("change", redraw);
-  // What is folded is read on paper too.
-  addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((each) => { each.open = true; }));
   // On paper the colours are light and the width is the paper's.
+  const root = document.documentElement.classList;
   addEventListener("beforeprint", () => {
+    root.add("on-paper");
     redraw();
     plots.forEach((plot) => Plotly.relayout(plot.element, { width: PRINT_PX }));
   });
   addEventListener("afterprint", () => {
+    root.remove("on-paper");
     plots.forEach((plot) => Plotly.relayout(plot.element, { width: null, autosize: true }));
     redraw();
   });

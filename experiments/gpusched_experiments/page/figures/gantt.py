@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusched_env.rendering.gantt_panel import NODE_GAP
 from gpusched_env.rendering.palette import JOB_COLOURS, colour_of, ink_on
 from gpusched_experiments.page.figure import HOVER, Boxes, Drawing, Trace, View, plot_text, short
 from gpusched_experiments.page.figures.axis import NEAR, Axis
@@ -41,11 +42,12 @@ def gantt_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
     if not shown:
         return None
     axis = Axis.of(shown)
+    shares = " A bar lower than its GPU's row has a share of it." if _any_shares(shown) else ""
     without = f" Without {', '.join(left_out)}, whose intervals are too many to draw." if left_out else ""
     return Drawing(
         name="gantt",
         title="Who ran where",
-        caption=f"{workload_of(recorded)[0].upper()}{workload_of(recorded)[1:]}. {HOW_TO_READ}{without}",
+        caption=f"{workload_of(recorded)[0].upper()}{workload_of(recorded)[1:]}. {HOW_TO_READ}{shares}{without}",
         alt="; ".join(
             f"{each.policy}: {len(each.bars)} intervals, {int(each.late.sum())} of {len(each.late)} jobs late"
             for each in shown
@@ -78,6 +80,10 @@ def _that_fit(timelines: Sequence[Timeline]) -> tuple[list[Timeline], list[str]]
     return list(timelines[:fitting]), [timeline.policy for timeline in timelines[fitting:]]
 
 
+def _any_shares(timelines: Sequence[Timeline]) -> bool:
+    return any(bar.gpu >= 0 for timeline in timelines for bar in timeline.bars)
+
+
 def _bars(timeline: Timeline, rows: Rows, unit_s: float) -> list[Boxes]:
     """Draw the bars: those of one colour at a time, whatever their number."""
     groups: list[Boxes] = []
@@ -87,9 +93,10 @@ def _bars(timeline: Timeline, rows: Rows, unit_s: float) -> list[Boxes]:
         own = [bar for bar in bars for _ in rows.boxes(bar)]
         look = {
             "fillcolor": colour,
-            "line": {"width": 0.6, "color": "var:paper"},
+            "line": {"width": 0.4, "color": "var:paper"},
             "name": "jobs",
             "legendgroup": "jobs",
+            "showlegend": not groups,
         }
         texts, labels = [bar_text(timeline, bar) for bar in own], [str(bar.job) for bar in own]
         if bars:
@@ -175,7 +182,8 @@ def _due_dates(timeline: Timeline, rows: Rows, axis: Axis) -> list[Trace]:
 
 def _layout(timeline: Timeline, rows: Rows, axis: Axis, height: int) -> dict[str, Any]:
     nodes = timeline.instance.nodes
-    every = max(1, int(np.ceil(NODE_PX * len(nodes) / (height - BESIDE_PX))))
+    least_px = (min(node.gpus for node in nodes) + NODE_GAP) * (height - BESIDE_PX) / rows.count
+    every = max(1, int(np.ceil(NODE_PX / least_px)))
     named = range(0, len(nodes), every)
     bands = [
         {
