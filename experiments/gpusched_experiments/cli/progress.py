@@ -65,10 +65,16 @@ class Bar:
         self.progress.console.print(escape(text), soft_wrap=True)
 
 
-def count_bar(text: str, total: int | None = None) -> Bar:
-    """Make a bar that counts runs, or whatever there are few of; it is not shown before its `progress` is started."""
+def count_bar(text: str, total: int | None = None, *, passing: bool = False) -> Bar:
+    """Make a bar that counts runs, or whatever there are few of; it is not shown before its `progress` is started.
+
+    Args:
+        text: What is being done.
+        total: How much there is to do, if known.
+        passing: Whether it goes when it is done.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    progress = Progress(*columns, console=progress_output())
+    progress = Progress(*columns, console=progress_output(), transient=passing)
     return Bar(progress, progress.add_task(text, total=total), Lines())
 
 
@@ -81,9 +87,9 @@ def decisions_bar(unit: str = "") -> Bar:
 
 
 @contextmanager
-def counting(text: str, total: int) -> Iterator[Bar]:
-    """Show a bar that counts until the end of the body; then it has its first text again."""
-    bar = count_bar(text, total)
+def counting(text: str, total: int, *, passing: bool = False) -> Iterator[Bar]:
+    """Show a bar that counts until the end of the body; then it has its first text again, or goes if `passing`."""
+    bar = count_bar(text, total, passing=passing)
     with bar.progress:
         yield bar
         bar.say(text)

@@ -79,7 +79,7 @@ def simulate_command(
     )
     made, chosen_policy = workload.maker()(seed), make_any_policy(policy)
     check_fit([chosen_policy], made)
-    with counting(chosen_policy.name, len(made.jobs)) as bar:
+    with counting(chosen_policy.name, len(made.jobs), passing=True) as bar:
         result = simulate(made, chosen_policy, seed=seed, on_round=lambda state: bar.show(state.board.count[at.DONE]))
         bar.show(len(made.jobs))
     with ExitStack() as drafts:
