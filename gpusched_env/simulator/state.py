@@ -94,6 +94,11 @@ class State:
         self.hidden = _new_hidden(instance, self.board, 4 * len(instance.jobs) + 16 if record else 0)
         self.view = View(self.board, instance.configurations)
 
+    def __repr__(self) -> str:
+        """Say in a line what is run and how far it is."""
+        count, now_s = self.board.count, self.board.clock[at.NOW]
+        return f"State({self.instance!r} at {now_s:,.0f} s, {count[at.DONE]} of {len(self.instance.jobs)} jobs done)"
+
     def advance(self) -> bool:
         """Run to the next event; return False when every job is done."""
         self.make_room()

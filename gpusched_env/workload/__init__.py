@@ -34,6 +34,7 @@ from gpusched_env.workload.scenario.interconnect import Interconnect
 from gpusched_env.workload.scenario.scenario import Jobs, Prices, Scenario, Weights
 from gpusched_env.workload.scenario.scenario_file import (
     builtin_scenarios,
+    list_scenarios,
     load_scenario,
     scenario_for_trace,
     scenario_toml,
@@ -94,6 +95,7 @@ __all__ = [
     "detect_format",
     "geometric_distribution",
     "histogram_of_runs",
+    "list_scenarios",
     "list_tracks",
     "load_scenario",
     "load_track",

@@ -97,13 +97,16 @@ class InstanceMaker:
     Args:
         scenario: The scenario. A trace is read here, and not again.
         interference: What sharing a GPU costs; by default the model that the scenario's `sharing` section names.
+        trace: The scenario's trace as `replayed_trace` gives it, where that was read before.
 
     Raises:
         InputError: An application fits no configuration of the cluster, no application fits a fraction or was measured
             on several nodes, or the trace is not valid.
     """
 
-    def __init__(self, scenario: Scenario, interference: InterferenceModel | None = None) -> None:
+    def __init__(
+        self, scenario: Scenario, interference: InterferenceModel | None = None, trace: Trace | None = None
+    ) -> None:
         if not isinstance(scenario, Scenario):
             raise InputError("scenario", scenario, "a Scenario; load_scenario(name_or_path) makes one")
         catalogue = Catalogue.of(scenario)
@@ -111,7 +114,7 @@ class InstanceMaker:
         self._scenario, self._applications, self._site = scenario, applications, Site.of(scenario)
         self._library = given_library(scenario.epochs, catalogue.names)
         self._model = interference_model(scenario.sharing) if interference is None else interference
-        self._trace = None if scenario.trace is None else replayed_trace(scenario)
+        self._trace = replayed_trace(scenario) if trace is None and scenario.trace is not None else trace
         self._network = Network.of(scenario, applications, self._site, application_times(applications, self._site))
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
@@ -121,6 +124,11 @@ class InstanceMaker:
             self._saturation = self._site.gpus / np.array(
                 [_one_gpu_s(application, self._site) for application in applications]
             )
+
+    @property
+    def trace(self) -> Trace | None:
+        """Give the trace that is replayed, as `replayed_trace` gives it."""
+        return self._trace
 
     def make(self, seed: int) -> Instance:
         """Make the instance of `seed`, a whole number from 0 to 2^63 - 1.

@@ -18,6 +18,7 @@ SMALL = {
     "replay_trace": ("--jobs", "30", "--nodes", "2"),
     "run_a_policy": ("--scenario", "tiny", "--seed", "0"),
 }
+TRAINING = ("search_hyperparameters", "train_agents")
 NUMBERS = r" +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d +\d+"
 
 
@@ -87,10 +88,24 @@ def test_the_example_of_training_refuses_to_train_or_evaluate_nothing(arguments:
     assert "error: --steps and --seeds must be 1 or more" in capsys.readouterr().err
 
 
-@pytest.mark.parametrize("name", [*SMALL, "train_agents"])
+def test_the_example_of_a_search_goes_on_where_it_was_and_shows_the_reference_policies(printed, tmp_path: Path):
+    pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
+    pytest.importorskip("optuna", reason="needs the extra `search`")
+    small = ("--steps", "256", "--out", str(tmp_path / "search"))
+    first = printed("search_hyperparameters", "--trials", "1", *small).splitlines()
+    assert [line.split()[0] for line in first] == ["trial", "sts-x", "sts", "edf", "best:"]
+    second = printed("search_hyperparameters", "--trials", "2", *small).splitlines()
+    assert second[0].startswith("trial   1 costs")
+    costs = [float(re.search(r"costs +([\d,.]+) €", lines[0])[1].replace(",", "")) for lines in (first, second)]
+    assert f"best: trial {costs.index(min(costs))}, {min(costs):.2f} €" in second[-1]
+    third = printed("search_hyperparameters", "--trials", "2", *small).splitlines()
+    assert third == second[1:], "both trials are there already"
+
+
+@pytest.mark.parametrize("name", [*SMALL, *TRAINING])
 def test_an_example_is_short_enough_to_read(name: str):
     assert len((EXAMPLES / f"{name}.py").read_text(encoding="utf-8").splitlines()) <= 50
 
 
 def test_every_example_is_tested():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SMALL, "train_agents"}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SMALL, *TRAINING}

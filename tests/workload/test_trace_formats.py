@@ -24,6 +24,11 @@ SEREN = """job_id,user,node_num,gpu_num,cpu_num,type,state,submit_time,start_tim
 8,u1,1,0,128,Other,COMPLETED,2023-03-01 00:18:23+08:00,2023-03-01 00:18:54+08:00,2023-03-01 00:20:51+08:00,117,31,0.0
 9,u2,2,16,128,SFT,COMPLETED,2023-02-28 16:18:32+00:00,2023-02-28 16:18:32+00:00,2023-02-28 16:20:32+00:00,120,0,1.0
 """
+KALOS = """job_id,user,node_num,gpu_num,cpu_num,mem_per_pod_GB,shared_mem_per_pod,type,state,submit_time,start_time,\
+end_time,fail_time,stop_time,duration,queue,gpu_time
+d1,u1,8,64,960,1000,100.0,Other,FAILED,2023-05-17 11:00:58+00:00,2023-05-17 11:01:08+00:00,2023-05-17 11:01:26+00:00,\
+2023-05-17 11:01:26+00:00,,18,10.0,1152.0
+"""
 PAI_HEADER = "job_name,task_name,inst_num,status,start_time,end_time,plan_cpu,plan_mem,plan_gpu,gpu_type\n"
 PAI = """a,tensorflow,1.0,Terminated,1000.0,1100.0,600.0,29.3,25.0,MISC
 a,ps,2.0,Terminated,1000.0,1100.0,600.0,29.3,,
@@ -90,6 +95,19 @@ def test_helios_is_read_as_published_and_what_needs_no_gpu_or_never_ran_is_count
     assert trace.skipped == (("asked for no GPU", 1), ("never ran, or had not ended", 1))
 
 
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_cells_may_be_separated_by_other_signs_than_commas(separator, tmp_path):
+    path = write(tmp_path, HELIOS.replace(",", separator))
+    assert detect_format(path) == "helios"
+    assert read_trace(path, "helios").gpus.tolist() == [1.0, 4.0]
+
+
+def test_what_sacct_was_not_asked_for_is_told(tmp_path):
+    path = write(tmp_path, "JobID|Submit|Start\n1|2020-01-01T00:00:00|Unknown\n")
+    with pytest.raises(InputError, match=r"no column for = 'duration_s, gpus'.* sacct -P -a -o JobID,Submit"):
+        read_trace(path, "sacct")
+
+
 def test_acme_is_read_with_its_time_zones(tmp_path):
     path = write(tmp_path, SEREN)
     assert detect_format(path) == "acme"
@@ -98,6 +116,13 @@ def test_acme_is_read_with_its_time_zones(tmp_path):
     assert trace.start_s.tolist() == [32.0, 10.0]
     assert (trace.gpus.tolist(), trace.duration_s.tolist()) == ([8.0, 16.0], [117.0, 120.0])
     assert trace.skipped == (("asked for no GPU", 1),)
+
+
+def test_acmes_other_cluster_has_further_columns(tmp_path):
+    path = write(tmp_path, KALOS)
+    assert detect_format(path) == "acme"
+    trace = read_trace(path, "acme")
+    assert (trace.gpus.tolist(), trace.duration_s.tolist(), trace.start_s.tolist()) == ([64.0], [18.0], [10.0])
 
 
 @pytest.mark.parametrize("header", [PAI_HEADER, ""])

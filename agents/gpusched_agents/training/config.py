@@ -65,8 +65,8 @@ class ImitationConfig:
     steps: int = 500_000
     led: float = 0.1
     rollout: int = 32
-    epochs: int = 2
-    batch_size: int = 512
+    epochs: int = 4
+    batch_size: int = 128
     learning_rate: float = 2e-3
     value_weight: float = 0.1
     averaging: float = 0.99

@@ -7,11 +7,12 @@ import typer
 
 from gpusched_env.errors import InputError
 from gpusched_experiments.cli import backend_options as backends
+from gpusched_experiments.cli import completion
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.comparing import conduct, instance_title, written
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.comparison_tables import print_comparisons, print_texts
-from gpusched_experiments.cli.terminal import drawing_or_note, output
+from gpusched_experiments.cli.terminal import drawing_or_note, output, say_if_one_seed
 from gpusched_experiments.report.table_formats import TABLE_FORMATS
 
 DRAWS = "gpusched_experiments.report.figures"
@@ -23,6 +24,7 @@ def compare_command(
         typer.Option(
             "--policies",
             "-p",
+            autocompletion=completion.policies,
             help="Policies and agents (agent:NAME, agent:DIR), separated by commas, or all policies; default: those "
             "that `gpusched policies` marks.",
         ),
@@ -95,6 +97,7 @@ def compare_command(
         instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
     )
     machines = backends.chosen_backend(backend, ray_address)
+    say_if_one_seed(seeds)
     plan = ComparisonPlan.of(workload, policies, seeds, reference, workers, gpu_demand, machines)
     compared = conduct(plan, out, drawing_or_note(DRAWS))
     if form is not None:

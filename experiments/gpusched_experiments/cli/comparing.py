@@ -17,7 +17,7 @@ from gpusched_env.model import Instance
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
 from gpusched_env.simulator.policy import check_fit
-from gpusched_env.workload import scenario_toml
+from gpusched_env.workload import InstanceMaker, Trace, scenario_toml
 from gpusched_env.workload.traces.modelled import modelled
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.progress import Bar, counting
@@ -42,14 +42,20 @@ class _Part:
     gpu_demand: str
     workload: Workload
     make: Callable[[int], Instance]
-    co2_g_per_kwh: float | None
+    trace: Trace | None = None
 
     @classmethod
-    def of(cls, gpu_demand: str, workload: Workload) -> "_Part":
-        """Take the part of this rule; no instance is made yet."""
-        scenario = workload.scenario
-        emission = None if scenario is None else scenario.prices.co2_g_per_kwh
-        return cls(gpu_demand, workload, cache(workload.maker()), emission)
+    def of(cls, gpu_demand: str, workload: Workload, trace: Trace | None) -> "_Part":
+        """Take the part of this rule, with the trace, if it was read before; no instance is made yet."""
+        if workload.scenario is None:
+            return cls(gpu_demand, workload, cache(workload.maker()))
+        maker = InstanceMaker(workload.scenario, trace=trace)
+        return cls(gpu_demand, workload, cache(maker.make), maker.trace)
+
+    @property
+    def co2_g_per_kwh(self) -> float | None:
+        """Give what a kWh emits, if it is said."""
+        return None if self.workload.scenario is None else self.workload.scenario.prices.co2_g_per_kwh
 
     def keys(self, plan: ComparisonPlan) -> dict[tuple[int, str], str]:
         """Give what identifies every run, by seed and policy."""
@@ -65,7 +71,7 @@ class _Part:
 
     def modelled(self) -> tuple[str, ...]:
         """Say what the figures depend on that a trace does not say."""
-        return () if self.workload.scenario is None else modelled(self.workload.scenario)
+        return () if self.workload.scenario is None else modelled(self.workload.scenario, self.trace)
 
 
 def conduct(plan: ComparisonPlan, out: str | Path, charts: ModuleType | None) -> tuple[Compared, ...]:
@@ -132,7 +138,7 @@ def _checked(plan: ComparisonPlan) -> list[_Part]:
     """Make the first instance of every part; a rule that nobody asked for and that does not fit is left out."""
     parts: list[_Part] = []
     for rule, workload in plan.parts():
-        part = _Part.of(rule, workload)
+        part = _Part.of(rule, workload, parts[0].trace if parts else None)
         try:
             check_fit(plan.policies, part.make(plan.seeds[0]))
         except InputError as error:

@@ -54,7 +54,8 @@ class ComparisonPlan:
     @property
     def title(self) -> str:
         """Say what is run."""
-        return f"{len(self.policies)} policies, {len(self.seeds)} seeds"
+        policies, seeds = len(self.policies), len(self.seeds)
+        return f"{policies} {'policies' if policies > 1 else 'policy'}, {seeds} {'seeds' if seeds > 1 else 'seed'}"
 
     @classmethod
     def of(

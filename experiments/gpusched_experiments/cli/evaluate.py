@@ -15,7 +15,7 @@ from gpusched_experiments.cli.comparing import conduct, written
 from gpusched_experiments.cli.comparison_plan import USUAL_SEEDS_OF_THE_SAME_JOBS, ComparisonPlan
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.tables import print_table
-from gpusched_experiments.cli.terminal import drawing_or_note, output
+from gpusched_experiments.cli.terminal import drawing_or_note, output, say_if_one_seed
 from gpusched_experiments.report import PolicyStatistics, RunSummary, compare, summarise
 from gpusched_experiments.report.comparison_table import SHORT, TENTHS, fared_table, means_over
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
@@ -74,6 +74,7 @@ def evaluate_command(
     machines = backends.chosen_backend(backend, ray_address)
     replay = None if workload.scenario is None else workload.scenario.trace
     rule = None if replay is None else replay.gpu_demand
+    say_if_one_seed(seeds)
     names, text = ",".join([name, *others]), usual if seeds is None else seeds
     plan = ComparisonPlan.of(workload, names, text, None, workers, rule, machines)
     if out is None:

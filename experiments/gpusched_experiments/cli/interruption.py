@@ -2,7 +2,7 @@
 
 The first signal raises KeyboardInterrupt wherever the command is, so that it clears up; Python, Numba and LLVM make of
 that what they will (other errors, a text on stderr, nothing at all), hence what comes after is not taken at its word. A
-second signal, or three seconds, end the command at once.
+second signal, or five seconds, end the command at once.
 
 This module imports nothing that takes time, since it is there before all else is imported.
 """
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from types import FrameType
 
 INTERRUPTED, TERMINATED = 130, 143
-GRACE_S = 3.0
+GRACE_S = 5.0
 """How long a command that was stopped may clear up."""
 ONE_S = 0.3
 """Signals that come closer together than this are one."""
@@ -95,6 +95,7 @@ def end(code: object) -> None:
     if stopped():
         if code not in (INTERRUPTED, TERMINATED):  # else it has said so itself
             say()
+        _heard.said = True
         sys.exit(exit_code())
 
 

@@ -13,6 +13,9 @@ from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli.interruption import INTERRUPTED
 from gpusched_experiments.report import WorkerError
 
+EXAMPLES = {"--out": "--out results/mine", "--policies": "--policies edf,sts", "--trace": "--trace jobs.csv"}
+"""What may be given for options that have no default."""
+
 
 class OneLineErrors(TyperGroup):
     """Commands whose bad input ends in `error: ...` and exit code 2; a run that fails ends in exit code 1."""
@@ -58,7 +61,8 @@ def _usage(error: Any, given: list[str]) -> str:
                 return f"{name} = {given[index + 1]!r}; {message}"
             if word.startswith(f"{name}="):
                 return f"{name} = {word.removeprefix(f'{name}=')!r}; {message}"
-    return message
+    example = next((EXAMPLES[name] for name in names if name in EXAMPLES), None)
+    return f"{message.rstrip('.')}, such as {example}" if message.startswith("Missing") and example else message
 
 
 def _unless_stopped(error: Exception) -> None:

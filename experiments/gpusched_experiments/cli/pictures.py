@@ -141,7 +141,7 @@ class AnimationOptions:
         frames, pictures = rendering.GanttFrames(), list[Any]()
         rounds = set(animation.rounds_to_show(result.rounds, self.frames))
         count = 0
-        with counting("drawing", len(rounds) + 1) as bar:
+        with counting("drawing", len(rounds) + 1, passing=True) as bar:
 
             def draw(state: State) -> None:
                 nonlocal count

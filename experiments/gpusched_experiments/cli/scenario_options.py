@@ -11,17 +11,27 @@ from gpusched_env.formats import load_instance
 from gpusched_env.workload import Scenario, load_scenario, load_track, scenario_for_trace
 from gpusched_env.workload.traces.presets import FORMATS, check_format
 from gpusched_env.workload.track import track_place
+from gpusched_experiments.cli import completion
 from gpusched_experiments.cli.workload import Workload
 
 USUAL = "default"
 
 ScenarioOption = Annotated[
-    str, typer.Option("--scenario", "-s", help="A built-in scenario (see `gpusched scenarios`) or a .toml file.")
+    str,
+    typer.Option(
+        "--scenario",
+        "-s",
+        help="A built-in scenario (see `gpusched scenarios`) or a .toml file.",
+        autocompletion=completion.a_scenario,
+    ),
 ]
 TrackOption = Annotated[
     str | None,
     typer.Option(
-        "--track", "-t", help="In place of a scenario a track (see `gpusched tracks`) or a .toml file of one."
+        "--track",
+        "-t",
+        help="In place of a scenario a track (see `gpusched tracks`) or a .toml file of one.",
+        autocompletion=completion.a_track,
     ),
 ]
 TraceOption = Annotated[

@@ -15,7 +15,7 @@ from gpusched_env.rendering.duration import duration_text
 from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import check_fit
-from gpusched_experiments.cli import pictures
+from gpusched_experiments.cli import completion, pictures
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.terminal import output
@@ -24,7 +24,13 @@ from gpusched_experiments.cli.workload import Workload
 
 def simulate_command(
     policy: Annotated[
-        str, typer.Option("--policy", "-p", help="The policy (see `gpusched policies`), or agent:NAME or agent:DIR.")
+        str,
+        typer.Option(
+            "--policy",
+            "-p",
+            help="The policy (see `gpusched policies`), or agent:NAME or agent:DIR.",
+            autocompletion=completion.a_policy,
+        ),
     ] = "sts",
     scenario: options.ScenarioOption = "default",
     track: options.TrackOption = None,
@@ -73,7 +79,7 @@ def simulate_command(
     )
     made, chosen_policy = workload.maker()(seed), make_any_policy(policy)
     check_fit([chosen_policy], made)
-    with counting(chosen_policy.name, len(made.jobs)) as bar:
+    with counting(chosen_policy.name, len(made.jobs), passing=True) as bar:
         result = simulate(made, chosen_policy, seed=seed, on_round=lambda state: bar.show(state.board.count[at.DONE]))
         bar.show(len(made.jobs))
     with ExitStack() as drafts:

@@ -47,7 +47,7 @@ def print_table(
         )
     for row in rows:
         shown.add_row(*map(escape, row), style="green" if row[0] == best else None)
-    console.print(shown)
+    _print_without_blanks(console, shown)
     for note in table.notes:
         console.print(note, style="dim", markup=False)
 
@@ -57,3 +57,13 @@ def print_outcome(title: str, outcome: Outcome) -> None:
     print_table(output(), outcome.table, title=title)
     for name in outcome.files:
         typer.echo(f"wrote {outcome.folder / name}")
+
+
+def _print_without_blanks(console: Console, shown: rich.Table) -> None:
+    """Print a table; into a file or a pipe without the blanks at the ends of its lines."""
+    if console.is_terminal:
+        console.print(shown)
+        return
+    with console.capture() as capture:
+        console.print(shown)
+    console.print("\n".join(line.rstrip() for line in capture.get().splitlines()), markup=False, soft_wrap=True)

@@ -13,8 +13,8 @@ import gpusched_agents
 from gpusched_agents.files.description import NAME
 from gpusched_env.errors import InputError
 from gpusched_env.rendering.duration import duration_text
+from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli import scenario_options as workload_options
-from gpusched_experiments.cli.interruption import INTERRUPTED
 from gpusched_experiments.cli.progress import decisions_bar
 from gpusched_experiments.cli.training_callbacks import EXAMPLE as CALLBACK
 from gpusched_experiments.cli.training_callbacks import make_callbacks
@@ -61,13 +61,16 @@ def train_command(
     it at any moment: the same command goes on from its last checkpoint, and ends where it would have ended.
 
     For example:
-    - **gpusched train --scenario tiny --steps 20000 --imitation-steps 40000 --out runs/tiny**
+    - **gpusched train --scenario tiny --imitation-steps 20000 --steps 10000 --out runs/tiny**
 
-    - **gpusched train --agent dqn --imitate none --network mlp --out runs/dqn**
+    - **gpusched train --scenario tiny --agent dqn --imitate none --network mlp --steps 20000 --out runs/dqn**
 
-    - **gpusched train --scenario default,high --set agent.learning_rate=3e-4 --set tardiness_factor=1 --out runs/two**
+    - **gpusched train --scenario default,high --set agent.learning_rate=1e-4 --out runs/two**
 
     - **gpusched train --nodes 20 --jobs 200 --scenario-set prices.pue=1.2 --out runs/larger**
+
+    Every line has the cost of the teacher, STS and EDF on the same workloads beside the agent's. An agent that ends
+    dearer than its teacher or EDF, or untrained, gets a warning.
     """
     changes = workload_options.scenario_settings(
         scenario_names(options), trace, trace_format, jobs, nodes, scenario_set, where, skip_invalid
@@ -82,8 +85,8 @@ def train_command(
         with screen.shown(training):
             training.run()
     except KeyboardInterrupt:
-        typer.echo(f"stopped; the same command {_going_on(training, Path(out))}", err=True)
-        sys.exit(INTERRUPTED)
+        interruption.say(f"the same command {_going_on(training, Path(out))}")
+        sys.exit(interruption.exit_code())
     _print_end(training)
     for warning in training.warnings:
         typer.echo(f"warning: {warning}", err=True)

@@ -71,6 +71,7 @@ class Carried:
         rows = np.array([row_of.get(name, -1) for name in self.ids])
         known = np.flatnonzero(rows >= 0)
         board.jobs[first + known, at.WAKE_S] = before.wake_s[rows[known]]
+        board.jobs[first + known, at.PACE] = before.pace[rows[known]]
         if before.place == self.place and before.rows.shape[1] == board.memory.shape[1]:
             board.memory[:first] = before.rows[:1]
             board.memory[first + known] = before.rows[1 + rows[known]]
@@ -93,6 +94,7 @@ class Carried:
             place=self.place,
             ids=self.ids,
             wake_s=board.jobs[first:last, at.WAKE_S],
+            pace=board.jobs[first:last, at.PACE],
             rows=np.concatenate([own, board.memory[first:last]]),
             rounds=int(board.count[at.ROUND]),
             submitted=len(self.ids) + gone,

@@ -49,7 +49,10 @@ class PolicyCatalogue:
         for name in own:
             if not name or f"{PREFIX}{name}" in known_policies():
                 raise InputError("--agent", name, "a name that no shipped agent has")
-        return cls((*dict.fromkeys(listed), *(f"{PREFIX}{name}" for name in own)), own)
+        made = cls((*dict.fromkeys(listed), *(f"{PREFIX}{name}" for name in own)), own)
+        for name in own:
+            _check(made, name)
+        return made
 
     def make(self, name: str) -> Policy:
         """Make a policy, once for all requests: policies keep nothing of a run.
@@ -82,6 +85,14 @@ class PolicyCatalogue:
             line = POLICIES[name].line
         policy = self.make(name)
         return {"name": name, "line": line, "preemption": bool(policy.preemption), "version": self.version(name)}
+
+
+def _check(policies: PolicyCatalogue, name: str) -> None:
+    """Check that an agent of the operator's own can be loaded, before anything is compiled."""
+    try:
+        policies.make(f"{PREFIX}{name}")
+    except InputError as error:
+        raise InputError(f"--agent {name}", error.value, error.allowed) from None
 
 
 @cache

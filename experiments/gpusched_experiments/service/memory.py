@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIGNATURE_BYTES = 32
+USUAL = 1.0  # the pace of a job alone, which is not written
 ALLOWED = "null, or the memory that a service with the same key and version answered to a request of this policy"
 
 
@@ -36,6 +37,7 @@ class Memory:
         place: Fingerprint of the cluster and its configurations: of another one only wake-ups count.
         ids: The jobs, (J,).
         wake_s: When each asked to be looked at again, (J,).
+        pace: The pace that each had at the end of the round, or last had, (J,).
         rows: The policy's memory: of the run, then of each job, (1 + J, M).
         rounds: Decisions so far.
         submitted: Jobs that were ever there.
@@ -48,6 +50,7 @@ class Memory:
     place: str
     ids: Sequence[str]
     wake_s: NDArray[np.float64]
+    pace: NDArray[np.float64]
     rows: NDArray[np.float64]
     rounds: int
     submitted: int
@@ -57,7 +60,8 @@ class Memory:
 
     def text(self, key: bytes) -> str:
         """Write it, signed with `key`. Columns that are 0 for all jobs are left out."""
-        table = np.column_stack([np.concatenate([[0.0], self.wake_s]), self.rows])
+        of_jobs = np.column_stack([self.wake_s, np.where(self.pace == USUAL, 0.0, self.pace)])
+        table = np.column_stack([np.vstack([np.zeros(2), of_jobs]), self.rows])
         columns = np.flatnonzero(np.any(table != 0.0, axis=0))
         head = {
             "policy": self.policy,
@@ -93,7 +97,8 @@ class Memory:
         table = np.zeros((1 + len(head["ids"]), head["width"]))
         table[:, head["columns"]] = np.frombuffer(numbers, dtype="<f8").reshape(len(table), len(head["columns"]))
         names = ("policy", "place", "ids", "rounds", "submitted", "random", "weights", "over")
-        return cls(wake_s=table[1:, 0], rows=table[:, 1:], **{name: head[name] for name in names})
+        pace = np.where(table[1:, 1] == 0.0, USUAL, table[1:, 1])
+        return cls(wake_s=table[1:, 0], pace=pace, rows=table[:, 2:], **{name: head[name] for name in names})
 
 
 def _signature(key: bytes, payload: bytes) -> bytes:

@@ -10,6 +10,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import submit
+from gpusched_env.simulator.pace.write import write_paces
 from gpusched_env.simulator.placement.placement import may_have, put_back
 from gpusched_env.simulator.placement.whole_nodes import mark
 from gpusched_env.simulator.survival import SAME_EPOCH
@@ -58,6 +59,9 @@ def present_state(
         running = request.jobs[index].running
         if running is not None:
             _hold(board, job, f"jobs[{index}].running", running, names)
+    paces = np.empty(len(order))
+    write_paces(board, paces)
+    board.jobs[first : first + len(order), at.PACE] = paces
     return state
 
 
@@ -73,6 +77,8 @@ def _write_history(board: Board, job: int, where: str, request: DecideRequest, g
         raise InputError(f"{where}.epochs_done", done, f"a number from 0 to max_epochs ({largest:g})")
     row[at.EPOCHS] = row[at.BASE_EPOCHS] = row[at.ANCHOR_EPOCHS] = done
     running, started = given.running, given.started_s
+    if running is not None:
+        _past(f"{where}.running.since_s", running.since_s, now)
     if started is None and (running is not None or done > 0.0):
         started = given.submission_s if running is None else running.since_s
     if started is not None:
@@ -104,7 +110,7 @@ def _hold(board: Board, job: int, where: str, given: RunningFields, names: Clust
     """Let a job hold what it holds now.
 
     Raises:
-        InputError: There is no such configuration, node or GPU, it has no room, or the times are not in order.
+        InputError: There is no such configuration, node or GPU, or it has no room.
     """
     config = names.configuration.get(given.configuration)
     if config is None:
@@ -121,9 +127,8 @@ def _hold(board: Board, job: int, where: str, given: RunningFields, names: Clust
         chain[nodes] = [*nodes[1:], -1]
     put_back(board, job, config, nodes[0], -1 if given.gpu is None else given.gpu, chain)
     row = board.jobs[job]
-    row[at.BASE_S] = _past(f"{where}.since_s", given.since_s, float(board.clock[at.NOW]))
+    row[at.BASE_S] = given.since_s
     row[at.READY_S] = row[at.ANCHOR_S] = given.since_s if given.ready_s is None else given.ready_s
-    row[at.PACE] = np.nan  # none yet: the round's end works it out
 
 
 def _check_room(board: Board, where: str, given: RunningFields, config: int, names: ClusterNames) -> list[int]:

@@ -60,17 +60,19 @@ class Problem:
         Raises:
             InputError: A job names what is not there, or a value is out of its range.
         """
+        jobs = [(i, self.request.jobs[i]) for i in self.order]
+        rows = [(*self._row(i, job), self._tenant(i, job)) for i, job in jobs]
+        yet, synchronisation = self._neighbours(), self._synchronisation()
         try:
-            table = self._table()
             return Instance(
                 self.names.gpu_types,
                 self.names.nodes,
                 self.names.configurations,
-                table,
+                self._table(rows, yet),
                 energy_price_eur_per_kwh=self.request.prices.energy_eur_per_kwh,
                 pue=self.request.prices.pue,
                 interference=interference_of(self.request.interference),
-                synchronisation=self._synchronisation(),
+                synchronisation=synchronisation,
                 tenants=self.names.tenants,
                 tenancy=self.request.cluster.tenancy,
             )
@@ -94,15 +96,13 @@ class Problem:
             return InputError(f"cluster.{name}", error.value, error.allowed)
         return error
 
-    def _table(self) -> JobTable:
+    def _table(self, rows: list[tuple[Any, ...]], yet: dict[int, NDArray[np.float64]]) -> JobTable:
         """Make the columns: jobs that are over, those of the request, and those that may come to share GPUs."""
         jobs = [self.request.jobs[i] for i in self.order]
-        rows = [self._row(i, job) for i, job in zip(self.order, jobs, strict=True)]
-        most, restart, memory, application, distribution, seconds = (list(column) for column in zip(*rows, strict=True))
+        most, restart, memory, application, distribution, seconds, tenant = map(list, zip(*rows, strict=True))
         restart = [self.request.restart_s if own is None else own for own in restart]
         told = any(job.resume_s is not None for job in jobs)
         resume = [own if job.resume_s is None else job.resume_s for job, own in zip(jobs, restart, strict=True)]
-        yet = self._neighbours()
         first, last = [0] * self.over, [len(jobs) - 1] * len(yet)
         chosen = [*first, *range(len(jobs)), *last]  # others are as the first and the last one, but for what is said
         later_s = float(np.nextafter(self.request.now_s, np.inf))
@@ -130,7 +130,7 @@ class Problem:
             start_s=column([job.start_s for job in jobs]),
             resume_s=column(resume) if told else None,
             opportunistic=column([job.opportunistic for job in jobs]),
-            tenant=column([self._tenant(i, job) for i, job in zip(self.order, jobs, strict=True)]),
+            tenant=column(tenant),
         )
 
     def _neighbours(self) -> dict[int, NDArray[np.float64]]:

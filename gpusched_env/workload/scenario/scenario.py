@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
+from gpusched_env.notebook import dotted_names, facts_table
 from gpusched_env.workload.catalogue import NAMED_TABLES, Catalogue, gpu_types_of
 from gpusched_env.workload.scenario.applications import OwnApplication
 from gpusched_env.workload.scenario.arrivals import BY_GAP, Arrivals
@@ -198,6 +199,21 @@ class Scenario(Settings):
             raise InputError("restart_s", self.restart_s, allowed)
         if self.switching.model == "free" and any(self.restart_by_application.values()):
             raise InputError("restart_by_application", dict(self.restart_by_application), allowed)
+
+    def __repr__(self) -> str:
+        """Say in a line what it is called and how large it is."""
+        cluster = self.cluster
+        return (
+            f"Scenario({self.name!r}: {cluster.nodes} nodes of {', '.join(cluster.gpu_types)}, {self.jobs.count} jobs, "
+            f"arrivals {self.arrivals.kind!r}{', a trace' if self.trace is not None else ''})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Say in a table which settings are not the usual ones: what notebooks show."""
+        settings = self.model_dump(mode="json", exclude_defaults=True, exclude={"name", "description"})
+        sizes = [("nodes", self.cluster.nodes), ("jobs", self.jobs.count)]
+        facts = [("what it is for", self.description), *sizes, *dotted_names(settings)]
+        return facts_table(f"Scenario {self.name}", facts)
 
     def replace(self, values: Mapping[str, object]) -> Scenario:
         """Make a scenario with other values: `scenario.replace({"cluster.nodes": 20, "jobs.count": 200})`.

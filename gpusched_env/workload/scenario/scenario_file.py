@@ -76,6 +76,11 @@ def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
         raise InputError("scenario", str(path), f"a readable file in UTF-8 ({error})") from None
 
 
+def list_scenarios() -> tuple[str, ...]:
+    """List the names of the built-in scenarios."""
+    return tuple(builtin_files("scenario"))
+
+
 def builtin_scenarios() -> dict[str, Scenario]:
     """Load all built-in scenarios, by name."""
     return {name: load_scenario(name) for name in builtin_files("scenario")}

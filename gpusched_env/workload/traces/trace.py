@@ -66,6 +66,11 @@ class Trace:
         asked = self.gpus if self.asked_gpus is None else checks.frozen_array(self.asked_gpus)
         object.__setattr__(self, "asked_gpus", asked)
 
+    def __repr__(self) -> str:
+        """Say in a line what it is called and how large it is."""
+        days, hours = float(self.submission_s[-1]) / 86_400.0, self.gpu_seconds / 3600.0
+        return f"Trace({self.name!r}: {len(self):,} jobs in {days:,.3g} days, {hours:,.4g} GPU-hours)"
+
     def __len__(self) -> int:
         return len(self.submission_s)
 
