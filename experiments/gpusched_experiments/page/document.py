@@ -58,14 +58,15 @@ def report_html(data: ReportData) -> str:
 
 
 def _drawings(data: ReportData) -> list[Drawing]:
-    """Make the figures of what there is; runs over time in the order of their cost, so that the cheapest is first."""
+    """Make the figures of what there is; runs over time by cost, but the reference first or second."""
     drawings: list[Drawing | None] = []
     if data.runs:
         drawings.append(cost_drawing(summarise(data.runs, data.reference), data.runs))
         drawings.append(savings_drawing(data.runs, data.reference))
     recorded = data.recorded
     if data.runs:
-        recorded = tuple(sorted(recorded, key=lambda result: sum(costs_of(data.runs, result.policy))))
+        by_cost = sorted(recorded, key=lambda result: sum(costs_of(data.runs, result.policy)))
+        recorded = (*by_cost[:1], *sorted(by_cost[1:], key=lambda result: result.policy != data.reference))
     if recorded:
         timelines = [Timeline.of(result) for result in recorded]
         drawings.append(usage_drawing(recorded, timelines))

@@ -82,7 +82,7 @@ def html_table(table: Table, best: str | None = None) -> str:
 
 
 def latex_table(table: Table) -> str:
-    r"""Write the table for LaTeX: a `tabular` with the rules of the package booktabs, and its notes as comments.
+    r"""Write the table for LaTeX: a `tabular` with the rules of the package booktabs, its notes as comments below.
 
     The sign of the euro is `\texteuro`, which LaTeX has had since 2020.
     """
@@ -93,8 +93,8 @@ def latex_table(table: Table) -> str:
         f"% {' '.join(note.split())}\n" for note in (f"{table.title}. Needs the package booktabs.", *table.notes)
     )
     return (
-        f"{notes}\\begin{{tabular}}{{{letters}}}\n\\toprule\n{head} \\\\\n\\midrule\n{rows}\n"
-        "\\bottomrule\n\\end{tabular}\n"
+        f"\\begin{{tabular}}{{{letters}}}\n\\toprule\n{head} \\\\\n\\midrule\n{rows}\n"
+        f"\\bottomrule\n\\end{{tabular}}\n{notes}"
     )
 
 

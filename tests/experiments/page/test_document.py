@@ -1,3 +1,4 @@
+import json
 import re
 import sys
 
@@ -6,7 +7,7 @@ import pytest
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_experiments.page import Picture, ReportData, report_html
 from gpusched_experiments.page.plotly_script import plotly_script
-from report_pages import Page, comparison, costs
+from report_pages import Page, comparison, costs, ran
 
 EVIL = "</script><img src=x onerror=alert(1)>&\"'"
 SCRIPT = re.compile(r"<script>.*?</script>", re.DOTALL)
@@ -73,6 +74,13 @@ def test_names_are_written_as_they_are_and_never_run():
     assert page.all("img") == []
     assert len(page.all("script")) == 7  # plotly, five figures, the page's own
     assert page.text.count(EVIL) >= 8
+
+
+def test_runs_over_time_begin_with_the_cheapest_and_the_reference():
+    names = ("fifo", "sept", "edf")
+    html = report_html(comparison(recorded=tuple(ran(name) for name in names)))
+    views = json.loads(re.search(r'id="data-gantt">(.*?)</script>', html).group(1))
+    assert [view["label"] for view in views] == ["edf", "fifo", "sept"]  # fifo is the dearest
 
 
 def test_without_intervals_the_figures_over_time_are_left_out_and_the_page_says_so():

@@ -82,12 +82,12 @@ def test_html_has_headings_with_a_scope_and_numbers_in_full_to_sort_by():
 
 def test_latex_escapes_what_latex_would_take_for_its_own():
     assert table_text(TABLE, "tex") == (
-        "% Costs & <more>. Needs the package booktabs.\n% A note: 5 % & <b>.\n"
         "\\begin{tabular}{lrr}\n\\toprule\npolicy & total \\texteuro{} & saved, 100 \\% \\\\\n\\midrule\n"
         "agent:a\\_b & 1,234.50 & +25.0\\% [+20.0\\%, +30.0\\%] \\\\\n"
         "$<$script$>$ & n/a & -50.0\\% \\\\\n"
         "edf & 2,000.00 & reference \\\\\n"
         "\\bottomrule\n\\end{tabular}\n"
+        "% Costs & <more>. Needs the package booktabs.\n% A note: 5 % & <b>.\n"
     )
 
 
