@@ -9,12 +9,14 @@ from typing import TYPE_CHECKING, Any
 from gpusched_env.errors import InputError
 from gpusched_env.formats.recorded_result import read_result
 from gpusched_experiments.page.comparison_report import comparison_data
+from gpusched_experiments.page.verdict import verdict
 from gpusched_experiments.report.comparison_folder import Compared
 from gpusched_experiments.report.fared import NAN, GroupFared
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.statistics import GroupStatistics
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
     from pathlib import Path
 
     from gpusched_env.simulator import Result
@@ -40,7 +42,8 @@ def comparison_report(folder: Path) -> ReportData:
         recorded=_recorded(folder, document.get("recorded", {})),
         provenance=document["provenance"],
         tables=tuple(table for each in compared for table in each.tables(document["reference"], instance)),
-        modelled=compared[0].modelled,
+        modelled=tuple(dict.fromkeys(sentence for each in compared for sentence in each.modelled)),
+        verdict=_verdict(compared, document["reference"]),
         scenario=scenario.read_text(encoding="utf-8") if scenario.is_file() else "",
     )
 
@@ -67,6 +70,14 @@ def _compared(folder: Path, document: dict[str, Any], part: dict[str, Any]) -> C
         raise InputError(str(folder / "results.json"), [], "one run or more")
     compared = Compared.of(runs, document["reference"], part.get("gpu_demand", ""), tuple(part.get("modelled", ())))
     return replace(compared, groups=tuple(map(_group, part.get("groups", ()))))
+
+
+def _verdict(compared: Sequence[Compared], reference: str) -> tuple[str, ...]:
+    """Say what came out under every rule of GPU demand, as it may differ; nothing of a single one."""
+    if len(compared) == 1:
+        return ()
+    said = [f"GPU demand {each.gpu_demand}: {' '.join(verdict(each.runs, reference))}" for each in compared]
+    return (*said, f"The figures are those of {compared[0].gpu_demand} demand.")
 
 
 def _group(values: dict[str, Any]) -> GroupStatistics:

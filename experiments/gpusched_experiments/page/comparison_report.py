@@ -26,6 +26,7 @@ def comparison_data(
     scenario: str = "",
     tables: tuple[Table, ...] = (),
     modelled: tuple[str, ...] = (),
+    verdict: tuple[str, ...] = (),
 ) -> ReportData:
     """Put the report of a comparison together.
 
@@ -37,6 +38,7 @@ def comparison_data(
         scenario: The scenario as TOML; by default that of the facts.
         tables: The tables; by default that of `comparison_table`.
         modelled: What is modelled, beside what the facts and the first recorded run say.
+        verdict: What to say first, a paragraph each; by default it is computed from the runs.
     """
     facts = (provenance or {}).get("facts", {})
     file = facts.get("instance_file") or None
@@ -48,6 +50,7 @@ def comparison_data(
         tables=tables or (comparison_table(summarise(runs, reference), reference, file),),
         runs=tuple(runs),
         reference=reference,
+        verdict=verdict,
         recorded=tuple(recorded),
         modelled=(*modelled, *told),
         scenario=scenario or scenario_text(facts),

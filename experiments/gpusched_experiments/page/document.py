@@ -76,24 +76,29 @@ def _drawings(data: ReportData) -> list[Drawing]:
 
 def _head(data: ReportData) -> list[str]:
     """Write what stands above the figures: title, question, verdict, tables."""
-    sentences = data.verdict or (verdict(data.runs, data.reference) if data.runs else ())
-    best = (
-        min({run.policy for run in data.runs}, key=lambda name: sum(costs_of(data.runs, name))) if data.runs else None
-    )
+    said = data.verdict or ((" ".join(verdict(data.runs, data.reference)),) if data.runs else ())
+    paragraphs = "".join(f"<p>{escape(paragraph)}</p>" for paragraph in said)
     return [
         f'<header>\n<h1>{escape(data.title)}</h1>\n<p class="question">{escape(data.question)}</p>\n</header>',
-        f'<p class="verdict">{escape(" ".join(sentences))}</p>' if sentences else "",
-        *(_table(table, best) for table in data.tables),
+        f'<div class="verdict">{paragraphs}</div>' if paragraphs else "",
+        *map(_table, data.tables),
         f"<section>{markdown_html(data.page)}</section>" if data.page else "",
         *map(_picture, data.pictures),
         f'<p class="note">{escape(NO_INTERVALS)}</p>' if data.runs and not data.recorded else "",
     ]
 
 
-def _table(table: Table, best: str | None) -> str:
+def _table(table: Table) -> str:
     label = f'role="region" aria-label="{escape(table.title)}" tabindex="0"'
-    fragment, notes = html_table(table, best).split("</table>\n", 1)
+    fragment, notes = html_table(table, _cheapest(table)).split("</table>\n", 1)
     return f'<div class="scroll" {label}>\n{fragment}</table>\n</div>\n{notes}'
+
+
+def _cheapest(table: Table) -> str | None:
+    """Name the row with the least total cost; None if that is no column of the table."""
+    rows = [(row["total_eur"], next(iter(row.values()))) for row in table.as_dicts() if "total_eur" in row]
+    costs = [(cost, name) for cost, name in rows if isinstance(cost, float) and isinstance(name, str)]
+    return min(costs)[1] if costs else None
 
 
 def _figure(drawing: Drawing) -> str:

@@ -49,7 +49,7 @@ class ReportData:
             savings are computed from them.
         reference: Name of the policy of `runs` that savings are measured against.
         recorded: Runs with their intervals, of one workload, a policy each: for the figures over time. May be empty.
-        verdict: What to say first, in sentences, where there are no runs to compute it from.
+        verdict: What to say first, a paragraph each; if empty, it is computed from the runs.
         page: More that stands between verdict and figures, as Markdown (`markdown_html`).
         pictures: Figures that were drawn before.
         modelled: What is modelled, a sentence each.

@@ -34,13 +34,12 @@ def modelled_of(instance: Instance, facts: Mapping[str, Any]) -> tuple[str, ...]
     jobs = instance.jobs
     sentences = [str(sentence) for sentence in said] if isinstance(said, list | tuple) else []
     sentences.append(
-        f"Energy costs {instance.energy_price_eur_per_kwh:g} €/kWh at a PUE of {instance.pue:g}; a node draws its base "
-        "power and that of its busy GPUs while any of them is busy, and nothing else."
+        f"Energy costs {instance.energy_price_eur_per_kwh:g} €/kWh at a PUE of {instance.pue:g}; a node draws power "
+        "while any of its GPUs is busy, and none otherwise."
     )
     late = float(jobs.tardiness_weight_eur_per_s.mean()) * 3600.0
-    sentences.append(
-        f"A job that ends after its due date costs {late:.3g} € for every hour that it is late, on average."
-    )
+    if late > 0.0:
+        sentences.append(f"A job costs {late:.3g} € for every hour by which it ends after its due date, on average.")
     if bool(jobs.restart_s.any()):
         sentences.append("A job that changes its GPUs or node makes no progress while it restarts.")
     return tuple(sentences)

@@ -1,4 +1,5 @@
 import json
+import re
 import shutil
 from pathlib import Path
 
@@ -55,6 +56,22 @@ def test_what_is_not_known_of_the_runs_is_no_number(compared):
     page = Page(report_html(folder_report(compared)))
     assert "n/a" in page.text
     assert "The dashed line" not in page.text
+
+
+def test_under_two_rules_of_gpu_demand_the_verdict_is_told_for_each(compared):
+    part = json.loads((compared / "results.json").read_text(encoding="utf-8"))
+    other = [run | {"energy_eur": 50.0 if run["policy"] == "edf" else 40.0} for run in part["runs"]]
+    exactly = {"gpu_demand": "exact", "modelled": ["Demand is exact.", "Due dates are modelled."], "runs": other}
+    modelled = ["Demand is elastic.", "Due dates are modelled."]
+    change(compared, gpu_demand="elastic", modelled=modelled, more=[part | exactly])
+    data = folder_report(compared)
+    elastic, exact, figures = data.verdict
+    assert elastic.startswith("GPU demand elastic: edf, the reference, is cheapest: 12.00 €")
+    assert exact.startswith("GPU demand exact: agent:x is cheapest: 40.00 € a run")
+    assert figures == "The figures are those of elastic demand."
+    assert data.modelled[:3] == ("Demand is elastic.", "Due dates are modelled.", "Demand is exact.")
+    best = re.findall(r'<tr class="best"><th scope="row">([^<]*)<', report_html(data))
+    assert best == ["edf", "agent:x"]  # in the tables of costs
 
 
 @pytest.mark.parametrize(
