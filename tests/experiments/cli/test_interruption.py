@@ -40,7 +40,7 @@ def run(body: str) -> tuple[int, str, float]:
     begin = time.monotonic()
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False, timeout=60.0,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),  # noqa: PLW1509 - there are no threads
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )  # fmt: skip
     return done.returncode, done.stderr, time.monotonic() - begin
 
