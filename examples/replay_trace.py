@@ -17,8 +17,7 @@ from gpusched_env.workload import replayed_trace, scenario_for_trace
 
 def write_trace(path: Path) -> Path:
     """Write a trace in the generic format: when jobs came and really started, how long they ran, on how many GPUs."""
-    rng, submission_s = random.Random(0), 0  # noqa: S311 - made-up jobs, not secrets
-    rows = ["submission_s,start_s,duration_s,gpus"]  # further columns: docs/traces.md
+    rng, submission_s, rows = random.Random(0), 0, ["submission_s,start_s,duration_s,gpus"]  # noqa: S311 - made up
     for _ in range(60):
         rows.append(f"{submission_s},{submission_s + 60},{rng.randint(600, 36_000)},{rng.choice([1, 1, 1, 2, 4, 8])}")
         submission_s += rng.randint(1, 900)
@@ -39,7 +38,7 @@ def main() -> None:
         trace, instance = replayed_trace(scenario), make_instance(scenario, seed=0)
     print(f"{path.name}: {len(trace)} jobs, {trace.gpu_seconds / 3600.0:.0f} GPU-hours, on {args.nodes} nodes\n")
     print(f"{'policy':10}{'energy €':>12}{'tardiness €':>14}{'late jobs':>12}")
-    today = () if trace.start_s is None else (AsTraced(),)  # the schedule that really ran
+    today = [] if trace.start_s is None else [AsTraced()]  # the schedule that really ran
     for r in [simulate(instance, policy) for policy in (*today, fifo(), edf(), Sts())]:
         print(f"{r.policy:10}{r.energy_eur:12.2f}{r.tardiness_eur:14.2f}{r.late_jobs:12d}")
 

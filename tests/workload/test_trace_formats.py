@@ -95,6 +95,19 @@ def test_helios_is_read_as_published_and_what_needs_no_gpu_or_never_ran_is_count
     assert trace.skipped == (("asked for no GPU", 1), ("never ran, or had not ended", 1))
 
 
+@pytest.mark.parametrize("separator", [";", "\t", "|"])
+def test_cells_may_be_separated_by_other_signs_than_commas(separator, tmp_path):
+    path = write(tmp_path, HELIOS.replace(",", separator))
+    assert detect_format(path) == "helios"
+    assert read_trace(path, "helios").gpus.tolist() == [1.0, 4.0]
+
+
+def test_what_sacct_was_not_asked_for_is_told(tmp_path):
+    path = write(tmp_path, "JobID|Submit|Start\n1|2020-01-01T00:00:00|Unknown\n")
+    with pytest.raises(InputError, match=r"no column for = 'duration_s, gpus'.* sacct -P -a -o JobID,Submit"):
+        read_trace(path, "sacct")
+
+
 def test_acme_is_read_with_its_time_zones(tmp_path):
     path = write(tmp_path, SEREN)
     assert detect_format(path) == "acme"

@@ -95,6 +95,7 @@ def end(code: object) -> None:
     if stopped():
         if code not in (INTERRUPTED, TERMINATED):  # else it has said so itself
             say()
+        _heard.said = True
         sys.exit(exit_code())
 
 

@@ -13,8 +13,8 @@ import gpusched_agents
 from gpusched_agents.files.description import NAME
 from gpusched_env.errors import InputError
 from gpusched_env.rendering.duration import duration_text
+from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli import scenario_options as workload_options
-from gpusched_experiments.cli.interruption import INTERRUPTED
 from gpusched_experiments.cli.progress import decisions_bar
 from gpusched_experiments.cli.training_callbacks import EXAMPLE as CALLBACK
 from gpusched_experiments.cli.training_callbacks import make_callbacks
@@ -85,8 +85,8 @@ def train_command(
         with screen.shown(training):
             training.run()
     except KeyboardInterrupt:
-        typer.echo(f"stopped; the same command {_going_on(training, Path(out))}", err=True)
-        sys.exit(INTERRUPTED)
+        interruption.say(f"the same command {_going_on(training, Path(out))}")
+        sys.exit(interruption.exit_code())
     _print_end(training)
     for warning in training.warnings:
         typer.echo(f"warning: {warning}", err=True)

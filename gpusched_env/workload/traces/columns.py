@@ -74,7 +74,8 @@ def _check_all_there(file: str, names: Sequence[str], preset: Preset, column_of:
     lacking = [field for field, there in needed.items() if not there]
     if lacking:
         unused = [name for name in names if name not in set(column_of.values())]
-        allowed = f"a column for each; it has {', '.join(names)}; name them: {settings_for(lacking, unused)}"
+        mend = preset.hint or f"name them: {settings_for(lacking, unused)}"
+        allowed = f"a column for each; it has {', '.join(names)}; {mend}"
         raise InputError(f"{file}: no column for", ", ".join(lacking), allowed)
 
 

@@ -28,6 +28,7 @@ class Preset:
         sorts: Whether its jobs are sorted by submission, since files are in another order.
         skips: Whether jobs without GPUs, and jobs that never ran, are left out.
         own_names: Whether fields stand in columns of their own name.
+        hint: What makes a file with all columns, for errors.
     """
 
     format: TraceFormat
@@ -38,6 +39,7 @@ class Preset:
     sorts: bool = True
     skips: bool = True
     own_names: bool = False
+    hint: str = ""
 
     @property
     def product(self) -> str:
@@ -65,6 +67,7 @@ SACCT = Preset(
         "submission_s": "Submit", "start_s": "Start", "end_s": "End", "duration_s": "elapsed_s", "gpus": "gpus",
         "tenant": "Account", "user": "User",
     },
+    hint="sacct -P -a -o JobID,Submit,Start,End,ElapsedRaw,AllocTRES,State,User,Account prints all",
 )  # fmt: skip
 PAI = Preset(
     "pai",

@@ -29,6 +29,7 @@ _PAI_COLUMNS = (
     "gpu_type",
 )  # fmt: skip
 _PAI_STATES = {"Terminated", "Running", "Failed", "Waiting"}
+_SEPARATORS = (",", ";", "\t", "|")
 _HEAD = 1 << 16
 
 
@@ -67,7 +68,9 @@ def layout_of(path: str | Path, name: str | None = None) -> Layout:
     piped = "|" in first and "," not in first.split("|", 1)[0]
     if name == "sacct" or (name is None and piped and "JobID" in first):
         return Layout(SACCT, "|" if piped else ",")
-    return Layout(preset_of_columns(column_names(path)) if name is None else table_preset(name))
+    separator = next((sign for sign in _SEPARATORS if sign in first), ",")
+    names = _read_text(path, Layout(GENERIC, separator), rows=0).columns if name is None else []
+    return Layout(preset_of_columns(names) if name is None else table_preset(name), separator)
 
 
 def read_rows(path: str | Path, layout: Layout) -> pl.DataFrame:
@@ -84,15 +87,6 @@ def read_rows(path: str | Path, layout: Layout) -> pl.DataFrame:
     if rows.is_empty():
         raise InputError(path.name, "no rows", "at least one row below the header")
     return rows
-
-
-def column_names(path: str | Path) -> list[str]:
-    """List the columns of a CSV file.
-
-    Raises:
-        InputError: The file cannot be read, or is empty.
-    """
-    return _read_text(Path(path), Layout(GENERIC), rows=0).columns
 
 
 def _first_line(path: Path) -> str:

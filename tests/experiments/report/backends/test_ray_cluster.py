@@ -101,7 +101,7 @@ if __name__ == "__main__":
 
     # A machine is lost while it runs something; then the command stops, and goes on when it is given again.
     try:
-        run("cells", backend, 1.0, after_2=lose_a_machine, after_6=stop)
+        run("cells", backend, 0.5, after_2=lose_a_machine, after_6=stop)
     except Stop:
         told["kept"] = sorted(stored_values(folder / "cells.csv"))
     told["twice"] = sorted(key for key, number in times("cells").items() if number > 1)
@@ -133,7 +133,7 @@ def test_a_cluster_gives_what_processes_give_when_it_is_stopped_and_when_a_machi
         env=environment,
         capture_output=True,
         text=True,
-        timeout=180.0,
+        timeout=600.0,
         check=False,
     )
     assert done.returncode == 0, done.stderr
