@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 
 from gpusched_agents.any_policy import make_any_policy
-from gpusched_env.files import write_atomically
-from gpusched_env.formats.run_folder import write_run
+from gpusched_env.files import check_new_folder, write_atomically
+from gpusched_env.formats.run_folder import RUN_FILES, write_run
 from gpusched_env.rendering.duration import duration_text
 from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator import layout as at
@@ -73,6 +73,8 @@ def simulate_command(
     animation = pictures.AnimationOptions(gif, fps, frames)
     chart.check()
     animation.check()
+    if out is not None:
+        check_new_folder(out, ours=RUN_FILES)
     scenario = options.scenario_or_track(scenario, track)
     workload = options.chosen_workload(
         instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
