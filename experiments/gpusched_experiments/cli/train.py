@@ -61,7 +61,7 @@ def train_command(
     For example:
     - **gpusched train --scenario tiny --imitation-steps 20000 --steps 10000 --out runs/tiny**
 
-    - **gpusched train --scenario tiny --agent dqn --imitate none --network mlp --steps 20000 --out runs/dqn**
+    - **gpusched train --scenario tiny --agent a2c --imitate sts --imitation-steps 10000 --steps 5000 --out runs/a2c**
 
     - **gpusched train --scenario default,high --set agent.learning_rate=1e-4 --out runs/two**
 
