@@ -31,6 +31,7 @@ demo: $(VENV)/.demo  ## compare the usual policies on the published inputs and o
 
 test: $(VENV)/.dev  ## lint, types, layers, all tests, and the built wheel in a bare environment
 	bash scripts/install_ipopt.sh $(BIN)/python
+	bash scripts/install_chromium.sh
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy

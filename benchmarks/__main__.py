@@ -17,6 +17,7 @@ from benchmarks import (
     rounds,
     runs,
     scale,
+    service,
     solvers,
     startup,
     state,
@@ -48,6 +49,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "startup": startup.measure,
     "compiled-policy": compiled_policy.measure,
     "state": state.measure,
+    "service": service.measure,
     BEFORE_AFTER: before_after.measure,
 }
 TITLES = {
@@ -62,6 +64,7 @@ TITLES = {
     "startup": "Start-up of a fresh process",
     "compiled-policy": "A policy of one's own, compiled and in plain Python: examples/compiled_policy.py",
     "state": "How kernels get the state",
+    "service": "Decisions of a service: 100 nodes, 400 jobs at first, five GPU types; from the request to the answer",
     BEFORE_AFTER: "How many times as fast the present sources are as those of the commit before, in pairs",
 }
 

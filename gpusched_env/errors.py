@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import re
+from difflib import get_close_matches
+
 SHOWN = 80
 """Most characters that an error shows of a value."""
 
@@ -9,7 +12,8 @@ SHOWN = 80
 class InputError(ValueError):
     """Bad input: names the field, the value that was given, and what is allowed.
 
-    The message is one line, whatever the value; of a long value it shows both ends. `value` keeps all of it.
+    The message is one line, whatever the value; of a long value it shows both ends. `value` keeps all of it. Where
+    `allowed` lists names ("one of ...", "no such setting; there are ..."), it asks whether one much like it was meant.
 
     Args:
         field: Where the value stands, in the user's own terms (`jobs[3].due_s`, `--workers`).
@@ -19,7 +23,8 @@ class InputError(ValueError):
 
     def __init__(self, field: str, value: object, allowed: str) -> None:
         self.field, self.value, self.allowed = field, value, allowed
-        super().__init__(" ".join(f"{field} = {_shown(value)}; allowed: {allowed}".splitlines()))
+        text = f"{field} = {_shown(value)}; allowed: {allowed}{_hint(field, value, allowed)}"
+        super().__init__(" ".join(text.splitlines()))
 
     def __reduce__(self) -> tuple[type[InputError], tuple[str, object, str]]:
         """Return what rebuilds the error in another process."""
@@ -35,6 +40,21 @@ def _shown(value: object) -> str:
         return text
     # The end of a path, or of a list, says as much as its beginning.
     return f"{text[: SHOWN // 2]}…{text[-(SHOWN // 2 - 1) :]}"
+
+
+def _hint(field: str, value: object, allowed: str) -> str:
+    """Ask whether a name much like the one given was meant: that of the field if there is no such setting."""
+    of_field = re.match(r"no such \w+; (?:there are|one of) (.*)", allowed)
+    of_value = re.match(r"one of (.*)", allowed)
+    if of_field:
+        given, listed = re.split(r"[.\[\]]", field.rstrip("]"))[-1], of_field[1]
+    elif of_value and isinstance(value, str):
+        given, listed = value, of_value[1]
+    else:
+        return ""
+    known = {name.lower(): name for name in re.findall(r"[\w.:-]+", listed)}
+    near = get_close_matches(given.strip().lower(), known, n=1, cutoff=0.65)
+    return f"; did you mean {known[near[0]]}?" if near else ""
 
 
 class MissingExtraError(ImportError):

@@ -18,6 +18,7 @@ from benchmarks import (
     rounds,
     runs,
     scale,
+    service,
     solvers,
     startup,
     state,
@@ -41,6 +42,7 @@ SMALL: dict[str, Callable[[], list[Figure]]] = {
     "solvers": lambda: solvers.measure(nodes=3, problems=2),
     "bounds": lambda: bounds.measure(nodes=1, jobs=8, repetitions=1),
     "startup": lambda: startup.measure(repetitions=1, programs={"nothing": "print('[0.25, 0.5]')"}),
+    "service": lambda: service.measure(nodes=3, jobs_per_node=2, events=2, repetitions=1, policies=("edf",)),
     "state": lambda: state.measure(rounds=20, repetitions=1),
     "compiled-policy": lambda: compiled_policy.measure(nodes=(2,), repetitions=1, scenario="tiny", seeds=1),
 }

@@ -23,6 +23,8 @@ from gpusched_env.simulator import Asking, kernels
 ROOT = Path(__file__).parents[1]
 PAGES = (
     "README.md",
+    "docs/index.md",
+    "docs/gymnasium.md",
     "docs/quickstart.md",
     "docs/model.md",
     "docs/environment.md",

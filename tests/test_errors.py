@@ -38,3 +38,32 @@ def test_the_message_is_one_short_line_whatever_the_value(value: object):
     message = str(InputError("x", value, "two\nlines"))
     assert len(message.splitlines()) == 1
     assert len(message) <= SHOWN + 30
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "allowed", "meant"),
+    [
+        ("policy", "EDF", "one of fifo, edf, sts-x, or agent:NAME", "edf"),
+        ("policy", "stsx", "one of fifo, edf, sts-x", "sts-x"),
+        ("scenario", "pubished-high", "one of default, published-high, or a .toml file", "published-high"),
+        ("cluster.node", 3, "no such setting; there are nodes, gpu_types", "nodes"),
+        ("gpu_types[0].nam", "A", "no such setting; there are name, memory_gib", "name"),
+    ],
+)
+def test_it_asks_whether_a_name_much_like_it_was_meant(field: str, value: object, allowed: str, meant: str):
+    error = InputError(field, value, allowed)
+    assert str(error).endswith(f"; did you mean {meant}?")
+    assert error.allowed == allowed
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "allowed"),
+    [
+        ("policy", "quicksort", "one of fifo, edf, sts"),
+        ("nodes", 3, "one of 1, 2, 4"),
+        ("foo", 1, "no such setting; there are nodes, gpu_types"),
+        ("name", "edf", "a name other than edf"),
+    ],
+)
+def test_it_asks_nothing_where_no_name_is_near(field: str, value: object, allowed: str):
+    assert "did you mean" not in str(InputError(field, value, allowed))

@@ -1,5 +1,9 @@
 """One version for all four packages, and for the command."""
 
+import re
+import tomllib
+from pathlib import Path
+
 import pytest
 
 import gpusched_agents
@@ -19,3 +23,12 @@ def test_all_packages_have_the_version_of_the_distribution():
 def test_sources_that_are_not_installed_have_a_version_that_says_so(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr(version, "DISTRIBUTION", "gpusched-env-that-is-not-installed")
     assert version.installed_version() == "0+unknown"
+
+
+def test_the_citation_names_the_version_and_the_licence_of_the_project():
+    root = Path(__file__).parents[1]
+    project = tomllib.loads((root / "pyproject.toml").read_text())["project"]
+    citation = (root / "CITATION.cff").read_text()
+    assert re.search(r"^version: (.*)$", citation, re.MULTILINE)[1] == project["version"]
+    assert re.search(r"^license: (.*)$", citation, re.MULTILINE)[1] == project["license"]
+    assert project["authors"] == [{"name": re.search(r"^  - name: (.*)$", citation, re.MULTILINE)[1]}]

@@ -8,6 +8,7 @@ from gpusched_baselines.bounds.per_job import (
     non_clairvoyant_bounds,
 )
 from gpusched_baselines.bounds.priced import priced_bound
+from gpusched_baselines.dispatching.as_traced import AsTraced
 from gpusched_baselines.dispatching.dispatch import (
     DispatchPolicy,
     edf,
@@ -42,6 +43,7 @@ from gpusched_env.version import VERSION
 
 __all__ = [
     "AntMan",
+    "AsTraced",
     "DispatchPolicy",
     "Fill",
     "Gavel",

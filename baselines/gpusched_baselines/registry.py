@@ -6,6 +6,7 @@ from functools import partial
 from types import MappingProxyType
 from typing import TYPE_CHECKING
 
+from gpusched_baselines.dispatching.as_traced import AsTraced
 from gpusched_baselines.dispatching.dispatch import (
     edf,
     edf_conditional_mean,
@@ -202,6 +203,13 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "FIFO in every tenant's virtual cluster of cells, and opportunistic jobs on what nobody uses",
             usual=False,
         ),
+        "as-traced": ShippedPolicy(
+            AsTraced,
+            "The schedule that really ran: of traces that tell when jobs started, and on how many GPUs",
+            origin="ours",
+            usual=False,
+            replays=True,
+        ),
         "sts-x:alone-rates": _ablation(
             partial(StsX, full_nodes=0.0, name="sts-x:alone-rates"),
             "STS-X at the rates of a job alone on its node",
@@ -238,8 +246,8 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
 
 
 def policy_names() -> tuple[str, ...]:
-    """List the names of the shipped policies."""
-    return tuple(name for name, shipped in POLICIES.items() if shipped.ablation_of is None)
+    """List the names of the shipped policies, but of what replays a trace: those that decide on any workload."""
+    return tuple(name for name, shipped in POLICIES.items() if shipped.ablation_of is None and not shipped.replays)
 
 
 def usual_policy_names() -> tuple[str, ...]:
@@ -259,8 +267,9 @@ def teacher_names() -> tuple[str, ...]:
 
 
 def policy_descriptions() -> dict[str, str]:
-    """Give a line on every shipped policy, by name."""
-    return {name: POLICIES[name].line for name in policy_names()}
+    """Give a line on every shipped policy, by name; those that replay a trace stand last."""
+    replays = [name for name, shipped in POLICIES.items() if shipped.replays]
+    return {name: POLICIES[name].line for name in (*policy_names(), *replays)}
 
 
 def make_policy(name: str) -> Policy:
@@ -270,5 +279,5 @@ def make_policy(name: str) -> Policy:
         InputError: There is no such policy.
     """
     if name not in POLICIES:
-        raise InputError("policy", name, f"one of {', '.join(policy_names())}")
+        raise InputError("policy", name, f"one of {', '.join(policy_descriptions())}")
     return POLICIES[name].make()

@@ -28,6 +28,8 @@ class ShippedPolicy:
         teacher: Its place among the teachers of an agent's warm start, from 1, the best first; None if it is none.
         style: Its place among the colours and marks of figures, from 0; with None it gets what is left.
         ablation_of: The policy that it is but for one part; no list of policies has such a one.
+        replays: Whether it replays what really ran: only traces with start times have that, so no list that is run on
+            any workload has it.
         worst_case: The policy that it is but for planning on mean or expected instead of worst-case times.
     """
 
@@ -39,5 +41,6 @@ class ShippedPolicy:
     compiled: bool = True
     teacher: int | None = None
     style: int | None = None
+    replays: bool = False
     ablation_of: str | None = None
     worst_case: str | None = None

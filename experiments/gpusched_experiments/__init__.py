@@ -1,5 +1,12 @@
 """Experiments: the command line, comparisons, published experiments, studies of learning, and certificates."""
 
-from gpusched_env.version import VERSION
+from typing import Any
 
-__version__ = VERSION
+
+def __getattr__(name: str) -> Any:
+    """Give `__version__` when it is asked for: a command hears Ctrl-C before anything else is imported (PEP 562)."""
+    if name == "__version__":
+        from gpusched_env.version import VERSION  # noqa: PLC0415 - it brings all of gpusched_env
+
+        return VERSION
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

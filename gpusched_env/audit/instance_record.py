@@ -11,6 +11,7 @@ from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, TIME
 from gpusched_env.audit.reading import Fields, items_of, number, numbers_of, read_json
 from gpusched_env.audit.synchronisation import SynchronisationRecord, read_synchronisation
 from gpusched_env.audit.tenants import TenantsRecord, read_tenants
+from gpusched_env.audit.traced import check_traced
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
@@ -27,7 +28,7 @@ _GPU_TYPE_FIELDS = (
 _JOB_FIELDS = (
     "submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib", "restart_s",
     "application", "distribution", "seconds_per_epoch", "start_s", "resume_s",
-    "opportunistic", "tenant",
+    "opportunistic", "tenant", "traced_start_s", "traced_config",
 )  # fmt: skip
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _PRIORITY = Range("a whole number from 0 to 9", 0, 9)
@@ -271,6 +272,7 @@ def _jobs(table: Fields, configurations: int, applications: int, distributions: 
     rows = table.items("seconds_per_epoch", count)
     where = table.name("seconds_per_epoch")
     seconds = [_seconds(f"{where}[{i}]", row, configurations, most[i]) for i, row in enumerate(rows)]
+    check_traced(table, submission, seconds)
     tenant = table.wholes("tenant", count) if table.optional("tenant", None) is not None else [0] * count
     columns = (submission, due, weight, needed, memory, restart, start, resume, application, seconds, tenant)
     return [JobRecord(*values) for values in zip(*columns, strict=True)]

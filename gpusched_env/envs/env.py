@@ -130,6 +130,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self._shape = shape_of(self._state.instance)
         self._running = self._stalled = False
         self._invalid = 0
+        self._frames: rendering.GanttFrames | None = None
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -209,10 +210,14 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         return mask.view(np.bool_)
 
     def render(self) -> Any:
-        """Draw the run so far: a text (`ansi`) or a Gantt chart, uint8 (H, W, 3) (`rgb_array`)."""
+        """Draw the run so far: a text (`ansi`), or a Gantt chart, uint8 (H, W, 3), one for each round (`rgb_array`)."""
         if self.render_mode == "ansi":
             return rendering.render_text(self._state)
-        return rendering.render_gantt_rgb(self._state) if self.render_mode == "rgb_array" else None
+        if self.render_mode != "rgb_array":
+            return None
+        if self._frames is None:
+            self._frames = rendering.GanttFrames()
+        return self._frames.frame(self._state)
 
     @property
     def max_idle_reviews(self) -> int | None:

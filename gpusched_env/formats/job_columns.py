@@ -33,6 +33,8 @@ _OPTIONAL_JOBS: dict[str, tuple[type, object]] = {
     "resume_s": (float, None),
     "opportunistic": (bool, False),
     "tenant": (int, 0),
+    "traced_start_s": (float, None),
+    "traced_config": (int, None),
 }
 """Columns that may be missing: their kind, and the value of all jobs where they are. None: the table has no column."""
 

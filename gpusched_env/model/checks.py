@@ -52,6 +52,18 @@ def whole(field: str, value: int, lowest: int = 1) -> int:
     return int(value)
 
 
+def short_repr(value: DataclassInstance) -> str:
+    """Write a dataclass in a line: of arrays the shape, of long tuples the length."""
+    parts = ((field.name, getattr(value, field.name)) for field in fields(value) if field.repr)
+    return f"{type(value).__name__}({', '.join(f'{name}={_short(part)}' for name, part in parts)})"
+
+
+def _short(part: object) -> str:
+    if isinstance(part, np.ndarray):
+        return f"<{' x '.join(map(str, part.shape))} numbers>"
+    return f"<{len(part)} values>" if isinstance(part, tuple) and len(part) > 3 else repr(part)
+
+
 def seed(value: int, field: str = "seed") -> int:
     """Return `value`; raise InputError unless it is a whole number from 0 to 2^63 - 1, which run files can hold."""
     if isinstance(value, bool) or not isinstance(value, int | np.integer) or not 0 <= value < 2**63:

@@ -141,6 +141,11 @@ class EpochDistribution:
         fractions: NDArray[np.float64] = self.edges[np.maximum(survived, 1)]
         return fractions
 
+    def __repr__(self) -> str:
+        """Say in a line of what family it is, and what a job needs in the mean."""
+        mean = float(np.sum(-np.diff(np.append(self.survival, 0.0)) * self.edges[1:]))
+        return f"EpochDistribution({self.family!r}, {len(self.survival)} bins, mean {mean:.3g} of the maximum epochs)"
+
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         """Give what rebuilds the value, arrays read-only again."""
         return checks.rebuilt(self)

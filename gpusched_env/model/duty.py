@@ -84,6 +84,10 @@ class Duty:
         """Give the greatest factor that there can be, where no share is smaller than `least_share`."""
         return (1.0 + self.overhead) * max(1.0, 1.0 / least_share) / self.least_pace
 
+    def __repr__(self) -> str:
+        """Say in a line how large it is."""
+        return checks.short_repr(self)
+
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         """Give what rebuilds the value, arrays read-only again."""
         return checks.rebuilt(self)

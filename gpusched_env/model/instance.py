@@ -10,6 +10,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.duty import Duty
+from gpusched_env.model.instance_table import instance_table
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.offers import single_node_configurations
 from gpusched_env.model.tenancy import beyond_quota, check_tenants
@@ -165,6 +166,10 @@ class Instance:
             f"Instance({self.name or 'no name'!r}, seed {self.seed}: {len(self.nodes):,} nodes of {types}, "
             f"{len(self.jobs):,} jobs, {len(self.configurations)} configurations)"
         )
+
+    def _repr_html_(self) -> str:
+        """Say in a table what it is: what notebooks show."""
+        return instance_table(self)
 
     @classmethod
     def from_jobs(

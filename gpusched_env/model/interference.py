@@ -51,6 +51,10 @@ class Interference:
         """Give the greatest factor of a pair."""
         return float(self.slowdown.max(initial=1.0))
 
+    def __repr__(self) -> str:
+        """Say in a line how large it is."""
+        return checks.short_repr(self)
+
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         """Give what rebuilds the value, arrays read-only again."""
         return checks.rebuilt(self)

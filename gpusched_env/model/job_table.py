@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -47,6 +47,10 @@ class JobTable:
         opportunistic: Whether jobs are in the class that gets what guaranteed ones leave, shape (J,), a label that
             policies and reports read; False by default.
         tenant: Index of the job's tenant, shape (J,), ≥ 0; 0 by default.
+        traced_start_s: When jobs really started [s], shape (J,), at or after the submission, `LONGEST_S` at most: of a
+            trace that has such times, for a policy that replays it. None, the default: nobody knows.
+        traced_config: Configuration that jobs really ran on, or the closest to it, shape (J,): an index that the job
+            is allowed. None without `traced_start_s`.
 
     Raises:
         InputError: A column has the wrong length, or a value is out of its range; names the first such job.
@@ -68,28 +72,50 @@ class JobTable:
     resume_s: NDArray[np.float64] | None = None
     opportunistic: NDArray[np.bool_] = None  # type: ignore[assignment]
     tenant: NDArray[np.int64] = None  # type: ignore[assignment]
+    traced_start_s: NDArray[np.float64] | None = None
+    traced_config: NDArray[np.int64] | None = None
 
     def __post_init__(self) -> None:
         for column in ("restart_s", "start_s"):
             if getattr(self, column) is None:
                 object.__setattr__(self, column, np.zeros(len(self.submission_s)))
-        label = np.zeros(len(self.submission_s), dtype=np.bool_) if self.opportunistic is None else self.opportunistic
-        if np.asarray(label).dtype != np.bool_:
-            raise InputError("jobs.opportunistic", np.asarray(label).tolist(), "True or False for each job")
-        object.__setattr__(self, "opportunistic", checks.frozen_array(label, np.bool_))
+        object.__setattr__(self, "opportunistic", self._labels())
         if self.tenant is None:
             object.__setattr__(self, "tenant", np.zeros(len(self.submission_s), dtype=np.int64))
-        floats = _FLOAT_COLUMNS if self.resume_s is None else (*_FLOAT_COLUMNS, "resume_s")
+        floats = (*_FLOAT_COLUMNS, *self._told("resume_s", "traced_start_s"))
+        indices = (*_INDEX_COLUMNS, *self._told("traced_config"))
         for column in floats:
             object.__setattr__(self, column, checks.frozen_array(getattr(self, column)))
-        for column in _INDEX_COLUMNS:
+        for column in indices:
             object.__setattr__(self, column, checks.frozen_array(getattr(self, column), np.int64))
-        for column in (*floats, *_INDEX_COLUMNS, "opportunistic"):
+        for column in (*floats, *indices, "opportunistic"):
             if len(getattr(self, column)) != len(self.submission_s):
                 raise InputError(f"jobs.{column}", len(getattr(self, column)), f"{len(self.submission_s)} values")
         if not len(self.submission_s):
             raise InputError("jobs", 0, "at least one job")
         self._check_ranges()
+
+    def _labels(self) -> NDArray[Any]:
+        given = np.zeros(len(self.submission_s), dtype=np.bool_) if self.opportunistic is None else self.opportunistic
+        if np.asarray(given).dtype != np.bool_:
+            raise InputError("jobs.opportunistic", np.asarray(given).tolist(), "True or False for each job")
+        return checks.frozen_array(given, np.bool_)
+
+    def _told(self, *columns: str) -> tuple[str, ...]:
+        """Give those of the columns that the table has."""
+        return tuple(column for column in columns if getattr(self, column) is not None)
+
+    def _check_traced(self) -> None:
+        if self.traced_start_s is None or self.traced_config is None:
+            if told := self._told("traced_start_s", "traced_config"):
+                raise InputError(f"jobs.{told[0]}", "...", "both traced_start_s and traced_config, or none of them")
+            return
+        began = (self.traced_start_s >= self.submission_s) & (self.traced_start_s <= checks.LONGEST_S)
+        self._each("traced_start_s", began, f"a number not before submission_s, and <= {checks.LONGEST}")
+        index, count = self.traced_config, self.seconds_per_epoch.shape[1]
+        self._each("traced_config", (index >= 0) & (index < count), f"an index below {count}")
+        allowed = np.isfinite(self.seconds_per_epoch[np.arange(len(index)), index])
+        self._each("traced_config", allowed, "a configuration that the job may use")
 
     def _check_ranges(self) -> None:
         start, end, needed = self.submission_s, self.max_epochs, self.epochs_needed
@@ -109,6 +135,7 @@ class JobTable:
                 self._each(column, (seconds >= 0) & (seconds <= longest), a_time)
         self._each("tenant", self.tenant >= 0, "an index >= 0")
         self._check_seconds_per_epoch()
+        self._check_traced()
         for column, names in (("application", self.applications), ("distribution", self.distributions)):
             index = getattr(self, column)
             self._each(column, (index >= 0) & (index < len(names)), f"an index below {len(names)}")

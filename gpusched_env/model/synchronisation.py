@@ -99,6 +99,10 @@ class Synchronisation:
                 least[a, c] = iteration_s(*own, nodes, nodes) / iteration_s(*own, nodes, 0.0)
         return least
 
+    def __repr__(self) -> str:
+        """Say in a line how large it is."""
+        return checks.short_repr(self)
+
     def __reduce__(self) -> tuple[type, tuple[object, ...]]:
         """Give what rebuilds the value, arrays read-only again."""
         return checks.rebuilt(self)

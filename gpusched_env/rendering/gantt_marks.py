@@ -1,4 +1,4 @@
-"""The marks of a Gantt chart: nodes, bars, changes, due dates and labels."""
+"""The marks of a Gantt chart: nodes, bars, changes and labels."""
 
 from __future__ import annotations
 
@@ -14,24 +14,23 @@ from gpusched_env.rendering.plotting import LineCollection, PolyCollection, with
 if TYPE_CHECKING:
     from gpusched_env.rendering.gantt_panel import Chart
 
-Point = tuple[float, float]
-
 MOST_LABELS = 400  # labels in bars; more would only cost time
 MANY_CHANGES = 500  # from which on their marks are small
 MOST_MARKS = 1000  # above which they are only counted
 TIES = (0, (1.6, 0.8))  # dashes, so that a tie across a node between is not taken for a bar
-MOST_NUMBERED = 30  # jobs up to which due dates carry the job's number
+LEAST_LABEL_PX = 8.5  # size of the smallest writing in a bar
 
 
 def draw_nodes(chart: Chart) -> None:
     """Draw a band for each node, a line between its GPUs, and its label."""
-    axes, nodes = chart.axes, chart.timeline.instance.nodes
-    bands = [chart.box(0.0, chart.end_s, low, low + n.gpus) for low, n in zip(chart.first_row, nodes, strict=True)]
+    axes, nodes, window = chart.axes, chart.timeline.instance.nodes, chart.window
+    places = [(float(chart.first_row[node]), nodes[node].gpus) for node in chart.nodes]
+    bands = [chart.box(window.start_s, window.end_s, low, low + gpus) for low, gpus in places]
     axes.add_collection(PolyCollection(bands, facecolors=STRIPES, edgecolors="none", zorder=0), autolim=False)
     if chart.row_px >= 4:
-        right = chart.end_s / chart.unit_s
-        rows = [low + g for low, n in zip(chart.first_row, nodes, strict=True) for g in range(1, n.gpus)]
-        inner = LineCollection([[(0.0, y), (right, y)] for y in rows], colors=PAPER, linewidths=0.5, zorder=0.5)
+        left, right = window.start_s / chart.unit_s, window.end_s / chart.unit_s
+        rows = [low + gpu for low, gpus in places for gpu in range(1, gpus)]
+        inner = LineCollection([[(left, y), (right, y)] for y in rows], colors=PAPER, linewidths=0.5, zorder=0.5)
         axes.add_collection(inner, autolim=False)
     _label_nodes(chart)
     axes.tick_params(axis="y", length=0, pad=4)
@@ -45,13 +44,13 @@ def draw_nodes(chart: Chart) -> None:
 def _label_nodes(chart: Chart) -> None:
     """Label the nodes, on one line or two as there is room, or only some of them if there are very many."""
     nodes = chart.timeline.instance.nodes
-    height = chart.row_points * (float(np.mean([node.gpus for node in nodes])) + NODE_GAP)
-    shown = range(0, len(nodes), max(1, int(np.ceil(9.0 / height))))
+    height = chart.row_points * (float(np.mean([nodes[node].gpus for node in chart.nodes])) + NODE_GAP)
+    shown = chart.nodes[:: max(1, int(np.ceil(9.0 / height)))]
     texts = []
     for index in shown:
         node = nodes[index]
-        two_lines = chart.row_points * node.gpus >= 19.0
-        texts.append(f"node {index}\n{node.gpus} x {node.gpu_type}" if two_lines else f"{index}  {node.gpu_type}")
+        between = "\n" if chart.row_points * node.gpus >= 19.0 else ": "
+        texts.append(f"node {index}{between}{node.gpus} x {node.gpu_type}")
     places = [float(chart.first_row[index]) + nodes[index].gpus / 2 for index in shown]
     chart.axes.set_yticks(places, texts, fontsize=7.5, color=INK)
 
@@ -134,58 +133,20 @@ def draw_switches(chart: Chart) -> None:
         )
 
 
-def draw_due_dates(chart: Chart) -> None:
-    """Put a triangle at each due date, on the row of the job's last bar, joined to it by a thin line.
-
-    While the run goes on, due dates that were met are left out: they say nothing about what is to come.
-    """
-    timeline, points, owners = chart.timeline, [], []
-    joins: list[list[Point]] = []
-    widths: list[float] = []
-    lateness: list[list[Point]] = []
-    due, done = timeline.instance.jobs.due_s, ~np.isnan(timeline.completion_s)
-    for job, bars in timeline.bars_of_jobs().items():
-        met = timeline.running and done[job] and not timeline.late[job]
-        if due[job] > chart.end_s or met:
-            continue
-        point = (due[job] / chart.unit_s, chart.first_middle(bars[-1]))
-        points.append(point)
-        owners.append(job)
-        (lateness if timeline.late[job] else joins).append([(bars[-1].end_s / chart.unit_s, point[1]), point])
-        if not timeline.late[job]:
-            widths.append(0.8 if bars[-1].gpu < 0 else 0.4)  # not to be taken for the bar of a small share
-    tethers = [colour_of(job) for job in owners if not timeline.late[job]]
-    behind = LineCollection(joins, colors=tethers, linewidths=widths, alpha=0.8, zorder=1)
-    in_front = LineCollection(lateness, colors=LATE, linewidths=1.0, zorder=3.4)
-    colours = [LATE if timeline.late[job] else colour_of(job) for job in owners]
-    for lines in (behind, in_front):
-        chart.axes.add_collection(lines, autolim=False)
-    if not points:
-        return
-    x, y = zip(*points, strict=True)
-    size = float(np.clip(7 * chart.row_points, 8, 36))
-    chart.axes.scatter(x, y, s=size, c=colours, marker="v", edgecolors=INK, linewidths=0.6, zorder=3.5)
-    if timeline.submitted.sum() > MOST_NUMBERED or chart.row_points < 7:
-        return
-    for job, point in zip(owners, points, strict=True):
-        label = chart.axes.annotate(
-            str(job), point, (4.5, 0), textcoords="offset points", fontsize=6, va="center", color=INK, zorder=4
-        )
-        label.set_path_effects([withStroke(linewidth=1.6, foreground=PAPER)])
-
-
 def draw_labels(chart: Chart) -> None:
-    """Write the job's number into every bar that has room for it, the widest first."""
+    """Write the job's number into every bar that has room for it in legible size, the widest first."""
     scale = chart.dpi / 72
-    bars = sorted((bar for bar in chart.timeline.bars if bar.is_first), key=lambda bar: bar.start_s - bar.end_s)
-    for bar in bars[:MOST_LABELS]:
+    least = LEAST_LABEL_PX / scale
+    shown = [(bar, *chart.visible(bar)) for bar in chart.timeline.bars if bar.is_first]
+    shown.sort(key=lambda part: part[1] - part[2])
+    for bar, start_s, end_s in shown[:MOST_LABELS]:
         low, high = max(chart.boxes(bar), key=lambda box: box[1] - box[0])
         size = min(8.0, 0.8 * (high - low) * chart.row_px / scale)
         width_px = 0.66 * len(str(bar.job)) * size * scale + 4
-        if size < 4.5 or (bar.end_s - bar.start_s) * chart.second_px < width_px:
+        if size < least or (end_s - start_s) * chart.second_px < width_px:
             continue
         label = chart.axes.text(
-            (bar.start_s + bar.end_s) / 2 / chart.unit_s, (low + high) / 2, str(bar.job), fontsize=size,
+            (start_s + end_s) / 2 / chart.unit_s, (low + high) / 2, str(bar.job), fontsize=size,
             ha="center", va="center_baseline", color=ink_on(bar.job), zorder=4, clip_on=True,
         )  # fmt: skip
         if chart.timeline.late[bar.job]:

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gpusched_env.rendering.bars import Bar
     from gpusched_env.rendering.plotting import Axes
     from gpusched_env.rendering.timeline import Timeline
+    from gpusched_env.rendering.window import Window
 
 NODE_GAP = 0.7  # space between two nodes, in GPUs
 GPU_GAP, SHARE_GAP = 0.06, 0.01  # space at the edges of bars on whole GPUs, and of those that share one, in GPUs
@@ -29,10 +30,11 @@ class Chart:
     Attributes:
         axes: The panel.
         timeline: What is drawn.
-        first_row: Upper edge of each node's first GPU, in rows of one GPU, (N,).
+        nodes: The nodes that are shown, ascending.
+        first_row: Upper edge of each node's first GPU, in rows of one GPU, (N,); NaN for nodes that are not shown.
         unit_s: Unit of the time axis [s].
         unit: Its name.
-        end_s: End of the time axis [s].
+        window: The stretch of time that is shown.
         row_px: Height of a row [pixels].
         second_px: Width of a second [pixels].
         dpi: Pixels per inch.
@@ -40,10 +42,11 @@ class Chart:
 
     axes: Axes
     timeline: Timeline
+    nodes: tuple[int, ...]
     first_row: NDArray[np.float64]
     unit_s: float
     unit: str
-    end_s: float
+    window: Window
     row_px: float
     second_px: float
     dpi: float
@@ -79,26 +82,42 @@ class Chart:
         low, high = min(self.boxes(bar))
         return min(low - GPU_GAP + 0.5, (low + high) / 2)
 
+    def visible(self, bar: Bar) -> tuple[float, float]:
+        """Give the start and end of the part of the bar that is shown [s]; the end is before the start if none is."""
+        return max(bar.start_s, self.window.start_s), min(bar.end_s, self.window.end_s)
+
     def box(self, start_s: float, end_s: float, low: float, high: float) -> list[tuple[float, float]]:
         """Give the corners of a rectangle."""
         x, right = start_s / self.unit_s, end_s / self.unit_s
         return [(x, low), (right, low), (right, high), (x, high)]
 
 
-def make_chart(axes: Axes, timeline: Timeline, end_s: float, size_px: tuple[float, float], dpi: float) -> Chart:
+def make_chart(
+    axes: Axes,
+    timeline: Timeline,
+    window: Window,
+    size_px: tuple[float, float],
+    dpi: float,
+    nodes: tuple[int, ...] | None = None,
+) -> Chart:
     """Lay out the panel and set its limits.
 
     Args:
         axes: The panel, empty.
-        timeline: What will be drawn.
-        end_s: End of the time axis [s].
+        timeline: What will be drawn; it has no bars on other nodes than those shown.
+        window: The stretch of time that is shown.
         size_px: Width and height of the panel [pixels].
         dpi: Pixels per inch.
+        nodes: The nodes that are shown, ascending; None: all.
     """
-    gpus = np.array([node.gpus for node in timeline.instance.nodes], dtype=np.float64)
-    edges = np.concatenate([[0.0], np.cumsum(gpus + NODE_GAP)])
-    rows = float(edges[-1]) - NODE_GAP
-    unit_s, unit = axis_unit(end_s)
-    axes.set_xlim(0.0, end_s / unit_s)
+    shown = tuple(range(len(timeline.instance.nodes))) if nodes is None else nodes
+    first_row, edge = np.full(len(timeline.instance.nodes), np.nan), 0.0
+    for node in shown:
+        first_row[node] = edge
+        edge += timeline.instance.nodes[node].gpus + NODE_GAP
+    rows = edge - NODE_GAP
+    unit_s, unit = axis_unit(window.width_s)
+    axes.set_xlim(window.start_s / unit_s, window.end_s / unit_s)
     axes.set_ylim(rows + 0.3, -0.6)
-    return Chart(axes, timeline, edges[:-1], unit_s, unit, end_s, size_px[1] / (rows + 0.9), size_px[0] / end_s, dpi)
+    row_px, second_px = size_px[1] / (rows + 0.9), size_px[0] / window.width_s
+    return Chart(axes, timeline, shown, first_row, unit_s, unit, window, row_px, second_px, dpi)

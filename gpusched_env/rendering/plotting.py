@@ -1,4 +1,4 @@
-"""The one door to matplotlib: its object API only, so that no figure is kept in global state."""
+"""The one door to matplotlib, and to Pillow, which comes with it; no figure is kept in global state."""
 
 from __future__ import annotations
 
@@ -15,6 +15,7 @@ try:
     from matplotlib.patches import Patch
     from matplotlib.patheffects import withStroke
     from matplotlib.ticker import FuncFormatter, MaxNLocator
+    from PIL import Image
 except ModuleNotFoundError as error:
     raise MissingExtraError("matplotlib", "plot", "charts") from error
 
@@ -24,6 +25,7 @@ __all__ = [
     "Figure",
     "FigureCanvasAgg",
     "FuncFormatter",
+    "Image",
     "Line2D",
     "LineCollection",
     "MaxNLocator",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -14,7 +14,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.rounds import stays
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Container, Iterator
 
     from numpy.typing import NDArray
 
@@ -50,14 +50,23 @@ class Timeline:
     tardiness_eur: float
 
     @classmethod
-    def of(cls, run: State | Result, ahead_s: float = 0.0) -> Timeline:
+    def of(cls, run: State | Result, ahead_s: float = 0.0, since_s: float = 0.0) -> Timeline:
         """Make the timeline of a finished run, or of a state in or just after a decision round.
 
         Args:
             run: The run.
             ahead_s: Of a run that goes on: how far to draw what jobs hold from now on [s], ≥ 0.
+            since_s: Of a run that goes on: bars that ended before are left out [s].
         """
-        return _of_result(run) if isinstance(run, Result) else _of_state(run, ahead_s)
+        return _of_result(run) if isinstance(run, Result) else _of_state(run, ahead_s, since_s)
+
+    def on_nodes(self, nodes: Container[int]) -> Timeline:
+        """Give the same run with the bars on these nodes alone."""
+        return replace(self, bars=tuple(bar for bar in self.bars if bar.node in nodes))
+
+    def of_jobs(self, jobs: Container[int]) -> Timeline:
+        """Give the same run with the bars of these jobs alone."""
+        return replace(self, bars=tuple(bar for bar in self.bars if bar.job in jobs))
 
     @property
     def late(self) -> NDArray[np.bool_]:
@@ -123,10 +132,11 @@ def _of_result(result: Result) -> Timeline:
     )
 
 
-def _of_state(state: State, ahead_s: float) -> Timeline:
+def _of_state(state: State, ahead_s: float, since_s: float) -> Timeline:
     jobs = state.view.jobs
     running = bool(state.board.count[at.DONE] < len(jobs))
-    log = np.concatenate([state.hidden.log[: state.board.count[at.LOGGED]], _held(state, ahead_s)])
+    log = state.hidden.log[: state.board.count[at.LOGGED]]
+    log = np.concatenate([log[log[:, at.LOG_END] >= since_s], _held(state, ahead_s)])
     return Timeline(
         instance=state.instance,
         policy="",

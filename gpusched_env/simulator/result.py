@@ -8,7 +8,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from gpusched_env.notebook import facts_table
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.busy_chart import busy_chart
 from gpusched_env.simulator.due_dates import MISSED_S
 
 if TYPE_CHECKING:
@@ -81,6 +83,20 @@ class Result:
             f"{self.energy_eur:,.2f} € energy + {self.tardiness_eur:,.2f} € tardiness, {self.late_jobs} of "
             f"{len(instance.jobs)} jobs late, {self.rounds} rounds)"
         )
+
+    def _repr_html_(self) -> str:
+        """Say in a table what was run and what it cost, above the busy GPUs over time: what notebooks show."""
+        late, jobs = self.late_jobs, len(self.instance.jobs)
+        facts = [
+            ("total", f"{self.total_eur:,.2f} €"),
+            ("energy", f"{self.energy_eur:,.2f} €"),
+            ("tardiness", f"{self.tardiness_eur:,.2f} €, {late} of {jobs} jobs late"),
+            ("mean completion", f"{self.mean_completion_s / 3600.0:,.2f} h"),
+            ("switches", f"{int(self.switches.sum()):,}"),
+            ("rounds", f"{self.rounds:,}"),
+        ]
+        title = f"{self.policy} on {self.instance.name or 'an instance'}, seed {self.seed}"
+        return facts_table(title, facts, busy_chart(self.instance, self.log))
 
     @property
     def total_eur(self) -> float:

@@ -94,6 +94,11 @@ class State:
         self.hidden = _new_hidden(instance, self.board, 4 * len(instance.jobs) + 16 if record else 0)
         self.view = View(self.board, instance.configurations)
 
+    def __repr__(self) -> str:
+        """Say in a line what is run and how far it is."""
+        count, now_s = self.board.count, self.board.clock[at.NOW]
+        return f"State({self.instance!r} at {now_s:,.0f} s, {count[at.DONE]} of {len(self.instance.jobs)} jobs done)"
+
     def advance(self) -> bool:
         """Run to the next event; return False when every job is done."""
         self.make_room()
@@ -276,6 +281,8 @@ def _first_rows(
     jobs[:, at.TENANT] = table.tenant
     jobs[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0
     jobs[:, at.LAST_NODE] = -1.0
+    jobs[:, at.TRACED_START_S] = np.nan if table.traced_start_s is None else table.traced_start_s
+    jobs[:, at.TRACED_CONFIG] = -1.0 if table.traced_config is None else table.traced_config
     jobs[:, [at.START_S, at.END_S]] = np.nan
     jobs[:, at.CHEAPEST], jobs[:, at.CHEAPEST_TAU] = cheapest_in_full_nodes(seconds, least_rate)
     return jobs

@@ -73,6 +73,10 @@ class View:
         self.__dict__[name] = array
         return array
 
+    def __repr__(self) -> str:
+        """Say in a line what time it is and how much goes on."""
+        return f"View(at {self.now_s:,.0f} s: {len(self.active)} active jobs, {len(self.nodes)} nodes)"
+
     def __getstate__(self) -> dict[str, Any]:
         """Give what a copy is made from: its arrays must be those of its own board."""
         return {"board": self.board, "configurations": self.configurations}

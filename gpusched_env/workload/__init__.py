@@ -31,21 +31,25 @@ from gpusched_env.workload.scenario.epochs import (
 )
 from gpusched_env.workload.scenario.gpu_types import OwnGpuType
 from gpusched_env.workload.scenario.interconnect import Interconnect
-from gpusched_env.workload.scenario.scenario import Jobs, Prices, Scenario, TraceReplay, Weights
+from gpusched_env.workload.scenario.scenario import Jobs, Prices, Scenario, Weights
 from gpusched_env.workload.scenario.scenario_file import (
     builtin_scenarios,
+    list_scenarios,
     load_scenario,
     scenario_for_trace,
     scenario_toml,
 )
 from gpusched_env.workload.scenario.seeds import parse_seeds
 from gpusched_env.workload.scenario.sharing import Sharing
+from gpusched_env.workload.scenario.trace_replay import TraceReplay
 from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
 from gpusched_env.workload.tables.colocation import builtin_max_inflation, builtin_slowdowns
 from gpusched_env.workload.tables.communication import Communication, builtin_communication
 from gpusched_env.workload.tenancy import with_tenancy
+from gpusched_env.workload.traces.modelled import modelled
+from gpusched_env.workload.traces.read import detect_format, read_trace
 from gpusched_env.workload.traces.replay import replayed_trace
-from gpusched_env.workload.traces.trace import Trace, detect_format, read_trace
+from gpusched_env.workload.traces.trace import Trace
 from gpusched_env.workload.track import SUITE_VERSION, Track, list_tracks, load_track, track_toml
 
 __all__ = [
@@ -91,11 +95,13 @@ __all__ = [
     "detect_format",
     "geometric_distribution",
     "histogram_of_runs",
+    "list_scenarios",
     "list_tracks",
     "load_scenario",
     "load_track",
     "lognormal_distribution",
     "make_instance",
+    "modelled",
     "offered_load",
     "parse_seeds",
     "read_trace",

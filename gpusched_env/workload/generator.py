@@ -24,6 +24,7 @@ from gpusched_env.workload.tenancy import with_tenancy
 from gpusched_env.workload.traces.demand import offered
 from gpusched_env.workload.traces.dither import dithered
 from gpusched_env.workload.traces.replay import choose_applications, epochs_of_duration, replayed_trace
+from gpusched_env.workload.traces.traced_schedule import traced_configurations
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -69,6 +70,7 @@ class _Draft:
     max_epochs: NDArray[np.float64]
     times: SharingTimes
     trace: Trace | None = None
+    traced_config: NDArray[np.int64] | None = None
 
 
 def make_instance(scenario: Scenario, seed: int, interference: InterferenceModel | None = None) -> Instance:
@@ -95,13 +97,16 @@ class InstanceMaker:
     Args:
         scenario: The scenario. A trace is read here, and not again.
         interference: What sharing a GPU costs; by default the model that the scenario's `sharing` section names.
+        trace: The scenario's trace as `replayed_trace` gives it, where that was read before.
 
     Raises:
         InputError: An application fits no configuration of the cluster, no application fits a fraction or was measured
             on several nodes, or the trace is not valid.
     """
 
-    def __init__(self, scenario: Scenario, interference: InterferenceModel | None = None) -> None:
+    def __init__(
+        self, scenario: Scenario, interference: InterferenceModel | None = None, trace: Trace | None = None
+    ) -> None:
         if not isinstance(scenario, Scenario):
             raise InputError("scenario", scenario, "a Scenario; load_scenario(name_or_path) makes one")
         catalogue = Catalogue.of(scenario)
@@ -109,7 +114,7 @@ class InstanceMaker:
         self._scenario, self._applications, self._site = scenario, applications, Site.of(scenario)
         self._library = given_library(scenario.epochs, catalogue.names)
         self._model = interference_model(scenario.sharing) if interference is None else interference
-        self._trace = None if scenario.trace is None else replayed_trace(scenario)
+        self._trace = replayed_trace(scenario) if trace is None and scenario.trace is not None else trace
         self._network = Network.of(scenario, applications, self._site, application_times(applications, self._site))
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
@@ -119,6 +124,11 @@ class InstanceMaker:
             self._saturation = self._site.gpus / np.array(
                 [_one_gpu_s(application, self._site) for application in applications]
             )
+
+    @property
+    def trace(self) -> Trace | None:
+        """Give the trace that is replayed, as `replayed_trace` gives it."""
+        return self._trace
 
     def make(self, seed: int) -> Instance:
         """Make the instance of `seed`, a whole number from 0 to 2^63 - 1.
@@ -171,6 +181,8 @@ class InstanceMaker:
         epochs = epochs_of_duration(trace, applications, choice, fractions, reference)
         times = self._job_times(choice, streams)
         open_to = offered(scenario, trace, self._site, tuple(names[i] for i in choice), times.seconds_per_epoch)
+        seconds = np.where(open_to, times.seconds_per_epoch, np.inf)
+        traced = trace.start_s is not None
         return _Draft(
             submission_s=trace.submission_s,
             application=choice,
@@ -178,8 +190,9 @@ class InstanceMaker:
             distributions=library,
             fractions=fractions,
             max_epochs=dithered(epochs, trace, resolution_s, streams.durations),
-            times=replace(times, seconds_per_epoch=np.where(open_to, times.seconds_per_epoch, np.inf)),
+            times=replace(times, seconds_per_epoch=seconds),
             trace=trace,
+            traced_config=traced_configurations(trace, self._site, seconds, reference) if traced else None,
         )
 
     def _distributions(
@@ -205,6 +218,7 @@ class InstanceMaker:
             due = trace.due_s
         if trace is not None and trace.tardiness_weight_eur_per_s is not None:
             weight = trace.tardiness_weight_eur_per_s
+        started = None if trace is None else trace.start_s
         order = np.argsort(draft.submission_s, kind="stable")
         by_duty = isinstance(draft.times.interference, Duty)
         return JobTable(
@@ -222,6 +236,8 @@ class InstanceMaker:
             **switching_columns(self._switching, draft.application[order], told=by_duty),
             opportunistic=streams.labels.random(len(order)) < scenario.jobs.opportunistic,
             tenant=self._tenants(len(order), streams.tenants),
+            traced_start_s=None if started is None else started[order],
+            traced_config=None if draft.traced_config is None else draft.traced_config[order],
         )
 
     def _tenants(self, count: int, rng: Generator) -> NDArray[np.int64]:

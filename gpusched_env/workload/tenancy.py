@@ -105,7 +105,9 @@ class _Owned:
     def made(self, tenancy: Tenancy) -> Instance:
         """Make the instance."""
         instance = self.instance
-        jobs = replace(instance.jobs, seconds_per_epoch=np.stack(self.columns, axis=1))
+        # What a trace ran on is no configuration of one tenant.
+        traced = {"traced_start_s": None, "traced_config": None}
+        jobs = replace(instance.jobs, seconds_per_epoch=np.stack(self.columns, axis=1), **traced)  # type: ignore[arg-type]
         interference = instance.interference
         return replace(
             instance,

@@ -9,13 +9,17 @@ import numpy as np
 import polars as pl
 import pytest
 
+from gpusched_baselines import make_policy
 from gpusched_baselines.dispatching.dispatch import edf
+from gpusched_env import load_scenario, make_instance
 from gpusched_env.errors import InputError
 from gpusched_env.files import new_folder, write_atomically
+from gpusched_env.formats.recorded_result import read_result
 from gpusched_env.formats.run_folder import RUN_FILES, read_run, write_run
 from gpusched_env.model import EpochDistribution, GpuType, Instance, JobTable, Node, single_node_configurations
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result, simulate
+from gpusched_env.simulator import layout as at
 from instances import random_instance
 
 if TYPE_CHECKING:
@@ -119,6 +123,28 @@ def test_a_run_with_shared_gpus_several_nodes_and_interference_reads_back(tmp_pa
         several.group_by("job", "start_s", "end_s", "epochs").agg(pl.col("node").n_unique())["node"].unique().item()
         == 2
     )
+
+
+def same_runs(read: Result, made: Result) -> None:
+    order = np.lexsort((made.log[:, at.LOG_NODE], made.log[:, at.LOG_JOB], made.log[:, at.LOG_START]))
+    np.testing.assert_array_equal(read.log, made.log[order])
+    for name in ("start_s", "completion_s", "job_energy_eur", "job_tardiness_eur", "switches"):
+        np.testing.assert_array_equal(getattr(read, name), getattr(made, name))
+    for name in ("policy", "seed", "energy_eur", "tardiness_eur", "rounds", "decision_s"):
+        assert getattr(read, name) == getattr(made, name)
+    assert read.intervals().equals(made.intervals())
+
+
+def test_a_result_is_made_again_from_its_folder(result: Result, tmp_path: Path) -> None:
+    write_run(result, tmp_path / "run")
+    same_runs(read_result(tmp_path / "run"), result)
+
+
+@pytest.mark.parametrize("name", ["sharing", "multi-node", "track:tenants"])
+def test_a_result_of_shared_gpus_several_nodes_and_tenants_is_made_again(name: str, tmp_path: Path) -> None:
+    made = simulate(make_instance(load_scenario(name).replace({"jobs.count": 30}), 1), make_policy("greedy"))
+    write_run(made, tmp_path / "run")
+    same_runs(read_result(tmp_path / "run"), made)
 
 
 def test_run_json_says_where_the_run_comes_from(result: Result, tmp_path: Path) -> None:

@@ -7,9 +7,12 @@ import numpy as np
 import pytest
 
 from gpusched_baselines.registry import make_policy
+from gpusched_env.errors import InputError
 from gpusched_env.rendering import gantt_figure, gantt_rgb, render_gantt_rgb
-from gpusched_env.rendering.gantt import _axis_end
+from gpusched_env.rendering.gantt_usage import usage_in
 from gpusched_env.rendering.palette import LATE, colour_of, ink_on
+from gpusched_env.rendering.timeline import Timeline
+from gpusched_env.rendering.window import window_of
 from gpusched_env.simulator import State, simulate
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import load_scenario, make_instance
@@ -72,19 +75,6 @@ def test_a_frame_shows_nothing_of_jobs_that_are_not_submitted(tiny, rounds):
         assert np.array_equal(render_gantt_rgb(other), frame)
 
 
-def test_the_time_axis_of_frames_never_shrinks_and_grows_in_steps(tiny):
-    state = State(tiny)
-    policy, rng, ends = make_policy("edf"), np.random.default_rng(0), []
-    while state.advance():
-        state.begin_round(policy.preemption)
-        policy.decide(state.view, rng)
-        state.commit_round()
-        ends.append(_axis_end(state))
-        assert ends[-1] > 1.02 * state.view.now_s
-    assert ends == sorted(ends)
-    assert 1 < len(set(ends)) < len(ends) / 2
-
-
 def test_the_same_state_gives_the_same_frame_and_is_not_changed(tiny):
     state = running_state(tiny, 5)
     before = state.view.jobs.copy()
@@ -105,6 +95,49 @@ def test_a_restart_is_explained_only_where_there_is_one(tiny):
     assert "restart, no progress" not in texts(gantt_figure(simulate(tiny, make_policy("greedy"))))
     restarting = replace(tiny, jobs=replace(tiny.jobs, restart_s=np.full(len(tiny.jobs), 60.0)))
     assert "restart, no progress" in texts(gantt_figure(simulate(restarting, make_policy("greedy"))))
+
+
+def test_a_chart_of_a_window_shows_the_jobs_in_it_alone(result):
+    first = float(np.sort(result.completion_s)[0])
+    figure = gantt_figure(result, window_s=(0.0, 0.9 * first))
+    early = {str(job) for job in np.flatnonzero(result.start_s < 0.9 * first)}
+    assert {text for text in texts(figure) if text.isdigit() and int(text) >= 0} & set("0123456789") <= early | {"0"}
+    unit_s = {"seconds": 1.0, "minutes": 60.0, "hours": 3600.0}
+    unit = next(length for name, length in unit_s.items() if f"time [{name}]" in texts(figure))
+    assert figure.axes[0].get_xlim() == pytest.approx((0.0, 0.9 * first / unit))
+
+
+def test_a_chart_of_some_nodes_and_jobs_shows_no_others(result):
+    found = texts(gantt_figure(result, nodes=[2, 1]))
+    assert {"node 1\n8 x A100", "node 2\n4 x T4"} <= set(found)
+    assert "node 0\n8 x V100" not in found
+    of_job = Timeline.of(result).of_jobs({3})
+    assert {bar.job for bar in of_job.bars} == {3}
+    assert gantt_rgb(result).shape == (720, 1280, 3)
+    assert not [text for text in texts(gantt_figure(result, jobs=[3])) if text in set("012456789") - set("0")]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "field"),
+    [
+        ({"nodes": [3]}, "nodes"),
+        ({"nodes": []}, "nodes"),
+        ({"jobs": [-1]}, "jobs"),
+        ({"window_s": (1e9, None)}, "window"),
+    ],
+)
+def test_a_chart_of_what_is_not_there_is_an_error(result, wrong, field):
+    with pytest.raises(InputError, match=field):
+        gantt_figure(result, **wrong)
+
+
+def test_busy_gpus_of_a_few_nodes_do_not_change_who_waits(result):
+    whole, window = Timeline.of(result), window_of(result)
+    (_, busy), (times, waiting) = usage_in(whole, window, {2})
+    (_, all_busy), (all_times, all_waiting) = usage_in(whole, window, {0, 1, 2})
+    assert np.array_equal(times, all_times)
+    assert np.array_equal(waiting, all_waiting)
+    assert busy.max() <= 4 < all_busy.max()
 
 
 def test_the_chart_of_a_run_that_goes_on_shows_the_present(tiny, result):
@@ -163,6 +196,6 @@ def test_changes_too_many_to_mark_are_counted_instead(result, monkeypatch):
         return " ".join(text.get_text() for box in gantt_figure(result).legends for text in box.get_texts())
 
     assert "move or pause" in legend()
-    monkeypatch.setattr("gpusched_env.rendering.gantt.MOST_MARKS", -1)
+    monkeypatch.setattr("gpusched_env.rendering.gantt_heading.MOST_MARKS", -1)
     assert "not marked" in legend()
     assert "move or pause" not in legend()

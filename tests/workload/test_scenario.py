@@ -252,7 +252,7 @@ BAD = [
     ("[due_dates]\nslack = 0.0", "due_dates.slack", "> 0"),
     ("[weights]\nmax_eur_per_s = 0.0", "weights.max_eur_per_s", "at least min_eur_per_s"),
     ("[trace]\nfirst = 1", "trace.path", "no default"),
-    ('[trace]\npath = "t.csv"\nformat = "json"', "trace.format", "'philly', 'generic'"),
+    ('[trace]\npath = "t.csv"\nformat = "json"', "trace.format", "'philly', 'itp'"),
     ('[trace]\npath = "t.csv"\nload = 1.0\ntime_scale = 2.0', "trace.load", "either"),
     ('[trace]\npath = "t.csv"\ncolumns = {start = "x"}', "trace.columns", "submission_s"),
     ('[compare]\npolicies = "edf"', "compare.policies", "a list"),

@@ -121,8 +121,8 @@ def test_load_is_gpu_seconds_over_gpus_and_span_and_stretching_divides_it(tmp_pa
 BAD = [
     ("", "trace.csv", "header"),
     ("submission_s,duration_s,gpus\n", "trace.csv", "at least one row"),
-    ("submission_s,duration_s\n1,2\n", "trace.csv: columns", "a column for gpus"),
-    ("duration_s,gpus\n1,2\n", "trace.csv: columns", "submission_s or timestamp"),
+    ("submission_s,duration_s\n1,2\n", "trace.csv: no column for", "trace.columns.gpus=COLUMN"),
+    ("duration_s,gpus\n1,2\n", "trace.csv: no column for", "trace.columns.submission_s=COLUMN"),
     ("submission_s,timestamp,duration_s,gpus\n1,2,3,4\n", "trace.csv: columns", "either"),
     ("submission_s,duration_s,gpus\n1,2,1\n0.5,2,1\n", "trace.csv row 2: submission_s", "sort = true"),
     ("submission_s,duration_s,gpus\n1,2,1\n\n2,-3,1\n", "trace.csv row 3: duration_s", "> 0"),
@@ -156,14 +156,13 @@ BAD = [
     (
         "submission_s,duration_s,gpus\n0,2,1\n2017-10-09 07:01:55,2,1\n",
         "trace.csv row 2: submission_s",
-        "number of seconds",
+        "a number, as above it",
     ),
     (
         "timestamp,duration_s,gpus\n0,2,1\n\n5,2,1\n2017-10-09 07:01:55,2,1\n",
         "trace.csv row 4: timestamp",
         "a number, as above it",
     ),
-    ("timestamp,duration_s,gpus\n0,2,1\n5,2,1\n", "trace.csv row 1: timestamp", "a time such as"),
 ]
 
 
@@ -216,9 +215,9 @@ def test_missing_files_unknown_formats_and_wrong_columns_are_input_errors(tmp_pa
         read_trace(tmp_path / "none.csv")
     with pytest.raises(InputError, match="a CSV file that exists"):
         read_trace(tmp_path)
-    with pytest.raises(InputError, match="philly, generic"):
+    with pytest.raises(InputError, match=r"philly, itp, .*, generic"):
         read_trace(path, "json")
-    with pytest.raises(InputError, match="column for timestamp = 'timestamp'"):
+    with pytest.raises(InputError, match="no column for = 'submission_s, duration_s, gpus'"):
         read_trace(path, "philly")
     with pytest.raises(InputError, match=r"trace\.columns = 'start'"):
         read_trace(path, columns={"start": "submission_s"})

@@ -31,8 +31,8 @@ def find_agent(text: str) -> Path:
         return SHIPPED / name
     if name and _is_there(name):
         return Path(name)
-    shipped = ", ".join(shipped_agents())
-    raise InputError("agent", text, f"{f'{shipped}, which are shipped, or ' if shipped else ''}{A_FOLDER}")
+    shipped = ", ".join(f"{PREFIX}{name}" for name in shipped_agents())
+    raise InputError("agent", text, f"{f'one of {shipped} (shipped), or ' if shipped else ''}{A_FOLDER}")
 
 
 def _is_there(name: str) -> bool:

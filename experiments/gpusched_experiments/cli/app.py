@@ -12,12 +12,16 @@ from gpusched_experiments.cli.evaluate import evaluate_command
 from gpusched_experiments.cli.leaderboard import leaderboard_command
 from gpusched_experiments.cli.one_line_errors import OneLineErrors
 from gpusched_experiments.cli.policies import policies_command
+from gpusched_experiments.cli.report import report_command
 from gpusched_experiments.cli.reproduce import reproduce_command
 from gpusched_experiments.cli.scenarios import scenarios_command
+from gpusched_experiments.cli.serve import serve_command
 from gpusched_experiments.cli.simulate import simulate_command
 from gpusched_experiments.cli.study import study_command
+from gpusched_experiments.cli.trace import trace_command
 from gpusched_experiments.cli.tracks import tracks_command
 from gpusched_experiments.cli.train import train_command
+from gpusched_experiments.cli.warm_up import warm_up_command
 
 app = typer.Typer(
     name="gpusched",
@@ -29,6 +33,7 @@ app = typer.Typer(
 )
 app.command("compare")(compare_command)
 app.command("simulate")(simulate_command)
+app.command("report")(report_command)
 app.command("train")(train_command)
 app.command("evaluate")(evaluate_command)
 app.command("audit")(audit_command)
@@ -36,9 +41,12 @@ app.command("certify")(certify_command)
 app.command("reproduce")(reproduce_command)
 app.command("leaderboard")(leaderboard_command)
 app.command("study")(study_command)
+app.command("trace")(trace_command)
+app.command("serve")(serve_command)
 app.command("scenarios")(scenarios_command)
 app.command("tracks")(tracks_command)
 app.command("policies")(policies_command)
+app.command("warm-up")(warm_up_command)
 
 
 def _print_version(wanted: bool) -> None:

@@ -4,13 +4,16 @@ import os
 from dataclasses import dataclass
 
 from gpusched_agents.any_policy import OR_AN_AGENT, is_agent, make_any_policy
-from gpusched_baselines.registry import policy_names, usual_policy_names
+from gpusched_baselines.registry import policy_descriptions, usual_policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import Policy
 from gpusched_env.workload import Comparison, Scenario, parse_seeds
+from gpusched_env.workload.scenario.comparison import GpuDemand
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.workload import Workload
+from gpusched_experiments.report.backends.backend import Backend
+from gpusched_experiments.report.processes import PROCESSES
 
 USUAL_SEEDS = "0-39"
 USUAL_SEEDS_OF_THE_SAME_JOBS = "0-4"  # of a trace, whose runs are long, and of one instance
@@ -29,6 +32,9 @@ class ComparisonPlan:
         seeds: The seeds, each once.
         reference: Name of the policy that savings are measured against, one of the policies.
         workers: Number of processes, ≥ 1.
+        backend: What makes the runs.
+        gpu_demands: Rules for the GPU demand of a trace, each a comparison of its own; empty without a trace.
+        demands_given: Whether somebody asked for these rules.
     """
 
     workload: Workload
@@ -36,6 +42,9 @@ class ComparisonPlan:
     seeds: tuple[int, ...]
     reference: str
     workers: int
+    backend: Backend = PROCESSES
+    gpu_demands: tuple[GpuDemand, ...] = ()
+    demands_given: bool = False
 
     @property
     def count(self) -> int:
@@ -45,11 +54,19 @@ class ComparisonPlan:
     @property
     def title(self) -> str:
         """Say what is run."""
-        return f"{len(self.policies)} policies, {len(self.seeds)} seeds"
+        policies, seeds = len(self.policies), len(self.seeds)
+        return f"{policies} {'policies' if policies > 1 else 'policy'}, {seeds} {'seeds' if seeds > 1 else 'seed'}"
 
     @classmethod
     def of(
-        cls, workload: Workload, policies: str | None, seeds: str | None, reference: str | None, workers: int | None
+        cls,
+        workload: Workload,
+        policies: str | None,
+        seeds: str | None,
+        reference: str | None,
+        workers: int | None,
+        gpu_demand: str | None = None,
+        backend: Backend = PROCESSES,
     ) -> "ComparisonPlan":
         """Put options and workload together; an option that is None was not given.
 
@@ -65,24 +82,51 @@ class ComparisonPlan:
         if workers is not None:
             checks.whole("--workers", workers)
         against = _reference(said, reference, names)
-        used = {"policies": names, "seeds": text, "reference": reference, "workers": workers}
+        demands = None if gpu_demand is None else [each.strip() for each in gpu_demand.split(",")]
+        if demands is not None and (scenario is None or scenario.trace is None):
+            raise InputError("--gpu-demand", gpu_demand, "nothing without a trace")
+        used = {
+            "policies": names, "seeds": text, "reference": reference, "workers": workers, "gpu_demands": demands,
+        }  # fmt: skip
         values = {f"compare.{name}": value for name, value in used.items() if value is not None}
+        chosen_workload = workload if scenario is None else Workload(scenario.replace(values))
         return cls(
-            workload=workload if scenario is None else Workload(scenario.replace(values)),
+            workload=chosen_workload,
             policies=chosen,
             seeds=numbers,
             reference=against,
-            workers=workers or said.workers or min(MOST_WORKERS, os.cpu_count() or 1),
+            workers=workers or said.workers or (_usual_workers() if backend is PROCESSES else backend.cores()),
+            backend=backend,
+            gpu_demands=_gpu_demands(chosen_workload.scenario),
+            demands_given=demands is not None or said.gpu_demands is not None,
         )
+
+    def parts(self) -> list[tuple[str, Workload]]:
+        """List the rules for the GPU demand, each with its workload; the workload alone without a trace."""
+        scenario = self.workload.scenario
+        if scenario is None or scenario.trace is None:
+            return [("", self.workload)]
+        return [(rule, Workload(scenario.replace({"trace.gpu_demand": rule}))) for rule in self.gpu_demands]
 
 
 def _policies_of_file(said: Comparison) -> tuple[Policy, ...]:
-    known = policy_names()
+    known = policy_descriptions()
     names = usual_policy_names() if said.policies is None else said.policies
     for index, name in enumerate(names):
         if name not in known and not is_agent(name):
             raise InputError(f"compare.policies[{index}]", name, f"one of {', '.join(known)}{OR_AN_AGENT}")
     return tuple(make_any_policy(name) for name in names)
+
+
+def _usual_workers() -> int:
+    return min(MOST_WORKERS, os.cpu_count() or 1)
+
+
+def _gpu_demands(scenario: Scenario | None) -> tuple[GpuDemand, ...]:
+    """Give the rules that are compared: those of the scenario, else its own, and exact demand."""
+    if scenario is None or scenario.trace is None:
+        return ()
+    return scenario.compare.gpu_demands or tuple(dict.fromkeys((scenario.trace.gpu_demand, "exact")))
 
 
 def _seeds_of_file(said: Comparison, scenario: Scenario | None) -> str:

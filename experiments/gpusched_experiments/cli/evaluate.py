@@ -8,13 +8,16 @@ import typer
 from gpusched_agents.any_policy import is_agent
 from gpusched_agents.files.find_agent import PREFIX
 from gpusched_env.errors import InputError
+from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli import scenario_options as options
+from gpusched_experiments.cli.compare import DRAWS
+from gpusched_experiments.cli.comparing import conduct, written
 from gpusched_experiments.cli.comparison_plan import USUAL_SEEDS_OF_THE_SAME_JOBS, ComparisonPlan
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.tables import print_table
-from gpusched_experiments.cli.terminal import output
+from gpusched_experiments.cli.terminal import drawing_or_note, output, say_if_one_seed
 from gpusched_experiments.report import PolicyStatistics, RunSummary, compare, summarise
-from gpusched_experiments.report.comparison_table import SHORT, TENTHS, means_over
+from gpusched_experiments.report.comparison_table import SHORT, TENTHS, fared_table, means_over
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
 from gpusched_experiments.report.table import MONEY, PERCENT, Column, Table
 
@@ -34,31 +37,57 @@ def evaluate_command(
     workers: options.WorkersOption = None,
     trace: options.TraceOption = None,
     trace_format: options.TraceFormatOption = None,
+    where: options.WhereOption = None,
+    skip_invalid: options.SkipInvalidOption = False,
     jobs: options.JobsOption = None,
     nodes: options.NodesOption = None,
     settings: options.SetOption = None,
     instance: options.InstanceOption = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR", help="Folder for the runs, figures and a report.html, as compare writes them."
+        ),
+    ] = None,
+    backend: backends.BackendOption = backends.USUAL,
+    ray_address: backends.RayAddressOption = None,
 ) -> None:
     """Evaluate an agent: its costs, and what it saves against other policies on the same workloads.
 
-    Writes nothing; **gpusched compare** runs the same and keeps every run.
+    Without --out it writes nothing; with it what **gpusched compare** writes, and a stopped evaluation goes on.
 
     For example:
     - **gpusched evaluate runs/mine/agent --scenario high --seeds 0-49 --against edf,sts,sts-x**
 
     - **gpusched evaluate runs/mine/agent --nodes 30 --jobs 300 --workers 1**
+
+    - **gpusched evaluate agent:default --out results/agent** writes a report to send on
     """
-    workload = options.chosen_workload(instance, scenario, trace, trace_format, jobs, nodes, settings)
+    workload = options.chosen_workload(
+        instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
+    )
     usual = USUAL_SEEDS if instance is None else USUAL_SEEDS_OF_THE_SAME_JOBS
     name = agent if is_agent(agent) else PREFIX + agent
     others = [other.strip() for other in against.split(",")]
     if len({name, *others}) < 1 + len(others):
         raise InputError("--against", against, "names of policies separated by commas, each once, without the agent")
-    plan = ComparisonPlan.of(workload, ",".join([name, *others]), usual if seeds is None else seeds, None, workers)
-    make = plan.workload.maker()
-    with counting(plan.title, plan.count) as bar:
-        runs = compare(make, plan.policies, plan.seeds, workers=plan.workers, on_run=lambda _: bar.advance())
+    machines = backends.chosen_backend(backend, ray_address)
+    replay = None if workload.scenario is None else workload.scenario.trace
+    rule = None if replay is None else replay.gpu_demand
+    say_if_one_seed(seeds)
+    names, text = ",".join([name, *others]), usual if seeds is None else seeds
+    plan = ComparisonPlan.of(workload, names, text, None, workers, rule, machines)
+    if out is None:
+        with counting(plan.title, plan.count) as bar:
+            runs = compare(
+                plan.workload.maker(), plan.policies, plan.seeds, workers=plan.workers,
+                on_run=lambda _: bar.advance(), backend=plan.backend,
+            )  # fmt: skip
+    else:
+        runs = conduct(plan, out, drawing_or_note(DRAWS))[0].runs
     _print(runs, name, None if instance is None else workload.title)
+    for path in [] if out is None else written(out):
+        typer.echo(f"wrote {path}")
 
 
 def _print(runs: Sequence[RunSummary], agent: str, instance: str | None) -> None:
@@ -81,6 +110,7 @@ def _print(runs: Sequence[RunSummary], agent: str, instance: str | None) -> None
         Column("saving", f"saving of {agent}", saving, PERCENT, interval=True),
     )
     print_table(output(), Table.of("Agent", columns, rows, _notes(rows[0].runs, instance)), named=True, best=agent)
+    print_table(output(), fared_table(rows), named=True, best=agent)
 
 
 def ms_per_job(runs: Sequence[RunSummary], policy: str) -> float:

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from gpusched_env.envs.vector.threads import usable_cores
 from gpusched_env.errors import InputError
-from gpusched_env.model import checks
 from gpusched_env.workload import Track, list_tracks, load_track, parse_seeds
+from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.tables import print_outcome
@@ -50,6 +49,8 @@ def leaderboard_command(
     workers: Annotated[
         int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core.")
     ] = None,
+    backend: backends.BackendOption = backends.USUAL,
+    ray_address: backends.RayAddressOption = None,
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="DIR", help=f"Folder; default: {OUT}, with --quick {QUICK_OUT}."),
@@ -73,16 +74,19 @@ def leaderboard_command(
         raise InputError("--reference", reference, f"one of the policies: {', '.join(entered)}")
     chosen = _tracks(tracks)
     wanted = _seeds(seeds)
-    processes = usable_cores() if workers is None else checks.whole("--workers", workers)
+    where = backends.chosen_backend(backend, ray_address)
     left_out = misfits(chosen, entered)
     experiment = leaderboard(chosen, wanted, reference or "edf", left_out)
     choice = Choice(quick=quick, policies=entered)
+    processes = backends.chosen_workers(workers, where)
     folder = Path(out if out is not None else (QUICK_OUT if quick else OUT))
     drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     with ExperimentWatcher.shown() as watcher:
         for track, agent in sorted(left_out):
             watcher.note(f"{agent} is left out of {track}: it was not made for such workloads")
-        outcome = run_experiment(experiment, choice, folder, workers=processes, watcher=watcher, drawing=drawing)
+        outcome = run_experiment(
+            experiment, choice, folder, workers=processes, watcher=watcher, drawing=drawing, backend=where
+        )
     print_outcome(f"{experiment.title}: {outcome.table.title}", outcome)
 
 

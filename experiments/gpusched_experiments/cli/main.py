@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import sys
-from importlib import import_module
 
-from gpusched_env.rendering import MissingExtraError
+from gpusched_experiments.cli import interruption
 
 NAME = "gpusched"
 NEEDED = ("rich", "typer")
@@ -13,14 +12,33 @@ NEEDED = ("rich", "typer")
 
 def run() -> None:
     """Run the command line; without the extra `cli`, say how to install it and exit with 2."""
+    interruption.listen()  # before all that takes time to import
+    try:
+        _run()
+    except SystemExit as stop:
+        interruption.end(stop.code)
+        raise
+    except BaseException:
+        interruption.end(None)
+        raise
+    interruption.end(0)
+
+
+def _run() -> None:
+    from importlib import import_module  # noqa: PLC0415
+
     try:
         app = import_module("gpusched_experiments.cli.app").app
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in NEEDED:
             raise
-        missing = MissingExtraError(str(error.name), "cli", "the commands of gpusched")
+        missing = import_module("gpusched_env.errors").MissingExtraError(
+            str(error.name), "cli", "the commands of gpusched"
+        )
         sys.stderr.write(f"error: {missing}\n")
         sys.exit(2)
+    import_module("gpusched_experiments.cli.terminal").write_plainly(sys.stdout, sys.stderr)
+    import_module("gpusched_experiments.cli.compiling").tell_of_compiling()
     app(prog_name=NAME)
 
 

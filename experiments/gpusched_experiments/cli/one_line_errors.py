@@ -9,9 +9,12 @@ from typer.core import TyperGroup
 from gpusched_env.errors import InputError
 from gpusched_env.rendering import MissingExtraError
 from gpusched_env.simulator import StalledError
+from gpusched_experiments.cli import interruption
+from gpusched_experiments.cli.interruption import INTERRUPTED
 from gpusched_experiments.report import WorkerError
 
-INTERRUPTED = 130
+EXAMPLES = {"--out": "--out results/mine", "--policies": "--policies edf,sts", "--trace": "--trace jobs.csv"}
+"""What may be given for options that have no default."""
 
 
 class OneLineErrors(TyperGroup):
@@ -30,7 +33,8 @@ class OneLineErrors(TyperGroup):
         if not settings.get("standalone_mode", True):
             return code
         if code == INTERRUPTED:
-            _leave("interrupted", INTERRUPTED)
+            interruption.say()
+            sys.exit(interruption.exit_code())
         sys.exit(code if isinstance(code, int) else 0)
 
     def invoke(self, ctx: Any) -> Any:
@@ -38,9 +42,11 @@ class OneLineErrors(TyperGroup):
         try:
             return super().invoke(ctx)
         except (InputError, MissingExtraError) as error:
+            _unless_stopped(error)
             _tell(str(error))
             raise typer.Exit(2) from error
         except (StalledError, WorkerError) as error:
+            _unless_stopped(error)
             _tell(str(error))
             raise typer.Exit(1) from error
 
@@ -55,7 +61,14 @@ def _usage(error: Any, given: list[str]) -> str:
                 return f"{name} = {given[index + 1]!r}; {message}"
             if word.startswith(f"{name}="):
                 return f"{name} = {word.removeprefix(f'{name}=')!r}; {message}"
-    return message
+    example = next((EXAMPLES[name] for name in names if name in EXAMPLES), None)
+    return f"{message.rstrip('.')}, such as {example}" if message.startswith("Missing") and example else message
+
+
+def _unless_stopped(error: Exception) -> None:
+    """Take an error that comes after Ctrl-C for what it is: something that did not end well."""
+    if interruption.stopped():
+        raise KeyboardInterrupt from error
 
 
 def _tell(message: str) -> None:

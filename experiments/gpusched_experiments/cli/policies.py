@@ -1,5 +1,8 @@
 """`gpusched policies`."""
 
+from typing import Annotated
+
+import typer
 from rich.box import SIMPLE_HEAD
 from rich.table import Table
 
@@ -9,11 +12,29 @@ from gpusched_agents.files.storage import load_description
 from gpusched_baselines.registry import POLICIES, policy_descriptions, policy_names, usual_policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy
+from gpusched_experiments.cli import completion
+from gpusched_experiments.cli.policy_view import print_policy
 from gpusched_experiments.cli.terminal import output
 
 
-def policies_command() -> None:
-    """List the policies and the agents that are shipped, and say which `gpusched compare` runs if none are named."""
+def policies_command(
+    show: Annotated[
+        str | None,
+        typer.Option(
+            "--show",
+            metavar="NAME",
+            help="Describe this policy, with its settings, in place of the list.",
+            autocompletion=completion.a_policy,
+        ),
+    ] = None,
+) -> None:
+    """List the policies and the agents that are shipped, and say which `gpusched compare` runs if none are named.
+
+    Example: **gpusched policies**, **gpusched policies --show sts**
+    """
+    if show is not None:
+        print_policy(show)
+        return
     table = Table(box=SIMPLE_HEAD, pad_edge=False)
     table.add_column("policy", style="bold", no_wrap=True)
     table.add_column("default", no_wrap=True)

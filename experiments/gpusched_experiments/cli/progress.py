@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from time import monotonic
 
 from rich.markup import escape
 from rich.progress import (
@@ -18,6 +19,24 @@ from rich.progress import (
 from gpusched_experiments.cli.terminal import progress_output
 from gpusched_experiments.published import Experiment
 
+EACH_S = 10.0  # between two lines where there is no terminal
+
+
+class Lines:
+    """Says in a line now and then how far it is, where there is no terminal that could show a bar."""
+
+    def __init__(self) -> None:
+        self._last_s = monotonic()
+
+    def tell(self, progress: Progress, task: TaskID) -> None:
+        """Print a line if the last one is some time ago."""
+        if progress.console.is_terminal or monotonic() - self._last_s < EACH_S:
+            return
+        self._last_s = monotonic()
+        state = next(each for each in progress.tasks if each.id == task)
+        of = "" if state.total is None else f" of {state.total:,.0f}"
+        progress.console.print(escape(f"{state.description}: {state.completed:,.0f}{of}"), soft_wrap=True)
+
 
 @dataclass(frozen=True, slots=True)
 class Bar:
@@ -25,10 +44,12 @@ class Bar:
 
     progress: Progress
     task: TaskID
+    lines: "Lines"
 
     def advance(self) -> None:
         """Count one more."""
         self.progress.advance(self.task)
+        self.lines.tell(self.progress, self.task)
 
     def say(self, text: str) -> None:
         """Change the text."""
@@ -37,17 +58,24 @@ class Bar:
     def show(self, done: float, total: float | None = None, text: str | None = None) -> None:
         """Show how far it is; of how much, and a text, if they are new."""
         self.progress.update(self.task, completed=done, total=total, description=text)
+        self.lines.tell(self.progress, self.task)
 
     def note(self, text: str) -> None:
         """Print a line above the bar."""
         self.progress.console.print(escape(text), soft_wrap=True)
 
 
-def count_bar(text: str, total: int | None = None) -> Bar:
-    """Make a bar that counts runs, or whatever there are few of; it is not shown before its `progress` is started."""
+def count_bar(text: str, total: int | None = None, *, passing: bool = False) -> Bar:
+    """Make a bar that counts runs, or whatever there are few of; it is not shown before its `progress` is started.
+
+    Args:
+        text: What is being done.
+        total: How much there is to do, if known.
+        passing: Whether it goes when it is done.
+    """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    progress = Progress(*columns, console=progress_output())
-    return Bar(progress, progress.add_task(text, total=total))
+    progress = Progress(*columns, console=progress_output(), transient=passing)
+    return Bar(progress, progress.add_task(text, total=total), Lines())
 
 
 def decisions_bar(unit: str = "") -> Bar:
@@ -55,13 +83,13 @@ def decisions_bar(unit: str = "") -> Bar:
     counts = TextColumn(f"{{task.completed:,.0f}}{unit}")
     columns = (BarColumn(), counts, TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
     progress = Progress(*columns, console=progress_output())
-    return Bar(progress, progress.add_task("starting", total=None))
+    return Bar(progress, progress.add_task("starting", total=None), Lines())
 
 
 @contextmanager
-def counting(text: str, total: int) -> Iterator[Bar]:
-    """Show a bar that counts until the end of the body; then it has its first text again."""
-    bar = count_bar(text, total)
+def counting(text: str, total: int, *, passing: bool = False) -> Iterator[Bar]:
+    """Show a bar that counts until the end of the body; then it has its first text again, or goes if `passing`."""
+    bar = count_bar(text, total, passing=passing)
     with bar.progress:
         yield bar
         bar.say(text)

@@ -5,10 +5,9 @@ from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
-from gpusched_env.envs.vector.threads import usable_cores
 from gpusched_env.errors import InputError
-from gpusched_env.model import checks
 from gpusched_env.workload import parse_seeds
+from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.tables import print_outcome
@@ -21,6 +20,7 @@ from gpusched_experiments.systems.catalogue import SYSTEMS, parts_of
 from gpusched_experiments.systems.show import show_systems
 
 if TYPE_CHECKING:
+    from gpusched_experiments.report.backends.backend import Backend
     from gpusched_experiments.report.chart import Drawing
 
 ALL = "all"
@@ -52,6 +52,8 @@ def reproduce_command(
     workers: Annotated[
         int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core. Timings run alone.")
     ] = None,
+    backend: backends.BackendOption = backends.USUAL,
+    ray_address: backends.RayAddressOption = None,
     out: Annotated[
         str | None,
         typer.Option(
@@ -81,12 +83,13 @@ def reproduce_command(
 
     - **gpusched reproduce all --out docs/results**
     """
-    processes = usable_cores() if workers is None else checks.whole("--workers", workers)
+    where = backends.chosen_backend(backend, ray_address)
     drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     root = Path(out if out is not None else (QUICK_OUT if quick else OUT))
     if experiment in (*SYSTEMS, ALL_SYSTEMS):
         _refuse({"--policies": policies, "--seeds": seeds, "--nodes": nodes}, experiment)
-        _show(experiment, root / ALL_SYSTEMS, quick, processes, drawing)
+        processes = backends.chosen_workers(workers, where)
+        _show(experiment, root / ALL_SYSTEMS, quick, processes, where, drawing)
         return
     chosen = _experiments(experiment)
     choice = Choice(
@@ -95,12 +98,13 @@ def reproduce_command(
         nodes=None if nodes is None else _node_counts(nodes),
         policies=None if policies is None else tuple(policy.name for policy in parse_policies(policies)),
     )
+    processes = backends.chosen_workers(workers, where)
     for each in chosen:
         if experiment == ALL and each is CONFORMANCE and not reference_names(FOLDER):
             typer.echo(f"note: without conformance, since the reference instances are not in {FOLDER}")
             continue
         with ExperimentWatcher.shown() as watcher:
-            outcome = reproduce(each, choice, root, workers=processes, watcher=watcher, drawing=drawing)
+            outcome = reproduce(each, choice, root, workers=processes, watcher=watcher, drawing=drawing, backend=where)
         print_outcome(f"{each.title}: {outcome.table.title}", outcome)
 
 
@@ -110,10 +114,10 @@ def _refuse(options: dict[str, str | None], system: str) -> None:
             raise InputError(name, value, f"nothing with {system}, whose runs are those of its publication")
 
 
-def _show(system: str, folder: Path, quick: bool, processes: int, drawing: "Drawing | None") -> None:
+def _show(system: str, folder: Path, quick: bool, processes: int, where: "Backend", drawing: "Drawing | None") -> None:
     with ExperimentWatcher.shown() as watcher:
         outcome = show_systems(
-            parts_of(system), folder, quick=quick, workers=processes, watcher=watcher, drawing=drawing
+            parts_of(system), folder, quick=quick, workers=processes, watcher=watcher, drawing=drawing, backend=where
         )
     print_outcome(outcome.table.title, outcome)
 

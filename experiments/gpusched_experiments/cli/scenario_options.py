@@ -1,7 +1,7 @@
 """The options that several commands have, and the workload that they describe."""
 
 import tomllib
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Annotated
 
 import typer
@@ -9,27 +9,51 @@ import typer
 from gpusched_env.errors import InputError
 from gpusched_env.formats import load_instance
 from gpusched_env.workload import Scenario, load_scenario, load_track, scenario_for_trace
+from gpusched_env.workload.traces.presets import FORMATS, check_format
 from gpusched_env.workload.track import track_place
+from gpusched_experiments.cli import completion
 from gpusched_experiments.cli.workload import Workload
 
 USUAL = "default"
 
 ScenarioOption = Annotated[
-    str, typer.Option("--scenario", "-s", help="A built-in scenario (see `gpusched scenarios`) or a .toml file.")
+    str,
+    typer.Option(
+        "--scenario",
+        "-s",
+        help="A built-in scenario (see `gpusched scenarios`) or a .toml file.",
+        autocompletion=completion.a_scenario,
+    ),
 ]
 TrackOption = Annotated[
     str | None,
     typer.Option(
-        "--track", "-t", help="In place of a scenario a track (see `gpusched tracks`) or a .toml file of one."
+        "--track",
+        "-t",
+        help="In place of a scenario a track (see `gpusched tracks`) or a .toml file of one.",
+        autocompletion=completion.a_track,
     ),
 ]
 TraceOption = Annotated[
     str | None,
-    typer.Option("--trace", help="Replay the jobs of this CSV file; what it lacks comes from the scenario."),
+    typer.Option("--trace", help="Replay the jobs of this file; what it lacks comes from the scenario."),
 ]
 TraceFormatOption = Annotated[
     str | None,
-    typer.Option("--trace-format", help="philly or generic; told by the file's columns if not given."),
+    typer.Option(
+        "--trace-format", help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}; told by the file's columns if not given."
+    ),
+]
+WhereOption = Annotated[
+    list[str] | None,
+    typer.Option(
+        "--where",
+        metavar="CONDITION",
+        help="Only jobs of the trace that meet this, such as 'gpus > 0' or 'state = COMPLETED'; repeatable.",
+    ),
+]
+SkipInvalidOption = Annotated[
+    bool, typer.Option("--skip-invalid", help="Leave rows of the trace that are not valid out, and count them.")
 ]
 JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of jobs; of a trace, the first so many.")]
 NodesOption = Annotated[int | None, typer.Option("--nodes", "-n", help="Number of nodes.")]
@@ -81,6 +105,8 @@ def chosen_workload(
     jobs: int | None,
     nodes: int | None,
     settings: list[str] | None,
+    where: list[str] | None = None,
+    skip_invalid: bool = False,
 ) -> Workload:
     """Give what the options describe: the scenario, or the instance of a file, beside which no other may stand.
 
@@ -88,7 +114,11 @@ def chosen_workload(
         InputError: There is no such scenario, file or setting, or a value is not allowed.
     """
     if instance is None:
-        return Workload(chosen_scenario(scenario, trace, trace_format, jobs, nodes, settings))
+        return Workload(
+            chosen_scenario(
+                scenario, trace, trace_format, jobs, nodes, settings, where=where, skip_invalid=skip_invalid
+            )
+        )
     others = {
         "--scenario": None if scenario == USUAL else scenario,
         "--trace": trace,
@@ -96,6 +126,8 @@ def chosen_workload(
         "--jobs": jobs,
         "--nodes": nodes,
         "--set": settings or None,
+        "--where": where or None,
+        "--skip-invalid": skip_invalid or None,
     }
     for option, value in others.items():
         if value is not None:
@@ -111,6 +143,8 @@ def scenario_settings(
     jobs: int | None,
     nodes: int | None,
     settings: list[str] | None,
+    where: list[str] | None = None,
+    skip_invalid: bool = False,
 ) -> dict[str, object]:
     """Give the settings that the options of a training describe, by dotted name; `--scenario-set` wins over all others.
 
@@ -120,7 +154,9 @@ def scenario_settings(
         InputError: There is no such scenario, file or setting, or a value is not allowed.
     """
     values = dict(parse_setting(text, option="--scenario-set") for text in settings or [])
-    made = chosen_scenario(scenarios[0], trace, trace_format, jobs, nodes, settings)
+    made = chosen_scenario(
+        scenarios[0], trace, trace_format, jobs, nodes, settings, where=where, skip_invalid=skip_invalid
+    )
     given = _counts(jobs, nodes)
     if trace is not None and made.trace is not None:
         replay = made.trace.model_dump(exclude_defaults=True) | {"format": made.trace.format}
@@ -140,24 +176,51 @@ def chosen_scenario(
     jobs: int | None,
     nodes: int | None,
     settings: list[str] | None,
+    *,
+    where: list[str] | None = None,
+    skip_invalid: bool = False,
 ) -> Scenario:
     """Make the scenario that the options describe; `--set` wins over all others.
 
     Raises:
         InputError: There is no such scenario, file or setting, or a value is not allowed.
     """
+    if trace_format is not None:
+        _named("--trace-format", trace_format, check_format)
     base = load_scenario(scenario)
-    values = dict(parse_setting(text) for text in settings or [])
+    values = _selection(where, skip_invalid) | dict(parse_setting(text) for text in settings or [])
     if trace is None:
-        if trace_format is not None:
-            raise InputError("--trace-format", trace_format, "nothing without --trace FILE")
+        without: dict[str, object] = {"--trace-format": trace_format}
+        if base.trace is None:
+            without |= {"--where": where[0] if where else None, "--skip-invalid": skip_invalid or None}
+        for option, value in without.items():
+            if value is not None:
+                raise InputError(option, value, "nothing without --trace FILE")
         return base.replace(_counts(jobs, nodes) | values)
     # Settings of the replay decide how the file is read, so they must be there when it is first looked at.
     replay = {"trace.path": trace} | {name: value for name, value in values.items() if name.startswith("trace.")}
-    made = scenario_for_trace(trace, jobs, nodes, base=base.replace(replay))
-    if trace_format is not None:
-        values = {"trace.format": trace_format} | values
+    told = values.get("trace.format", trace_format)
+    based = base.replace(replay)
+    made = scenario_for_trace(trace, jobs, nodes, base=based, trace_format=None if told is None else str(told))
     return made.replace(values)
+
+
+def _selection(where: list[str] | None, skip_invalid: bool) -> dict[str, object]:
+    """Give the settings that `--where` and `--skip-invalid` stand for."""
+    given: dict[str, object] = {}
+    if where:
+        given["trace.where"] = list(where)
+    if skip_invalid:
+        given["trace.skip_invalid"] = True
+    return given
+
+
+def _named(option: str, value: str, check: Callable[[str], None]) -> None:
+    """Check a value; an error names the option."""
+    try:
+        check(value)
+    except InputError as error:
+        raise InputError(option, value, error.allowed) from None
 
 
 def parse_setting(text: str, example: str = "cluster.nodes=20", option: str = "--set") -> tuple[str, object]:

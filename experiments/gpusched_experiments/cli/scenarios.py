@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from gpusched_env.workload import InstanceMaker, Scenario, builtin_scenarios, load_scenario, offered_load, scenario_toml
+from gpusched_experiments.cli import completion
 from gpusched_experiments.cli.tables import print_table
 from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.report.table import PLAIN, RATIO, Column, Table
@@ -38,7 +39,12 @@ COLUMNS: tuple[Column[tuple[str, Scenario]], ...] = (
 def scenarios_command(
     show: Annotated[
         str | None,
-        typer.Option("--show", metavar="NAME|FILE", help="Print this scenario (or .toml file) in full, to start from."),
+        typer.Option(
+            "--show",
+            metavar="NAME|FILE",
+            help="Print this scenario (or .toml file) in full, to start from.",
+            autocompletion=completion.a_scenario,
+        ),
     ] = None,
 ) -> None:
     """List the built-in scenarios, or print one in full.

@@ -1,6 +1,7 @@
 """`gpusched simulate`."""
 
-from importlib import import_module
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated
 
@@ -8,20 +9,28 @@ import typer
 from rich.table import Table
 
 from gpusched_agents.any_policy import make_any_policy
-from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.rendering.duration import duration_text
 from gpusched_env.simulator import Result, simulate
+from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import check_fit
+from gpusched_experiments.cli import completion, pictures
 from gpusched_experiments.cli import scenario_options as options
+from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.cli.workload import Workload
 
 
 def simulate_command(
     policy: Annotated[
-        str, typer.Option("--policy", "-p", help="The policy (see `gpusched policies`), or agent:NAME or agent:DIR.")
+        str,
+        typer.Option(
+            "--policy",
+            "-p",
+            help="The policy (see `gpusched policies`), or agent:NAME or agent:DIR.",
+            autocompletion=completion.a_policy,
+        ),
     ] = "sts",
     scenario: options.ScenarioOption = "default",
     track: options.TrackOption = None,
@@ -30,49 +39,72 @@ def simulate_command(
         str | None,
         typer.Option("--out", "-o", metavar="DIR", help="Folder for the run's files; `gpusched audit` checks them."),
     ] = None,
-    gantt: Annotated[
-        str | None, typer.Option("--gantt", metavar="FILE", help="Draw the run as a Gantt chart: a .png file.")
-    ] = None,
+    gantt: pictures.GanttOption = None,
+    gif: pictures.GifOption = None,
     trace: options.TraceOption = None,
     trace_format: options.TraceFormatOption = None,
+    where: options.WhereOption = None,
+    skip_invalid: options.SkipInvalidOption = False,
     jobs: options.JobsOption = None,
     nodes: options.NodesOption = None,
     settings: options.SetOption = None,
     instance: options.InstanceOption = None,
+    from_h: pictures.FromOption = None,
+    to_h: pictures.ToOption = None,
+    show_nodes: pictures.ShowNodesOption = None,
+    show_jobs: pictures.ShowJobsOption = None,
+    fps: pictures.FpsOption = 8.0,
+    frames: pictures.FramesOption = 150,
 ) -> None:
     """Run one policy once, and print what it cost.
 
     For example:
     - **gpusched simulate --policy edf --seed 3 --gantt edf.png**
 
+    - **gpusched simulate --policy agent:default --gif agent.gif --frames 100**
+
+    - **gpusched simulate --policy edf --scenario burst --gantt edf.svg --from 0 --to 3 --show-nodes 0-9**
+
     - **gpusched simulate --policy sts --jobs 400 --nodes 100 --out run** and then **gpusched audit run**
 
     - **gpusched simulate --policy sts --instance mine.json**
     """
-    if gantt is not None and not gantt.lower().endswith(".png"):
-        raise InputError("--gantt", gantt, "the name of a .png file")
-    charts = None if gantt is None else import_module("gpusched_experiments.report.figures")
+    chart = pictures.ChartOptions(gantt, (from_h, to_h), show_nodes, show_jobs)
+    animation = pictures.AnimationOptions(gif, fps, frames)
+    chart.check()
+    animation.check()
     scenario = options.scenario_or_track(scenario, track)
-    workload = options.chosen_workload(instance, scenario, trace, trace_format, jobs, nodes, settings)
+    workload = options.chosen_workload(
+        instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
+    )
     made, chosen_policy = workload.maker()(seed), make_any_policy(policy)
     check_fit([chosen_policy], made)
-    result = simulate(made, chosen_policy, seed=seed)
-    # The chart waits under another name until the run is written: if either cannot be, neither is.
-    waiting = None if gantt is None else Path(gantt).with_name(f".{Path(gantt).name}.part")
-    if charts is not None and waiting is not None:
-        write_atomically(waiting, charts.gantt_png(result))
-    try:
+    with counting(chosen_policy.name, len(made.jobs), passing=True) as bar:
+        result = simulate(made, chosen_policy, seed=seed, on_round=lambda state: bar.show(state.board.count[at.DONE]))
+        bar.show(len(made.jobs))
+    with ExitStack() as drafts:
+        if gantt is not None:
+            write_atomically(drafts.enter_context(_draft(gantt)), chart.draw(result))
+        if gif is not None:
+            animation.write(str(drafts.enter_context(_draft(gif))), made, chosen_policy, result)
         if out is not None:
             write_run(result, out, facts=workload.facts())
-        if gantt is not None and waiting is not None:
-            waiting.replace(gantt)
-    finally:
-        if waiting is not None:
-            waiting.unlink(missing_ok=True)
     _print(result, workload)
-    for path in (out, gantt):
+    for path in (out, gantt, gif):
         if path is not None:
             typer.echo(f"wrote {path}")
+
+
+@contextmanager
+def _draft(target: str) -> Iterator[Path]:
+    """Give another name beside the file to write under; it gets its own when all else is written, or goes."""
+    path = Path(target)
+    draft = path.with_name(f".part.{path.name}")
+    try:
+        yield draft
+        draft.replace(path)
+    finally:
+        draft.unlink(missing_ok=True)
 
 
 def _print(result: Result, workload: Workload) -> None:

@@ -8,12 +8,12 @@ import typer
 
 from gpusched_agents.study import VARIANTS
 from gpusched_agents.training.config import TrainingConfig
-from gpusched_env.envs.vector.threads import usable_cores
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import parse_seeds
+from gpusched_experiments.cli import backend_options as backends
+from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli import scenario_options as workload_options
-from gpusched_experiments.cli.one_line_errors import INTERRUPTED
 from gpusched_experiments.cli.progress import Bar, decisions_bar
 from gpusched_experiments.cli.reproduce import DRAWS
 from gpusched_experiments.cli.tables import print_outcome
@@ -64,6 +64,8 @@ def study_command(
     workers: Annotated[
         int | None, typer.Option("--workers", "-w", help="Trainings at once; default: one for each core.")
     ] = None,
+    backend: backends.BackendOption = backends.USUAL,
+    ray_address: backends.RayAddressOption = None,
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="DIR", help=f"Folder; default: {OUT}, with --quick {QUICK_OUT}."),
@@ -76,6 +78,8 @@ def study_command(
     ] = None,
     trace: workload_options.TraceOption = None,
     trace_format: workload_options.TraceFormatOption = None,
+    where: workload_options.WhereOption = None,
+    skip_invalid: workload_options.SkipInvalidOption = False,
     jobs: workload_options.JobsOption = None,
     nodes: workload_options.NodesOption = None,
     scenario_set: workload_options.ScenarioSetOption = None,
@@ -92,10 +96,12 @@ def study_command(
     - **gpusched study --variants full,no-imitation --steps 300000 --seeds 0-4 --out results/imitation**
     """
     folder = out if out is not None else (QUICK_OUT if quick else OUT)
-    processes = usable_cores() if workers is None else checks.whole("--workers", workers)
+    machines = backends.chosen_backend(backend, ray_address)
     decisions = checks.whole("--steps", (QUICK_STEPS if quick else STEPS) if steps is None else steps)
     names = scenario_names({"scenario": scenario})
-    changes = workload_options.scenario_settings(names, trace, trace_format, jobs, nodes, scenario_set)
+    changes = workload_options.scenario_settings(
+        names, trace, trace_format, jobs, nodes, scenario_set, where, skip_invalid
+    )
     plan = StudyPlan(
         base=_base(scenario, changes, settings or [], decisions, quick=quick),
         steps=decisions,
@@ -103,13 +109,14 @@ def study_command(
         training_seeds=parse_seeds(seeds or ("0" if quick else "0-2"), "--seeds"),
         test_seeds=parse_seeds(test_seeds or ("0-1" if quick else "0-19"), "--test-seeds"),
     )
+    processes = backends.chosen_workers(workers, machines)
     drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     try:
         with _Screen.shown() as screen:
-            outcome = study(plan, folder, workers=processes, watcher=screen, drawing=drawing)
+            outcome = study(plan, folder, workers=processes, watcher=screen, drawing=drawing, backend=machines)
     except KeyboardInterrupt:
-        typer.echo("stopped; the same command goes on from the last checkpoints", err=True)
-        sys.exit(INTERRUPTED)
+        interruption.say("the same command goes on from the last checkpoints")
+        sys.exit(interruption.exit_code())
     print_outcome("Learning, part by part", outcome)
 
 

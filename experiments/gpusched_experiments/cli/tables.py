@@ -1,8 +1,5 @@
 """Tables in the terminal."""
 
-from collections.abc import Sequence
-from dataclasses import replace
-
 import typer
 from rich import table as rich
 from rich.box import SIMPLE_HEAD
@@ -10,11 +7,7 @@ from rich.console import Console
 from rich.markup import escape
 
 from gpusched_experiments.cli.terminal import output
-from gpusched_experiments.report import PolicyStatistics
-from gpusched_experiments.report.comparison_table import comparison_table
 from gpusched_experiments.report.table import TEXT, Outcome, Table
-
-ROOMY = 180  # columns of a terminal from which on the whole comparison is legible
 
 
 def print_table(
@@ -54,7 +47,7 @@ def print_table(
         )
     for row in rows:
         shown.add_row(*map(escape, row), style="green" if row[0] == best else None)
-    console.print(shown)
+    _print_without_blanks(console, shown)
     for note in table.notes:
         console.print(note, style="dim", markup=False)
 
@@ -66,15 +59,11 @@ def print_outcome(title: str, outcome: Outcome) -> None:
         typer.echo(f"wrote {outcome.folder / name}")
 
 
-def print_comparison(
-    console: Console, rows: Sequence[PolicyStatistics], reference: str, instance: str | None = None
-) -> None:
-    """Print the table of a comparison (see `comparison_table`) and its notes; on a narrow terminal the main columns."""
-    table, roomy = comparison_table(rows, reference, instance), console.width >= ROOMY
-    chosen = [index for index, column in enumerate(table.columns) if column.main or roomy]
-    columns = tuple(table.columns[index] for index in chosen)
-    shown = replace(table, columns=columns, rows=tuple(tuple(row[index] for index in chosen) for row in table.rows))
-    best = min(rows, key=lambda row: row.total_eur).policy
-    print_table(console, shown, named=True, best=best, stacked=True, wide=roomy)
-    if not roomy:
-        console.print("The whole table is in table.md.", style="dim")
+def _print_without_blanks(console: Console, shown: rich.Table) -> None:
+    """Print a table; into a file or a pipe without the blanks at the ends of its lines."""
+    if console.is_terminal:
+        console.print(shown)
+        return
+    with console.capture() as capture:
+        console.print(shown)
+    console.print("\n".join(line.rstrip() for line in capture.get().splitlines()), markup=False, soft_wrap=True)

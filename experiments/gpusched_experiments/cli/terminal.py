@@ -1,8 +1,12 @@
 """Where the commands write: results to stdout, progress to stderr."""
 
+import codecs
+import os
 import sys
 from importlib import import_module
+from io import TextIOWrapper
 from types import ModuleType
+from typing import TextIO
 
 import typer
 from rich.console import Console
@@ -12,14 +16,44 @@ from gpusched_env.rendering import MissingExtraError
 WIDE = 190
 
 
+PLAIN = {
+    "\N{EURO SIGN}": "EUR", "\N{MULTIPLICATION SIGN}": "x", "\N{MIDDLE DOT}": "*", "\N{EN DASH}": "-",
+    "\N{HORIZONTAL ELLIPSIS}": "...", "\N{GREATER-THAN OR EQUAL TO}": ">=", "\N{LESS-THAN OR EQUAL TO}": "<=",
+    "\N{RIGHTWARDS ARROW}": "->", "\N{SUBSCRIPT TWO}": "2", "\N{N-ARY SUMMATION}": "sum",
+}  # fmt: skip
+"""What stands for characters that a terminal's encoding lacks; anything else becomes a question mark."""
+
+
 def output() -> Console:
-    """Give the console for results; wide when it is a file or a pipe, which has no width of its own."""
-    return Console(width=None if sys.stdout.isatty() else WIDE, highlight=False, soft_wrap=False)
+    """Give the console for results: as wide as the terminal, or as COLUMNS says; else wide, as files and pipes are."""
+    known = sys.stdout.isatty() or os.environ.get("COLUMNS", "").isdigit()
+    return Console(width=None if known else WIDE, highlight=False, soft_wrap=False)
+
+
+def write_plainly(*streams: TextIO) -> None:
+    """Let streams whose encoding lacks a character write another one in its place, rather than fail."""
+    codecs.register_error(__name__, _in_plain_characters)
+    for stream in streams:
+        if isinstance(stream, TextIOWrapper) and stream.errors == "strict":
+            stream.reconfigure(errors=__name__)
+
+
+def _in_plain_characters(error: UnicodeError) -> tuple[str, int]:
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(PLAIN.get(each, "?") for each in error.object[error.start : error.end]), error.end
 
 
 def progress_output() -> Console:
     """Give the console for progress."""
     return Console(stderr=True, highlight=False)
+
+
+def say_if_one_seed(seeds: str | None) -> None:
+    """Say what `--seeds 40` is, which may be meant as forty seeds."""
+    if seeds is not None and seeds.strip().isdecimal() and int(seeds) > 1:
+        count = int(seeds)
+        typer.echo(f"note: --seeds {count} is the one seed {count}; {count} seeds are 0-{count - 1}", err=True)
 
 
 def drawing_or_note(module: str) -> ModuleType | None:

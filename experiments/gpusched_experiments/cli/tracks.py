@@ -15,6 +15,7 @@ from gpusched_env.workload import (
     offered_load,
     track_toml,
 )
+from gpusched_experiments.cli import completion
 from gpusched_experiments.cli.tables import print_table
 from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.report.table import PLAIN, RATIO, Column, Table
@@ -57,7 +58,12 @@ COLUMNS: tuple[Column[Track], ...] = (
 
 def tracks_command(
     name: Annotated[
-        str | None, typer.Argument(metavar="[NAME|FILE]", help="Print this track (or .toml file) in full.")
+        str | None,
+        typer.Argument(
+            metavar="[NAME|FILE]",
+            help="Print this track (or .toml file) in full.",
+            autocompletion=completion.a_track,
+        ),
     ] = None,
 ) -> None:
     """List the tracks, the suite of workloads on which policies are ranked, or print one in full.

@@ -13,8 +13,8 @@ import gpusched_agents
 from gpusched_agents.files.description import NAME
 from gpusched_env.errors import InputError
 from gpusched_env.rendering.duration import duration_text
+from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli import scenario_options as workload_options
-from gpusched_experiments.cli.one_line_errors import INTERRUPTED
 from gpusched_experiments.cli.progress import decisions_bar
 from gpusched_experiments.cli.training_callbacks import EXAMPLE as CALLBACK
 from gpusched_experiments.cli.training_callbacks import make_callbacks
@@ -49,6 +49,8 @@ def train_command(
     ] = None,
     trace: workload_options.TraceOption = None,
     trace_format: workload_options.TraceFormatOption = None,
+    where: workload_options.WhereOption = None,
+    skip_invalid: workload_options.SkipInvalidOption = False,
     jobs: workload_options.JobsOption = None,
     nodes: workload_options.NodesOption = None,
     scenario_set: workload_options.ScenarioSetOption = None,
@@ -71,7 +73,7 @@ def train_command(
     dearer than its teacher or EDF, or untrained, gets a warning.
     """  # noqa: E501 - commands are copied as a line
     changes = workload_options.scenario_settings(
-        scenario_names(options), trace, trace_format, jobs, nodes, scenario_set
+        scenario_names(options), trace, trace_format, jobs, nodes, scenario_set, where, skip_invalid
     )
     config = training_config(options, settings or (), changes)
     if not NAME.fullmatch(name):
@@ -83,8 +85,8 @@ def train_command(
         with screen.shown(training):
             training.run()
     except KeyboardInterrupt:
-        typer.echo(f"stopped; the same command {_going_on(training, Path(out))}", err=True)
-        sys.exit(INTERRUPTED)
+        interruption.say(f"the same command {_going_on(training, Path(out))}")
+        sys.exit(interruption.exit_code())
     _print_end(training)
     for warning in training.warnings:
         typer.echo(f"warning: {warning}", err=True)

@@ -11,11 +11,13 @@ from gpusched_experiments.learning.evaluation import evaluate_all
 from gpusched_experiments.learning.summary import summary_json
 from gpusched_experiments.learning.tables import ablation_table, page, scenario_table
 from gpusched_experiments.learning.trainings import train_all
+from gpusched_experiments.report.processes import PROCESSES
 from gpusched_experiments.report.results_file import write_results
 from gpusched_experiments.report.table import Outcome, csv_text
 
 if TYPE_CHECKING:
     from gpusched_experiments.learning.plan import StudyPlan
+    from gpusched_experiments.report.backends.backend import Backend
     from gpusched_experiments.report.chart import Drawing
 
 RUNS = "runs"
@@ -33,7 +35,13 @@ class StudyWatcher(Protocol):
 
 
 def study(
-    plan: StudyPlan, out: str | Path, *, workers: int = 1, watcher: StudyWatcher, drawing: Drawing | None = None
+    plan: StudyPlan,
+    out: str | Path,
+    *,
+    workers: int = 1,
+    watcher: StudyWatcher,
+    drawing: Drawing | None = None,
+    backend: Backend = PROCESSES,
 ) -> Outcome:
     """Train what is not trained yet, run all agents on held-out workloads, and write tables, curves and figure.
 
@@ -46,6 +54,7 @@ def study(
         workers: Number of processes, ≥ 1.
         watcher: Whom to tell how it goes.
         drawing: What draws; without it there is no figure.
+        backend: What makes the processes; all its machines must see the folder.
 
     Raises:
         InputError: The folder holds trainings with other settings, or cannot be written.
@@ -55,9 +64,13 @@ def study(
     checks.whole("workers", workers)
     folder, runs = Path(out), plan.trainings()
     total = sum(run.decisions for run in runs)
-    train_all(runs, folder / RUNS, workers, lambda done, finished: watcher.training(done, total, finished, len(runs)))
+
+    def told(done: int, finished: int) -> None:
+        watcher.training(done, total, finished, len(runs))
+
+    train_all(runs, folder / RUNS, workers, told, backend)
     trained = tuple(read_trained(run, folder / RUNS / run.name) for run in runs)
-    evaluated = evaluate_all(plan, folder / RUNS, workers, watcher.evaluating)
+    evaluated = evaluate_all(plan, folder / RUNS, workers, watcher.evaluating, backend)
     table, scenarios = ablation_table(plan, trained, evaluated), scenario_table(plan, evaluated)
     contents: dict[str, str | bytes] = {
         "table.md": page(plan, (table, scenarios)),

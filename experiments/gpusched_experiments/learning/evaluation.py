@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gpusched_agents.files.find_agent import PREFIX
 from gpusched_experiments.learning.plan import ON_VALIDATION, REFERENCES
 from gpusched_experiments.report.cell import Cell, origin
+from gpusched_experiments.report.processes import PROCESSES
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.runner import run_cells
 from gpusched_experiments.report.store import Store, stored_values
@@ -17,12 +18,19 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpusched_experiments.learning.plan import StudyPlan
+    from gpusched_experiments.report.backends.backend import Backend
 
 STORED, AGENT = "evaluations.csv", "agent"
 HELD_OUT, VALIDATION = "held out", "validation"
 
 
-def evaluate_all(plan: StudyPlan, folder: Path, workers: int, on_progress: Callable[[int, int], None]) -> Runs:
+def evaluate_all(
+    plan: StudyPlan,
+    folder: Path,
+    workers: int,
+    on_progress: Callable[[int, int], None],
+    backend: Backend = PROCESSES,
+) -> Runs:
     """Run the agent of every training, and the reference policies, on the held-out workloads.
 
     What is finished is stored in `folder` at once, and not run again unless the code or the agent has changed.
@@ -32,6 +40,7 @@ def evaluate_all(plan: StudyPlan, folder: Path, workers: int, on_progress: Calla
         folder: Folder of the trainings.
         workers: Number of processes, ≥ 1.
         on_progress: Called with the number of finished runs, and of all.
+        backend: What makes the processes.
 
     Returns:
         The runs, with labels `workloads` (held out or validation) and `scenario`; a policy is a reference policy or
@@ -49,7 +58,7 @@ def evaluate_all(plan: StudyPlan, folder: Path, workers: int, on_progress: Calla
     store.write((key, cells[key], values) for key, values in known.items())
     finished = count(len(known))
     on_progress(next(finished), len(cells))
-    values = run_cells(cells, known, store, workers, lambda: on_progress(next(finished), len(cells)))
+    values = run_cells(cells, known, store, workers, lambda: on_progress(next(finished), len(cells)), backend)
     return Runs.of(
         (dict(cell.labels), names.get(cell.policy, cell.policy), cell.seed, values[key]) for key, cell in cells.items()
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import multiprocessing
 import sys
 from dataclasses import dataclass
+from functools import partial
 from importlib.util import find_spec
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
@@ -13,7 +14,7 @@ from gpusched_agents.study import finished_training, train
 from gpusched_env.errors import InputError
 from gpusched_env.provenance import provenance
 from gpusched_env.rendering import MissingExtraError
-from gpusched_experiments.report.processes import WorkerError, start_worker
+from gpusched_experiments.report.processes import PROCESSES, WorkerError, call_all, deaf_children, start_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
@@ -22,19 +23,28 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpusched_experiments.learning.plan import TrainingRun
+    from gpusched_experiments.report.backends.backend import Backend
 
 NEEDED = ("torch", "stable_baselines3", "sb3_contrib")
 INTERRUPTED = 130
 
 
-def train_all(runs: Sequence[TrainingRun], folder: Path, workers: int, on_progress: Callable[[int, int], None]) -> None:
+def train_all(
+    runs: Sequence[TrainingRun],
+    folder: Path,
+    workers: int,
+    on_progress: Callable[[int, int], None],
+    backend: Backend = PROCESSES,
+) -> None:
     """Train every run that is not finished, each in its subfolder of `folder`, where it goes on if it was stopped.
 
     Args:
         runs: The trainings, begun in this order.
         folder: Folder of all of them.
-        workers: Most at once, ≥ 1; with 1 everything happens in this process.
-        on_progress: Called with the decisions taken so far, over all trainings, and the number of finished trainings.
+        workers: Most at once, ≥ 1; with 1 process everything happens in this one.
+        on_progress: Called with the decisions taken so far, over all trainings, and the number of finished trainings;
+            those of another machine are heard of when they end.
+        backend: What makes the processes; all its machines must see `folder`.
 
     Raises:
         InputError: A training in `folder` has other settings.
@@ -49,7 +59,9 @@ def train_all(runs: Sequence[TrainingRun], folder: Path, workers: int, on_progre
     if waiting:
         _check_installed()
     command = str(provenance()["command"])
-    if workers == 1:
+    if backend != PROCESSES:
+        _train_elsewhere(waiting, folder, workers, command, tally, backend)
+    elif workers == 1:
         for run in waiting:
             train(run.config, folder / run.name, run.name, command, tally.of(run))
             tally.end(run)
@@ -111,6 +123,31 @@ class _Process:
         return False
 
 
+def _train_elsewhere(
+    waiting: Sequence[TrainingRun], folder: Path, workers: int, command: str, tally: _Tally, backend: Backend
+) -> None:
+    calls = [partial(_train_quietly, run, folder.absolute(), command) for run in waiting]
+    for index, () in call_all(calls, (), workers, backend):
+        run = waiting[index]
+        if finished_training(run.config, folder / run.name) is None:
+            raise InputError(str(folder), run.name, "a folder that all machines share, so that trainings are seen here")
+        tally.end(run)
+
+
+def _train_quietly(run: TrainingRun, folder: Path, command: str) -> tuple[()]:
+    try:
+        train(run.config, folder / run.name, run.name, command, lambda _done, _total, _text: None)
+    except InputError:
+        raise
+    except Exception as error:
+        raise _failed(run, error) from error
+    return ()
+
+
+def _failed(run: TrainingRun, error: Exception) -> WorkerError:
+    return WorkerError(f"the training {run.name} failed: {type(error).__name__}: {error}")
+
+
 def _train_in_processes(
     waiting: Iterable[TrainingRun], folder: Path, workers: int, command: str, tally: _Tally
 ) -> None:
@@ -132,7 +169,8 @@ def _begin(run: TrainingRun, folder: Path, command: str) -> _Process:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(sender, run, folder, command), name=run.name)
-    process.start()
+    with deaf_children():
+        process.start()
     sender.close()  # so that the receiver notices when the process has ended
     return _Process(run, process, receiver)
 
@@ -147,7 +185,7 @@ def _work(sender: Connection[Any, Any], run: TrainingRun, folder: Path, command:
     except KeyboardInterrupt:
         sys.exit(INTERRUPTED)
     except Exception as error:  # noqa: BLE001 - the parent raises it
-        sender.send(WorkerError(f"the training {run.name} failed: {type(error).__name__}: {error}"))
+        sender.send(_failed(run, error))
     sender.close()
 
 

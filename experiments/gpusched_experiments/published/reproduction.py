@@ -17,6 +17,7 @@ from gpusched_experiments.published.choice import available
 from gpusched_experiments.published.experiment import page_markdown
 from gpusched_experiments.report.cell import origin
 from gpusched_experiments.report.code_version import code_version
+from gpusched_experiments.report.processes import PROCESSES
 from gpusched_experiments.report.record import Progress, record_json, recorded_facts
 from gpusched_experiments.report.results_file import write_results
 from gpusched_experiments.report.run import Runs
@@ -29,6 +30,7 @@ if TYPE_CHECKING:
 
     from gpusched_experiments.published.choice import Choice
     from gpusched_experiments.published.experiment import Experiment
+    from gpusched_experiments.report.backends.backend import Backend
     from gpusched_experiments.report.cell import Cell
     from gpusched_experiments.report.chart import Drawing
     from gpusched_experiments.report.run import Values
@@ -58,6 +60,7 @@ def reproduce(
     workers: int = 1,
     watcher: Watcher,
     drawing: Drawing | None = None,
+    backend: Backend = PROCESSES,
 ) -> Outcome:
     """Run what is not finished yet of an experiment, and write its tables and figure, as `run_experiment` does.
 
@@ -68,9 +71,12 @@ def reproduce(
         workers: Number of processes, ≥ 1; timings run alone all the same.
         watcher: Whom to tell how it goes.
         drawing: What draws; without it there is no figure.
+        backend: What makes the processes; timings run in this one.
     """
     folder = Path(out) / experiment.name
-    return run_experiment(experiment, choice, folder, workers=workers, watcher=watcher, drawing=drawing)
+    return run_experiment(
+        experiment, choice, folder, workers=workers, watcher=watcher, drawing=drawing, backend=backend
+    )
 
 
 def run_experiment(
@@ -81,6 +87,7 @@ def run_experiment(
     workers: int = 1,
     watcher: Watcher,
     drawing: Drawing | None = None,
+    backend: Backend = PROCESSES,
 ) -> Outcome:
     """Run what is not finished yet of an experiment, and write its tables and figure.
 
@@ -95,6 +102,7 @@ def run_experiment(
         workers: Number of processes, ≥ 1; timings run alone all the same.
         watcher: Whom to tell how it goes.
         drawing: What draws; without it there is no figure.
+        backend: What makes the processes; timings run in this one.
 
     Raises:
         InputError: There is no such policy, none is left, an agent does not fit a workload, or the folder cannot be
@@ -116,7 +124,8 @@ def run_experiment(
     record(progress)
     store.write((key, cell, known[key]) for key, cell in cells if key in known)
     watcher.begin(experiment, len(keys), len(known))
-    values = run_cells(keys, known, store, progress.workers, watcher.finished)
+    where = PROCESSES if experiment.alone else backend
+    values = run_cells(keys, known, store, progress.workers, watcher.finished, where)
     store.write((key, cell, values[key]) for key, cell in cells)
     runs = Runs.of((dict(cell.labels), cell.policy, cell.seed, values[key]) for key, cell in cells)
     summary, files = _write_results(experiment, folder, runs, drawing)

@@ -6,17 +6,17 @@ The figures are in `gpusched_experiments.report.figures`, which needs the extra 
 from gpusched_experiments.report.comparison import compare
 from gpusched_experiments.report.comparison_table import markdown_table, runs_csv
 from gpusched_experiments.report.processes import WorkerError
-from gpusched_experiments.report.results_file import results_json
 from gpusched_experiments.report.run_summary import RunSummary
-from gpusched_experiments.report.statistics import PolicyStatistics, summarise
+from gpusched_experiments.report.statistics import GroupStatistics, PolicyStatistics, summarise, summarise_groups
 
 __all__ = [
+    "GroupStatistics",
     "PolicyStatistics",
     "RunSummary",
     "WorkerError",
     "compare",
     "markdown_table",
-    "results_json",
     "runs_csv",
     "summarise",
+    "summarise_groups",
 ]

@@ -13,11 +13,12 @@ from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator.policy import check_fit
 from gpusched_experiments.report.lists import each_once
-from gpusched_experiments.report.processes import call_all
+from gpusched_experiments.report.processes import PROCESSES, call_all
 from gpusched_experiments.report.run_summary import RunSummary
 
 if TYPE_CHECKING:
     from gpusched_env.simulator import Policy
+    from gpusched_experiments.report.backends.backend import Backend
 
 OnRun: TypeAlias = Callable[[RunSummary], None]
 OnResult: TypeAlias = Callable[[Result], None]
@@ -45,12 +46,14 @@ class _Run:
     workload: _Workload
     policy: Policy
     whole: bool
+    co2_g_per_kwh: float | None
 
     def run(self) -> tuple[RunSummary, Result | None]:
         """Give the summary, and if wanted the whole result with its intervals."""
         seed = self.workload.seed
-        result = simulate(self.workload.instance, self.policy, seed=seed, record=self.whole)
-        return RunSummary.of(result, seed, *self.workload.bounds_eur), result if self.whole else None
+        result = simulate(self.workload.instance, self.policy, seed=seed)
+        summary = RunSummary.of(result, seed, *self.workload.bounds_eur, self.co2_g_per_kwh)
+        return summary, result if self.whole else None
 
 
 def compare(
@@ -61,6 +64,9 @@ def compare(
     workers: int = 1,
     on_run: OnRun | None = None,
     on_result: OnResult | None = None,
+    known: Sequence[RunSummary] = (),
+    co2_g_per_kwh: float | None = None,
+    backend: Backend = PROCESSES,
 ) -> tuple[RunSummary, ...]:
     """Run every policy on the instance of every seed.
 
@@ -76,6 +82,9 @@ def compare(
         on_run: Called in this process after every run, in order of completion.
         on_result: Called in this process with the whole result, intervals included, of every policy's run on the
             first seed; without it no intervals are kept.
+        known: Runs that are finished already, and are not run again; others among them are passed over.
+        co2_g_per_kwh: What a kWh emits [g CO₂/kWh], ≥ 0, if that is known.
+        backend: What makes the runs; by default processes of this machine.
 
     Returns:
         The summaries by seed, and of each seed by policy, both in the order given.
@@ -88,19 +97,26 @@ def compare(
     each_once("policies", [policy.name for policy in policies])
     each_once("seeds", [checks.whole(f"seeds[{i}]", seed, 0) for i, seed in enumerate(seeds)])
     checks.whole("workers", workers)
-    workloads = [_Workload.of(seed, make(seed), policies) for seed in seeds]
-    if workers > 1:
-        _check_picklable(policies, workloads[0], workers)
-    whole = None if on_result is None else workloads[0]
-    runs = [_Run(workload, policy, workload is whole) for workload in workloads for policy in policies]
-    done: dict[int, RunSummary] = {}
-    for index, (summary, result) in call_all([run.run for run in runs], policies, workers):
-        done[index] = summary
+    finished = {(run.seed, run.policy): run for run in known}
+    places = [(seed, policy.name) for seed in seeds for policy in policies]
+    done = {place: finished[place] for place in places if place in finished}
+    left = [seed for seed in seeds if any((seed, policy.name) not in done for policy in policies)]
+    workloads = {seed: _Workload.of(seed, make(seed), policies) for seed in left}
+    if left and (workers > 1 or backend is not PROCESSES):
+        _check_picklable(policies, workloads[left[0]], workers)
+    runs = [
+        _Run(workloads[seed], policy, on_result is not None and seed == seeds[0], co2_g_per_kwh)
+        for seed in left
+        for policy in policies
+        if (seed, policy.name) not in done
+    ]
+    for _, (summary, result) in call_all([run.run for run in runs], policies, workers, backend):
+        done[summary.seed, summary.policy] = summary
         if result is not None and on_result is not None:
             on_result(result)
         if on_run is not None:
             on_run(summary)
-    return tuple(done[index] for index in range(len(runs)))
+    return tuple(done[place] for place in places)
 
 
 def _check_picklable(policies: Sequence[Policy], workload: _Workload, workers: int) -> None:

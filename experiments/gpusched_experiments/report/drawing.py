@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from gpusched_agents.any_policy import is_agent, known_policies
-from gpusched_baselines.registry import POLICIES
 from gpusched_env.rendering.palette import GRID, INK, PAPER, SUBTLE
 from gpusched_env.rendering.plotting import ConstrainedLayoutEngine, Figure, FigureCanvasAgg, FuncFormatter, rc_context
+from gpusched_experiments.report.styles import styles_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -18,11 +17,6 @@ if TYPE_CHECKING:
     from gpusched_env.rendering.plotting import Axes
     from gpusched_experiments.report.chart import Chart, Panel, Series
 
-# Told apart by people who do not see all colours (after Okabe and Ito), and by their marks.
-_STYLES = (
-    ("#0072B2", "o"), ("#D55E00", "s"), ("#009E73", "^"), ("#CC79A7", "D"), ("#E69F00", "v"), ("#56B4E9", "P"),
-    ("#6E6E6E", "X"), ("#8C510A", "<"), ("#332288", ">"),
-)  # fmt: skip
 _BAND = "#F0E442"
 _GRIDS: dict[str, Literal["x", "y"]] = {"bars": "y", "dots": "x"}  # of other panels both
 DARK = 2.0
@@ -49,7 +43,7 @@ def chart_figure(chart: Chart) -> Figure:
     layout = ConstrainedLayoutEngine(rect=(0.01, 0.01, 0.98, 1 - 0.85 / size[1]), hspace=0.06, wspace=0.04)
     figure = Figure(figsize=size, dpi=130, facecolor=PAPER, layout=layout)
     FigureCanvasAgg(figure)
-    styles = _styles(chart)
+    styles = styles_of(series.name for row in chart.rows for panel in row for series in panel.series)
     grid = figure.subplots(len(chart.rows), columns, squeeze=False)
     for axes_row, panels in zip(grid, chart.rows, strict=True):
         for axes in axes_row[len(panels) :]:
@@ -77,17 +71,6 @@ def _compare_heights(axes_row: Sequence[Axes], panels: Sequence[Panel]) -> None:
         ends = [axes.get_ylim() for axes in alike]
         for axes in alike:
             axes.set_ylim(min(low for low, _ in ends), max(high for _, high in ends))
-
-
-def _styles(chart: Chart) -> dict[str, tuple[str, str]]:
-    """Give every series of the chart its colour and mark: policies their own, in every figure the same."""
-    names = dict.fromkeys(series.name for row in chart.rows for panel in row for series in panel.series)
-    fixed = {name: _STYLES[shipped.style] for name, shipped in POLICIES.items() if shipped.style is not None}
-    after_them = [style for style in _STYLES if style not in fixed.values()]
-    fixed |= dict(zip((name for name in known_policies() if is_agent(name)), after_them, strict=False))
-    free = [style for style in _STYLES if style not in [fixed[name] for name in names if name in fixed]]
-    others = [name for name in names if name not in fixed]
-    return fixed | {name: (free or list(_STYLES))[i % len(free or _STYLES)] for i, name in enumerate(others)}
 
 
 def _draw(axes: Axes, panel: Panel, styles: dict[str, tuple[str, str]]) -> None:

@@ -1,12 +1,12 @@
-"""The figures of a comparison, as PNG files' contents; importing this needs matplotlib."""
+"""The figures of a comparison; importing this needs matplotlib."""
 
 from __future__ import annotations
 
-import io
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.rendering.figure_files import figure_bytes
 from gpusched_env.rendering.gantt import gantt_figure
 from gpusched_env.rendering.palette import ENERGY, GRID, INK, PAPER, SUBTLE, TARDINESS
 from gpusched_env.rendering.plotting import (
@@ -31,7 +31,9 @@ ZOOM = 4.0  # how many times dearer than the cheapest policy one must be for a s
 BOUNDS = (("clairvoyant bound", (0, (1.5, 1.5))), ("non-clairvoyant bound", (0, (5, 2))))
 
 
-def cost_figure(rows: Sequence[PolicyStatistics], runs: Sequence[RunSummary], title: str) -> Figure:
+def cost_figure(
+    rows: Sequence[PolicyStatistics], runs: Sequence[RunSummary], title: str, *, of_trace: bool = False
+) -> Figure:
     """Draw each policy's mean cost, split into energy and tardiness, with whiskers and the bounds.
 
     Whiskers are 95 % bootstrap intervals of the mean total cost. If one policy costs a multiple of the best, a second
@@ -41,10 +43,11 @@ def cost_figure(rows: Sequence[PolicyStatistics], runs: Sequence[RunSummary], ti
         rows: Statistics of every policy.
         runs: The runs behind them, for the bounds.
         title: What was compared.
+        of_trace: Whether a trace was replayed, for which the non-clairvoyant bound is none.
     """
-    bounds = (
-        float(np.mean([run.clairvoyant_eur for run in runs])),
-        float(np.mean([run.non_clairvoyant_eur for run in runs])),
+    bounds = tuple(
+        float(np.mean([getattr(run, name) for run in runs]))
+        for name in ("clairvoyant_eur", *(() if of_trace else ("non_clairvoyant_eur",)))
     )
     highest = max(row.total_interval_eur[1] if row.total_interval_eur else row.total_eur for row in rows)
     near = max([*bounds, *(row.energy_eur for row in rows)]) * 1.3
@@ -61,25 +64,23 @@ def cost_figure(rows: Sequence[PolicyStatistics], runs: Sequence[RunSummary], ti
         panels[1].set_title("the same bars, up close", fontsize=9, color=SUBTLE, loc="left")
     figure.text(0.15 / size[0], 1 - 0.15 / size[1], title, fontsize=12, fontweight="bold", color=INK, va="top")
     figure.legend(
-        handles=_legend(whiskers=rows[0].total_interval_eur is not None), ncols=5, loc="upper left", fontsize=8,
+        handles=_legend(rows, len(bounds)), ncols=5, loc="upper left", fontsize=8,
         frameon=False, bbox_to_anchor=(0.07 / size[0], 1 - 0.42 / size[1]), labelcolor=INK, columnspacing=1.4,
     )  # fmt: skip
     return figure
 
 
-def png_bytes(figure: Figure) -> bytes:
-    """Give the figure as a PNG file's content."""
-    buffer = io.BytesIO()
-    figure.savefig(buffer, format="png", metadata={"Software": "gpusched"})
-    return buffer.getvalue()
+def figure_files(name: str, figure: Figure) -> dict[str, bytes]:
+    """Give the figure as the contents of `NAME.png`, `NAME.svg` and `NAME.pdf`."""
+    return {f"{name}.{form}": figure_bytes(figure, form) for form in ("png", "svg", "pdf")}
 
 
-def gantt_png(result: Result) -> bytes:
-    """Draw the Gantt chart of a run as a PNG file's content."""
-    return png_bytes(gantt_figure(result))
+def gantt(result: Result) -> Figure:
+    """Draw the Gantt chart of a run."""
+    return gantt_figure(result)
 
 
-def _draw_panel(axes: Axes, rows: Sequence[PolicyStatistics], bounds: tuple[float, float], end_eur: float) -> None:
+def _draw_panel(axes: Axes, rows: Sequence[PolicyStatistics], bounds: Sequence[float], end_eur: float) -> None:
     places = np.arange(len(rows))
     energy = [row.energy_eur for row in rows]
     axes.barh(places, energy, 0.62, color=ENERGY, zorder=2)
@@ -99,7 +100,7 @@ def _draw_panel(axes: Axes, rows: Sequence[PolicyStatistics], bounds: tuple[floa
             ha="left" if fits else "right", fontsize=8, color=INK if fits else PAPER, zorder=4,
         )  # fmt: skip
         label.set_path_effects([withStroke(linewidth=2.5, foreground=PAPER if fits else TARDINESS)])
-    for bound, (_, dashes) in zip(bounds, BOUNDS, strict=True):
+    for bound, (_, dashes) in zip(bounds, BOUNDS, strict=False):
         axes.axvline(bound, color=INK, linewidth=1.1, linestyle=dashes, zorder=2.5)
     axes.set_xlim(0, end_eur)
     axes.set_ylim(len(rows) - 0.45, -0.55)
@@ -114,10 +115,15 @@ def _draw_panel(axes: Axes, rows: Sequence[PolicyStatistics], bounds: tuple[floa
         side.set_visible(False)
 
 
-def _legend(*, whiskers: bool) -> list[Patch | Line2D]:
-    handles: list[Patch | Line2D] = [Patch(color=ENERGY, label="energy"), Patch(color=TARDINESS, label="tardiness")]
-    handles += [Line2D([], [], color=INK, linewidth=1.1, linestyle=dashes, label=name) for name, dashes in BOUNDS]
-    if whiskers:
+def _legend(rows: Sequence[PolicyStatistics], bounds: int) -> list[Patch | Line2D]:
+    """Name what is drawn."""
+    handles: list[Patch | Line2D] = [Patch(color=ENERGY, label="energy")]
+    if any(row.tardiness_eur > 0.0 for row in rows):
+        handles.append(Patch(color=TARDINESS, label="tardiness"))
+    handles += [
+        Line2D([], [], color=INK, linewidth=1.1, linestyle=dashes, label=name) for name, dashes in BOUNDS[:bounds]
+    ]
+    if rows[0].total_interval_eur is not None:
         label = "95 % interval of the mean total"
         handles.append(Line2D([], [], color=INK, linewidth=1.1, marker="|", markersize=7, label=label))
     return handles

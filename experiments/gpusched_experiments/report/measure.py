@@ -39,10 +39,10 @@ class Measure:
 
 
 def whole_run(instance: Instance, policy: Policy, seed: int) -> Values:
-    """Run the policy to the end: the values of a `RunSummary`, and `run_s`, the seconds it all took."""
+    """Run the policy to the end: the `costs` of a `RunSummary`, and `run_s`, the seconds it all took."""
     begin = time.perf_counter()
     result = simulate(instance, policy, seed=seed, record=False)
-    summary = RunSummary.of(result, seed, clairvoyant_bound(instance), non_clairvoyant_bound(instance)).as_dict()
+    summary = RunSummary.of(result, seed, clairvoyant_bound(instance), non_clairvoyant_bound(instance)).costs()
     numbers = {name: value for name, value in summary.items() if name not in {"policy", "seed"}}
     return {**numbers, "run_s": time.perf_counter() - begin}
 
@@ -56,7 +56,7 @@ def bound_alone(instance: Instance, _policy: Policy, seed: int) -> Values:
     """Work out the bound: as `total_eur`, under the names of a whole run, of which the others say nothing here."""
     begin = time.perf_counter()
     summary = RunSummary("", seed, len(instance.jobs), math.nan, math.nan, 0, math.nan, 0, 0, 0.0, math.nan, math.nan)
-    values = summary.as_dict() | {"total_eur": bound_of(instance)}
+    values = summary.costs() | {"total_eur": bound_of(instance)}
     numbers = {name: value for name, value in values.items() if name not in {"policy", "seed"}}
     return {**numbers, "run_s": time.perf_counter() - begin}
 

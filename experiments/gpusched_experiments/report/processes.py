@@ -1,57 +1,111 @@
-"""Make many independent calls, in this process or in several."""
+"""Make many independent calls, in this process or in several of this machine."""
 
 from __future__ import annotations
 
 import multiprocessing
 import os
+import signal
 import threading
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
+from contextlib import contextmanager
+from dataclasses import dataclass
+from multiprocessing import active_children, resource_tracker
 from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, TypeVar
 
+from gpusched_env.envs.vector.threads import usable_cores
+from gpusched_experiments.report.backends.backend import WorkerError
 from gpusched_experiments.report.warm_up import warm_up
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from gpusched_env.simulator import Policy
+    from gpusched_experiments.report.backends.backend import Backend
+
+__all__ = ["PROCESSES", "Processes", "WorkerError", "call_all", "start_worker"]
 
 T = TypeVar("T")
 
 
-class WorkerError(RuntimeError):
-    """A worker process ended before its run did."""
+@dataclass(frozen=True, slots=True)
+class Processes:
+    """Processes of this machine; for one worker, this process itself."""
+
+    name: str = "processes"
+
+    def cores(self) -> int:
+        """Give the number of cores that this process may use."""
+        return usable_cores()
+
+    def call_all(
+        self, calls: Sequence[Callable[[], T]], policies: Sequence[Policy], workers: int
+    ) -> Iterator[tuple[int, T]]:
+        """Make every call; with one worker here, where calls need not be picklable."""
+        if not calls:
+            return
+        warm_up(policies)  # here first: workers find compiled what one process has compiled
+        if workers == 1:
+            yield from ((index, call()) for index, call in enumerate(calls))
+        else:
+            yield from _in_a_pool(calls, policies, min(workers, len(calls)))
 
 
-def call_all(calls: Sequence[Callable[[], T]], policies: Sequence[Policy], workers: int) -> Iterator[tuple[int, T]]:
+PROCESSES = Processes()
+
+
+def call_all(
+    calls: Sequence[Callable[[], T]], policies: Sequence[Policy], workers: int, backend: Backend = PROCESSES
+) -> Iterator[tuple[int, T]]:
     """Make every call; give each one's place in `calls` and result as soon as it has ended.
 
     Args:
-        calls: The calls, begun in this order; for more than one worker they must be picklable.
+        calls: The calls, begun in this order; they must be picklable, but for one worker of `PROCESSES`.
         policies: What every process compiles before its first call.
-        workers: Most processes, ≥ 1; with 1 everything happens in this process.
+        workers: Most calls at once, ≥ 1; with 1, `PROCESSES` makes them in this process.
+        backend: What makes them.
 
     Raises:
         WorkerError: A process ended early.
     """
-    if not calls:
-        return
-    warm_up(policies)  # here first: workers find compiled what one process has compiled
-    if workers == 1:
-        yield from ((index, call()) for index, call in enumerate(calls))
-        return
-    context = multiprocessing.get_context("spawn")
-    processes = min(workers, len(calls))
+    yield from backend.call_all(calls, policies, workers)
+
+
+def _in_a_pool(calls: Sequence[Callable[[], T]], policies: Sequence[Policy], processes: int) -> Iterator[tuple[int, T]]:
+    context, others = multiprocessing.get_context("spawn"), set(active_children())
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=start_worker, initargs=(tuple(policies),))
+    finished = False
     try:
-        futures = {pool.submit(call): index for index, call in enumerate(calls)}
+        with deaf_children():
+            futures = {pool.submit(call): index for index, call in enumerate(calls)}
         for future in as_completed(futures):
             yield futures[future], future.result()
+        finished = True
     except BrokenProcessPool as error:
         raise WorkerError("a worker process ended early, perhaps out of memory; try fewer workers") from error
     finally:
+        if not finished:  # nobody waits for what they are at
+            for process in set(active_children()) - others:
+                process.kill()
         pool.shutdown(cancel_futures=True)
+
+
+@contextmanager
+def deaf_children() -> Iterator[None]:
+    """Let processes that are started in the body never hear Ctrl-C: this one hears it, and ends them.
+
+    A terminal interrupts all processes of a command at once, and one that is still importing would say so at length.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # it would lift the block, were it started in the body
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
 
 
 def start_worker(policies: Sequence[Policy]) -> None:

@@ -6,7 +6,6 @@ import csv
 import io
 import json
 import math
-from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.files import write_atomically
@@ -15,8 +14,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
     from pathlib import Path
 
-    from gpusched_experiments.report.run_summary import RunSummary
-    from gpusched_experiments.report.statistics import PolicyStatistics
 
 VERSION = 1
 
@@ -41,7 +38,7 @@ def document_json(form: str, provenance: Mapping[str, Any], **content: Any) -> s
         **content: What else the document holds.
     """
     document = {"format": form, "version": VERSION, "provenance": dict(provenance), **content}
-    return json.dumps(_finite(document), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
+    return json.dumps(finite(document), indent=1, allow_nan=False, ensure_ascii=False) + "\n"
 
 
 def csv_lines(rows: Iterable[Sequence[object]]) -> str:
@@ -51,33 +48,10 @@ def csv_lines(rows: Iterable[Sequence[object]]) -> str:
     return buffer.getvalue()
 
 
-def results_json(
-    runs: Sequence[RunSummary],
-    rows: Sequence[PolicyStatistics],
-    reference: str,
-    provenance: Mapping[str, Any],
-) -> str:
-    """Write a comparison as JSON; what is not a number (a gap to a bound of 0) becomes null.
-
-    Args:
-        runs: Every run.
-        rows: The statistics of every policy.
-        reference: Name of the policy that savings are measured against.
-        provenance: Where the results come from: command, versions, scenario.
-    """
-    return document_json(
-        "gpusched comparison",
-        provenance,
-        reference=reference,
-        seeds=sorted({run.seed for run in runs}),
-        policies=[asdict(row) for row in rows],
-        runs=[run.as_dict() for run in runs],
-    )
-
-
-def _finite(value: Any) -> Any:
+def finite(value: Any) -> Any:
+    """Give a value as JSON can hold it: what is not a number becomes null."""
     if isinstance(value, dict):
-        return {name: _finite(each) for name, each in value.items()}
+        return {name: finite(each) for name, each in value.items()}
     if isinstance(value, list | tuple):
-        return [_finite(each) for each in value]
+        return [finite(each) for each in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value

@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from gpusched_experiments.report.fared import NAN, UNKNOWN, Fared, GroupFared, groups_fared
+
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gpusched_env.simulator import Result
 
 
@@ -26,6 +30,9 @@ class RunSummary:
         decision_s: Seconds of wall clock that the policy took in all; compilation is not among them.
         clairvoyant_eur: Clairvoyant bound of the instance [€].
         non_clairvoyant_eur: Non-clairvoyant bound of the instance [€].
+        fared: How its jobs and machines fared.
+        co2_kg: What its energy emitted [kg CO₂]; None where it is not said what a kWh emits.
+        groups: How the jobs of every tenant and class fared, where there are several.
     """
 
     policy: str
@@ -40,10 +47,21 @@ class RunSummary:
     decision_s: float
     clairvoyant_eur: float
     non_clairvoyant_eur: float
+    fared: Fared = UNKNOWN
+    co2_kg: float | None = None
+    groups: tuple[GroupFared, ...] = ()
 
     @classmethod
-    def of(cls, result: Result, seed: int, clairvoyant_eur: float, non_clairvoyant_eur: float) -> RunSummary:
-        """Take the summary of a finished run."""
+    def of(
+        cls,
+        result: Result,
+        seed: int,
+        clairvoyant_eur: float,
+        non_clairvoyant_eur: float,
+        co2_g_per_kwh: float | None = None,
+    ) -> RunSummary:
+        """Take the summary of a finished run; a kWh emits `co2_g_per_kwh` [g CO₂/kWh], if that is known."""
+        fared = Fared.of(result)
         return cls(
             policy=result.policy,
             seed=seed,
@@ -57,7 +75,22 @@ class RunSummary:
             decision_s=result.decision_s,
             clairvoyant_eur=clairvoyant_eur,
             non_clairvoyant_eur=non_clairvoyant_eur,
+            fared=fared,
+            co2_kg=None if co2_g_per_kwh is None else fared.energy_kwh * co2_g_per_kwh / 1000.0,
+            groups=groups_fared(result),
         )
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any], groups: tuple[GroupFared, ...] = ()) -> RunSummary:
+        """Take the summary from what `as_dict` gave, of which null stands for NaN.
+
+        Raises:
+            KeyError: A value is missing.
+        """
+        own: dict[str, Any] = {name: NAN if values[name] is None else values[name] for name in _NAMES}
+        fared: dict[str, Any] = {name: NAN if values[name] is None else values[name] for name in _FARED}
+        own["co2_kg"] = values["co2_kg"]
+        return cls(**own, fared=Fared(**fared), groups=groups)
 
     @property
     def total_eur(self) -> float:
@@ -69,6 +102,15 @@ class RunSummary:
         """Give the seconds of scheduling per decision round; 0 without a round."""
         return self.decision_s / self.rounds if self.rounds else 0.0
 
+    def costs(self) -> dict[str, Any]:
+        """Give what the run cost and how it went by name, derived values included: all but `fared` and `groups`."""
+        own = {name: getattr(self, name) for name in _NAMES if name != "co2_kg"}
+        return {**own, "total_eur": self.total_eur, "decision_s_per_round": self.decision_s_per_round}
+
     def as_dict(self) -> dict[str, Any]:
-        """Give all values, derived ones included, by name."""
-        return {**asdict(self), "total_eur": self.total_eur, "decision_s_per_round": self.decision_s_per_round}
+        """Give all values but those of groups, derived ones included, by name."""
+        return {**self.costs(), **asdict(self.fared), "co2_kg": self.co2_kg}
+
+
+_NAMES = tuple(each.name for each in fields(RunSummary) if each.name not in {"fared", "groups"})
+_FARED = tuple(each.name for each in fields(Fared))

@@ -6,11 +6,12 @@ from typing import TYPE_CHECKING
 
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_baselines.registry import POLICIES
-from gpusched_experiments.report.processes import call_all
+from gpusched_experiments.report.processes import PROCESSES, call_all
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
 
+    from gpusched_experiments.report.backends.backend import Backend
     from gpusched_experiments.report.cell import Cell
     from gpusched_experiments.report.run import Values
     from gpusched_experiments.report.store import Store
@@ -22,6 +23,7 @@ def run_cells(
     store: Store,
     workers: int,
     on_finished: Callable[[], None],
+    backend: Backend = PROCESSES,
 ) -> dict[str, Values]:
     """Run every cell that is not known, long ones first, so that all processes end at about the same time.
 
@@ -29,8 +31,9 @@ def run_cells(
         cells: The cells by key.
         known: What was measured in those that are finished, by key.
         store: Where every cell is added when it is finished.
-        workers: Number of processes, ≥ 1; with 1 everything happens in this process, in the order given.
+        workers: Number of processes, ≥ 1; with 1 the cells run in the order given.
         on_finished: Called in this process after every cell.
+        backend: What makes the processes.
 
     Returns:
         What was measured in every cell, by key.
@@ -43,7 +46,7 @@ def run_cells(
     if workers > 1:
         left.sort(key=lambda key: -_weight(cells[key]))
     policies = tuple(make_any_policy(name) for name in dict.fromkeys(cells[key].policy for key in left))
-    for index, measured in call_all([cells[key].run for key in left], policies, workers):
+    for index, measured in call_all([cells[key].run for key in left], policies, workers, backend):
         key = left[index]
         store.append(key, cells[key], measured)
         values[key] = measured

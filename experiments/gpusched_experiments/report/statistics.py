@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_experiments.report.estimate import mean_interval, paired_saving
+from gpusched_experiments.report.fared import NAN, UNKNOWN, Fared, GroupFared
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
     from gpusched_experiments.report.estimate import Interval
     from gpusched_experiments.report.run_summary import RunSummary
+
+T = TypeVar("T", Fared, GroupFared)
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,6 +43,8 @@ class PolicyStatistics:
         non_clairvoyant_gap: The same for the non-clairvoyant bound. That bounds the *expected* cost of policies that
             keep due dates in the worst case, with epochs drawn from the jobs' distributions, so on a few seeds, and on
             a trace, whose jobs need what they needed, the gap may lie below 0.
+        fared: Means of how jobs and machines fared.
+        co2_kg: Mean emissions [kg CO₂]; NaN where it is not said what a kWh emits.
     """
 
     policy: str
@@ -58,6 +63,23 @@ class PolicyStatistics:
     energy_saving_interval: Interval | None
     clairvoyant_gap: float
     non_clairvoyant_gap: float
+    fared: Fared = UNKNOWN
+    co2_kg: float = NAN
+
+
+@dataclass(frozen=True, slots=True)
+class GroupStatistics:
+    """A policy's row for the jobs of a tenant, or of a class.
+
+    Attributes:
+        policy: Name of the policy.
+        runs: Number of seeds on which the group has jobs.
+        mean: Means over those seeds.
+    """
+
+    policy: str
+    runs: int
+    mean: GroupFared
 
 
 def summarise(runs: Iterable[RunSummary], reference: str) -> tuple[PolicyStatistics, ...]:
@@ -81,6 +103,23 @@ def summarise(runs: Iterable[RunSummary], reference: str) -> tuple[PolicyStatist
         if [run.seed for run in group] != seeds:
             raise InputError(f"runs of {name}", [run.seed for run in group], f"the seeds of {reference}: {seeds}")
     return tuple(_statistics(group, ordered[reference]) for group in ordered.values())
+
+
+def summarise_groups(runs: Iterable[RunSummary]) -> tuple[GroupStatistics, ...]:
+    """Give the means of every group of jobs under every policy; nothing where there is one group alone.
+
+    Returns:
+        By group, and of each group by policy, both in the order in which they first appear.
+    """
+    found: dict[tuple[str, str], dict[str, list[GroupFared]]] = {}
+    for run in runs:
+        for each in run.groups:
+            found.setdefault((each.kind, each.name), {}).setdefault(run.policy, []).append(each)
+    return tuple(
+        GroupStatistics(policy, len(group), _mean_of(GroupFared, group))
+        for by_policy in found.values()
+        for policy, group in by_policy.items()
+    )
 
 
 def gap(cost: Sequence[float], bound: Sequence[float]) -> float:
@@ -111,7 +150,19 @@ def _statistics(group: list[RunSummary], reference: list[RunSummary]) -> PolicyS
         energy_saving_interval=None if is_reference else saved["energy"].interval,
         clairvoyant_gap=gap(costs["total"], [run.clairvoyant_eur for run in group]),
         non_clairvoyant_gap=gap(costs["total"], [run.non_clairvoyant_eur for run in group]),
+        fared=_mean_of(Fared, [run.fared for run in group]),
+        co2_kg=_mean(NAN if run.co2_kg is None else run.co2_kg for run in group),
     )
+
+
+def _mean_of(kind: type[T], values: Sequence[T]) -> T:
+    """Give the mean of every number of these; texts are alike."""
+    first = {each.name: getattr(values[0], each.name) for each in fields(kind)}
+    means: dict[str, Any] = {
+        name: value if isinstance(value, str) else _mean(getattr(each, name) for each in values)
+        for name, value in first.items()
+    }
+    return kind(**means)
 
 
 def _costs(group: list[RunSummary]) -> dict[str, list[float]]:

@@ -11,6 +11,7 @@ import numpy as np
 from gpusched_env.model import Duty
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import simulate
+from gpusched_experiments.report.fared import busy_s
 from gpusched_experiments.report.measure import Measure
 
 if TYPE_CHECKING:
@@ -43,18 +44,18 @@ class Usage:
         """Measure a finished run whose intervals were kept."""
         instance, log = result.instance, result.log
         makespan_s = float(result.completion_s.max() - instance.jobs.submission_s.min())
-        gpus = np.array([node.gpus for node in instance.nodes])
-        memory_gib = np.array([v.memory_gib for v in instance.gpu_types])[instance.type_of_node]
+        gpus = np.array([node.gpus for node in instance.nodes])[-instance.hosts :]
+        memory_gib = np.array([v.memory_gib for v in instance.gpu_types])[instance.type_of_node][-instance.hosts :]
         job, length_s = log[:, at.LOG_JOB].astype(np.int64), log[:, at.LOG_END] - log[:, at.LOG_START]
         on_node = np.array([c.gpus_per_node for c in instance.configurations])[_configs(log)]
         resident = instance.jobs.memory_gib[job] * on_node * length_s
-        busy_s = float((_duties(instance, log) * on_node * _alone_s(instance, log)).sum())
+        computing_s = float((_duties(instance, log) * on_node * _alone_s(instance, log)).sum())
         whole_s, whole_gib_s = float(gpus.sum()) * makespan_s, float((gpus * memory_gib).sum()) * makespan_s
         return cls(
             makespan_s=makespan_s,
-            computing=busy_s / whole_s,
+            computing=computing_s / whole_s,
             memory=float(resident.sum()) / whole_gib_s,
-            held=_held_s(log, on_node) / whole_s,
+            held=busy_s(result)[0] / whole_s,
         )
 
 
@@ -140,18 +141,3 @@ def _duties(instance: Instance, log: NDArray[np.float64]) -> NDArray[np.float64]
     application = instance.jobs.application[log[:, at.LOG_JOB].astype(np.int64)]
     duties: NDArray[np.float64] = instance.interference.duty[instance.type_of_configuration[_configs(log)], application]
     return duties
-
-
-def _held_s(log: NDArray[np.float64], on_node: NDArray[np.int64]) -> float:
-    """Give the GPU-seconds in which GPUs were held; of a shared one the union of its jobs' intervals."""
-    shared = log[:, at.LOG_SLOT] >= 0.0
-    total = float((on_node * (log[:, at.LOG_END] - log[:, at.LOG_START]))[~shared].sum())
-    rows = log[shared][:, [at.LOG_NODE, at.LOG_SLOT, at.LOG_START, at.LOG_END]]
-    rows = rows[np.lexsort((rows[:, 2], rows[:, 1], rows[:, 0]))]
-    place, until = (-1.0, -1.0), 0.0
-    for node, slot, start, end in rows.tolist():
-        if (node, slot) != place:
-            place, until = (node, slot), start
-        total += max(0.0, end - max(start, until))
-        until = max(until, end)
-    return total

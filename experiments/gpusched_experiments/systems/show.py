@@ -8,7 +8,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Protocol
 
 from gpusched_env.model import checks as check_values
-from gpusched_experiments.report.processes import call_all
+from gpusched_experiments.report.processes import PROCESSES, call_all
 from gpusched_experiments.report.results_file import write_results
 from gpusched_experiments.report.table import TEXT, Column, Outcome, Table, csv_text, markdown, markdown_rows
 from gpusched_experiments.systems.catalogue import ALL, parts_of
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
+    from gpusched_experiments.report.backends.backend import Backend
     from gpusched_experiments.report.chart import Drawing
     from gpusched_experiments.systems.part import Check, Findings, Part
 
@@ -48,6 +49,7 @@ def show_systems(
     workers: int,
     watcher: Watcher,
     drawing: Drawing | None = None,
+    backend: Backend = PROCESSES,
 ) -> Outcome:
     """Run every part that is not finished yet, each in a process, and write all figures beside the published ones.
 
@@ -62,6 +64,7 @@ def show_systems(
         workers: Number of processes, ≥ 1.
         watcher: Whom to tell how it goes.
         drawing: What draws; without it there are no figures.
+        backend: What makes the processes.
 
     Raises:
         InputError: A number is out of its range, or the folder cannot be written.
@@ -78,7 +81,8 @@ def show_systems(
     to_run = [part for part in chosen if part not in known]
     watcher.start("systems", len(chosen), len(chosen) - len(to_run))
     files: list[str] = []
-    for index, (findings, run_s) in call_all([partial(_timed, part, quick) for part in to_run], (), workers):
+    calls = [partial(_timed, part, quick) for part in to_run]
+    for index, (findings, run_s) in call_all(calls, (), workers, backend):
         known[to_run[index]] = shown = Shown(to_run[index], findings.checks, run_s)
         if drawing is not None and findings.chart is not None:
             files += write_results(folder, drawing.chart_files(findings.chart, file_of(shown.part)))

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload.scenario.seeds import parse_seeds
 from gpusched_env.workload.scenario.settings import Count, Settings, as_tuple
+
+GpuDemand = Literal["elastic", "at-most", "exact"]
+"""Which numbers of GPUs a job of a trace is offered, by that which it asked for."""
 
 
 def seeds_text(value: object) -> str:
@@ -36,10 +39,19 @@ class Comparison(Settings):
     reference: str | None = Field(
         default=None, description='Policy that savings are measured against. By default "edf", else the first.'
     )
+    gpu_demands: Annotated[tuple[GpuDemand, ...], BeforeValidator(as_tuple)] | None = Field(
+        default=None,
+        description="Rules for the GPU demand of a trace, a list, each a comparison. By default trace.gpu_demand and "
+        '"exact".',
+    )
     workers: Count | None = Field(default=None, description="Processes. By default one for each core, at most 4.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
+        if self.gpu_demands is not None and (
+            not self.gpu_demands or len(set(self.gpu_demands)) != len(self.gpu_demands)
+        ):
+            raise InputError("gpu_demands", list(self.gpu_demands), "one or more, each once")
         if self.policies is None:
             return self
         if not self.policies or len(set(self.policies)) != len(self.policies):

@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
+from gpusched_env.notebook import dotted_names, facts_table
 from gpusched_env.workload.catalogue import NAMED_TABLES, Catalogue, gpu_types_of
 from gpusched_env.workload.scenario.applications import OwnApplication
 from gpusched_env.workload.scenario.arrivals import BY_GAP, Arrivals
@@ -21,10 +22,8 @@ from gpusched_env.workload.scenario.interconnect import Interconnect
 from gpusched_env.workload.scenario.settings import (
     AtLeastOne,
     Count,
-    CountFromZero,
     NotNegative,
     Part,
-    Positive,
     Seconds,
     Settings,
     as_tables,
@@ -34,7 +33,7 @@ from gpusched_env.workload.scenario.settings import (
 from gpusched_env.workload.scenario.sharing import Sharing
 from gpusched_env.workload.scenario.switching import Switching
 from gpusched_env.workload.scenario.tenants import OwnTenant
-from gpusched_env.workload.traces.columns import TRACE_FIELDS
+from gpusched_env.workload.scenario.trace_replay import TraceReplay  # noqa: TC001 - pydantic reads the annotation
 
 if TYPE_CHECKING:
     from typing import Any
@@ -71,6 +70,9 @@ class Prices(Settings):
 
     energy_price_eur_per_kwh: NotNegative = Field(default=0.172, description="Energy price [€/kWh].")
     pue: AtLeastOne = Field(default=1.58, description="Power usage effectiveness of the data centre.")
+    co2_g_per_kwh: NotNegative | None = Field(
+        default=None, description="What a kWh emits [g CO₂/kWh]; decides nothing, results say kg CO₂ with it."
+    )
 
 
 class Jobs(Settings):
@@ -118,45 +120,6 @@ class Weights(Settings):
     def _check(self) -> Self:
         if self.max_eur_per_s < self.min_eur_per_s:
             raise InputError("max_eur_per_s", self.max_eur_per_s, f"at least min_eur_per_s ({self.min_eur_per_s})")
-        return self
-
-
-class TraceReplay(Settings):
-    """A trace that gives arrivals, GPU demand and durations; what it lacks is modelled (`docs/traces.md`)."""
-
-    path: str = Field(description="CSV file; in a scenario file relative to its folder.")
-    format: Literal["philly", "generic"] = Field(default="generic", description="philly or generic.")
-    columns: dict[str, str] = Field(
-        default_factory=dict, description="Columns whose names differ from the format's: field = column."
-    )
-    sort: bool | None = Field(default=None, description="Sort by submission? By default only Philly's file.")
-    first: CountFromZero = Field(default=0, description="Jobs to skip, in order of submission.")
-    gpu_demand: Literal["elastic", "at-most", "exact"] = Field(
-        default="elastic",
-        description="What the GPUs that a job asked for mean: elastic (any count), at-most (up to them), exact.",
-    )
-    reference_gpu_type: str | None = Field(
-        default=None, description="GPU type on which the trace's durations hold. By default the cluster's first."
-    )
-    resolution_s: Positive = Field(
-        default=1.0,
-        description="Unit of the trace's durations [s]: each is blurred within it, so that none tells more.",
-    )
-    time_scale: Positive | None = Field(
-        default=None, description="Factor on times between submissions: 2 halves the load. By default 1."
-    )
-    load: Positive | None = Field(
-        default=None,
-        description="Or the load to scale them to: GPU-seconds of the trace / (GPUs x span of submissions).",
-    )
-
-    @model_validator(mode="after")
-    def _check(self) -> Self:
-        for field in self.columns:
-            if field not in TRACE_FIELDS:
-                raise InputError("columns", field, f"the fields {', '.join(TRACE_FIELDS)}")
-        if self.time_scale is not None and self.load is not None:
-            raise InputError("load", self.load, "either load or time_scale")
         return self
 
 
@@ -236,6 +199,21 @@ class Scenario(Settings):
             raise InputError("restart_s", self.restart_s, allowed)
         if self.switching.model == "free" and any(self.restart_by_application.values()):
             raise InputError("restart_by_application", dict(self.restart_by_application), allowed)
+
+    def __repr__(self) -> str:
+        """Say in a line what it is called and how large it is."""
+        cluster = self.cluster
+        return (
+            f"Scenario({self.name!r}: {cluster.nodes} nodes of {', '.join(cluster.gpu_types)}, {self.jobs.count} jobs, "
+            f"arrivals {self.arrivals.kind!r}{', a trace' if self.trace is not None else ''})"
+        )
+
+    def _repr_html_(self) -> str:
+        """Say in a table which settings are not the usual ones: what notebooks show."""
+        settings = self.model_dump(mode="json", exclude_defaults=True, exclude={"name", "description"})
+        sizes = [("nodes", self.cluster.nodes), ("jobs", self.jobs.count)]
+        facts = [("what it is for", self.description), *sizes, *dotted_names(settings)]
+        return facts_table(f"Scenario {self.name}", facts)
 
     def replace(self, values: Mapping[str, object]) -> Scenario:
         """Make a scenario with other values: `scenario.replace({"cluster.nodes": 20, "jobs.count": 200})`.

@@ -17,12 +17,14 @@ from gpusched_env.workload.scenario.applications import OwnApplication
 from gpusched_env.workload.scenario.cluster import Cluster, Pool
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS
 from gpusched_env.workload.scenario.gpu_types import OwnGpuType
-from gpusched_env.workload.scenario.scenario import Scenario, TraceReplay
+from gpusched_env.workload.scenario.scenario import Scenario
 from gpusched_env.workload.scenario.settings import Settings
 from gpusched_env.workload.scenario.tenants import OwnTenant
+from gpusched_env.workload.scenario.trace_replay import TraceReplay
 from gpusched_env.workload.scenario.track_header import TrackHeader
 from gpusched_env.workload.tables.own_epochs import PUBLISHED
-from gpusched_env.workload.traces.trace import detect_format, read_trace
+from gpusched_env.workload.traces.presets import check_format
+from gpusched_env.workload.traces.read import detect_format, read_selected
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -74,32 +76,45 @@ def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
         raise InputError("scenario", str(path), f"a readable file in UTF-8 ({error})") from None
 
 
+def list_scenarios() -> tuple[str, ...]:
+    """List the names of the built-in scenarios."""
+    return tuple(builtin_files("scenario"))
+
+
 def builtin_scenarios() -> dict[str, Scenario]:
     """Load all built-in scenarios, by name."""
     return {name: load_scenario(name) for name in builtin_files("scenario")}
 
 
 def scenario_for_trace(
-    path: str | Path, jobs: int | None = None, nodes: int | None = None, *, base: Scenario | None = None
+    path: str | Path,
+    jobs: int | None = None,
+    nodes: int | None = None,
+    *,
+    base: Scenario | None = None,
+    trace_format: str | None = None,
 ) -> Scenario:
-    """Make the scenario that replays a trace; its format is told by its columns.
+    """Make the scenario that replays a trace.
 
     Args:
         path: The trace.
         jobs: Most jobs to take; by default all of the trace.
         nodes: Number of nodes; by default those of `base`.
         base: Scenario for all else; by default the built-in `default`. Settings of its own `trace` section stay.
+        trace_format: Format of the trace; by default told by its columns.
 
     Raises:
-        InputError: The file cannot be read, or a number is out of its range.
+        InputError: There is no such format, the file cannot be read, or a number is out of its range.
     """
+    if trace_format is not None:
+        check_format(trace_format)
     chosen = load_scenario("default") if base is None else base
-    kind = detect_format(path)
+    kind = detect_format(path) if trace_format is None else trace_format
     replay = {} if chosen.trace is None else chosen.trace.model_dump(exclude_none=True)
     replay |= {"path": str(Path(path).resolve()), "format": kind}
     trace = TraceReplay(**replay)
     if jobs is None:
-        jobs = len(read_trace(trace.path, trace.format, trace.columns, sort=trace.sort, first=trace.first))
+        jobs = len(read_selected(trace.path, trace.format, trace.columns, trace.selection, None))
     description = f"Replays {Path(path).name}; what it lacks is modelled as in scenario {chosen.name}."
     values = {"name": Path(path).stem, "description": description, "jobs.count": jobs, "trace": trace}
     return chosen.replace(values if nodes is None else {**values, "cluster.nodes": nodes})

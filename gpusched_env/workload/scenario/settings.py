@@ -170,5 +170,5 @@ _PHRASES = {
     "model_attributes_type": "a table of settings",
     "model_type": "a table of settings",
     "string_type": "a text",
-    "tuple_type": "a list",
+    "tuple_type": 'a list, such as ["V100", "A100"] or [1, 2, 4]',
 }

@@ -1,9 +1,7 @@
-"""The columns of a trace file: found by name, read as text, turned into checked numbers."""
+"""The columns of a trace file: where each field stands, turned into checked numbers."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,11 +9,16 @@ import polars as pl
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
+from gpusched_env.workload.traces.cells import kind_of, micros, missing, plain, seconds
+from gpusched_env.workload.traces.likeness import settings_for
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
+
+    from gpusched_env.workload.traces.presets import Preset
+    from gpusched_env.workload.traces.sieve import Sieve
 
 TRACE_FIELDS = (
     "submission_s",
@@ -25,180 +28,148 @@ TRACE_FIELDS = (
     "due_s",
     "tardiness_weight_eur_per_s",
     "application",
+    "start_s",
+    "end_s",
+    "tenant",
+    "user",
 )
-"""What a trace may say of a job."""
+"""What a trace may say of a job; submission_s and timestamp are two words for one."""
 
-PHILLY_COLUMNS = {"timestamp": "timestamp", "duration_s": "duration", "gpus": "num_gpus"}
-"""Where Philly's flattened file says it."""
-
-_ROW = "row of the trace"
-_TIMES = "a time such as 2017-10-09 07:01:55 or 2017-10-09T07:01:55+02:00"
+_TIME = f"a number of seconds, {LONGEST} at most, or a time such as 2017-10-09 07:01:55 or 2017-10-09T07:01:55+02:00"
+_ONE_KIND = "a column holds either dates or numbers of seconds, and all of a file the same"
 
 
-@dataclass(frozen=True, slots=True)
+def find_columns(file: str, names: Sequence[str], preset: Preset, columns: Mapping[str, str]) -> dict[str, str]:
+    """Find the column of every field; one that `columns` names wins over the format's, which is left out if missing.
+
+    Raises:
+        InputError: `columns` names a field or a column that there is not, or a field has none that needs one; then
+            the error names all such fields, all columns, and options that may mend it.
+    """
+    for field in columns:
+        if field not in TRACE_FIELDS:
+            raise InputError("trace.columns", field, f"the fields {', '.join(TRACE_FIELDS)}")
+    for field, name in columns.items():
+        if name not in names:
+            raise InputError(f"{file}: column for {field}", name, f"one of its columns {', '.join(names)}")
+    column_of = {field: field for field in TRACE_FIELDS if field in names} if preset.own_names else {}
+    column_of |= {field: name for field, name in preset.columns.items() if name in names}
+    for chosen, other in (("submission_s", "timestamp"), ("timestamp", "submission_s")):
+        if chosen in columns and other not in columns:
+            column_of.pop(other, None)
+    column_of |= columns
+    times = [field for field in ("submission_s", "timestamp") if field in column_of]
+    if len(times) == 2:
+        raise InputError(f"{file}: columns", times, "one column for either submission_s or timestamp")
+    _check_all_there(file, names, preset, column_of)
+    return column_of
+
+
+def _check_all_there(file: str, names: Sequence[str], preset: Preset, column_of: Mapping[str, str]) -> None:
+    needed = {
+        "submission_s": bool({"submission_s", "timestamp"} & column_of.keys()),
+        "duration_s": "duration_s" in column_of or {"start_s", "end_s"} <= column_of.keys(),
+        "gpus": "gpus" in column_of or (bool(preset.factors) and preset.factors[-1] in names),
+    }
+    lacking = [field for field, there in needed.items() if not there]
+    if lacking:
+        unused = [name for name in names if name not in set(column_of.values())]
+        mend = preset.hint or f"name them: {settings_for(lacking, unused)}"
+        allowed = f"a column for each; it has {', '.join(names)}; {mend}"
+        raise InputError(f"{file}: no column for", ", ".join(lacking), allowed)
+
+
+def with_made_columns(table: pl.DataFrame, preset: Preset, column_of: dict[str, str]) -> pl.DataFrame:
+    """Add what columns say together: GPUs as a product, a duration as end - start; `column_of` learns of them."""
+    if "gpus" not in column_of:
+        column_of["gpus"] = preset.product
+        there = [name for name in preset.factors if name in table.columns]
+        product = pl.Series([preset.unit]).new_from_index(0, len(table))
+        for name in there:
+            product = product * plain(table[name].str.strip_chars())
+        table = table.with_columns(_whole_or_share(product).cast(pl.String).alias(preset.product))
+    if "duration_s" not in column_of:
+        ends = (column_of["end_s"], column_of["start_s"])
+        end, start = (table[name].str.strip_chars() for name in ends)
+        took = seconds(end, kind_of(end)) - seconds(start, kind_of(start))
+        column_of["duration_s"] = " - ".join(ends)
+        table = table.with_columns(took.cast(pl.String).alias(column_of["duration_s"]))
+    return table
+
+
+def _whole_or_share(gpus: pl.Series) -> pl.Series:
+    """Round away what a product has beyond a billionth; shares that make more than one GPU count as whole ones."""
+    rounded = gpus.round(9)
+    return pl.select(pl.when(rounded > 1.0).then(rounded.ceil()).otherwise(rounded)).to_series()
+
+
 class TraceColumns:
-    """The rows of a trace file as text, and where each field stands.
+    """The fields of a trace as numbers; rows that are not valid are left out by the sieve, or are errors.
 
-    Attributes:
-        file: Name of the file, for errors.
-        table: Rows of the file as text, blank lines left out, with their number (1 is the first below the header).
-        column_of: Name of the column of every field that the file has.
+    Args:
+        sieve: The rows, of which it leaves out some.
+        column_of: Column of each field that there is.
     """
 
-    file: str
-    table: pl.DataFrame
-    column_of: Mapping[str, str]
-
-    @classmethod
-    def read(cls, path: str | Path, columns: Mapping[str, str], *, all_named: bool) -> TraceColumns:
-        """Read the file and find its columns.
-
-        Args:
-            path: A CSV file with a header, UTF-8; may be compressed with gzip or zstd.
-            columns: Column of each field; other fields stand in columns of their own name.
-            all_named: Whether fields that `columns` does not name may stand in columns of their own name.
-
-        Raises:
-            InputError: The file cannot be read, has no rows, or lacks a column.
-        """
-        file = Path(path).name
-        table = _read_text(Path(path))
-        names = table.columns
-        column_of = _find_columns(file, names, columns, all_named=all_named)
-        rows = table.with_row_index(_ROW, offset=1).filter(~pl.all_horizontal(pl.col(names).is_null()))
-        if rows.is_empty():
-            raise InputError(file, "no rows", "at least one row below the header")
-        return cls(file, rows, column_of)
+    def __init__(self, sieve: Sieve, column_of: Mapping[str, str]) -> None:
+        self.sieve, self.column_of = sieve, column_of
+        self._dates: bool | None = None
 
     def has(self, field: str) -> bool:
         """Say whether the file has this field."""
         return field in self.column_of
 
-    def texts(self, field: str) -> tuple[str, ...]:
-        """Give a field as texts, one per row.
+    def missing(self, field: str) -> NDArray[np.bool_]:
+        """Say which cells hold nothing, shape (rows,)."""
+        cells: NDArray[np.bool_] = missing(self._text(field)).to_numpy()
+        return cells
 
-        Raises:
-            InputError: A cell is empty.
-        """
-        text = self._text(field)
-        self.check(field, text.is_not_null().to_numpy(), "a text")
-        return tuple(text.to_list())
+    def zero(self, field: str) -> NDArray[np.bool_]:
+        """Say which cells are the number 0, shape (rows,)."""
+        cells: NDArray[np.bool_] = (plain(self._text(field)) == 0.0).fill_null(value=False).to_numpy()
+        return cells
+
+    def names(self, field: str) -> tuple[str, ...]:
+        """Give a field as texts, one per row, empty ones where there is none."""
+        return tuple(self._text(field).fill_null("").to_list())
+
+    def texts(self, field: str) -> tuple[str, ...]:
+        """Give a field as texts, one per row; rows without one are not valid."""
+        self.check(field, self._text(field).is_not_null().to_numpy(), "a text")
+        return self.names(field)
 
     def numbers(
         self, field: str, allowed: str, test: Callable[[NDArray[np.float64]], NDArray[np.bool_]]
     ) -> NDArray[np.float64]:
-        """Give a field as finite numbers that pass `test`, shape (rows,).
-
-        Raises:
-            InputError: A cell is empty, no number, or does not pass; names the first such row.
-        """
-        values: NDArray[np.float64] = _plain(self._text(field)).fill_null(np.nan).to_numpy()
+        """Give a field as finite numbers that pass `test`, shape (rows,); other rows are not valid."""
+        values: NDArray[np.float64] = plain(self._text(field)).fill_null(np.nan).to_numpy()
         with np.errstate(invalid="ignore"):
             self.check(field, np.isfinite(values) & test(values), allowed)
         return values
 
-    def times_s(self, field: str, *, as_dates: bool) -> NDArray[np.float64]:
+    def times_s(self, field: str) -> NDArray[np.float64]:
         """Give a field as seconds, shape (rows,): numbers, or dates as seconds since 1970 (UTC where no zone is given).
 
-        Raises:
-            InputError: A cell is empty or unreadable; names the first such row. In a column of numbers and dates it
-                is the first that differs from row 1.
+        All columns of times are of one kind, that of the first one asked for; other rows are not valid.
         """
         text = self._text(field)
-        read, read_other, first = (_micros, _plain, "a number") if as_dates else (_plain, _micros, "a date")
+        if self._dates is None:
+            self._dates = kind_of(text) == "date"
+        read, other, kind = (micros, plain, "a date") if self._dates else (plain, micros, "a number")
         values = read(text)
-        if read_other(text.head(1))[0] is not None:
-            allowed = f"{first}, as above it; a column holds either dates or numbers of seconds"
-            self.check(field, values.is_null().to_numpy(), allowed)
-        if not as_dates:
-            return self.numbers(
-                field, f"a finite number of seconds, {LONGEST} at most", lambda x: np.abs(x) <= LONGEST_S
-            )
-        self.check(field, values.is_not_null().to_numpy(), _TIMES)
-        seconds: NDArray[np.float64] = values.to_numpy() / 1e6
-        return seconds
+        alien = values.is_null() & ~missing(text)
+        if alien.any():
+            foreign = (other(text).is_not_null() & alien).to_numpy()
+            self.check(field, ~foreign, f"{kind}, as above it; {_ONE_KIND}")
+        times: NDArray[np.float64] = values.cast(pl.Float64).fill_null(np.nan).to_numpy()
+        times = times / 1e6 if self._dates else times
+        with np.errstate(invalid="ignore"):
+            self.check(field, np.isfinite(times) & (np.abs(times) <= LONGEST_S), _TIME)
+        return times
 
     def check(self, field: str, good: NDArray[np.bool_], allowed: str) -> None:
-        """Raise InputError with row and value of the first row that is not good."""
-        if not np.all(good):
-            first = int(np.argmin(good))
-            row, value = self.table[_ROW][first], self.table[self.column_of[field]][first]
-            raise InputError(f"{self.file} row {row}: {self.column_of[field]}", value, allowed)
+        """Leave rows out that are not good in this field, or raise InputError with row and value of the first."""
+        self.sieve.check(self.column_of[field], good, allowed)
 
     def _text(self, field: str) -> pl.Series:
-        return self.table[self.column_of[field]].str.strip_chars()
-
-
-_PLAIN_FORMS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M")
-
-
-def _plain(text: pl.Series) -> pl.Series:
-    """Read numbers, null where there is none."""
-    return text.cast(pl.Float64, strict=False)
-
-
-def _micros(text: pl.Series) -> pl.Series:
-    """Read dates as microseconds since 1970, null where there is none."""
-    text = text.str.replace("T", " ").str.replace(r"Z$", "+00:00")
-    plain = [text.str.to_datetime(form, strict=False, time_unit="us") for form in _PLAIN_FORMS]
-    zoned = text.str.to_datetime("%Y-%m-%d %H:%M:%S%.f%:z", strict=False, time_unit="us", time_zone="UTC")
-    return pl.select(pl.coalesce([s.cast(pl.Int64) for s in (*plain, zoned)])).to_series()
-
-
-def column_names(path: str | Path) -> list[str]:
-    """List the columns of a CSV file.
-
-    Raises:
-        InputError: The file cannot be read, or is empty.
-    """
-    return _read_text(Path(path), rows=0).columns
-
-
-def _read_text(path: Path, rows: int | None = None) -> pl.DataFrame:
-    try:
-        exists = path.is_file()
-    except OSError:  # a name too long for any file
-        exists = False
-    if not exists:
-        raise InputError("trace.path", str(path), "a CSV file that exists")
-    try:
-        table = pl.read_csv(path, infer_schema=False, n_rows=rows)
-    except pl.exceptions.NoDataError:
-        raise InputError(path.name, "empty file", "a header and at least one row below it") from None
-    except (pl.exceptions.PolarsError, OSError) as error:
-        allowed = "a CSV file in UTF-8 with a header and as many cells in every row"
-        raise InputError(path.name, str(error).splitlines()[0], allowed) from None
-    _check_header(path.name, table.columns)
-    return table
-
-
-def _check_header(file: str, names: list[str]) -> None:
-    if any("\0" in name for name in names):
-        raise InputError(file, "binary data", "a CSV file in UTF-8 with a header")
-    for name in names:
-        # So polars names a column whose name stands further left already; empty names are no column's.
-        first, copy, _ = name.rpartition("_duplicated_")
-        if copy and first and first in names:
-            raise InputError(f"{file}: columns", first, "names that stand once in the header")
-
-
-def _find_columns(file: str, names: list[str], columns: Mapping[str, str], *, all_named: bool) -> dict[str, str]:
-    """Find the column of every field; one that `columns` names wins over one of the field's own name."""
-    for field in columns:
-        if field not in TRACE_FIELDS:
-            raise InputError("trace.columns", field, f"the fields {', '.join(TRACE_FIELDS)}")
-    column_of = {field: field for field in TRACE_FIELDS if field in names} if all_named else {}
-    for chosen, other in (("submission_s", "timestamp"), ("timestamp", "submission_s")):
-        if chosen in columns and other not in columns:
-            column_of.pop(other, None)
-    column_of |= columns
-    for field, name in column_of.items():
-        if name not in names:
-            raise InputError(f"{file}: column for {field}", name, f"one of its columns {', '.join(names)}")
-    for field in ("duration_s", "gpus"):
-        if field not in column_of:
-            raise InputError(f"{file}: columns", names, f"a column for {field} (name it with columns)")
-    times = [field for field in ("submission_s", "timestamp") if field in column_of]
-    if len(times) != 1:
-        raise InputError(f"{file}: columns", times or names, "one column for either submission_s or timestamp")
-    return column_of
+        return self.sieve.table[self.column_of[field]].str.strip_chars()

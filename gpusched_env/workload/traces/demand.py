@@ -35,13 +35,13 @@ def offered(
     if rule == "elastic":
         return np.ones(seconds.shape, dtype=np.bool_)
     size = np.array([c.gpus for c in site.configurations])
-    demand = _demand(trace, site, size, np.isfinite(seconds))[:, None]
+    demand = demand_of(trace, site, size, np.isfinite(seconds))[:, None]
     allowed: NDArray[np.bool_] = size == demand if rule == "exact" else size <= demand
     _check(rule, trace, site, names, np.any(allowed & np.isfinite(seconds), axis=1))
     return allowed
 
 
-def _demand(trace: Trace, site: Site, size: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.float64]:
+def demand_of(trace: Trace, site: Site, size: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.float64]:
     """Give the number of GPUs, or the share of one, that each job's demand counts as, shape (J,).
 
     Whole GPUs of a node count as the next smaller number that is offered, else as the least. A share counts as the

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload.site import Site
-from gpusched_env.workload.traces.trace import Trace, read_trace
+from gpusched_env.workload.traces.read import read_selected
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from gpusched_env.workload.scenario.scenario import Scenario
     from gpusched_env.workload.tables.applications import Application
+    from gpusched_env.workload.traces.trace import Trace
 
 
 def replayed_trace(scenario: Scenario) -> Trace:
@@ -27,14 +28,7 @@ def replayed_trace(scenario: Scenario) -> Trace:
     replay = scenario.trace
     if replay is None:
         raise InputError("trace", None, "a scenario with a trace section")
-    trace = read_trace(
-        replay.path,
-        replay.format,
-        replay.columns,
-        sort=replay.sort,
-        first=replay.first,
-        jobs=scenario.jobs.count,
-    )
+    trace = read_selected(replay.path, replay.format, replay.columns, replay.selection, scenario.jobs.count)
     site = Site.of(scenario)
     trace = trace.clip(site.most_gpus_of_a_job)
     if replay.time_scale is None and replay.load is None:

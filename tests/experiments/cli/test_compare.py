@@ -1,17 +1,22 @@
 import csv
 import io
 import json
+import shutil
 
 import pytest
 from typer.testing import CliRunner
 
+from gpusched_env import simulate
+from gpusched_env.audit import audit
+from gpusched_env.formats import read_run
 from gpusched_env.rendering import MissingExtraError
 from gpusched_env.workload import generator, load_scenario
 from gpusched_experiments.cli import terminal
 from gpusched_experiments.cli.app import app
-from gpusched_experiments.report import figures
+from gpusched_experiments.report import comparison
 
-FILES = {"results.json", "runs.csv", "table.md", "scenario.toml", "costs.png", "gantt.png"}
+FIGURES = {f"{name}.{form}" for name in ("costs", "gantt") for form in ("png", "svg", "pdf")}
+FILES = {"results.json", "runs.csv", "table.md", "scenario.toml", "report.html", "finished.jsonl"} | FIGURES
 
 
 def gpusched(*arguments):
@@ -31,7 +36,7 @@ def compared(tmp_path_factory):
 
 def test_a_comparison_ends_in_a_table_and_the_paths_of_its_files(compared):
     out, done = compared
-    assert {path.name for path in out.iterdir()} == FILES
+    assert {path.name for path in out.iterdir()} == FILES | {"runs"}
     for name in ("fifo", "edf", "greedy", "reference", "saving vs edf"):
         assert name in done.stdout
     for name in FILES:
@@ -96,21 +101,127 @@ def test_without_matplotlib_there_are_no_figures_and_it_is_said(tmp_path, monkey
     done = gpusched("compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
     assert done.exit_code == 0
     assert "note: no figures, since charts need matplotlib" in done.stderr
-    assert {path.name for path in (tmp_path / "a").iterdir()} == FILES - {"costs.png", "gantt.png"}
+    assert {path.name for path in (tmp_path / "a").iterdir()} == (FILES | {"runs"}) - FIGURES
 
 
-def test_the_gantt_chart_shows_a_run_of_the_comparison_itself(tmp_path, monkeypatch):
-    drawn = []
-    monkeypatch.setattr(figures, "gantt_png", lambda result: drawn.append(result) or b"")
-    out = tmp_path / "a"
-    done = gpusched("compare", "-p", "fifo,greedy", "-s", "tiny", "--seeds", "3,1", "-w", 1, "--out", out)
-    assert done.exit_code == 0, done.output
+def test_the_runs_of_the_first_seed_are_recorded_and_audit_clean(compared):
+    out, _ = compared
     results = json.loads((out / "results.json").read_text())
-    best = min(results["policies"], key=lambda row: row["total_eur"])["policy"]
-    (run,) = [run for run in results["runs"] if (run["policy"], run["seed"]) == (best, 3)]
-    (result,) = drawn
-    assert (result.policy, result.seed, result.decision_s) == (best, 3, run["decision_s"])
-    assert len(result.log) >= run["jobs"]
+    assert results["recorded"] == {name: name for name in ("fifo", "edf", "greedy")}
+    for policy, folder in results["recorded"].items():
+        run = read_run(out / "runs" / folder)
+        (same,) = [each for each in results["runs"] if (each["policy"], each["seed"]) == (policy, 0)]
+        assert (run.policy, run.facts["total_eur"], run.facts["seed"]) == (policy, same["total_eur"], 0)
+        assert not audit(out / "runs" / folder)
+
+
+def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(compared, tmp_path, monkeypatch):
+    out, _ = compared
+    whole = json.loads((out / "results.json").read_text())
+    arguments = (
+        "compare", "-p", "fifo,edf,greedy", "-s", "tiny", "--seeds", "0-1,5", "--jobs", 6, "--set", "prices.pue=1.25",
+        "--workers", 1, "--out", tmp_path / "a",
+    )  # fmt: skip
+    ran = []
+
+    def stopping(instance, policy, **others):
+        if len(ran) == 4:
+            raise KeyboardInterrupt
+        ran.append((instance.seed, policy.name))
+        return simulate(instance, policy, **others)
+
+    monkeypatch.setattr(comparison, "simulate", stopping)
+    assert gpusched(*arguments).exit_code == 130
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {"finished.jsonl", "runs"}
+    first = list(ran)
+    monkeypatch.setattr(comparison, "simulate", lambda *a, **b: ran.append((a[0].seed, a[1].name)) or simulate(*a, **b))
+    done = gpusched(*arguments)
+    assert done.exit_code == 0, done.output
+    assert "4 of 9 runs are finished already" in done.stderr
+    assert len(ran) == len(set(ran)) == 9
+    assert ran[:4] == first
+    again = json.loads((tmp_path / "a" / "results.json").read_text())
+    for results in (whole, again):
+        for each in (*results["runs"], *results["policies"]):
+            del each["decision_s_per_round"]
+            each.pop("decision_s", None)
+    assert (again["runs"], again["policies"]) == (whole["runs"], whole["policies"])
+
+
+def test_other_policies_in_the_same_folder_run_only_what_is_new(tmp_path):
+    arguments = ("compare", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a", "-p")
+    assert gpusched(*arguments, "edf,fifo").exit_code == 0
+    done = gpusched(*arguments, "edf,greedy")
+    assert done.exit_code == 0, done.output
+    assert "1 of 2 runs are finished already" in done.stderr
+    assert {path.name for path in (tmp_path / "a" / "runs").iterdir()} == {"edf", "greedy"}
+    done = gpusched(*arguments, "edf,greedy", "--set", "prices.pue=1.1")
+    assert "finished already" not in done.stderr
+    lines = (tmp_path / "a" / "finished.jsonl").read_text().splitlines()
+    assert len(lines) == 2
+
+
+def test_a_run_whose_record_is_gone_is_recorded_again(tmp_path):
+    arguments = ("compare", "-s", "tiny", "--seeds", "0,1", "-w", 1, "--out", tmp_path / "a", "-p", "edf")
+    assert gpusched(*arguments).exit_code == 0
+    shutil.rmtree(tmp_path / "a" / "runs")
+    assert gpusched(*arguments).exit_code == 0
+    assert read_run(tmp_path / "a" / "runs" / "edf").facts["seed"] == 0
+
+
+@pytest.mark.parametrize(
+    ("form", "begin"), [("csv", "policy,"), ("md", "### Costs"), ("json", "{"), ("tex", "\\begin"), ("html", "<")]
+)
+def test_the_tables_are_printed_in_other_formats_and_nothing_else_is(compared, form, begin):
+    out, _ = compared
+    done = gpusched(
+        "compare", "-p", "fifo,edf,greedy", "-s", "tiny", "--seeds", "0-1,5", "--jobs", 6, "--set", "prices.pue=1.25",
+        "--workers", 1, "--out", out, "--format", form,
+    )  # fmt: skip
+    assert done.exit_code == 0, done.output
+    assert done.stdout.startswith(begin)
+    assert "wrote" not in done.stdout
+
+
+def test_emissions_are_said_where_it_is_said_what_a_kilowatt_hour_emits(compared, tmp_path):
+    _, done = compared
+    assert "CO₂" not in done.stdout
+    arguments = ("compare", "-s", "tiny", "--seeds", "0", "-w", 1, "-p", "edf", "--out", tmp_path / "a")
+    done = gpusched(*arguments, "--set", "prices.co2_g_per_kwh=500")
+    assert "kg CO₂" in done.stdout
+    (run,) = json.loads((tmp_path / "a" / "results.json").read_text())["runs"]
+    assert run["co2_kg"] == pytest.approx(0.5 * run["energy_kwh"])
+    assert run["energy_kwh"] == pytest.approx(run["energy_eur"] / 0.172)
+
+
+def traced(tmp_path):
+    trace = tmp_path / "trace.csv"
+    rows = [f"{60 * i},{600 + i},{1 + i % 2}" for i in range(8)]
+    trace.write_text("\n".join(["submission_s,duration_s,gpus", *rows]) + "\n")
+    return ("compare", "-p", "edf", "--trace", trace, "--nodes", 2, "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
+
+
+def test_a_trace_is_compared_under_two_rules_of_gpu_demand_and_says_what_is_modelled(tmp_path):
+    done = gpusched(*traced(tmp_path))
+    assert done.exit_code == 0, done.output
+    for words in ("Costs, GPU demand: elastic", "Costs, GPU demand: exact", "Due dates are modelled"):
+        assert words in done.stdout
+    assert "non-clairv." not in done.stdout
+    results = json.loads((tmp_path / "a" / "results.json").read_text())
+    assert (results["gpu_demand"], [each["gpu_demand"] for each in results["more"]]) == ("elastic", ["exact"])
+    assert results["runs"][0]["energy_eur"] != results["more"][0]["runs"][0]["energy_eur"]
+    page = (tmp_path / "a" / "report.html").read_text()
+    assert "GPU demand: exact" in page
+    assert "Due dates are modelled" in page
+
+
+def test_one_rule_of_gpu_demand_can_be_asked_for_and_comes_back_from_the_scenario(tmp_path):
+    assert gpusched(*traced(tmp_path), "--gpu-demand", "at-most").exit_code == 0
+    results = json.loads((tmp_path / "a" / "results.json").read_text())
+    assert (results["gpu_demand"], results["more"]) == ("at-most", [])
+    assert load_scenario(tmp_path / "a" / "scenario.toml").compare.gpu_demands == ("at-most",)
+    assert gpusched(*traced(tmp_path), "--gpu-demand", "both").exit_code == 2
+    assert gpusched("compare", "-s", "tiny", "--gpu-demand", "exact").exit_code == 2
 
 
 def test_a_trace_can_be_compared(tmp_path):

@@ -57,6 +57,7 @@ def test_without_the_extra_it_says_how_to_install_it(package, monkeypatch, capsy
         if name != "gpusched_experiments.cli.main":
             monkeypatch.delitem(sys.modules, name)
     monkeypatch.setitem(sys.modules, package, None)
+    monkeypatch.setattr("gpusched_experiments.cli.interruption.listen", lambda: None)  # pytest's signals are its own
     with pytest.raises(SystemExit) as stop:
         run()
     assert stop.value.code == 2

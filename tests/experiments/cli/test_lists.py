@@ -85,7 +85,7 @@ def test_a_scenario_is_shown_as_a_file_that_loads_back(tmp_path):
 def test_a_shown_scenario_names_what_a_comparison_can_be_told():
     shown = gpusched("scenarios", "--show", "default").stdout
     section = shown.split("[compare]\n")[1].split("\n\n")[0]
-    assert [line.split()[1] for line in section.splitlines()] == ["policies", "seeds", "reference", "workers"]
+    assert [line.split()[1] for line in section.splitlines()] == ["policies", "seeds", "reference", "gpu_demands", "workers"]
     assert '"0-39", with a trace "0-4"' in section
 
 

@@ -58,3 +58,40 @@ def test_an_audit_of_a_run_that_was_changed_prints_each_difference_and_fails(run
     assert done.exit_code == 1
     assert any(line.startswith("jobs.csv") and "energy" in line for line in done.stdout.splitlines())
     assert "difference" in done.stderr
+
+
+@pytest.mark.parametrize(("form", "begins"), [("svg", b"<?xml"), ("pdf", b"%PDF")])
+def test_a_gantt_chart_of_a_part_is_drawn_in_other_forms(tmp_path, form, begins):
+    part = ("--from", 1, "--to", 2.5, "--show-nodes", "0,2", "--show-jobs", "0-3")
+    done = gpusched("simulate", "-p", "edf", "-s", "tiny", "--gantt", tmp_path / f"chart.{form}", *part)
+    assert done.exit_code == 0, done.output
+    assert (tmp_path / f"chart.{form}").read_bytes().startswith(begins)
+
+
+def test_a_moving_picture_of_a_run_has_at_most_so_many_pictures_and_the_whole_at_the_end(tmp_path):
+    image = pytest.importorskip("PIL.Image")
+    done = gpusched("simulate", "-p", "edf", "-s", "tiny", "--gif", tmp_path / "run.gif", "--frames", 3, "--fps", 5)
+    assert done.exit_code == 0, done.output
+    assert [path.name for path in tmp_path.iterdir()] == ["run.gif"]
+    with image.open(tmp_path / "run.gif") as picture:
+        assert picture.n_frames == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (("--gantt", "x.jpg"), "--gantt = 'x.jpg'; allowed: the name of a .png, .svg or .pdf file"),
+        (("--from", 1), "--from = 1.0; allowed: nothing without --gantt FILE"),
+        (("--gantt", "x.png", "--from", 1, "--to", 1), "--to = 1.0"),
+        (("--gantt", "x.png", "--from", 1e6), "--from = 1000000.0; allowed: hours before the end of the run"),
+        (("--gantt", "x.png", "--show-nodes", "0-3"), "--show-nodes = '0-3'; allowed: numbers from 0 to 2"),
+        (("--gif", "x.avi"), "--gif = 'x.avi'; allowed: the name of a .gif, .mp4 or .webm file"),
+        (("--gif", "x.gif", "--fps", 0), "--fps = 0.0"),
+    ],
+)
+def test_pictures_that_cannot_be_drawn_are_one_error_and_nothing_is_written(tmp_path, monkeypatch, options, words):
+    monkeypatch.chdir(tmp_path)
+    done = gpusched("simulate", "-p", "edf", "-s", "tiny", *options)
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert not list(tmp_path.iterdir())

@@ -128,7 +128,7 @@ def test_an_interrupted_training_resumes_and_ends_as_if_nothing_had_happened(
         patch.setattr(gpusched_agents.Training, "_report", interrupt)
         stopped = train(tmp_path / "run")
     assert stopped.exit_code == 130
-    assert stopped.stderr.splitlines()[-1] == f"stopped; the same command goes on at {kept} steps"
+    assert stopped.stderr.splitlines()[-1] == f"error: interrupted; the same command goes on at {kept} steps"
     assert stopped.stdout == ""
     resumed = train(tmp_path / "run")
     assert resumed.exit_code == 0, resumed.output
@@ -269,7 +269,7 @@ def test_a_training_that_is_stopped_before_its_first_update_says_that_nothing_is
         patch.setattr(gpusched_agents.Training, "_clone", lambda *_: signal.raise_signal(signal.SIGINT))
         stopped = train(tmp_path / "run")
     assert stopped.exit_code == 130
-    assert stopped.stderr.splitlines()[-1] == "stopped; the same command begins anew: nothing is kept yet"
+    assert stopped.stderr.splitlines()[-1] == "error: interrupted; the same command begins anew: nothing is kept yet"
     again = train(tmp_path / "run")
     assert again.exit_code == 0, again.output
     assert "resuming" not in again.stderr

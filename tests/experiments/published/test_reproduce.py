@@ -19,6 +19,7 @@ from gpusched_experiments.published import reproduction as module
 from gpusched_experiments.published.experiment import Reported
 from gpusched_experiments.published.measures import ONE_ROUND
 from gpusched_experiments.report import cell as cell_module
+from gpusched_experiments.report.backends.ray_cluster import RayCluster
 from gpusched_experiments.report.cell import Cell
 from gpusched_experiments.report.chart import Chart
 from gpusched_experiments.report.estimate import mean
@@ -84,10 +85,10 @@ class Drawn:
         return {f"{name}.png": chart.title.encode(), f"{name}.svg": f"<svg>{chart.title}</svg>".encode()}
 
 
-def run(out, experiment=FAKE, choice=None, stop_after=10**9, workers=1):
+def run(out, experiment=FAKE, choice=None, stop_after=10**9, **settings):
     watching = Watching(stop_after=stop_after)
     try:
-        reproduce(experiment, choice or Choice(), out, workers=workers, watcher=watching, drawing=Drawn())
+        reproduce(experiment, choice or Choice(), out, watcher=watching, drawing=Drawn(), **settings)
     except KeyboardInterrupt:
         assert watching.ran == stop_after
     return watching
@@ -249,14 +250,14 @@ def test_times_of_another_machine_are_measured_again(tmp_path, monkeypatch):
 def test_timings_run_alone_however_many_workers_there_are(tmp_path, monkeypatch):
     used = []
 
-    def spied(cells, known, store, workers, on_finished):
-        used.append(workers)
+    def spied(cells, known, store, workers, on_finished, backend):
+        used.append((workers, backend.name))
         return run_cells(cells, known, store, 1, on_finished)
 
     monkeypatch.setattr(module, "run_cells", spied)
-    run(tmp_path, replace(FAKE, alone=True), workers=2)
-    run(tmp_path / "b", FAKE, workers=2)
-    assert used == [1, 2]
+    run(tmp_path, replace(FAKE, alone=True), workers=2, backend=RayCluster())
+    run(tmp_path / "b", FAKE, workers=2, backend=RayCluster())
+    assert used == [(1, "processes"), (2, "ray")]
     assert facts(tmp_path / "fake")["workers"] == 1
 
 

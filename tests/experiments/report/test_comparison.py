@@ -8,6 +8,7 @@ from gpusched_baselines.dispatching.dispatch import DispatchPolicy
 from gpusched_baselines.registry import make_policy, policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
+from gpusched_env.simulator.policy import can_decide
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.report import compare, comparison
 from gpusched_experiments.report.warm_up import tiny_instance, warm_up
@@ -62,18 +63,19 @@ def test_whole_results_are_those_of_the_first_seed_with_their_intervals(workers)
     assert without_times(runs) == without_times(compare(TINY, [make_policy("edf"), make_policy("greedy")], [3, 1]))
 
 
-def test_intervals_are_kept_for_nobody_who_does_not_ask(monkeypatch):
-    recorded = []
+def test_runs_that_are_finished_already_are_not_run_again(monkeypatch):
+    policies = [make_policy("edf"), make_policy("greedy")]
+    whole = compare(TINY, policies, [3, 1])
+    ran = []
 
-    def spied(*arguments, record, **others):
-        recorded.append(record)
-        return simulate(*arguments, record=record, **others)
+    def spied(instance, policy, **others):
+        ran.append((instance.seed, policy.name))
+        return simulate(instance, policy, **others)
 
     monkeypatch.setattr(comparison, "simulate", spied)
-    compare(TINY, [make_policy("edf")], [0, 1])
-    assert recorded == [False, False]
-    compare(TINY, [make_policy("edf")], [0, 1], on_result=lambda _: None)
-    assert recorded[2:] == [True, False]
+    known = [whole[0], whole[1], whole[3], replace(whole[0], seed=77)]
+    assert without_times(compare(TINY, policies, [3, 1], known=known)) == without_times(whole)
+    assert ran == [(1, "edf")]
 
 
 def test_bounds_are_computed_once_a_seed(monkeypatch):
@@ -104,6 +106,7 @@ def test_an_instance_is_made_once_a_seed_however_many_policies_run_on_it(workers
 
 def test_a_warm_up_runs_every_policy_so_that_jobs_wait():
     warm_up([make_policy(name) for name in policy_names()])
+    assert can_decide(make_policy("as-traced"), tiny_instance())
     result = simulate(tiny_instance(), make_policy("fifo"))
     assert (result.start_s > result.instance.jobs.submission_s).any()
 

@@ -1,7 +1,7 @@
 import pytest
 
 from gpusched_experiments.report import RunSummary, summarise
-from gpusched_experiments.report.figures import cost_figure, png_bytes
+from gpusched_experiments.report.figures import cost_figure, figure_files
 
 
 def runs(tardiness, seeds=5):
@@ -50,5 +50,15 @@ def test_a_policy_that_costs_a_multiple_gets_a_second_panel_for_the_others():
     assert panels[1].get_xlim()[1] < 50.0
 
 
-def test_a_figure_is_saved_as_png():
-    assert png_bytes(figure_of(runs(2.0))).startswith(b"\x89PNG")
+def test_a_figure_is_saved_in_three_forms():
+    files = figure_files("costs", figure_of(runs(2.0)))
+    assert list(files) == ["costs.png", "costs.svg", "costs.pdf"]
+    for content, begin in zip(files.values(), (b"\x89PNG", b"<?xml", b"%PDF"), strict=True):
+        assert content.startswith(begin)
+
+
+def test_only_what_is_drawn_is_named():
+    these = runs(0.0)
+    found = texts(cost_figure(summarise(these, "edf"), these, "a title", of_trace=True))
+    assert "clairvoyant bound" in found
+    assert not {"tardiness", "non-clairvoyant bound"} & set(found)

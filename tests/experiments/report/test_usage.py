@@ -8,23 +8,10 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import AntMan, make_policy
-from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_env import simulate
 from gpusched_experiments.report.usage import JobTimes, Usage, run_and_usage
+from host_and_guest import host_and_guest
 from instances import by_duty, random_instance, three_jobs
-
-HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
-CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
-
-
-def host_and_guest() -> Instance:
-    """Make a job of duty 0.5 and an opportunistic one of 0.8, 1,000 s each alone, and a node of two GPUs."""
-    gpu = GpuType("V", gpu_power_w=100.0, node_base_power_w=100.0, memory_gib=20.0, max_gpus_per_node=1)
-    seconds = {HOST: 1.0, GUEST: 1.0}
-    jobs = [
-        Job(0.0, 1e6, 0.001, 1000.0, CERTAIN, 1000.0, seconds, 10.0, "a"),
-        Job(0.0, 1e6, 0.001, 1000.0, CERTAIN, 1000.0, seconds, 5.0, "b", opportunistic=True),
-    ]
-    return Instance.from_jobs([gpu], [Node("V", 1)], jobs, (HOST, GUEST), interference=Duty(np.array([[0.5, 0.8]])))
 
 
 def test_the_usage_of_a_host_and_a_guest_by_hand():

@@ -1,0 +1,94 @@
+"""As traced: the schedule that really ran, for the question what another one would have saved."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.placement.placement import may_have, place
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from gpusched_env.arrays import Ints
+    from gpusched_env.model import Instance
+    from gpusched_env.simulator import View
+    from gpusched_env.simulator.ordering import ActiveJobs
+    from gpusched_env.simulator.run import Board
+
+
+@dataclass(frozen=True, slots=True)
+class AsTraced:
+    """Every job starts when it really did, on what it really had, and keeps it.
+
+    A job starts at its traced start, on the configuration that it ran on (`JobTable.traced_config`). Where that is not
+    free then, it takes as many GPUs of another type on which its time is closest; where no type has them, it starts as
+    soon as one has. Jobs that wait are asked in the order of their traced starts, and one that does not fit holds none
+    back. It says nothing of jobs whose start is not known, and so runs on replays of traces with start times only.
+
+    Args:
+        name: Name, as tables show it.
+    """
+
+    name: str = "as-traced"
+    preemption: bool = False
+
+    def check(self, instance: Instance) -> None:
+        """Check that it is known when the jobs of an instance really started.
+
+        Raises:
+            InputError: It is not.
+        """
+        if instance.jobs.traced_start_s is None:
+            raise InputError("jobs.traced_start_s", None, "start times, as instances of traces have that tell them")
+
+    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - it draws nothing
+        """Start the waiting jobs whose time has come, and ask again when that of the others comes."""
+        _decide(view.board, ask_order(view, _by_traced_start, waiting_only=True))
+
+
+def _by_traced_start(active: ActiveJobs) -> NDArray[np.float64]:
+    starts: NDArray[np.float64] = active.view.jobs[active.index, at.TRACED_START_S]
+    return starts
+
+
+@kernel
+def _decide(board: Board, order: Ints) -> None:
+    jobs, now = board.jobs, board.clock[at.NOW]
+    for i in range(order.shape[0]):
+        job = order[i]
+        start = jobs[job, at.TRACED_START_S]
+        if start > now:
+            jobs[job, at.WAKE_S] = start
+            continue
+        jobs[job, at.WAKE_S] = np.inf
+        config = _nearest(board, job)
+        if config >= 0:
+            place(board, job, config)
+
+
+@kernel
+def _nearest(board: Board, job: int) -> int:
+    """Find the configuration as large as the traced one that a job can have now on which its time is closest to it.
+
+    The ratio of the times tells, the longer over the shorter; equal ones by index. -1: it can have none.
+    """
+    traced = int(board.jobs[job, at.TRACED_CONFIG])
+    if may_have(board, job, traced):
+        return traced
+    tau, configs = board.tau, board.facts.configs
+    best, least = -1, np.inf
+    for c in range(tau.shape[1]):
+        if configs[c, at.CONFIG_SIZE] != configs[traced, at.CONFIG_SIZE] or not tau[job, c] < np.inf:
+            continue
+        ratio = max(tau[job, c] / tau[job, traced], tau[job, traced] / tau[job, c])
+        if ratio < least and may_have(board, job, c):
+            best, least = c, ratio
+    return best

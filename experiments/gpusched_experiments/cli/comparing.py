@@ -1,0 +1,231 @@
+"""A planned comparison, conducted: what is not finished yet is run, and the folder is written."""
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from functools import cache, partial
+from pathlib import Path
+from types import ModuleType
+
+import typer
+
+from gpusched_env.errors import InputError, MissingExtraError
+from gpusched_env.files import write_atomically
+from gpusched_env.formats import save_instance
+from gpusched_env.formats.instance_file import instance_json
+from gpusched_env.formats.recorded_result import read_result
+from gpusched_env.model import Instance
+from gpusched_env.provenance import provenance
+from gpusched_env.simulator import Result
+from gpusched_env.simulator.policy import check_fit
+from gpusched_env.workload import InstanceMaker, Trace, scenario_toml
+from gpusched_env.workload.traces.modelled import modelled
+from gpusched_experiments.cli.comparison_plan import ComparisonPlan
+from gpusched_experiments.cli.progress import Bar, counting
+from gpusched_experiments.cli.workload import Workload
+from gpusched_experiments.report import RunSummary, compare
+from gpusched_experiments.report.cell import origin
+from gpusched_experiments.report.comparison_folder import (
+    FIGURES,
+    FILES,
+    Compared,
+    ComparisonFolder,
+    can_be_recorded,
+    comparison_files,
+)
+from gpusched_experiments.report.journal import key_of
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """A comparison under one rule for the GPU demand of a trace, or the only one."""
+
+    gpu_demand: str
+    workload: Workload
+    make: Callable[[int], Instance]
+    trace: Trace | None = None
+
+    @classmethod
+    def of(cls, gpu_demand: str, workload: Workload, trace: Trace | None) -> "_Part":
+        """Take the part of this rule, with the trace, if it was read before; no instance is made yet."""
+        if workload.scenario is None:
+            return cls(gpu_demand, workload, cache(workload.maker()))
+        maker = InstanceMaker(workload.scenario, trace=trace)
+        return cls(gpu_demand, workload, cache(maker.make), maker.trace)
+
+    @property
+    def co2_g_per_kwh(self) -> float | None:
+        """Give what a kWh emits, if it is said."""
+        return None if self.workload.scenario is None else self.workload.scenario.prices.co2_g_per_kwh
+
+    def keys(self, plan: ComparisonPlan) -> dict[tuple[int, str], str]:
+        """Give what identifies every run, by seed and policy."""
+        made_by = {policy.name: origin(policy.name) for policy in plan.policies}
+        return {
+            (seed, name): key_of(
+                code=made_by[name], instance=instance_json(self.make(seed)), policy=name, seed=seed,
+                co2_g_per_kwh=self.co2_g_per_kwh,
+            )
+            for seed in plan.seeds
+            for name in made_by
+        }  # fmt: skip
+
+    def modelled(self) -> tuple[str, ...]:
+        """Say what the figures depend on that a trace does not say."""
+        return () if self.workload.scenario is None else modelled(self.workload.scenario, self.trace)
+
+
+def conduct(plan: ComparisonPlan, out: str | Path, charts: ModuleType | None) -> tuple[Compared, ...]:
+    """Run what is not finished yet, and write the folder; a stopped comparison goes on where it was.
+
+    Args:
+        plan: What is run.
+        out: The folder.
+        charts: What draws; without it there are no figures.
+
+    Raises:
+        InputError: A workload is not valid, a policy cannot decide on it, or the folder holds something else.
+        WorkerError: A process ended early; what was finished is kept.
+    """
+    folder = ComparisonFolder(out)
+    parts = _checked(plan)  # a bad workload, and a policy that does not fit it, show before anything begins
+    keys = [part.keys(plan) for part in parts]
+    finished = sum(key in folder.journal.runs for each in keys for key in each.values())
+    if finished:
+        _note(f"{out}: {finished} of {plan.count * len(parts)} runs are finished already")
+    with counting(plan.title, plan.count * len(parts)) as bar:
+        bar.show(finished)
+        compared = tuple(
+            Compared.of(_run(plan, part, own, folder, bar, record=index == 0), plan.reference, part.gpu_demand,
+                        part.modelled())
+            for index, (part, own) in enumerate(zip(parts, keys, strict=True))
+        )  # fmt: skip
+        _write(plan, parts[0], folder, compared)
+        folder.keep([policy.name for policy in plan.policies], {key for own in keys for key in own.values()})
+        if charts is not None:
+            bar.say("drawing the charts")
+            _draw(charts, plan, parts[0], folder, compared[0])
+        bar.say("writing the report")
+        _write_report(folder.path)
+    return compared
+
+
+def written(out: str | Path) -> list[Path]:
+    """List the files of a comparison that there are."""
+    return [path for name in FILES if (path := Path(out) / name).exists()]
+
+
+def instance_title(plan: ComparisonPlan) -> str | None:
+    """Name the instance that all seeds run, if it is one."""
+    return plan.workload.title if plan.workload.scenario is None else None
+
+
+def _write_report(folder: Path) -> None:
+    """Write report.html of what the folder holds; without plotly there is none, which is said."""
+    # Only here: what pages need is not needed by the other commands.
+    from gpusched_experiments.page import folder_report, report_html  # noqa: PLC0415
+
+    try:
+        write_atomically(folder / "report.html", report_html(folder_report(folder)))
+    except MissingExtraError as missing:
+        _note(f"no report.html, since {missing}")
+
+
+def _note(text: str) -> None:
+    typer.echo(f"note: {text}", err=True)
+
+
+def _checked(plan: ComparisonPlan) -> list[_Part]:
+    """Make the first instance of every part; a rule that nobody asked for and that does not fit is left out."""
+    parts: list[_Part] = []
+    for rule, workload in plan.parts():
+        part = _Part.of(rule, workload, parts[0].trace if parts else None)
+        try:
+            check_fit(plan.policies, part.make(plan.seeds[0]))
+        except InputError as error:
+            if not parts or plan.demands_given:
+                raise
+            _note(f"not compared with GPU demand {rule}, since {error}")
+            continue
+        parts.append(part)
+    return parts
+
+
+def _run(
+    plan: ComparisonPlan,
+    part: _Part,
+    keys: dict[tuple[int, str], str],
+    folder: ComparisonFolder,
+    bar: Bar,
+    *,
+    record: bool,
+) -> tuple[RunSummary, ...]:
+    first = plan.seeds[0]
+    record = record and can_be_recorded(part.make(first))
+    known = folder.journal.runs
+    missing = {
+        place
+        for place, key in keys.items()
+        if key not in known or (record and place[0] == first and not folder.is_recorded(place[1], key))
+    }
+
+    def keep(run: RunSummary) -> None:
+        again = keys[run.seed, run.policy] in known
+        folder.journal.add(keys[run.seed, run.policy], run)
+        if not again:
+            bar.advance()
+
+    def write(result: Result) -> None:
+        folder.record(result, keys[first, result.policy])
+
+    return compare(
+        part.make,
+        plan.policies,
+        plan.seeds,
+        workers=plan.workers,
+        on_run=keep,
+        on_result=write if record else None,
+        known=[known[key] for place, key in keys.items() if place not in missing],
+        co2_g_per_kwh=part.co2_g_per_kwh,
+        backend=plan.backend,
+    )
+
+
+def _write(plan: ComparisonPlan, part: _Part, folder: ComparisonFolder, compared: Sequence[Compared]) -> None:
+    """Write the files that say what came out, in place of those of a former comparison."""
+    facts = {
+        **plan.workload.facts(),
+        "policies": [policy.name for policy in plan.policies],
+        "seeds": plan.seeds,
+        "reference": plan.reference,
+        "workers": plan.workers,
+    }
+    recorded = {
+        policy.name: path.name
+        for policy in plan.policies
+        if (path := folder.recorded(policy.name)).exists() and can_be_recorded(part.make(plan.seeds[0]))
+    }
+    contents = comparison_files(compared, plan.reference, instance_title(plan), recorded, provenance(None, **facts))
+    if plan.workload.scenario is not None:
+        contents["scenario.toml"] = scenario_toml(plan.workload.scenario)
+    for name, content in contents.items():
+        write_atomically(folder.path / name, content)
+    if plan.workload.instance is not None:
+        save_instance(plan.workload.instance, folder.path / "instance.json")
+    for name in {"groups.csv", "scenario.toml", "instance.json", "report.html", *FIGURES} - contents.keys():
+        if name != "instance.json" or plan.workload.instance is None:
+            (folder.path / name).unlink(missing_ok=True)  # of a former comparison
+
+
+def _draw(charts: ModuleType, plan: ComparisonPlan, part: _Part, folder: ComparisonFolder, compared: Compared) -> None:
+    """Draw the costs, and the first seed's run of the policy that costs least."""
+    count = len(plan.seeds)
+    seeds = f"{count} seed{'s' if count > 1 else ''}{' of the policies' if plan.workload.scenario is None else ''}"
+    instance = part.make(plan.seeds[0])
+    title = f"{plan.workload.title}: {len(instance.nodes)} nodes, {len(instance.jobs)} jobs, {seeds}"
+    costs = partial(charts.cost_figure, compared.rows, compared.runs, title, of_trace=bool(compared.gpu_demand))
+    contents = charts.figure_files("costs", costs())
+    best = folder.recorded(compared.best)
+    if can_be_recorded(instance) and best.exists():
+        contents |= charts.figure_files("gantt", charts.gantt(read_result(best)))
+    for name, content in contents.items():
+        write_atomically(folder.path / name, content)

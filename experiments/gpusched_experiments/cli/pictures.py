@@ -1,0 +1,166 @@
+"""The pictures of a run that `simulate` draws: a Gantt chart, and a moving one."""
+
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import Instance
+from gpusched_env.simulator import Policy, Result, State, simulate
+from gpusched_env.workload import parse_seeds
+from gpusched_experiments.cli.progress import counting
+
+CHART_FORMS = ("png", "svg", "pdf")
+HOUR_S = 3600.0
+
+GanttOption = Annotated[
+    str | None,
+    typer.Option("--gantt", metavar="FILE", help="Draw the run as a Gantt chart: a .png, .svg or .pdf file."),
+]
+FromOption = Annotated[float | None, typer.Option("--from", metavar="HOURS", help="Where the Gantt chart begins [h].")]
+ToOption = Annotated[float | None, typer.Option("--to", metavar="HOURS", help="Where the Gantt chart ends [h].")]
+ShowNodesOption = Annotated[
+    str | None, typer.Option("--show-nodes", metavar="NUMBERS", help="Nodes on the Gantt chart: 0-3, or 0,3,5.")
+]
+ShowJobsOption = Annotated[
+    str | None, typer.Option("--show-jobs", metavar="NUMBERS", help="Jobs on the Gantt chart: 0-3, or 0,3,5.")
+]
+GifOption = Annotated[
+    str | None,
+    typer.Option("--gif", metavar="FILE", help="Draw the run as a moving picture: a .gif, .mp4 or .webm file."),
+]
+FpsOption = Annotated[float, typer.Option("--fps", help="Pictures per second of --gif.")]
+FramesOption = Annotated[
+    int, typer.Option("--frames", min=1, help="Most pictures of --gif; there is one for each decision round.")
+]
+
+
+@dataclass(frozen=True, slots=True)
+class ChartOptions:
+    """What to draw of a run, and where.
+
+    Attributes:
+        gantt: File of the Gantt chart; None: none.
+        hours: What it shows of the run: from, and to [h]; None: the beginning, and the end.
+        nodes: Numbers of the nodes on it; None: all.
+        jobs: Numbers of the jobs on it; None: all.
+    """
+
+    gantt: str | None
+    hours: tuple[float | None, float | None] = (None, None)
+    nodes: str | None = None
+    jobs: str | None = None
+
+    def check(self) -> None:
+        """Check everything that can be wrong before the run.
+
+        Raises:
+            InputError: The file has another ending, or there is nothing to draw.
+            MissingExtraError: Matplotlib is not installed.
+        """
+        if self.gantt is not None:
+            if Path(self.gantt).suffix[1:].lower() not in CHART_FORMS:
+                raise InputError("--gantt", self.gantt, "the name of a .png, .svg or .pdf file")
+            import_module("gpusched_env.rendering.gantt")
+        start, end = self.hours
+        given = {"--from": start, "--to": end, "--show-nodes": self.nodes, "--show-jobs": self.jobs}
+        for name, value in given.items():
+            if value is not None and self.gantt is None:
+                raise InputError(name, value, "nothing without --gantt FILE")
+        if start is not None and start < 0:
+            raise InputError("--from", start, "hours since the beginning, at least 0")
+        if end is not None and end <= (start or 0.0):
+            raise InputError("--to", end, f"hours since the beginning, more than {start or 0.0:g}")
+
+    def draw(self, result: Result) -> bytes:
+        """Draw the chart as the content of its file.
+
+        Raises:
+            InputError: There is no such node or job, or the run is over before the chart begins.
+        """
+        rendering: Any = import_module("gpusched_env.rendering")
+        start, end = self.hours
+        last_h = float(result.completion_s.max()) / HOUR_S
+        if start is not None and start >= last_h:
+            raise InputError("--from", start, f"hours before the end of the run, {last_h:.6g}")
+        window = None if start is None and end is None else ((start or 0.0) * HOUR_S, end and end * HOUR_S)
+        figure = rendering.gantt_figure(
+            result,
+            window_s=window,
+            nodes=_numbers("--show-nodes", self.nodes, len(result.instance.nodes)),
+            jobs=_numbers("--show-jobs", self.jobs, len(result.instance.jobs)),
+        )
+        content: bytes = rendering.figure_bytes(figure, Path(str(self.gantt)).suffix[1:].lower())
+        return content
+
+
+@dataclass(frozen=True, slots=True)
+class AnimationOptions:
+    """The moving picture of a run.
+
+    Attributes:
+        gif: File to write; None: none.
+        fps: Pictures per second.
+        frames: Most pictures.
+    """
+
+    gif: str | None
+    fps: float
+    frames: int
+
+    def check(self) -> None:
+        """Check everything that can be wrong before the run.
+
+        Raises:
+            InputError: The file has another ending, or the speed is out of its range.
+            MissingExtraError: What draws it is not installed.
+        """
+        if self.gif is None:
+            return
+        animation: Any = import_module("gpusched_env.rendering.animation")
+        if Path(self.gif).suffix.lower() not in animation.FORMS:
+            raise InputError("--gif", self.gif, "the name of a .gif, .mp4 or .webm file")
+        animation.form_of(self.gif)
+        if not 0.0 < self.fps <= animation.MOST_FPS:
+            raise InputError("--fps", self.fps, f"a number above 0 and at most {animation.MOST_FPS:g}")
+
+    def write(self, path: str, instance: Instance, policy: Policy, result: Result) -> None:
+        """Run the policy again, as runs repeat to the last bit, and draw its rounds; the whole run is the last picture.
+
+        Args:
+            path: Where to write, under a name with the ending of `gif`.
+            instance: What was run.
+            policy: The policy.
+            result: Its run.
+        """
+        animation: Any = import_module("gpusched_env.rendering.animation")
+        rendering: Any = import_module("gpusched_env.rendering")
+        frames, pictures = rendering.GanttFrames(), list[Any]()
+        rounds = set(animation.rounds_to_show(result.rounds, self.frames))
+        count = 0
+        with counting("drawing", len(rounds) + 1, passing=True) as bar:
+
+            def draw(state: State) -> None:
+                nonlocal count
+                count += 1
+                if count in rounds:
+                    pictures.append(frames.draw(state))
+                    bar.advance()
+
+            simulate(instance, policy, seed=result.seed, record=True, on_round=draw)
+            bar.say("writing")
+            animation.write_animation(path, [*pictures, rendering.gantt_rgb(result)], self.fps)
+            bar.advance()
+
+
+def _numbers(option: str, text: str | None, count: int) -> list[int] | None:
+    if text is None:
+        return None
+    numbers = parse_seeds(text, option)
+    for number in numbers:
+        if number >= count:
+            raise InputError(option, text, f"numbers from 0 to {count - 1}, such as 0-3 or 0,3,5")
+    return list(numbers)

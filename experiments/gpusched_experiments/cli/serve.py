@@ -1,0 +1,66 @@
+"""`gpusched serve`."""
+
+import os
+from importlib import import_module
+from typing import Annotated
+
+import typer
+
+from gpusched_env.envs.vector.threads import usable_cores
+from gpusched_env.errors import InputError, MissingExtraError
+
+KEY_VARIABLE = "GPUSCHED_SERVE_KEY"
+
+
+def serve_command(
+    host: Annotated[str, typer.Option("--host", help="Address to listen on.")] = "127.0.0.1",
+    port: Annotated[int, typer.Option("--port", help="Port to listen on; 0 takes a free one.")] = 8000,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-w", help="Processes that decide; by default one a core.")
+    ] = None,
+    policies: Annotated[
+        str, typer.Option("--policies", "-p", help="Policies that may be asked: names with commas, usual, or all.")
+    ] = "usual",
+    agent: Annotated[
+        list[str] | None,
+        typer.Option("--agent", metavar="NAME=DIR", help="An agent of your own, as agent:NAME; may be repeated."),
+    ] = None,
+    timeout: Annotated[float, typer.Option("--timeout", help="Longest time of a decision [s].")] = 10.0,
+    max_bytes: Annotated[int, typer.Option("--max-bytes", help="Largest request [bytes].")] = 16 * 2**20,
+    max_jobs: Annotated[int, typer.Option("--max-jobs", help="Most jobs of a request.")] = 4_000,
+    max_nodes: Annotated[int, typer.Option("--max-nodes", help="Most nodes of a request.")] = 4_000,
+    max_waiting: Annotated[int, typer.Option("--max-waiting", help="Requests that may wait for a worker.")] = 64,
+) -> None:
+    """Answer over HTTP who should run where on what, for a job manager that asks at every event.
+
+    Example: **gpusched serve --port 8000**, then **curl http://127.0.0.1:8000/docs**. It starts and stops no job
+    itself, and knows neither users nor TLS: see the page on the service.
+    """
+    try:
+        import_module("fastapi"), import_module("uvicorn")
+    except ModuleNotFoundError as error:
+        raise MissingExtraError(error.name or "fastapi", "serve", "decisions over HTTP") from error
+    service = "gpusched_experiments.service"
+    limits = import_module(f"{service}.limits").Limits(max_bytes, max_jobs, max_nodes, timeout, max_waiting)
+    if workers is not None and workers < 1:
+        raise InputError("--workers", workers, "a whole number >= 1")
+    catalogue = import_module(f"{service}.catalogue").PolicyCatalogue.of(policies, _agents(agent or []))
+    key = os.environ.get(KEY_VARIABLE)
+    import_module(f"{service}.server").serve(
+        (host, port), workers or usable_cores(), catalogue, limits, None if key is None else key.encode(), typer.echo
+    )
+
+
+def _agents(given: list[str]) -> dict[str, str]:
+    """Read NAME=DIR.
+
+    Raises:
+        InputError: It is not of that form, or a name stands twice.
+    """
+    agents: dict[str, str] = {}
+    for text in given:
+        name, _, folder = text.partition("=")
+        if not name or not folder or name in agents:
+            raise InputError("--agent", text, "NAME=DIR, each name once")
+        agents[name] = folder
+    return agents

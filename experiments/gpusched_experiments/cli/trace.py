@@ -1,0 +1,152 @@
+"""`gpusched trace`."""
+
+import json
+import shlex
+from collections.abc import Iterator
+from dataclasses import asdict
+from typing import Annotated
+
+import typer
+
+from gpusched_env.workload import Scenario, Trace, modelled, replayed_trace
+from gpusched_env.workload.site import Site
+from gpusched_env.workload.traces.read import read_selected
+from gpusched_env.workload.traces.summary import TraceSummary
+from gpusched_experiments.cli import scenario_options as options
+
+QUICK_JOBS = 2_000
+"""Jobs that a first comparison takes of a longer trace."""
+LABEL = 13
+
+
+def trace_command(
+    file: Annotated[str, typer.Argument(metavar="FILE", help="The trace.")],
+    trace_format: options.TraceFormatOption = None,
+    where: options.WhereOption = None,
+    skip_invalid: options.SkipInvalidOption = False,
+    scenario: options.ScenarioOption = "default",
+    jobs: options.JobsOption = None,
+    nodes: options.NodesOption = None,
+    settings: options.SetOption = None,
+    as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
+) -> None:
+    """Show what is understood of a trace, and what it means for a cluster, before anything is run on it.
+
+    For example:
+    - **gpusched trace cluster_log.csv**
+
+    - **gpusched trace cluster_log.csv --where 'state = COMPLETED' --nodes 40**
+
+    - **gpusched trace jobs.txt --scenario mine.toml**, with jobs.txt from **sacct -P**
+    """
+    chosen = options.chosen_scenario(
+        scenario, file, trace_format, jobs, nodes, settings, where=where, skip_invalid=skip_invalid
+    )
+    replay = chosen.trace
+    assert replay is not None  # noqa: S101 - there is a FILE
+    trace = read_selected(replay.path, replay.format, replay.columns, replay.selection, chosen.jobs.count)
+    site = Site.of(chosen)
+    summary = TraceSummary.of(trace, site)
+    given = _given(trace_format, where, skip_invalid, scenario, nodes, settings)
+    command = _command(file, trace, given, jobs)
+    said = modelled(chosen, replayed_trace(chosen))
+    if as_json:
+        typer.echo(json.dumps(_document(file, trace, summary, chosen, command, said), indent=2, ensure_ascii=False))
+        return
+    for label, text in _lines(trace, summary, scenario, site):
+        typer.echo(f"{label:{LABEL}}{text}".rstrip())
+    typer.echo("\nWhat the trace does not say:")
+    for sentence in said:
+        typer.echo(f"- {sentence}")
+    typer.echo(f"\nGo on with:\n{command}")
+
+
+def _given(
+    trace_format: str | None,
+    where: list[str] | None,
+    skip_invalid: bool,
+    scenario: str,
+    nodes: int | None,
+    settings: list[str] | None,
+) -> list[str]:
+    """Give the options with which the trace was looked at."""
+    given = [] if scenario == options.USUAL else ["--scenario", scenario]
+    given += [] if trace_format is None else ["--trace-format", trace_format]
+    for condition in where or []:
+        given += ["--where", condition]
+    given += ["--skip-invalid"] if skip_invalid else []
+    given += [] if nodes is None else ["--nodes", str(nodes)]
+    for setting in settings or []:
+        given += ["--set", setting]
+    return given
+
+
+def _command(file: str, trace: Trace, given: list[str], jobs: int | None) -> str:
+    """Write the comparison to go on with: against what really ran, where that is known."""
+    most = jobs if jobs is not None else QUICK_JOBS if len(trace) > QUICK_JOBS else None
+    count = [] if most is None else ["--jobs", str(most)]
+    policies = ["--policies", "fifo,edf,sts,sts-x"]
+    if trace.start_s is not None:
+        policies = ["--policies", "as-traced,edf,sts,sts-x", "--reference", "as-traced"]
+    return shlex.join(["gpusched", "compare", "--trace", file, *given, *count, *policies])
+
+
+def _lines(trace: Trace, summary: TraceSummary, scenario: str, site: Site) -> Iterator[tuple[str, str]]:
+    """Give what stands on the screen: a label and a text for each line."""
+    yield "trace", f"{trace.name}, format {trace.format}"
+    yield "columns", ", ".join(f"{field} = {column}" for field, column in trace.columns)
+    yield "jobs", f"{summary.jobs:,}"
+    yield "left out", ", ".join(f"{count:,} {reason}" for reason, count in trace.skipped) or "no row"
+    yield "span", f"{_time(summary.span_s)} from first to last submission"
+    busy = "" if summary.mean_gpus is None else f", {summary.mean_gpus:,.1f} GPUs on average"
+    yield "work", f"{summary.gpu_hours:,.1f} GPU-hours{busy}"
+    median, high, longest = summary.duration_s
+    yield "durations", f"median {_time(median)}, 95 % {_time(high)}, longest {_time(longest)}"
+    for index, asked in enumerate(summary.demand):
+        text = f"{asked.gpus:>6}  {asked.jobs:6.1%} of jobs {asked.gpu_hours:6.1%} of GPU-hours"
+        yield "" if index else "GPUs", text
+    load = "all jobs come at once" if summary.load is None else f"{summary.load:.2f}"
+    yield "load", f"{load} on the {site.gpus:,} GPUs of {len(site.nodes):,} nodes of scenario {scenario}"
+    most = site.most_gpus_of_a_job
+    yield "too large", f"{summary.clipped:,} jobs ask for more than {most} GPUs, the most that one is offered there"
+    yield "start times", _starts(summary)
+    told = (("tenant", summary.tenants), ("user", summary.users))
+    known = [f"{count:,} {what}{'s' if count > 1 else ''}" for what, count in told if count]
+    yield "of", ", ".join(known) or "nobody: the trace names no tenants or users"
+
+
+def _starts(summary: TraceSummary) -> str:
+    if summary.wait_s is None:
+        return "none: the schedule that really ran is not known"
+    median, high = summary.wait_s
+    if high == 0.0:
+        return "yes: as-traced replays what really ran; next to no job waited, or the trace has one time for both"
+    return f"yes: as-traced replays what really ran; jobs waited {_time(median)} (median), {_time(high)} (95 %)"
+
+
+def _time(seconds: float) -> str:
+    """Write a time in its two largest units."""
+    left = round(seconds)
+    parts: list[str] = []
+    for unit, size in (("d", 86400), ("h", 3600), ("min", 60), ("s", 1)):
+        count, left = divmod(left, size)
+        if count or (unit == "s" and not parts):
+            parts.append(f"{count:,} {unit}")
+        if len(parts) == 2:
+            break
+    return " ".join(parts)
+
+
+def _document(
+    file: str, trace: Trace, summary: TraceSummary, scenario: Scenario, command: str, said: tuple[str, ...]
+) -> dict[str, object]:
+    return {
+        "file": file,
+        "format": trace.format,
+        "columns": dict(trace.columns),
+        "skipped": dict(trace.skipped),
+        **asdict(summary),
+        "scenario": scenario.name,
+        "modelled": said,
+        "command": command,
+    }

@@ -1,0 +1,63 @@
+"""`gpusched warm-up`."""
+
+from os.path import commonpath
+from time import monotonic
+from typing import Annotated, Any
+
+import numba
+import typer
+
+from gpusched_baselines.planning.plan import solve
+from gpusched_env.rendering.duration import duration_text
+from gpusched_env.simulator.placement.placement import place
+from gpusched_experiments.cli.compiling import compiled_kernels
+from gpusched_experiments.cli.policies import parse_policies
+from gpusched_experiments.cli.progress import counting
+from gpusched_experiments.report.warm_up_all import warm_up_steps
+from gpusched_experiments.report.warm_up_record import is_compiled, note_compiled
+
+
+def warm_up_command(
+    policies: Annotated[
+        str | None,
+        typer.Option("--policies", "-p", help="Policies and agents, separated by commas; default: all there are."),
+    ] = None,
+) -> None:
+    """Compile ahead what the other commands need, once for each installation; it is kept on the disk.
+
+    Without it the first command that needs something compiles it, which takes up to a minute. Stop it at any moment:
+    what is compiled is kept. Where all is compiled, it says so at once.
+
+    For example:
+    - **gpusched warm-up**
+
+    - **gpusched warm-up --policies edf,sts-x**
+    """
+    settings: Any = numba.config
+    if settings.DISABLE_JIT:
+        typer.echo("nothing to compile: NUMBA_DISABLE_JIT is set")
+        return
+    steps = list(warm_up_steps(None if policies is None else [policy.name for policy in parse_policies(policies)]))
+    names = [name for name, _ in steps]
+    if is_compiled(names):
+        typer.echo(f"nothing to do: all is compiled, and kept under {_place()}")
+        return
+    begin = monotonic()
+    with compiled_kernels() as count, counting("compiling", len(steps)) as bar:
+        for name, step in steps:
+            bar.say(name)
+            step()
+            bar.advance()
+    note_compiled(names)
+    if count():
+        typer.echo(
+            f"compiled {count()} kernels in {duration_text(monotonic() - begin)}; they are kept under {_place()}"
+        )
+    else:
+        typer.echo(f"nothing to do: all is compiled, and kept under {_place()}")
+
+
+def _place() -> str:
+    """Give the folder that holds all compiled kernels."""
+    kernels: list[Any] = [place, solve]
+    return commonpath([kernel.stats.cache_path for kernel in kernels])

@@ -1,0 +1,95 @@
+"""The report of a comparison folder."""
+
+from __future__ import annotations
+
+import json
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+from gpusched_env.errors import InputError
+from gpusched_env.formats.recorded_result import read_result
+from gpusched_experiments.page.comparison_report import comparison_data
+from gpusched_experiments.report.comparison_folder import Compared
+from gpusched_experiments.report.fared import NAN, GroupFared
+from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.statistics import GroupStatistics
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gpusched_env.simulator import Result
+    from gpusched_experiments.page.report_data import ReportData
+
+FORMAT = "gpusched comparison"
+
+
+def comparison_report(folder: Path) -> ReportData:
+    """Make the report of a folder that `gpusched compare` wrote.
+
+    Raises:
+        InputError: `results.json` is not whole or of another format, or a recorded run cannot be read.
+    """
+    document = _read(folder / "results.json")
+    compared = [_compared(folder, document, each) for each in (document, *document.get("more", ()))]
+    runs, facts = compared[0].runs, document["provenance"].get("facts", {})
+    instance = facts.get("instance_file") or None
+    scenario = folder / "scenario.toml"
+    return comparison_data(
+        runs,
+        document["reference"],
+        recorded=_recorded(folder, document.get("recorded", {})),
+        provenance=document["provenance"],
+        tables=tuple(table for each in compared for table in each.tables(document["reference"], instance)),
+        modelled=compared[0].modelled,
+        scenario=scenario.read_text(encoding="utf-8") if scenario.is_file() else "",
+    )
+
+
+def _read(path: Path) -> dict[str, Any]:
+    try:
+        document = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError, RecursionError) as error:
+        raise InputError(str(path), str(error), "a whole JSON file, as gpusched compare writes it") from error
+    if not isinstance(document, dict) or document.get("format") != FORMAT:
+        raise InputError(
+            f"{path}: format", document.get("format") if isinstance(document, dict) else None, repr(FORMAT)
+        )
+    for name, kind in (("runs", list), ("reference", str), ("provenance", dict)):
+        if not isinstance(document.get(name), kind):
+            raise InputError(f"{path}: {name}", document.get(name), "what gpusched compare writes there")
+    return document
+
+
+def _compared(folder: Path, document: dict[str, Any], part: dict[str, Any]) -> Compared:
+    """Read what came out under one rule of GPU demand."""
+    runs = tuple(_run(folder, each) for each in part["runs"])
+    if not runs:
+        raise InputError(str(folder / "results.json"), [], "one run or more")
+    compared = Compared.of(runs, document["reference"], part.get("gpu_demand", ""), tuple(part.get("modelled", ())))
+    return replace(compared, groups=tuple(map(_group, part.get("groups", ()))))
+
+
+def _group(values: dict[str, Any]) -> GroupStatistics:
+    mean: dict[str, Any] = {name: NAN if value is None else value for name, value in values["mean"].items()}
+    return GroupStatistics(values["policy"], values["runs"], GroupFared(**mean))
+
+
+def _run(folder: Path, record: object) -> RunSummary:
+    """Read a run; what is no number (null) becomes NaN."""
+    try:
+        return RunSummary.from_dict(record)  # type: ignore[arg-type]
+    except (KeyError, TypeError) as error:
+        allowed = "objects with the measures of a run"
+        raise InputError(f"{folder / 'results.json'}: runs", record, f"{allowed} ({error})") from error
+
+
+def _recorded(folder: Path, folders: object) -> tuple[Result, ...]:
+    """Read the recorded runs; `folders` are names below `runs`, by policy."""
+    if not isinstance(folders, dict):
+        raise InputError(f"{folder / 'results.json'}: recorded", folders, "folders by policy")
+    results = []
+    for policy, name in folders.items():
+        if not isinstance(name, str) or "/" in name or "\\" in name or name in {"", ".", ".."}:
+            raise InputError(f"{folder / 'results.json'}: recorded.{policy}", name, "the name of a folder in runs")
+        results.append(read_result(folder / "runs" / name))
+    return tuple(results)

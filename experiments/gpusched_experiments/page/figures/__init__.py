@@ -1,0 +1,1 @@
+"""The figures of a report page, each as data that plotly draws."""

@@ -1,0 +1,206 @@
+"""Who ran where and when: an interactive Gantt chart of GPUs over time, a view for each policy."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusched_env.rendering.gantt_panel import NODE_GAP
+from gpusched_env.rendering.palette import JOB_COLOURS, colour_of, ink_on
+from gpusched_experiments.page.figure import HOVER, Boxes, Drawing, Trace, View, plot_text, short
+from gpusched_experiments.page.figures.axis import NEAR, Axis
+from gpusched_experiments.page.figures.completion import workload_of
+from gpusched_experiments.page.figures.hover_texts import bar_text, due_text, job_text
+from gpusched_experiments.page.figures.rows import Rows
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from gpusched_env.rendering.bars import Bar
+    from gpusched_env.rendering.timeline import Timeline
+    from gpusched_env.simulator import Result
+
+MOST_JOINS = 150  # moves and pauses up to which they are drawn at first
+MOST_BARS = 30_000  # in all views together: a browser is slow with more, and the page grows by half a kilobyte each
+MANY_JOBS, MOST_DUE_DATES = 150, 400  # from which on triangles are small, and are only drawn when asked for
+CHART_PX, ROW_PX, BESIDE_PX = 700, (4.5, 16.0), 120
+MOST_PX = 1600
+NODE_PX = 13  # least height between two names of nodes
+
+HOW_TO_READ = (
+    "A bar is an interval in which a job held GPUs; its colour and number are the job's. Red edges: the job ended "
+    "late; reddish: after its due date. Triangles mark due dates. Drag to zoom, double-click to see all again, point "
+    "at a bar for its job."
+)
+
+
+def gantt_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> Drawing | None:
+    """Draw the runs, the first one at first, all on one axis; None if even the first has too many intervals."""
+    shown, left_out = _that_fit(timelines)
+    if not shown:
+        return None
+    axis = Axis.of(shown)
+    shares = " A bar lower than its GPU's row has a share of it." if _any_shares(shown) else ""
+    without = f" Without {', '.join(left_out)}, whose intervals are too many to draw." if left_out else ""
+    return Drawing(
+        name="gantt",
+        title="Who ran where",
+        caption=f"{workload_of(recorded)[0].upper()}{workload_of(recorded)[1:]}. {HOW_TO_READ}{shares}{without}",
+        alt="; ".join(
+            f"{each.policy}: {len(each.bars)} intervals, {int(each.late.sum())} of {len(each.late)} jobs late"
+            for each in shown
+        ),
+        views=tuple(gantt_view(timeline, axis) for timeline in shown),
+        choice="policy",
+        least_width=680,
+    )
+
+
+def gantt_view(timeline: Timeline, axis: Axis) -> View:
+    """Draw one finished run: a trace for each kind of mark, whatever the number of bars."""
+    rows, unit_s = Rows.of(timeline.instance.nodes), axis.unit_s
+    boxes = (
+        *_bars(timeline, rows, unit_s),
+        *_overlay("restart, no progress", rows, _restarts(timeline), unit_s, {"fillcolor": "var:veil"}),
+        *_overlay("after the due date", rows, _after_due(timeline), unit_s, {"fillcolor": "var:lateness"}),
+        *_overlay("late job", rows, _late(timeline), unit_s, {"line": {"width": 1.4, "color": "var:late"}}),
+    )
+    traces = (*_joins(timeline, rows, unit_s), *_due_dates(timeline, rows, axis))
+    row_px = float(np.clip(CHART_PX / rows.count, *ROW_PX))
+    height = int(min(MOST_PX, BESIDE_PX + row_px * rows.count))
+    return View(timeline.policy, traces, _layout(timeline, rows, axis, height), height, boxes)
+
+
+def _that_fit(timelines: Sequence[Timeline]) -> tuple[list[Timeline], list[str]]:
+    """Give the first timelines that together have few enough bars, and the names of the others' policies."""
+    counts = np.cumsum([len(timeline.bars) for timeline in timelines])
+    fitting = int(np.searchsorted(counts, MOST_BARS, side="right"))
+    return list(timelines[:fitting]), [timeline.policy for timeline in timelines[fitting:]]
+
+
+def _any_shares(timelines: Sequence[Timeline]) -> bool:
+    return any(bar.gpu >= 0 for timeline in timelines for bar in timeline.bars)
+
+
+def _bars(timeline: Timeline, rows: Rows, unit_s: float) -> list[Boxes]:
+    """Draw the bars: those of one colour at a time, whatever their number."""
+    groups: list[Boxes] = []
+    for index, colour in enumerate(JOB_COLOURS):
+        bars = [bar for bar in timeline.bars if bar.job % len(JOB_COLOURS) == index]
+        edges = _boxes(rows, [(bar, bar.start_s, bar.end_s) for bar in bars], unit_s)
+        own = [bar for bar in bars for _ in rows.boxes(bar)]
+        look = {
+            "fillcolor": colour,
+            "line": {"width": 0.4, "color": "var:paper"},
+            "name": "jobs",
+            "legendgroup": "jobs",
+            "showlegend": not groups,
+        }
+        texts, labels = [bar_text(timeline, bar) for bar in own], [str(bar.job) for bar in own]
+        if bars:
+            groups.append(Boxes(edges, look, texts, labels, ink_on(index)))
+    return groups
+
+
+def _boxes(rows: Rows, pieces: Iterable[tuple[Bar, float, float]], unit_s: float) -> list[list[float]]:
+    """Give left, right, upper and lower edges of parts of bars, from one time to another."""
+    boxes = [(start / unit_s, end / unit_s, *box) for bar, start, end in pieces for box in rows.boxes(bar)]
+    return [short(edges, 5 if place < 2 else 3) for place, edges in enumerate(zip(*boxes, strict=True))]
+
+
+def _overlay(
+    name: str, rows: Rows, pieces: Sequence[tuple[Bar, float, float]], unit_s: float, look: dict[str, Any]
+) -> list[Boxes]:
+    """Draw over parts of bars, without a word of its own; nothing where there are none."""
+    if not pieces:
+        return []
+    return [Boxes(_boxes(rows, pieces, unit_s), {"name": name, "showlegend": True, "line": {"width": 0}} | look)]
+
+
+def _late(timeline: Timeline) -> list[tuple[Bar, float, float]]:
+    late = timeline.late
+    return [(bar, bar.start_s, bar.end_s) for bar in timeline.bars if late[bar.job]]
+
+
+def _restarts(timeline: Timeline) -> list[tuple[Bar, float, float]]:
+    return [(bar, bar.start_s, min(bar.ready_s, bar.end_s)) for bar in timeline.bars if bar.ready_s > bar.start_s]
+
+
+def _after_due(timeline: Timeline) -> list[tuple[Bar, float, float]]:
+    due_s, late = timeline.instance.jobs.due_s, timeline.late
+    return [
+        (bar, max(bar.start_s, float(due_s[bar.job])), bar.end_s)
+        for bar in timeline.bars
+        if late[bar.job] and bar.end_s > due_s[bar.job]
+    ]
+
+
+def _joins(timeline: Timeline, rows: Rows, unit_s: float) -> list[Trace]:
+    """Join the bars of a job where its place changed or it paused: one broken line for all."""
+    xs: list[float | None] = []
+    ys: list[float | None] = []
+    for bars in timeline.bars_of_jobs().values():
+        for old, new in pairwise(bars):
+            if new.start_s > old.end_s or not new.in_the_place_of(old):
+                xs += [round(old.end_s / unit_s, 5), round(new.start_s / unit_s, 5), None]
+                ys += [round(rows.middle(old), 3), round(rows.middle(new), 3), None]
+    if not xs:
+        return []
+    return [
+        {
+            "type": "scatter", "mode": "lines", "name": "moves and pauses", "x": xs, "y": ys, "hoverinfo": "skip",
+            "line": {"color": "var:subtle", "width": 1, "dash": "dot"},
+            "visible": True if len(xs) <= 3 * MOST_JOINS else "legendonly",
+        }
+    ]  # fmt: skip
+
+
+def _due_dates(timeline: Timeline, rows: Rows, axis: Axis) -> list[Trace]:
+    """Put a triangle at each due date on the row of the job's last bar."""
+    due_s, late = timeline.instance.jobs.due_s, timeline.late
+    last = {job: bars[-1] for job, bars in timeline.bars_of_jobs().items() if due_s[job] <= NEAR * axis.end_s}
+    if not last:
+        return []
+    return [
+        {
+            "type": "scatter", "mode": "markers", "name": "due date",
+            "x": short((due_s[job] / axis.unit_s for job in last), 5),
+            "y": short((rows.middle(bar) for bar in last.values()), 3),
+            "marker": {
+                "symbol": "triangle-down", "size": 8 if len(late) <= MANY_JOBS else 6,
+                "line": {"color": "var:ink", "width": 0.7},
+                "color": ["var:late" if late[job] else colour_of(job) for job in last],
+            },
+            "visible": True if len(late) <= MOST_DUE_DATES else "legendonly",
+            "hovertext": [f"{plot_text(job_text(timeline, job))}<br>{due_text(timeline, job)}" for job in last],
+            "hovertemplate": HOVER,
+        }
+    ]  # fmt: skip
+
+
+def _layout(timeline: Timeline, rows: Rows, axis: Axis, height: int) -> dict[str, Any]:
+    nodes = timeline.instance.nodes
+    least_px = (min(node.gpus for node in nodes) + NODE_GAP) * (height - BESIDE_PX) / rows.count
+    every = max(1, int(np.ceil(NODE_PX / least_px)))
+    named = range(0, len(nodes), every)
+    bands = [
+        {
+            "type": "rect", "xref": "paper", "yref": "y", "layer": "below", "x0": 0, "x1": 1, "line": {"width": 0},
+            "y0": round(float(low), 3), "y1": round(float(low) + node.gpus, 3), "fillcolor": "var:stripes",
+        }
+        for low, node in zip(rows.first, nodes, strict=True)
+    ]  # fmt: skip
+    return {
+        "xaxis": {"title": {"text": f"time [{axis.unit}]"}, "range": [0.0, axis.end_s / axis.unit_s], "side": "top"},
+        "yaxis": {
+            "range": [rows.count + 0.4, -0.4], "showgrid": False, "zeroline": False,
+            "tickvals": [round(float(rows.first[i]) + nodes[i].gpus / 2, 3) for i in named],
+            "ticktext": [f"node {i}  {nodes[i].gpus} x {plot_text(nodes[i].gpu_type)}" for i in named],
+        },
+        "shapes": bands,
+        "uirevision": "all",  # what is zoomed to stays when another policy is chosen
+        "legend": {"y": 0, "yanchor": "top"},
+        "margin": {"l": 20, "r": 10, "t": 56, "b": 36},
+    }  # fmt: skip

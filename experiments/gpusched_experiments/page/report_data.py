@@ -1,0 +1,79 @@
+"""What a report page is made of."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from gpusched_env.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpusched_env.simulator import Result
+    from gpusched_experiments.report.run_summary import RunSummary
+    from gpusched_experiments.report.table import Table
+
+
+@dataclass(frozen=True, slots=True)
+class Picture:
+    """A figure that was drawn before.
+
+    Attributes:
+        name: Name of its file.
+        content: The file's content: SVG or PNG.
+    """
+
+    name: str
+    content: bytes
+
+    def __post_init__(self) -> None:
+        if self.kind not in {"svg", "png"}:
+            raise InputError("name", self.name, "the name of an .svg or .png file")
+
+    @property
+    def kind(self) -> str:
+        """Give the name's ending, in small letters and without the dot."""
+        return self.name.rpartition(".")[2].lower()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class ReportData:
+    """All that a report says; what is empty is left out of the page.
+
+    Attributes:
+        title: Its title.
+        question: What was compared, a sentence or a paragraph.
+        tables: Its tables, the main one first.
+        runs: The runs that are compared: every policy on the same seeds. The verdict and the figures of costs and
+            savings are computed from them.
+        reference: Name of the policy of `runs` that savings are measured against.
+        recorded: Runs with their intervals, of one workload, a policy each: for the figures over time. May be empty.
+        verdict: What to say first, in sentences, where there are no runs to compute it from.
+        page: More that stands between verdict and figures, as Markdown (`markdown_html`).
+        pictures: Figures that were drawn before.
+        modelled: What is modelled, a sentence each.
+        scenario: The scenario as TOML.
+        provenance: Where it all comes from, as `gpusched_env.provenance.provenance` says it.
+
+    Raises:
+        InputError: There are runs, and the reference is not one of their policies.
+    """
+
+    title: str
+    question: str
+    tables: tuple[Table, ...] = ()
+    runs: tuple[RunSummary, ...] = ()
+    reference: str = ""
+    recorded: tuple[Result, ...] = ()
+    verdict: tuple[str, ...] = ()
+    page: str = ""
+    pictures: tuple[Picture, ...] = ()
+    modelled: tuple[str, ...] = ()
+    scenario: str = ""
+    provenance: Mapping[str, Any] = field(default_factory=dict)
+
+    def __post_init__(self) -> None:
+        names = dict.fromkeys(run.policy for run in self.runs)
+        if names and self.reference not in names:
+            raise InputError("reference", self.reference, f"one of the policies compared: {', '.join(names)}")

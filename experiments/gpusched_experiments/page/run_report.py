@@ -1,0 +1,85 @@
+"""The report of one run."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusched_env.formats.recorded_result import result_of
+from gpusched_env.formats.run_folder import read_run
+from gpusched_env.rendering.duration import duration_text
+from gpusched_experiments.page.report_data import ReportData
+from gpusched_experiments.page.scenario_facts import modelled_of, scenario_text
+from gpusched_experiments.report.table import Column, Table
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from gpusched_env.simulator import Result
+
+
+@dataclass(frozen=True, slots=True)
+class _Fact:
+    name: str
+    text: str
+
+
+def run_folder_report(folder: Path) -> ReportData:
+    """Make the report of a run folder.
+
+    Raises:
+        InputError: A file is missing or not whole.
+    """
+    run = read_run(folder)
+    return run_report(result_of(run), run.facts["provenance"])
+
+
+def run_report(result: Result, provenance: Mapping[str, Any]) -> ReportData:
+    """Make the report of a finished run that was simulated with its intervals."""
+    instance, jobs = result.instance, len(result.completion_s)
+    gpus = sum(node.gpus for node in instance.nodes)
+    size = f"{jobs} jobs on {len(instance.nodes)} nodes with {gpus} GPUs"
+    late = f"{result.late_jobs} of {jobs} jobs end{'s' if result.late_jobs == 1 else ''} late"
+    verdict = (
+        f"{result.policy} costs {result.total_eur:,.2f} €: {result.energy_eur:,.2f} € for energy and "
+        f"{result.tardiness_eur:,.2f} € for late jobs. {late}; from submission to completion they take "
+        f"{duration_text(result.mean_completion_s)} on average."
+    )
+    facts = provenance.get("facts", {})
+    return ReportData(
+        title=f"{result.policy} on {instance.name or 'an instance'}",
+        question=f"One run of one policy: {size}, seed {result.seed}.",
+        tables=(_table(result),),
+        recorded=(result,),
+        verdict=(verdict,),
+        modelled=modelled_of(instance, facts),
+        scenario=scenario_text(facts),
+        provenance=provenance,
+    )
+
+
+def _table(result: Result) -> Table:
+    times = result.completion_s - result.instance.jobs.submission_s
+    half, most = np.quantile(times, [0.5, 0.95])
+    waiting = float(np.mean(result.start_s - result.instance.jobs.submission_s))
+    facts = (
+        _Fact("total cost", f"{result.total_eur:,.2f} €"),
+        _Fact("energy", f"{result.energy_eur:,.2f} €"),
+        _Fact("tardiness", f"{result.tardiness_eur:,.2f} €"),
+        _Fact("late jobs", f"{result.late_jobs} of {len(times)}"),
+        _Fact("completion, mean", duration_text(result.mean_completion_s)),
+        _Fact("completion, median", duration_text(half)),
+        _Fact("completion, 95 %", duration_text(most)),
+        _Fact("waiting for the first start, mean", duration_text(waiting)),
+        _Fact("last completion", duration_text(float(result.completion_s.max()))),
+        _Fact("switches", f"{int(result.switches.sum()):,}"),
+        _Fact("decision rounds", f"{result.rounds:,}"),
+    )
+    columns: tuple[Column[_Fact], ...] = (
+        Column("measure", "measure", lambda fact: fact.name),
+        Column("value", "value", lambda fact: fact.text),
+    )
+    return Table.of("The run", columns, facts)

@@ -1,0 +1,104 @@
+"""The verdict of a comparison: what its numbers say, in sentences."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusched_env.rendering.duration import duration_text
+from gpusched_experiments.report.estimate import LEAST_SEEDS, paired_saving
+from gpusched_experiments.report.statistics import summarise
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpusched_experiments.report.estimate import Estimate
+    from gpusched_experiments.report.run_summary import RunSummary
+    from gpusched_experiments.report.statistics import PolicyStatistics
+
+SAME = 1e-9  # costs nearer to each other than this share are the same
+SLOWER = 1.2  # how many times as long jobs must take to be worth a sentence
+
+
+def costs_of(runs: Sequence[RunSummary], policy: str) -> list[float]:
+    """Give the total costs of a policy [€], by seed."""
+    return [run.total_eur for run in sorted(runs, key=lambda run: run.seed) if run.policy == policy]
+
+
+def saving_against(runs: Sequence[RunSummary], policy: str, other: str) -> Estimate:
+    """Estimate which share of the other policy's cost this one saves, paired by seed."""
+    return paired_saving(costs_of(runs, policy), costs_of(runs, other))
+
+
+def verdict(runs: Sequence[RunSummary], reference: str) -> tuple[str, ...]:
+    """Say which policy is cheapest, by how much against the reference and the next, and what it gives up for that.
+
+    Args:
+        runs: The runs of a comparison: the same seeds for every policy.
+        reference: Name of the policy that savings are measured against.
+    """
+    rows = sorted(summarise(runs, reference), key=lambda row: row.total_eur)
+    best, against = rows[0], next(row for row in rows if row.policy == reference)
+    if len(rows) == 1:
+        return (f"{best.policy} costs {_money(best)} a run, {_parts(best)}.",)
+    sentences = [_first(runs, best, against)]
+    after = next((row for row in rows[1:] if row.policy != reference), None)
+    if after is not None and best.policy != reference:
+        sentences.append(_next(runs, best, after))
+    if best.policy != reference:
+        sentences += _price(best, against)
+    if best.runs < LEAST_SEEDS:
+        count = f"{best.runs} seed{'s' if best.runs > 1 else ''}"
+        sentences.append(f"With {count} there is no interval: another draw of workloads may say otherwise.")
+    return tuple(sentences)
+
+
+def _first(runs: Sequence[RunSummary], best: PolicyStatistics, against: PolicyStatistics) -> str:
+    if best.policy == against.policy:
+        others = {run.policy for run in runs} - {best.policy}
+        nearest = min(others, key=lambda name: sum(costs_of(runs, name)))
+        saved = saving_against(runs, best.policy, nearest)
+        return (
+            f"{best.policy}, the reference, is cheapest: {_money(best)} a run, {_parts(best)}. It costs "
+            f"{_less(saved, nearest)}, the next."
+        )
+    saved = saving_against(runs, best.policy, against.policy)
+    return f"{best.policy} is cheapest: {_money(best)} a run, {_parts(best)}, {_less(saved, against.policy)}."
+
+
+def _next(runs: Sequence[RunSummary], best: PolicyStatistics, after: PolicyStatistics) -> str:
+    saved = saving_against(runs, best.policy, after.policy)
+    if not abs(saved.value) >= SAME:
+        return f"{after.policy} costs the same."
+    return f"The next is {after.policy} with {_money(after)}: {best.policy} costs {_less(saved, after.policy)}."
+
+
+def _less(saved: Estimate, other: str) -> str:
+    """Say `19.0 % less than edf (95 % interval 11.1 % to 25.5 %)`, and whether the interval leaves it open."""
+    if not abs(saved.value) >= SAME:  # NaN where both cost nothing
+        return f"as much as {other}"
+    text = f"{100 * saved.value:.1f} % less than {other}"
+    if saved.interval is None:
+        return text
+    low, high = saved.interval
+    text += f" (95 % interval {100 * low:.1f} % to {100 * high:.1f} %"
+    return f"{text}, so it may be chance)" if low <= 0.0 <= high else f"{text})"
+
+
+def _price(best: PolicyStatistics, against: PolicyStatistics) -> list[str]:
+    """Say what the cheapest policy does worse than the reference: later jobs, more late ones."""
+    sentences = []
+    if best.mean_completion_s > SLOWER * against.mean_completion_s:
+        own, other = duration_text(best.mean_completion_s), duration_text(against.mean_completion_s)
+        sentences.append(f"Its jobs take longer: {own} from submission to completion on average, against {other}.")
+    if best.late_jobs > against.late_jobs:
+        late = f"{best.late_jobs:.1f} jobs a run end late, against {against.late_jobs:.1f}"
+        sentences.append(f"More of its jobs are late: {late}.")
+    return sentences
+
+
+def _money(row: PolicyStatistics) -> str:
+    return f"{row.total_eur:,.2f} €"
+
+
+def _parts(row: PolicyStatistics) -> str:
+    return f"{row.energy_eur:,.2f} € for energy and {row.tardiness_eur:,.2f} € for late jobs"

@@ -1,0 +1,213 @@
+"""The folder of a comparison: finished runs while it goes on, then its tables, figures and recorded runs."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpusched_env.errors import InputError
+from gpusched_env.formats import read_run, write_run
+from gpusched_env.formats.run_folder import RUN_FILES
+from gpusched_experiments.report.comparison_table import (
+    comparison_table,
+    fared_table,
+    groups_table,
+    runs_csv,
+    tables_markdown,
+)
+from gpusched_experiments.report.journal import NAME as JOURNAL
+from gpusched_experiments.report.journal import Journal
+from gpusched_experiments.report.results_file import document_json
+from gpusched_experiments.report.statistics import summarise, summarise_groups
+from gpusched_experiments.report.table import csv_text
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Mapping, Sequence
+
+    from gpusched_env.model import Instance
+    from gpusched_env.simulator import Result
+    from gpusched_experiments.report.run_summary import RunSummary
+    from gpusched_experiments.report.statistics import GroupStatistics, PolicyStatistics
+    from gpusched_experiments.report.table import Table
+
+RECORDED = "runs"
+FIGURES = tuple(f"{name}.{form}" for name in ("costs", "gantt") for form in ("png", "svg", "pdf"))
+FILES = (
+    "results.json", "runs.csv", "table.md", "groups.csv", "report.html", "scenario.toml", "instance.json", *FIGURES,
+    JOURNAL,
+)  # fmt: skip
+MOST_RECORDED = 300_000
+"""Jobs times configurations beyond which the runs of the first seed are not recorded: their files would be large."""
+
+
+@dataclass(frozen=True, slots=True)
+class Compared:
+    """What came out under one rule for the GPUs that the jobs of a trace are offered, or without a trace.
+
+    Attributes:
+        gpu_demand: The rule; empty without a trace.
+        runs: Every run.
+        rows: The statistics of every policy.
+        groups: Those of every tenant and class, where there are several.
+        modelled: What the figures depend on that a trace does not say, a sentence each.
+    """
+
+    gpu_demand: str
+    runs: tuple[RunSummary, ...]
+    rows: tuple[PolicyStatistics, ...]
+    groups: tuple[GroupStatistics, ...]
+    modelled: tuple[str, ...]
+
+    @classmethod
+    def of(
+        cls, runs: Sequence[RunSummary], reference: str, gpu_demand: str = "", modelled: tuple[str, ...] = ()
+    ) -> Compared:
+        """Summarise these runs."""
+        return cls(gpu_demand, tuple(runs), summarise(runs, reference), summarise_groups(runs), modelled)
+
+    @property
+    def best(self) -> str:
+        """Name the policy that costs least."""
+        return min(self.rows, key=lambda row: row.total_eur).policy
+
+    def tables(self, reference: str, instance: str | None = None) -> tuple[Table, ...]:
+        """List its tables: costs, jobs and machines, and tenants and classes, where there are several.
+
+        Args:
+            reference: Name of the policy that savings are measured against.
+            instance: Name of the instance, if all seeds ran the same one.
+        """
+        costs = comparison_table(self.rows, reference, instance, of_trace=bool(self.gpu_demand))
+        groups = (groups_table(self.groups),) if self.groups else ()
+        tables = (costs, fared_table(self.rows), *groups)
+        return (
+            tuple(replace(t, title=f"{t.title}, GPU demand: {self.gpu_demand}") for t in tables)
+            if self.gpu_demand
+            else tables
+        )
+
+    def markdown(self, reference: str, instance: str | None) -> str:
+        """Write its tables as Markdown."""
+        texts = [tables_markdown(self.tables(reference, instance), titled=bool(self.gpu_demand))]
+        if self.modelled:
+            texts.append("What these figures depend on:\n\n" + "".join(f"- {each}\n" for each in self.modelled))
+        return "\n".join(texts)
+
+
+class ComparisonFolder:
+    """A folder that holds a comparison, or nothing yet.
+
+    Args:
+        path: The folder.
+
+    Raises:
+        InputError: It is a file, or holds something else.
+    """
+
+    def __init__(self, path: str | Path) -> None:
+        self.path = Path(path)
+        _check_ours(self.path)
+        self.journal = Journal(self.path / JOURNAL)
+
+    def is_recorded(self, policy: str, key: str) -> bool:
+        """Say whether the folder holds the recorded run of `policy` that has this key."""
+        try:
+            facts = read_run(self.recorded(policy)).facts
+        except InputError:
+            return False
+        return bool(facts["provenance"].get("facts", {}).get("key") == key)
+
+    def recorded(self, policy: str) -> Path:
+        """Give the folder of the recorded run of `policy`."""
+        return self.path / RECORDED / re.sub(r"[^A-Za-z0-9.-]+", "-", policy)
+
+    def record(self, result: Result, key: str) -> None:
+        """Write a run with its intervals."""
+        write_run(result, self.recorded(result.policy), facts={"key": key})
+
+    def keep(self, policies: Iterable[str], keys: set[str]) -> None:
+        """Remove the finished runs that have none of these keys, and the recorded ones of other policies."""
+        self.journal.keep(keys)
+        own = {self.recorded(policy).name for policy in policies}
+        for former in (self.path / RECORDED).glob("*"):
+            if former.name not in own:
+                shutil.rmtree(former)
+
+
+def can_be_recorded(instance: Instance) -> bool:
+    """Say whether files of its runs are small enough."""
+    return len(instance.jobs) * len(instance.configurations) <= MOST_RECORDED
+
+
+def comparison_files(
+    compared: Sequence[Compared],
+    reference: str,
+    instance: str | None,
+    recorded: Mapping[str, str],
+    provenance: Mapping[str, Any],
+) -> dict[str, str]:
+    """Give the contents of the files that say what came out.
+
+    Args:
+        compared: What came out, first what the other files show.
+        reference: Name of the policy that savings are measured against.
+        instance: Name of the instance, if all seeds ran the same one.
+        recorded: Of every policy the folder of its recorded run, within the comparison's folder.
+        provenance: Where the results come from.
+    """
+    first = compared[0]
+    more = [
+        {"gpu_demand": each.gpu_demand, "modelled": each.modelled, "policies": list(map(asdict, each.rows)),
+         "groups": list(map(asdict, each.groups)), "runs": [run.as_dict() for run in each.runs]}
+        for each in compared[1:]
+    ]  # fmt: skip
+    results = document_json(
+        "gpusched comparison",
+        provenance,
+        reference=reference,
+        seeds=sorted({run.seed for run in first.runs}),
+        gpu_demand=first.gpu_demand,
+        modelled=first.modelled,
+        recorded=dict(recorded),
+        policies=[asdict(row) for row in first.rows],
+        groups=[asdict(group) for group in first.groups],
+        runs=[run.as_dict() for run in first.runs],
+        more=more,
+    )
+    files = {
+        "results.json": results,
+        "runs.csv": _all_runs_csv(compared),
+        "table.md": "\n".join(each.markdown(reference, instance) for each in compared),
+    }
+    if first.groups:
+        files["groups.csv"] = csv_text(groups_table(first.groups, most=None))
+    return files
+
+
+def _all_runs_csv(compared: Sequence[Compared]) -> str:
+    if len(compared) == 1:
+        return runs_csv(compared[0].runs)
+    return runs_csv([run for each in compared for run in each.runs], [e.gpu_demand for e in compared for _ in e.runs])
+
+
+def _check_ours(folder: Path) -> None:
+    """Check that the folder holds nothing but what a comparison writes."""
+    if not folder.exists():
+        return
+    if not folder.is_dir():
+        raise InputError("path", str(folder), "a new folder, not a file")
+    for entry in sorted(folder.iterdir()):
+        if entry.name == RECORDED and entry.is_dir():
+            strangers = [f"{RECORDED}/{run.name}" for run in sorted(entry.iterdir()) if not _is_run(run)]
+        else:
+            strangers = [] if entry.name in FILES and not entry.is_dir() else [entry.name]
+        if strangers:
+            allowed = "a new or empty folder, or one that holds nothing but a comparison"
+            raise InputError("path", str(folder), f"{allowed} (found {strangers[0]!r})")
+
+
+def _is_run(folder: Path) -> bool:
+    return folder.is_dir() and all(entry.name in RUN_FILES and entry.is_file() for entry in folder.iterdir())

@@ -1,0 +1,183 @@
+"""How jobs and machines fared in a run: waiting, completion, slowdown, energy, and how busy the cluster was."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.due_dates import MISSED_S
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from gpusched_env.simulator import Result
+
+LEAST_RUN_S = 10.0
+"""Jobs that need less are counted as if they needed this, so that the shortest do not outweigh all others [s]."""
+
+NAN = float("nan")
+
+
+@dataclass(frozen=True, slots=True)
+class Fared:
+    """How the jobs and the machines of a run fared.
+
+    Attributes:
+        energy_kwh: Energy, with that of the data centre around the nodes (its PUE) [kWh]; NaN if energy is free, since
+            the bill says nothing of it then.
+        waiting_s: Mean time from submission to the first start [s].
+        median_completion_s: Median time from submission to completion [s].
+        p95_completion_s: Its 95th percentile over the jobs [s].
+        p99_completion_s: Its 99th percentile [s].
+        slowdown: Mean bounded slowdown, `slowdowns`.
+        makespan_s: Time from the first submission to the last completion [s].
+        busy_gpus: Part of the GPU time of the makespan in which a GPU was held, 0 to 1; NaN without intervals.
+        busy_nodes: Part of the node time of the makespan in which a node held a job, 0 to 1; NaN without intervals.
+    """
+
+    energy_kwh: float = NAN
+    waiting_s: float = NAN
+    median_completion_s: float = NAN
+    p95_completion_s: float = NAN
+    p99_completion_s: float = NAN
+    slowdown: float = NAN
+    makespan_s: float = NAN
+    busy_gpus: float = NAN
+    busy_nodes: float = NAN
+
+    @classmethod
+    def of(cls, result: Result) -> Fared:
+        """Measure a finished run; without its intervals all but how busy the cluster was."""
+        instance = result.instance
+        submission_s, price = instance.jobs.submission_s, instance.energy_price_eur_per_kwh
+        completion_s = result.completion_s - submission_s
+        median, p95, p99 = np.percentile(completion_s, (50, 95, 99)).tolist()
+        makespan_s = float(result.completion_s.max() - submission_s.min())
+        gpus, nodes = busy_s(result) if len(result.log) else (NAN, NAN)
+        machines = instance.nodes[-instance.hosts :]  # with cells the hosts, on which these lie; else all
+        return cls(
+            energy_kwh=result.energy_eur / price if price > 0.0 else NAN,
+            waiting_s=float(np.mean(result.start_s - submission_s)),
+            median_completion_s=median,
+            p95_completion_s=p95,
+            p99_completion_s=p99,
+            slowdown=float(slowdowns(result).mean()),
+            makespan_s=makespan_s,
+            busy_gpus=gpus / (sum(node.gpus for node in machines) * makespan_s),
+            busy_nodes=nodes / (len(machines) * makespan_s),
+        )
+
+
+UNKNOWN = Fared()
+"""Nothing is known of them."""
+
+
+@dataclass(frozen=True, slots=True)
+class GroupFared:
+    """How the jobs of a tenant, or of a class, fared in a run.
+
+    Attributes:
+        kind: What makes the group: `tenant`, or `class` (guaranteed or opportunistic).
+        name: Its name.
+        jobs: How many they are.
+        late_jobs: How many ended after their due date.
+        energy_eur: Energy cost attributed to them [€].
+        tardiness_eur: Their tardiness cost [€].
+        waiting_s: Mean time from submission to the first start [s].
+        mean_completion_s: Mean time from submission to completion [s].
+        p95_completion_s: Its 95th percentile over the jobs [s].
+        slowdown: Mean bounded slowdown, `slowdowns`.
+    """
+
+    kind: Literal["tenant", "class"]
+    name: str
+    jobs: int
+    late_jobs: int
+    energy_eur: float
+    tardiness_eur: float
+    waiting_s: float
+    mean_completion_s: float
+    p95_completion_s: float
+    slowdown: float
+
+
+def groups_fared(result: Result) -> tuple[GroupFared, ...]:
+    """Measure the jobs of every tenant and every class, where there are several; those without jobs are left out."""
+    jobs = result.instance.jobs
+    completion_s, slowdown = result.completion_s - jobs.submission_s, slowdowns(result)
+    late = result.completion_s > jobs.due_s + MISSED_S
+    found = []
+    for kind, name, chosen in _groups(result):
+        found.append(
+            GroupFared(
+                kind=kind,
+                name=name,
+                jobs=int(chosen.sum()),
+                late_jobs=int(late[chosen].sum()),
+                energy_eur=float(result.job_energy_eur[chosen].sum()),
+                tardiness_eur=float(result.job_tardiness_eur[chosen].sum()),
+                waiting_s=float((result.start_s - jobs.submission_s)[chosen].mean()),
+                mean_completion_s=float(completion_s[chosen].mean()),
+                p95_completion_s=float(np.percentile(completion_s[chosen], 95)),
+                slowdown=float(slowdown[chosen].mean()),
+            )
+        )
+    return tuple(found)
+
+
+def slowdowns(result: Result) -> NDArray[np.float64]:
+    """Give the bounded slowdown of every job, (J,), ≥ 1.
+
+    max(1, (C_j - a_j) / max(10 s, X_j · min_c τ_jc)): the time from submission to completion over that of its epochs on
+    the configuration on which they are fastest, alone and at once (Feitelson and Rudolph, JSSPP 1998).
+    """
+    jobs = result.instance.jobs
+    seconds = np.where(np.isfinite(jobs.seconds_per_epoch), jobs.seconds_per_epoch, np.inf).min(axis=1)
+    alone_s = np.maximum(LEAST_RUN_S, jobs.epochs_needed * seconds)
+    slowdown: NDArray[np.float64] = np.maximum(1.0, (result.completion_s - jobs.submission_s) / alone_s)
+    return slowdown
+
+
+def busy_s(result: Result) -> tuple[float, float]:
+    """Give the GPU time in which GPUs were held, and the node time in which nodes held a job, of a recorded run [s].
+
+    A shared GPU counts once, however many jobs it holds.
+    """
+    log = result.log
+    node = log[:, at.LOG_HOST if result.instance.hosts else at.LOG_NODE].astype(np.int64)
+    start_s, end_s = log[:, at.LOG_START], log[:, at.LOG_END]
+    gpus = np.array([c.gpus_per_node for c in result.instance.configurations])[log[:, at.LOG_CONFIG].astype(np.int64)]
+    slot = log[:, at.LOG_SLOT].astype(np.int64)
+    shared = slot >= 0
+    whole_s = float((gpus * (end_s - start_s))[~shared].sum())
+    place = node * (slot.max() + 2) + slot
+    return whole_s + _union_s(place[shared], start_s[shared], end_s[shared]), _union_s(node, start_s, end_s)
+
+
+def _union_s(place: NDArray[np.int64], start_s: NDArray[np.float64], end_s: NDArray[np.float64]) -> float:
+    """Give for how long places were taken by any of these intervals, added up over the places [s]."""
+    if not len(place):
+        return 0.0
+    order = np.lexsort((start_s, place))
+    place, start_s, end_s = place[order], start_s[order], end_s[order]
+    first = np.flatnonzero(np.diff(place, prepend=-1))
+    total = 0.0
+    for begin, end in zip(first, [*first[1:], len(place)], strict=True):
+        until = np.maximum.accumulate(end_s[begin:end])
+        since = np.maximum(start_s[begin:end], np.concatenate(([-np.inf], until[:-1])))
+        total += float(np.maximum(0.0, until - since).sum())
+    return total
+
+
+def _groups(result: Result) -> list[tuple[Literal["tenant", "class"], str, NDArray[np.bool_]]]:
+    instance = result.instance
+    groups: list[tuple[Literal["tenant", "class"], str, NDArray[np.bool_]]] = []
+    if len(instance.tenants) > 1:
+        groups += [("tenant", tenant.name, instance.jobs.tenant == i) for i, tenant in enumerate(instance.tenants)]
+    label = instance.jobs.opportunistic
+    if label.any():
+        groups += [("class", "guaranteed", ~label), ("class", "opportunistic", label)]
+    return [group for group in groups if group[2].any()]

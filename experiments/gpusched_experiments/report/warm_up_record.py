@@ -1,0 +1,56 @@
+"""What `gpusched warm-up` has compiled, noted beside it, so that the next one need not load it all to find out."""
+
+from __future__ import annotations
+
+import json
+import platform
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numba
+from llvmlite.binding import get_host_cpu_name
+
+import gpusched_agents
+import gpusched_baselines
+import gpusched_env
+import gpusched_experiments
+from gpusched_env import kernel
+from gpusched_env.files import write_atomically
+from gpusched_env.simulator.placement.placement import place
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+PACKAGES = (gpusched_env, gpusched_baselines, gpusched_agents, gpusched_experiments)
+NAME = "gpusched-warm-up.json"
+
+
+def is_compiled(steps: Iterable[str]) -> bool:
+    """Say whether all these steps were compiled, by this very code, Numba and Python, for this processor."""
+    return set(steps) <= set(_noted())
+
+
+def note_compiled(steps: Iterable[str]) -> None:
+    """Note that these steps are compiled."""
+    text = json.dumps({"of": _origin(), "steps": sorted({*_noted(), *steps})})
+    write_atomically(_file(), text + "\n")
+
+
+def _noted() -> list[str]:
+    try:
+        noted = json.loads(_file().read_text(encoding="utf-8"))
+        return list(noted["steps"]) if noted["of"] == _origin() else []
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _origin() -> list[Any]:
+    folders = frozenset(Path(package.__file__ or "").parent for package in PACKAGES)
+    stamp = kernel._stamp(folders)  # noqa: SLF001 - the one that decides whether a compiled kernel is used
+    return [*stamp, numba.__version__, platform.python_version(), get_host_cpu_name()]
+
+
+def _file() -> Path:
+    """Give the file: it lies with compiled kernels, and goes when they do."""
+    kernels: Any = place
+    return Path(kernels.stats.cache_path) / NAME

@@ -1,0 +1,102 @@
+"""The door: HTTP in, bytes to whoever decides, JSON out."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import asynccontextmanager
+from typing import TYPE_CHECKING, Any
+
+from fastapi import FastAPI, Request, Response
+from fastapi.responses import HTMLResponse
+from starlette.exceptions import HTTPException
+
+from gpusched_env.version import VERSION
+from gpusched_experiments.service import problems
+from gpusched_experiments.service.openapi import DESCRIPTION, described, page
+
+if TYPE_CHECKING:
+    from collections.abc import AsyncIterator
+
+    from gpusched_experiments.service.catalogue import PolicyCatalogue
+    from gpusched_experiments.service.limits import Limits
+    from gpusched_experiments.service.pool import Answering
+
+JSON = "application/json"
+
+
+def create_app(answer: Answering, policies: PolicyCatalogue, limits: Limits, threads: int = 1) -> FastAPI:
+    """Make the application.
+
+    Args:
+        answer: Who decides.
+        policies: The policies that may be asked.
+        limits: Sizes and times.
+        threads: Requests that may wait for an answer at one time, ≥ 1.
+    """
+    executor = ThreadPoolExecutor(threads, thread_name_prefix="ask")
+
+    @asynccontextmanager
+    async def lifespan(_: FastAPI) -> AsyncIterator[None]:
+        yield
+        executor.shutdown(wait=False, cancel_futures=True)
+
+    app = FastAPI(
+        title="gpusched", version=VERSION, description=DESCRIPTION, docs_url=None, redoc_url=None, lifespan=lifespan
+    )
+    _add_errors(app)
+    entries = json.dumps({"version": VERSION, "policies": policies.entries()}).encode()
+
+    @app.post("/v1/decide", summary="Decide who runs where on what", response_class=Response)
+    async def decide(request: Request) -> Response:
+        body = await _body(request, limits.request_bytes)
+        if body is None:
+            allowed = f"at most {limits.request_bytes:,} bytes"
+            return _error(413, "body", request.headers.get("content-length"), allowed)
+        reply = await asyncio.get_running_loop().run_in_executor(executor, answer, body)
+        headers = {"Retry-After": "1"} if reply.status == 503 else None
+        return Response(reply.body, reply.status, headers, JSON)
+
+    @app.get("/v1/policies", summary="List the policies that may be asked", response_class=Response)
+    async def list_policies() -> Response:
+        return Response(entries, media_type=JSON)
+
+    @app.get("/healthz", summary="Say that the service is there")
+    async def healthz() -> dict[str, str]:
+        return {"status": "ok", "version": VERSION}
+
+    @app.get("/docs", include_in_schema=False)
+    async def docs() -> HTMLResponse:
+        return HTMLResponse(page(app.openapi()))
+
+    plain = app.openapi
+
+    def openapi() -> dict[str, Any]:
+        return described(plain())
+
+    app.openapi = openapi  # type: ignore[method-assign]
+    return app
+
+
+async def _body(request: Request, most: int) -> bytes | None:
+    """Read the body of a request; None if it is too large."""
+    body = bytearray()
+    async for chunk in request.stream():
+        body += chunk
+        if len(body) > most:
+            return None
+    return bytes(body)
+
+
+def _add_errors(app: FastAPI) -> None:
+    """Give all errors in one form."""
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        allowed = "POST /v1/decide, GET /v1/policies, /healthz, /docs and /openapi.json"
+        return _error(error.status_code, "path", f"{request.method} {request.url.path}", allowed)
+
+
+def _error(status: int, field: str | None, value: Any, allowed: str) -> Response:
+    return Response(problems.body(field, value, allowed), status, media_type=JSON)

@@ -1,0 +1,141 @@
+"""The cluster of a request: GPU types, nodes and configurations, by name."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import TYPE_CHECKING
+
+from gpusched_env.errors import InputError
+from gpusched_env.model import Cells, Configuration, Node, Tenant, single_node_configurations
+from gpusched_env.workload import OwnGpuType, Prices, Scenario
+from gpusched_env.workload.catalogue import Catalogue
+from gpusched_env.workload.scenario.gpu_types import of_size
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpusched_env.model import GpuType
+    from gpusched_experiments.service.fields import DecideRequest
+
+_NAME = re.compile(r"(?:(?P<nodes>\d{1,6})\*)?(?P<type>.+)x(?P<gpus>\d{1,6}|0?\.\d{1,12})(?P<mark>!(?P<priority>\d)?)?")
+
+
+@dataclass(frozen=True, slots=True)
+class ClusterNames:
+    """A cluster, and what the names of a request stand for.
+
+    Attributes:
+        gpu_types: The GPU types.
+        nodes: The nodes.
+        configurations: The configurations.
+        tenants: The tenants.
+        node: Index of every node, by its name.
+        configuration: Index of every configuration, by its name.
+        catalogue: Built-in applications, with their times on the GPU types.
+    """
+
+    gpu_types: tuple[GpuType, ...]
+    nodes: tuple[Node, ...]
+    configurations: tuple[Configuration, ...]
+    tenants: tuple[Tenant, ...]
+    node: Mapping[str, int]
+    configuration: Mapping[str, int]
+    catalogue: Catalogue
+
+    @classmethod
+    def of(cls, request: DecideRequest) -> ClusterNames:
+        """Look up what a request names.
+
+        Raises:
+            InputError: A name stands for nothing or stands twice, or a value is out of its range.
+        """
+        cluster = request.cluster
+        own = tuple(given for given in cluster.gpu_types if isinstance(given, OwnGpuType))
+        try:
+            catalogue = _catalogue(own, request.prices.energy_eur_per_kwh, request.prices.pue)
+        except InputError as error:
+            raise InputError(f"cluster.{error.field}", error.value, error.allowed) from None
+        nodes = tuple(Node(node.gpu_type, node.gpus) for node in cluster.nodes)
+        gpu_types = tuple(_gpu_type(i, given, catalogue, nodes) for i, given in enumerate(cluster.gpu_types))
+        types = [v.name for v in gpu_types]
+        for index, node in enumerate(nodes):
+            if node.gpu_type not in types:
+                raise InputError(f"cluster.nodes[{index}].gpu_type", node.gpu_type, f"one of {', '.join(types)}")
+        configurations = _configurations(request, gpu_types, nodes)
+        return cls(
+            gpu_types,
+            nodes,
+            configurations,
+            tuple(Tenant(t.name, tuple(Cells(*cells) for cells in t.cells)) for t in cluster.tenants),
+            _index([node.name for node in cluster.nodes], "cluster.nodes[{}].name"),
+            _index([c.name for c in configurations], "configurations[{}]"),
+            catalogue,
+        )
+
+
+@lru_cache(maxsize=64)
+def _catalogue(own: tuple[OwnGpuType, ...], eur_per_kwh: float, pue: float) -> Catalogue:
+    """Give the built-in GPU types and applications, with those types of one's own."""
+    return Catalogue.of(Scenario(gpu_types=own, prices=Prices(energy_price_eur_per_kwh=eur_per_kwh, pue=pue)))
+
+
+def _gpu_type(index: int, given: str | OwnGpuType, catalogue: Catalogue, nodes: tuple[Node, ...]) -> GpuType:
+    """Give a GPU type as large as its largest node, unless the request says how large its nodes are."""
+    name = given if isinstance(given, str) else given.name
+    if name not in catalogue.gpu_types:
+        allowed = f"one of the built-in GPU types {', '.join(catalogue.gpu_types)}, or the figures of one's own"
+        raise InputError(f"cluster.gpu_types[{index}]", name, allowed)
+    gpu_type = catalogue.gpu_types[name]
+    if isinstance(given, OwnGpuType) and given.gpus_per_node is not None:
+        return gpu_type
+    largest = max((node.gpus for node in nodes if node.gpu_type == name), default=gpu_type.max_gpus_per_node)
+    return of_size(gpu_type, largest)
+
+
+def _configurations(
+    request: DecideRequest, gpu_types: tuple[GpuType, ...], nodes: tuple[Node, ...]
+) -> tuple[Configuration, ...]:
+    if not request.configurations:
+        return single_node_configurations(gpu_types, nodes)
+    made = []
+    for index, given in enumerate(request.configurations):
+        where = f"configurations[{index}]"
+        try:
+            if isinstance(given, str):
+                made.append(configuration_of(given))
+            else:
+                made.append(Configuration(**given.model_dump()))
+        except InputError as error:
+            raise InputError(error.field.replace("configuration", where), error.value, error.allowed) from None
+    return tuple(made)
+
+
+def configuration_of(name: str) -> Configuration:
+    """Read the name of a configuration, as `Configuration.name` writes it.
+
+    Raises:
+        InputError: It is none.
+    """
+    found = _NAME.fullmatch(name)
+    if found is None:
+        raise InputError("configuration", name, "a name such as V100x4, 2*V100x8, V100x0.5 or V100x0.6!")
+    gpus, nodes = found["gpus"], int(found["nodes"] or 1)
+    if "." not in gpus:
+        return Configuration(found["type"], int(gpus), nodes)
+    priority = int(found["priority"] or 1) if found["mark"] else 0
+    return Configuration(found["type"], 1, nodes, float(gpus), priority)
+
+
+def _index(names: list[str], where: str) -> dict[str, int]:
+    """Give the index of every name.
+
+    Raises:
+        InputError: A name stands twice.
+    """
+    index = {name: i for i, name in enumerate(names)}
+    if len(index) < len(names):
+        twice = next(i for i, name in enumerate(names) if index[name] != i)
+        raise InputError(where.format(index[names[twice]]), names[twice], "each name once")
+    return index

@@ -1,0 +1,252 @@
+"""The fields of a request, as pydantic models: names, kinds and ranges of single values."""
+
+from __future__ import annotations
+
+from typing import Annotated, Any, Literal, TypeAlias
+
+from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+
+from gpusched_env.model.checks import LONGEST_S
+from gpusched_env.workload import OwnGpuType
+from gpusched_experiments.service.limits import (
+    MOST_BINS,
+    MOST_CONFIGURATIONS,
+    MOST_GPU_TYPES,
+    MOST_JOBS,
+    MOST_NODES,
+)
+
+MARK = "~"
+"""Begins the tags of unions: they are no part of a field's path."""
+
+Name = Annotated[str, Field(min_length=1, max_length=200)]
+Number = Annotated[float, Field(allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Time = Annotated[float, Field(ge=0.0, le=LONGEST_S, allow_inf_nan=False)]
+
+
+def _kind(value: Any) -> str | None:
+    """Say what a value is that may be written in several ways: the tag of its place in the union; None for neither."""
+    if isinstance(value, str):
+        return f"{MARK}name"
+    if isinstance(value, list | tuple):
+        return f"{MARK}list"
+    return f"{MARK}object" if isinstance(value, dict | BaseModel) else None
+
+
+class Fields(BaseModel):
+    """Fields of a JSON object; unknown ones are refused, and so is a number that is written as a text."""
+
+    model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
+
+
+class NodeFields(Fields):
+    """A node that can be used now: leave out those that are down or drained."""
+
+    name: Name = Field(description="Name of the node; answers use it.")
+    gpu_type: Name = Field(description="Name of its GPU type.")
+    gpus: int = Field(ge=1, description="Number of its GPUs.")
+
+
+GpuTypeFields = Annotated[
+    Annotated[Name, Tag(f"{MARK}name")] | Annotated[OwnGpuType, Tag(f"{MARK}object")], Discriminator(_kind)
+]
+
+
+class TenantFields(Fields):
+    """A tenant and what it was promised."""
+
+    name: Name
+    cells: list[tuple[Name, int, int]] = Field(
+        min_length=1, max_length=1000, description="GPU type, GPUs and number of its cells; they add up to its quota."
+    )
+
+
+class ClusterFields(Fields):
+    """The cluster as it is now."""
+
+    gpu_types: list[GpuTypeFields] = Field(
+        min_length=1,
+        max_length=MOST_GPU_TYPES,
+        description="GPU types: names of built-in ones (such as V100), or with figures of your own.",
+    )
+    nodes: list[NodeFields] = Field(min_length=1, max_length=MOST_NODES)
+    tenants: list[TenantFields] = Field(default=[], max_length=1000, description="Who shares the cluster.")
+    tenancy: Literal["none", "quota", "private"] = Field(
+        default="none", description="What tenants are to the cluster: names only, a quota each, or nodes of their own."
+    )
+
+
+class ConfigurationFields(Fields):
+    """A configuration that jobs may be given."""
+
+    gpu_type: Name
+    gpus_per_node: int = Field(default=1, ge=1)
+    nodes: int = Field(default=1, ge=1)
+    share: float = Field(default=1.0, gt=0.0, le=1.0)
+    priority: int = Field(default=0, ge=0)
+
+
+TimesList: TypeAlias = Annotated[list[Positive | None], Field(max_length=MOST_CONFIGURATIONS)]
+TimesObject: TypeAlias = Annotated[dict[str, Positive], Field(max_length=MOST_CONFIGURATIONS)]
+OwnTimes = Annotated[
+    Annotated[TimesList, Tag(f"{MARK}list")] | Annotated[TimesObject, Tag(f"{MARK}object")], Discriminator(_kind)
+]
+Times = Annotated[
+    Annotated[Name, Tag(f"{MARK}name")]
+    | Annotated[TimesList, Tag(f"{MARK}list")]
+    | Annotated[TimesObject, Tag(f"{MARK}object")],
+    Discriminator(_kind),
+]
+
+
+class DistributionFields(Fields):
+    """The distribution of the epochs that a job needs, in one of four ways."""
+
+    masses: list[NotNegative] | None = Field(
+        default=None, max_length=MOST_BINS, description="Weights of ending in each bin of (0, max_epochs]."
+    )
+    survival: list[Share] | None = Field(
+        default=None, max_length=MOST_BINS, description="Probability of needing more, on each bin; from 1 downwards."
+    )
+    edges: list[Share] | None = Field(
+        default=None,
+        max_length=MOST_BINS + 1,
+        description="Edges of the bins as fractions of the maximum epochs, from 0 to 1; by default equal bins.",
+    )
+    quantiles: list[tuple[Share, Share]] | None = Field(
+        default=None,
+        max_length=MOST_BINS,
+        description="Pairs (probability, fraction of the maximum epochs that is enough with it), both rising, the "
+        "last (1, 1) or added; the probability between two is spread over the end of that piece.",
+    )
+    history_epochs: list[Positive] | None = Field(
+        default=None, max_length=100_000, description="Epochs that former runs needed: their histogram is taken."
+    )
+    max_epochs: Positive | None = Field(
+        default=None, description="Maximum epochs that the history is of; by default the job's, else the application's."
+    )
+    bins: int = Field(default=100, ge=1, le=MOST_BINS, description="Equal bins for the history.")
+
+
+Distribution = Annotated[
+    Annotated[Name, Tag(f"{MARK}name")] | Annotated[DistributionFields, Tag(f"{MARK}object")], Discriminator(_kind)
+]
+
+
+class ApplicationFields(Fields):
+    """What jobs of one application have in common; a job's own fields come first."""
+
+    seconds_per_epoch: Times | None = Field(
+        default=None, description="As that of a job; by default those of the built-in application of this name."
+    )
+    like: Name | None = Field(default=None, description="Name of the built-in application whose figures it has.")
+    max_epochs: Positive | None = None
+    memory_gib: NotNegative | None = None
+    distribution: Distribution | None = None
+    restart_s: Time | None = None
+
+
+class RunningFields(Fields):
+    """What a job holds now."""
+
+    configuration: Name = Field(description="Name of the configuration, such as V100x4.")
+    nodes: list[Name] = Field(min_length=1, max_length=MOST_NODES, description="The node, or all of several.")
+    gpu: int | None = Field(default=None, ge=0, description="Number of the shared GPU on the node; else none.")
+    since_s: Time = Field(description="Since when it has held this, unchanged [s].")
+    ready_s: Time | None = Field(
+        default=None, description="From when on it makes progress with it [s]; by default `since_s`."
+    )
+
+
+class JobFields(Fields):
+    """A job that is submitted and not complete."""
+
+    id: Name = Field(description="Its name; answers use it.")
+    submission_s: Time = Field(description="When it was submitted [s], on the clock of `now_s`.")
+    due_s: Time = Field(description="Due date [s].")
+    tardiness_weight_eur_per_s: NotNegative = Field(description="What a second of delay costs [€/s].")
+    application: Name | None = Field(
+        default=None, description="Name of an entry of `applications`, or of a built-in application."
+    )
+    max_epochs: Positive | None = Field(default=None, description="Most epochs that it needs.")
+    epochs_done: NotNegative | None = Field(default=None, description="Epochs done until now.")
+    share_done: Share | None = Field(default=None, description="Or the part of `max_epochs` done until now.")
+    seconds_per_epoch: Times | None = Field(
+        default=None,
+        description="Seconds per epoch: by name of the configuration, or one for each of `configurations` (null where "
+        "it may not use it), or the name of an entry of `times`.",
+    )
+    distribution: Distribution | None = Field(
+        default=None, description="How many epochs it may need: given here, or the name of an entry of `distributions`."
+    )
+    memory_gib: NotNegative | None = Field(default=None, description="Memory that it needs on each GPU [GiB].")
+    restart_s: Time | None = Field(default=None, description="Seconds without progress after a change.")
+    start_s: Time = Field(default=0.0, description="Seconds without progress at its first start.")
+    resume_s: Time | None = Field(
+        default=None,
+        description="Seconds without progress where it goes on on the nodes where it was last ready. If any job has "
+        "it, all changes are told apart by distance.",
+    )
+    opportunistic: bool = Field(default=False, description="Whether it gets what guaranteed jobs leave.")
+    tenant: Name | None = Field(default=None, description="Name of its tenant.")
+    running: RunningFields | None = Field(default=None, description="What it holds now; null: it waits.")
+    started_s: Time | None = Field(
+        default=None, description="When it first started [s]. By default: never, unless it runs or has epochs done."
+    )
+    state_on: list[Name] | None = Field(
+        default=None,
+        max_length=MOST_NODES,
+        description="Nodes where it was last ready before what it holds now: there its state lies.",
+    )
+
+
+class PriceFields(Fields):
+    """What energy costs."""
+
+    energy_eur_per_kwh: NotNegative = 0.172
+    pue: float = Field(default=1.58, ge=1.0, allow_inf_nan=False, description="Power usage effectiveness of the site.")
+
+
+class DecideRequest(Fields):
+    """All that a decision depends on: the service keeps nothing between two requests."""
+
+    policy: Name = Field(description="Name of a policy of `GET /v1/policies`.")
+    now_s: Time = Field(description="The present time [s], on any clock that all times of the request have.")
+    cluster: ClusterFields
+    jobs: list[JobFields] = Field(max_length=MOST_JOBS, description="The jobs submitted and not complete.")
+    configurations: list[
+        Annotated[
+            Annotated[Name, Tag(f"{MARK}name")] | Annotated[ConfigurationFields, Tag(f"{MARK}object")],
+            Discriminator(_kind),
+        ]
+    ] = Field(
+        default=[],
+        max_length=MOST_CONFIGURATIONS,
+        description="What jobs may be given, by name (V100x4, 2*V100x8 for whole nodes, V100x0.5 for a share, "
+        "V100x0.6! for one with priority) or fields. By default every number of GPUs of a node.",
+    )
+    prices: PriceFields = PriceFields()
+    restart_s: Time = Field(default=0.0, description="Seconds without progress after a change, of jobs that say none.")
+    applications: dict[Name, ApplicationFields] = Field(default={}, max_length=MOST_JOBS)
+    times: dict[Name, OwnTimes] = Field(
+        default={}, max_length=MOST_JOBS, description="Seconds per epoch by name: said once, for many jobs."
+    )
+    distributions: dict[Name, DistributionFields] = Field(default={}, max_length=MOST_JOBS)
+    interference: dict[str, Any] | None = Field(
+        default=None,
+        description="What jobs on one GPU do to one another: {slowdown} or {duty, overhead, filled, least_pace, "
+        "idle_power_w, fastest}, as in an instance file; rows are GPU types, columns `applications`.",
+    )
+    synchronisation: dict[str, Any] | None = Field(
+        default=None, description="How spare machines help jobs on several nodes: {compute_s, sync_s, cpu_machines}."
+    )
+    seed: int = Field(default=0, ge=0, lt=2**63, description="Seed of a policy that draws, where `memory` is null.")
+    idle_rounds: int = Field(
+        default=0, ge=0, lt=2**31, description="Decisions in a row after which nothing ran; agents then stop waiting."
+    )
+    memory: str | None = Field(
+        default=None, description="`memory` of the answer before, as it is; null for the first, or to begin anew."
+    )

@@ -1,0 +1,79 @@
+"""The description of the interface: OpenAPI, and a page of our own that needs no network."""
+
+from __future__ import annotations
+
+import html
+import json
+from typing import Any
+
+from gpusched_experiments.service.example import EXAMPLE
+from gpusched_experiments.service.fields import DecideRequest
+
+DESCRIPTION = (
+    "Who runs where on what: send the cluster, the jobs and the present schedule at every event (a submission, an end, "
+    "the time of `ask_again_at_s`), and do what is answered. Nothing is kept between two requests."
+)
+_STYLE = (
+    "body{font:16px/1.5 sans-serif;max-width:60em;margin:2em auto;padding:0 1em}pre{background:#f4f4f4;padding:1em;"
+    "overflow:auto}td,th{text-align:left;vertical-align:top;padding:.2em .8em .2em 0}"
+)
+_PROBLEM = {
+    "type": "object",
+    "required": ["error", "field", "value", "allowed"],
+    "properties": {
+        "error": {"type": "string", "description": "All of it in a line."},
+        "field": {"type": ["string", "null"], "description": "The field, such as jobs[3].epochs_done."},
+        "value": {"description": "What was given; a long one is cut."},
+        "allowed": {"type": "string", "description": "What is allowed there."},
+    },
+}
+_PROBLEMS = {
+    "413": "The request is too large.",
+    "422": "A field is not allowed.",
+    "500": "The decision failed.",
+    "503": "All workers are busy; try again.",
+    "504": "The decision took too long and was given up.",
+}
+
+
+def described(schema: dict[str, Any]) -> dict[str, Any]:
+    """Add what the door itself does not know: the fields of requests, an example, and errors."""
+    models = DecideRequest.model_json_schema(ref_template="#/components/schemas/{model}")
+    schemas = schema.setdefault("components", {}).setdefault("schemas", {})
+    schemas |= models.pop("$defs") | {"DecideRequest": models, "Problem": _PROBLEM}
+    decide = schema["paths"]["/v1/decide"]["post"]
+    content = {"schema": {"$ref": "#/components/schemas/DecideRequest"}, "example": EXAMPLE}
+    decide["requestBody"] = {"required": True, "content": {"application/json": content}}
+    problem = {"application/json": {"schema": {"$ref": "#/components/schemas/Problem"}}}
+    decide["responses"] |= {code: {"description": text, "content": problem} for code, text in _PROBLEMS.items()}
+    return schema
+
+
+def page(schema: dict[str, Any]) -> str:
+    """Give the interface as one page of HTML without scripts."""
+    rows = []
+    for path, methods in schema["paths"].items():
+        for method, operation in methods.items():
+            rows.append(
+                f"<li><code>{method.upper()} {html.escape(path)}</code> {html.escape(operation['summary'])}</li>"
+            )
+    parts = [
+        _table(name, model) for name, model in sorted(schema["components"]["schemas"].items()) if "properties" in model
+    ]
+    example = html.escape(json.dumps(EXAMPLE, indent=1))
+    return (
+        f"<!doctype html><html lang=en><meta charset=utf-8><title>gpusched</title><style>{_STYLE}</style>"
+        f"<h1>gpusched {html.escape(schema['info']['version'])}</h1><p>{html.escape(DESCRIPTION)} "
+        f"<a href=openapi.json>openapi.json</a></p><ul>{''.join(rows)}</ul>"
+        f"<h2>A request</h2><pre>{example}</pre>{''.join(parts)}</html>"
+    )
+
+
+def _table(name: str, model: dict[str, Any]) -> str:
+    required = set(model.get("required", []))
+    rows = [
+        f"<tr><td><code>{html.escape(field)}</code></td><td>{'required' if field in required else ''}</td>"
+        f"<td>{html.escape(str(value.get('description', '')))}</td></tr>"
+        for field, value in model["properties"].items()
+    ]
+    return f"<h2 id={html.escape(name)}>{html.escape(name)}</h2><table>{''.join(rows)}</table>"

@@ -1,0 +1,208 @@
+"""The processes that decide: a request is handed to a free one, and one that takes too long is replaced.
+
+Compiled kernels hold the interpreter's lock, so threads would hold up one another, and the door. Bytes go in and out:
+nothing is unpickled of what came from outside.
+"""
+
+from __future__ import annotations
+
+import gc
+import multiprocessing
+import queue
+import signal
+import threading
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+from gpusched_env.errors import InputError
+from gpusched_experiments.report.processes import WorkerError, start_worker
+from gpusched_experiments.service import problems
+from gpusched_experiments.service.catalogue import PolicyCatalogue
+from gpusched_experiments.service.decision import Decider
+from gpusched_experiments.service.warm import warm_up_service
+
+if TYPE_CHECKING:
+    from multiprocessing.connection import Connection
+
+    from gpusched_experiments.service.limits import Limits
+
+OK, NOT_ALLOWED, TOO_LARGE, FAILED, BUSY, TOO_LONG = 200, 422, 413, 500, 503, 504
+READY = b"ready"
+START_S = 600.0
+"""Longest time that a worker may take to start and compile [s]."""
+
+
+@dataclass(frozen=True, slots=True)
+class Reply:
+    """The status and the JSON of an answer."""
+
+    status: int
+    body: bytes
+
+
+class Answering(Protocol):
+    """What answers a request."""
+
+    def __call__(self, body: bytes) -> Reply:
+        """Give the reply to a request; may be called from several threads."""
+
+
+@dataclass(frozen=True)
+class InProcess:
+    """Answers in this process: for tests, and where nothing else must be answered meanwhile."""
+
+    decider: Decider
+
+    def __call__(self, body: bytes) -> Reply:
+        """Give the reply to a request."""
+        return reply_to(self.decider, body)
+
+
+def reply_to(decider: Decider, body: bytes) -> Reply:
+    """Decide, and give bad input and failures as replies too."""
+    try:
+        return Reply(OK, decider(body))
+    except InputError as error:
+        status = TOO_LARGE if len(body) > decider.limits.request_bytes else NOT_ALLOWED
+        return Reply(status, problems.body(error.field, error.value, error.allowed))
+    except Exception as error:  # noqa: BLE001 - a service goes on; what happened is said
+        return Reply(FAILED, problems.body(None, None, f"the decision failed: {type(error).__name__}: {error}"))
+
+
+class Pool:
+    """Worker processes, each with everything compiled before it takes a request.
+
+    Args:
+        workers: Number of processes, ≥ 1.
+        policies: The policies that may be asked.
+        key: Signs what policies remember.
+        limits: Sizes, times, and how many requests may wait.
+
+    Raises:
+        WorkerError: A process ended before it was ready.
+    """
+
+    def __init__(self, workers: int, policies: PolicyCatalogue, key: bytes, limits: Limits) -> None:
+        self.limits = limits
+        self._arguments = (policies.names, dict(policies.agents), key, limits)
+        self._idle: queue.LifoQueue[_Worker] = queue.LifoQueue()
+        self._waiting = threading.Semaphore(workers + limits.waiting)
+        self._closed = False
+        first = _Worker(self._arguments)
+        self._all = [first]
+        try:
+            first.wait_until_ready()  # it compiles; the others find on disk what it has compiled
+            others = [_Worker(self._arguments) for _ in range(workers - 1)]
+            self._all += others
+            for worker in others:
+                worker.wait_until_ready()
+        except BaseException:
+            self.close()
+            raise
+        for worker in self._all:
+            self._idle.put(worker)
+
+    def __call__(self, body: bytes) -> Reply:
+        """Give the reply to a request, in time."""
+        if not self._waiting.acquire(blocking=False):
+            return Reply(BUSY, problems.body(None, None, "too many requests wait; try again in a second"))
+        try:
+            return self._ask(body)
+        finally:
+            self._waiting.release()
+
+    def close(self) -> None:
+        """End all processes."""
+        self._closed = True
+        for worker in self._all:
+            worker.end()
+
+    def _ask(self, body: bytes) -> Reply:
+        try:
+            worker = self._idle.get(timeout=self.limits.waiting_s)
+        except queue.Empty:
+            return Reply(BUSY, problems.body(None, None, "no worker became free in time; try again in a second"))
+        try:
+            reply = worker.ask(body, self.limits.decision_s)
+        except (OSError, EOFError):
+            self._replace(worker)
+            return Reply(FAILED, problems.body(None, None, "the worker ended while it decided; it is replaced"))
+        if reply is None:
+            self._replace(worker)
+            allowed = f"a decision within {self.limits.decision_s:g} s; this one took longer and was given up"
+            return Reply(TOO_LONG, problems.body(None, None, allowed))
+        self._idle.put(worker)
+        return reply
+
+    def _replace(self, worker: _Worker) -> None:
+        """End a worker, and start another one beside all that goes on."""
+        worker.end()
+        self._all.remove(worker)
+        threading.Thread(target=self._start_another, daemon=True).start()
+
+    def _start_another(self) -> None:
+        if self._closed:
+            return
+        worker = _Worker(self._arguments)
+        self._all.append(worker)
+        try:
+            worker.wait_until_ready()
+        except WorkerError:
+            return
+        self._idle.put(worker)
+
+
+class _Worker:
+    """One process, and the pipe to it."""
+
+    def __init__(self, arguments: tuple[Any, ...]) -> None:
+        context = multiprocessing.get_context("spawn")
+        self._pipe, theirs = context.Pipe()
+        self._process = context.Process(target=_serve, args=(theirs, *arguments), daemon=True)
+        # Ctrl-C goes to the whole group of processes; the door ends its workers itself.
+        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+        try:
+            self._process.start()
+        finally:
+            signal.pthread_sigmask(signal.SIG_SETMASK, before)
+        theirs.close()
+
+    def wait_until_ready(self) -> None:
+        """Wait until everything is compiled."""
+        try:
+            if self._pipe.poll(START_S) and self._pipe.recv_bytes() == READY:
+                return
+        except (OSError, EOFError):
+            pass
+        self.end()
+        raise WorkerError("a worker process ended before it was ready, perhaps out of memory; try fewer workers")
+
+    def ask(self, body: bytes, longest_s: float) -> Reply | None:
+        """Give the reply; None if it takes too long."""
+        self._pipe.send_bytes(body)
+        if not self._pipe.poll(longest_s):
+            return None
+        answer = self._pipe.recv_bytes()
+        return Reply(int.from_bytes(answer[:2], "big"), answer[2:])
+
+    def end(self) -> None:
+        """End the process, whatever it does."""
+        self._process.kill()
+        self._process.join()
+        self._pipe.close()
+
+
+def _serve(pipe: Connection, names: tuple[str, ...], agents: dict[str, str], key: bytes, limits: Limits) -> None:
+    """Answer requests until the pipe is closed; runs in a process of its own."""
+    start_worker(())
+    decider = Decider(PolicyCatalogue(names, agents), key, limits)
+    warm_up_service(decider)
+    gc.collect()
+    gc.freeze()  # what is there now stays; decisions need not wait until it was looked through
+    pipe.send_bytes(READY)
+    while True:
+        try:
+            reply = reply_to(decider, pipe.recv_bytes())
+            pipe.send_bytes(reply.status.to_bytes(2, "big") + reply.body)
+        except (EOFError, OSError):
+            return

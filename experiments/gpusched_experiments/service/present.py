@@ -1,0 +1,173 @@
+"""The state of a request: the simulator's own, brought to the present time and schedule."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.errors import InputError
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.events import submit
+from gpusched_env.simulator.pace.write import write_paces
+from gpusched_env.simulator.placement.placement import may_have, put_back
+from gpusched_env.simulator.placement.whole_nodes import mark
+from gpusched_env.simulator.survival import SAME_EPOCH
+
+if TYPE_CHECKING:
+    from gpusched_env.model import Instance
+    from gpusched_env.simulator import Board
+    from gpusched_experiments.service.cluster import ClusterNames
+    from gpusched_experiments.service.fields import DecideRequest, JobFields, RunningFields
+
+SOMEWHERE = 0  # the node of a state of which nobody says where it is: with no mark, so that no place is the same
+NO_MARK = -1.0
+
+
+def present_state(
+    request: DecideRequest, names: ClusterNames, order: list[int], instance: Instance, memory_columns: int
+) -> State:
+    """Make the state in which a policy decides.
+
+    Of the jobs that are submitted the last ones are there, as the request says; those before are over.
+
+    Args:
+        request: The request.
+        names: Its cluster.
+        order: Place in the request of every job that is there.
+        instance: Its instance.
+        memory_columns: Columns of the policy's memory.
+
+    Raises:
+        InputError: A job holds what it cannot hold, or has made progress that it cannot have made.
+    """
+    for index in order:
+        _past(f"jobs[{index}].submission_s", request.jobs[index].submission_s, request.now_s)
+    state = State(instance, record=False, memory_columns=memory_columns)
+    board = state.board
+    board.clock[at.NOW] = request.now_s
+    submit(board, state.hidden, request.now_s)
+    first = int(board.count[at.SUBMITTED]) - len(order)
+    board.count[at.ACTIVE], board.count[at.DONE] = len(order), first
+    board.active[: len(order)] = np.arange(first, first + len(order))
+    board.jobs[:first, at.END_S] = request.now_s
+    for job, index in enumerate(order, start=first):
+        _write_history(board, job, f"jobs[{index}]", request, request.jobs[index])
+        _write_place_of_state(board, job, f"jobs[{index}]", request.jobs[index], names)
+    for job, index in enumerate(order, start=first):
+        running = request.jobs[index].running
+        if running is not None:
+            _hold(board, job, f"jobs[{index}].running", running, names)
+    paces = np.empty(len(order))
+    write_paces(board, paces)
+    board.jobs[first : first + len(order), at.PACE] = paces
+    return state
+
+
+def _write_history(board: Board, job: int, where: str, request: DecideRequest, given: JobFields) -> None:
+    """Write what a job has done, and when."""
+    row, now = board.jobs[job], request.now_s
+    largest = float(row[at.MAX_EPOCHS])
+    if given.epochs_done is not None and given.share_done is not None:
+        raise InputError(f"{where}.share_done", given.share_done, "nothing beside epochs_done")
+    done = given.epochs_done if given.share_done is None else given.share_done * largest
+    done = 0.0 if done is None else done
+    if done > largest * (1.0 + SAME_EPOCH):
+        raise InputError(f"{where}.epochs_done", done, f"a number from 0 to max_epochs ({largest:g})")
+    row[at.EPOCHS] = row[at.BASE_EPOCHS] = row[at.ANCHOR_EPOCHS] = done
+    running, started = given.running, given.started_s
+    if running is not None:
+        _past(f"{where}.running.since_s", running.since_s, now)
+    if started is None and (running is not None or done > 0.0):
+        started = given.submission_s if running is None else running.since_s
+    if started is not None:
+        row[at.START_S] = _past(f"{where}.started_s", started, now)
+
+
+def _write_place_of_state(board: Board, job: int, where: str, given: JobFields, names: ClusterNames) -> None:
+    """Write where a job was last ready before what it holds now."""
+    row = board.jobs[job]
+    if given.state_on:
+        nodes = sorted(_node(f"{where}.state_on[{i}]", name, names) for i, name in enumerate(given.state_on))
+        row[at.LAST_NODE], row[at.LAST_NODES] = nodes[0], _mark(board, nodes)
+    elif given.running is None and row[at.EPOCHS] > 0.0:
+        if given.resume_s is not None:
+            raise InputError(f"{where}.state_on", [], "the nodes where a job with resume_s has run last")
+        row[at.LAST_NODE], row[at.LAST_NODES] = SOMEWHERE, NO_MARK
+
+
+def _mark(board: Board, nodes: list[int]) -> int:
+    """Give the mark of a set of nodes, by the chain that they would form."""
+    chain = board.nodes[:, at.NEXT].copy()
+    board.nodes[nodes, at.NEXT] = [*nodes[1:], -1]
+    found = int(mark(board, nodes[0], False))
+    board.nodes[:, at.NEXT] = chain
+    return found
+
+
+def _hold(board: Board, job: int, where: str, given: RunningFields, names: ClusterNames) -> None:
+    """Let a job hold what it holds now.
+
+    Raises:
+        InputError: There is no such configuration, node or GPU, or it has no room.
+    """
+    config = names.configuration.get(given.configuration)
+    if config is None:
+        there = ", ".join(names.configuration)
+        raise InputError(f"{where}.configuration", given.configuration, f"one of {there}")
+    configuration = names.configurations[config]
+    if not np.isfinite(board.tau[job, config]):
+        raise InputError(f"{where}.configuration", given.configuration, "one that the job may use")
+    nodes = _check_room(board, where, given, config, names)
+    if not may_have(board, job, config):
+        raise InputError(where, given.configuration, "what the quota of the job's tenant still covers")
+    chain = board.nodes[:, at.NEXT].copy()
+    if configuration.nodes > 1:
+        chain[nodes] = [*nodes[1:], -1]
+    put_back(board, job, config, nodes[0], -1 if given.gpu is None else given.gpu, chain)
+    row = board.jobs[job]
+    row[at.BASE_S] = given.since_s
+    row[at.READY_S] = row[at.ANCHOR_S] = given.since_s if given.ready_s is None else given.ready_s
+
+
+def _check_room(board: Board, where: str, given: RunningFields, config: int, names: ClusterNames) -> list[int]:
+    """Give the nodes that a job holds, which must be there, and free of what the jobs before it hold."""
+    configuration, table = names.configurations[config], board.nodes
+    nodes = sorted(_node(f"{where}.nodes[{i}]", name, names) for i, name in enumerate(given.nodes))
+    if len(set(nodes)) != configuration.nodes or len(nodes) != configuration.nodes:
+        raise InputError(f"{where}.nodes", list(given.nodes), f"{configuration.nodes} different nodes")
+    if (given.gpu is None) == (configuration.kind == "shared"):
+        raise InputError(f"{where}.gpu", given.gpu, "the number of the GPU if it is shared, else null")
+    for node in nodes:
+        free, name = int(table[node, at.FREE]), given.nodes[0] if len(nodes) == 1 else str(list(given.nodes))
+        if table[node, at.NODE_TYPE] != board.facts.configs[config, at.CONFIG_TYPE]:
+            raise InputError(f"{where}.nodes", name, f"nodes of {configuration.gpu_type}")
+        whole = configuration.nodes > 1
+        if given.gpu is None and free < (table[node, at.NODE_GPUS] if whole else configuration.gpus_per_node):
+            raise InputError(where, given.configuration, f"GPUs that are free: {name} has {free} beside other jobs'")
+        if given.gpu is not None:
+            _check_share(board, f"{where}.gpu", given.gpu, config, node)
+    return nodes
+
+
+def _check_share(board: Board, where: str, gpu: int, config: int, node: int) -> None:
+    """Check that a share of a GPU is free of what the jobs before it hold."""
+    gpus = int(board.nodes[node, at.NODE_GPUS])
+    if gpu >= gpus:
+        raise InputError(where, gpu, f"a number from 0 to {gpus - 1}")
+    used = int(board.nodes[node, at.NODE_COLUMNS + gpu])
+    if used + board.facts.configs[config, at.CONFIG_UNITS] > at.UNITS or (used == 0 and not board.nodes[node, at.FREE]):
+        raise InputError(where, gpu, "a GPU of which this share is free beside other jobs'")
+
+
+def _past(field: str, time_s: float, now_s: float) -> float:
+    if time_s > now_s:
+        raise InputError(field, time_s, f"a time not after now_s ({now_s:g})")
+    return time_s
+
+
+def _node(field: str, name: str, names: ClusterNames) -> int:
+    if name not in names.node:
+        raise InputError(field, name, "the name of one of cluster.nodes")
+    return names.node[name]

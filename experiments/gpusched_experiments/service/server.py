@@ -1,0 +1,85 @@
+"""Running a service: processes that decide, and uvicorn before them."""
+
+from __future__ import annotations
+
+import secrets
+import signal
+import socket
+import sys
+from typing import TYPE_CHECKING, NoReturn
+
+import uvicorn
+
+from gpusched_env.errors import InputError
+from gpusched_experiments.service.app import create_app
+from gpusched_experiments.service.pool import Pool
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from types import FrameType
+
+    from gpusched_experiments.service.catalogue import PolicyCatalogue
+    from gpusched_experiments.service.limits import Limits
+
+KEY_BYTES = 32
+
+
+def serve(
+    address: tuple[str, int],
+    workers: int,
+    policies: PolicyCatalogue,
+    limits: Limits,
+    key: bytes | None,
+    say: Callable[[str], None],
+) -> None:
+    """Serve until a signal ends it: requests that are being answered are answered first.
+
+    Args:
+        address: Host and port; 0 takes a free one.
+        workers: Processes that decide, ≥ 1.
+        policies: The policies that may be asked.
+        limits: Sizes and times.
+        key: Signs what policies remember; services behind one load balancer need the same. None: one at random.
+        say: Gets the one line that says where the service is, once it is ready.
+
+    Raises:
+        InputError: The address cannot be used.
+        KeyboardInterrupt: It was ended by Ctrl-C.
+        SystemExit: It was ended by SIGTERM; with exit code 0.
+        WorkerError: A worker ended before it was ready.
+    """
+    signal.signal(signal.SIGTERM, _leave)
+    bound = _bound(*address)
+    pool = Pool(workers, policies, secrets.token_bytes(KEY_BYTES) if key is None else key, limits)
+    try:
+        app = create_app(pool, policies, limits, threads=workers + limits.waiting + 1)
+        config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=10)
+        host, port = bound.getsockname()[:2]
+        say(_line(policies, f"http://{host}:{port}", workers))
+        uvicorn.Server(config).run(sockets=[bound])
+    finally:
+        pool.close()
+        bound.close()
+
+
+def _line(policies: PolicyCatalogue, url: str, workers: int) -> str:
+    many = "" if workers == 1 else "s"
+    return f"serving {len(policies.names)} policies at {url} with {workers} worker{many}; Ctrl-C ends it"
+
+
+def _leave(number: int, _: FrameType | None) -> NoReturn:  # noqa: ARG001 - as handlers are called
+    """End well: that is how process managers stop a service. Uvicorn passes the signal on once it has closed."""
+    sys.exit(0)
+
+
+def _bound(host: str, port: int) -> socket.socket:
+    """Take the address before anything is compiled; until the service is ready, connections are refused."""
+    bound = socket.socket(socket.AF_INET6 if ":" in host else socket.AF_INET)
+    try:
+        bound.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        bound.bind((host, port))
+    except (OSError, OverflowError) as error:
+        bound.close()
+        reason = getattr(error, "strerror", None) or "ports are from 0 to 65535"
+        raise InputError("--host, --port", f"{host}:{port}", f"a free address of this machine ({reason})") from None
+    return bound

@@ -1,0 +1,36 @@
+"""What a notebook shows of a value: small tables in HTML, with everything escaped that could be markup."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from html import escape
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Iterator
+
+CELL = "text-align:left;padding:1px 10px 1px 0;border:0"
+
+
+def facts_table(title: str, facts: Iterable[tuple[str, object]], below: str = "") -> str:
+    """Write a table of two columns.
+
+    Args:
+        title: What stands above it.
+        facts: Names, and what is to be said.
+        below: HTML that stands below it.
+    """
+    rows = "".join(
+        f'<tr><th style="{CELL}">{escape(name)}</th><td style="{CELL}">{escape(str(fact))}</td></tr>'
+        for name, fact in facts
+    )
+    return f"<div><strong>{escape(title)}</strong><table>{rows}</table>{below}</div>"
+
+
+def dotted_names(values: Mapping[str, object], section: str = "") -> Iterator[tuple[str, object]]:
+    """List the values of nested sections by dotted names."""
+    for name, value in values.items():
+        if isinstance(value, Mapping):
+            yield from dotted_names(value, f"{section}{name}.")
+        else:
+            yield f"{section}{name}", value

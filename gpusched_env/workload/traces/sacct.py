@@ -1,0 +1,76 @@
+"""Slurm's accounting as `sacct -P` prints it."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from gpusched_env.workload.traces.cells import missing
+
+_STEP = r"\."
+_ELAPSED = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
+_FACTORS = (86400.0, 3600.0, 60.0, 1.0)
+_TRES = ("AllocTRES", "ReqTRES")
+_GRES = ("AllocGRES", "ReqGRES", "ReqGres", "AllocGres")
+
+
+def jobs_of_sacct(table: pl.DataFrame) -> pl.DataFrame:
+    """Leave job steps (`123.batch`) out, and add what a job ran, `elapsed_s` [s], and its number of GPUs, `gpus`.
+
+    Args:
+        table: What `sacct -P` printed, as texts. It needs `ElapsedRaw` or `Elapsed`, or both `Start` and `End`; and the
+            GPUs stand in `AllocTRES`, `ReqTRES`, `AllocGRES` or `ReqGRES`, the first that says something of a job. A
+            column that is missing is not added.
+
+    Returns:
+        The table; a job without an end has no `elapsed_s`.
+    """
+    identity = next((name for name in ("JobID", "JobIDRaw") if name in table.columns), None)
+    if identity is not None:
+        table = table.filter(~pl.col(identity).str.contains(_STEP).fill_null(value=False))
+    added = []
+    if (elapsed := _elapsed(table)) is not None:
+        if "End" in table.columns:
+            ended = ~missing(table["End"].str.strip_chars())
+            elapsed = pl.select(pl.when(ended).then(elapsed)).to_series()
+        added.append(elapsed.cast(pl.String).alias("elapsed_s"))
+    if (gpus := _gpus(table)) is not None:
+        added.append(gpus.cast(pl.String).alias("gpus"))
+    return table.with_columns(added)
+
+
+def _elapsed(table: pl.DataFrame) -> pl.Series | None:
+    if "ElapsedRaw" in table.columns:
+        return table["ElapsedRaw"].str.strip_chars().cast(pl.Float64, strict=False)
+    if "Elapsed" not in table.columns:
+        return None
+    text = table["Elapsed"].str.strip_chars()
+    parts = [text.str.extract(_ELAPSED, i + 1).cast(pl.Float64, strict=False) for i in range(4)]
+    known = parts[3].is_not_null()
+    total = parts[3] * 0.0
+    for part, factor in zip(parts, _FACTORS, strict=True):
+        total = total + part.fill_null(0.0) * factor
+    return pl.select(pl.when(known).then(total)).to_series()
+
+
+def _gpus(table: pl.DataFrame) -> pl.Series | None:
+    """Count each job's GPUs: by the first column that says something of it; 0 if none does."""
+    said = [_of_tres(table[name]) for name in _TRES if name in table.columns]
+    said += [_of_gres(table[name]) for name in _GRES if name in table.columns]
+    return pl.select(pl.coalesce([*said, pl.lit(0)])).to_series() if said else None
+
+
+def _of_tres(text: pl.Series) -> pl.Series:
+    """Read `…,gres/gpu=4,…`, else the sum of `gres/gpu:a100=4`; null where the cell is empty."""
+    total = text.str.extract(r"(?:^|,)gres/gpu=(\d+)", 1).cast(pl.Int64, strict=False)
+    typed = _sum(text.str.extract_all(r"gres/gpu:[^=,]+=\d+"))
+    return pl.select(pl.when(text.is_not_null()).then(pl.coalesce([total, typed]))).to_series()
+
+
+def _of_gres(text: pl.Series) -> pl.Series:
+    """Read `gpu:4` or `gpu:a100:4`, several with commas between; null where the cell is empty."""
+    return pl.select(pl.when(text.is_not_null()).then(_sum(text.str.extract_all(r"gpu(?::[^:,]*)?:\d+")))).to_series()
+
+
+def _sum(found: pl.Series) -> pl.Series:
+    """Add up the numbers in which texts of a list end."""
+    return found.list.eval(pl.element().str.extract(r"(\d+)$", 1).cast(pl.Int64)).list.sum()

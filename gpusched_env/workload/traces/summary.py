@@ -1,0 +1,102 @@
+"""What was understood of a trace, in numbers."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from gpusched_env.workload.site import Site
+    from gpusched_env.workload.traces.trace import Trace
+
+_EDGES = (0.0, 1.0, 2.0, 3.0, 5.0, 9.0, 17.0, 33.0, np.inf)
+_NAMES = ("share", "1", "2", "3-4", "5-8", "9-16", "17-32", "33-")
+
+
+@dataclass(frozen=True, slots=True)
+class Demand:
+    """Jobs that asked for about as many GPUs.
+
+    Attributes:
+        gpus: How many, as a range; `share` for less than one.
+        jobs: Part of all jobs.
+        gpu_hours: Part of all GPU-hours.
+    """
+
+    gpus: str
+    jobs: float
+    gpu_hours: float
+
+
+@dataclass(frozen=True, slots=True)
+class TraceSummary:
+    """What was understood of a trace, and what it means for a cluster.
+
+    Attributes:
+        jobs: Jobs.
+        left_out: Rows of the file that were left out.
+        span_s: Time from first to last submission [s].
+        gpu_hours: Work of all jobs [GPU·h].
+        mean_gpus: GPUs that are busy on average over the span; None if all jobs come at once.
+        duration_s: Median, 95 % and longest duration [s].
+        demand: How many GPUs jobs asked for; ranges that none asked for are left out.
+        most_gpus: The most that one asked for.
+        load: GPU-seconds / (GPUs of the cluster · span), None if all jobs come at once.
+        clipped: Jobs that ask for more GPUs than the cluster offers one job.
+        wait_s: Median and 95 % of the time from submission to start [s], if there are start times.
+        tenants: How many tenants there are, None if the trace does not tell.
+        users: How many users, likewise.
+    """
+
+    jobs: int
+    left_out: int
+    span_s: float
+    gpu_hours: float
+    mean_gpus: float | None
+    duration_s: tuple[float, float, float]
+    demand: tuple[Demand, ...]
+    most_gpus: float
+    load: float | None
+    clipped: int
+    wait_s: tuple[float, float] | None
+    tenants: int | None
+    users: int | None
+
+    @classmethod
+    def of(cls, trace: Trace, site: Site) -> TraceSummary:
+        """Sum up a trace as it was read, and as it would come to a cluster."""
+        span = float(trace.submission_s[-1])
+        waits = None if trace.start_s is None else trace.start_s - trace.submission_s
+        return cls(
+            jobs=len(trace),
+            left_out=sum(count for _, count in trace.skipped),
+            span_s=span,
+            gpu_hours=trace.gpu_seconds / 3600.0,
+            mean_gpus=trace.gpu_seconds / span if span > 0.0 else None,
+            duration_s=(*_quantiles(trace.duration_s), float(trace.duration_s.max())),
+            demand=_demand(trace),
+            most_gpus=float(trace.gpus.max()),
+            load=trace.load_on(site.gpus) if span > 0.0 else None,
+            clipped=trace.clip(site.most_gpus_of_a_job).clipped,
+            wait_s=None if waits is None else _quantiles(waits),
+            tenants=None if trace.tenant is None else len(set(trace.tenant)),
+            users=None if trace.user is None else len(set(trace.user)),
+        )
+
+
+def _quantiles(seconds: np.ndarray) -> tuple[float, float]:
+    median, high = np.quantile(seconds, (0.5, 0.95))
+    return float(median), float(high)
+
+
+def _demand(trace: Trace) -> tuple[Demand, ...]:
+    place = np.searchsorted(_EDGES, trace.gpus, side="right") - 1
+    jobs = np.bincount(place, minlength=len(_NAMES)) / len(trace)
+    work = np.bincount(place, trace.duration_s * trace.gpus, minlength=len(_NAMES)) / trace.gpu_seconds
+    return tuple(
+        Demand(name, float(part), float(hours))
+        for name, part, hours in zip(_NAMES, jobs, work, strict=True)
+        if part > 0.0
+    )

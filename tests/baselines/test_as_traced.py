@@ -1,0 +1,159 @@
+"""The schedule that really ran, worked out by hand."""
+
+from __future__ import annotations
+
+import json
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from gpusched_baselines import AsTraced, make_policy, policy_descriptions, policy_names
+from gpusched_env import Scenario, load_scenario, make_instance, simulate
+from gpusched_env.audit import audit
+from gpusched_env.errors import InputError
+from gpusched_env.formats import load_instance, save_instance, write_run
+from gpusched_env.simulator.policy import can_decide
+from gpusched_env.workload import with_tenancy
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gpusched_env.model import Instance
+
+HAND = """submission_s,start_s,duration_s,gpus
+0,100,1000,4
+10,50,200,8
+20,60,50,2
+"""
+
+
+def replay(folder: Path, text: str, **values: object) -> Instance:
+    """Replay on one V100 node of 8 GPUs; durations are true to a millionth of a second."""
+    path = folder / "trace.csv"
+    path.write_text(text, encoding="utf-8")
+    scenario = Scenario(
+        cluster={"nodes": 1, "gpu_types": ["V100"]},
+        jobs={"applications": ["yolov3-voc-global64"]},
+        trace={"path": str(path), "resolution_s": 1e-6},
+    )
+    return make_instance(scenario.replace(values), 0)
+
+
+@pytest.mark.parametrize("rule", ["exact", "at-most", "elastic"])
+def test_jobs_start_when_they_did_or_as_soon_as_their_gpus_are_free(rule, tmp_path):
+    """The second has the whole node from 50 to 250 s; the others start then, though their starts were at 60 and 100."""
+    result = simulate(replay(tmp_path, HAND, **{"trace.gpu_demand": rule}), AsTraced())
+    assert result.start_s.tolist() == pytest.approx([250.0, 50.0, 250.0], abs=1e-5)
+    assert result.completion_s.tolist() == pytest.approx([1250.0, 250.0, 300.0], abs=1e-5)
+    assert [row["gpus"] for row in result.intervals().sort("job").to_dicts()] == [4, 8, 2]
+    assert result.switches.tolist() == [0, 0, 0]
+
+
+def test_where_there_is_room_everything_is_as_it_was(tmp_path):
+    result = simulate(replay(tmp_path, HAND, **{"cluster.nodes": 3}), AsTraced())
+    assert result.start_s.tolist() == pytest.approx([100.0, 50.0, 60.0])
+    assert (result.completion_s - result.start_s).tolist() == pytest.approx([1000.0, 200.0, 50.0], abs=1e-5)
+
+
+def test_the_type_of_the_durations_comes_first_and_then_the_one_whose_time_is_closest(tmp_path):
+    """Eight GPUs each at one time on a V100, an A100 and a T4 node: the last two jobs get other types, of 8 and 4."""
+    text = "submission_s,start_s,duration_s,gpus\n0,5,1000,8\n0,5,1000,8\n0,5,1000,4\n"
+    instance = replay(tmp_path, text, **{"cluster.nodes": 3, "cluster.gpu_types": ["V100", "A100", "T4"]})
+    traced = [instance.configurations[i] for i in instance.jobs.traced_config]
+    assert [(c.gpu_type, c.gpus_per_node) for c in traced] == [("V100", 8), ("V100", 8), ("V100", 4)]
+    rows = simulate(instance, AsTraced()).intervals().sort("job").to_dicts()
+    assert [(row["configuration"], row["start_s"]) for row in rows] == [("V100x8", 5.0), ("A100x8", 5.0), ("T4x4", 5.0)]
+
+
+def test_a_demand_beyond_a_node_runs_on_as_many_as_are_offered(tmp_path):
+    instance = replay(tmp_path, "submission_s,start_s,duration_s,gpus\n0,5,1000,16\n")
+    result = simulate(instance, AsTraced())
+    assert result.completion_s.tolist() == pytest.approx([2005.0], abs=1e-5)
+
+
+def test_shares_run_as_shares(tmp_path):
+    text = "submission_s,start_s,duration_s,gpus\n0,5,1000,0.5\n0,5,1000,1\n"
+    instance = replay(tmp_path, text, **{"sharing.fractions": [0.5], "jobs.applications": ["lm-wikitext2-bs5"]})
+    assert [instance.configurations[i].name for i in instance.jobs.traced_config] == ["V100x0.5", "V100x1"]
+
+
+def test_without_start_times_it_is_an_error_that_says_so(tmp_path):
+    instance = replay(tmp_path, "submission_s,duration_s,gpus\n0,5,1\n")
+    assert (instance.jobs.traced_start_s, instance.jobs.traced_config) == (None, None)
+    with pytest.raises(InputError, match=r"as-traced: jobs\.traced_start_s = None; allowed: start times"):
+        simulate(instance, AsTraced())
+
+
+def test_it_has_a_name_but_stands_in_no_list_that_any_workload_runs():
+    assert make_policy("as-traced") == AsTraced()
+    assert "as-traced" not in policy_names()
+    assert "as-traced" in policy_descriptions()
+    assert not can_decide(AsTraced(), make_instance(load_scenario("tiny"), 0))
+
+
+def test_what_was_traced_is_kept_in_files_and_passes_the_audit(tmp_path):
+    instance = replay(tmp_path, HAND)
+    save_instance(instance, tmp_path / "instance.json")
+    assert load_instance(tmp_path / "instance.json") == instance
+    write_run(simulate(instance, AsTraced()), tmp_path / "run")
+    assert audit(tmp_path / "run") == []
+    plain = replay(tmp_path, "submission_s,duration_s,gpus\n0,5,1\n")
+    save_instance(plain, tmp_path / "plain.json")
+    assert not [name for name in json.loads((tmp_path / "plain.json").read_text())["jobs"] if "traced" in name]
+
+
+@pytest.mark.parametrize(("column", "value"), [("traced_start_s", -1.0), ("traced_config", 99), ("traced_config", -1)])
+def test_the_audit_and_the_reader_refuse_what_cannot_have_been(column, value, tmp_path):
+    instance = replay(tmp_path, HAND)
+    write_run(simulate(instance, AsTraced()), tmp_path / "run")
+    path = tmp_path / "run" / "instance.json"
+    document = json.loads(path.read_text())
+    document["jobs"][column][0] = value
+    path.write_text(json.dumps(document))
+    with pytest.raises(InputError, match=column):
+        load_instance(path)
+    with pytest.raises(InputError, match=column):
+        audit(tmp_path / "run")
+
+
+def test_other_policies_do_not_notice_that_start_times_are_there(tmp_path):
+    told = replay(tmp_path, HAND)
+    bare = replay(tmp_path, HAND.replace("start_s", "began"))
+    for name in ("edf", "sts"):
+        a, b = (simulate(instance, make_policy(name)) for instance in (told, bare))
+        assert (a.energy_eur, a.tardiness_eur, a.completion_s.tolist()) == (
+            b.energy_eur, b.tardiness_eur, b.completion_s.tolist()
+        )  # fmt: skip
+
+
+def test_tenants_with_nodes_of_their_own_have_no_traced_schedule(tmp_path):
+    values = {"tenants": [{"name": "a", "cells": {"V100": [8]}}]}
+    instance = replay(tmp_path, HAND, **values)
+    assert instance.jobs.traced_start_s is not None
+    assert with_tenancy(instance, "private").jobs.traced_start_s is None
+    assert np.array_equal(with_tenancy(instance, "quota").jobs.traced_start_s, instance.jobs.traced_start_s)
+
+
+JOBS = st.lists(
+    st.tuples(st.integers(0, 500), st.integers(0, 400), st.integers(1, 600), st.sampled_from([1, 2, 4, 8])),
+    min_size=1,
+    max_size=8,
+)
+
+
+@given(JOBS)
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_no_job_starts_early_none_is_moved_and_with_room_for_all_each_starts_when_it_did(tmp_path, jobs):
+    rows = [f"{submitted},{submitted + wait},{ran},{gpus}" for submitted, wait, ran, gpus in sorted(jobs)]
+    text = "\n".join(["submission_s,start_s,duration_s,gpus", *rows])
+    for nodes in (1, len(jobs)):
+        instance = replay(tmp_path, text, **{"cluster.nodes": nodes})
+        result = simulate(instance, AsTraced())
+        late = result.start_s - instance.jobs.traced_start_s
+        assert np.all(late >= -1e-9)
+        assert not result.switches.any()
+        assert np.allclose(result.completion_s - result.start_s, [ran for *_, ran, _ in sorted(jobs)], atol=1e-3)
+    assert np.allclose(late, 0.0)

@@ -1,0 +1,45 @@
+"""Where runs are made: what can be asked for, and what is said if it cannot be had."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from gpusched_env.errors import InputError
+from gpusched_experiments.cli.app import app
+from gpusched_experiments.cli.backend_options import chosen_backend, chosen_workers
+from gpusched_experiments.report.backends.ray_cluster import RayCluster
+from gpusched_experiments.report.processes import PROCESSES
+
+COMMANDS = (["reproduce", "cost", "--quick"], ["leaderboard", "--quick"], ["study", "--quick"])
+
+
+def test_the_usual_backend_is_processes_and_ray_takes_an_address():
+    assert chosen_backend("processes", None) is PROCESSES
+    assert chosen_backend("ray", None) == RayCluster()
+    assert chosen_backend("ray", "head:6379") == RayCluster("head:6379")
+    assert chosen_workers(3, RayCluster()) == 3
+    assert chosen_workers(None, PROCESSES) == PROCESSES.cores()
+
+
+def test_what_there_is_not_is_named():
+    with pytest.raises(InputError, match="--backend = 'slurm'; allowed: one of processes, ray"):
+        chosen_backend("slurm", None)
+    with pytest.raises(InputError, match="--ray-address = 'auto'; allowed: nothing without --backend ray"):
+        chosen_backend("processes", "auto")
+    with pytest.raises(InputError, match="--workers = 0"):
+        chosen_workers(0, RayCluster())
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=lambda command: command[0])
+def test_without_the_extra_it_says_how_to_install_it(command, monkeypatch, tmp_path):
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setitem(sys.modules, "ray", None)
+    done = CliRunner().invoke(app, [*command, "--backend", "ray"])
+    assert done.exit_code == 2
+    assert done.stderr.splitlines()[-1] == (
+        'error: runs on many machines need ray; install it with: pip install "gpusched-env[ray]"'
+    )
+    assert not list(tmp_path.iterdir())

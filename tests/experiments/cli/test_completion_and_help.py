@@ -1,0 +1,79 @@
+"""What the shell completes, what a policy is described as, and words of usage errors."""
+
+import subprocess
+import sys
+
+import pytest
+from typer.testing import CliRunner
+
+from gpusched_baselines.registry import policy_names
+from gpusched_env.workload import builtin_scenarios, list_scenarios
+from gpusched_experiments.cli import completion
+from gpusched_experiments.cli.app import app
+from gpusched_experiments.cli.policy_view import _arguments
+
+
+def gpusched(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+def test_names_are_completed():
+    assert completion.a_policy("edf") == [name for name in policy_names() if name.startswith("edf")]
+    assert completion.a_policy("agent:d") == ["agent:default"]
+    assert completion.a_scenario("tin") == ["tiny"]
+    assert completion.a_track("bus") == ["busy"]
+    assert completion.policies("edf,sts-") == ["edf,sts-x", "edf,sts-published", "edf,sts-ipopt", "edf,sts-highs"]
+    assert "edf,edf" not in completion.policies("edf,e")
+    assert list_scenarios() == tuple(builtin_scenarios())
+
+
+def test_the_shell_gets_the_names(monkeypatch):
+    monkeypatch.setenv("_GPUSCHED_COMPLETE", "complete_bash")
+    monkeypatch.setenv("COMP_WORDS", "gpusched simulate --scenario tin")
+    monkeypatch.setenv("COMP_CWORD", "3")
+    done = CliRunner().invoke(app, [], prog_name="gpusched")
+    assert done.stdout.split() == ["tiny"]
+
+
+def test_a_policy_is_described_with_its_settings():
+    done = gpusched("policies", "--show", "sts-x")
+    assert done.exit_code == 0, done.output
+    for part in ("by ours", "waits", "True", "sts-x:no-waiting", 'make_policy("sts-x")'):
+        assert part in done.stdout
+    assert "load_policy" in gpusched("policies", "--show", "agent:default").stdout
+
+
+@pytest.mark.parametrize("name", policy_names())
+def test_every_policy_can_be_described(name):
+    assert gpusched("policies", "--show", name).exit_code == 0
+
+
+def test_what_docstrings_say_of_arguments_is_read():
+    doc = "Do it.\n\nArgs:\n    one: First\n        line.\n    two: Second.\n\nReturns:\n    It."
+    assert _arguments(doc) == {"one": "First line.", "two": "Second."}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (("policies", "--show", "EDF"), "did you mean edf?"),
+        (("simulate", "--scenario", "tinny"), "did you mean tiny?"),
+        (("simulate", "-s", "tiny", "--set", "cluster.node=3"), "did you mean nodes?"),
+        (("simulate", "-s", "tiny", "--set", "arrivals.kind=lw"), "did you mean low?"),
+        (("simulate", "-s", "tiny", "--set", "cluster.gpu_types=A100"), 'such as ["V100", "A100"]'),
+        (("tracks", "bussy"), "did you mean busy?"),
+        (("simulate", "--policy", "agent:defalt"), "did you mean agent:default?"),
+        (("train",), "such as --out"),
+    ],
+)
+def test_errors_say_what_was_meant(arguments, words):
+    done = gpusched(*arguments)
+    assert done.exit_code == 2
+    assert words in done.stderr
+    assert len(done.stderr.splitlines()) == 1
+
+
+def test_the_package_says_how_the_command_is_called():
+    done = subprocess.run([sys.executable, "-m", "gpusched_env"], capture_output=True, text=True, check=False)
+    assert done.returncode == 2
+    assert "python -m gpusched_experiments" in done.stderr

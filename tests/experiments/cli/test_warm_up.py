@@ -1,0 +1,69 @@
+"""`gpusched warm-up` compiles what is not on the disk yet, and finds out at once when nothing is left to do."""
+
+from __future__ import annotations
+
+import numba
+import pytest
+from typer.testing import CliRunner
+
+from gpusched_agents.any_policy import known_policies
+from gpusched_experiments.cli import warm_up as module
+from gpusched_experiments.cli.app import app
+from gpusched_experiments.report import warm_up_record as record
+from gpusched_experiments.report.warm_up_all import warm_up_steps
+
+compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set: nothing is kept")
+
+
+@pytest.fixture
+def noted(tmp_path, monkeypatch):
+    """Keep the note of what is compiled in a folder of its own."""
+    monkeypatch.setattr(record, "_file", lambda: tmp_path / record.NAME)
+    return tmp_path / record.NAME
+
+
+def warm_up(*options: str) -> str:
+    done = CliRunner().invoke(app, ["warm-up", *options])
+    assert done.exit_code == 0, done.output
+    return done.stdout
+
+
+@compiled_only
+def test_it_says_how_much_was_compiled_and_where_and_the_second_time_that_nothing_is_to_do(noted, monkeypatch):
+    def compiling() -> None:
+        numba.njit(lambda x: x + 1)(1)
+
+    monkeypatch.setattr(module, "warm_up_steps", lambda _: iter([("one", compiling), ("two", compiling)]))
+    assert warm_up().startswith("compiled 2 kernels in ")
+    assert warm_up().startswith("nothing to do: all is compiled, and kept under /")
+    noted.unlink()
+    assert warm_up().startswith("compiled 2 kernels")
+
+
+@compiled_only
+def test_what_was_noted_of_other_code_does_not_count(noted, monkeypatch):
+    record.note_compiled(["fifo"])
+    record.note_compiled(["edf"])
+    assert record.is_compiled(["edf", "fifo"])
+    assert not record.is_compiled(["edf", "sts"])
+    monkeypatch.setattr(record.kernel, "_stamp", lambda _: (0.0, 1))
+    assert not record.is_compiled(["edf"])
+    noted.write_text("[]", encoding="utf-8")
+    assert not record.is_compiled(["edf"])
+
+
+def test_all_policies_and_agents_are_compiled_unless_some_are_named():
+    names = [name for name, _ in warm_up_steps()]
+    assert set(known_policies()) < set(names)
+    assert [name for name, _ in warm_up_steps(("edf",))] == [*names[: names.index(known_policies()[0])], "edf"]
+
+
+def test_every_step_runs():
+    for _, step in warm_up_steps(("fifo", "agent:default")):
+        step()
+
+
+def test_a_policy_that_there_is_not_is_named():
+    done = CliRunner().invoke(app, ["warm-up", "--policies", "nobody"])
+    assert done.exit_code == 2
+    assert done.stderr.startswith("error: policy = 'nobody'")

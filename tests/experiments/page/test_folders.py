@@ -1,0 +1,115 @@
+import json
+import shutil
+from pathlib import Path
+
+import pytest
+
+from gpusched_env.errors import InputError
+from gpusched_env.formats.run_folder import write_run
+from gpusched_env.provenance import provenance
+from gpusched_experiments.page import folder_report, report_html
+from gpusched_experiments.report.comparison_folder import Compared, comparison_files
+from report_pages import Page, costs, ran
+
+RUNS = costs(edf=[10.0, 11, 12, 13, 14], **{"agent:x": [20.0, 22, 24, 26, 28]})
+
+
+@pytest.fixture
+def compared(tmp_path):
+    folder = tmp_path / "compared"
+    made = provenance("gpusched compare", seeds=[0, 1, 2, 3, 4])
+    recorded = {"edf": "edf", "agent:x": "agent-x"}
+    files = comparison_files([Compared.of(RUNS, "edf")], "edf", None, recorded, made)
+    folder.mkdir()
+    (folder / "results.json").write_text(files["results.json"], encoding="utf-8")
+    (folder / "scenario.toml").write_text("description = 'mine'\n", encoding="utf-8")
+    for name in ("edf", "agent-x"):
+        write_run(ran(), folder / "runs" / name)
+    return folder
+
+
+def change(folder, **fields):
+    path = folder / "results.json"
+    path.write_text(json.dumps(json.loads(path.read_text(encoding="utf-8")) | fields), encoding="utf-8")
+
+
+def test_a_comparison_folder_holds_all_that_the_report_says(compared):
+    data = folder_report(compared)
+    assert (data.runs, data.reference, len(data.recorded)) == (RUNS, "edf", 2)
+    assert data.scenario == "description = 'mine'\n"
+    assert data.provenance["command"] == "gpusched compare"
+    assert "edf, the reference, is cheapest" in Page(report_html(data)).text
+
+
+def test_a_comparison_without_recorded_runs_is_read_all_the_same(compared):
+    shutil.rmtree(compared / "runs")
+    change(compared, recorded={})
+    assert folder_report(compared).recorded == ()
+
+
+def test_what_is_not_known_of_the_runs_is_no_number(compared):
+    runs = json.loads((compared / "results.json").read_text(encoding="utf-8"))["runs"]
+    for run in runs:
+        run["clairvoyant_eur"] = run["non_clairvoyant_eur"] = None
+    change(compared, runs=runs)
+    page = Page(report_html(folder_report(compared)))
+    assert "n/a" in page.text
+    assert "The dashed line" not in page.text
+
+
+@pytest.mark.parametrize(
+    ("fields", "said"),
+    [
+        ({"format": "gpusched study"}, "'gpusched comparison'"),
+        ({"runs": []}, "one run or more"),
+        ({"runs": [1]}, "objects with the measures of a run"),
+        ({"runs": [{"policy": "edf"}]}, "objects with the measures of a run"),
+        ({"reference": 3}, "what gpusched compare writes there"),
+        ({"recorded": {"edf": "../../elsewhere"}}, "the name of a folder in runs"),
+        ({"recorded": {"edf": "gone"}}, "a file of a run folder"),
+        ({"recorded": []}, "folders by policy"),
+    ],
+)
+def test_a_comparison_that_is_not_whole_is_one_error(compared, fields, said):
+    change(compared, **fields)
+    with pytest.raises(InputError, match=said):
+        folder_report(compared)
+
+
+def test_a_file_that_is_cut_off_is_one_error(compared):
+    (compared / "results.json").write_text('{"format": "gpus', encoding="utf-8")
+    with pytest.raises(InputError, match="a whole JSON file"):
+        folder_report(compared)
+
+
+def test_a_run_folder_becomes_a_report_of_one_run(tmp_path):
+    write_run(ran(), tmp_path / "run", command="gpusched simulate --out run")
+    page = Page(report_html(folder_report(tmp_path / "run")))
+    for text in ("edf costs", "1 of 2 jobs ends late", "2 jobs on 1 nodes with 2 GPUs", "gpusched simulate --out run"):
+        assert text in page.text, text
+    assert len(page.all("figure")) == 3
+
+
+@pytest.mark.parametrize("name", ["cost", "lessons", "leaderboard"])
+def test_the_folder_of_an_experiment_becomes_its_page_with_its_figures(name):
+    folder = Path("docs/results") / name
+    data = folder_report(folder)
+    assert data.pictures[0].name == "figure.svg"
+    assert {picture.name for picture in data.pictures} == {path.name for path in folder.glob("*.svg")}
+    page = Page(report_html(data))
+    heading, question = (folder / "table.md").read_text(encoding="utf-8").splitlines()[:3:2]
+    assert heading == f"## {data.title}"
+    assert question == data.question
+    assert f"gpusched {'leaderboard' if name == 'leaderboard' else 'reproduce'}" in page.text
+
+
+def test_an_experiment_that_is_not_finished_is_one_error(tmp_path):
+    shutil.copy("docs/results/cost/record.json", tmp_path)
+    with pytest.raises(InputError, match="the tables of a finished experiment"):
+        folder_report(tmp_path)
+
+
+@pytest.mark.parametrize("name", ["", "nowhere"])
+def test_another_folder_is_one_error_that_says_what_can_be_read(tmp_path, name):
+    with pytest.raises(InputError, match=r"one with results\.json, run\.json, record\.json"):
+        folder_report(tmp_path / name)

@@ -1,0 +1,52 @@
+"""Calls are sent as bytes, and what many of them hold is sent once."""
+
+from __future__ import annotations
+
+from functools import partial
+
+import pytest
+
+from gpusched_baselines.registry import make_policy
+from gpusched_env.errors import InputError
+from gpusched_env.simulator import simulate
+from gpusched_experiments.report.backends.parcel import Packing, unpacked
+from gpusched_experiments.report.warm_up import tiny_instance
+
+
+def test_a_call_gives_the_same_on_the_other_side():
+    packing = Packing((), lambda content: content)
+    parcel, shared = packing.packed(partial(divmod, 7, 2))
+    assert shared == []
+    assert unpacked(parcel, shared)() == (3, 1)
+
+
+def test_an_instance_and_a_policy_that_many_calls_hold_are_sent_once():
+    put: list[bytes] = []
+
+    def keep(content: bytes) -> int:
+        put.append(content)
+        return len(put) - 1
+
+    instance, policies = tiny_instance(), (make_policy("edf"), make_policy("fifo"))
+    packing = Packing(policies, keep)
+    parcels = [
+        packing.packed(partial(simulate, instance, policy, seed=seed)) for policy in policies for seed in range(5)
+    ]
+    assert len(put) == 3
+    for parcel, places in parcels:
+        assert len(parcel) < 500
+        assert unpacked(parcel, [put[place] for place in places])().total_eur > 0.0
+
+
+def test_a_thing_that_stands_twice_in_a_call_is_one_thing_there():
+    instance = tiny_instance()
+    packing = Packing((), lambda content: content)
+    parcel, shared = packing.packed(partial(list, (instance, instance)))
+    assert len(shared) == 1
+    first, second = unpacked(parcel, shared)()
+    assert first is second
+
+
+def test_a_call_that_cannot_be_sent_is_named():
+    with pytest.raises(InputError, match="backend = 'ray'; allowed: processes, since a run cannot be sent"):
+        Packing((), lambda content: content).packed(lambda: 1)

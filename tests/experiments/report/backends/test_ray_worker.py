@@ -1,0 +1,73 @@
+"""A process of a cluster makes calls only if it has the code of the command; it needs no cluster to be tested."""
+
+from __future__ import annotations
+
+import os
+import pickle
+from dataclasses import replace
+from functools import partial
+
+import pytest
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload import load_scenario
+from gpusched_experiments.report.backends.ray_worker import Answer, Terms, make_call, versions
+
+
+class TwoSidedError(Exception):
+    """Cannot be made again from what pickle keeps."""
+
+    def __init__(self, left: str, right: str) -> None:
+        super().__init__(f"{left} {right}")
+
+
+def fail(error: type[Exception], *arguments: object) -> None:
+    raise error(*arguments)
+
+
+@pytest.fixture
+def terms() -> Terms:
+    return Terms(versions(()), os.getcwd(), pickle.dumps(()))  # noqa: PTH109 - as a text
+
+
+def answer(terms: Terms, call: partial) -> Answer:
+    return pickle.loads(make_call(terms, pickle.dumps(call)))  # noqa: S301 - our own
+
+
+def test_what_a_call_gives_comes_back(terms):
+    assert answer(terms, partial(divmod, 7, 2)) == Answer((3, 1))
+
+
+def test_what_a_call_raises_comes_back_as_it_is(terms):
+    error = answer(terms, partial(load_scenario, "nowhere")).error
+    assert isinstance(error, InputError)
+    assert (error.field, error.value) == ("scenario", "nowhere")
+    error = answer(terms, partial(fail, ValueError, "this")).error
+    assert (type(error), error.args) == (ValueError, ("this",))
+    assert "in fail" in error.__notes__[0], "where it was raised"
+
+
+def test_of_an_error_that_cannot_be_sent_the_text_comes_back(terms):
+    error = answer(terms, partial(fail, TwoSidedError, "this", "that")).error
+    assert type(error) is RuntimeError
+    assert str(error) == "TwoSidedError: this that"
+
+
+@pytest.mark.parametrize(
+    ("theirs", "words"),
+    [
+        ((("code", "of yesterday"),), "another version of the code or its packages"),
+        ((*versions(("agent:default",))[:1], ("agent:default", "of yesterday")), "another version of agent:default"),
+        ((*versions(()), ("agent:runs/gone", "any")), "runs/gone"),
+    ],
+)
+def test_a_machine_that_would_give_something_else_makes_no_call(terms, theirs, words):
+    refused = answer(replace(terms, versions=theirs), partial(os.abort))
+    assert refused.value is None
+    assert words in refused.refused
+
+
+def test_relative_paths_start_from_the_folder_of_the_command(terms, tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "here").mkdir()
+    assert answer(replace(terms, folder=str(tmp_path / "here")), partial(os.getcwd)).value == str(tmp_path / "here")

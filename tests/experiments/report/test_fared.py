@@ -1,0 +1,100 @@
+"""How jobs and machines fared: by hand, and as what must hold of any run."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpusched_baselines import make_policy
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_experiments.report.fared import Fared, groups_fared, slowdowns
+from gpusched_experiments.report.journal import Journal
+from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.usage import Usage
+from host_and_guest import host_and_guest
+from instances import random_instance
+
+CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+
+
+def one_after_the_other() -> Instance:
+    """Make two jobs of 100 s and 300 s that come at once, the second late, and two nodes of one GPU; one job fits."""
+    gpus = (
+        GpuType("V", gpu_power_w=100.0, node_base_power_w=100.0, memory_gib=20.0, max_gpus_per_node=1),
+        GpuType("W", gpu_power_w=100.0, node_base_power_w=100.0, memory_gib=1.0, max_gpus_per_node=1),
+    )
+    configurations = (Configuration("V", 1), Configuration("W", 1))
+    seconds = {configurations[0]: 1.0}
+    jobs = [
+        Job(0.0, 100.0, 0.001, 100.0, CERTAIN, 100.0, seconds, 10.0, "a"),
+        Job(0.0, 200.0, 0.001, 300.0, CERTAIN, 300.0, seconds, 10.0, "a", opportunistic=True),
+    ]
+    return Instance.from_jobs(
+        gpus, [Node("V", 1), Node("W", 1)], jobs, configurations, energy_price_eur_per_kwh=0.5, pue=2.0
+    )
+
+
+def test_two_jobs_one_after_the_other_by_hand():
+    """200 W for 400 s at PUE 2 are 160 kJ; completions of 100 and 400 s; GPU and node V busy all the time, W never."""
+    result = simulate(one_after_the_other(), make_policy("edf"))
+    fared = Fared.of(result)
+    assert fared.energy_kwh == pytest.approx(200.0 * 400.0 * 2.0 / 3.6e6)
+    assert (fared.waiting_s, fared.median_completion_s, fared.makespan_s) == (50.0, 250.0, 400.0)
+    assert (fared.p95_completion_s, fared.p99_completion_s) == (pytest.approx(385.0), pytest.approx(397.0))
+    assert slowdowns(result).tolist() == [1.0, pytest.approx(400.0 / 300.0)]
+    assert (fared.busy_gpus, fared.busy_nodes) == (0.5, 0.5)
+    guaranteed, opportunistic = groups_fared(result)
+    assert (guaranteed.kind, guaranteed.name, guaranteed.jobs, guaranteed.late_jobs) == ("class", "guaranteed", 1, 0)
+    assert (opportunistic.late_jobs, opportunistic.waiting_s, opportunistic.tardiness_eur) == (1, 100.0, 0.2)
+    assert guaranteed.energy_eur + opportunistic.energy_eur == pytest.approx(result.energy_eur)
+
+
+def test_short_jobs_count_as_ten_seconds():
+    job = Job(0.0, 100.0, 0.001, 2.0, CERTAIN, 2.0, {Configuration("V", 1): 1.0}, 1.0, "a")
+    instance = replace(one_after_the_other())
+    both = [job, replace(job)]
+    instance = Instance.from_jobs(instance.gpu_types, instance.nodes, both, instance.configurations)
+    assert slowdowns(simulate(instance, make_policy("edf"))).tolist() == [1.0, 1.0]
+
+
+def test_free_energy_has_no_kilowatt_hours():
+    result = simulate(replace(one_after_the_other(), energy_price_eur_per_kwh=0.0), make_policy("edf"))
+    assert np.isnan(Fared.of(result).energy_kwh)
+
+
+def test_a_shared_gpu_is_busy_once():
+    result = simulate(host_and_guest(), make_policy("antman"))
+    assert len(np.unique(result.log[:, 0])) == 2
+    assert Fared.of(result).busy_gpus == pytest.approx(1.0)
+    assert Fared.of(result).busy_gpus == pytest.approx(Usage.of(result).held)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_what_must_hold_of_any_run(seed):
+    instance = random_instance(seed, jobs=20, nodes=4, types=2, span_s=300.0, kinds=True, restart_s=3.0)
+    result = simulate(instance, make_policy("greedy"), seed=seed)
+    fared = Fared.of(result)
+    assert 0.0 < fared.busy_gpus <= fared.busy_nodes * max(n.gpus for n in instance.nodes) <= 8.0
+    assert fared.busy_nodes <= 1.0 + 1e-12
+    assert 0.0 <= fared.waiting_s <= result.mean_completion_s
+    assert fared.median_completion_s <= fared.p95_completion_s <= fared.p99_completion_s <= fared.makespan_s
+    assert fared.slowdown >= 1.0
+
+
+def test_a_finished_run_reads_back_from_the_journal_as_it_was(tmp_path):
+    result = simulate(one_after_the_other(), make_policy("edf"), seed=3)
+    run = RunSummary.of(result, 3, 0.0, float("nan"), co2_g_per_kwh=380.0)
+    assert run.co2_kg == pytest.approx(0.38 * run.fared.energy_kwh)
+    journal = Journal(tmp_path / "finished.jsonl")
+    journal.add("a", run)
+    journal.add("b", replace(run, seed=4))
+    with journal.path.open("a") as file:
+        file.write('{"key": "c", "poli')  # as a killed command leaves it
+    again = Journal(journal.path)
+    assert repr(again.runs) == repr({"a": run, "b": replace(run, seed=4)})
+    again.add("c", replace(run, seed=5))
+    assert list(Journal(journal.path).runs) == ["a", "b", "c"]
+    again.keep({"b"})
+    assert list(Journal(journal.path).runs) == ["b"]

@@ -1,0 +1,66 @@
+"""Which policies a service answers for: shipped ones, and agents that the operator named when it was started."""
+
+from __future__ import annotations
+
+import json
+from shutil import copytree
+from typing import TYPE_CHECKING
+
+import pytest
+from typer.testing import CliRunner
+
+from gpusched_agents.files.find_agent import find_agent
+from gpusched_env import InputError
+from gpusched_experiments.cli.app import app
+from gpusched_experiments.service.catalogue import PolicyCatalogue
+from gpusched_experiments.service.decision import Decider
+from gpusched_experiments.service.example import EXAMPLE
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def ask(policies: PolicyCatalogue, name: str) -> dict[str, object]:
+    return json.loads(Decider(policies, b"a key")(json.dumps(EXAMPLE | {"policy": name}).encode()))
+
+
+def test_an_agent_of_the_operators_own_is_asked_by_its_name_alone(tmp_path: Path):
+    folder = copytree(find_agent("default"), tmp_path / "mine")
+    policies = PolicyCatalogue.of("edf", {"ours": str(folder)})
+    assert policies.names == ("edf", "agent:ours")
+    assert ask(policies, "agent:ours")["jobs"] == ask(PolicyCatalogue.of("agent:default"), "agent:default")["jobs"]
+    for other in (f"agent:{folder}", "agent:default", "agent:mine"):
+        with pytest.raises(InputError, match="one of edf, agent:ours"):
+            ask(policies, other)
+
+
+def test_a_shipped_name_is_not_given_away():
+    with pytest.raises(InputError, match="a name that no shipped agent has"):
+        PolicyCatalogue.of("edf", {"default": "."})
+
+
+def test_usual_ones_are_those_of_a_comparison_and_the_shipped_agents():
+    names = PolicyCatalogue.of("usual").names
+    assert {"edf", "sts", "sts-x", "agent:default"} <= set(names)
+    assert "sts-ipopt" not in names
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        (["--workers", "0"], "--workers = 0; allowed: a whole number >= 1"),
+        (["--timeout", "0"], "--timeout = 0.0; allowed: a number > 0"),
+        (["--max-jobs", "5000"], "--max-jobs = 5000; allowed: a whole number from 1 to 4,000"),
+        (["--max-waiting", "-1"], "--max-waiting = -1; allowed: a whole number >= 0"),
+        (["--policies", "edf,other"], "--policies = 'other'; allowed: all, usual, or some of fifo"),
+        (["--agent", "mine"], "--agent = 'mine'; allowed: NAME=DIR, each name once"),
+        (["--agent", "mine=/nowhere"], "--agent mine = 'agent:/nowhere'; allowed: default, which are shipped"),
+        (["--port", "70000"], "--host, --port = '127.0.0.1:70000'; allowed: a free address of this machine"),
+    ],
+)
+def test_bad_options_end_in_one_line_before_anything_is_compiled(options: list[str], said: str):
+    pytest.importorskip("fastapi", reason="needs the extra `serve`")
+    result = CliRunner().invoke(app, ["serve", "--policies", "edf", *options])
+    assert result.exit_code == 2
+    assert result.stderr.startswith(f"error: {said}")
+    assert result.stderr.count("\n") == 1

@@ -1,0 +1,88 @@
+"""What policies remember goes out and comes back as it was, and nobody else can write it."""
+
+from __future__ import annotations
+
+import base64
+import json
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from hypothesis.extra.numpy import arrays
+
+from gpusched_env import InputError
+from gpusched_experiments.service.catalogue import PolicyCatalogue
+from gpusched_experiments.service.decision import Decider
+from gpusched_experiments.service.example import EXAMPLE
+from gpusched_experiments.service.memory import Memory, generator_of, random_state
+
+KEY = b"a key"
+
+
+def memory_of(rows: np.ndarray) -> Memory:
+    wake_s = rows[1:].sum(axis=1)
+    ids = [f"job-{i}" for i in range(len(wake_s))]
+    return Memory(
+        "sts-x",
+        "here",
+        ids,
+        wake_s,
+        wake_s + 1.0,
+        rows,
+        3,
+        7,
+        random_state(np.random.default_rng(1)),
+        [0.1],
+        [0.2, 0.3],
+    )
+
+
+@given(arrays(np.float64, (3, 5), elements=st.floats(allow_nan=False) | st.just(0.0)))
+def test_memory_comes_back_bit_for_bit(rows: np.ndarray):
+    before = memory_of(rows)
+    after = Memory.read(before.text(KEY), KEY)
+    assert after.rows.tobytes() == (rows + 0.0).tobytes() or np.array_equal(after.rows, rows)
+    np.testing.assert_array_equal(after.wake_s, before.wake_s)
+    np.testing.assert_array_equal(after.pace, np.where(before.pace == 0.0, 1.0, before.pace))
+    assert (after.ids, after.weights, after.over) == (before.ids, [0.1], [0.2, 0.3])
+
+
+@given(st.data())
+def test_memory_that_was_changed_is_refused(data: st.DataObject):
+    raw = bytearray(base64.b64decode(memory_of(np.ones((3, 2))).text(KEY)))
+    raw[data.draw(st.integers(0, len(raw) - 1))] ^= data.draw(st.integers(1, 255))
+    with pytest.raises(InputError, match="memory"):
+        Memory.read(base64.b64encode(bytes(raw)).decode(), KEY)
+
+
+@pytest.mark.parametrize("text", ["", "A", "AAAA", "ä", "=" * 100])
+def test_what_is_no_memory_is_refused(text: str):
+    with pytest.raises(InputError, match="memory"):
+        Memory.read(text, KEY)
+
+
+def test_a_service_with_another_key_refuses_it():
+    with pytest.raises(InputError, match="a service with the same key"):
+        Memory.read(memory_of(np.ones((3, 2))).text(KEY), b"another")
+
+
+def test_randomness_goes_on_where_it_was():
+    rng = np.random.default_rng(5)
+    rng.integers(0, 9, 3, dtype=np.int32)  # leaves half a word over
+    copy = generator_of(json.loads(json.dumps(random_state(rng))))
+    np.testing.assert_array_equal(copy.random(5), rng.random(5))
+
+
+def test_memory_of_another_policy_is_refused_and_that_of_another_cluster_begins_anew():
+    decider = Decider(PolicyCatalogue.of("edf,sts-x"), KEY)
+    memory = json.loads(decider(json.dumps(EXAMPLE).encode()))["memory"]
+    with pytest.raises(InputError, match="sts-x, whose memory the request brings"):
+        decider(json.dumps(EXAMPLE | {"policy": "edf", "memory": memory}).encode())
+    fewer = {**EXAMPLE["cluster"], "nodes": EXAMPLE["cluster"]["nodes"][:1]}
+    times = {"seconds_per_epoch": {"V100x1": 900.0, "V100x2": 480.0}}
+    own = {"our-model": EXAMPLE["applications"]["our-model"] | times}
+    smaller = EXAMPLE | {"cluster": fewer, "applications": own}
+    told = json.loads(decider(json.dumps(smaller | {"memory": memory}).encode()))
+    anew = json.loads(decider(json.dumps(smaller).encode()))
+    assert [job["configuration"] for job in told["jobs"]] == [job["configuration"] for job in anew["jobs"]]

@@ -1,0 +1,83 @@
+"""Worker processes: a decision that takes too long is given up, and holds up nobody."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gpusched_experiments.service.catalogue import PolicyCatalogue
+from gpusched_experiments.service.example import EXAMPLE
+from gpusched_experiments.service.limits import Limits
+from gpusched_experiments.service.pool import Pool, Reply
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+BODY = json.dumps(EXAMPLE | {"policy": "edf"}).encode()
+KEY = b"a key"
+
+
+class SlowWorker:
+    """In place of a process: it decides for as long as its body says, in seconds."""
+
+    def __init__(self, _: object) -> None:
+        self.ended = threading.Event()
+
+    def wait_until_ready(self) -> None:
+        """Be ready."""
+
+    def ask(self, body: bytes, longest_s: float) -> Reply | None:
+        """Decide."""
+        if body == b"dies":
+            raise EOFError
+        self.ended.wait(min(float(body), longest_s))
+        return None if float(body) > longest_s else Reply(200, body)
+
+    def end(self) -> None:
+        """End."""
+        self.ended.set()
+
+
+@pytest.fixture
+def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
+    monkeypatch.setattr("gpusched_experiments.service.pool._Worker", SlowWorker)
+    pool = Pool(2, PolicyCatalogue.of("edf"), KEY, Limits(decision_s=0.5, waiting=2, waiting_s=0.05))
+    yield pool
+    pool.close()
+
+
+def test_a_decision_that_takes_too_long_is_given_up_and_its_worker_replaced(slow: Pool):
+    for _ in range(6):  # more often than there are workers
+        reply = slow(b"9")
+        assert reply.status == 504
+        assert b"within 0.5 s" in reply.body
+    assert slow(b"0.0") == Reply(200, b"0.0")
+
+
+def test_a_worker_that_dies_is_replaced(slow: Pool):
+    for _ in range(6):
+        assert slow(b"dies").status == 500
+    assert slow(b"0.0").status == 200
+
+
+def test_a_long_decision_does_not_hold_up_a_short_one(slow: Pool):
+    with ThreadPoolExecutor(2) as threads:
+        long = threads.submit(slow, b"0.4")
+        time.sleep(0.05)
+        begin = time.monotonic()
+        assert slow(b"0.0").status == 200
+        assert time.monotonic() - begin < 0.3
+        assert long.result().status == 200
+
+
+def test_more_requests_than_may_wait_are_turned_away(slow: Pool):
+    with ThreadPoolExecutor(8) as threads:
+        replies = list(threads.map(slow, [b"0.3"] * 8))
+    assert sorted({reply.status for reply in replies}) == [200, 503]
+    assert [reply.status for reply in replies].count(200) == 2
+    assert slow(b"0.0").status == 200  # and afterwards all is well

@@ -1,0 +1,100 @@
+"""A run whose every decision comes from a service is the run that `simulate` makes, to the last bit."""
+
+from __future__ import annotations
+
+import json
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from gpusched_agents.any_policy import known_policies, make_any_policy
+from gpusched_env import InputError, Instance, Result, simulate
+from gpusched_env.simulator.policy import can_decide
+from gpusched_experiments.service.catalogue import PolicyCatalogue
+from gpusched_experiments.service.client import ServicePolicy
+from gpusched_experiments.service.decision import Decider
+from instances import random_instance
+from mixed import mixed_instance
+
+KEY = b"a key"
+ALL = PolicyCatalogue.of("all")
+DECIDER = Decider(ALL, KEY)
+# Solvers and a thousand constructions a round take long here; their memory and randomness are those of others.
+SLOW = ("sts-ipopt", "random-greedy-mean", "random-greedy-conditional-mean", "path-relinking")
+
+
+def over_requests(instance: Instance, name: str, seed: int = 0, decider: Decider = DECIDER) -> Result:
+    """Run a policy through requests and answers, without HTTP."""
+    asking = ServicePolicy("", name, instance, post=lambda _, body: decider(body))
+    return simulate(instance, asking, seed=seed)
+
+
+def assert_same(one: Result, other: Result) -> None:
+    for name in ("completion_s", "start_s", "job_energy_eur", "job_tardiness_eur", "switches", "log"):
+        np.testing.assert_array_equal(getattr(one, name), getattr(other, name), err_msg=name)
+    assert (one.energy_eur, one.tardiness_eur, one.rounds) == (other.energy_eur, other.tardiness_eur, other.rounds)
+
+
+@pytest.mark.parametrize("name", [name for name in known_policies() if name not in SLOW and "gavel" not in name])
+def test_every_policy_makes_the_same_schedule_through_a_service(name: str):
+    instance = random_instance(3, jobs=8, span_s=1500.0, restart_s=20.0)
+    assert_same(over_requests(instance, name, seed=5), simulate(instance, make_any_policy(name), seed=5))
+
+
+@pytest.mark.parametrize("name", ["gavel-cost", "gavel-las", "gavel-fifo:agnostic"])
+def test_rounds_that_go_on_between_events_are_remembered(name: str):
+    instance = random_instance(4, jobs=4, span_s=300.0)
+    assert_same(over_requests(instance, name, seed=2), simulate(instance, make_any_policy(name), seed=2))
+
+
+@pytest.mark.parametrize("name", ["edf", "edf-preemptive", "sts", "sts-x", "fill", "antman"])
+@pytest.mark.parametrize("seed", [0, 1])
+def test_shares_and_several_nodes_come_back_to_where_they_were(name: str, seed: int):
+    instance = random_instance(seed, jobs=10, nodes=5, span_s=800.0, restart_s=15.0, kinds=True, equal=True)
+    assert_same(over_requests(instance, name), simulate(instance, make_any_policy(name)))
+
+
+@settings(max_examples=15, deadline=None)
+@given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts", "sts-x", "edf-preemptive", "antman", "fill"]))
+def test_duties_quotas_and_switching_by_distance_are_told_whole(seed: int, name: str):
+    instance, policy = mixed_instance(seed), make_any_policy(name)
+    if can_decide(policy, instance):
+        assert_same(over_requests(instance, name), simulate(instance, policy))
+
+
+def test_a_decision_hangs_on_the_request_alone():
+    asked: list[tuple[bytes, bytes]] = []
+
+    def post(_: str, body: bytes) -> bytes:
+        asked.append((body, DECIDER(body)))
+        return asked[-1][1]
+
+    instance = random_instance(3, jobs=8)
+    simulate(instance, ServicePolicy("", "sts-x", instance, post=post))
+    another = Decider(PolicyCatalogue.of("sts-x"), KEY)
+    for body, answer in reversed(asked):  # by another service, in another order
+        assert without_times(another(body)) == without_times(answer)
+
+
+def without_times(answer: bytes) -> dict[str, Any]:
+    """Give an answer without what it took to make it."""
+    return {name: value for name, value in json.loads(answer).items() if name != "milliseconds"}
+
+
+def test_one_object_serves_runs_that_go_on_at_the_same_time():
+    instance = random_instance(6, jobs=8)
+    asking = ServicePolicy("", "sts-x", instance, post=lambda _, body: DECIDER(body))
+    with ThreadPoolExecutor(4) as threads:
+        runs = list(threads.map(lambda _: simulate(instance, asking), range(4)))
+    for run in runs:
+        assert_same(run, simulate(instance, make_any_policy("sts-x")))
+
+
+def test_a_run_of_another_instance_is_refused():
+    one, other = random_instance(1), random_instance(2)
+    with pytest.raises(InputError, match="the instance that the policy was made with"):
+        simulate(other, ServicePolicy("", "edf", one))

@@ -1,0 +1,82 @@
+import copy
+import pickle
+
+import numpy as np
+import pytest
+
+from gpusched_baselines.registry import make_policy
+from gpusched_env import GpuClusterEnv
+from gpusched_env.rendering import GanttFrames, render_gantt_rgb
+from gpusched_env.rendering.frames import FRAME_DPI, FRAME_INCHES, scene_of
+from gpusched_env.rendering.gantt_drawing import Drawing
+from gpusched_env.rendering.gantt_due_dates import _shown
+from gpusched_env.simulator import State, simulate
+from gpusched_env.simulator import layout as at
+from gpusched_env.workload import load_scenario, make_instance
+
+pytest.importorskip("matplotlib")
+TINY = make_instance(load_scenario("tiny"), 0)
+
+
+def test_frames_that_keep_what_rests_are_those_drawn_afresh():
+    frames, kept, afresh = GanttFrames(), [], []
+
+    def look(state):
+        if state.board.count[at.ROUND] in {2, 3, 9, 10}:
+            kept.append(frames.draw(state))
+            afresh.append(render_gantt_rgb(state))
+
+    simulate(TINY, make_policy("sts"), on_round=look)
+    assert len(kept) == 4
+    assert all(np.array_equal(one, other) for one, other in zip(kept, afresh, strict=True))
+    assert len({frame.tobytes() for frame in kept}) == 4
+
+
+def test_the_environment_draws_one_frame_for_each_round(monkeypatch):
+    drawn = []
+
+    def draw(_, state):
+        drawn.append(state.view.now_s)
+        return np.full((2, 2, 3), len(drawn), np.uint8)
+
+    monkeypatch.setattr(GanttFrames, "draw", draw)
+    env = GpuClusterEnv("tiny", render_mode="rgb_array")
+    env.reset(seed=0)
+    shown, over = [], False
+    while not over:
+        shown.append((env.view.now_s, int(env.render()[0, 0, 0])))
+        _, _, over, _, _ = env.step(int(np.flatnonzero(env.action_masks())[-1]))
+    assert len(shown) > len(drawn) == len({now_s for now_s, _ in shown})
+    assert [drawn[number - 1] for _, number in shown] == [now_s for now_s, _ in shown]
+
+
+def test_a_frame_is_the_callers_own():
+    env = GpuClusterEnv("tiny", render_mode="rgb_array")
+    env.reset(seed=0)
+    first = env.render()
+    first[:] = 0
+    assert env.render().any()
+
+
+def test_an_environment_that_has_drawn_can_be_copied_and_sent():
+    env = GpuClusterEnv("tiny", render_mode="rgb_array")
+    env.reset(seed=0)
+    drawn = env.render()
+    for other in (copy.deepcopy(env), pickle.loads(pickle.dumps(env))):  # noqa: S301
+        assert np.array_equal(other.render(), drawn)
+
+
+def test_due_dates_after_the_window_stand_at_its_edge():
+    state = State(TINY)
+    policy, rng = make_policy("edf"), np.random.default_rng(0)
+    state.advance()
+    state.begin_round(policy.preemption)
+    policy.decide(state.view, rng)
+    state.commit_round()
+    scene = scene_of(state, FRAME_INCHES, FRAME_DPI)
+    dates = list(_shown(Drawing(scene)._chart(scene)))
+    assert dates
+    for due in dates:
+        assert TINY.jobs.due_s[due.job] > scene.window.end_s
+        assert due.beyond
+        assert due.place[0] == pytest.approx(Drawing(scene)._axes.get_xlim()[1])

@@ -1,0 +1,165 @@
+"""Conditions on the rows of a trace, and rows that are left out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload import Scenario, read_trace, replayed_trace
+from gpusched_env.workload.traces.likeness import settings_for
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+ROWS = """submission_s,duration_s,gpus,state,vc,day,odd name
+0,10,1,COMPLETED,a,2020-04-01 00:00:00,1
+1,20,2,FAILED,b,2020-04-02 00:00:00,2
+2,30,4,,c,2020-04-03 00:00:00,x
+"""
+
+
+def write(folder: Path, text: str) -> Path:
+    path = folder / "trace.csv"
+    path.write_text(text, encoding="utf-8")
+    return path
+
+
+@pytest.mark.parametrize(
+    ("condition", "durations"),
+    [
+        ("gpus > 1", [20, 30]),
+        ("gpus>=2", [20, 30]),
+        ("gpus < 2", [10]),
+        ("gpus <= 1.0", [10]),
+        ("gpus = 2.0", [20]),
+        ("gpus == 2", [20]),
+        ("gpus != 2", [10, 30]),
+        ("state = COMPLETED", [10]),
+        ("state != COMPLETED", [20, 30]),
+        ("state = 'COMPLETED'", [10]),
+        ("vc in (a, c)", [10, 30]),
+        ("vc in [b]", [20]),
+        ("gpus in (1.0, 4)", [10, 30]),
+        ("day >= 2020-04-02", [20, 30]),
+        ("day < 2020-04-01 12:00", [10]),
+        ('"odd name" > 1', [20]),
+        ("odd name = x", [30]),
+        ('odd name = "1"', [10]),
+        ("duration_s > 15", [20, 30]),
+    ],
+)
+def test_a_condition_takes_the_rows_that_meet_it(condition, durations, tmp_path):
+    trace = read_trace(write(tmp_path, ROWS), where=[condition])
+    assert trace.duration_s.tolist() == durations
+    assert trace.skipped == ((f"not {condition}", 3 - len(durations)),)
+
+
+def test_all_conditions_must_be_met_and_the_first_that_is_not_counts(tmp_path):
+    trace = read_trace(write(tmp_path, ROWS), where=["gpus > 1", "vc = b"])
+    assert trace.duration_s.tolist() == [20.0]
+    assert trace.skipped == (("not gpus > 1", 1), ("not vc = b", 1))
+
+
+def test_a_field_can_be_named_where_its_column_has_another_name(tmp_path):
+    path = write(tmp_path, "when,duration_s,n,gpu\n0,5,1,x\n3,6,2,y\n")
+    columns = {"submission_s": "when", "gpus": "n"}
+    assert read_trace(path, columns=columns, where=["gpus = 2"]).duration_s.tolist() == [6.0]
+    assert read_trace(path, columns=columns, where=["gpu = x"]).duration_s.tolist() == [5.0]
+
+
+@pytest.mark.parametrize(
+    ("condition", "allowed"),
+    [
+        ("gpus", "a condition such as"),
+        ("", "a condition such as"),
+        ("__import__('os')", "a condition such as"),
+        ("gpus >", "a condition such as"),
+        ("gpu > 2", "one of the columns submission_s, duration_s, gpus, state"),
+        ("state > COMPLETED", "a number or a date"),
+    ],
+)
+def test_what_is_no_condition_is_refused(condition, allowed, tmp_path):
+    with pytest.raises(InputError, match=r"^trace\.where = ") as caught:
+        read_trace(write(tmp_path, ROWS), where=[condition])
+    assert allowed in caught.value.allowed
+
+
+def test_a_scenario_checks_its_conditions_before_the_file_is_read():
+    with pytest.raises(InputError, match=r"trace\.where = 'gpus'; allowed: a condition"):
+        Scenario(trace={"path": "none.csv", "where": ["gpus"]})
+
+
+def test_conditions_that_nothing_meets_are_an_error_that_says_why(tmp_path):
+    with pytest.raises(InputError, match=r"rows left out = '3 not gpus > 9'; allowed: at least one row"):
+        read_trace(write(tmp_path, ROWS), where=["gpus > 9"])
+
+
+INVALID = "submission_s,duration_s,gpus\n0,10,1\n1,0,1\n2,5,0\nsoon,5,1\n4,x,1\n5,6,1.5\n6,7,2\n"
+
+
+def test_rows_that_are_not_valid_are_left_out_and_counted_by_reason_if_asked(tmp_path):
+    path = write(tmp_path, INVALID)
+    trace = read_trace(path, skip_invalid=True)
+    assert (trace.submission_s.tolist(), trace.gpus.tolist()) == ([0.0, 6.0], [1.0, 2.0])
+    reasons = dict(trace.skipped)
+    assert (reasons["asked for no GPU"], reasons["never ran, or had not ended"]) == (1, 1)
+    assert sorted(reason.split(" is not ")[0] for reason in reasons if " is not " in reason) == [
+        "duration_s",
+        "gpus",
+        "submission_s",
+    ]
+    with pytest.raises(InputError, match=r"row 4: submission_s = 'soon'.*--skip-invalid \(trace.skip_invalid\)"):
+        read_trace(path)
+
+
+def test_a_scenario_says_what_is_left_out(tmp_path):
+    path = write(tmp_path, INVALID)
+    scenario = Scenario(cluster={"nodes": 3}, trace={"path": str(path), "skip_invalid": True, "where": ["gpus >= 2"]})
+    assert replayed_trace(scenario).gpus.tolist() == [2.0]
+
+
+def test_rows_out_of_order_are_an_error_even_where_invalid_ones_are_left_out(tmp_path):
+    path = write(tmp_path, "submission_s,duration_s,gpus\n5,1,1\n3,0,1\n4,1,1\n")
+    with pytest.raises(InputError, match=r"row 3: submission_s = '4'.*trace\.sort = true"):
+        read_trace(path, skip_invalid=True)
+
+
+def test_start_and_end_give_the_duration_and_dates_and_numbers_go_in_any_column(tmp_path):
+    text = "submission_s,start_s,end_s,gpus\n2020-01-01 00:00:00,2020-01-01 00:00:05,2020-01-01 00:01:05.5,1\n"
+    trace = read_trace(write(tmp_path, text))
+    assert (trace.duration_s.tolist(), trace.start_s.tolist()) == ([60.5], [5.0])
+    trace = read_trace(write(tmp_path, "timestamp,duration_s,gpus\n100,5,1\n107,6,1\n"))
+    assert trace.submission_s.tolist() == [0.0, 7.0]
+
+
+def test_a_start_before_the_submission_counts_as_at_it(tmp_path):
+    trace = read_trace(write(tmp_path, "submission_s,start_s,duration_s,gpus\n100,90,5,1\n110,115,5,1\n"))
+    assert trace.start_s.tolist() == [0.0, 15.0]
+    assert trace.stretch(0.1).start_s.tolist() == [0.0, 6.0]
+
+
+def test_times_of_two_kinds_are_refused(tmp_path):
+    text = "submission_s,start_s,duration_s,gpus\n0,2020-01-01 00:00:05,5,1\n"
+    with pytest.raises(InputError, match=r"row 1: start_s = '2020-01-01 00:00:05'; allowed: a number, as above it"):
+        read_trace(write(tmp_path, text))
+
+
+def test_all_missing_fields_are_named_with_all_columns_and_options_that_mend_it(tmp_path):
+    text = "job_id,user,cpu_num,node_num,submitted at,start_time,end_time,gpu_count\n1,a,1,1,0,1,2,1\n"
+    with pytest.raises(InputError) as caught:
+        read_trace(write(tmp_path, text))
+    assert str(caught.value) == (
+        "trace.csv: no column for = 'submission_s, duration_s, gpus'; allowed: a column for each; it has job_id, user, "
+        "cpu_num, node_num, submitted at, start_time, end_time, gpu_count; name them: "
+        "--set trace.columns.submission_s='submitted at' --set trace.columns.start_s=start_time "
+        "--set trace.columns.end_s=end_time --set trace.columns.gpus=gpu_count"
+    )
+
+
+def test_what_no_column_is_like_is_left_to_the_reader():
+    assert settings_for(["gpus"], ["a", "b"]) == "--set trace.columns.gpus=COLUMN"
+    assert settings_for(["gpus", "duration_s"], ["Num_GPUs", "runtime"]) == (
+        "--set trace.columns.gpus=Num_GPUs --set trace.columns.duration_s=runtime"
+    )
