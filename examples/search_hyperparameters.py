@@ -19,8 +19,7 @@ def main() -> None:
     parser.add_argument("--trials", type=int, default=20, help="trials in all, those of former runs included")
     parser.add_argument("--steps", type=int, default=20_000, help="decisions of each phase of a training")
     parser.add_argument("--out", type=Path, default=Path("runs/search"), help="folder of trials and their database")
-    args = parser.parse_args()
-    args.out.mkdir(parents=True, exist_ok=True)
+    (args := parser.parse_args()).out.mkdir(parents=True, exist_ok=True)
     optuna.logging.set_verbosity(optuna.logging.WARNING)
     study = optuna.create_study(storage=f"sqlite:///{args.out}/search.db", study_name="search", load_if_exists=True)
     finished = len(study.get_trials(states=[optuna.trial.TrialState.COMPLETE]))
@@ -38,7 +37,7 @@ def main() -> None:
         training = Training(config, args.out / f"trial-{trial.number}")
         best = min(point["total_eur"] for point in training.run().curve)
         study.set_user_attr("references", training.references)
-        print(f"trial {trial.number:3} costs {best:10.2f} €   {trial.params}", flush=True)
+        print(f"trial {trial.number:3} costs {best:10.2f} €   {trial.params}")
         return best
 
     study.optimize(cost, n_trials=max(0, args.trials - finished))

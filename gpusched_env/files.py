@@ -75,6 +75,16 @@ def new_folder(path: str | Path, *, ours: Collection[str] = ()) -> Iterator[Path
             raise
 
 
+def check_new_folder(path: str | Path, *, ours: Collection[str] = ()) -> None:
+    """Check, before much is done, what `new_folder` checks: that nothing of somebody else's would be replaced.
+
+    Raises:
+        InputError: `path` is a file, or a folder with other content.
+    """
+    with _one_error(path):
+        _check_replaceable(path, Path(path).resolve(), ours)
+
+
 def _check_replaceable(path: str | Path, target: Path, ours: Collection[str]) -> None:
     if not target.exists():
         return

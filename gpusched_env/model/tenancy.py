@@ -27,8 +27,8 @@ def check_tenants(instance: Instance) -> None:
     """Check the tenants of an instance.
 
     Raises:
-        InputError: There is no such tenancy, it needs tenants and there are none, two have one name, one has cells of
-            an unknown GPU type, or a job is of a tenant that is not there.
+        InputError: There is no such tenancy, it needs tenants and there are none, two have one name, one has no
+            cells with a tenancy or cells of an unknown GPU type, or a job is of a tenant that is not there.
     """
     if instance.tenancy not in TENANCIES:
         raise InputError("tenancy", instance.tenancy, f"one of {', '.join(TENANCIES)}")
@@ -43,6 +43,8 @@ def check_tenants(instance: Instance) -> None:
         raise InputError("hosts", instance.hosts, "the number of physical nodes with cells, else 0")
     known = {hardware(v.name) for v in instance.gpu_types}
     for t, tenant in enumerate(instance.tenants):
+        if instance.tenancy != "none" and not tenant.cells:
+            raise InputError(f"tenants[{t}].cells", [], "at least one kind of cells, with a tenancy")
         for i, cells in enumerate(tenant.cells):
             if cells.gpu_type not in known:
                 allowed = f"one of the GPU types {', '.join(sorted(known))}"

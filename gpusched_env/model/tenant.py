@@ -48,20 +48,18 @@ class Tenant:
 
     Args:
         name: Name, which is not empty and has no `/`, nor is it `lent`.
-        cells: The cells of its virtual cluster, at least one.
+        cells: The cells of its virtual cluster; without any it is a name only, for which results are told apart.
 
     Raises:
-        InputError: The name is not allowed, or there are no cells.
+        InputError: The name is not allowed.
     """
 
     name: str
-    cells: tuple[Cells, ...]
+    cells: tuple[Cells, ...] = ()
 
     def __post_init__(self) -> None:
         if not self.name or BETWEEN in self.name or self.name == LENT:
             raise InputError("tenant.name", self.name, f"a text without {BETWEEN!r}, neither empty nor {LENT!r}")
-        if not self.cells:
-            raise InputError("tenant.cells", [], "at least one kind of cells")
 
     def gpus(self, gpu_type: str) -> int:
         """Count the GPUs of a type that it was promised."""
@@ -84,3 +82,9 @@ def name_of(tenant: str, gpu_type: str) -> str:
 def hardware(gpu_type: str) -> str:
     """Give the name of the hardware that a GPU type stands for: that of a tenant's own type, without the tenant."""
     return gpu_type.rpartition(BETWEEN)[2]
+
+
+def tenant_name(text: str) -> str:
+    """Give a text as a name that a tenant may have: without what only GPU types of a tenant have in theirs."""
+    name = text.replace(BETWEEN, "-")
+    return f"{name or 'nobody'}*" if name in {"", LENT} else name

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Duty, Instance, JobTable, checks
+from gpusched_env.model import Duty, Instance, JobTable, Tenant, checks
+from gpusched_env.model.tenant import tenant_name
 from gpusched_env.workload.catalogue import Catalogue
 from gpusched_env.workload.interference_model import interference_model
 from gpusched_env.workload.job_times import application_times, job_times
@@ -115,6 +116,7 @@ class InstanceMaker:
         self._library = given_library(scenario.epochs, catalogue.names)
         self._model = interference_model(scenario.sharing) if interference is None else interference
         self._trace = replayed_trace(scenario) if trace is None and scenario.trace is not None else trace
+        self._tenants = _tenants(scenario, self._trace)
         self._network = Network.of(scenario, applications, self._site, application_times(applications, self._site))
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
@@ -150,7 +152,7 @@ class InstanceMaker:
             name=self._scenario.name,
             seed=seed,
             synchronisation=self._network.synchronisation,
-            tenants=tuple(tenant.tenant() for tenant in self._scenario.tenants),
+            tenants=self._tenants,
         )
         return made if self._scenario.tenancy == "none" else with_tenancy(made, self._scenario.tenancy)
 
@@ -235,17 +237,27 @@ class InstanceMaker:
             distributions=draft.distributions,
             **switching_columns(self._switching, draft.application[order], told=by_duty),
             opportunistic=streams.labels.random(len(order)) < scenario.jobs.opportunistic,
-            tenant=self._tenants(len(order), streams.tenants),
+            tenant=self._tenant_of_jobs(order, streams.tenants),
             traced_start_s=None if started is None else started[order],
             traced_config=None if draft.traced_config is None else draft.traced_config[order],
         )
 
-    def _tenants(self, count: int, rng: Generator) -> NDArray[np.int64]:
-        """Draw the tenant of each job by their shares; 0 without tenants."""
+    def _tenant_of_jobs(self, order: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:
+        """Give the tenants of jobs in this order: drawn by the shares of the scenario, else the trace's; else 0."""
         share = np.array([tenant.share for tenant in self._scenario.tenants])
-        if not len(share):
-            return np.zeros(count, dtype=np.int64)
-        return rng.choice(len(share), size=count, p=share / share.sum())
+        if len(share):
+            return rng.choice(len(share), size=len(order), p=share / share.sum())
+        if self._trace is not None and self._trace.tenant is not None:
+            index = {tenant.name: i for i, tenant in enumerate(self._tenants)}
+            return np.array([index[tenant_name(name)] for name in self._trace.tenant], dtype=np.int64)[order]
+        return np.zeros(len(order), dtype=np.int64)
+
+
+def _tenants(scenario: Scenario, trace: Trace | None) -> tuple[Tenant, ...]:
+    """Give the scenario's tenants, else the names of those of the trace, in the order of their first jobs."""
+    if scenario.tenants or trace is None or trace.tenant is None:
+        return tuple(tenant.tenant() for tenant in scenario.tenants)
+    return tuple(Tenant(name) for name in dict.fromkeys(map(tenant_name, trace.tenant)))
 
 
 def _reference_times(seconds: NDArray[np.float64], site: Site) -> NDArray[np.float64]:

@@ -74,7 +74,9 @@ def count_bar(text: str, total: int | None = None, *, passing: bool = False) -> 
         passing: Whether it goes when it is done.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
-    progress = Progress(*columns, console=progress_output(), transient=passing)
+    console = progress_output()
+    hidden = passing and not console.is_terminal
+    progress = Progress(*columns, console=console, transient=passing, disable=hidden)
     return Bar(progress, progress.add_task(text, total=total), Lines())
 
 

@@ -9,8 +9,8 @@ import typer
 from rich.table import Table
 
 from gpusched_agents.any_policy import make_any_policy
-from gpusched_env.files import write_atomically
-from gpusched_env.formats.run_folder import write_run
+from gpusched_env.files import check_new_folder, write_atomically
+from gpusched_env.formats.run_folder import RUN_FILES, write_run
 from gpusched_env.rendering.duration import duration_text
 from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator import layout as at
@@ -20,6 +20,7 @@ from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.cli.workload import Workload
+from gpusched_experiments.report.fared import Fared
 
 
 def simulate_command(
@@ -73,6 +74,8 @@ def simulate_command(
     animation = pictures.AnimationOptions(gif, fps, frames)
     chart.check()
     animation.check()
+    if out is not None:
+        check_new_folder(out, ours=RUN_FILES)
     scenario = options.scenario_or_track(scenario, track)
     workload = options.chosen_workload(
         instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
@@ -121,6 +124,13 @@ def _print(result: Result, workload: Workload) -> None:
     table.add_row("total", f"{result.total_eur:,.2f} €")
     table.add_row("late jobs", f"{result.late_jobs} of {len(jobs)}")
     table.add_row("mean completion", duration_text(result.mean_completion_s))
+    fared = Fared.of(result)
+    table.add_row("median, 95 %, 99 %", ", ".join(map(duration_text, fared.percentiles_s)))
+    table.add_row("waiting, mean", duration_text(fared.waiting_s))
+    table.add_row("slowdown, mean", f"{fared.slowdown:.3g}")
+    table.add_row("busy", f"{fared.busy_gpus:.1%} of the GPUs, {fared.busy_nodes:.1%} of the nodes")
+    if fared.energy_kwh == fared.energy_kwh:
+        table.add_row("energy drawn", f"{fared.energy_kwh:,.2f} kWh")
     table.add_row("switches", str(result.switches.sum()))
     table.add_row("rounds", f"{result.rounds}, {milliseconds:.3g} ms each (compilation included)")
     output().print(table)

@@ -63,15 +63,15 @@ def train_command(
     For example:
     - **gpusched train --scenario tiny --imitation-steps 20000 --steps 10000 --out runs/tiny**
 
-    - **gpusched train --scenario tiny --agent dqn --imitate none --network mlp --steps 20000 --out runs/dqn**
+    - **gpusched train --scenario tiny --agent a2c --imitate sts --imitation-steps 10000 --steps 5000 --out runs/a2c**
 
-    - **gpusched train --scenario default,high --set agent.learning_rate=1e-4 --out runs/two**
+    - **gpusched train --scenario default,high --imitation-steps 60000 --steps 20000 --set agent.learning_rate=1e-4 --out runs/two**
 
-    - **gpusched train --nodes 20 --jobs 200 --scenario-set prices.pue=1.2 --out runs/larger**
+    - **gpusched train --nodes 20 --jobs 200 --scenario-set prices.pue=1.2 --imitation-steps 60000 --steps 20000 --out runs/larger**
 
     Every line has the cost of the teacher, STS and EDF on the same workloads beside the agent's. An agent that ends
     dearer than its teacher or EDF, or untrained, gets a warning.
-    """
+    """  # noqa: E501 - commands are copied as a line
     changes = workload_options.scenario_settings(
         scenario_names(options), trace, trace_format, jobs, nodes, scenario_set, where, skip_invalid
     )

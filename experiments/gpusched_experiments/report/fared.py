@@ -48,6 +48,11 @@ class Fared:
     busy_gpus: float = NAN
     busy_nodes: float = NAN
 
+    @property
+    def percentiles_s(self) -> tuple[float, float, float]:
+        """Give the median, 95th and 99th percentile of the time from submission to completion [s]."""
+        return self.median_completion_s, self.p95_completion_s, self.p99_completion_s
+
     @classmethod
     def of(cls, result: Result) -> Fared:
         """Measure a finished run; without its intervals all but how busy the cluster was."""

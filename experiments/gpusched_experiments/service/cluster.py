@@ -12,6 +12,7 @@ from gpusched_env.model import Cells, Configuration, Node, Tenant, single_node_c
 from gpusched_env.workload import OwnGpuType, Prices, Scenario
 from gpusched_env.workload.catalogue import Catalogue
 from gpusched_env.workload.scenario.gpu_types import of_size
+from gpusched_experiments.service.fields import LARGEST
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -88,6 +89,8 @@ def _gpu_type(index: int, given: str | OwnGpuType, catalogue: Catalogue, nodes: 
         allowed = f"one of the built-in GPU types {', '.join(catalogue.gpu_types)}, or the figures of one's own"
         raise InputError(f"cluster.gpu_types[{index}]", name, allowed)
     gpu_type = catalogue.gpu_types[name]
+    if max(gpu_type.power_w(busy) for busy in range(1, gpu_type.max_gpus_per_node + 1)) > LARGEST:
+        raise InputError(f"cluster.gpu_types[{index}]", name, f"a type whose nodes draw at most {LARGEST:g} W")
     if isinstance(given, OwnGpuType) and given.gpus_per_node is not None:
         return gpu_type
     largest = max((node.gpus for node in nodes if node.gpu_type == name), default=gpu_type.max_gpus_per_node)

@@ -7,6 +7,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
 
 from gpusched_env.model.checks import LONGEST_S
+from gpusched_env.model.configuration import MOST_GPUS
 from gpusched_env.workload import OwnGpuType
 from gpusched_experiments.service.limits import (
     MOST_BINS,
@@ -19,11 +20,14 @@ from gpusched_experiments.service.limits import (
 MARK = "~"
 """Begins the tags of unions: they are no part of a field's path."""
 
+LARGEST = 1e12
+"""Largest number of anything: sums and products of a few are still finite."""
+
 Name = Annotated[str, Field(min_length=1, max_length=200)]
-Number = Annotated[float, Field(allow_inf_nan=False)]
-NotNegative = Annotated[float, Field(ge=0.0, allow_inf_nan=False)]
-Positive = Annotated[float, Field(gt=0.0, allow_inf_nan=False)]
+NotNegative = Annotated[float, Field(ge=0.0, le=LARGEST, allow_inf_nan=False)]
+Positive = Annotated[float, Field(gt=0.0, le=LARGEST, allow_inf_nan=False)]
 Share = Annotated[float, Field(ge=0.0, le=1.0, allow_inf_nan=False)]
+Gpus = Annotated[int, Field(ge=1, le=MOST_GPUS)]
 Time = Annotated[float, Field(ge=0.0, le=LONGEST_S, allow_inf_nan=False)]
 
 
@@ -47,7 +51,7 @@ class NodeFields(Fields):
 
     name: Name = Field(description="Name of the node; answers use it.")
     gpu_type: Name = Field(description="Name of its GPU type.")
-    gpus: int = Field(ge=1, description="Number of its GPUs.")
+    gpus: Gpus = Field(description="Number of its GPUs.")
 
 
 GpuTypeFields = Annotated[
@@ -59,7 +63,7 @@ class TenantFields(Fields):
     """A tenant and what it was promised."""
 
     name: Name
-    cells: list[tuple[Name, int, int]] = Field(
+    cells: list[tuple[Name, Gpus, Gpus]] = Field(
         min_length=1, max_length=1000, description="GPU type, GPUs and number of its cells; they add up to its quota."
     )
 
@@ -83,8 +87,8 @@ class ConfigurationFields(Fields):
     """A configuration that jobs may be given."""
 
     gpu_type: Name
-    gpus_per_node: int = Field(default=1, ge=1)
-    nodes: int = Field(default=1, ge=1)
+    gpus_per_node: Gpus = 1
+    nodes: Gpus = 1
     share: float = Field(default=1.0, gt=0.0, le=1.0)
     priority: int = Field(default=0, ge=0)
 
@@ -207,7 +211,9 @@ class PriceFields(Fields):
     """What energy costs."""
 
     energy_eur_per_kwh: NotNegative = 0.172
-    pue: float = Field(default=1.58, ge=1.0, allow_inf_nan=False, description="Power usage effectiveness of the site.")
+    pue: float = Field(
+        default=1.58, ge=1.0, le=LARGEST, allow_inf_nan=False, description="Power usage effectiveness of the site."
+    )
 
 
 class DecideRequest(Fields):

@@ -31,7 +31,7 @@ def commands() -> list[str]:
 
 
 def test_the_commands_of_all_pages_are_found():
-    assert {command.split()[-1] for command in commands()} >= {"runs/tiny", "runs/dqn", "runs/two", "runs/mine"}
+    assert {command.split()[-1] for command in commands()} >= {"runs/tiny", "runs/a2c", "runs/two", "runs/mine"}
 
 
 @pytest.mark.parametrize("command", commands())

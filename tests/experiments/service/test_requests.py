@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
 from gpusched_env import InputError
 from gpusched_env.workload import builtin_applications
@@ -81,6 +83,14 @@ BAD = [
     (("cluster", "gpu_types", 1, "like"), "P1", "cluster.gpu_types[0].like", "one of the built-in GPU types"),
     (("configurations",), ["V100"], "configurations[0]", "a name such as V100x4"),
     (("prices",), {"pue": 0.5}, "prices.pue", "a number >= 1"),
+    (("prices",), {"energy_eur_per_kwh": 1e308}, "prices.energy_eur_per_kwh", "a number <= 1e+12"),
+    (
+        ("cluster", "gpu_types", 1, "gpu_power_w"),
+        1e308,
+        "cluster.gpu_types[1]",
+        "a type whose nodes draw at most 1e+12",
+    ),
+    (("jobs", 1, "tardiness_weight_eur_per_s"), 1e308, "jobs[1].tardiness_weight_eur_per_s", "a number <= 1e+12"),
     (("now_s",), float("nan"), "now_s", "a finite number"),
     (("policy",), "sts", "policy", "one of edf, sts-x, fill"),
     (("policy",), "agent:/tmp/mine", "policy", "one of edf, sts-x, fill"),
@@ -198,3 +208,20 @@ def test_without_jobs_there_is_nothing_to_decide_and_memory_goes_on():
 def test_only_what_the_operator_named_is_served(name: str):
     with pytest.raises(InputError, match="--policies"):
         PolicyCatalogue.of(f"edf,{name}")
+
+
+def places(value: Any, path: tuple[str | int, ...] = ()) -> list[tuple[str | int, ...]]:
+    """List the paths of everything in a request."""
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    return [path] * bool(path) + [place for key, inner in items for place in places(inner, (*path, key))]
+
+
+JUNK = [0, -1, 1, 1e-300, 1e12, 1e308, 10**30, 0.3, "x", "", "V100", None, True, [], {}, [1], ["a"], {"a": 1}, [[1, 2]]]
+
+
+@settings(max_examples=150, deadline=None)
+@given(path=st.sampled_from(places(EXAMPLE)), junk=st.sampled_from(JUNK))
+def test_whatever_stands_in_a_field_is_answered_or_refused(path: tuple[str | int, ...], junk: Any):
+    reply = reply_to(DECIDER, changed(("policy",), "edf") if path == ("policy",) else changed(path, junk))
+    assert reply.status in {200, 422}, reply.body
+    assert reply.status == 200 or json.loads(reply.body)["field"]

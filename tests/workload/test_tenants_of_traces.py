@@ -1,0 +1,43 @@
+"""Tenants of a trace: names, by which results are told apart."""
+
+import pytest
+
+from gpusched_baselines import make_policy
+from gpusched_env import make_instance, simulate
+from gpusched_env.audit import audit
+from gpusched_env.errors import InputError
+from gpusched_env.formats import load_instance, save_instance, write_run
+from gpusched_env.workload import Scenario, with_tenancy
+from gpusched_experiments.report.fared import groups_fared
+
+ROWS = ("submission_s,duration_s,gpus,tenant", "0,600,1,vision", "60,1200,2,a/b", "120,300,1,vision", "180,60,1,")
+
+
+@pytest.fixture
+def instance(tmp_path):
+    (tmp_path / "jobs.csv").write_text("\n".join(ROWS) + "\n")
+    return make_instance(Scenario(trace={"path": str(tmp_path / "jobs.csv"), "format": "generic"}), 0)
+
+
+def test_jobs_are_their_tenants_of_the_trace(instance):
+    assert [tenant.name for tenant in instance.tenants] == ["vision", "a-b", "nobody*"]
+    assert instance.jobs.tenant.tolist() == [0, 1, 0, 2]
+    assert instance.tenancy == "none"
+
+
+def test_results_are_told_apart_by_them_and_a_recorded_run_audits_clean(instance, tmp_path):
+    result = simulate(instance, make_policy("edf"))
+    groups = groups_fared(result)
+    assert [(group.kind, group.name, group.jobs) for group in groups] == [
+        ("tenant", "vision", 2), ("tenant", "a-b", 1), ("tenant", "nobody*", 1),
+    ]  # fmt: skip
+    assert sum(group.energy_eur for group in groups) == pytest.approx(result.energy_eur)
+    write_run(result, tmp_path / "run")
+    assert not audit(tmp_path / "run")
+    save_instance(instance, tmp_path / "instance.json")
+    assert load_instance(tmp_path / "instance.json") == instance
+
+
+def test_names_are_no_promise_of_gpus(instance):
+    with pytest.raises(InputError, match=r"tenants\[0\].cells"):
+        with_tenancy(instance, "quota")
