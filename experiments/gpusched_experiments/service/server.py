@@ -55,11 +55,24 @@ def serve(
         app = create_app(pool, policies, limits, threads=workers + limits.waiting + 1)
         config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=10)
         host, port = bound.getsockname()[:2]
-        say(_line(policies, f"http://{host}:{port}", workers))
-        uvicorn.Server(config).run(sockets=[bound])
+        line = _line(policies, f"http://{host}:{port}", workers)
+        _Server(config, lambda: say(line)).run(sockets=[bound])
     finally:
         pool.close()
         bound.close()
+
+
+class _Server(uvicorn.Server):
+    """Uvicorn that says when it can be asked."""
+
+    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+        super().__init__(config)
+        self._ready = ready
+
+    async def startup(self, sockets: list[socket.socket] | None = None) -> None:
+        """Listen, and say so."""
+        await super().startup(sockets=sockets)
+        self._ready()
 
 
 def _line(policies: PolicyCatalogue, url: str, workers: int) -> str:
