@@ -35,6 +35,7 @@ PAGES = (
     "docs/scenarios.md",
     "docs/tracks.md",
     "docs/traces.md",
+    "docs/report.md",
     "docs/agents.md",
     "docs/other-libraries.md",
     "docs/own-features.md",

@@ -8,7 +8,7 @@ from types import ModuleType
 
 import typer
 
-from gpusched_env.errors import InputError, MissingExtraError
+from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.formats import save_instance
 from gpusched_env.formats.instance_file import instance_json
@@ -21,6 +21,7 @@ from gpusched_env.workload import InstanceMaker, Trace, scenario_toml
 from gpusched_env.workload.traces.modelled import modelled
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.progress import Bar, counting
+from gpusched_experiments.cli.reports import write_report
 from gpusched_experiments.cli.workload import Workload
 from gpusched_experiments.report import RunSummary, compare
 from gpusched_experiments.report.cell import origin
@@ -105,7 +106,7 @@ def conduct(plan: ComparisonPlan, out: str | Path, charts: ModuleType | None) ->
             bar.say("drawing the charts")
             _draw(charts, plan, parts[0], folder, compared[0])
         bar.say("writing the report")
-        _write_report(folder.path)
+        write_report(folder.path)
     return compared
 
 
@@ -117,17 +118,6 @@ def written(out: str | Path) -> list[Path]:
 def instance_title(plan: ComparisonPlan) -> str | None:
     """Name the instance that all seeds run, if it is one."""
     return plan.workload.title if plan.workload.scenario is None else None
-
-
-def _write_report(folder: Path) -> None:
-    """Write report.html of what the folder holds; without plotly there is none, which is said."""
-    # Only here: what pages need is not needed by the other commands.
-    from gpusched_experiments.page import folder_report, report_html  # noqa: PLC0415
-
-    try:
-        write_atomically(folder / "report.html", report_html(folder_report(folder)))
-    except MissingExtraError as missing:
-        _note(f"no report.html, since {missing}")
 
 
 def _note(text: str) -> None:

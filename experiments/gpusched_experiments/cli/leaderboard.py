@@ -10,6 +10,7 @@ from gpusched_env.workload import Track, list_tracks, load_track, parse_seeds
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
+from gpusched_experiments.cli.reports import write_report
 from gpusched_experiments.cli.tables import print_outcome
 from gpusched_experiments.cli.terminal import drawing_or_note
 from gpusched_experiments.leaderboard import QUICK_POLICIES, default_policies, leaderboard, misfits
@@ -88,6 +89,7 @@ def leaderboard_command(
             experiment, choice, folder, workers=processes, watcher=watcher, drawing=drawing, backend=where
         )
     print_outcome(f"{experiment.title}: {outcome.table.title}", outcome)
+    typer.echo(f"wrote {write_report(outcome.folder)}")
 
 
 def _policies(text: str | None, *, quick: bool) -> tuple[str, ...]:

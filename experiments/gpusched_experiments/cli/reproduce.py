@@ -10,6 +10,7 @@ from gpusched_env.workload import parse_seeds
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
+from gpusched_experiments.cli.reports import write_report
 from gpusched_experiments.cli.tables import print_outcome
 from gpusched_experiments.cli.terminal import drawing_or_note
 from gpusched_experiments.published import EXPERIMENTS, Choice, Experiment, reproduce
@@ -106,6 +107,7 @@ def reproduce_command(
         with ExperimentWatcher.shown() as watcher:
             outcome = reproduce(each, choice, root, workers=processes, watcher=watcher, drawing=drawing, backend=where)
         print_outcome(f"{each.title}: {outcome.table.title}", outcome)
+        typer.echo(f"wrote {write_report(outcome.folder)}")
 
 
 def _refuse(options: dict[str, str | None], system: str) -> None:
