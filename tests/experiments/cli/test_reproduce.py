@@ -9,7 +9,7 @@ from gpusched_experiments.cli import terminal
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.published import EXPERIMENTS
 
-FILES = {"cells.csv", "table.md", "table.csv", "summary.csv", "figure.png", "figure.svg", "record.json"}
+FILES = {"report.html", "cells.csv", "table.md", "table.csv", "summary.csv", "figure.png", "figure.svg", "record.json"}
 
 
 def gpusched(*arguments):
