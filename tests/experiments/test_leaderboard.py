@@ -19,7 +19,7 @@ from gpusched_experiments.published import Choice, run_experiment
 from gpusched_experiments.report.measure import bound_of
 from gpusched_experiments.report.run import Runs
 
-FILES = {"report.html", 
+FILES = {"report.html",
     "cells.csv", "record.json", "table.md", "table.csv", "summary.csv", "tracks.csv", "knowing.csv", "figure.png",
     "figure.svg",
 }  # fmt: skip
