@@ -1,5 +1,5 @@
-"""What every test run ends with: a notice that cannot be overlooked if the solver that STS was published with was not
-tested.
+"""What every test begins with; and what a run ends with: a notice that cannot be overlooked if the solver that STS was
+published with was not tested.
 """
 
 from __future__ import annotations
@@ -12,6 +12,12 @@ if TYPE_CHECKING:
     from collections.abc import Generator
 
 INSTALL = "bash scripts/install_ipopt.sh .venv/bin/python   (Debian, by hand: see docs/solvers.md)"
+
+
+@pytest.fixture(autouse=True)
+def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Let nothing say how wide the output is: what a program sets while one test runs is not another test's."""
+    monkeypatch.delenv("COLUMNS", raising=False)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)

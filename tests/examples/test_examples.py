@@ -18,6 +18,7 @@ SMALL = {
     "replay_trace": ("--jobs", "30", "--nodes", "2"),
     "run_a_policy": ("--scenario", "tiny", "--seed", "0"),
 }
+BY_HTTP = ("ask_the_service",)  # with the service
 TRAINING = ("search_hyperparameters", "train_agents")
 NUMBERS = r" +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d{2} +\d+\.\d +\d+"
 
@@ -108,4 +109,4 @@ def test_an_example_is_short_enough_to_read(name: str):
 
 
 def test_every_example_is_tested():
-    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SMALL, *TRAINING}
+    assert {path.stem for path in EXAMPLES.glob("*.py")} == {*SMALL, *TRAINING, *BY_HTTP}

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 class AnyInstance(GpuClusterEnv):
-    """The environment of one instance, with its GPU types and configurations: every episode runs it."""
+    """The environment of one instance, with its GPU types and configurations: every episode runs it, to its end."""
 
     def __init__(self, first: Instance, **settings_: object) -> None:
-        super().__init__(instance=first, **settings_)
+        super().__init__(instance=first, **{"max_idle_reviews": None, **settings_})

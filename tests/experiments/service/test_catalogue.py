@@ -54,7 +54,7 @@ def test_usual_ones_are_those_of_a_comparison_and_the_shipped_agents():
         (["--max-waiting", "-1"], "--max-waiting = -1; allowed: a whole number >= 0"),
         (["--policies", "edf,other"], "--policies = 'other'; allowed: all, usual, or some of fifo"),
         (["--agent", "mine"], "--agent = 'mine'; allowed: NAME=DIR, each name once"),
-        (["--agent", "mine=/nowhere"], "--agent mine = 'agent:/nowhere'; allowed: default, which are shipped"),
+        (["--agent", "mine=/nowhere"], "--agent mine = 'agent:/nowhere'; allowed: one of agent:default (shipped)"),
         (["--port", "70000"], "--host, --port = '127.0.0.1:70000'; allowed: a free address of this machine"),
     ],
 )
