@@ -24,6 +24,8 @@ if TYPE_CHECKING:
 FORMAT = "gpusched run"
 VERSION = 2
 RUN_FILES = ("instance.json", "intervals.csv", "jobs.csv", "run.json")
+MAY_HOLD = (*RUN_FILES, "report.html")
+"""What a former run's folder may hold: also the page that `gpusched report` made of it, which goes with it."""
 
 _INTERVALS = pl.Schema(
     {
@@ -107,7 +109,7 @@ def write_run(
         raise InputError(f"result.completion_s[{first}]", float(result.completion_s[first]), "a finished run")
     if not len(result.log):
         raise InputError("result.log", 0, "a run simulated with its intervals (record=True)")
-    with new_folder(folder, ours=RUN_FILES) as draft:
+    with new_folder(folder, ours=MAY_HOLD) as draft:
         save_instance(result.instance, draft / "instance.json")
         write_atomically(
             draft / "intervals.csv", result.intervals().select(list(_interval_columns(result.instance))).write_csv()

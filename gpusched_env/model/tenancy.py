@@ -18,9 +18,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model.instance import Instance
+    from gpusched_env.model.node import Node
 
 MOST_GPUS = 32
 """GPUs that a node with cells may have: `simulator.cells.blocks` has a bit for each."""
+
+
+def machines(instance: Instance) -> tuple[Node, ...]:
+    """Give the physical nodes: with cells the hosts, on which the nodes before them lie; else all nodes."""
+    return instance.nodes[-instance.hosts :]
 
 
 def check_tenants(instance: Instance) -> None:

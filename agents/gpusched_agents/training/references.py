@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from gpusched_env import Instance
 
 USUAL = ("sts", "edf")
-MUCH_DEARER = 1.05  # than the teacher: what makes an agent worth a warning
 
 
 def reference_names(config: TrainingConfig) -> tuple[str, ...]:
@@ -47,9 +46,9 @@ def warnings_of(
     cost, teacher = kept["total_eur"], config.imitation.teacher if config.imitation.steps else None
     found = ["is the untrained one of step 0: no later one was better"] if kept["steps"] == 0 else []
     dearer = [
-        f"costs {cost / references[name] - 1.0:.0%} more than {whose}{name} ({references[name]:,.2f} €)"
-        for name, whose, factor in ((teacher, "its teacher ", MUCH_DEARER), ("edf", "", 1.0))
-        if name is not None and cost > factor * references[name]
+        f"costs {cost / references[name] - 1.0:.1%} more than {whose}{name} ({references[name]:,.2f} €)"
+        for name, whose in ((teacher, "its teacher "), ("edf", ""))
+        if name is not None and cost > references[name]
     ]
     return [f"the agent that is kept {text}; {_advice(config)}" for text in found + dearer]
 
@@ -58,4 +57,4 @@ def _advice(config: TrainingConfig) -> str:
     """Say what helps most: a warm start, or a longer one."""
     if config.imitation.steps == 0:
         return "try a warm start (--imitate sts-x), or more decisions (--steps)"
-    return f"try --imitation-steps {max(20_000, 4 * config.imitation.steps)}, or another --seed"
+    return f"try --imitation-steps {max(20_000, 4 * config.imitation.steps)}, or another --seed, in another --out"

@@ -11,8 +11,9 @@ from gpusched_experiments.cli import completion
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.comparing import conduct, instance_title, written
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
-from gpusched_experiments.cli.comparison_tables import print_comparisons, print_texts
+from gpusched_experiments.cli.comparison_tables import print_comparisons
 from gpusched_experiments.cli.terminal import drawing_or_note, output, say_if_one_seed
+from gpusched_experiments.report.comparison_formats import comparisons_text
 from gpusched_experiments.report.table_formats import TABLE_FORMATS
 
 DRAWS = "gpusched_experiments.report.figures"
@@ -101,7 +102,7 @@ def compare_command(
     plan = ComparisonPlan.of(workload, policies, seeds, reference, workers, gpu_demand, machines)
     compared = conduct(plan, out, drawing_or_note(DRAWS))
     if form is not None:
-        print_texts(compared, plan.reference, instance_title(plan), form)
+        typer.echo(comparisons_text(compared, plan.reference, instance_title(plan), form), nl=False)
         return
     print_comparisons(output(), compared, plan.reference, instance_title(plan), str(Path(out) / "table.md"))
     for path in written(out):

@@ -1,7 +1,7 @@
 """A planned comparison, conducted: what is not finished yet is run, and the folder is written."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
@@ -14,6 +14,7 @@ from gpusched_env.formats import save_instance
 from gpusched_env.formats.instance_file import instance_json
 from gpusched_env.formats.recorded_result import read_result
 from gpusched_env.model import Instance
+from gpusched_env.model.tenancy import machines
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
 from gpusched_env.simulator.policy import check_fit
@@ -24,6 +25,7 @@ from gpusched_experiments.cli.progress import Bar, counting
 from gpusched_experiments.cli.reports import write_report
 from gpusched_experiments.cli.workload import Workload
 from gpusched_experiments.report import RunSummary, compare
+from gpusched_experiments.report.billing import Billing
 from gpusched_experiments.report.cell import origin
 from gpusched_experiments.report.comparison_folder import (
     FIGURES,
@@ -33,7 +35,7 @@ from gpusched_experiments.report.comparison_folder import (
     can_be_recorded,
     comparison_files,
 )
-from gpusched_experiments.report.journal import key_of
+from gpusched_experiments.report.journal import key_of, measured_by
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,9 +56,9 @@ class _Part:
         return cls(gpu_demand, workload, cache(maker.make), maker.trace)
 
     @property
-    def co2_g_per_kwh(self) -> float | None:
-        """Give what a kWh emits, if it is said."""
-        return None if self.workload.scenario is None else self.workload.scenario.prices.co2_g_per_kwh
+    def billing(self) -> Billing:
+        """Say what is billed."""
+        return Billing.of(self.workload.scenario)
 
     def keys(self, plan: ComparisonPlan) -> dict[tuple[int, str], str]:
         """Give what identifies every run, by seed and policy."""
@@ -64,7 +66,7 @@ class _Part:
         return {
             (seed, name): key_of(
                 code=made_by[name], instance=instance_json(self.make(seed)), policy=name, seed=seed,
-                co2_g_per_kwh=self.co2_g_per_kwh,
+                measured_by=measured_by(), billing=asdict(self.billing),
             )
             for seed in plan.seeds
             for name in made_by
@@ -72,7 +74,8 @@ class _Part:
 
     def modelled(self) -> tuple[str, ...]:
         """Say what the figures depend on that a trace does not say."""
-        return () if self.workload.scenario is None else modelled(self.workload.scenario, self.trace)
+        scenario = self.workload.scenario
+        return () if scenario is None else (*self.billing.said(), *modelled(scenario, self.trace))
 
 
 def conduct(plan: ComparisonPlan, out: str | Path, charts: ModuleType | None) -> tuple[Compared, ...]:
@@ -93,7 +96,7 @@ def conduct(plan: ComparisonPlan, out: str | Path, charts: ModuleType | None) ->
     finished = sum(key in folder.journal.runs for each in keys for key in each.values())
     if finished:
         _note(f"{out}: {finished} of {plan.count * len(parts)} runs are finished already")
-    with counting(plan.title, plan.count * len(parts)) as bar:
+    with folder.taken(), counting(plan.title, plan.count * len(parts)) as bar:
         bar.show(finished)
         compared = tuple(
             Compared.of(_run(plan, part, own, folder, bar, record=index == 0), plan.reference, part.gpu_demand,
@@ -175,7 +178,7 @@ def _run(
         on_run=keep,
         on_result=write if record else None,
         known=[known[key] for place, key in keys.items() if place not in missing],
-        co2_g_per_kwh=part.co2_g_per_kwh,
+        billing=part.billing,
         backend=plan.backend,
     )
 
@@ -211,7 +214,7 @@ def _draw(charts: ModuleType, plan: ComparisonPlan, part: _Part, folder: Compari
     count = len(plan.seeds)
     seeds = f"{count} seed{'s' if count > 1 else ''}{' of the policies' if plan.workload.scenario is None else ''}"
     instance = part.make(plan.seeds[0])
-    title = f"{plan.workload.title}: {len(instance.nodes)} nodes, {len(instance.jobs)} jobs, {seeds}"
+    title = f"{plan.workload.title}: {len(machines(instance))} nodes, {len(instance.jobs)} jobs, {seeds}"
     costs = partial(charts.cost_figure, compared.rows, compared.runs, title, of_trace=bool(compared.gpu_demand))
     contents = charts.figure_files("costs", costs())
     best = folder.recorded(compared.best)

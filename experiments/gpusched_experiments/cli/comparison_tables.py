@@ -3,13 +3,11 @@
 from collections.abc import Sequence
 from dataclasses import replace
 
-import typer
 from rich.console import Console
 
 from gpusched_experiments.cli.tables import print_table
 from gpusched_experiments.report.comparison_folder import Compared
 from gpusched_experiments.report.table import Table
-from gpusched_experiments.report.table_formats import table_text
 
 ROOMY = 160  # columns of a terminal from which on all columns of a comparison are legible
 
@@ -37,13 +35,6 @@ def print_comparisons(
             console.print(sentence, style="yellow", markup=False)
     if not roomy and whole is not None:
         console.print(f"All columns are in {whole}.", style="dim", markup=False)
-
-
-def print_texts(compared: Sequence[Compared], reference: str, instance: str | None, form: str) -> None:
-    """Print every table of every comparison as a text of this format, and nothing else."""
-    for each in compared:
-        for table in each.tables(reference, instance):
-            typer.echo(table_text(table, form))
 
 
 def main_columns(table: Table) -> Table:

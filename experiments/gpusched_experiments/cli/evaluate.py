@@ -12,11 +12,12 @@ from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.compare import DRAWS
 from gpusched_experiments.cli.comparing import conduct, written
-from gpusched_experiments.cli.comparison_plan import USUAL_SEEDS_OF_THE_SAME_JOBS, ComparisonPlan
+from gpusched_experiments.cli.comparison_plan import USUAL_REFERENCE, USUAL_SEEDS_OF_THE_SAME_JOBS, ComparisonPlan
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.tables import print_table
 from gpusched_experiments.cli.terminal import drawing_or_note, output, say_if_one_seed
 from gpusched_experiments.report import PolicyStatistics, RunSummary, compare, summarise
+from gpusched_experiments.report.billing import Billing
 from gpusched_experiments.report.comparison_table import SHORT, TENTHS, fared_table, means_over
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
 from gpusched_experiments.report.table import MONEY, PERCENT, Column, Table
@@ -76,12 +77,13 @@ def evaluate_command(
     rule = None if replay is None else replay.gpu_demand
     say_if_one_seed(seeds)
     names, text = ",".join([name, *others]), usual if seeds is None else seeds
-    plan = ComparisonPlan.of(workload, names, text, None, workers, rule, machines)
+    reference = USUAL_REFERENCE if USUAL_REFERENCE in others else others[0]
+    plan = ComparisonPlan.of(workload, names, text, reference, workers, rule, machines)
     if out is None:
         with counting(plan.title, plan.count) as bar:
             runs = compare(
                 plan.workload.maker(), plan.policies, plan.seeds, workers=plan.workers,
-                on_run=lambda _: bar.advance(), backend=plan.backend,
+                on_run=lambda _: bar.advance(), backend=plan.backend, billing=Billing.of(plan.workload.scenario),
             )  # fmt: skip
     else:
         runs = conduct(plan, out, drawing_or_note(DRAWS))[0].runs

@@ -10,7 +10,8 @@ from rich.table import Table
 
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_env.files import check_new_folder, write_atomically
-from gpusched_env.formats.run_folder import RUN_FILES, write_run
+from gpusched_env.formats.run_folder import MAY_HOLD, write_run
+from gpusched_env.model.tenancy import machines
 from gpusched_env.rendering.duration import duration_text
 from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator import layout as at
@@ -20,6 +21,7 @@ from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.cli.workload import Workload
+from gpusched_experiments.report.billing import Billing
 from gpusched_experiments.report.fared import Fared
 
 
@@ -75,7 +77,7 @@ def simulate_command(
     chart.check()
     animation.check()
     if out is not None:
-        check_new_folder(out, ours=RUN_FILES)
+        check_new_folder(out, ours=MAY_HOLD)
     scenario = options.scenario_or_track(scenario, track)
     workload = options.chosen_workload(
         instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
@@ -118,13 +120,14 @@ def _print(result: Result, workload: Workload) -> None:
     table.add_column(justify="right")
     table.add_row("policy", result.policy)
     table.add_row("workload", f"{workload.title}, seed {result.seed}")
-    table.add_row("cluster", f"{len(result.instance.nodes)} nodes, {len(jobs)} jobs")
+    table.add_row("cluster", f"{len(machines(result.instance))} nodes, {len(jobs)} jobs")
     table.add_row("energy", f"{result.energy_eur:,.2f} €")
     table.add_row("tardiness", f"{result.tardiness_eur:,.2f} €")
     table.add_row("total", f"{result.total_eur:,.2f} €")
     table.add_row("late jobs", f"{result.late_jobs} of {len(jobs)}")
     table.add_row("mean completion", duration_text(result.mean_completion_s))
-    fared = Fared.of(result)
+    billing = Billing.of(workload.scenario)
+    fared = Fared.of(result, billing)
     table.add_row("median, 95 %, 99 %", ", ".join(map(duration_text, fared.percentiles_s)))
     table.add_row("waiting, mean", duration_text(fared.waiting_s))
     table.add_row("slowdown, mean", f"{fared.slowdown:.3g}")

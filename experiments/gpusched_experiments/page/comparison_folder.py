@@ -39,7 +39,7 @@ def comparison_report(folder: Path) -> ReportData:
     return comparison_data(
         runs,
         document["reference"],
-        recorded=_recorded(folder, document.get("recorded", {})),
+        recorded=_recorded(folder, document.get("recorded", {}), runs),
         provenance=document["provenance"],
         tables=tuple(table for each in compared for table in each.tables(document["reference"], instance)),
         modelled=tuple(dict.fromkeys(sentence for each in compared for sentence in each.modelled)),
@@ -94,8 +94,12 @@ def _run(folder: Path, record: object) -> RunSummary:
         raise InputError(f"{folder / 'results.json'}: runs", record, f"{allowed} ({error})") from error
 
 
-def _recorded(folder: Path, folders: object) -> tuple[Result, ...]:
-    """Read the recorded runs; `folders` are names below `runs`, by policy."""
+def _recorded(folder: Path, folders: object, runs: tuple[RunSummary, ...]) -> tuple[Result, ...]:
+    """Read the recorded runs that are among `runs`; `folders` are names below `runs`, by policy.
+
+    A comparison that was stopped may have left others there, of which the results say nothing.
+    """
+    known = {(run.policy, run.seed, run.energy_eur, run.tardiness_eur) for run in runs}
     if not isinstance(folders, dict):
         raise InputError(f"{folder / 'results.json'}: recorded", folders, "folders by policy")
     results = []
@@ -103,4 +107,4 @@ def _recorded(folder: Path, folders: object) -> tuple[Result, ...]:
         if not isinstance(name, str) or "/" in name or "\\" in name or name in {"", ".", ".."}:
             raise InputError(f"{folder / 'results.json'}: recorded.{policy}", name, "the name of a folder in runs")
         results.append(read_result(folder / "runs" / name))
-    return tuple(results)
+    return tuple(each for each in results if (each.policy, each.seed, each.energy_eur, each.tardiness_eur) in known)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from gpusched_env.model.tenancy import machines
 from gpusched_experiments.page.report_data import ReportData
 from gpusched_experiments.page.scenario_facts import modelled_of, scenario_of, scenario_text
 from gpusched_experiments.report.comparison_table import comparison_table
@@ -70,7 +71,8 @@ def _question(runs: Sequence[RunSummary], recorded: Sequence[Result], name: str,
         what = f"{seeds} workload{'s' if seeds > 1 else ''}{on}, {count} jobs each"
     cluster = ""
     if recorded:
-        nodes = recorded[0].instance.nodes
+        nodes = machines(recorded[0].instance)
         kinds = ", ".join(dict.fromkeys(node.gpu_type for node in nodes))
         cluster = f", on {len(nodes)} nodes with {sum(node.gpus for node in nodes)} GPUs ({kinds})"
-    return f"What does each of {policies} policies cost on {what}{cluster}?"
+    who = "the policy" if policies == 1 else f"each of {policies} policies"
+    return f"What does {who} cost on {what}{cluster}?"

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from gpusched_env.formats.recorded_result import result_of
 from gpusched_env.formats.run_folder import read_run
+from gpusched_env.model.tenancy import machines
 from gpusched_env.rendering.duration import duration_text
 from gpusched_experiments.page.report_data import ReportData
-from gpusched_experiments.page.scenario_facts import modelled_of, scenario_text
+from gpusched_experiments.page.scenario_facts import modelled_of, scenario_of, scenario_text
+from gpusched_experiments.report.billing import Billing
+from gpusched_experiments.report.fared import Fared
 from gpusched_experiments.report.table import Column, Table
 
 if TYPE_CHECKING:
@@ -40,8 +42,8 @@ def run_folder_report(folder: Path) -> ReportData:
 def run_report(result: Result, provenance: Mapping[str, Any]) -> ReportData:
     """Make the report of a finished run that was simulated with its intervals."""
     instance, jobs = result.instance, len(result.completion_s)
-    gpus = sum(node.gpus for node in instance.nodes)
-    size = f"{jobs} jobs on {len(instance.nodes)} nodes with {gpus} GPUs"
+    nodes = machines(instance)
+    size = f"{jobs} jobs on {len(nodes)} nodes with {sum(node.gpus for node in nodes)} GPUs"
     late = f"{result.late_jobs} of {jobs} jobs end{'s' if result.late_jobs == 1 else ''} late"
     verdict = (
         f"{result.policy} costs {result.total_eur:,.2f} €: {result.energy_eur:,.2f} € for energy and "
@@ -52,7 +54,7 @@ def run_report(result: Result, provenance: Mapping[str, Any]) -> ReportData:
     return ReportData(
         title=f"{result.policy} on {instance.name or 'an instance'}",
         question=f"One run of one policy: {size}, seed {result.seed}.",
-        tables=(_table(result),),
+        tables=(_table(result, Billing.of(scenario_of(facts))),),
         recorded=(result,),
         verdict=(verdict,),
         modelled=modelled_of(instance, facts),
@@ -61,19 +63,24 @@ def run_report(result: Result, provenance: Mapping[str, Any]) -> ReportData:
     )
 
 
-def _table(result: Result) -> Table:
-    times = result.completion_s - result.instance.jobs.submission_s
-    half, most = np.quantile(times, [0.5, 0.95])
-    waiting = float(np.mean(result.start_s - result.instance.jobs.submission_s))
+def _table(result: Result, billing: Billing) -> Table:
+    fared = Fared.of(result, billing)
+    emitted = billing.co2_kg(fared.energy_kwh)
     facts = (
         _Fact("total cost", f"{result.total_eur:,.2f} €"),
         _Fact("energy", f"{result.energy_eur:,.2f} €"),
         _Fact("tardiness", f"{result.tardiness_eur:,.2f} €"),
-        _Fact("late jobs", f"{result.late_jobs} of {len(times)}"),
+        *([] if math.isnan(fared.energy_kwh) else [_Fact("energy", f"{fared.energy_kwh:,.2f} kWh")]),
+        *([] if emitted is None else [_Fact("emissions", f"{emitted:,.2f} kg CO₂")]),
+        _Fact("late jobs", f"{result.late_jobs} of {len(result.completion_s)}"),
         _Fact("completion, mean", duration_text(result.mean_completion_s)),
-        _Fact("completion, median", duration_text(half)),
-        _Fact("completion, 95 %", duration_text(most)),
-        _Fact("waiting for the first start, mean", duration_text(waiting)),
+        _Fact("completion, median", duration_text(fared.median_completion_s)),
+        _Fact("completion, 95 %", duration_text(fared.p95_completion_s)),
+        _Fact("completion, 99 %", duration_text(fared.p99_completion_s)),
+        _Fact("waiting for the first start, mean", duration_text(fared.waiting_s)),
+        _Fact("slowdown, mean", f"{fared.slowdown:.3g}"),
+        _Fact("GPUs busy", f"{fared.busy_gpus:.1%}"),
+        _Fact("nodes busy", f"{fared.busy_nodes:.1%}"),
         _Fact("last completion", duration_text(float(result.completion_s.max()))),
         _Fact("switches", f"{int(result.switches.sum()):,}"),
         _Fact("decision rounds", f"{result.rounds:,}"),

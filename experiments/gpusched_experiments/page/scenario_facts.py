@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload import Scenario, scenario_toml
+from gpusched_experiments.report.billing import Billing
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -33,10 +34,13 @@ def modelled_of(instance: Instance, facts: Mapping[str, Any]) -> tuple[str, ...]
     said = facts.get("modelled", ())
     jobs = instance.jobs
     sentences = [str(sentence) for sentence in said] if isinstance(said, list | tuple) else []
-    sentences.append(
-        f"Energy costs {instance.energy_price_eur_per_kwh:g} €/kWh at a PUE of {instance.pue:g}; a node draws power "
-        "while any of its GPUs is busy, and none otherwise."
-    )
+    rented = Billing.of(scenario_of(facts)).said()
+    sentences += rented
+    if not rented:
+        sentences.append(
+            f"Energy costs {instance.energy_price_eur_per_kwh:g} €/kWh at a PUE of {instance.pue:g}; a node draws "
+            "power while any of its GPUs is busy, and none otherwise."
+        )
     late = float(jobs.tardiness_weight_eur_per_s.mean()) * 3600.0
     if late > 0.0:
         sentences.append(f"A job costs {late:.3g} € for every hour by which it ends after its due date, on average.")

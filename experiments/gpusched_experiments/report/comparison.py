@@ -12,6 +12,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator.policy import check_fit
+from gpusched_experiments.report.billing import ENERGY
 from gpusched_experiments.report.lists import each_once
 from gpusched_experiments.report.processes import PROCESSES, call_all
 from gpusched_experiments.report.run_summary import RunSummary
@@ -19,6 +20,7 @@ from gpusched_experiments.report.run_summary import RunSummary
 if TYPE_CHECKING:
     from gpusched_env.simulator import Policy
     from gpusched_experiments.report.backends.backend import Backend
+    from gpusched_experiments.report.billing import Billing
 
 OnRun: TypeAlias = Callable[[RunSummary], None]
 OnResult: TypeAlias = Callable[[Result], None]
@@ -46,13 +48,13 @@ class _Run:
     workload: _Workload
     policy: Policy
     whole: bool
-    co2_g_per_kwh: float | None
+    billing: Billing
 
     def run(self) -> tuple[RunSummary, Result | None]:
         """Give the summary, and if wanted the whole result with its intervals."""
         seed = self.workload.seed
         result = simulate(self.workload.instance, self.policy, seed=seed)
-        summary = RunSummary.of(result, seed, *self.workload.bounds_eur, self.co2_g_per_kwh)
+        summary = RunSummary.of(result, seed, *self.workload.bounds_eur, self.billing)
         return summary, result if self.whole else None
 
 
@@ -65,7 +67,7 @@ def compare(
     on_run: OnRun | None = None,
     on_result: OnResult | None = None,
     known: Sequence[RunSummary] = (),
-    co2_g_per_kwh: float | None = None,
+    billing: Billing = ENERGY,
     backend: Backend = PROCESSES,
 ) -> tuple[RunSummary, ...]:
     """Run every policy on the instance of every seed.
@@ -83,7 +85,7 @@ def compare(
         on_result: Called in this process with the whole result, intervals included, of every policy's run on the
             first seed; without it no intervals are kept.
         known: Runs that are finished already, and are not run again; others among them are passed over.
-        co2_g_per_kwh: What a kWh emits [g CO₂/kWh], ≥ 0, if that is known.
+        billing: What is billed.
         backend: What makes the runs; by default processes of this machine.
 
     Returns:
@@ -105,7 +107,7 @@ def compare(
     if left and (workers > 1 or backend is not PROCESSES):
         _check_picklable(policies, workloads[left[0]], workers)
     runs = [
-        _Run(workloads[seed], policy, on_result is not None and seed == seeds[0], co2_g_per_kwh)
+        _Run(workloads[seed], policy, on_result is not None and seed == seeds[0], billing)
         for seed in left
         for policy in policies
         if (seed, policy.name) not in done

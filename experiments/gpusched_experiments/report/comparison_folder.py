@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
 from gpusched_env.formats import read_run, write_run
-from gpusched_env.formats.run_folder import RUN_FILES
+from gpusched_env.formats.run_folder import MAY_HOLD, RUN_FILES
 from gpusched_experiments.report.comparison_table import (
     comparison_table,
     fared_table,
@@ -25,7 +27,7 @@ from gpusched_experiments.report.statistics import summarise, summarise_groups
 from gpusched_experiments.report.table import csv_text
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Iterable, Iterator, Mapping, Sequence
 
     from gpusched_env.model import Instance
     from gpusched_env.simulator import Result
@@ -109,32 +111,45 @@ class ComparisonFolder:
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
-        _check_ours(self.path)
+        check_ours(self.path)
         self.journal = Journal(self.path / JOURNAL)
+
+    @contextmanager
+    def taken(self) -> Iterator[None]:
+        """Keep other commands out until the end of the body.
+
+        Raises:
+            InputError: Another command is at work in the folder.
+        """
+        self.path.mkdir(parents=True, exist_ok=True)
+        with (self.path / JOURNAL).open("ab") as file:
+            if not _locked(file):
+                raise InputError("path", str(self.path), "a folder in which no other comparison runs now")
+            yield
 
     def is_recorded(self, policy: str, key: str) -> bool:
         """Say whether the folder holds the recorded run of `policy` that has this key."""
-        try:
-            facts = read_run(self.recorded(policy)).facts
-        except InputError:
-            return False
-        return bool(facts["provenance"].get("facts", {}).get("key") == key)
+        return _key_of(self.recorded(policy)) == key
 
     def recorded(self, policy: str) -> Path:
-        """Give the folder of the recorded run of `policy`."""
-        return self.path / RECORDED / re.sub(r"[^A-Za-z0-9.-]+", "-", policy)
+        """Give the folder of the recorded run of `policy`; different policies have different ones."""
+        plain = re.sub(r"[^A-Za-z0-9.-]+", "-", policy)[-80:].lstrip(".-")
+        name = plain if plain == policy else f"{plain}-{hashlib.sha256(policy.encode()).hexdigest()[:6]}"
+        return self.path / RECORDED / name
 
     def record(self, result: Result, key: str) -> None:
         """Write a run with its intervals."""
         write_run(result, self.recorded(result.policy), facts={"key": key})
 
     def keep(self, policies: Iterable[str], keys: set[str]) -> None:
-        """Remove the finished runs that have none of these keys, and the recorded ones of other policies."""
+        """Remove the finished runs that have none of these keys, the recorded ones of other policies, and drafts."""
         self.journal.keep(keys)
         own = {self.recorded(policy).name for policy in policies}
         for former in (self.path / RECORDED).glob("*"):
             if former.name not in own:
                 shutil.rmtree(former)
+        for draft in self.path.glob(".*.tmp"):
+            draft.unlink()
 
 
 def can_be_recorded(instance: Instance) -> bool:
@@ -183,7 +198,7 @@ def comparison_files(
         "table.md": "\n".join(each.markdown(reference, instance) for each in compared),
     }
     if first.groups:
-        files["groups.csv"] = csv_text(groups_table(first.groups, most=None))
+        files["groups.csv"] = _all_groups_csv(compared)
     return files
 
 
@@ -193,21 +208,81 @@ def _all_runs_csv(compared: Sequence[Compared]) -> str:
     return runs_csv([run for each in compared for run in each.runs], [e.gpu_demand for e in compared for _ in e.runs])
 
 
-def _check_ours(folder: Path) -> None:
-    """Check that the folder holds nothing but what a comparison writes."""
+def _all_groups_csv(compared: Sequence[Compared]) -> str:
+    texts = [csv_text(groups_table(each.groups, most=None)).splitlines() for each in compared]
+    if len(texts) == 1:
+        return "\n".join(texts[0]) + "\n"
+    rows = [f"{each.gpu_demand},{line}" for each, text in zip(compared, texts, strict=True) for line in text[1:]]
+    return "\n".join([f"gpu_demand,{texts[0][0]}", *rows]) + "\n"
+
+
+def check_ours(folder: Path) -> None:
+    """Check that the folder holds nothing but what a comparison writes.
+
+    A folder is a comparison's if its finished runs or its results are there. What a killed command was writing (its
+    drafts) is passed over.
+
+    Raises:
+        InputError: It is a file, or holds anything else.
+    """
     if not folder.exists():
         return
     if not folder.is_dir():
         raise InputError("path", str(folder), "a new folder, not a file")
-    for entry in sorted(folder.iterdir()):
-        if entry.name == RECORDED and entry.is_dir():
-            strangers = [f"{RECORDED}/{run.name}" for run in sorted(entry.iterdir()) if not _is_run(run)]
-        else:
-            strangers = [] if entry.name in FILES and not entry.is_dir() else [entry.name]
-        if strangers:
-            allowed = "a new or empty folder, or one that holds nothing but a comparison"
-            raise InputError("path", str(folder), f"{allowed} (found {strangers[0]!r})")
+    comparison = any((folder / name).is_file() for name in (JOURNAL, "results.json"))
+    strangers = [each for entry in sorted(folder.iterdir()) for each in _strangers(entry, comparison=comparison)]
+    if strangers:
+        allowed = "a new or empty folder, or one that holds nothing but a comparison"
+        raise InputError("path", str(folder), f"{allowed} (found {strangers[0]!r})")
 
 
-def _is_run(folder: Path) -> bool:
-    return folder.is_dir() and all(entry.name in RUN_FILES and entry.is_file() for entry in folder.iterdir())
+def _strangers(entry: Path, *, comparison: bool) -> list[str]:
+    """List what of an entry of the folder is not a comparison's."""
+    if not comparison or entry.is_symlink():
+        return [entry.name]
+    if entry.name == RECORDED and entry.is_dir():
+        return [f"{RECORDED}/{run.name}" for run in sorted(entry.iterdir()) if not _is_ours(run)]
+    draft = _DRAFT.fullmatch(entry.name)
+    return [] if (draft.group(1) if draft else entry.name) in FILES and not entry.is_dir() else [entry.name]
+
+
+_DRAFT = re.compile(r"\.(.+)\.[0-9a-f]{12}\.tmp")
+"""The name under which `files` writes what gets its own name when it is whole."""
+
+
+def _is_ours(run: Path) -> bool:
+    """Say whether this is a run that a comparison recorded, or the draft of one."""
+    if run.is_symlink() or not run.is_dir():
+        return False
+    if _DRAFT.fullmatch(run.name):
+        return all(_named(entry) in RUN_FILES for entry in run.iterdir())
+    return all(entry.name in MAY_HOLD for entry in run.iterdir()) and _key_of(run) is not None
+
+
+def _named(entry: Path) -> str:
+    draft = _DRAFT.fullmatch(entry.name)
+    return draft.group(1) if draft else entry.name
+
+
+def _key_of(run: Path) -> str | None:
+    """Give the key of a recorded run; None if it is none, or not whole."""
+    try:
+        key = read_run(run).facts["provenance"]["facts"]["key"]
+    except (InputError, KeyError, TypeError):
+        return None
+    return key if isinstance(key, str) else None
+
+
+def _locked(file: IO[bytes]) -> bool:
+    """Lock the file until it is closed, and say whether that could be done; where there are no locks, it is."""
+    try:
+        import fcntl  # noqa: PLC0415 - there is none on Windows
+    except ImportError:
+        return True
+    try:
+        fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:  # a file system without locks
+        return True
+    return True

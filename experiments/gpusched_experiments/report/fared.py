@@ -7,13 +7,16 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
+from gpusched_env.model.tenancy import machines
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import MISSED_S
+from gpusched_experiments.report.billing import ENERGY
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.simulator import Result
+    from gpusched_experiments.report.billing import Billing
 
 LEAST_RUN_S = 10.0
 """Jobs that need less are counted as if they needed this, so that the shortest do not outweigh all others [s]."""
@@ -26,8 +29,8 @@ class Fared:
     """How the jobs and the machines of a run fared.
 
     Attributes:
-        energy_kwh: Energy, with that of the data centre around the nodes (its PUE) [kWh]; NaN if energy is free, since
-            the bill says nothing of it then.
+        energy_kwh: Energy, with that of the data centre around the nodes (its PUE) [kWh]; NaN if the bill says nothing
+            of it (`Billing.kwh`).
         waiting_s: Mean time from submission to the first start [s].
         median_completion_s: Median time from submission to completion [s].
         p95_completion_s: Its 95th percentile over the jobs [s].
@@ -54,25 +57,25 @@ class Fared:
         return self.median_completion_s, self.p95_completion_s, self.p99_completion_s
 
     @classmethod
-    def of(cls, result: Result) -> Fared:
+    def of(cls, result: Result, billing: Billing = ENERGY) -> Fared:
         """Measure a finished run; without its intervals all but how busy the cluster was."""
         instance = result.instance
-        submission_s, price = instance.jobs.submission_s, instance.energy_price_eur_per_kwh
+        submission_s = instance.jobs.submission_s
         completion_s = result.completion_s - submission_s
         median, p95, p99 = np.percentile(completion_s, (50, 95, 99)).tolist()
         makespan_s = float(result.completion_s.max() - submission_s.min())
         gpus, nodes = busy_s(result) if len(result.log) else (NAN, NAN)
-        machines = instance.nodes[-instance.hosts :]  # with cells the hosts, on which these lie; else all
+        nodes_there = machines(instance)
         return cls(
-            energy_kwh=result.energy_eur / price if price > 0.0 else NAN,
+            energy_kwh=billing.kwh(result.energy_eur, instance.energy_price_eur_per_kwh),
             waiting_s=float(np.mean(result.start_s - submission_s)),
             median_completion_s=median,
             p95_completion_s=p95,
             p99_completion_s=p99,
             slowdown=float(slowdowns(result).mean()),
             makespan_s=makespan_s,
-            busy_gpus=gpus / (sum(node.gpus for node in machines) * makespan_s),
-            busy_nodes=nodes / (len(machines) * makespan_s),
+            busy_gpus=gpus / (sum(node.gpus for node in nodes_there) * makespan_s),
+            busy_nodes=nodes / (len(nodes_there) * makespan_s),
         )
 
 

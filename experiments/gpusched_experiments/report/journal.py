@@ -5,16 +5,19 @@ from __future__ import annotations
 import hashlib
 import json
 from dataclasses import asdict
+from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
+from gpusched_experiments.report import fared, run_summary
 from gpusched_experiments.report.fared import NAN, GroupFared
 from gpusched_experiments.report.results_file import finite
 from gpusched_experiments.report.run_summary import RunSummary
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-    from pathlib import Path
 
 NAME = "finished.jsonl"
 
@@ -23,6 +26,13 @@ def key_of(**definition: Any) -> str:
     """Give what identifies a run: equal keys mean equal definitions, made by the same code."""
     text = json.dumps(definition, sort_keys=True, ensure_ascii=False)
     return hashlib.sha256(text.encode("utf-8")).hexdigest()[:20]
+
+
+@cache
+def measured_by() -> str:
+    """Give a fingerprint of what makes numbers of a run: runs that other code measured are measured again."""
+    sources = (Path(module.__file__ or "").read_bytes() for module in (fared, run_summary))
+    return hashlib.sha256(b"".join(sources)).hexdigest()[:12]
 
 
 class Journal:
@@ -46,7 +56,9 @@ class Journal:
         line = _line(key, run)
         self.path.parent.mkdir(parents=True, exist_ok=True)
         with self.path.open("ab", buffering=0) as file:
-            file.write((line if self._whole else "\n" + line).encode("utf-8"))
+            data = (line if self._whole else "\n" + line).encode("ascii")
+            if file.write(data) < len(data):
+                raise InputError("path", str(self.path), "a file on a disk with room")
         self._whole = True
 
     def keep(self, keys: Mapping[str, object] | set[str]) -> None:
@@ -57,14 +69,14 @@ class Journal:
 
 def _line(key: str, run: RunSummary) -> str:
     values = {"key": key, **run.as_dict(), "groups": [asdict(group) for group in run.groups]}
-    return json.dumps(finite(values), allow_nan=False, ensure_ascii=False) + "\n"
+    return json.dumps(finite(values), allow_nan=False) + "\n"
 
 
 def _read(path: Path) -> dict[str, RunSummary]:
     """Read the runs that were finished whole; what is no such line is passed over, and run again."""
     try:
-        lines = path.read_text(encoding="utf-8").splitlines()
-    except (OSError, UnicodeDecodeError):
+        lines = path.read_bytes().split(b"\n")
+    except OSError:
         return {}
     found = {}
     for line in lines:

@@ -5,12 +5,14 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
+from gpusched_experiments.report.billing import ENERGY
 from gpusched_experiments.report.fared import NAN, UNKNOWN, Fared, GroupFared, groups_fared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gpusched_env.simulator import Result
+    from gpusched_experiments.report.billing import Billing
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,7 +33,7 @@ class RunSummary:
         clairvoyant_eur: Clairvoyant bound of the instance [€].
         non_clairvoyant_eur: Non-clairvoyant bound of the instance [€].
         fared: How its jobs and machines fared.
-        co2_kg: What its energy emitted [kg CO₂]; None where it is not said what a kWh emits.
+        co2_kg: What its energy emitted [kg CO₂]; None where that is not known.
         groups: How the jobs of every tenant and class fared, where there are several.
     """
 
@@ -58,10 +60,10 @@ class RunSummary:
         seed: int,
         clairvoyant_eur: float,
         non_clairvoyant_eur: float,
-        co2_g_per_kwh: float | None = None,
+        billing: Billing = ENERGY,
     ) -> RunSummary:
-        """Take the summary of a finished run; a kWh emits `co2_g_per_kwh` [g CO₂/kWh], if that is known."""
-        fared = Fared.of(result)
+        """Take the summary of a finished run."""
+        fared = Fared.of(result, billing)
         return cls(
             policy=result.policy,
             seed=seed,
@@ -76,7 +78,7 @@ class RunSummary:
             clairvoyant_eur=clairvoyant_eur,
             non_clairvoyant_eur=non_clairvoyant_eur,
             fared=fared,
-            co2_kg=None if co2_g_per_kwh is None else fared.energy_kwh * co2_g_per_kwh / 1000.0,
+            co2_kg=billing.co2_kg(fared.energy_kwh),
             groups=groups_fared(result),
         )
 

@@ -112,7 +112,8 @@ def markdown(table: Table) -> str:
 def markdown_rows(table: Table) -> str:
     """Write the headings and rows of the table alone, without a last line break."""
     align = ["---" if column.form is TEXT else "---:" for column in table.columns]
-    lines = [[column.title for column in table.columns], align, *table.texts()]
+    cells = ([text.replace("|", "\\|") for text in line] for line in table.texts())
+    lines = [[column.title for column in table.columns], align, *cells]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.model import Duty
+from gpusched_env.model.tenancy import machines
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import simulate
 from gpusched_experiments.report.fared import busy_s
@@ -44,7 +45,7 @@ class Usage:
         """Measure a finished run whose intervals were kept."""
         instance, log = result.instance, result.log
         makespan_s = float(result.completion_s.max() - instance.jobs.submission_s.min())
-        gpus = np.array([node.gpus for node in instance.nodes])[-instance.hosts :]
+        gpus = np.array([node.gpus for node in machines(instance)])
         memory_gib = np.array([v.memory_gib for v in instance.gpu_types])[instance.type_of_node][-instance.hosts :]
         job, length_s = log[:, at.LOG_JOB].astype(np.int64), log[:, at.LOG_END] - log[:, at.LOG_START]
         on_node = np.array([c.gpus_per_node for c in instance.configurations])[_configs(log)]

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.model.tenancy import machines
 from gpusched_env.rendering.duration import duration_text
 from gpusched_experiments.page.figure import HOVER, Drawing, View, plot_text, short
 from gpusched_experiments.page.figures.axis import MOST_STEPS
@@ -66,5 +67,6 @@ def workload_of(recorded: Sequence[Result]) -> str:
     """Name the workload that the recorded runs share, with its size."""
     result = recorded[0]
     instance = result.instance
-    gpus = sum(node.gpus for node in instance.nodes)
-    return f"the workload of seed {result.seed} ({len(instance.jobs)} jobs, {len(instance.nodes)} nodes, {gpus} GPUs)"
+    nodes = machines(instance)
+    gpus = sum(node.gpus for node in nodes)
+    return f"the workload of seed {result.seed} ({len(instance.jobs)} jobs, {len(nodes)} nodes, {gpus} GPUs)"

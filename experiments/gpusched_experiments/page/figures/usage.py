@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusched_env.model.tenancy import machines
 from gpusched_env.rendering.duration import duration_text
 from gpusched_experiments.page.figure import HOVER, Drawing, Trace, View, plot_text, short
 from gpusched_experiments.page.figures.axis import Axis, thinned
@@ -40,7 +41,7 @@ def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
     for place, (timeline, rate) in enumerate(zip(timelines, rates, strict=True)):
         colour, visible = styles[timeline.policy][0], True if place < SHOWN else "legendonly"
         times, busy, _ = timeline.usage()
-        share = busy / sum(node.gpus for node in timeline.instance.nodes)
+        share = busy / sum(node.gpus for node in machines(timeline.instance))
         mean = float(np.sum(share[:-1] * np.diff(times)) / max(1e-9, times[-1] - times[0]))
         words.append(f"{timeline.policy} {mean:.0%} busy on average over {duration_text(timeline.now_s)}")
         traces.append(
