@@ -20,8 +20,8 @@ if TYPE_CHECKING:
 def comparisons_text(compared: Sequence[Compared], reference: str, instance: str | None, form: str) -> str:
     """Write comparisons with all that their figures depend on as one text.
 
-    JSON is one object; CSV has a row for every policy, of costs, jobs and machines, and of a trace also for every rule of
-    GPU demand, but not tenants and classes; the other formats have all tables one below the other.
+    JSON is one object. CSV has a row for every policy, of costs, jobs and machines, and of a trace also for every rule
+    of GPU demand, but not tenants and classes. The other formats have all tables one below the other.
 
     Args:
         compared: The comparisons.

@@ -14,6 +14,7 @@ from gpusched_env.workload import generator, load_scenario
 from gpusched_experiments.cli import terminal
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.report import comparison
+from gpusched_experiments.report.comparison_folder import ComparisonFolder
 
 FIGURES = {f"{name}.{form}" for name in ("costs", "gantt") for form in ("png", "svg", "pdf")}
 FILES = {"results.json", "runs.csv", "table.md", "scenario.toml", "report.html", "finished.jsonl"} | FIGURES
@@ -170,7 +171,7 @@ def test_a_run_whose_record_is_gone_is_recorded_again(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("form", "begin"), [("csv", "policy,"), ("md", "### Costs"), ("json", "{"), ("tex", "\\begin"), ("html", "<")]
+    ("form", "begin"), [("csv", "policy,energy_eur"), ("md", "### Costs"), ("tex", "\\begin"), ("html", "<")]
 )
 def test_the_tables_are_printed_in_other_formats_and_nothing_else_is(compared, form, begin):
     out, _ = compared
@@ -181,6 +182,81 @@ def test_the_tables_are_printed_in_other_formats_and_nothing_else_is(compared, f
     assert done.exit_code == 0, done.output
     assert done.stdout.startswith(begin)
     assert "wrote" not in done.stdout
+
+
+def test_two_rules_of_gpu_demand_are_one_text_in_json_and_in_csv(tmp_path):
+    arguments = traced(tmp_path)
+    document = json.loads(gpusched(*arguments, "--format", "json").stdout)
+    assert [each["gpu_demand"] for each in document["comparisons"]] == ["elastic", "exact"]
+    assert "Due dates are modelled" in document["comparisons"][0]["depends_on"][1]
+    assert len(document["comparisons"][0]["tables"]) == 2
+    rows = list(csv.DictReader(io.StringIO(gpusched(*arguments, "--format", "csv").stdout)))
+    assert [(row["gpu_demand"], row["policy"]) for row in rows] == [("elastic", "edf"), ("exact", "edf")]
+    assert float(rows[0]["energy_kwh"]) > 0.0
+    assert "- Due dates are modelled" in gpusched(*arguments, "--format", "md").stdout
+
+
+def test_rented_nodes_have_no_kilowatt_hours(tmp_path):
+    scenario = tmp_path / "rented.toml"
+    scenario.write_text(
+        'base = "tiny"\n[[gpu_types]]\nname = "RENT"\nlike = "A100"\ngpus_per_node = 2\nnode_eur_per_h = [10, 20]\n'
+        '[[cluster.pools]]\ngpu_type = "RENT"\nnodes = 3\n[prices]\nco2_g_per_kwh = 400\n'
+    )
+    done = gpusched("compare", "-s", scenario, "-p", "edf", "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
+    assert done.exit_code == 0, done.output
+    assert "kWh are not known" in done.stdout
+    (run,) = json.loads((tmp_path / "a" / "results.json").read_text())["runs"]
+    assert (run["energy_kwh"], run["co2_kg"]) == (None, None)
+    assert "kWh are not known" in (tmp_path / "a" / "report.html").read_text()
+
+
+ONE = ("compare", "-s", "tiny", "--seeds", "0", "-w", 1, "-p", "edf", "--out")
+
+
+def test_what_a_killed_command_left_half_written_is_no_stranger(tmp_path):
+    assert gpusched(*ONE, tmp_path / "a").exit_code == 0
+    (tmp_path / "a" / ".results.json.0123456789ab.tmp").write_text("{")
+    draft = tmp_path / "a" / "runs" / ".edf.0123456789ab.tmp"
+    draft.mkdir()
+    (draft / ".intervals.csv.ba9876543210.tmp").write_text("job")
+    done = gpusched(*ONE, tmp_path / "a")
+    assert done.exit_code == 0, done.output
+    assert [path.name for path in (tmp_path / "a" / "runs").iterdir()] == ["edf"]
+    assert not list((tmp_path / "a").glob(".*"))
+
+
+def test_a_page_of_a_recorded_run_is_no_stranger(tmp_path):
+    assert gpusched(*ONE, tmp_path / "a").exit_code == 0
+    assert gpusched("report", tmp_path / "a" / "runs" / "edf").exit_code == 0
+    assert gpusched(*ONE, tmp_path / "a").exit_code == 0
+
+
+def test_runs_and_scenarios_of_the_user_are_not_a_comparison(tmp_path):
+    assert gpusched("simulate", "-s", "tiny", "-p", "greedy", "--out", tmp_path / "a/runs/mine").exit_code == 0
+    assert gpusched(*ONE, tmp_path / "a").exit_code == 2
+    assert gpusched(*ONE, tmp_path / "b").exit_code == 0
+    shutil.copytree(tmp_path / "a/runs/mine", tmp_path / "b/runs/mine")
+    done = gpusched(*ONE, tmp_path / "b")
+    assert (done.exit_code, "runs/mine" in done.stderr) == (2, True)
+    (tmp_path / "c").mkdir()
+    (tmp_path / "c" / "scenario.toml").write_text('base = "tiny"\n')
+    assert gpusched(*ONE, tmp_path / "c").exit_code == 2
+    assert (tmp_path / "c" / "scenario.toml").exists()
+
+
+def test_two_commands_at_once_do_not_share_a_folder(tmp_path):
+    with ComparisonFolder(tmp_path / "a").taken():
+        done = gpusched(*ONE, tmp_path / "a")
+    assert (done.exit_code, "no other comparison runs now" in done.stderr) == (2, True)
+    assert gpusched(*ONE, tmp_path / "a").exit_code == 0
+
+
+def test_policies_whose_names_are_alike_are_recorded_apart(tmp_path):
+    folder = ComparisonFolder(tmp_path)
+    names = [folder.recorded(name).name for name in ("edf", "agent:a_1", "agent:a-1", "agent:" + "x" * 500, "..")]
+    assert names[0] == "edf"
+    assert len(set(names)) == 5
+    assert all(len(name) < 100 and not name.startswith(".") for name in names)
 
 
 def test_emissions_are_said_where_it_is_said_what_a_kilowatt_hour_emits(compared, tmp_path):

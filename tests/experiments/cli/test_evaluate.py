@@ -121,3 +121,15 @@ def test_bad_input_is_one_line(arguments, words):
     error = next(line for line in done.stderr.splitlines() if line.startswith("error: "))
     for word in words:
         assert word in error
+
+
+def test_an_evaluation_can_be_kept_as_a_comparison_is(folder, tmp_path):
+    emitting = ("--against", "edf", "--set", "prices.co2_g_per_kwh=9", "--seeds", "0,3")
+    done = evaluate("mine", *emitting, "--out", str(tmp_path / "a"))
+    assert done.exit_code == 0, done.output
+    assert "kg CO₂" in done.stdout
+    assert {"report.html", "results.json", "runs", "scenario.toml"} <= {
+        path.name for path in (tmp_path / "a").iterdir()
+    }
+    assert f"wrote {tmp_path / 'a' / 'report.html'}" in done.stdout
+    assert "kg CO₂" in evaluate("mine", *emitting).stdout

@@ -9,6 +9,8 @@ import pytest
 
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_env.model import Tenant
+from gpusched_experiments.report.billing import Billing
 from gpusched_experiments.report.fared import Fared, groups_fared, slowdowns
 from gpusched_experiments.report.journal import Journal
 from gpusched_experiments.report.run_summary import RunSummary
@@ -84,14 +86,16 @@ def test_what_must_hold_of_any_run(seed):
 
 
 def test_a_finished_run_reads_back_from_the_journal_as_it_was(tmp_path):
-    result = simulate(one_after_the_other(), make_policy("edf"), seed=3)
-    run = RunSummary.of(result, 3, 0.0, float("nan"), co2_g_per_kwh=380.0)
+    instance = replace(one_after_the_other(), tenants=(Tenant("\u00e9\u2028|"), Tenant("b")))
+    result = simulate(instance, make_policy("edf"), seed=3)
+    run = RunSummary.of(result, 3, 0.0, float("nan"), Billing(co2_g_per_kwh=380.0))
     assert run.co2_kg == pytest.approx(0.38 * run.fared.energy_kwh)
     journal = Journal(tmp_path / "finished.jsonl")
     journal.add("a", run)
     journal.add("b", replace(run, seed=4))
-    with journal.path.open("a") as file:
-        file.write('{"key": "c", "poli')  # as a killed command leaves it
+    with journal.path.open("a", encoding="utf-8") as file:
+        file.write('{"key": "c", "policy": "agent:\u00e9')  # as a killed command leaves it
+    journal.path.write_bytes(journal.path.read_bytes()[:-1])  # in the middle of a letter
     again = Journal(journal.path)
     assert repr(again.runs) == repr({"a": run, "b": replace(run, seed=4)})
     again.add("c", replace(run, seed=5))
