@@ -1,6 +1,7 @@
 import json
 import re
 import shutil
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -12,7 +13,13 @@ from gpusched_experiments.page import folder_report, report_html
 from gpusched_experiments.report.comparison_folder import Compared, comparison_files
 from report_pages import Page, costs, ran
 
-RUNS = costs(edf=[10.0, 11, 12, 13, 14], **{"agent:x": [20.0, 22, 24, 26, 28]})
+RAN = {name: replace(ran(), policy=name) for name in ("edf", "agent:x")}
+RUNS = tuple(
+    replace(run, energy_eur=RAN[run.policy].energy_eur, tardiness_eur=RAN[run.policy].tardiness_eur)
+    if run.seed == 0
+    else run
+    for run in costs(edf=[10.0, 11, 12, 13, 14], **{"agent:x": [20.0, 22, 24, 26, 28]})
+)
 
 
 @pytest.fixture
@@ -24,8 +31,8 @@ def compared(tmp_path):
     folder.mkdir()
     (folder / "results.json").write_text(files["results.json"], encoding="utf-8")
     (folder / "scenario.toml").write_text("description = 'mine'\n", encoding="utf-8")
-    for name in ("edf", "agent-x"):
-        write_run(ran(), folder / "runs" / name)
+    for policy, name in recorded.items():
+        write_run(RAN[policy], folder / "runs" / name)
     return folder
 
 
@@ -40,6 +47,11 @@ def test_a_comparison_folder_holds_all_that_the_report_says(compared):
     assert data.scenario == "description = 'mine'\n"
     assert data.provenance["command"] == "gpusched compare"
     assert "edf, the reference, is cheapest" in Page(report_html(data)).text
+
+
+def test_runs_that_another_comparison_left_there_are_not_shown(compared):
+    write_run(replace(RAN["edf"], energy_eur=1.0), compared / "runs" / "edf")
+    assert [result.policy for result in folder_report(compared).recorded] == ["agent:x"]
 
 
 def test_a_comparison_without_recorded_runs_is_read_all_the_same(compared):
