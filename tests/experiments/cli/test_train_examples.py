@@ -16,9 +16,9 @@ pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 from gpusched_experiments.cli.app import app
 
 ROOT = Path(__file__).parents[3]
-PAGES = ("README.md", "docs/cli.md", "docs/agents.md", "docs/quickstart.md")
+PAGES = ("README.md", "docs/index.md", "docs/cli.md", "docs/agents.md", "docs/quickstart.md")
 ASKED = "GPUSCHED_LONG_TESTS" in os.environ
-LONG = ("--out runs/mine", "--out runs/two", "--out runs/larger")  # minutes, so only where they are asked for
+LONG = ("--out runs/mine", "--out runs/two", "--out runs/larger", "--out runs/small")  # minutes, so only where they are asked for
 ELSEWHERE = ("--out runs/watched",)  # needs what is no dependency
 
 
