@@ -21,7 +21,7 @@ def by_module(*arguments, folder):
     return subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
 
 
-@pytest.mark.parametrize("arguments", [("--help",), ("scenarios",), ("--version",), ("simulate", "--seed", "x")])
+@pytest.mark.parametrize("arguments", [("scenarios",), ("simulate", "--seed", "x")])
 def test_the_package_as_a_module_is_the_console_script(arguments, tmp_path):
     script = "import sys; from gpusched_experiments.cli.main import run; sys.argv[0] = 'gpusched'; run()"
     command = [sys.executable, "-c", script, *arguments]

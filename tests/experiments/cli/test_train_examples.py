@@ -18,7 +18,8 @@ from gpusched_experiments.cli.app import app
 ROOT = Path(__file__).parents[3]
 PAGES = ("README.md", "docs/index.md", "docs/cli.md", "docs/agents.md", "docs/quickstart.md")
 ASKED = "GPUSCHED_LONG_TESTS" in os.environ
-LONG = ("--out runs/mine", "--out runs/two", "--out runs/larger", "--out runs/small")  # minutes, so only where they are asked for
+# They take minutes, so they run only where they are asked for.
+LONG = ("--out runs/mine", "--out runs/two", "--out runs/larger", "--out runs/small")
 ELSEWHERE = ("--out runs/watched",)  # needs what is no dependency
 
 
