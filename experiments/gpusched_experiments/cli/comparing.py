@@ -1,11 +1,14 @@
 """A planned comparison, conducted: what is not finished yet is run, and the folder is written."""
 
-from collections.abc import Callable, Sequence
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from functools import cache, partial
 from pathlib import Path
 from types import ModuleType
 
+import numpy as np
 import typer
 
 from gpusched_env.errors import InputError
@@ -20,6 +23,7 @@ from gpusched_env.simulator import Result
 from gpusched_env.simulator.policy import check_fit
 from gpusched_env.workload import InstanceMaker, Trace, scenario_toml
 from gpusched_env.workload.traces.modelled import modelled
+from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.progress import Bar, counting
 from gpusched_experiments.cli.reports import write_report
@@ -45,15 +49,16 @@ class _Part:
     gpu_demand: str
     workload: Workload
     make: Callable[[int], Instance]
+    first: int
     trace: Trace | None = None
 
     @classmethod
-    def of(cls, gpu_demand: str, workload: Workload, trace: Trace | None) -> "_Part":
+    def of(cls, gpu_demand: str, workload: Workload, first: int, trace: Trace | None) -> "_Part":
         """Take the part of this rule, with the trace, if it was read before; no instance is made yet."""
         if workload.scenario is None:
-            return cls(gpu_demand, workload, cache(workload.maker()))
+            return cls(gpu_demand, workload, cache(workload.maker()), first)
         maker = InstanceMaker(workload.scenario, trace=trace)
-        return cls(gpu_demand, workload, cache(maker.make), maker.trace)
+        return cls(gpu_demand, workload, cache(maker.make), first, maker.trace)
 
     @property
     def billing(self) -> Billing:
@@ -75,7 +80,17 @@ class _Part:
     def modelled(self) -> tuple[str, ...]:
         """Say what the figures depend on that a trace does not say."""
         scenario = self.workload.scenario
-        return () if scenario is None else (*self.billing.said(), *modelled(scenario, self.trace))
+        if scenario is None:
+            return ()
+        off = () if scenario.trace is None else ("Nodes on which nothing runs are off, and cost nothing.",)
+        return (*self.billing.said(), *modelled(scenario, self.trace), *off, *self._free_restarts())
+
+    def _free_restarts(self) -> tuple[str, ...]:
+        """Say if changes cost nothing in a replay, where that decides much."""
+        restart_s = self.make(self.first).jobs.restart_s
+        if self.trace is None or restart_s.any():
+            return ()
+        return ("Restarts are free (restart_s = 0): policies change GPUs as often as they like.",)
 
 
 def conduct(plan: ComparisonPlan, out: str | Path, charts: ModuleType | None) -> tuple[Compared, ...]:
@@ -96,7 +111,8 @@ def conduct(plan: ComparisonPlan, out: str | Path, charts: ModuleType | None) ->
     finished = sum(key in folder.journal.runs for each in keys for key in each.values())
     if finished:
         _note(f"{out}: {finished} of {plan.count * len(parts)} runs are finished already")
-    with folder.taken(), counting(plan.title, plan.count * len(parts)) as bar:
+    _say_what_is_run(parts[0])
+    with _kept_if_stopped(folder), folder.taken(), counting(plan.title, plan.count * len(parts)) as bar:
         bar.show(finished)
         compared = tuple(
             Compared.of(_run(plan, part, own, folder, bar, record=index == 0), plan.reference, part.gpu_demand,
@@ -123,6 +139,29 @@ def instance_title(plan: ComparisonPlan) -> str | None:
     return plan.workload.title if plan.workload.scenario is None else None
 
 
+@contextmanager
+def _kept_if_stopped(folder: ComparisonFolder) -> Iterator[None]:
+    """Say, where the body is interrupted, what is kept."""
+    try:
+        yield
+    except KeyboardInterrupt:
+        if folder.journal.runs:
+            interruption.say(f"{len(folder.journal.runs)} finished runs are kept, the same command goes on")
+        raise
+
+
+def _say_what_is_run(part: _Part) -> None:
+    """Say on which cluster how many jobs are run, before it begins."""
+    instance = part.make(part.first)
+    nodes = machines(instance)
+    count = Counter(node.gpu_type for node in nodes)
+    gpus = Counter(name for node in nodes for name in [node.gpu_type] * node.gpus)
+    kinds = ", ".join(f"{number} with {gpus[name]} {name}" for name, number in count.items())
+    days = float(np.ptp(instance.jobs.submission_s)) / 86_400.0
+    over = f", submitted over {days:.1f} days" if part.trace is not None else ""
+    _note(f"{len(instance.jobs):,} jobs{over}, on {len(nodes)} nodes and {gpus.total()} GPUs ({kinds})")
+
+
 def _note(text: str) -> None:
     typer.echo(f"note: {text}", err=True)
 
@@ -131,7 +170,7 @@ def _checked(plan: ComparisonPlan) -> list[_Part]:
     """Make the first instance of every part; a rule that nobody asked for and that does not fit is left out."""
     parts: list[_Part] = []
     for rule, workload in plan.parts():
-        part = _Part.of(rule, workload, parts[0].trace if parts else None)
+        part = _Part.of(rule, workload, plan.seeds[0], parts[0].trace if parts else None)
         try:
             check_fit(plan.policies, part.make(plan.seeds[0]))
         except InputError as error:

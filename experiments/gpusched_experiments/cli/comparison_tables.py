@@ -9,13 +9,11 @@ from gpusched_experiments.cli.tables import print_table
 from gpusched_experiments.report.comparison_folder import Compared
 from gpusched_experiments.report.table import Table
 
-ROOMY = 160  # columns of a terminal from which on all columns of a comparison are legible
-
 
 def print_comparisons(
     console: Console, compared: Sequence[Compared], reference: str, instance: str | None, whole: str | None = None
 ) -> None:
-    """Print every table of every comparison; on a narrow terminal the main columns.
+    """Print every table of every comparison, with as many columns as there is room for.
 
     Args:
         console: Where.
@@ -24,24 +22,42 @@ def print_comparisons(
         instance: Name of the instance, if all seeds ran the same one.
         whole: The file that has all columns, if there is one.
     """
-    roomy = console.width >= ROOMY
+    cut = False
     for each in compared:
         for table in each.tables(reference, instance):
-            shown = table if roomy else main_columns(table)
+            shown = fitting(table, console.width)
+            cut = cut or len(shown.columns) < len(table.columns)
             title = table.title if each.gpu_demand else None
             best = each.best if table.columns[0].name == "policy" else None
-            print_table(console, shown, title=title, named=True, best=best, stacked=True, wide=roomy)
+            print_table(console, shown, title=title, named=True, best=best, stacked=True, wide=True)
         for sentence in each.modelled:
             console.print(sentence, style="yellow", markup=False)
-    if not roomy and whole is not None:
+    if cut and whole is not None:
         console.print(f"All columns are in {whole}.", style="dim", markup=False)
 
 
-def main_columns(table: Table) -> Table:
-    """Leave out the columns that a narrow terminal has no room for, and what is said of them."""
-    chosen = [index for index, column in enumerate(table.columns) if column.main]
-    columns = tuple(table.columns[index] for index in chosen)
+def fitting(table: Table, width: int) -> Table:
+    """Leave out columns until the rest is no wider than `width`, and what is said of them.
+
+    Those that are not `main` go first, from the right, then the others; two are always kept.
+    """
+    texts, left = table.texts(), list(range(len(table.columns)))
+    order = sorted(left, key=lambda index: (table.columns[index].main, -index))
+    for index in order:
+        if len(left) <= KEPT or sum(_width(table, texts, each) + PADDING for each in left) <= width:
+            break
+        left.remove(index)
+    columns = tuple(table.columns[index] for index in left)
     gaps = any(column.name.endswith("_gap") for column in columns)
     notes = tuple(note for note in table.notes if gaps or not note.startswith(("Gaps:", "The other bounds")))
-    rows = tuple(tuple(row[index] for index in chosen) for row in table.rows)
-    return replace(table, columns=columns, rows=rows, notes=notes)
+    return replace(table, columns=columns, rows=tuple(tuple(row[i] for i in left) for row in table.rows), notes=notes)
+
+
+KEPT = 2
+PADDING = 3  # between two columns
+
+
+def _width(table: Table, texts: list[list[str]], index: int) -> int:
+    """Give how wide a column must be: as its widest value (an interval has its own line), or word of its title."""
+    values = [part for row in texts for part in row[index].split(" [")]
+    return max(map(len, (*values, *table.columns[index].title.split())), default=0) + 1

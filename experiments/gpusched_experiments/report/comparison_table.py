@@ -56,7 +56,7 @@ def comparison_table(
             main=False,
         ),
         Column("late_jobs", "late jobs", lambda row: row.late_jobs, TENTHS),
-        Column("completion_s", "mean completion", lambda row: row.mean_completion_s, duration_text, main=False),
+        Column("completion_s", "mean completion", lambda row: row.mean_completion_s, duration_text),
         Column("clairvoyant_gap", "gap, clairvoyant", lambda row: row.clairvoyant_gap, PERCENT, main=False),
     )  # fmt: skip
     if not of_trace:
@@ -77,6 +77,7 @@ def fared_table(rows: Sequence[PolicyStatistics]) -> Table:
         Column("median_completion_s", "median completion", lambda row: row.fared.median_completion_s, duration_text),
         Column("p95_completion_s", "95 %", lambda row: row.fared.p95_completion_s, duration_text),
         Column("p99_completion_s", "99 %", lambda row: row.fared.p99_completion_s, duration_text, main=False),
+        Column("longest_completion_s", "longest", lambda row: row.fared.longest_completion_s, duration_text),
         Column("slowdown", "slowdown", lambda row: row.fared.slowdown, SHORT),
         Column("busy_gpus", "GPUs busy", lambda row: row.fared.busy_gpus, SHARE),
         Column("busy_nodes", "nodes busy", lambda row: row.fared.busy_nodes, SHARE, main=False),
@@ -167,7 +168,7 @@ def _notes(seeds: int, reference: str, instance: str | None, *, of_trace: bool) 
 
 _FARED_NOTES = {
     "waiting_s": "Waiting: from submission to the first start, mean.",
-    "p95_completion_s": "Percentiles: of a run's jobs, from submission to the end; then the mean over seeds.",
+    "p95_completion_s": "Percentiles, longest: of a run's jobs, from submission to the end; then the mean over seeds.",
     "slowdown": "Slowdown: that time / the time of the job's epochs alone where fastest (at least 10 s); mean.",
     "busy_gpus": "Busy: part of the time from the first submission to the last completion; a shared GPU counts once.",
     "energy_kwh": "kWh: at the data centre's meter (with its PUE).",

@@ -35,6 +35,7 @@ class Fared:
         median_completion_s: Median time from submission to completion [s].
         p95_completion_s: Its 95th percentile over the jobs [s].
         p99_completion_s: Its 99th percentile [s].
+        longest_completion_s: The longest of it [s].
         slowdown: Mean bounded slowdown, `slowdowns`.
         makespan_s: Time from the first submission to the last completion [s].
         busy_gpus: Part of the GPU time of the makespan in which a GPU was held, 0 to 1; NaN without intervals.
@@ -46,6 +47,7 @@ class Fared:
     median_completion_s: float = NAN
     p95_completion_s: float = NAN
     p99_completion_s: float = NAN
+    longest_completion_s: float = NAN
     slowdown: float = NAN
     makespan_s: float = NAN
     busy_gpus: float = NAN
@@ -72,6 +74,7 @@ class Fared:
             median_completion_s=median,
             p95_completion_s=p95,
             p99_completion_s=p99,
+            longest_completion_s=float(completion_s.max()),
             slowdown=float(slowdowns(result).mean()),
             makespan_s=makespan_s,
             busy_gpus=gpus / (sum(node.gpus for node in nodes_there) * makespan_s),

@@ -105,4 +105,8 @@ class Cluster(Settings):
         for field, name, gpus in sizes or [("gpus_per_node", name, self.gpus_per_node) for name in self.gpu_types]:
             most = known[name].max_gpus_per_node
             if gpus is not None and gpus > most:
-                raise InputError(field, gpus, f"at most {most}, the maximum of {name}")
+                allowed = (
+                    f"at most {most}, the maximum of {name}; larger nodes are a type of their own: [[gpu_types]] with "
+                    f'name = "{name}-{gpus}", like = "{name}", gpus_per_node = {gpus}'
+                )
+                raise InputError(field, gpus, allowed)
