@@ -111,7 +111,11 @@ def _gpu_type(index: int, given: str | OwnGpuType, catalogue: Catalogue, nodes: 
     if isinstance(given, OwnGpuType) and given.gpus_per_node is not None:
         return gpu_type
     largest = max((node.gpus for node in nodes if node.gpu_type == name), default=gpu_type.max_gpus_per_node)
-    return of_size(gpu_type, largest)
+    try:
+        return of_size(gpu_type, largest)
+    except InputError as error:
+        place = next(i for i, node in enumerate(nodes) if (node.gpu_type, node.gpus) == (name, largest))
+        raise InputError(f"cluster.nodes[{place}].gpus", largest, error.allowed) from None
 
 
 def _configurations(

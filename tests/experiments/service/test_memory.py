@@ -97,7 +97,7 @@ def test_without_memory_time_slices_count_from_when_jobs_got_what_they_hold():
         {"id": "new", "seconds_per_epoch": two, "running": held | {"configuration": "Vx2", "since_s": now_s - 90.0}},
         {"id": "waits", "seconds_per_epoch": one},
     ]
-    gpu_type = {"name": "V", "gpu_power_w": 100.0}
+    gpu_type = {"name": "V", "gpu_power_w": 100.0, "memory_gib": 16.0}
     cluster = {"gpu_types": [gpu_type], "nodes": [{"name": "a", "gpu_type": "V", "gpus": 3}]}
     request = {"policy": "time-slice", "now_s": now_s, "cluster": cluster, "jobs": [job | own for own in jobs]}
     decider = Decider(PolicyCatalogue.of("time-slice"), KEY)

@@ -62,7 +62,7 @@ def service() -> Iterator[Service]:
 
 @pytest.mark.parametrize("url", ["ftp://there/", "127.0.0.1:8000", "http://", "http://there:http", "http://[::1"])
 def test_only_addresses_of_http_are_asked(url: str):
-    with pytest.raises(InputError, match="url = .*an address such as http://"):
+    with pytest.raises(InputError, match=r"url = .*an address such as http://"):
         post(url, b"{}")
 
 
