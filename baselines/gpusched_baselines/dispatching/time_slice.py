@@ -147,7 +147,9 @@ def _count_attained(view: View, active: NDArray[np.int64]) -> None:
     """Count the GPU-seconds that jobs have had since they were last seen."""
     memory, held = view.memory, view.jobs[active, at.OLD_CONFIG].astype(np.int64)
     gpus = np.where(held >= 0, view.configs[held, at.CONFIG_SIZE] / at.UNITS, 0.0)
-    memory[active, ATTAINED] += gpus * (view.now_s - memory[active, SEEN_S])
+    # Who asks without the memory of former decisions has them counted from when the job got what it holds.
+    since_s = np.maximum(memory[active, SEEN_S], view.jobs[active, at.BASE_S])
+    memory[active, ATTAINED] += gpus * (view.now_s - since_s)
     memory[active, SEEN_S] = view.now_s
 
 

@@ -10,6 +10,7 @@ from gpusched_env.envs.vector.threads import usable_cores
 from gpusched_env.errors import InputError, MissingExtraError
 
 KEY_VARIABLE = "GPUSCHED_SERVE_KEY"
+LEAST_KEY_BYTES = 16
 
 
 def serve_command(
@@ -45,10 +46,23 @@ def serve_command(
     if workers is not None and workers < 1:
         raise InputError("--workers", workers, "a whole number >= 1")
     catalogue = import_module(f"{service}.catalogue").PolicyCatalogue.of(policies, _agents(agent or []))
-    key = os.environ.get(KEY_VARIABLE)
+    key = _key()
     import_module(f"{service}.server").serve(
-        (host, port), workers or usable_cores(), catalogue, limits, None if key is None else key.encode(), typer.echo
+        (host, port), workers or usable_cores(), catalogue, limits, key, typer.echo
     )
+
+
+def _key() -> bytes | None:
+    """Give the key of the environment; None if there is none.
+
+    Raises:
+        InputError: It is short enough to be guessed: who knows it can write indices that kernels use as they are.
+    """
+    text = os.environ.get(KEY_VARIABLE)
+    key = None if text is None else os.fsencode(text)
+    if key is not None and len(key) < LEAST_KEY_BYTES:
+        raise InputError(KEY_VARIABLE, f"{len(key)} bytes", f"at least {LEAST_KEY_BYTES} bytes, or no such variable")
+    return key
 
 
 def _agents(given: list[str]) -> dict[str, str]:

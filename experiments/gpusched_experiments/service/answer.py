@@ -12,32 +12,38 @@ from gpusched_experiments.service import costs
 if TYPE_CHECKING:
     from gpusched_env.simulator import Board, State
     from gpusched_experiments.service.cluster import ClusterNames
-    from gpusched_experiments.service.fields import DecideRequest, RunningFields
+    from gpusched_experiments.service.fields import DecideRequest, JobFields, RunningFields
 
 
-def nothing(memory: str | None) -> dict[str, Any]:
-    """Answer a request without jobs."""
+WHY = "no node that is there can hold what it may use"
+
+
+def nothing(request: DecideRequest) -> dict[str, Any]:
+    """Answer a request in which nothing is to be decided: without jobs, or with none that fits anything now."""
     return {
-        "jobs": [],
+        "jobs": [_left_out(job) for job in request.jobs],
         "running": 0,
-        "waiting": 0,
+        "waiting": len(request.jobs),
         "ask_again_in_s": None,
         "ask_again_at_s": None,
         "expected_cost_eur": 0.0,
         "expected_energy_eur": 0.0,
         "expected_tardiness_eur": 0.0,
         "energy_eur_per_h": 0.0,
-        "memory": memory,
+        "memory": request.memory,
     }
 
 
 def answer(state: State, request: DecideRequest, names: ClusterNames, order: list[int]) -> dict[str, Any]:
-    """Give the answer after the round, its jobs as in the request; `order` has the place there of each."""
+    """Give the answer after the round, its jobs as in the request.
+
+    Those whose place there is not in `order` fit nothing now and wait.
+    """
     board, now = state.board, request.now_s
     first = int(board.active[0])
     there = board.jobs[first : first + len(order)]
     expected = costs.expected_costs(board)
-    jobs: list[Any] = [None] * len(order)
+    jobs: list[Any] = [_left_out(job) for job in request.jobs]
     for job, index in enumerate(order, start=first):
         jobs[index] = _job(board, job, expected[job - first].tolist(), request, names, index)
     wakes = there[:, at.WAKE_S]
@@ -48,7 +54,7 @@ def answer(state: State, request: DecideRequest, names: ClusterNames, order: lis
     return {
         "jobs": jobs,
         "running": running,
-        "waiting": len(order) - running,
+        "waiting": len(jobs) - running,
         "ask_again_in_s": None if again is None else again - now,
         "ask_again_at_s": again,
         "expected_cost_eur": energy + tardiness,
@@ -56,6 +62,10 @@ def answer(state: State, request: DecideRequest, names: ClusterNames, order: lis
         "expected_tardiness_eur": tardiness,
         "energy_eur_per_h": 3600.0 * float(board.clock[at.BILL_RATE]),
     }
+
+
+def _left_out(job: JobFields) -> dict[str, Any]:
+    return {"id": job.id, "ask_again_at_s": None, "action": "wait", "configuration": None, "why": WHY}
 
 
 def _job(

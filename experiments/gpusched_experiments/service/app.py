@@ -11,13 +11,14 @@ from typing import TYPE_CHECKING, Any
 from fastapi import FastAPI, Request, Response
 from fastapi.responses import HTMLResponse
 from starlette.exceptions import HTTPException
+from starlette.requests import ClientDisconnect
 
 from gpusched_env.version import VERSION
 from gpusched_experiments.service import problems
 from gpusched_experiments.service.openapi import DESCRIPTION, described, page
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator
+    from collections.abc import AsyncIterator, Callable
 
     from gpusched_experiments.service.catalogue import PolicyCatalogue
     from gpusched_experiments.service.limits import Limits
@@ -26,7 +27,13 @@ if TYPE_CHECKING:
 JSON = "application/json"
 
 
-def create_app(answer: Answering, policies: PolicyCatalogue, limits: Limits, threads: int = 1) -> FastAPI:
+def create_app(
+    answer: Answering,
+    policies: PolicyCatalogue,
+    limits: Limits,
+    threads: int = 1,
+    alive: Callable[[], bool] = lambda: True,
+) -> FastAPI:
     """Make the application.
 
     Args:
@@ -34,6 +41,7 @@ def create_app(answer: Answering, policies: PolicyCatalogue, limits: Limits, thr
         policies: The policies that may be asked.
         limits: Sizes and times.
         threads: Requests that may wait for an answer at one time, ≥ 1.
+        alive: Says whether anything is there that decides.
     """
     executor = ThreadPoolExecutor(threads, thread_name_prefix="ask")
 
@@ -50,7 +58,10 @@ def create_app(answer: Answering, policies: PolicyCatalogue, limits: Limits, thr
 
     @app.post("/v1/decide", summary="Decide who runs where on what", response_class=Response)
     async def decide(request: Request) -> Response:
-        body = await _body(request, limits.request_bytes)
+        try:
+            body = await _body(request, limits.request_bytes)
+        except ClientDisconnect:
+            return _error(400, "body", None, "all of it; the client left before its end")  # nobody reads this
         if body is None:
             allowed = f"at most {limits.request_bytes:,} bytes"
             return _error(413, "body", request.headers.get("content-length"), allowed)
@@ -62,9 +73,11 @@ def create_app(answer: Answering, policies: PolicyCatalogue, limits: Limits, thr
     async def list_policies() -> Response:
         return Response(entries, media_type=JSON)
 
-    @app.get("/healthz", summary="Say that the service is there")
-    async def healthz() -> dict[str, str]:
-        return {"status": "ok", "version": VERSION}
+    @app.get("/healthz", summary="Say whether the service can decide", response_class=Response)
+    async def healthz() -> Response:
+        if not alive():
+            return _error(503, None, None, "no worker is there; they are started again")
+        return Response(json.dumps({"status": "ok", "version": VERSION}), media_type=JSON)
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:

@@ -40,12 +40,12 @@ class PolicyCatalogue:
         own = dict(agents or {})
         listed = [name.strip() for name in names.split(",")]
         if listed == ["all"]:
-            listed = list(known_policies())
+            listed = list(_answering())
         elif listed == ["usual"]:
             listed = [*usual_policy_names(), *(n for n in known_policies() if is_agent(n))]
         for name in listed:
-            if name not in known_policies():
-                raise InputError("--policies", name, f"all, usual, or some of {', '.join(known_policies())}")
+            if name not in _answering():
+                raise InputError("--policies", name, f"all, usual, or some of {', '.join(_answering())}")
         for name in own:
             if not name or f"{PREFIX}{name}" in known_policies():
                 raise InputError("--agent", name, "a name that no shipped agent has")
@@ -85,6 +85,11 @@ class PolicyCatalogue:
             line = POLICIES[name].line
         policy = self.make(name)
         return {"name": name, "line": line, "preemption": bool(policy.preemption), "version": self.version(name)}
+
+
+def _answering() -> tuple[str, ...]:
+    """Give the policies that can answer: not those that replay what really ran, which no request tells."""
+    return tuple(name for name in known_policies() if is_agent(name) or not POLICIES[name].replays)
 
 
 def _check(policies: PolicyCatalogue, name: str) -> None:

@@ -25,6 +25,10 @@ if TYPE_CHECKING:
     from gpusched_env.simulator import View
 
 
+PORTS = {"http": http.client.HTTP_PORT, "https": http.client.HTTPS_PORT}
+ADDRESS = "an address such as http://127.0.0.1:8000, or one with https"
+
+
 class ServiceError(RuntimeError):
     """A service did not decide: gives the status of its answer, and what it said."""
 
@@ -79,6 +83,7 @@ class ServicePolicy:
         """Ask the service, and give every job what it says.
 
         Raises:
+            InputError: `url` is no address of HTTP or HTTPS.
             ServiceError: The service did not decide.
         """
         seed = rng.bit_generator.seed_seq.entropy  # type: ignore[attr-defined]
@@ -108,16 +113,16 @@ def apply_answer(view: View, answer: dict[str, Any]) -> None:
 
 
 def post(url: str, body: bytes) -> bytes:
-    """Send a request over HTTP, once.
+    """Send a request over HTTP or HTTPS, once.
 
     Raises:
+        InputError: The address is of another kind.
         ServiceError: The service refused it.
         OSError: There is no service.
     """
-    place = urlsplit(url)
-    connection = http.client.HTTPConnection(place.hostname or "", place.port or 80, timeout=60.0)
+    connection, path = _connection(url)
     try:
-        connection.request("POST", place.path, body, {"Content-Type": "application/json"})
+        connection.request("POST", path, body, {"Content-Type": "application/json"})
         response = connection.getresponse()
         answer = response.read()
     finally:
@@ -125,3 +130,16 @@ def post(url: str, body: bytes) -> bytes:
     if response.status != http.client.OK:
         raise ServiceError(response.status, answer.decode(errors="replace"))
     return answer
+
+
+def _connection(url: str) -> tuple[http.client.HTTPConnection, str]:
+    """Give a connection that is not open yet, and the path there."""
+    try:
+        place = urlsplit(url)
+        port = place.port
+    except ValueError:
+        raise InputError("url", url, ADDRESS) from None
+    if place.scheme not in PORTS or not place.hostname:
+        raise InputError("url", url, ADDRESS)
+    make = http.client.HTTPSConnection if place.scheme == "https" else http.client.HTTPConnection
+    return make(place.hostname, port or PORTS[place.scheme], timeout=60.0), place.path

@@ -13,12 +13,14 @@ from gpusched_env.workload import OwnGpuType, Prices, Scenario
 from gpusched_env.workload.catalogue import Catalogue
 from gpusched_env.workload.scenario.gpu_types import of_size
 from gpusched_experiments.service.fields import LARGEST
+from gpusched_experiments.service.fits import holds
+from gpusched_experiments.service.limits import MOST_CONFIGURATIONS
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gpusched_env.model import GpuType
-    from gpusched_experiments.service.fields import DecideRequest
+    from gpusched_experiments.service.fields import DecideRequest, TenantFields
 
 _NAME = re.compile(r"(?:(?P<nodes>\d{1,6})\*)?(?P<type>.+)x(?P<gpus>\d{1,6}|0?\.\d{1,12})(?P<mark>!(?P<priority>\d)?)?")
 
@@ -57,7 +59,7 @@ class ClusterNames:
         try:
             catalogue = _catalogue(own, request.prices.energy_eur_per_kwh, request.prices.pue)
         except InputError as error:
-            raise InputError(f"cluster.{error.field}", error.value, error.allowed) from None
+            raise InputError(_own_type(error.field, request), error.value, error.allowed) from None
         nodes = tuple(Node(node.gpu_type, node.gpus) for node in cluster.nodes)
         gpu_types = tuple(_gpu_type(i, given, catalogue, nodes) for i, given in enumerate(cluster.gpu_types))
         types = [v.name for v in gpu_types]
@@ -69,7 +71,7 @@ class ClusterNames:
             gpu_types,
             nodes,
             configurations,
-            tuple(Tenant(t.name, tuple(Cells(*cells) for cells in t.cells)) for t in cluster.tenants),
+            tuple(_tenant(i, given) for i, given in enumerate(cluster.tenants)),
             _index([node.name for node in cluster.nodes], "cluster.nodes[{}].name"),
             _index([c.name for c in configurations], "configurations[{}]"),
             catalogue,
@@ -80,6 +82,21 @@ class ClusterNames:
 def _catalogue(own: tuple[OwnGpuType, ...], eur_per_kwh: float, pue: float) -> Catalogue:
     """Give the built-in GPU types and applications, with those types of one's own."""
     return Catalogue.of(Scenario(gpu_types=own, prices=Prices(energy_price_eur_per_kwh=eur_per_kwh, pue=pue)))
+
+
+def _own_type(field: str, request: DecideRequest) -> str:
+    """Give the path of a field of one of the types with figures of their own, which errors count alone."""
+    given = request.cluster.gpu_types
+    places = [i for i, gpu_type in enumerate(given) if isinstance(gpu_type, OwnGpuType)]
+    return "cluster." + re.sub(r"^gpu_types\[(\d+)\]", lambda found: f"gpu_types[{places[int(found[1])]}]", field)
+
+
+def _tenant(index: int, given: TenantFields) -> Tenant:
+    try:
+        return Tenant(given.name, tuple(Cells(*cells) for cells in given.cells))
+    except InputError as error:
+        part = error.field.partition(".")[2]
+        raise InputError(f"cluster.tenants[{index}].{part}", error.value, error.allowed) from None
 
 
 def _gpu_type(index: int, given: str | OwnGpuType, catalogue: Catalogue, nodes: tuple[Node, ...]) -> GpuType:
@@ -94,15 +111,23 @@ def _gpu_type(index: int, given: str | OwnGpuType, catalogue: Catalogue, nodes: 
     if isinstance(given, OwnGpuType) and given.gpus_per_node is not None:
         return gpu_type
     largest = max((node.gpus for node in nodes if node.gpu_type == name), default=gpu_type.max_gpus_per_node)
-    return of_size(gpu_type, largest)
+    try:
+        return of_size(gpu_type, largest)
+    except InputError as error:
+        place = next(i for i, node in enumerate(nodes) if (node.gpu_type, node.gpus) == (name, largest))
+        raise InputError(f"cluster.nodes[{place}].gpus", largest, error.allowed) from None
 
 
 def _configurations(
     request: DecideRequest, gpu_types: tuple[GpuType, ...], nodes: tuple[Node, ...]
 ) -> tuple[Configuration, ...]:
     if not request.configurations:
+        many = sum(max((node.gpus for node in nodes if node.gpu_type == v.name), default=0) for v in gpu_types)
+        if many > MOST_CONFIGURATIONS:
+            allowed = f"{MOST_CONFIGURATIONS:,} of these that jobs may be given"
+            raise InputError("configurations", f"every number of GPUs: {many:,}", allowed)
         return single_node_configurations(gpu_types, nodes)
-    made = []
+    made, known = [], [v.name for v in gpu_types]
     for index, given in enumerate(request.configurations):
         where = f"configurations[{index}]"
         try:
@@ -112,6 +137,8 @@ def _configurations(
                 made.append(Configuration(**given.model_dump()))
         except InputError as error:
             raise InputError(error.field.replace("configuration", where), error.value, error.allowed) from None
+        if made[-1].gpu_type not in known:
+            raise InputError(f"{where}.gpu_type", made[-1].gpu_type, f"one of {', '.join(known)}")
     return tuple(made)
 
 
@@ -129,6 +156,15 @@ def configuration_of(name: str) -> Configuration:
         return Configuration(found["type"], int(gpus), nodes)
     priority = int(found["priority"] or 1) if found["mark"] else 0
     return Configuration(found["type"], 1, nodes, float(gpus), priority)
+
+
+def no_node_now(name: str, names: ClusterNames) -> bool:
+    """Say whether a name is that of a configuration of a GPU type of the request that no node can hold now."""
+    try:
+        configuration = configuration_of(name)
+    except InputError:
+        return False
+    return configuration.gpu_type in {v.name for v in names.gpu_types} and not holds(names, configuration)
 
 
 def _index(names: list[str], where: str) -> dict[str, int]:

@@ -95,10 +95,14 @@ class Decider:
         ids = _ids(request)
         head = {"policy": request.policy, "version": VERSION, "code": version, "now_s": request.now_s}
         if not request.jobs:
-            return head | nothing(request.memory)
+            return head | nothing(request)
         order = sorted(range(len(ids)), key=lambda i: request.jobs[i].submission_s)
+        problem = Problem(request, names, order)
+        order = problem.order
+        if not order:
+            return head | nothing(request)
         carried = Carried(policy, request.policy, place, [ids[i] for i in order], before)
-        instance = Problem(request, names, order, len(carried.over)).instance()
+        instance = problem.instance(len(carried.over))
         check_fit([policy], instance)
         state = present_state(request, names, order, instance, memory_columns(policy, instance))
         rng = carried.put_into(state, request)

@@ -64,7 +64,9 @@ class TenantFields(Fields):
 
     name: Name
     cells: list[tuple[Name, Gpus, Gpus]] = Field(
-        min_length=1, max_length=1000, description="GPU type, GPUs and number of its cells; they add up to its quota."
+        default=[],
+        max_length=1000,
+        description="GPU type, GPUs and number of its cells; they add up to its quota. Without tenancy, none.",
     )
 
 

@@ -30,6 +30,8 @@ OK, NOT_ALLOWED, TOO_LARGE, FAILED, BUSY, TOO_LONG = 200, 422, 413, 500, 503, 50
 READY = b"ready"
 START_S = 600.0
 """Longest time that a worker may take to start and compile [s]."""
+AGAIN_S, LONGEST_AGAIN_S = 1.0, 60.0
+"""Time before another worker is started in place of one that did not start [s]; twice as long each time."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ class Pool:
         self._arguments = (policies.names, dict(policies.agents), key, limits)
         self._idle: queue.LifoQueue[_Worker] = queue.LifoQueue()
         self._waiting = threading.Semaphore(workers + limits.waiting)
-        self._closed = False
+        self._closed = threading.Event()
         first = _Worker(self._arguments)
         self._all = [first]
         try:
@@ -99,6 +101,7 @@ class Pool:
         except BaseException:
             self.close()
             raise
+        self._ready = list(self._all)
         for worker in self._all:
             self._idle.put(worker)
 
@@ -113,9 +116,13 @@ class Pool:
 
     def close(self) -> None:
         """End all processes."""
-        self._closed = True
-        for worker in self._all:
+        self._closed.set()
+        for worker in list(self._all):
             worker.end()
+
+    def alive(self) -> bool:
+        """Say whether any worker is there that can decide, now or after what it is at."""
+        return any(worker.is_alive() for worker in list(self._ready))
 
     def _ask(self, body: bytes) -> Reply:
         try:
@@ -136,20 +143,36 @@ class Pool:
 
     def _replace(self, worker: _Worker) -> None:
         """End a worker, and start another one beside all that goes on."""
-        worker.end()
+        self._ready.remove(worker)
         self._all.remove(worker)
+        worker.end()
         threading.Thread(target=self._start_another, daemon=True).start()
 
     def _start_another(self) -> None:
-        if self._closed:
-            return
-        worker = _Worker(self._arguments)
+        """Start a worker, again and again until one is ready: what made one fail, such as full memory, may pass."""
+        wait_s = 0.0
+        while not self._closed.wait(wait_s):
+            if self._start():
+                return
+            wait_s = min(max(AGAIN_S, 2.0 * wait_s), LONGEST_AGAIN_S)
+
+    def _start(self) -> bool:
+        """Start a worker; say whether it is ready."""
+        try:
+            worker = _Worker(self._arguments)
+        except OSError:
+            return False
         self._all.append(worker)
+        if self._closed.is_set():  # whoever closed may not have seen it
+            worker.end()
         try:
             worker.wait_until_ready()
         except WorkerError:
-            return
+            self._all.remove(worker)
+            return False
+        self._ready.append(worker)
         self._idle.put(worker)
+        return True
 
 
 class _Worker:
@@ -184,6 +207,10 @@ class _Worker:
             return None
         answer = self._pipe.recv_bytes()
         return Reply(int.from_bytes(answer[:2], "big"), answer[2:])
+
+    def is_alive(self) -> bool:
+        """Say whether the process is there."""
+        return self._process.is_alive()
 
     def end(self) -> None:
         """End the process, whatever it does."""

@@ -79,9 +79,11 @@ def _write_history(board: Board, job: int, where: str, request: DecideRequest, g
     running, started = given.running, given.started_s
     if running is not None:
         _past(f"{where}.running.since_s", running.since_s, now)
+        _from(f"{where}.running.since_s", running.since_s, "submission_s", given.submission_s)
     if started is None and (running is not None or done > 0.0):
         started = given.submission_s if running is None else running.since_s
     if started is not None:
+        _from(f"{where}.started_s", started, "submission_s", given.submission_s)
         row[at.START_S] = _past(f"{where}.started_s", started, now)
 
 
@@ -119,6 +121,8 @@ def _hold(board: Board, job: int, where: str, given: RunningFields, names: Clust
     configuration = names.configurations[config]
     if not np.isfinite(board.tau[job, config]):
         raise InputError(f"{where}.configuration", given.configuration, "one that the job may use")
+    if given.ready_s is not None:
+        _from(f"{where}.ready_s", given.ready_s, "since_s", given.since_s)
     nodes = _check_room(board, where, given, config, names)
     if not may_have(board, job, config):
         raise InputError(where, given.configuration, "what the quota of the job's tenant still covers")
@@ -165,6 +169,11 @@ def _past(field: str, time_s: float, now_s: float) -> float:
     if time_s > now_s:
         raise InputError(field, time_s, f"a time not after now_s ({now_s:g})")
     return time_s
+
+
+def _from(field: str, time_s: float, name: str, first_s: float) -> None:
+    if time_s < first_s:
+        raise InputError(field, time_s, f"a time not before {name} ({first_s:g})")
 
 
 def _node(field: str, name: str, names: ClusterNames) -> int:

@@ -12,7 +12,9 @@ from gpusched_env.errors import InputError
 from gpusched_env.formats.interference_fields import interference_of
 from gpusched_env.formats.synchronisation_field import synchronisation_of
 from gpusched_env.model import EpochDistribution, Instance, JobTable
+from gpusched_experiments.service.cluster import no_node_now
 from gpusched_experiments.service.epochs import distribution_of
+from gpusched_experiments.service.fits import held, memory_gib, usable, within_quota
 from gpusched_experiments.service.limits import MOST_CELLS
 
 if TYPE_CHECKING:
@@ -23,29 +25,30 @@ if TYPE_CHECKING:
     from gpusched_experiments.service.fields import ApplicationFields, DecideRequest, JobFields
 
 NO_APPLICATION = ""
+MEMORY, SECONDS, TENANT = 2, 5, 6  # places in a job's row
 _LEAST_EPOCHS = 1e-6
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]), "certain")
 
 
 @dataclass
 class Problem:
-    """What the jobs of a request name, looked up; made for one request.
+    """What the jobs of a request name, looked up; made for one request. Jobs that fit nothing now are not in `order`.
 
     Args:
         request: The request.
         names: Its cluster.
         order: Places in the request of the jobs, sorted by submission; equal ones as they come.
-        over: Jobs that are over and stand before the others, all as the first of these.
     """
 
     request: DecideRequest
     names: ClusterNames
     order: list[int]
-    over: int
     _times: dict[Any, NDArray[np.float64]] = field(init=False, default_factory=dict)
     _distributions: dict[Any, int] = field(init=False, default_factory=dict)
     _made: list[EpochDistribution] = field(init=False, default_factory=list)
     _applications: dict[str, int] = field(init=False)
+    _rows: list[tuple[Any, ...]] = field(init=False)
+    _gone: dict[str, bool] = field(init=False, default_factory=dict)
 
     def __post_init__(self) -> None:
         jobs = self.request.jobs
@@ -53,22 +56,39 @@ class Problem:
             allowed = f"at most {MOST_CELLS:,} / {len(self.names.configurations)} configurations"
             raise InputError("jobs", len(jobs), allowed)
         self._applications = {name: i for i, name in enumerate(self.request.applications)}
+        self._rows = [(*self._row(i, jobs[i]), self._tenant(i, jobs[i])) for i in self.order]
+        self._leave_out()
 
-    def instance(self) -> Instance:
-        """Make the instance.
+    def _leave_out(self) -> None:
+        """Leave out the jobs that fit nothing that is there now: they wait, and the others go on."""
+        if not self._rows:
+            return
+        needs_gib, seconds, tenant = (np.array([row[at] for row in self._rows]) for at in (MEMORY, SECONDS, TENANT))
+        fits: list[bool] = usable(self.request, self.names, seconds, needs_gib, tenant).any(axis=1).tolist()  # type: ignore[assignment]
+        for index, able in zip(self.order, fits, strict=True):
+            running = self.request.jobs[index].running
+            if running is not None and not able:
+                allowed = "one that the job may use, on nodes that are there"
+                raise InputError(f"jobs[{index}].running.configuration", running.configuration, allowed)
+        self.order = [index for index, able in zip(self.order, fits, strict=True) if able]
+        self._rows = [row for row, able in zip(self._rows, fits, strict=True) if able]
+
+    def instance(self, over: int) -> Instance:
+        """Make the instance of the jobs in `order`.
+
+        Args:
+            over: Jobs that are over and stand before the others, all as the first of these.
 
         Raises:
-            InputError: A job names what is not there, or a value is out of its range.
+            InputError: A value is out of its range.
         """
-        jobs = [(i, self.request.jobs[i]) for i in self.order]
-        rows = [(*self._row(i, job), self._tenant(i, job)) for i, job in jobs]
         yet, synchronisation = self._neighbours(), self._synchronisation()
         try:
             return Instance(
                 self.names.gpu_types,
                 self.names.nodes,
                 self.names.configurations,
-                self._table(rows, yet),
+                self._table(yet, over),
                 energy_price_eur_per_kwh=self.request.prices.energy_eur_per_kwh,
                 pue=self.request.prices.pue,
                 interference=interference_of(self.request.interference),
@@ -77,18 +97,18 @@ class Problem:
                 tenancy=self.request.cluster.tenancy,
             )
         except InputError as error:
-            raise self._in_the_request(error) from None
+            raise self._in_the_request(error, over) from None
 
     def _synchronisation(self) -> Any:
         given = self.request.synchronisation
         return None if given is None else synchronisation_of({"synchronisation": given})
 
-    def _in_the_request(self, error: InputError) -> InputError:
+    def _in_the_request(self, error: InputError, over: int) -> InputError:
         """Give an error the place that its field has in the request."""
         name = error.field
         if name.startswith("jobs["):
             row, rest = name[5:].split("]", 1)
-            place = max(int(row) - self.over, 0)
+            place = max(int(row) - over, 0)
             if place >= len(self.order):
                 return InputError("applications", error.value, error.allowed)
             return InputError(f"jobs[{self.order[place]}]{rest}", error.value, error.allowed)
@@ -96,14 +116,14 @@ class Problem:
             return InputError(f"cluster.{name}", error.value, error.allowed)
         return error
 
-    def _table(self, rows: list[tuple[Any, ...]], yet: dict[int, NDArray[np.float64]]) -> JobTable:
+    def _table(self, yet: dict[int, NDArray[np.float64]], over: int) -> JobTable:
         """Make the columns: jobs that are over, those of the request, and those that may come to share GPUs."""
         jobs = [self.request.jobs[i] for i in self.order]
-        most, restart, memory, application, distribution, seconds, tenant = map(list, zip(*rows, strict=True))
+        most, restart, memory, application, distribution, seconds, tenant = map(list, zip(*self._rows, strict=True))
         restart = [self.request.restart_s if own is None else own for own in restart]
         told = any(job.resume_s is not None for job in jobs)
         resume = [own if job.resume_s is None else job.resume_s for job, own in zip(jobs, restart, strict=True)]
-        first, last = [0] * self.over, [len(jobs) - 1] * len(yet)
+        first, last = [0] * over, [len(jobs) - 1] * len(yet)
         chosen = [*first, *range(len(jobs)), *last]  # others are as the first and the last one, but for what is said
         later_s = float(np.nextafter(self.request.now_s, np.inf))
 
@@ -140,30 +160,28 @@ class Problem:
         whether a job of them is there now or not.
         """
         shared = np.array([c.kind == "shared" for c in self.names.configurations])
-        there = {node.gpu_type for node in self.names.nodes}
-        shared &= np.array([c.gpu_type in there for c in self.names.configurations])
+        shared &= held(self.names)
+        within = within_quota(self.request, self.names)
+        shared &= within[min(self._rows[-1][TENANT], len(within) - 1)]  # they are rows as the last job's, but for this
         found = {}
         for index, (name, own) in enumerate(self.request.applications.items()):
             if self.request.interference is None or own.seconds_per_epoch is None:
                 continue
             row = np.where(shared, self._seconds(f"applications.{name}", own.seconds_per_epoch, None), np.inf)
-            row[self._memory_of_configurations() < (own.memory_gib or 0.0)] = np.inf
+            row[memory_gib(self.names) < (own.memory_gib or 0.0)] = np.inf
             if np.any(np.isfinite(row)):
                 found[index] = row
         return found
-
-    def _memory_of_configurations(self) -> NDArray[np.float64]:
-        of_type = {v.name: v.memory_gib for v in self.names.gpu_types}
-        return np.array([of_type.get(c.gpu_type, 0.0) * c.share for c in self.names.configurations])
 
     def _row(self, index: int, job: JobFields) -> tuple[Any, ...]:
         """Give what a job takes from its application where it does not say it itself."""
         where, name = f"jobs[{index}]", job.application
         own, built_in = self._application(where, name)
-        largest, memory, restart_s = job.max_epochs, job.memory_gib, job.restart_s
+        largest, memory, restart_s, whose = job.max_epochs, job.memory_gib, job.restart_s, where
         for source in (own, built_in):
             if source is not None:
-                largest = source.max_epochs if largest is None else largest
+                if largest is None:
+                    largest, whose = source.max_epochs, f"the application {name}"
                 memory = source.memory_gib if memory is None else memory
         if own is not None and restart_s is None:
             restart_s = own.restart_s
@@ -177,7 +195,7 @@ class Problem:
             restart_s,
             0.0 if memory is None else memory,
             self._applications.setdefault(NO_APPLICATION if name is None else name, len(self._applications)),
-            self._distribution(index, job, own, largest),
+            self._distribution(index, job, own, (largest, whose)),
             self._seconds(told, given, built_in),
         )
 
@@ -202,7 +220,7 @@ class Problem:
             raise InputError(f"jobs[{index}].tenant", job.tenant, f"one of the tenants {', '.join(names)}")
         return names.index(job.tenant)
 
-    def _distribution(self, index: int, job: JobFields, own: ApplicationFields | None, largest: float) -> int:
+    def _distribution(self, index: int, job: JobFields, own: ApplicationFields | None, most: tuple[float, str]) -> int:
         """Give the index of a job's distribution; without any it is sure to need its maximum epochs."""
         given, where = job.distribution, f"jobs[{index}].distribution"
         if given is None and own is not None and own.distribution is not None:
@@ -215,11 +233,11 @@ class Problem:
                 raise InputError(where, given, f"an entry of distributions; there are {there}")
             entry, where = self.request.distributions[given], f"distributions.{given}"
         if entry is not None and not isinstance(entry, str) and entry.history_epochs is not None:
-            key = key, largest
+            key = key, most[0]
         if key not in self._distributions:
             self._distributions[key] = len(self._made)
             unknown = entry is None or isinstance(entry, str)
-            self._made.append(CERTAIN if unknown else distribution_of(where, entry, largest))  # type: ignore[arg-type]
+            self._made.append(CERTAIN if unknown else distribution_of(where, entry, most))  # type: ignore[arg-type]
         return self._distributions[key]
 
     def _seconds(self, where: str, given: Any, built_in: Application | None) -> NDArray[np.float64]:
@@ -256,7 +274,13 @@ class Problem:
             return np.array([math.inf if seconds is None else seconds for seconds in given])
         row = np.full(len(known), np.inf)
         for name, seconds in given.items():
-            if name not in known:
+            if name in known:
+                row[known[name]] = seconds
+            elif not self._is_gone(name):
                 raise InputError(f"{where}.{name}", seconds, f"one of the configurations {', '.join(known)}")
-            row[known[name]] = seconds
         return row
+
+    def _is_gone(self, name: str) -> bool:
+        if name not in self._gone:
+            self._gone[name] = no_node_now(name, self.names)
+        return self._gone[name]

@@ -52,10 +52,10 @@ def serve(
     bound = _bound(*address)
     pool = Pool(workers, policies, secrets.token_bytes(KEY_BYTES) if key is None else key, limits)
     try:
-        app = create_app(pool, policies, limits, threads=workers + limits.waiting + 1)
+        app = create_app(pool, policies, limits, workers + limits.waiting + 1, pool.alive)
         config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=10)
         host, port = bound.getsockname()[:2]
-        line = _line(policies, f"http://{host}:{port}", workers)
+        line = _line(policies, url_of(host, port), workers)
         _Server(config, lambda: say(line)).run(sockets=[bound])
     finally:
         pool.close()
@@ -73,6 +73,11 @@ class _Server(uvicorn.Server):
         """Listen, and say so."""
         await super().startup(sockets=sockets)
         self._ready()
+
+
+def url_of(host: str, port: int) -> str:
+    """Give the address of a service as clients take it: that of IPv6 in brackets."""
+    return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
 
 
 def _line(policies: PolicyCatalogue, url: str, workers: int) -> str:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import json
 import re
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import pytest
 
@@ -79,12 +80,34 @@ def test_a_body_beyond_the_limit_is_not_read_to_its_end(client: testclient.TestC
 def test_every_shipped_policy_is_listed_with_what_it_does():
     with testclient.TestClient(create_app(lambda _: Reply(200, b"{}"), PolicyCatalogue.of("all"), LIMITS)) as client:
         listed = client.get("/v1/policies").json()
-    assert [entry["name"] for entry in listed["policies"]] == list(known_policies())
+    assert [entry["name"] for entry in listed["policies"]] == [n for n in known_policies() if n != "as-traced"]
     assert all(entry["line"] and len(entry["version"]) >= 16 for entry in listed["policies"])
 
 
 def test_health_says_the_version(client: testclient.TestClient):
     assert client.get("/healthz").json() == {"status": "ok", "version": VERSION}
+
+
+def test_health_is_503_when_nobody_is_there_who_decides():
+    door = create_app(lambda _: Reply(200, b"{}"), POLICIES, LIMITS, alive=lambda: False)
+    with testclient.TestClient(door) as client:
+        answer = client.get("/healthz")
+    assert (answer.status_code, answer.json()["error"]) == (503, "no worker is there; they are started again")
+
+
+def test_a_client_that_leaves_in_the_middle_of_a_request_is_no_failure():
+    came = iter([{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}])
+    sent: list[dict[str, Any]] = []
+
+    async def receive() -> dict[str, Any]:
+        return next(came)
+
+    async def send(message: dict[str, Any]) -> None:
+        sent.append(message)
+
+    scope = {"type": "http", "method": "POST", "path": "/v1/decide", "headers": [], "query_string": b""}
+    asyncio.run(create_app(lambda _: Reply(200, b"{}"), POLICIES, LIMITS)(scope, receive, send))
+    assert sent[0]["status"] == 400
 
 
 def test_the_page_needs_no_network_and_names_every_field(client: testclient.TestClient):

@@ -45,6 +45,21 @@ def test_usual_ones_are_those_of_a_comparison_and_the_shipped_agents():
     assert "sts-ipopt" not in names
 
 
+def test_policies_that_replay_what_no_request_tells_are_not_served():
+    assert "as-traced" not in PolicyCatalogue.of("all").names
+    with pytest.raises(InputError, match="--policies = 'as-traced'"):
+        PolicyCatalogue.of("as-traced")
+
+
+@pytest.mark.parametrize("key", ["", "fifteen bytes !"])
+def test_a_key_that_can_be_guessed_is_refused(key: str):
+    pytest.importorskip("fastapi", reason="needs the extra `serve`")
+    result = CliRunner().invoke(app, ["serve", "--policies", "edf"], env={"GPUSCHED_SERVE_KEY": key})
+    assert result.exit_code == 2
+    said = f"error: GPUSCHED_SERVE_KEY = '{len(key)} bytes'; allowed: at least 16 bytes, or no such variable\n"
+    assert result.stderr == said
+
+
 @pytest.mark.parametrize(
     ("options", "said"),
     [

@@ -21,7 +21,7 @@ KEY = b"a key"
 
 
 def memory_of(rows: np.ndarray) -> Memory:
-    wake_s = rows[1:].sum(axis=1)
+    wake_s = rows[1:, 0]
     ids = [f"job-{i}" for i in range(len(wake_s))]
     return Memory(
         "sts-x",
@@ -80,9 +80,26 @@ def test_memory_of_another_policy_is_refused_and_that_of_another_cluster_begins_
     with pytest.raises(InputError, match="sts-x, whose memory the request brings"):
         decider(json.dumps(EXAMPLE | {"policy": "edf", "memory": memory}).encode())
     fewer = {**EXAMPLE["cluster"], "nodes": EXAMPLE["cluster"]["nodes"][:1]}
-    times = {"seconds_per_epoch": {"V100x1": 900.0, "V100x2": 480.0}}
-    own = {"our-model": EXAMPLE["applications"]["our-model"] | times}
-    smaller = EXAMPLE | {"cluster": fewer, "applications": own}
+    smaller = EXAMPLE | {"cluster": fewer}
     told = json.loads(decider(json.dumps(smaller | {"memory": memory}).encode()))
     anew = json.loads(decider(json.dumps(smaller).encode()))
     assert [job["configuration"] for job in told["jobs"]] == [job["configuration"] for job in anew["jobs"]]
+
+
+def test_without_memory_time_slices_count_from_when_jobs_got_what_they_hold():
+    """In Unix time: one GPU for an hour is more than two for 90 s, though less than two since 1970."""
+    now_s = 1.7e9
+    job = {"submission_s": now_s - 7200.0, "due_s": now_s + 1e6, "tardiness_weight_eur_per_s": 0.01, "max_epochs": 1e3}
+    held = {"nodes": ["a"], "since_s": now_s - 3600.0}
+    one, two = {"Vx1": 100.0}, {"Vx2": 100.0}
+    jobs = [
+        {"id": "hour", "seconds_per_epoch": one, "running": held | {"configuration": "Vx1"}},
+        {"id": "new", "seconds_per_epoch": two, "running": held | {"configuration": "Vx2", "since_s": now_s - 90.0}},
+        {"id": "waits", "seconds_per_epoch": one},
+    ]
+    gpu_type = {"name": "V", "gpu_power_w": 100.0, "memory_gib": 16.0}
+    cluster = {"gpu_types": [gpu_type], "nodes": [{"name": "a", "gpu_type": "V", "gpus": 3}]}
+    request = {"policy": "time-slice", "now_s": now_s, "cluster": cluster, "jobs": [job | own for own in jobs]}
+    decider = Decider(PolicyCatalogue.of("time-slice"), KEY)
+    answer = json.loads(decider(json.dumps(request).encode()))
+    assert [told["action"] for told in answer["jobs"]] == ["stop", "keep", "start"]

@@ -59,28 +59,59 @@ BAD = [
     (("jobs", 1, "seconds_per_epoch"), [1.0], "jobs[1].seconds_per_epoch", "6, one for each configuration"),
     (
         ("jobs", 1, "seconds_per_epoch"),
-        {"V100x9": 1.0},
-        "jobs[1].seconds_per_epoch.V100x9",
+        {"V100x0.5": 1.0},
+        "jobs[1].seconds_per_epoch.V100x0.5",
         "one of the configurations",
     ),
+    (("jobs", 1, "seconds_per_epoch"), {"P1x1": 1.0}, "jobs[1].seconds_per_epoch.P1x1", "one of the configurations"),
     (("jobs", 1, "seconds_per_epoch"), {"V100x1": 0.0}, "jobs[1].seconds_per_epoch.V100x1", "a number > 0"),
     (("jobs", 1, "distribution"), "other", "jobs[1].distribution", "an entry of distributions; there are none"),
     (("jobs", 1, "distribution"), {}, "jobs[1].distribution", "one of masses, survival, quantiles, history_epochs"),
     (("jobs", 1, "distribution"), {"masses": [0.0]}, "jobs[1].distribution.masses", "numbers >= 0 with a positive sum"),
-    (("jobs", 1, "distribution"), {"history_epochs": [61.0]}, "jobs[1].distribution.history_epochs", "numbers > 0 and"),
+    (
+        ("jobs", 1, "distribution"),
+        {"history_epochs": [60.0, 61.0]},
+        "jobs[1].distribution.history_epochs[1]",
+        "at most 60, the max_epochs of the application our-model; a history may have max_epochs of its own",
+    ),
+    (
+        ("jobs", 1, "max_epochs"),
+        50.0,
+        "applications.our-model.distribution.history_epochs[5]",
+        "at most 50, the max_epochs of jobs[1]; a history",
+    ),
+    (
+        ("jobs", 1, "distribution"),
+        {"history_epochs": [2.0], "max_epochs": 1.0},
+        "jobs[1].distribution.history_epochs[0]",
+        "at most 1, the max_epochs of the history; a history",
+    ),
     (("jobs", 1, "tenant"), "me", "jobs[1].tenant", "one of the tenants"),
     (("jobs", 0, "running", "nodes"), ["h1"], "jobs[0].running.nodes", "nodes of V100"),
     (("jobs", 0, "running", "nodes"), ["v1", "v1"], "jobs[0].running.nodes", "1 different nodes"),
     (("jobs", 0, "running", "nodes"), ["v9"], "jobs[0].running.nodes[0]", "the name of one of cluster.nodes"),
     (("jobs", 0, "running", "gpu"), 0, "jobs[0].running.gpu", "the number of the GPU if it is shared, else null"),
     (("jobs", 0, "running", "since_s"), 7201.0, "jobs[0].running.since_s", "a time not after now_s (7200)"),
+    (("jobs", 0, "running", "ready_s"), 59.0, "jobs[0].running.ready_s", "a time not before since_s (60)"),
+    (("jobs", 0, "submission_s"), 61.0, "jobs[0].running.since_s", "a time not before submission_s (61)"),
+    (("jobs", 1, "started_s"), 7100.0, "jobs[1].started_s", "a time not before submission_s (7200)"),
     (("jobs", 0, "running", "configuration"), "V100x8", "jobs[0].running.configuration", "one of V100x1"),
     (("cluster", "nodes", 0, "gpu_type"), "P1", "cluster.nodes[0].gpu_type", "one of V100, H100"),
     (("cluster", "nodes", 0, "name"), "h1", "cluster.nodes[1].name", "each name once"),
     (("cluster", "nodes", 0, "gpus"), 0, "cluster.nodes[0].gpus", "a number >= 1"),
     (("cluster", "gpu_types", 0), "P1", "cluster.gpu_types[0]", "one of the built-in GPU types"),
     (("cluster", "gpu_types", 1, "speed"), 0.0, "cluster.gpu_types[1].speed", "a finite number > 0"),
-    (("cluster", "gpu_types", 1, "like"), "P1", "cluster.gpu_types[0].like", "one of the built-in GPU types"),
+    (("cluster", "gpu_types", 1, "like"), "P1", "cluster.gpu_types[1].like", "one of the built-in GPU types"),
+    (("cluster", "nodes", 0, "gpus"), 1_000, "configurations", "1,000 of these that jobs may be given"),
+    (("cluster", "nodes", 0, "gpus"), 2**22, "cluster.nodes[0].gpus", "a whole number <= 1024"),
+    (
+        ("cluster", "gpu_types", 1),
+        {"name": "H100", "node_power_w": [100.0], "memory_gib": 80.0},
+        "cluster.nodes[1].gpus",
+        "at most 1, for which H100 has",
+    ),
+    (("cluster", "tenants"), [{"name": "a"}, {"name": "a/b"}], "cluster.tenants[1].name", "a text without '/'"),
+    (("configurations",), ["V100x1", "P1x1"], "configurations[1].gpu_type", "one of V100, H100"),
     (("configurations",), ["V100"], "configurations[0]", "a name such as V100x4"),
     (("prices",), {"pue": 0.5}, "prices.pue", "a number >= 1"),
     (("prices",), {"energy_eur_per_kwh": 1e308}, "prices.energy_eur_per_kwh", "a number <= 1e+12"),
@@ -171,7 +202,7 @@ def test_a_share_of_progress_is_as_good_as_epochs():
 )
 def test_a_distribution_may_be_told_in_four_ways(given, edges, survival):
     request = DECIDER.parse(changed(("jobs", 1, "distribution"), given))
-    made = distribution_of("d", request.jobs[1].distribution, 60.0)
+    made = distribution_of("d", request.jobs[1].distribution, (60.0, "the job"))
     np.testing.assert_allclose(made.edges, edges)
     np.testing.assert_allclose(made.survival, survival)
 

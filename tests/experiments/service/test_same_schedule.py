@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_agents.any_policy import known_policies, make_any_policy
-from gpusched_env import InputError, Instance, Result, simulate
+from gpusched_env import InputError, Instance, Result, Tenant, simulate
 from gpusched_env.simulator.policy import can_decide
 from gpusched_experiments.service.catalogue import PolicyCatalogue
 from gpusched_experiments.service.client import ServicePolicy
@@ -57,6 +58,13 @@ def test_rounds_that_go_on_between_events_are_remembered(name: str):
 def test_shares_and_several_nodes_come_back_to_where_they_were(name: str, seed: int):
     instance = random_instance(seed, jobs=10, nodes=5, span_s=800.0, restart_s=15.0, kinds=True, equal=True)
     assert_same(over_requests(instance, name), simulate(instance, make_any_policy(name)))
+
+
+def test_tenants_that_are_names_only_are_told():
+    instance = random_instance(5, jobs=6)
+    jobs = replace(instance.jobs, tenant=np.arange(6) % 2)
+    instance = replace(instance, jobs=jobs, tenants=(Tenant("a"), Tenant("b")))
+    assert_same(over_requests(instance, "edf"), simulate(instance, make_any_policy("edf")))
 
 
 @settings(max_examples=15, deadline=None)

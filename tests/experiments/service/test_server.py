@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gpusched_agents.any_policy import make_any_policy
-from gpusched_env import Result, simulate
+from gpusched_env import InputError, Result, simulate
 from gpusched_experiments.service.client import ServiceError, ServicePolicy, post
 from instances import random_instance
 
@@ -26,6 +26,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 pytest.importorskip("uvicorn", reason="needs the extra `serve`")
+from gpusched_experiments.service.server import url_of
+
 ROOT = Path(__file__).parents[3]
 NAMES = ("edf", "edf-preemptive", "sts-x", "atc")
 
@@ -56,6 +58,31 @@ def service() -> Iterator[Service]:
     yield Service(process, process.stdout.readline())
     process.kill()
     process.communicate()
+
+
+@pytest.mark.parametrize("url", ["ftp://there/", "127.0.0.1:8000", "http://", "http://there:http", "http://[::1"])
+def test_only_addresses_of_http_are_asked(url: str):
+    with pytest.raises(InputError, match=r"url = .*an address such as http://"):
+        post(url, b"{}")
+
+
+@pytest.mark.parametrize(
+    ("url", "kind", "host", "port"),
+    [
+        ("https://there/v1/decide", http.client.HTTPSConnection, "there", 443),
+        ("http://there/v1/decide", http.client.HTTPConnection, "there", 80),
+        (url_of("::1", 8000), http.client.HTTPConnection, "::1", 8000),
+    ],
+)
+def test_an_address_says_how_and_where(monkeypatch: pytest.MonkeyPatch, url: str, kind: type, host: str, port: int):
+    def connect(connection: http.client.HTTPConnection) -> None:
+        assert (type(connection), connection.host, connection.port) == (kind, host, port)
+        raise ConnectionRefusedError
+
+    monkeypatch.setattr(http.client.HTTPConnection, "connect", connect)
+    monkeypatch.setattr(http.client.HTTPSConnection, "connect", connect)
+    with pytest.raises(ConnectionRefusedError):
+        post(url, b"{}")
 
 
 def same(one: Result, other: Result) -> bool:
