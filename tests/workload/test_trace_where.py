@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ROWS = """submission_s,duration_s,gpus,state,vc,day,odd name
 0,10,1,COMPLETED,a,2020-04-01 00:00:00,1
-1,20,2,FAILED,b,2020-04-02 00:00:00,2
+1,20,2,FAILED,b,2020-04-02 06:00:00,2
 2,30,4,,c,2020-04-03 00:00:00,x
 """
 
