@@ -47,8 +47,8 @@ LAST_NODE = 36  # first node of those on which it was last ready before the pres
 LAST_NODES = 37  # mark of these nodes (`whole_nodes.mark`)
 OPPORTUNISTIC = 38  # 1 if it is in the class that gets what guaranteed jobs leave: a label that policies may read
 TENANT = 39  # index of its tenant
-TRACED_START_S = 40  # when it really started, by the trace that it is from; NaN where nobody knows
-TRACED_CONFIG = 41  # configuration that it really ran on, or -1
+TRACED_START_S = 40  # when it really started, by its trace; NaN but for policies that replay (`policy.Replaying`)
+TRACED_CONFIG = 41  # configuration that it really ran on, likewise, or -1
 JOB_COLUMNS = 42
 
 # fate: float64 (J, FATE_COLUMNS). What no policy may know.

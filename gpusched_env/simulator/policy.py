@@ -73,6 +73,15 @@ class Remembering(Protocol):
         """Give the columns of `view.memory` that it needs on `instance`, ≥ 1."""
 
 
+@runtime_checkable
+class Replaying(Protocol):
+    """A policy that may repeat what really ran: it sees when jobs of a trace really started, and on what."""
+
+    @property
+    def replays(self) -> bool:
+        """Whether it does, and so sees `layout.TRACED_START_S` and `layout.TRACED_CONFIG`; all others see none."""
+
+
 def memory_columns(policy: Policy, instance: Instance) -> int:
     """Give the columns of memory that a run of `policy` on `instance` has: `FREE_COLUMNS` + V, or as many as it says.
 

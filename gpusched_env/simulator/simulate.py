@@ -10,7 +10,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.policy import Policy, check_fit, memory_columns
+from gpusched_env.simulator.policy import Policy, Replaying, check_fit, memory_columns
 from gpusched_env.simulator.result import Result
 from gpusched_env.simulator.state import State
 
@@ -55,6 +55,8 @@ def simulate(
     rng = np.random.default_rng(checks.seed(seed))
     columns = memory_columns(policy, instance)
     state = State(instance, review_s=review_s, record=record, memory_columns=columns)
+    if isinstance(policy, Replaying) and policy.replays:
+        _tell_what_was_traced(state)
     count = state.board.count
     seconds = 0.0
     while state.advance():
@@ -69,6 +71,13 @@ def simulate(
         if on_round is not None:
             on_round(state)
     return Result.of(state, policy.name, int(seed), seconds)
+
+
+def _tell_what_was_traced(state: State) -> None:
+    """Let jobs disclose, when they are submitted, when and on what they really ran, where a trace has told."""
+    table, rows = state.instance.jobs, state.hidden.jobs
+    if table.traced_start_s is not None and table.traced_config is not None:
+        rows[:, at.TRACED_START_S], rows[:, at.TRACED_CONFIG] = table.traced_start_s, table.traced_config
 
 
 def check_stalled(board: Board, policy: str) -> None:

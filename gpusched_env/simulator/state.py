@@ -281,9 +281,8 @@ def _first_rows(
     jobs[:, at.TENANT] = table.tenant
     jobs[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0
     jobs[:, at.LAST_NODE] = -1.0
-    jobs[:, at.TRACED_START_S] = np.nan if table.traced_start_s is None else table.traced_start_s
-    jobs[:, at.TRACED_CONFIG] = -1.0 if table.traced_config is None else table.traced_config
-    jobs[:, [at.START_S, at.END_S]] = np.nan
+    jobs[:, at.TRACED_CONFIG] = -1.0
+    jobs[:, [at.START_S, at.END_S, at.TRACED_START_S]] = np.nan
     jobs[:, at.CHEAPEST], jobs[:, at.CHEAPEST_TAU] = cheapest_in_full_nodes(seconds, least_rate)
     return jobs
 

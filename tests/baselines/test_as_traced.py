@@ -59,13 +59,34 @@ def test_where_there_is_room_everything_is_as_it_was(tmp_path):
 
 
 def test_the_type_of_the_durations_comes_first_and_then_the_one_whose_time_is_closest(tmp_path):
-    """Eight GPUs each at one time on a V100, an A100 and a T4 node: the last two jobs get other types, of 8 and 4."""
+    """Eight GPUs each at one time on a V100, an A100 and a T4 node: the last two jobs get other types, of 8 and 4.
+
+    They do so a minute after their time, until when they wait for the V100.
+    """
     text = "submission_s,start_s,duration_s,gpus\n0,5,1000,8\n0,5,1000,8\n0,5,1000,4\n"
     instance = replay(tmp_path, text, **{"cluster.nodes": 3, "cluster.gpu_types": ["V100", "A100", "T4"]})
     traced = [instance.configurations[i] for i in instance.jobs.traced_config]
     assert [(c.gpu_type, c.gpus_per_node) for c in traced] == [("V100", 8), ("V100", 8), ("V100", 4)]
     rows = simulate(instance, AsTraced()).intervals().sort("job").to_dicts()
-    assert [(row["configuration"], row["start_s"]) for row in rows] == [("V100x8", 5.0), ("A100x8", 5.0), ("T4x4", 5.0)]
+    began = [(row["configuration"], row["start_s"]) for row in rows]
+    assert began == [("V100x8", 5.0), ("A100x8", 65.0), ("T4x4", 65.0)]
+    rows = simulate(instance, AsTraced(patience_s=0.0)).intervals().sort("job").to_dicts()
+    assert [row["start_s"] for row in rows] == [5.0, 5.0, 5.0]
+    with pytest.raises(InputError, match="patience_s"):
+        AsTraced(patience_s=-1.0)
+
+
+@pytest.mark.parametrize("rule", ["exact", "elastic"])
+def test_jobs_back_to_back_stay_on_their_type_though_those_before_them_end_a_moment_late(rule, tmp_path):
+    """Two rows of fifty jobs fill a V100 node for 100 s each, blurred by half a second; an A100 and a T4 node idle."""
+    rows = [f"{100 * (i // 2)},{100 * (i // 2)},100,4" for i in range(100)]
+    values = {"cluster.nodes": 3, "cluster.gpu_types": ["V100", "A100", "T4"], "trace.resolution_s": 1.0}
+    text = "\n".join(["submission_s,start_s,duration_s,gpus", *rows])
+    instance = replay(tmp_path, text, **values, **{"trace.gpu_demand": rule})
+    result = simulate(instance, AsTraced())
+    assert set(result.intervals()["configuration"]) == {"V100x4"}
+    late = result.start_s - instance.jobs.traced_start_s
+    assert 0.5 < late.max() < 10.0
 
 
 def test_a_demand_beyond_a_node_runs_on_as_many_as_are_offered(tmp_path):

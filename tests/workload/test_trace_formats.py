@@ -137,6 +137,12 @@ def test_pai_counts_percents_of_all_instances_with_a_header_and_without(header, 
     assert trace.skipped == (("asked for no GPU", 1), ("never ran, or had not ended", 1))
 
 
+def test_pai_counts_an_instance_where_a_task_says_no_number(tmp_path):
+    trace = read_trace(write(tmp_path, PAI_HEADER + PAI.replace("worker,2.0", "worker,")), "pai")
+    assert trace.gpus.tolist() == [2.0, 1.0, 0.25]
+    assert trace.skipped == (("asked for no GPU", 1), ("never ran, or had not ended", 1))
+
+
 def test_openb_counts_thousandths_and_runs_from_scheduling_to_deletion(tmp_path):
     path = write(tmp_path, OPENB)
     assert detect_format(path) == "openb"
@@ -173,6 +179,10 @@ def test_sacct_leaves_steps_out_and_reads_elapsed_times_and_typed_gpus(tmp_path)
         ("ReqTRES", "cpu=1,gres/gpu=2", 2),
         ("AllocGRES", "gpu:3", 3),
         ("ReqGRES", "gpu:tesla:2,gpu:a100:1", 3),
+        ("ReqGRES", "gpu", 1),
+        ("ReqGRES", "gpu:2080ti", 1),
+        ("ReqGRES", "craynetwork:4,gres:gpu:a100", 1),
+        ("ReqGRES", "gpu:a100:2(IDX:0,1),gpu", 3),
         ("AllocTRES|ReqTRES", "|gres/gpu=5", 5),
     ],
 )
@@ -195,6 +205,13 @@ def test_microsofts_json_adds_up_attempts_and_counts_the_gpus_of_all_machines(zi
     assert (trace.tenant, trace.user) == (("v2", "v1"), ("u2", "u1"))
     assert trace.skipped == (("never ran, or had not ended", 2),)
     assert len(read_trace(path, "philly", where=["status = Pass"])) == 1
+
+
+def test_an_attempt_of_microsofts_that_never_began_does_not_undo_those_that_ran(tmp_path):
+    never = {"start_time": None, "end_time": None, "detail": []}
+    jobs = [PHILLY[0] | {"attempts": [*PHILLY[0]["attempts"], never]}]
+    trace = read_trace(write(tmp_path, json.dumps(jobs), "cluster_job_log"), "philly")
+    assert (trace.duration_s.tolist(), trace.gpus.tolist(), trace.skipped) == ([40.0], [16.0], ())
 
 
 @pytest.mark.parametrize("text", ["[1, 2]", '{"a": 1}', '[{"attempts": 3}]', "[", '[{"attempts": [], "vc": 1}]'])

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 ROWS = """submission_s,duration_s,gpus,state,vc,day,odd name
 0,10,1,COMPLETED,a,2020-04-01 00:00:00,1
-1,20,2,FAILED,b,2020-04-02 00:00:00,2
+1,20,2,FAILED,b,2020-04-02 06:00:00,2
 2,30,4,,c,2020-04-03 00:00:00,x
 """
 
@@ -44,6 +44,11 @@ def write(folder: Path, text: str) -> Path:
         ("gpus in (1.0, 4)", [10, 30]),
         ("day >= 2020-04-02", [20, 30]),
         ("day < 2020-04-01 12:00", [10]),
+        ("day = 2020-04-02", [20]),
+        ("day != 2020-04-02", [10, 30]),
+        ("day <= 2020-04-02", [10, 20]),
+        ("day > 2020-04-02", [30]),
+        ("day in (2020-04-01, 2020-04-03)", [10, 30]),
         ('"odd name" > 1', [20]),
         ("odd name = x", [30]),
         ('odd name = "1"', [10]),
@@ -54,6 +59,24 @@ def test_a_condition_takes_the_rows_that_meet_it(condition, durations, tmp_path)
     trace = read_trace(write(tmp_path, ROWS), where=[condition])
     assert trace.duration_s.tolist() == durations
     assert trace.skipped == ((f"not {condition}", 3 - len(durations)),)
+
+
+@pytest.mark.parametrize(
+    ("condition", "durations"),
+    [
+        ('note in ("7, 8", c)', [20, 30]),
+        ("note in ('7, 8')", [20]),
+        ("note in ('7')", [10]),
+        ("note in (7)", [10, 40]),
+        ("note in (7, '7, 8')", [10, 20, 40]),
+        ("note in ('7', \"it's\")", [10, 50]),
+        ("note in (it's, 7.0)", [10, 40, 50]),
+    ],
+)
+def test_a_value_in_quotes_is_one_text_in_a_list_too(condition, durations, tmp_path):
+    rows = '0,10,1,7\n0,20,1,"7, 8"\n0,30,1,c\n0,40,1,7.0\n0,50,1,it\'s\n'
+    trace = read_trace(write(tmp_path, "submission_s,duration_s,gpus,note\n" + rows), where=[condition])
+    assert trace.duration_s.tolist() == durations
 
 
 def test_all_conditions_must_be_met_and_the_first_that_is_not_counts(tmp_path):
@@ -78,6 +101,7 @@ def test_a_field_can_be_named_where_its_column_has_another_name(tmp_path):
         ("gpus >", "a condition such as"),
         ("gpu > 2", "one of the columns submission_s, duration_s, gpus, state"),
         ("state > COMPLETED", "a number or a date"),
+        ("row of the trace > 1", "one of the columns submission_s"),
     ],
 )
 def test_what_is_no_condition_is_refused(condition, allowed, tmp_path):
@@ -134,8 +158,18 @@ def test_start_and_end_give_the_duration_and_dates_and_numbers_go_in_any_column(
     assert trace.submission_s.tolist() == [0.0, 7.0]
 
 
-def test_a_start_before_the_submission_counts_as_at_it(tmp_path):
-    trace = read_trace(write(tmp_path, "submission_s,start_s,duration_s,gpus\n100,90,5,1\n110,115,5,1\n"))
+def test_a_start_before_the_submission_is_not_valid_in_files_of_ones_own(tmp_path):
+    path = write(tmp_path, "submission_s,start_s,duration_s,gpus\n90,90,5,1\n100,90,6,1\n110,115,7,1\n")
+    with pytest.raises(InputError, match=r"row 2: start_s = '90'; allowed: a time not before the submission; --skip"):
+        read_trace(path)
+    trace = read_trace(path, skip_invalid=True)
+    assert trace.start_s.tolist() == [0.0, 25.0]
+    assert trace.skipped == (("start_s is not a time not before the submission", 1),)
+
+
+def test_a_start_before_the_submission_counts_as_at_it_in_published_files(tmp_path):
+    text = "submit_time,start_time,duration,gpu_num\n100,90,5,1\n110,115,5,1\n"
+    trace = read_trace(write(tmp_path, text), "helios")
     assert trace.start_s.tolist() == [0.0, 15.0]
     assert trace.stretch(0.1).start_s.tolist() == [0.0, 6.0]
 

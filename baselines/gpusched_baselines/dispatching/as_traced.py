@@ -9,6 +9,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
+from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.placement import may_have, place
@@ -29,16 +30,32 @@ class AsTraced:
     """Every job starts when it really did, on what it really had, and keeps it.
 
     A job starts at its traced start, on the configuration that it ran on (`JobTable.traced_config`). Where that is not
-    free then, it takes as many GPUs of another type on which its time is closest; where no type has them, it starts as
-    soon as one has. Jobs that wait are asked in the order of their traced starts, and one that does not fit holds none
-    back. It says nothing of jobs whose start is not known, and so runs on replays of traces with start times only.
+    free then, it waits for it, since jobs before it may end moments late: durations are blurred within their
+    resolution. After `patience_s` it takes as many GPUs of another type on which its time is closest; where no type has
+    them, it starts as soon as one has. Jobs that wait are asked in the order of their traced starts, and one that does
+    not fit holds none back. It says nothing of jobs whose start is not known, and so runs on replays of traces with
+    start times only.
 
     Args:
         name: Name, as tables show it.
+        patience_s: How long after its traced start a job waits for what it ran on before it takes another GPU type [s],
+            ≥ 0; several times the resolution of the trace.
+
+    Raises:
+        InputError: The patience is out of its range.
     """
 
     name: str = "as-traced"
     preemption: bool = False
+    patience_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        checks.seconds("patience_s", self.patience_s)
+
+    @property
+    def replays(self) -> bool:
+        """Say that it may see what really ran."""
+        return True
 
     def check(self, instance: Instance) -> None:
         """Check that it is known when the jobs of an instance really started.
@@ -51,7 +68,7 @@ class AsTraced:
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - it draws nothing
         """Start the waiting jobs whose time has come, and ask again when that of the others comes."""
-        _decide(view.board, ask_order(view, _by_traced_start, waiting_only=True))
+        _decide(view.board, ask_order(view, _by_traced_start, waiting_only=True), self.patience_s)
 
 
 def _by_traced_start(active: ActiveJobs) -> NDArray[np.float64]:
@@ -60,7 +77,7 @@ def _by_traced_start(active: ActiveJobs) -> NDArray[np.float64]:
 
 
 @kernel
-def _decide(board: Board, order: Ints) -> None:
+def _decide(board: Board, order: Ints, patience_s: float) -> None:
     jobs, now = board.jobs, board.clock[at.NOW]
     for i in range(order.shape[0]):
         job = order[i]
@@ -68,21 +85,23 @@ def _decide(board: Board, order: Ints) -> None:
         if start > now:
             jobs[job, at.WAKE_S] = start
             continue
-        jobs[job, at.WAKE_S] = np.inf
-        config = _nearest(board, job)
-        if config >= 0:
+        config = int(jobs[job, at.TRACED_CONFIG])
+        if may_have(board, job, config):
             place(board, job, config)
+        elif now < start + patience_s:
+            jobs[job, at.WAKE_S] = start + patience_s
+            continue
+        else:
+            _place_elsewhere(board, job, config)
+        jobs[job, at.WAKE_S] = np.inf
 
 
 @kernel
-def _nearest(board: Board, job: int) -> int:
-    """Find the configuration as large as the traced one that a job can have now on which its time is closest to it.
+def _place_elsewhere(board: Board, job: int, traced: int) -> None:
+    """Place a job on the configuration as large as the traced one, if it can have any, on which its time is closest.
 
-    The ratio of the times tells, the longer over the shorter; equal ones by index. -1: it can have none.
+    The ratio of the times tells, the longer over the shorter; equal ones by index.
     """
-    traced = int(board.jobs[job, at.TRACED_CONFIG])
-    if may_have(board, job, traced):
-        return traced
     tau, configs = board.tau, board.facts.configs
     best, least = -1, np.inf
     for c in range(tau.shape[1]):
@@ -91,4 +110,5 @@ def _nearest(board: Board, job: int) -> int:
         ratio = max(tau[job, c] / tau[job, traced], tau[job, traced] / tau[job, c])
         if ratio < least and may_have(board, job, c):
             best, least = c, ratio
-    return best
+    if best >= 0:
+        place(board, job, best)

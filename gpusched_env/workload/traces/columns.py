@@ -86,7 +86,11 @@ def with_made_columns(table: pl.DataFrame, preset: Preset, column_of: dict[str, 
         there = [name for name in preset.factors if name in table.columns]
         product = pl.Series([preset.unit]).new_from_index(0, len(table))
         for name in there:
-            product = product * plain(table[name].str.strip_chars())
+            cells = table[name].str.strip_chars()
+            count = plain(cells)
+            if name in preset.ones:
+                count = count.set(missing(cells), 1.0)
+            product = product * count
         table = table.with_columns(_whole_or_share(product).cast(pl.String).alias(preset.product))
     if "duration_s" not in column_of:
         ends = (column_of["end_s"], column_of["start_s"])

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gzip
 import json
 from datetime import datetime
 from typing import TYPE_CHECKING, Any
@@ -10,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from gpusched_env.errors import InputError
+from gpusched_env.workload.traces.packed import UNREADABLE, text_of
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -22,16 +22,15 @@ def read_philly_json(path: Path) -> pl.DataFrame:
     """Read the file as a table of texts with a row for each job.
 
     Beside what a job has itself, a row holds the start of its first attempt, the end of its last one, how long all
-    attempts took together [s], the most GPUs of an attempt, and how many there were. A job whose last attempt has no
-    end was still running: it has no end and no duration.
+    attempts took together [s], the most GPUs of an attempt, and how many there were. A job whose last begun attempt has
+    no end was still running: it has no end and no duration.
 
     Raises:
         InputError: The file is not such a list.
     """
     try:
-        text = gzip.decompress(path.read_bytes()) if path.suffix == ".gz" else path.read_bytes()
-        jobs = json.loads(text)
-    except (OSError, ValueError, RecursionError) as error:
+        jobs = json.loads(text_of(path))
+    except (*UNREADABLE, RecursionError) as error:
         raise InputError(path.name, str(error), "a whole JSON file in UTF-8, as cluster_job_log is") from None
     if not isinstance(jobs, list) or not all(isinstance(job, dict) for job in jobs):
         raise InputError(path.name, type(jobs).__name__, "a JSON list of jobs, as cluster_job_log is")
@@ -47,7 +46,8 @@ def _row(job: dict[str, Any]) -> tuple[str | None, ...]:
     attempts = [(_time(a.get("start_time")), _time(a.get("end_time")), a["detail"] or []) for a in job["attempts"]]
     ran = [(start, end) for start, end, _ in attempts if start is not None and end is not None]
     starts = [start for start, _, _ in attempts if start is not None]
-    ended = bool(ran) and attempts[-1][1] is not None
+    began = [end for start, end, _ in attempts if start is not None or end is not None]
+    ended = bool(ran) and began[-1] is not None
     gpus = max((sum(len(machine["gpus"]) for machine in detail) for *_, detail in attempts), default=0)
     told = (*(job.get(key) for key in _KEYS[:-1]), job["submitted_time"])
     values = (

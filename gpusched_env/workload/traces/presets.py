@@ -24,6 +24,7 @@ class Preset:
         told_by: Columns by which a file of it is known.
         factors: Columns whose product, times `unit`, is the number of GPUs; those that a file lacks count as 1, but
             for the last. None: the field has a column of its own.
+        ones: Factors of which an empty cell counts as 1.
         unit: GPUs that a product of 1 stands for.
         sorts: Whether its jobs are sorted by submission, since files are in another order.
         skips: Whether jobs without GPUs, and jobs that never ran, are left out.
@@ -35,6 +36,7 @@ class Preset:
     columns: Mapping[str, str] = field(default_factory=dict)
     told_by: frozenset[str] = frozenset()
     factors: tuple[str, ...] = ()
+    ones: tuple[str, ...] = ()
     unit: float = 1.0
     sorts: bool = True
     skips: bool = True
@@ -74,6 +76,7 @@ PAI = Preset(
     {"submission_s": "start_time", "start_s": "start_time", "end_s": "end_time", "user": "user"},
     frozenset({"plan_gpu", "start_time", "end_time"}),
     factors=("inst_num", "plan_gpu"),
+    ones=("inst_num",),
     unit=0.01,
 )
 TABLES = (

@@ -11,7 +11,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload.traces.columns import TraceColumns, find_columns, with_made_columns
-from gpusched_env.workload.traces.presets import TraceFormat, check_format
+from gpusched_env.workload.traces.presets import GENERIC, TraceFormat, check_format
 from gpusched_env.workload.traces.rows import layout_of, read_rows
 from gpusched_env.workload.traces.sieve import NEVER_RAN, NO_GPUS, Sieve
 from gpusched_env.workload.traces.trace import Trace
@@ -123,7 +123,11 @@ def _parse(fields: TraceColumns, preset: Preset) -> Trace:
     start = fields.times_s(submitted)
     values: dict[str, NDArray[np.float64]] = {"submission_s": start}
     if fields.has("start_s"):
-        values["start_s"] = np.maximum(fields.times_s("start_s"), start)
+        began = fields.times_s("start_s")
+        if preset is GENERIC:
+            with np.errstate(invalid="ignore"):
+                fields.check("start_s", began >= start, "a time not before the submission")
+        values["start_s"] = np.maximum(began, start)
     if fields.has("due_s"):
         values["due_s"] = fields.times_s("due_s")
         with np.errstate(invalid="ignore"):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 from dataclasses import dataclass
 from pathlib import Path
 
 import polars as pl
 
 from gpusched_env.errors import InputError
+from gpusched_env.workload.traces.packed import first_line
 from gpusched_env.workload.traces.philly_json import read_philly_json
 from gpusched_env.workload.traces.presets import (
     GENERIC,
@@ -30,7 +30,6 @@ _PAI_COLUMNS = (
 )  # fmt: skip
 _PAI_STATES = {"Terminated", "Running", "Failed", "Waiting"}
 _SEPARATORS = (",", ";", "\t", "|")
-_HEAD = 1 << 16
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +58,7 @@ def layout_of(path: str | Path, name: str | None = None) -> Layout:
         InputError: The file cannot be read.
     """
     path = Path(path)
-    first = _first_line(path)
+    first = first_line(path)
     if first.lstrip("\ufeff \t").startswith(("[", "{")) and name in {None, "philly"}:
         return Layout(PHILLY_JSON)
     cells = first.rstrip("\r\n").split(",")
@@ -87,22 +86,6 @@ def read_rows(path: str | Path, layout: Layout) -> pl.DataFrame:
     if rows.is_empty():
         raise InputError(path.name, "no rows", "at least one row below the header")
     return rows
-
-
-def _first_line(path: Path) -> str:
-    """Give the first line of a file, which may be compressed with gzip; empty where it cannot be told."""
-    try:
-        if not path.is_file():
-            return ""
-        with path.open("rb") as file:
-            if path.suffix == ".gz":
-                with gzip.open(file) as inner:
-                    begin = inner.read(_HEAD)
-            else:
-                begin = file.read(_HEAD)
-        return begin.decode("utf-8", errors="replace").lstrip().split("\n", 1)[0]
-    except (OSError, ValueError, EOFError):  # a name that no file can have, or no gzip at all
-        return ""
 
 
 def _read_text(path: Path, layout: Layout, rows: int | None = None) -> pl.DataFrame:

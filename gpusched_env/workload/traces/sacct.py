@@ -8,6 +8,8 @@ from gpusched_env.workload.traces.cells import missing
 
 _STEP = r"\."
 _ELAPSED = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
+_OF_GPUS = r"^(?:gres[:/])?gpu(?::|$)"
+_NOTE = r"\([^)]*\)"  # which ones, as in gpu:2(IDX:0,1)
 _FACTORS = (86400.0, 3600.0, 60.0, 1.0)
 _TRES = ("AllocTRES", "ReqTRES")
 _GRES = ("AllocGRES", "ReqGRES", "ReqGres", "AllocGres")
@@ -67,8 +69,11 @@ def _of_tres(text: pl.Series) -> pl.Series:
 
 
 def _of_gres(text: pl.Series) -> pl.Series:
-    """Read `gpu:4` or `gpu:a100:4`, several with commas between; null where the cell is empty."""
-    return pl.select(pl.when(text.is_not_null()).then(_sum(text.str.extract_all(r"gpu(?::[^:,]*)?:\d+")))).to_series()
+    """Read `gpu:a100:4`, `gpu:4` or `gpu`, which is one, several with commas between; null where the cell is empty."""
+    entry = pl.element().str.strip_chars()
+    gpus = pl.when(entry.str.contains(_OF_GPUS)).then(entry.str.extract(r":(\d+)$").cast(pl.Int64).fill_null(1))
+    total = text.str.replace_all(_NOTE, "").str.split(",").list.eval(gpus).list.sum()
+    return pl.select(pl.when(text.is_not_null()).then(total)).to_series()
 
 
 def _sum(found: pl.Series) -> pl.Series:

@@ -12,7 +12,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.workload.traces.cells import micros, plain
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
 Comparison = Literal["=", "!=", "<", "<=", ">", ">=", "in"]
 
@@ -32,15 +32,15 @@ class Condition:
         text: The condition as it was written.
         name: Name of a column of the file, or of a field.
         comparison: The comparison.
-        values: The value; several with `in`. One in quotes is a text.
-        quoted: Whether the values are texts, whatever they look like.
+        values: The value; several with `in`.
+        quoted: Which of them stood in quotes, and so are texts, whatever they look like.
     """
 
     text: str
     name: str
     comparison: Comparison
     values: tuple[str, ...]
-    quoted: bool = False
+    quoted: tuple[bool, ...]
 
     @classmethod
     def parse(cls, text: str) -> Condition:
@@ -54,17 +54,18 @@ class Condition:
             raise InputError("trace.where", text, HOW)
         name, value = found["quoted"] or found["name"], found["value"]
         if found["isin"]:
-            inner = value[1:-1] if value[0] + value[-1] in {"()", "[]"} else value
-            return cls(text, name, "in", tuple(_unquoted(part.strip()) for part in inner.split(",")))
-        plain_value = _unquoted(value)
-        operator = "=" if found["op"] == "==" else found["op"]
-        return cls(text, name, cast("Comparison", operator), (plain_value,), plain_value != value)
+            operator, parts = "in", _parts(value[1:-1] if value[0] + value[-1] in {"()", "[]"} else value)
+        else:
+            operator, parts = "=" if found["op"] == "==" else found["op"], [value]
+        values = tuple(_unquoted(part) for part in parts)
+        quoted = tuple(value != part for value, part in zip(values, parts, strict=True))
+        return cls(text, name, cast("Comparison", operator), values, quoted)
 
     def holds(self, table: pl.DataFrame, column_of: Mapping[str, str]) -> pl.Series:
         """Say for which rows it holds.
 
-        Numbers are compared with numbers and dates with dates; a cell that is neither fits no such comparison. Texts
-        can be equal or not.
+        Numbers are compared with numbers and dates with dates; a cell that is neither fits no such comparison. A day
+        stands for all of it, in UTC: every time of it is equal to it. Texts can be equal or not.
 
         Args:
             table: The rows, as texts.
@@ -73,34 +74,23 @@ class Condition:
         Raises:
             InputError: There is no such column, or texts are to be ordered.
         """
-        column = self.name if self.name in table.columns else column_of.get(self.name)
+        column = self.name if self.name in table.columns[1:] else column_of.get(self.name)
         if column is None:
             names = ", ".join(dict.fromkeys((*table.columns[1:], *column_of)))
             raise InputError("trace.where", self.text, f"a condition on one of the columns {names}")
         text = table[column].str.strip_chars()
-        if self.comparison == "in":
-            equal = pl.select(pl.any_horizontal([self._equal(text, value) for value in self.values])).to_series()
-            return equal.fill_null(value=False)
-        if self.comparison in {"=", "!="}:
-            equal = self._equal(text, self.values[0]).fill_null(value=False)
-            return equal if self.comparison == "=" else ~equal
-        return self._ordered(text).fill_null(value=False)
-
-    def _equal(self, text: pl.Series, value: str) -> pl.Series:
-        as_text = text == value
-        if self.quoted:
-            return as_text
-        for read in (plain, micros):
-            if (wanted := read(pl.Series([value]))[0]) is not None:
-                return as_text.fill_null(value=False) | (read(text) == wanted).fill_null(value=False)
-        return as_text
+        if self.comparison in _ORDERS:
+            return self._ordered(text).fill_null(value=False)
+        either = [_equal(text, *value) for value in zip(self.values, self.quoted, strict=True)]
+        equal = pl.select(pl.any_horizontal(either)).to_series().fill_null(value=False)
+        return ~equal if self.comparison == "!=" else equal
 
     def _ordered(self, text: pl.Series) -> pl.Series:
-        for read in (plain, micros):
-            wanted = None if self.quoted else read(pl.Series([_as_time(self.values[0])]))[0]
-            if wanted is not None:
-                return _ORDERS[self.comparison](read(text), wanted)
-        raise InputError("trace.where", self.text, "a number or a date where rows are to be less or more")
+        reading = None if self.quoted[0] else _reading(self.values[0])
+        if reading is None:
+            raise InputError("trace.where", self.text, "a number or a date where rows are to be less or more")
+        read, wanted = reading
+        return _ORDERS[self.comparison](read(text), wanted)
 
 
 _ORDERS = {
@@ -111,9 +101,43 @@ _ORDERS = {
 }
 
 
-def _as_time(value: str) -> str:
-    """Let a day stand for its beginning."""
-    return f"{value} 00:00" if re.fullmatch(r"\d{4}-\d\d-\d\d", value) else value
+def _equal(text: pl.Series, value: str, quoted: bool) -> pl.Series:
+    as_text = text == value
+    reading = None if quoted else _reading(value)
+    if reading is None:
+        return as_text
+    read, wanted = reading
+    return as_text.fill_null(value=False) | (read(text) == wanted).fill_null(value=False)
+
+
+def _reading(value: str) -> tuple[Callable[[pl.Series], pl.Series], float] | None:
+    """Tell how cells are read to compare them with a value, and what it is then; None: it is a text."""
+    by_day = re.fullmatch(r"\d{4}-\d\d-\d\d", value)
+    for read in (_days,) if by_day else (plain, micros):
+        wanted = read(pl.Series([f"{value} 00:00" if by_day else value]))[0]
+        if wanted is not None:
+            return read, wanted
+    return None
+
+
+def _days(text: pl.Series) -> pl.Series:
+    """Read dates as days since 1970 (UTC), null where there is none."""
+    return micros(text) // _DAY
+
+
+_DAY = 86_400_000_000  # microseconds
+
+
+def _parts(inner: str) -> list[str]:
+    """Split at commas, but not at those inside quotes around a value."""
+    parts, begin = [], 0
+    while begin <= len(inner) and (found := _PART.match(inner, begin)):
+        parts.append(found["value"])
+        begin = found.end() + 1
+    return parts
+
+
+_PART = re.compile(r"""\s*(?P<value>"[^"]*"|'[^']*'|[^,]*?)\s*(?=,|\Z)""")
 
 
 def _unquoted(value: str) -> str:

@@ -1,0 +1,69 @@
+"""Trace files that are compressed are told apart and read as those that are not."""
+
+from __future__ import annotations
+
+import bz2
+import gzip
+import json
+import lzma
+from typing import TYPE_CHECKING
+
+import pytest
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload import detect_format, read_trace
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+JOB = {
+    "status": "Pass", "vc": "v", "jobid": "a", "user": "u", "submitted_time": "2017-10-07 01:00:00",
+    "attempts": [{"start_time": "2017-10-07 01:00:00", "end_time": "2017-10-07 01:01:00",
+                  "detail": [{"ip": "m", "gpus": ["gpu0"]}]}],
+}  # fmt: skip
+FILES = {
+    "philly": json.dumps([JOB], indent=1),
+    "sacct": "JobID|User|Submit|Start|End|ElapsedRaw|AllocTRES\n"
+    "1|a,b|2024-01-31T12:00:00|2024-01-31T12:00:00|2024-01-31T12:01:00|60|cpu=1,gres/gpu=1\n",
+    "pai": "a,worker,1.0,Terminated,1000.0,1060.0,600.0,29.3,100.0,MISC\n",
+    "helios": "job_id;gpu_num;submit_time;start_time;end_time;duration\n"
+    "1;1;2020-04-01 00:00:00;2020-04-01 00:00:00;2020-04-01 00:01:00;60\n",
+    "generic": "\nsubmission_s,duration_s,gpus\n0,60,1\n",
+}
+
+
+def zstd(text: bytes) -> bytes:
+    """Make a zstd frame of raw blocks of a byte each: valid, and its text stands nowhere in one piece."""
+    frame = b"\x28\xb5\x2f\xfd\xa0" + len(text).to_bytes(4, "little")
+    for place in range(len(text)):
+        last = place == len(text) - 1
+        frame += (last | 1 << 3).to_bytes(3, "little") + text[place : place + 1]
+    return frame
+
+
+@pytest.mark.parametrize("format_name", FILES)
+@pytest.mark.parametrize("pack", [bytes, gzip.compress, zstd])
+@pytest.mark.parametrize("name", ["trace", "trace.gz", "trace.zst"])
+def test_every_format_is_told_and_read_in_every_compression_whatever_its_name(name, pack, format_name, tmp_path):
+    path = tmp_path / name
+    path.write_bytes(pack(FILES[format_name].encode()))
+    assert detect_format(path) == format_name
+    trace = read_trace(path, format_name)
+    assert (trace.duration_s.tolist(), trace.gpus.tolist()) == ([60.0], [1.0])
+
+
+@pytest.mark.parametrize(("pack", "kind"), [(bz2.compress, "bzip2"), (lzma.compress, "xz")])
+def test_other_compressions_are_refused_by_their_names(pack, kind, tmp_path):
+    path = tmp_path / "trace.csv"
+    path.write_bytes(pack(FILES["generic"].encode()))
+    for read in (detect_format, read_trace):
+        with pytest.raises(InputError, match=rf"trace\.csv = 'compressed with {kind}'; allowed: .* gzip or zstd"):
+            read(path)
+
+
+@pytest.mark.parametrize("pack", [gzip.compress, zstd])
+def test_a_compressed_file_that_breaks_off_is_one_error(pack, tmp_path):
+    path: Path = tmp_path / "cluster_job_log"
+    path.write_bytes(pack(FILES["philly"].encode())[:-9])
+    with pytest.raises(InputError, match="cluster_job_log"):
+        read_trace(path, "philly")
