@@ -44,7 +44,7 @@ def modelled(scenario: Scenario, trace: Trace | None = None) -> tuple[str, ...]:
         _due_dates(scenario, trace),
         _weights(scenario, trace),
         _applications(scenario, trace),
-        _durations(scenario, replay),
+        _durations(scenario, replay, trace),
         *_changed(replay, trace),
     )
 
@@ -71,11 +71,15 @@ def _applications(scenario: Scenario, trace: Trace) -> str:
     return f"Applications, with memory and speed-up, are modelled: one of {of} for each job, drawn uniformly."
 
 
-def _durations(scenario: Scenario, replay: TraceReplay) -> str:
+def _durations(scenario: Scenario, replay: TraceReplay, trace: Trace) -> str:
     reference = replay.reference_gpu_type or scenario.cluster.gpu_types[0]
+    several = len(scenario.cluster.gpu_types) > 1
+    there = (
+        ", where as-traced runs all jobs (trace.reference_gpu_type)" if several and trace.start_s is not None else ""
+    )
     return (
-        f"Durations hold on {reference}; the part of its maximum epochs that a job needs is modelled: distributions of "
-        f"the family {scenario.epochs.family}."
+        f"Durations hold on {reference}{there}; the part of its maximum epochs that a job needs is modelled: "
+        f"distributions of the family {scenario.epochs.family}."
     )
 
 
