@@ -4,6 +4,7 @@ published with was not tested.
 
 from __future__ import annotations
 
+import os
 from typing import TYPE_CHECKING
 
 import pytest
@@ -14,10 +15,10 @@ if TYPE_CHECKING:
 INSTALL = "bash scripts/install_ipopt.sh .venv/bin/python   (Debian, by hand: see docs/solvers.md)"
 
 
-@pytest.fixture(autouse=True)
-def no_width(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Let nothing say how wide the output is: what a program sets while one test runs is not another test's."""
-    monkeypatch.delenv("COLUMNS", raising=False)
+@pytest.fixture(autouse=True, scope="session")
+def no_width() -> None:
+    """Let nothing say how wide the output is: processes that share the tests are told the width of the terminal."""
+    os.environ.pop("COLUMNS", None)
 
 
 @pytest.hookimpl(wrapper=True, tryfirst=True)
