@@ -54,7 +54,7 @@ def test_policies_that_replay_what_no_request_tells_are_not_served():
 @pytest.mark.parametrize("key", ["", "fifteen bytes !"])
 def test_a_key_that_can_be_guessed_is_refused(key: str):
     pytest.importorskip("fastapi", reason="needs the extra `serve`")
-    result = CliRunner().invoke(app, ["serve", "--policies", "edf"], env={"GPUSCHED_SERVE_KEY": key})
+    result = CliRunner().invoke(app, ["serve", "--policies", "edf", "--port", "70000"], env={"GPUSCHED_SERVE_KEY": key})
     assert result.exit_code == 2
     said = f"error: GPUSCHED_SERVE_KEY = '{len(key)} bytes'; allowed: at least 16 bytes, or no such variable\n"
     assert result.stderr == said
