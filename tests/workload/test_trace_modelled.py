@@ -56,3 +56,9 @@ def test_what_the_trace_says_is_the_traces_and_a_scaled_load_is_told(tmp_path):
     )
     assert "hold on A100" in said[4]
     assert said[5:] == ("Times between submissions are scaled to a load of 0.5.",)
+
+
+def test_durations_that_hold_on_hardware_which_is_not_there_are_named(tmp_path):
+    scenario = replay(tmp_path, "submission_s,duration_s,gpus\n0,9,1\n", reference_gpu_type="H100")
+    (said,) = [sentence for sentence in modelled(scenario) if sentence.startswith("Durations")]
+    assert "H100, of which the cluster has no node (trace.reference_gpu_type; it has V100, A100, T4)" in said

@@ -41,6 +41,11 @@ from gpusched_experiments.report.comparison_folder import (
 )
 from gpusched_experiments.report.journal import key_of, measured_by
 
+ALWAYS_OF_A_TRACE = (
+    "Due dates and slowdown follow from what jobs are offered: one schedule may be late under one rule alone.",
+    "Nodes on which nothing runs are off, and cost nothing.",
+)
+
 
 @dataclass(frozen=True, slots=True)
 class _Part:
@@ -82,7 +87,7 @@ class _Part:
         scenario = self.workload.scenario
         if scenario is None:
             return ()
-        off = () if scenario.trace is None else ("Nodes on which nothing runs are off, and cost nothing.",)
+        off = () if scenario.trace is None else ALWAYS_OF_A_TRACE
         return (*self.billing.said(), *modelled(scenario, self.trace), *off, *self._free_restarts())
 
     def _free_restarts(self) -> tuple[str, ...]:

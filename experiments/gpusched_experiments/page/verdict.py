@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from gpusched_experiments.report.statistics import PolicyStatistics
 
 SAME = 1e-9  # costs nearer to each other than this share are the same
+MORE = 1.005  # how many times as much energy is worth a sentence
 SLOWER = 1.2  # how many times as long jobs must take to be worth a sentence
 
 
@@ -85,8 +86,11 @@ def _less(saved: Estimate, other: str) -> str:
 
 
 def _price(best: PolicyStatistics, against: PolicyStatistics) -> list[str]:
-    """Say what the cheapest policy does worse than the reference: later jobs, more late ones."""
+    """Say what the cheapest policy does worse than the reference: more energy, later jobs, more late ones."""
     sentences = []
+    if against.energy_eur > 0.0 and best.energy_eur > MORE * against.energy_eur:
+        more = best.energy_eur / against.energy_eur - 1.0
+        sentences.append(f"Its energy costs {100 * more:.1f} % more: what it saves is the cost of late jobs.")
     if best.mean_completion_s > SLOWER * against.mean_completion_s:
         own, other = duration_text(best.mean_completion_s), duration_text(against.mean_completion_s)
         sentences.append(f"Its jobs take longer: {own} from submission to completion on average, against {other}.")

@@ -73,10 +73,11 @@ def _applications(scenario: Scenario, trace: Trace) -> str:
 
 def _durations(scenario: Scenario, replay: TraceReplay, trace: Trace) -> str:
     reference = replay.reference_gpu_type or scenario.cluster.gpu_types[0]
-    several = len(scenario.cluster.gpu_types) > 1
-    there = (
-        ", where as-traced runs all jobs (trace.reference_gpu_type)" if several and trace.start_s is not None else ""
-    )
+    types, there = scenario.cluster.gpu_types, ""
+    if reference not in types:
+        there = f", of which the cluster has no node (trace.reference_gpu_type; it has {', '.join(types)})"
+    elif len(types) > 1 and trace.start_s is not None:
+        there = ", where as-traced runs all jobs (trace.reference_gpu_type)"
     return (
         f"Durations hold on {reference}{there}; the part of its maximum epochs that a job needs is modelled: "
         f"distributions of the family {scenario.epochs.family}."

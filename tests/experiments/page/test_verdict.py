@@ -71,3 +71,8 @@ def test_one_policy_alone_is_not_compared():
 def test_a_saving_is_paired_by_seed_whatever_the_order_of_the_runs():
     runs = costs(edf=[1.0, 20, 3, 40, 5], fifo=[2.0, 40, 6, 80, 10])
     assert saving_against(runs[::-1], "edf", "fifo").interval == pytest.approx((0.5, 0.5))
+
+
+def test_a_policy_that_saves_tardiness_at_the_cost_of_energy_is_said_to():
+    runs = (summary("edf", 0, 10.0, 90.0), summary("sts-x", 0, 12.0, 0.0))
+    assert "Its energy costs 20.0 % more: what it saves is the cost of late jobs." in verdict(runs, "edf")
