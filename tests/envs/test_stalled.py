@@ -129,7 +129,7 @@ class Lazy:
         self.until_s = last_s + 3600.0 * hours
 
     def decide(self, view, rng):
-        raise NotImplementedError
+        pytest.fail("a policy that is rolled out is asked job by job")
 
     def choose(self, view, job):
         fits = np.flatnonzero(np.isfinite(view.board.tau[job]))

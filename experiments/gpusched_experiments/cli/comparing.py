@@ -73,14 +73,13 @@ class _Part:
     def keys(self, plan: ComparisonPlan) -> dict[tuple[int, str], str]:
         """Give what identifies every run, by seed and policy."""
         made_by = {policy.name: origin(policy.name) for policy in plan.policies}
-        return {
-            (seed, name): key_of(
-                code=made_by[name], instance=instance_json(self.make(seed)), policy=name, seed=seed,
-                measured_by=measured_by(), billing=asdict(self.billing),
-            )
-            for seed in plan.seeds
-            for name in made_by
-        }  # fmt: skip
+        common = {"measured_by": measured_by(), "billing": asdict(self.billing)}
+        keys = {}
+        for seed in plan.seeds:
+            instance = key_of(instance=instance_json(self.make(seed)))  # once a seed: it is long
+            for name, code in made_by.items():
+                keys[seed, name] = key_of(code=code, instance=instance, policy=name, seed=seed, **common)
+        return keys
 
     def modelled(self) -> tuple[str, ...]:
         """Say what the figures depend on that a trace does not say."""

@@ -79,17 +79,19 @@ def evaluate_command(
     names, text = ",".join([name, *others]), usual if seeds is None else seeds
     reference = USUAL_REFERENCE if USUAL_REFERENCE in others else others[0]
     plan = ComparisonPlan.of(workload, names, text, reference, workers, rule, machines)
-    if out is None:
-        with counting(plan.title, plan.count) as bar:
-            runs = compare(
-                plan.workload.maker(), plan.policies, plan.seeds, workers=plan.workers,
-                on_run=lambda _: bar.advance(), backend=plan.backend, billing=Billing.of(plan.workload.scenario),
-            )  # fmt: skip
-    else:
-        runs = conduct(plan, out, drawing_or_note(DRAWS))[0].runs
+    runs = _unkept(plan) if out is None else conduct(plan, out, drawing_or_note(DRAWS))[0].runs
     _print(runs, name, None if instance is None else workload.title)
     for path in [] if out is None else written(out):
         typer.echo(f"wrote {path}")
+
+
+def _unkept(plan: ComparisonPlan) -> tuple[RunSummary, ...]:
+    """Make the runs, and write nothing."""
+    with counting(plan.title, plan.count) as bar:
+        return compare(
+            plan.workload.maker(), plan.policies, plan.seeds, workers=plan.workers,
+            on_run=lambda _: bar.advance(), backend=plan.backend, billing=Billing.of(plan.workload.scenario),
+        )  # fmt: skip
 
 
 def _print(runs: Sequence[RunSummary], agent: str, instance: str | None) -> None:
