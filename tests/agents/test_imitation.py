@@ -29,12 +29,7 @@ from gpusched_env import load_scenario, make_instance, simulate
 ENVS, HIDDEN = 4, 8
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def imitation(

@@ -35,12 +35,7 @@ PLAIN = {"milestones": 0, "deadline_wake_ups": False, "consolidation": False}
 CASES = [*((name, 0) for name in (*SCENARIOS, "all kinds")), ("tiny", 2), ("all kinds", 1), ("crowded", 17)]
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def same_run(one: Result, other: Result) -> None:

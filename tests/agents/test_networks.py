@@ -23,12 +23,7 @@ FROM_THE_DISTRIBUTION = {
 CLOSE = {"rtol": 0.0, "atol": 1e-5}
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def rows(observation: dict[str, torch.Tensor], part: str) -> torch.Tensor:

@@ -18,13 +18,7 @@ from gpusched_agents.training.config import TrainingConfig
 from gpusched_env import ENVIRONMENT_ID
 from vector_twins import few_jobs
 
-
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def make(**settings: object) -> gymnasium.Env:

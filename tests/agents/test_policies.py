@@ -39,12 +39,7 @@ WITH_A_CRITIC = ("maskable-ppo", "ppo", "a2c")
 PAIRS = pytest.mark.parametrize(("algorithm", "kind"), [(a, k) for a in AGENTS for k in NETWORKS])
 
 
-@pytest.fixture(autouse=True)
-def _one_thread():
-    threads = torch.get_num_threads()
-    torch.set_num_threads(1)
-    yield
-    torch.set_num_threads(threads)
+pytestmark = pytest.mark.usefixtures("one_thread")
 
 
 def model_of(algorithm: str, kind: str = "set", **changes: Any) -> Any:

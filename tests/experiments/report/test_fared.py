@@ -11,7 +11,7 @@ from gpusched_baselines import make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.model import Tenant
 from gpusched_experiments.report.billing import Billing
-from gpusched_experiments.report.fared import Fared, groups_fared, slowdowns
+from gpusched_experiments.report.fared import Fared, busy_s, groups_fared, slowdowns
 from gpusched_experiments.report.journal import Journal
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.usage import Usage
@@ -71,6 +71,23 @@ def test_a_shared_gpu_is_busy_once():
     assert len(np.unique(result.log[:, 0])) == 2
     assert Fared.of(result).busy_gpus == pytest.approx(1.0)
     assert Fared.of(result).busy_gpus == pytest.approx(Usage.of(result).held)
+
+
+def test_intervals_within_and_over_one_another_count_once_on_every_node():
+    """GPU 0 of node 0 is held from 0 to 120 s, GPU 0 of node 1 from 0 to 30 s, two whole GPUs of node 1 for 10 s."""
+    instance = random_instance(4, jobs=4, nodes=2, types=1, span_s=10.0, kinds=True)
+    share = next(i for i, c in enumerate(instance.configurations) if c.share < 1.0)
+    whole = next(i for i, c in enumerate(instance.configurations) if (c.gpus_per_node, c.nodes, c.share) == (2, 1, 1.0))
+    held = (
+        (0, share, 0, 100, 0),
+        (0, share, 10, 20, 0),
+        (0, share, 50, 120, 0),
+        (1, share, 0, 30, 0),
+        (1, whole, 5, 15, -1),
+    )
+    log = np.array([(0, node, config, start, start, end, 1.0, slot) for node, config, start, end, slot in held], float)
+    result = replace(simulate(instance, make_policy("edf")), log=log)
+    assert busy_s(result) == (120.0 + 30.0 + 2 * 10.0, 120.0 + 30.0)
 
 
 @pytest.mark.parametrize("seed", range(3))

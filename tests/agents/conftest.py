@@ -1,0 +1,20 @@
+"""What tests of agents share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import pytest
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@pytest.fixture
+def one_thread() -> Iterator[None]:
+    """Let torch compute in one thread: sums come out alike, and tests side by side do not wait for each other."""
+    torch = pytest.importorskip("torch", reason="needs the extra `agents`")
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
