@@ -1,0 +1,153 @@
+"""Doing on the true board what a policy wants on its copy: every job's place is checked, then held."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.model import checks
+from gpusched_env.simulator.kernels import at, kernel, release
+from gpusched_env.simulator.placement.placement import take
+from gpusched_env.simulator.placement.quotas import count_in, within_quota
+from gpusched_env.simulator.placement.whole_nodes import hold_nodes
+from gpusched_experiments.untrusted.errors import EntryError
+
+if TYPE_CHECKING:
+    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator import Board
+
+CONFIG, NODE, SLOT, WAKE = range(4)
+"""Columns of what is wanted of a job: configuration, first node, shared GPU (-1 for none), and wake-up [s]."""
+
+MOST_INDEX = 2**31
+
+WRONG = (
+    "",
+    "a configuration that is not there, or that the job may not use",
+    "a node that is not there, or of another GPU type",
+    "GPUs that are not free there",
+    "a share of a GPU that is not free there",
+    "whole nodes that are not empty, or no chain of as many",
+    "more than the quota of the job's tenant",
+    "a wake-up that is no time",
+)
+"""What a job may not be given, by the number that `_adopt` gives."""
+
+
+def wanted_of(board: Board) -> list[bytes]:
+    """Write what a policy made of the board in a round: what every active job holds, and how nodes follow."""
+    active = board.active[: board.count[at.ACTIVE]]
+    rows = board.jobs[active][:, [at.CONFIG, at.NODE, at.SLOT, at.WAKE_S]]
+    return [rows.tobytes(), board.nodes[:, at.NEXT].tobytes()]
+
+
+def adopt(board: Board, wanted: Floats, chain: Ints) -> None:
+    """Give every active job what is wanted of it, in an open round.
+
+    Args:
+        board: The true board.
+        wanted: What is wanted of every active job, (A, 4).
+        chain: The node that follows on each in a job's chain of whole nodes, or -1, (N,).
+
+    Raises:
+        EntryError: Something cannot be given; the round is then not whole.
+    """
+    places = wanted[:, :WAKE]
+    whole = ((np.abs(places) < MOST_INDEX) & (np.floor(places) == places)).all(axis=1)
+    if not whole.all():
+        raise EntryError(f"job {board.active[np.argmin(whole)]} was given what is no number of anything")
+    wake = wanted[:, WAKE]
+    in_time = np.isinf(wake) | ((wake >= 0.0) & (wake <= checks.LONGEST_S))
+    if not in_time.all():
+        raise EntryError(f"job {board.active[np.argmin(in_time)]} was given {WRONG[7]}")
+    job, wrong = _adopt(board, wanted, chain)
+    if wrong:
+        raise EntryError(f"job {job} was given {WRONG[wrong]}")
+
+
+@kernel
+def _adopt(board: Board, wanted: Floats, chain: Ints) -> tuple[int, int]:
+    """Release what changes, then give what is wanted; return the first job for which that cannot be, and why."""
+    active = board.active
+    changes = np.zeros(board.count[at.ACTIVE], dtype=np.bool_)
+    for i in range(changes.shape[0]):
+        changes[i] = not _holds(board, active[i], wanted[i], chain)
+        if changes[i]:
+            release(board, active[i])
+    for i in range(changes.shape[0]):
+        job = active[i]
+        board.jobs[job, at.WAKE_S] = wanted[i, WAKE]
+        if changes[i] and wanted[i, CONFIG] >= 0.0:
+            wrong = _give(board, job, int(wanted[i, CONFIG]), int(wanted[i, NODE]), int(wanted[i, SLOT]), chain)
+            if wrong > 0:
+                return job, wrong
+    return -1, 0
+
+
+@kernel
+def _holds(board: Board, job: int, wanted: Floats, chain: Ints) -> bool:
+    """Say whether a job holds what is wanted already."""
+    jobs, nodes = board.jobs, board.nodes
+    if jobs[job, at.CONFIG] < 0.0 or jobs[job, at.CONFIG] != wanted[CONFIG]:
+        return jobs[job, at.CONFIG] < 0.0 and wanted[CONFIG] < 0.0
+    if jobs[job, at.NODE] != wanted[NODE] or jobs[job, at.SLOT] != wanted[SLOT]:
+        return False
+    if board.facts.configs[int(jobs[job, at.CONFIG]), at.CONFIG_NODES] == 1:
+        return True
+    n = int(jobs[job, at.NODE])
+    while n >= 0:
+        if chain[n] != nodes[n, at.NEXT]:
+            return False
+        n = nodes[n, at.NEXT]
+    return True
+
+
+@kernel
+def _give(board: Board, job: int, config: int, node: int, slot: int, chain: Ints) -> int:
+    """Give a job that holds nothing a configuration in this place; return 0, or why not."""
+    configs, nodes = board.facts.configs, board.nodes
+    if config >= configs.shape[0] or not board.tau[job, config] < np.inf:
+        return 1
+    if node < 0 or node >= nodes.shape[0] or nodes[node, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
+        return 2
+    if not within_quota(board, job, config):
+        return 6
+    units = configs[config, at.CONFIG_UNITS]
+    if units > 0:
+        if slot < 0 or slot >= nodes[node, at.NODE_GPUS]:
+            return 4
+        used = nodes[node, at.NODE_COLUMNS + slot]
+        if used + units > at.UNITS or (used == 0 and nodes[node, at.FREE] == 0):
+            return 4
+    elif slot != -1 or nodes[node, at.FREE] < configs[config, at.CONFIG_GPUS]:
+        return 3
+    if configs[config, at.CONFIG_NODES] > 1:
+        return _give_nodes(board, job, config, node, chain)
+    take(board, job, config, node, slot)
+    return 0
+
+
+@kernel
+def _give_nodes(board: Board, job: int, config: int, first: int, chain: Ints) -> int:
+    """Give a job a chain of empty nodes of the largest size of their type, in rising order."""
+    configs, nodes, room = board.facts.configs, board.nodes, board.room
+    v, count = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_NODES]
+    n, last = first, -1
+    for _ in range(count):
+        if n <= last or n >= nodes.shape[0] or nodes[n, at.NODE_TYPE] != v:
+            return 5
+        whole = nodes[n, at.NODE_GPUS] == room[v, at.LARGEST] == configs[config, at.CONFIG_GPUS]
+        if not whole or nodes[n, at.FREE] != nodes[n, at.NODE_GPUS]:
+            return 5
+        last, n = n, chain[n]
+    if n != -1:
+        return 5
+    n = first
+    while n >= 0:
+        nodes[n, at.NEXT] = chain[n]
+        n = chain[n]
+    hold_nodes(board, first)
+    count_in(board, job, config, 1)
+    board.jobs[job, at.CONFIG], board.jobs[job, at.NODE], board.jobs[job, at.SLOT] = config, first, -1.0
+    return 0

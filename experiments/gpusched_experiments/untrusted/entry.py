@@ -1,0 +1,103 @@
+"""What is submitted: an agent's folder, or a Python file with a policy. Reading it runs nothing of it."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from gpusched_agents.any_policy import is_agent
+from gpusched_agents.files.storage import AGENT_FILES
+from gpusched_baselines.registry import POLICIES
+from gpusched_env.errors import InputError
+
+NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
+MOST_BYTES = {".py": 2**20, ".json": 2**24, ".safetensors": 2**26}
+"""Largest file, by its name's ending [bytes]."""
+USUAL_OBJECT = "POLICY"
+A_POLICY = "an agent's folder (agent.json, weights.safetensors), a Python file with POLICY, or FILE.py:NAME"
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A submitted policy.
+
+    Attributes:
+        name: Its name in tables.
+        kind: What it is: `python` or `agent`.
+        files: The content of its files, by name.
+        made_by: In a Python file the name of the policy, or of what makes it without arguments.
+    """
+
+    name: str
+    kind: Literal["python", "agent"]
+    files: dict[str, bytes]
+    made_by: str = ""
+
+    @property
+    def sha256(self) -> str:
+        """Give the hash of all that it consists of."""
+        digest = hashlib.sha256(f"{self.kind} {self.made_by}\n".encode())
+        for name, content in sorted(self.files.items()):
+            ending = name.rpartition(".")[2]  # a file may be renamed
+            digest.update(f"{ending} {len(content)}\n".encode())
+            digest.update(content)
+        return digest.hexdigest()
+
+    @property
+    def file(self) -> str:
+        """Name what messages are about: the Python file, or the agent."""
+        return next(iter(self.files)) if self.kind == "python" else self.name
+
+
+def read_entry(text: str, name: str | None = None) -> Entry:
+    """Read what is submitted.
+
+    Args:
+        text: Path of an agent's folder or of a Python file, after which `:NAME` names the policy in it.
+        name: Its name in tables; by default that of the folder or file.
+
+    Raises:
+        InputError: There is no such thing, a file is missing or too large, or the name is not allowed or taken.
+    """
+    path, made_by = _split(text)
+    if path.is_dir() and made_by is None:
+        files = {file: _content(path / file) for file in AGENT_FILES}
+        return Entry(_checked(name, path.resolve().name), "agent", files)
+    if path.suffix != ".py" or not path.is_file():
+        raise InputError("--submit", text, A_POLICY)
+    files = {path.name: _content(path)}
+    return Entry(_checked(name, path.stem), "python", files, made_by or USUAL_OBJECT)
+
+
+def _split(text: str) -> tuple[Path, str | None]:
+    before, colon, after = text.rpartition(":")
+    if colon and before.endswith(".py"):
+        if not after.isidentifier():
+            raise InputError("--submit", text, "a name of Python after the colon")
+        return Path(before), after
+    return Path(text), None
+
+
+def _content(path: Path) -> bytes:
+    most = MOST_BYTES[path.suffix]
+    try:
+        if path.is_symlink() or not path.is_file():
+            raise InputError("--submit", str(path), f"a file that is there, and no link: {A_POLICY}")
+        size = path.stat().st_size
+        if size > most:
+            raise InputError("--submit", f"{path}: {size:,} bytes", f"at most {most:,} bytes")
+        return path.read_bytes()
+    except OSError as error:
+        raise InputError("--submit", str(path), f"a file that can be read ({error.strerror or error})") from error
+
+
+def _checked(given: str | None, usual: str) -> str:
+    name = usual if given is None else given
+    if not NAME.fullmatch(name):
+        raise InputError("--name", name, "letters, digits, dots, dashes and underscores, at most 64")
+    if name in POLICIES or is_agent(name):
+        raise InputError("--name", name, "a name that no policy of the project has")
+    return name

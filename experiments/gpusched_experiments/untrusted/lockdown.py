@@ -1,0 +1,72 @@
+"""What a process gives up before it reads anything that nobody trusts."""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import resource
+import struct
+import sys
+from typing import TYPE_CHECKING
+
+from gpusched_experiments.untrusted.files_seen import see_few_files
+from gpusched_experiments.untrusted.system_calls import allow_few_calls
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+    from pathlib import Path
+
+OPEN_FILES = 64
+NEW_USER, NEW_NETWORK, NEW_MESSAGES = 0x10000000, 0x40000000, 0x08000000
+END_WITH_PARENT, KILLED = 1, 9
+CAPABILITY_VERSION = 0x20080522
+
+NETWORK, FILES, CALLS = "network", "files", "calls"
+MISSING = {
+    NETWORK: "this system gives it no network of its own (user namespaces)",
+    FILES: "this system cannot keep it from reading files that you can read (Landlock)",
+    CALLS: "this system cannot forbid it system calls, such as starting processes (seccomp on x86-64)",
+}
+"""What to say where a protection is not to be had."""
+
+
+def limit_resources(memory_bytes: int, processor_s: int) -> None:
+    """Limit memory and processor time; write no files, keep no core, open few files, outlive nobody."""
+    if sys.platform.startswith("linux"):
+        ctypes.CDLL(None).prctl(END_WITH_PARENT, KILLED, 0, 0, 0)
+    _limit(resource.RLIMIT_AS, memory_bytes)
+    _limit(resource.RLIMIT_CPU, processor_s)
+    _limit(resource.RLIMIT_FSIZE, 0)
+    _limit(resource.RLIMIT_CORE, 0)
+    _limit(resource.RLIMIT_NOFILE, OPEN_FILES)
+
+
+def leave_network() -> bool:
+    """Move to a network in which there is nothing; say whether that is so. The process must have one thread."""
+    if not sys.platform.startswith("linux"):
+        return False
+    return bool(ctypes.CDLL(None).unshare(NEW_USER | NEW_NETWORK | NEW_MESSAGES) == 0)
+
+
+def lock(more: Iterable[Path]) -> list[str]:
+    """Give up capabilities, processes, files but Python's and `more`, and system calls; list what holds."""
+    _limit(resource.RLIMIT_NPROC, 0)
+    held = [FILES] if see_few_files(more) else []
+    if sys.platform.startswith("linux"):
+        head, none = struct.pack("<Ii", CAPABILITY_VERSION, 0), bytes(24)
+        ctypes.CDLL(None).capset(head, none)
+    return [*held, CALLS] if allow_few_calls() else held
+
+
+def clean_environment(folder: str) -> dict[str, str]:
+    """Give the environment of such a process: nothing of ours but what makes Python and Numba run as here."""
+    same = ("LD_LIBRARY_PATH", "NUMBA_DISABLE_JIT", "NUMBA_CACHE_DIR")
+    one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
+    kept = {name: os.environ[name] for name in same if name in os.environ}
+    return {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": folder, "TMPDIR": folder, **one, **kept}
+
+
+def _limit(what: int, most: int) -> None:
+    hard = resource.getrlimit(what)[1]
+    value = most if hard == resource.RLIM_INFINITY else min(most, hard)
+    resource.setrlimit(what, (value, value))
