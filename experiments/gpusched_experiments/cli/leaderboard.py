@@ -8,14 +8,17 @@ import typer
 from gpusched_env.errors import InputError
 from gpusched_env.workload import Track, list_tracks, load_track, parse_seeds
 from gpusched_experiments.cli import backend_options as backends
+from gpusched_experiments.cli import submitting
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.reports import write_report
 from gpusched_experiments.cli.tables import print_outcome
 from gpusched_experiments.cli.terminal import drawing_or_note
 from gpusched_experiments.leaderboard import QUICK_POLICIES, default_policies, leaderboard, misfits
+from gpusched_experiments.leaderboard.submission import Plan
 from gpusched_experiments.published import Choice, run_experiment
 from gpusched_experiments.report.lists import each_once
+from gpusched_experiments.untrusted.limits import USUAL, Limits
 
 if TYPE_CHECKING:
     from gpusched_env.workload.track import Purpose
@@ -56,6 +59,13 @@ def leaderboard_command(
         str | None,
         typer.Option("--out", "-o", metavar="DIR", help=f"Folder; default: {OUT}, with --quick {QUICK_OUT}."),
     ] = None,
+    submitted: submitting.SubmitOption = None,
+    name: submitting.NameOption = None,
+    against: submitting.AgainstOption = None,
+    memory_gib: submitting.MemoryOption = USUAL.memory_gib,
+    round_s: submitting.RoundOption = USUAL.round_s,
+    run_s: submitting.RunOption = USUAL.run_s,
+    all_s: submitting.AllOption = USUAL.all_s,
 ) -> None:  # fmt: skip
     """Rank policies on the tracks: cost over the best, the gap to a bound, what knowing the distribution is worth.
 
@@ -69,7 +79,16 @@ def leaderboard_command(
     - **gpusched leaderboard --tracks busy,full --policies edf,sts-x --seeds validation**
 
     - **gpusched leaderboard --out docs/results/leaderboard**
+
+    - **gpusched leaderboard --submit my_policy.py --quick**
     """
+    if submitted is not None:
+        limits = Limits(memory_gib=memory_gib, round_s=round_s, run_s=run_s, all_s=all_s)
+        named = None if policies is None else _policies(policies, quick=quick)
+        plan = Plan(_tracks(tracks), _seeds(seeds), quick=quick, policies=named, reference=reference or "edf")
+        given = submitting.Given(submitted, name, against, out)
+        submitting.submit_entry(given, plan, limits, backends.chosen_workers(workers, backends.chosen_backend(backend, ray_address)))
+        return
     entered = _policies(policies, quick=quick)
     if reference is not None and reference not in entered:
         raise InputError("--reference", reference, f"one of the policies: {', '.join(entered)}")

@@ -12,6 +12,7 @@ from gpusched_env.simulator import StalledError
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli.interruption import INTERRUPTED
 from gpusched_experiments.report import WorkerError
+from gpusched_experiments.untrusted.errors import EntryError
 
 EXAMPLES = {"--out": "--out results/mine", "--policies": "--policies edf,sts", "--trace": "--trace jobs.csv"}
 """What may be given for options that have no default."""
@@ -45,7 +46,7 @@ class OneLineErrors(TyperGroup):
             _unless_stopped(error)
             _tell(str(error))
             raise typer.Exit(2) from error
-        except (StalledError, WorkerError) as error:
+        except (StalledError, WorkerError, EntryError) as error:
             _unless_stopped(error)
             _tell(str(error))
             raise typer.Exit(1) from error

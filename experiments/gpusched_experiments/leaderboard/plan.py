@@ -66,7 +66,7 @@ def leaderboard(
     """
 
     def cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
-        each = ((track, _seeds(track, seeds, quick=choice.quick)) for track in tracks)
+        each = ((track, seeds_of(track, seeds, quick=choice.quick)) for track in tracks)
         return tuple(cell for track, of in each for cell in _cells_of(track, of, policies, left_out))
 
     said = f"its {seeds} seeds" if isinstance(seeds, str) else f"seeds {', '.join(map(str, seeds))}"
@@ -85,7 +85,8 @@ def leaderboard(
     )
 
 
-def _seeds(track: Track, seeds: Purpose | tuple[int, ...], *, quick: bool) -> tuple[int, ...]:
+def seeds_of(track: Track, seeds: Purpose | tuple[int, ...], *, quick: bool) -> tuple[int, ...]:
+    """List the seeds of a track: these, or its own for a purpose, of which a quick look takes the first."""
     if not isinstance(seeds, str):
         return seeds
     return track.seeds(seeds)[: QUICK_SEEDS if quick else None]

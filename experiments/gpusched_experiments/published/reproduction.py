@@ -128,7 +128,7 @@ def run_experiment(
     values = run_cells(keys, known, store, progress.workers, watcher.finished, where)
     store.write((key, cell, values[key]) for key, cell in cells)
     runs = Runs.of((dict(cell.labels), cell.policy, cell.seed, values[key]) for key, cell in cells)
-    summary, files = _write_results(experiment, folder, runs, drawing)
+    summary, files = write_tables(experiment, folder, runs, drawing)
     runs_s = sum(float(each["run_s"]) for each in values.values())
     record(replace(progress, duration_s=time.monotonic() - begin, runs_s=runs_s, finished=True))
     return Outcome(folder, summary, (*files, "cells.csv", "record.json"))
@@ -190,9 +190,10 @@ def _why_left_out(folder: Path, stored: int, kept: int) -> str:
     return f"starts again: its {stored} runs are of another set ({others})"
 
 
-def _write_results(
+def write_tables(
     experiment: Experiment, folder: Path, runs: Runs, drawing: Drawing | None
 ) -> tuple[Table, tuple[str, ...]]:
+    """Write the tables and figures of these runs to a folder; give the short table, and the names of the files."""
     summary, details = experiment.summary(runs), experiment.details(runs)
     more = [table(runs) for table in experiment.more.values()]
     contents: dict[str, str | bytes] = {

@@ -8,6 +8,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 import time
 from contextlib import suppress
 from pathlib import Path
@@ -49,6 +50,7 @@ class Process:
     def __init__(self, entry: Entry, limits: Limits) -> None:
         self.entry, self.limits = entry, limits
         self._folder = tempfile.TemporaryDirectory(prefix="gpusched-")
+        self._ending, self._closed = threading.Lock(), False
         self._start()
         try:
             held, _ = self._receive(0, self._until(limits.start_s), limits.start_s)
@@ -93,15 +95,22 @@ class Process:
         self.close()
         return EntryError(f"{self.entry.file}: {text}")
 
+    def kill(self) -> None:
+        """End the process and all that it has started; whoever asks it finds that out."""
+        with self._ending:
+            if not self._closed:
+                with suppress(ProcessLookupError, PermissionError):
+                    os.killpg(self._child.pid, signal.SIGKILL)
+
     def close(self) -> None:
         """End the process and all that it has started, and remove its folder."""
-        if self._child.poll() is None or self._channel is not None:
-            with suppress(ProcessLookupError, PermissionError):
-                os.killpg(self._child.pid, signal.SIGKILL)
-        self._child.wait()
-        if self._channel is not None:
-            self._channel.close()
-            self._channel = None
+        if self._closed:
+            return
+        self.kill()  # also where it has ended: what it started may be there, and its number is not free before `wait`
+        with self._ending:
+            self._closed = True
+            self._child.wait()
+        self._channel.close()
         self._folder.cleanup()
 
     def _start(self) -> None:
@@ -128,7 +137,7 @@ class Process:
         finally:
             os.close(theirs_in)
             os.close(theirs_out)
-        self._channel: Channel | None = Channel(ours_in, ours_out)
+        self._channel = Channel(ours_in, ours_out)
 
     def _load(self) -> bool:
         """Let it read the entry; give whether it preempts."""
@@ -152,9 +161,7 @@ class Process:
         """Say how the process ended, or that it did not answer."""
         if isinstance(error, TooLateError):
             return self.wrong(f"no answer within {seconds:g} s")
-        with suppress(subprocess.TimeoutExpired):
-            self._child.wait(5.0)
-        code = self._child.poll()
+        code = self._code()
         if code is None:
             return self.wrong("it closed the pipe to this process")
         if code >= 0:
@@ -162,6 +169,15 @@ class Process:
         name = signal.Signals(-code).name
         why = {"SIGXCPU": f"more than {self.limits.all_s:g} s of processor time"}
         return self.wrong(f"its process was ended by {name}" + (f": {why[name]}" if name in why else ""))
+
+    def _code(self) -> int | None:
+        """Give the code with which the process ended, without waiting for it as `wait` does; None if it has not."""
+        for _ in range(50):
+            ended = os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
+            if ended is not None:
+                return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
+            time.sleep(0.1)
+        return None
 
     @staticmethod
     def _until(seconds: float) -> float:

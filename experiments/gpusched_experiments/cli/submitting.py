@@ -1,0 +1,93 @@
+"""`gpusched leaderboard --submit`."""
+
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from gpusched_experiments.cli.progress import ExperimentWatcher
+from gpusched_experiments.cli.reports import write_report
+from gpusched_experiments.cli.tables import print_outcome
+from gpusched_experiments.cli.terminal import drawing_or_note
+from gpusched_experiments.leaderboard.against import check_same_world, read_recorded
+from gpusched_experiments.leaderboard.checking import check_entry
+from gpusched_experiments.leaderboard.submission import Plan, check_name, submit
+from gpusched_experiments.untrusted.entry import read_entry
+from gpusched_experiments.untrusted.limits import Limits
+
+if TYPE_CHECKING:
+    from gpusched_experiments.report.chart import Drawing
+
+DRAWS = "gpusched_experiments.report.drawing"
+PANEL = "A policy that nobody trusts"
+
+SubmitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--submit", metavar="PATH", rich_help_panel=PANEL,
+        help="An agent's folder, a Python file with POLICY, or FILE.py:NAME: check it, run it and rank it.",
+    ),
+]  # fmt: skip
+NameOption = Annotated[
+    str | None, typer.Option("--name", rich_help_panel=PANEL, help="Its name in tables; default: the file's or folder's.")
+]
+AgainstOption = Annotated[
+    str | None,
+    typer.Option(
+        "--against", metavar="DIR", rich_help_panel=PANEL,
+        help="Folder of the leaderboard to rank it against; none: run the others. Default: the published one, if there.",
+    ),
+]  # fmt: skip
+MemoryOption = Annotated[
+    float, typer.Option("--memory-gib", rich_help_panel=PANEL, help="Memory that each of its processes may ask for.")
+]
+RoundOption = Annotated[
+    float, typer.Option("--round-s", rich_help_panel=PANEL, help="Longest decision round, in seconds.")
+]
+RunOption = Annotated[float, typer.Option("--run-s", rich_help_panel=PANEL, help="Longest run, in seconds.")]
+AllOption = Annotated[float, typer.Option("--all-s", rich_help_panel=PANEL, help="Longest time of all runs, in seconds.")]
+
+
+@dataclass(frozen=True, slots=True)
+class Given:
+    """The options that only a submission has, as they were given."""
+
+    path: str
+    name: str | None
+    against: str | None
+    out: str | None
+
+
+def submit_entry(given: Given, plan: Plan, limits: Limits, workers: int) -> None:
+    """Check what is submitted, run it, rank it, and say where it stands."""
+    entry = read_entry(given.path, given.name)
+    recorded = read_recorded(given.against)
+    check_name(entry, plan, recorded)
+    folder = Path(given.out if given.out is not None else f"results/entries/{entry.name}")
+    drawing = cast("Drawing | None", drawing_or_note(DRAWS))
+    with ExperimentWatcher.shown() as watcher:
+        checked = check_entry(entry, limits, plan.tracks)
+        watcher.note(f"{entry.name} passed the check: audited, and the same when it is run again")
+        for sentence in checked.lacking:
+            watcher.note(f"{sentence}; run it in a container")
+        for track, why in checked.misfits.items():
+            watcher.note(f"{entry.name} is left out of {track}: {why}")
+        fitting = replace(plan, tracks=[track for track in plan.tracks if track.name not in checked.misfits])
+        said = check_same_world(recorded, fitting.tracks)
+        if said:
+            watcher.note(said)
+        outcome = submit(
+            entry, checked, fitting, recorded, limits, folder, workers=workers, watcher=watcher, drawing=drawing
+        )
+    print_outcome(outcome.table.title, outcome)
+    typer.echo(f"wrote {write_report(outcome.folder)}")
+    typer.echo(_place(entry.name, outcome.table.as_dicts()))
+
+
+def _place(name: str, rows: list[dict[str, object]]) -> str:
+    """Say where the entry stands."""
+    places = {str(row["policy"]): (number, row) for number, row in enumerate(rows, 1)}
+    number, row = places[name]
+    ratio = f"{row['mean_ratio']:.3f} times the best on {row['tracks']} tracks"
+    return f"{name}: place {number} of {len(rows)}, {ratio}, first on {row['first']}"

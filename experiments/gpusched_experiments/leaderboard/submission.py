@@ -1,0 +1,212 @@
+"""A submitted policy on the leaderboard: run where it can decide, and ranked against recorded runs."""
+
+from __future__ import annotations
+
+import time
+from contextlib import suppress
+from dataclasses import asdict, dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+from gpusched_env.errors import InputError
+from gpusched_env.files import write_atomically
+from gpusched_env.provenance import provenance
+from gpusched_env.simulator import StalledError
+from gpusched_env.workload import SUITE_VERSION
+from gpusched_experiments.leaderboard.entry_runs import EntryRuns, origin_of
+from gpusched_experiments.leaderboard.plan import BOUND_POLICY, QUICK_POLICIES, default_policies, leaderboard, seeds_of
+from gpusched_experiments.leaderboard.standings import BOUND_ROW, RUN_ROW
+from gpusched_experiments.published.reproduction import write_tables
+from gpusched_experiments.report.cell import Cell, origin
+from gpusched_experiments.report.measure import BOUND
+from gpusched_experiments.report.record import where_made
+from gpusched_experiments.report.results_file import document_json
+from gpusched_experiments.report.run import Runs
+from gpusched_experiments.report.runner import run_cells
+from gpusched_experiments.report.store import Store, stored_values
+from gpusched_experiments.report.table import Outcome
+from gpusched_experiments.untrusted.errors import EntryError
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Sequence
+    from pathlib import Path
+
+    from gpusched_env.workload import Track
+    from gpusched_env.workload.track import Purpose
+    from gpusched_experiments.leaderboard.against import Place, Recorded
+    from gpusched_experiments.leaderboard.checking import Checked
+    from gpusched_experiments.published.experiment import Experiment
+    from gpusched_experiments.published.reproduction import Watcher
+    from gpusched_experiments.report.chart import Drawing
+    from gpusched_experiments.report.run import Row, Values
+    from gpusched_experiments.untrusted.entry import Entry
+    from gpusched_experiments.untrusted.limits import Limits
+
+CELLS, OTHERS, RECORD = "cells.csv", "others.csv", "record.json"
+LABELS = ("track", "row")
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """What to run of an entry, and whom it meets.
+
+    Attributes:
+        tracks: The tracks on which the entry can decide.
+        seeds: Which of their seeds to run, or the seeds.
+        quick: Whether to run two seeds of a track, if the seeds are not given.
+        policies: Names of the policies that it meets; None for those that were recorded.
+        reference: Policy that savings are measured against.
+    """
+
+    tracks: Sequence[Track]
+    seeds: Purpose | tuple[int, ...] = "test"
+    quick: bool = False
+    policies: tuple[str, ...] | None = None
+    reference: str = "edf"
+
+    def seeds_of(self, track: Track) -> tuple[int, ...]:
+        """List the seeds of a track."""
+        return seeds_of(track, self.seeds, quick=self.quick)
+
+
+def submit(
+    entry: Entry,
+    checked: Checked,
+    plan: Plan,
+    recorded: Recorded,
+    limits: Limits,
+    folder: Path,
+    *,
+    workers: int,
+    watcher: Watcher,
+    drawing: Drawing | None,
+) -> Outcome:
+    """Run what is not finished yet of an entry and of those that it meets, and write tables, figure and record.
+
+    Args:
+        entry: The entry.
+        checked: What is known of it.
+        plan: What to run.
+        recorded: Runs that need not be run again; those that are not there are run here.
+        limits: What the entry's processes may take.
+        folder: Where the files go.
+        workers: Number of processes, ≥ 1.
+        watcher: Whom to tell how it goes.
+        drawing: What draws; without it there is no figure.
+
+    Raises:
+        EntryError: The entry broke a limit, or decided what cannot be; nothing of it is left in the folder.
+        StalledError: It leaves all jobs waiting; likewise.
+    """
+    begin = time.monotonic()
+    experiment = _experiment(entry, plan)
+    cells = {cell.key(origin_of(entry)): cell for cell in _entry_cells(entry, plan)}
+    known = {key: values for key, values in stored_values(folder / CELLS).items() if key in cells}
+    rows = dict(_met(plan, recorded, folder, workers, watcher))
+    watcher.begin(experiment, len(cells), len(known))
+    store = Store(folder / CELLS, LABELS)
+    store.write((key, cells[key], values) for key, values in known.items())
+    try:
+        left = {key: cell for key, cell in cells.items() if key not in known}
+        values = known | EntryRuns(entry, limits, store, watcher.finished).run(left, workers)
+    except (EntryError, StalledError):
+        (folder / CELLS).unlink(missing_ok=True)
+        with suppress(OSError):
+            folder.rmdir()
+        raise
+    store.write((key, cell, values[key]) for key, cell in cells.items())
+    rows |= {(*_labels(cell), cell.policy, cell.seed): values[key] for key, cell in cells.items()}
+    summary, files = write_tables(experiment, folder, Runs.of(_in_order(rows, plan)), drawing)
+    facts = _facts(entry, checked, plan, recorded, limits)
+    facts |= {"runs": len(cells), "duration_s": time.monotonic() - begin, "finished": True}
+    text = document_json("gpusched reproduction", provenance(None, **facts))
+    write_atomically(folder / RECORD, text)
+    return Outcome(folder, summary, (*files, CELLS, RECORD))
+
+
+def _experiment(entry: Entry, plan: Plan) -> Experiment:
+    made = leaderboard(plan.tracks, plan.seeds, plan.reference)
+    said = f"`{entry.name}` was submitted, and decided in a process of its own. {made.question}"
+    return replace(made, title=f"Leaderboard with {entry.name}", question=said.replace("[tracks](../../tracks.md)", "tracks"))
+
+
+def _entry_cells(entry: Entry, plan: Plan) -> Iterator[Cell]:
+    for track in plan.tracks:
+        for seed in plan.seeds_of(track):
+            yield Cell((("track", track.name), ("row", RUN_ROW)), track.scenario, entry.name, seed)
+
+
+def _met(
+    plan: Plan, recorded: Recorded, folder: Path, workers: int, watcher: Watcher
+) -> Iterator[tuple[Place, Values]]:
+    """Give the runs that the entry meets: recorded ones, and those that are not there but must be, run now."""
+    wanted = {(*_labels(cell), cell.policy, cell.seed): cell for cell in _others(plan, recorded)}
+    missing = {place: cell for place, cell in wanted.items() if place not in recorded.values}
+    for track in plan.tracks:
+        for policy in recorded.policies(track.name, plan.seeds_of(track)) if plan.policies is None else ():
+            places = ((track.name, RUN_ROW, policy, seed) for seed in plan.seeds_of(track))
+            yield from ((place, recorded.values[place]) for place in places if place in recorded.values)
+    yield from ((place, recorded.values[place]) for place in wanted if place in recorded.values)
+    if not missing:
+        return
+    watcher.note(f"{len(missing)} runs of other policies and bounds are not recorded, and are run first")
+    keys = {cell.key(origin(cell.policy, cell.measure)): place for place, cell in missing.items()}
+    known = {key: values for key, values in stored_values(folder / OTHERS).items() if key in keys}
+    ran = run_cells({key: missing[place] for key, place in keys.items()}, known, Store(folder / OTHERS, LABELS), workers,
+                    lambda: None)  # fmt: skip
+    yield from ((keys[key], values) for key, values in ran.items())
+
+
+def _others(plan: Plan, recorded: Recorded) -> Iterator[Cell]:
+    """List the cells of bounds and policies that must be there, recorded or run."""
+    usual = QUICK_POLICIES if plan.quick else default_policies()
+    for track in plan.tracks:
+        seeds = plan.seeds_of(track)
+        for seed in seeds:
+            labels = (("track", track.name), ("row", BOUND_ROW))
+            yield Cell(labels, track.scenario, BOUND_POLICY, seed, measure=BOUND)
+        names = plan.policies or (() if recorded.policies(track.name, seeds) else usual)
+        for policy in names:
+            for seed in seeds:
+                yield Cell((("track", track.name), ("row", RUN_ROW)), track.scenario, policy, seed)
+
+
+def _labels(cell: Cell) -> tuple[str, str]:
+    labels = dict(cell.labels)
+    return str(labels["track"]), str(labels["row"])
+
+
+def _in_order(rows: dict[Place, Values], plan: Plan) -> Iterator[Row]:
+    """Give all runs, track by track."""
+    for track in plan.tracks:
+        for (name, row, policy, seed), values in rows.items():
+            if name == track.name:
+                yield {"track": name, "row": row}, policy, seed, values
+
+
+def _facts(entry: Entry, checked: Checked, plan: Plan, recorded: Recorded, limits: Limits) -> dict[str, Any]:
+    """Say how the ranks came about."""
+    of_entry = {"name": entry.name, "kind": entry.kind, "made_by": entry.made_by, "sha256": entry.sha256}
+    return {
+        "experiment": "leaderboard",
+        "suite": SUITE_VERSION,
+        "entry": of_entry | {"files": sorted(entry.files)},
+        "quick": plan.quick,
+        "seeds": plan.seeds if isinstance(plan.seeds, str) else list(plan.seeds),
+        "tracks": [track.name for track in plan.tracks],
+        "left_out": checked.misfits,
+        "limits": asdict(limits),
+        "not_protected": list(checked.lacking),
+        "against": {"folder": None if recorded.folder is None else recorded.folder.name, "code": recorded.code},
+        **where_made(),
+    }
+
+
+def check_name(entry: Entry, plan: Plan, recorded: Recorded) -> None:
+    """Check that no policy that an entry meets has its name.
+
+    Raises:
+        InputError: One has.
+    """
+    names = {name for track in plan.tracks for name in recorded.policies(track.name, plan.seeds_of(track))}
+    if entry.name in names and plan.policies is None:
+        raise InputError("--name", entry.name, f"a name that none of the recorded policies has: {', '.join(sorted(names))}")
