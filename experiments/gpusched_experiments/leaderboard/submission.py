@@ -126,7 +126,7 @@ def submit(
 def _experiment(entry: Entry, plan: Plan) -> Experiment:
     made = leaderboard(plan.tracks, plan.seeds, plan.reference)
     said = f"`{entry.name}` was submitted, and decided in a process of its own. {made.question}"
-    return replace(made, title=f"Leaderboard with {entry.name}", question=said.replace("[tracks](../../tracks.md)", "tracks"))
+    return replace(made, title=f"Leaderboard with {entry.name}", question=said)
 
 
 def _entry_cells(entry: Entry, plan: Plan) -> Iterator[Cell]:

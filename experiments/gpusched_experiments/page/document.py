@@ -72,7 +72,7 @@ def _drawings(data: ReportData) -> list[Drawing]:
         drawings.append(usage_drawing(recorded, timelines))
         drawings.append(completion_drawing(recorded))
         drawings.append(gantt_drawing(recorded, timelines))
-    return [drawing for drawing in drawings if drawing is not None]
+    return [drawing for drawing in (*drawings, *data.drawings) if drawing is not None]
 
 
 def _head(data: ReportData) -> list[str]:
@@ -82,16 +82,16 @@ def _head(data: ReportData) -> list[str]:
     return [
         f'<header>\n<h1>{escape(data.title)}</h1>\n<p class="question">{escape(data.question)}</p>\n</header>',
         f'<div class="verdict">{paragraphs}</div>' if paragraphs else "",
-        *map(_table, data.tables),
+        *(_table(table, data.marked) for table in data.tables),
         f"<section>{markdown_html(data.page)}</section>" if data.page else "",
         *map(_picture, data.pictures),
         f'<p class="note">{escape(NO_INTERVALS)}</p>' if data.runs and not data.recorded else "",
     ]
 
 
-def _table(table: Table) -> str:
+def _table(table: Table, marked: str) -> str:
     label = f'role="region" aria-label="{escape(table.title)}" tabindex="0"'
-    fragment, notes = html_table(table, _cheapest(table)).split("</table>\n", 1)
+    fragment, notes = html_table(table, marked or _cheapest(table)).split("</table>\n", 1)
     return f'<div class="scroll" {label}>\n{fragment}</table>\n</div>\n{notes}'
 
 

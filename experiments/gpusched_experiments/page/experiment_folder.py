@@ -18,7 +18,7 @@ def experiment_report(folder: Path) -> ReportData:
     Raises:
         InputError: The record is not whole, or there are no tables yet.
     """
-    record, page = _record(folder / "record.json"), folder / "table.md"
+    record, page = read_record(folder / "record.json"), folder / "table.md"
     if not page.is_file():
         raise InputError(str(page), None, "the tables of a finished experiment; the same command goes on with it")
     heading, _, rest = page.read_text(encoding="utf-8").lstrip().partition("\n")
@@ -34,7 +34,12 @@ def experiment_report(folder: Path) -> ReportData:
     )
 
 
-def _record(path: Path) -> dict[str, Any]:
+def read_record(path: Path) -> dict[str, Any]:
+    """Read how an experiment was made.
+
+    Raises:
+        InputError: The file is not whole.
+    """
     try:
         record = json.loads(path.read_text(encoding="utf-8"))
     except (OSError, ValueError, RecursionError) as error:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from gpusched_env.errors import InputError
 from gpusched_experiments.page.comparison_folder import comparison_report
 from gpusched_experiments.page.experiment_folder import experiment_report
+from gpusched_experiments.page.leaderboard_folder import is_leaderboard, leaderboard_report
 from gpusched_experiments.page.run_report import run_folder_report
 
 if TYPE_CHECKING:
@@ -32,6 +33,6 @@ def folder_report(folder: str | Path) -> ReportData:
     source = Path(folder)
     for name, read in KINDS.items():
         if (source / name).is_file():
-            return read(source)
+            return leaderboard_report(source) if is_leaderboard(source) else read(source)
     allowed = "a folder that compare, simulate --out, reproduce or leaderboard wrote: one with"
     raise InputError("folder", str(folder), f"{allowed} {', '.join(KINDS)}")

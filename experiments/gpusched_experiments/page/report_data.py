@@ -11,6 +11,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gpusched_env.simulator import Result
+    from gpusched_experiments.page.figure import Drawing
     from gpusched_experiments.report.run_summary import RunSummary
     from gpusched_experiments.report.table import Table
 
@@ -52,6 +53,8 @@ class ReportData:
         verdict: What to say first, a paragraph each; if empty, it is computed from the runs.
         page: More that stands between verdict and figures, as Markdown (`markdown_html`).
         pictures: Figures that were drawn before.
+        drawings: Figures beside those that are made of the runs.
+        marked: The row of each table, by its first column's text, that is marked; empty for the one that costs least.
         modelled: What is modelled, a sentence each.
         scenario: The scenario as TOML.
         provenance: Where it all comes from, as `gpusched_env.provenance.provenance` says it.
@@ -69,6 +72,8 @@ class ReportData:
     verdict: tuple[str, ...] = ()
     page: str = ""
     pictures: tuple[Picture, ...] = ()
+    drawings: tuple[Drawing, ...] = ()
+    marked: str = ""
     modelled: tuple[str, ...] = ()
     scenario: str = ""
     provenance: Mapping[str, Any] = field(default_factory=dict)

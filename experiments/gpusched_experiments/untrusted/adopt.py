@@ -35,9 +35,8 @@ WRONG = (
 """What a job may not be given, by the number that `_adopt` gives."""
 
 
-def wanted_of(board: Board) -> list[bytes]:
+def wanted_of(board: Board, active: Ints) -> list[bytes]:
     """Write what a policy made of the board in a round: what every active job holds, and how nodes follow."""
-    active = board.active[: board.count[at.ACTIVE]]
     rows = board.jobs[active][:, [at.CONFIG, at.NODE, at.SLOT, at.WAKE_S]]
     return [rows.tobytes(), board.nodes[:, at.NEXT].tobytes()]
 

@@ -7,6 +7,7 @@ import os
 import struct
 import sys
 import sysconfig
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -56,8 +57,8 @@ def _of_python() -> list[Path]:
     """List the folders of Python and of what is installed, and of these packages wherever they lie."""
     places = [Path(path) for name, path in sysconfig.get_paths().items() if name.endswith(("lib", "stdlib"))]
     places += [Path(path) for path in sys.path if Path(path).name in {"site-packages", "dist-packages"}]
-    found = (getattr(sys.modules.get(name), "__file__", None) for name in PACKAGES)
-    return [*places, *(Path(file).parent for file in found if file)]
+    found = (find_spec(name) for name in PACKAGES)
+    return [*places, *(Path(spec.origin).parent for spec in found if spec is not None and spec.origin)]
 
 
 def _let_read(libc: ctypes.CDLL, ruleset: int, path: Path) -> None:

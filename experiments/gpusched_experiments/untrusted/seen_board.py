@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board, Facts
 
 if TYPE_CHECKING:
@@ -83,6 +84,11 @@ class BoardCopy:
             rows[np.frombuffer(places, dtype=np.int64)] = np.frombuffer(values, dtype=np.int64).reshape(count, -1)
         for name, array in self._sent.items():
             getattr(self.board, name)[...] = array
+
+    @property
+    def active(self) -> NDArray[np.int64]:
+        """Give the active jobs, (A,)."""
+        return self._sent["active"][: self._sent["count"][at.ACTIVE]]
 
 
 def wanted_bytes(active: int, nodes: int) -> int:

@@ -6,8 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-import gpusched_baselines.registry  # noqa: F401 - policies may build on these, whose files are then read already
-import gpusched_env.simulator.kernels  # noqa: F401
 from gpusched_env.model import Configuration
 from gpusched_env.simulator import Board, Facts, View, check_fit
 from gpusched_env.simulator.policy import memory_columns
@@ -94,7 +92,7 @@ class Server:
         """Decide a round."""
         self._copy.change(head["changes"], body)
         self._policy.decide(self._view, self._rng)
-        return {}, wanted_of(self._copy.board)
+        return {}, wanted_of(self._copy.board, self._copy.active)
 
 
 def _another(head: dict[str, Any]) -> Instance:

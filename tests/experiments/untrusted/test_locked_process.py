@@ -1,0 +1,101 @@
+"""The process in which entries decide, with policies that try what they must not; what must not be is not."""
+
+import os
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from entries import deciding, python_entry
+from gpusched_env import load_scenario, make_instance
+from gpusched_env.simulator import simulate
+from gpusched_experiments.untrusted.errors import EntryError
+from gpusched_experiments.untrusted.limits import Limits
+from gpusched_experiments.untrusted.process import Process
+from gpusched_experiments.untrusted.remote_policy import RemotePolicy
+
+pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="protections are those of Linux")
+SCENARIO = load_scenario("tiny").replace({"jobs.count": 4})
+
+TRIES = """
+import ctypes, os, signal, socket, subprocess, sys, threading
+print("garbage" * 10_000)
+os.write(1, b"garbage"), os.write(2, b"garbage")
+parent = os.getppid()
+TRIES = {
+    "reads secrets": lambda: os.environ["GPUSCHED_SECRET"],
+    "reads files": lambda: open("/etc/passwd").read(),
+    "reads the standings": lambda: open(STANDINGS).read(),
+    "lists folders": lambda: os.listdir("/"),
+    "reads its parent's memory": lambda: open(f"/proc/{parent}/mem", "rb"),
+    "reads its parent's environment": lambda: open(f"/proc/{parent}/environ", "rb").read(),
+    "writes here": lambda: open("large", "wb").write(bytes(10)),
+    "writes elsewhere": lambda: open(TARGET, "wb"),
+    "renames": lambda: os.rename(TARGET + ".old", TARGET),
+    "removes": lambda: os.remove(TARGET + ".old"),
+    "makes folders": lambda: os.mkdir("folder"),
+    "forks": os.fork,
+    "starts programs": lambda: subprocess.run(["/bin/true"]),
+    "becomes a program": lambda: os.execv("/bin/true", ["true"]),
+    "starts threads": lambda: threading.Thread(target=print).start(),
+    "leaves its group": os.setsid,
+    "opens sockets": lambda: socket.socket(),
+    "signals its parent": lambda: os.kill(parent, 0),
+    "takes memory": lambda: bytearray(8 * 2**30),
+    "lifts limits": lambda: __import__("resource").setrlimit(9, (-1, -1)),
+    "keeps memory in a file": lambda: os.memfd_create("x"),
+    "looks into its parent": lambda: 1 / (ctypes.CDLL(None).ptrace(16, parent, 0, 0) == 0),
+    "calls around the filter": lambda: 1 / (ctypes.CDLL(None).syscall(425, 1, 0) >= 0),
+}
+done = []
+for name, attempt in TRIES.items():
+    try:
+        attempt()
+        done.append(name)
+    except (OSError, KeyError, MemoryError, ZeroDivisionError, RuntimeError, ValueError):
+        pass
+"""
+
+
+def run(process):
+    return simulate(make_instance(SCENARIO, 0), RemotePolicy(process, SCENARIO, 0), seed=0)
+
+
+def test_none_of_what_an_entry_tries_succeeds(tmp_path, monkeypatch):
+    monkeypatch.setenv("GPUSCHED_SECRET", "secret")
+    target = tmp_path / "target"
+    Path(f"{target}.old").write_text("old")
+    standings = Path(__file__).parents[3] / "docs/results/leaderboard/cells.csv"
+    before = f"TARGET, STANDINGS = {str(target)!r}, {str(standings)!r}\n{TRIES}"
+    with Process(python_entry(deciding("raise RuntimeError(f'it {done}')", before)), Limits(memory_gib=3)) as process:
+        if process.lacking:
+            pytest.skip(f"NOT PROTECTED: {'; '.join(process.lacking)}")
+        with pytest.raises(EntryError, match=r"RuntimeError: it \[\]$"):
+            run(process)
+    assert [path.name for path in tmp_path.iterdir()] == ["target.old"]
+
+
+def test_a_policy_that_loops_is_ended_and_nothing_of_it_is_left():
+    """In its first round it may compile, so it loops in the second."""
+    source = deciding("view.memory[0, 0] += 1\nwhile view.memory[0, 0] > 1: pass")
+    with Process(python_entry(source), Limits(round_s=0.3)) as process:
+        folder, pid, begin = process._folder.name, process._child.pid, time.monotonic()
+        with pytest.raises(EntryError, match=r"^mine\.py: no answer within 0\.3 s$"):
+            run(process)
+        assert time.monotonic() - begin < 60.0
+    assert not Path(folder).exists()
+    with pytest.raises(ProcessLookupError):
+        os.kill(pid, 0)
+
+
+def test_a_policy_that_ends_its_process_is_told_by_the_exit_code():
+    with Process(python_entry(deciding("import os; os._exit(7)")), Limits()) as process:
+        with pytest.raises(EntryError, match=r"^mine\.py: its process ended by itself \(exit code 7\)$"):
+            run(process)
+
+
+@pytest.mark.parametrize("values", [{"memory_gib": 0.5}, {"round_s": 0.0}, {"run_s": float("nan")}, {"all_s": -1.0}])
+def test_limits_that_are_none_are_refused(values):
+    with pytest.raises(ValueError, match=r"--[a-z-]+ = "):
+        Limits(**values)
