@@ -37,7 +37,8 @@ def python_entry(source: str, made_by: str = "POLICY") -> Entry:
 def deciding(body: str, before: str = "") -> str:
     """Write a Python file with a policy whose `decide` is `body`, a line each."""
     lines = "\n".join(f"        {line}" for line in body.splitlines())
-    return f"{before}\nclass Mine:\n    name, preemption = 'mine', False\n    def decide(self, view, rng):\n{lines}\nPOLICY = Mine()\n"
+    head = "class Mine:\n    name, preemption = 'mine', False\n    def decide(self, view, rng):"
+    return f"{before}\n{head}\n{lines}\nPOLICY = Mine()\n"
 
 
 class InThread(Process):

@@ -87,7 +87,9 @@ def leaderboard_command(
         named = None if policies is None else _policies(policies, quick=quick)
         plan = Plan(_tracks(tracks), _seeds(seeds), quick=quick, policies=named, reference=reference or "edf")
         given = submitting.Given(submitted, name, against, out)
-        submitting.submit_entry(given, plan, limits, backends.chosen_workers(workers, backends.chosen_backend(backend, ray_address)))
+        submitting.submit_entry(
+            given, plan, limits, backends.chosen_workers(workers, backends.chosen_backend(backend, ray_address))
+        )
         return
     entered = _policies(policies, quick=quick)
     if reference is not None and reference not in entered:

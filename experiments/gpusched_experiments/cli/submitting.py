@@ -18,6 +18,7 @@ from gpusched_experiments.untrusted.limits import Limits
 
 if TYPE_CHECKING:
     from gpusched_experiments.report.chart import Drawing
+    from gpusched_experiments.report.table import Value
 
 DRAWS = "gpusched_experiments.report.drawing"
 PANEL = "A policy that nobody trusts"
@@ -30,13 +31,14 @@ SubmitOption = Annotated[
     ),
 ]  # fmt: skip
 NameOption = Annotated[
-    str | None, typer.Option("--name", rich_help_panel=PANEL, help="Its name in tables; default: the file's or folder's.")
+    str | None,
+    typer.Option("--name", rich_help_panel=PANEL, help="Its name in tables; default: the file's or folder's."),
 ]
 AgainstOption = Annotated[
     str | None,
     typer.Option(
         "--against", metavar="DIR", rich_help_panel=PANEL,
-        help="Folder of the leaderboard to rank it against; none: run the others. Default: the published one, if there.",
+        help="Folder of a leaderboard to rank it against; none: run the others. Default: the published one, if there.",
     ),
 ]  # fmt: skip
 MemoryOption = Annotated[
@@ -46,7 +48,9 @@ RoundOption = Annotated[
     float, typer.Option("--round-s", rich_help_panel=PANEL, help="Longest decision round, in seconds.")
 ]
 RunOption = Annotated[float, typer.Option("--run-s", rich_help_panel=PANEL, help="Longest run, in seconds.")]
-AllOption = Annotated[float, typer.Option("--all-s", rich_help_panel=PANEL, help="Longest time of all runs, in seconds.")]
+AllOption = Annotated[
+    float, typer.Option("--all-s", rich_help_panel=PANEL, help="Longest time of all runs, in seconds.")
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -85,9 +89,9 @@ def submit_entry(given: Given, plan: Plan, limits: Limits, workers: int) -> None
     typer.echo(_place(entry.name, outcome.table.as_dicts()))
 
 
-def _place(name: str, rows: list[dict[str, object]]) -> str:
+def _place(name: str, rows: "list[dict[str, Value]]") -> str:
     """Say where the entry stands."""
     places = {str(row["policy"]): (number, row) for number, row in enumerate(rows, 1)}
     number, row = places[name]
-    ratio = f"{row['mean_ratio']:.3f} times the best on {row['tracks']} tracks"
+    ratio = f"{row['mean_ratio']:.3f} times the best on {row['tracks']} track{'s' if row['tracks'] != 1 else ''}"
     return f"{name}: place {number} of {len(rows)}, {ratio}, first on {row['first']}"

@@ -80,7 +80,9 @@ def _read(path: Path) -> dict[Place, Values]:
                 for row in reader
             }
     except (OSError, UnicodeDecodeError, ValueError, KeyError, TypeError) as error:
-        raise InputError("--against", str(path), f"a file that gpusched leaderboard wrote, or none ({error})") from error
+        raise InputError(
+            "--against", str(path), f"a file that gpusched leaderboard wrote, or none ({error})"
+        ) from error
 
 
 def check_same_world(recorded: Recorded, tracks: Iterable[Track]) -> str:
@@ -104,6 +106,10 @@ def check_same_world(recorded: Recorded, tracks: Iterable[Track]) -> str:
             here = float(Cell((), track.scenario, PROBE, seed).run()[COST])
             if not math.isclose(there, here, rel_tol=NEAR):
                 costs = f"{PROBE} costs {there:,.2f} € there on seed {seed} of {track.name}, and {here:,.2f} € here"
-                raise InputError("--against", str(recorded.folder), f"runs of this version, or none to run them ({costs})")
+                raise InputError(
+                    "--against", str(recorded.folder), f"runs of this version, or none to run them ({costs})"
+                )
             compared += 1
-    return f"the standings were made by other code; {PROBE} costs here what it did there, on a seed of {compared} tracks"
+    return (
+        f"the standings were made by other code; {PROBE} costs here what it did there, on a seed of {compared} tracks"
+    )

@@ -52,14 +52,18 @@ def check_entry(entry: Entry, limits: Limits, tracks: Sequence[Track]) -> Checke
         misfits = {track.name: misfit(process, track.scenario) for track in tracks}
         fitting = [track for track in tracks if misfits[track.name] is None]
         if not fitting:
-            raise InputError("--tracks", ",".join(misfits), f"one that {entry.name} can decide on ({misfits.popitem()[1]})")
+            raise InputError(
+                "--tracks", ",".join(misfits), f"one that {entry.name} can decide on ({misfits.popitem()[1]})"
+            )
         small = _small(process, fitting[0])
         first = _run(process, small)
         found = _audited(first)
         if found:
             raise process.wrong(f"the audit of a small run found a difference: {found}")
         if not _same(first, _run(process, small)):
-            raise process.wrong("decides otherwise when it is run again: it keeps something of a run, or draws without rng")
+            raise process.wrong(
+                "decides otherwise when it is run again: it keeps something of a run, or draws without rng"
+            )
         lacking = process.lacking
     with Process(entry, limits) as another:
         if not _same(first, _run(another, small)):

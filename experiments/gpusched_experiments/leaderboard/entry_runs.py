@@ -55,7 +55,7 @@ class EntryRuns:
             EntryError: It broke a limit, decided what cannot be, or otherwise when it was run again.
             StalledError: It leaves all jobs waiting.
         """
-        self._left = list(reversed(cells.items()))
+        self._left = list(cells.items())[::-1]
         with ThreadPoolExecutor(max_workers=workers) as pool:
             futures = [pool.submit(self._work) for _ in range(min(workers, len(cells)))]
             try:
@@ -87,7 +87,9 @@ class EntryRuns:
                 cell, values = first
                 if self._measured(process, cell)["total_eur"] != values["total_eur"]:
                     where = f"{dict(cell.labels)['track']}, seed {cell.seed}"
-                    raise process.wrong(f"decides otherwise when {where} is run again: it keeps something of other runs")
+                    raise process.wrong(
+                        f"decides otherwise when {where} is run again: it keeps something of other runs"
+                    )
 
     def _next(self) -> tuple[str, Cell] | None:
         with self._lock:

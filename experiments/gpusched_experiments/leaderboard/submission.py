@@ -151,8 +151,8 @@ def _met(
     watcher.note(f"{len(missing)} runs of other policies and bounds are not recorded, and are run first")
     keys = {cell.key(origin(cell.policy, cell.measure)): place for place, cell in missing.items()}
     known = {key: values for key, values in stored_values(folder / OTHERS).items() if key in keys}
-    ran = run_cells({key: missing[place] for key, place in keys.items()}, known, Store(folder / OTHERS, LABELS), workers,
-                    lambda: None)  # fmt: skip
+    cells = {key: missing[place] for key, place in keys.items()}
+    ran = run_cells(cells, known, Store(folder / OTHERS, LABELS), workers, lambda: None)
     yield from ((keys[key], values) for key, values in ran.items())
 
 
@@ -209,4 +209,6 @@ def check_name(entry: Entry, plan: Plan, recorded: Recorded) -> None:
     """
     names = {name for track in plan.tracks for name in recorded.policies(track.name, plan.seeds_of(track))}
     if entry.name in names and plan.policies is None:
-        raise InputError("--name", entry.name, f"a name that none of the recorded policies has: {', '.join(sorted(names))}")
+        raise InputError(
+            "--name", entry.name, f"a name that none of the recorded policies has: {', '.join(sorted(names))}"
+        )

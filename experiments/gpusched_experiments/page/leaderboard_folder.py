@@ -124,7 +124,7 @@ def _verdict(policies: list[Row], entry: str) -> tuple[str, ...]:
         at_worst = f", at worst {worst:.2f} times ({row['worst_track']})" if math.isfinite(worst) else ""
         said.append(
             f"{what} is on place {place} of {len(policies)}: {ratio:.2f} times the cost of the best, as a mean over "
-            f"{row['tracks']} tracks{at_worst}; first on {row['first']}."
+            f"{row['tracks']} track{'s' if row['tracks'] != '1' else ''}{at_worst}; first on {row['first']}."
         )
     return tuple(said)
 

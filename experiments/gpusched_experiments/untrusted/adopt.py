@@ -110,21 +110,26 @@ def _give(board: Board, job: int, config: int, node: int, slot: int, chain: Ints
         return 1
     if node < 0 or node >= nodes.shape[0] or nodes[node, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
         return 2
-    if not within_quota(board, job, config):
-        return 6
-    units = configs[config, at.CONFIG_UNITS]
-    if units > 0:
-        if slot < 0 or slot >= nodes[node, at.NODE_GPUS]:
-            return 4
-        used = nodes[node, at.NODE_COLUMNS + slot]
-        if used + units > at.UNITS or (used == 0 and nodes[node, at.FREE] == 0):
-            return 4
+    wrong = 0 if within_quota(board, job, config) else 6
+    if configs[config, at.CONFIG_UNITS] > 0:
+        wrong = wrong if _has_share(board, config, node, slot) else 4
     elif slot != -1 or nodes[node, at.FREE] < configs[config, at.CONFIG_GPUS]:
-        return 3
-    if configs[config, at.CONFIG_NODES] > 1:
+        wrong = 3
+    if wrong == 0 and configs[config, at.CONFIG_NODES] > 1:
         return _give_nodes(board, job, config, node, chain)
-    take(board, job, config, node, slot)
-    return 0
+    if wrong == 0:
+        take(board, job, config, node, slot)
+    return wrong
+
+
+@kernel
+def _has_share(board: Board, config: int, node: int, slot: int) -> bool:
+    """Say whether the share of a configuration is free on a GPU of a node."""
+    nodes, units = board.nodes, board.facts.configs[config, at.CONFIG_UNITS]
+    if slot < 0 or slot >= nodes[node, at.NODE_GPUS]:
+        return False
+    used = nodes[node, at.NODE_COLUMNS + slot]
+    return used + units <= at.UNITS and (used > 0 or nodes[node, at.FREE] > 0)
 
 
 @kernel

@@ -4,18 +4,10 @@ from __future__ import annotations
 
 import os
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpusched_experiments.untrusted.channel import Channel
 from gpusched_experiments.untrusted.lockdown import NETWORK, leave_network, limit_resources, lock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gpusched_env.simulator import Policy, View
-    from gpusched_experiments.untrusted.seen_board import BoardCopy
-
-MOST = 2**31
 
 
 def main(settings: dict[str, Any]) -> None:
@@ -38,5 +30,7 @@ def _keep_nothing_compiled() -> None:
     def nothing(*_: object) -> None:
         return None
 
-    caching.Cache.save_overload = nothing
-    caching._CacheLocator.ensure_cache_path = nothing  # noqa: SLF001 - it looks whether a folder can be written
+    cache: Any = caching.Cache
+    locator: Any = caching._CacheLocator  # noqa: SLF001 - there is no other way
+    cache.save_overload = nothing
+    locator.ensure_cache_path = nothing  # it looks whether a folder can be written

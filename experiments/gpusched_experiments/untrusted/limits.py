@@ -18,7 +18,7 @@ class Limits:
     Args:
         memory_gib: Memory that the process may ask for, which is more than it uses: from 2 to 1,024 GiB.
         round_s: Longest time of a decision round [s], > 0.
-        start_s: Longest time of the start, and of a process' first round, in which it may compile [s], > 0.
+        start_s: Longest time of the start, and of a run's first round, in which it may compile [s], > 0.
         run_s: Longest time of a run [s], > 0.
         all_s: Longest time of all runs [s], > 0; of each process also the processor time.
 

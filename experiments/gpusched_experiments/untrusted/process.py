@@ -12,7 +12,7 @@ import threading
 import time
 from contextlib import suppress
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 from gpusched_experiments.untrusted.channel import Channel, ClosedError, NoMessageError, TooLateError
 from gpusched_experiments.untrusted.errors import EntryError, one_line
@@ -60,7 +60,7 @@ class Process:
             self.close()
             raise
 
-    def __enter__(self) -> Process:
+    def __enter__(self) -> Self:
         return self
 
     def __exit__(self, *_: object) -> None:

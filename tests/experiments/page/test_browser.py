@@ -5,8 +5,9 @@ from dataclasses import replace
 
 import pytest
 
-from gpusched_experiments.page import ReportData, report_html
+from gpusched_experiments.page import ReportData, folder_report, report_html
 from report_pages import comparison, ran
+from standings_page import standings_folder
 
 CHROMIUM = next(filter(None, map(shutil.which, ("chromium", "chromium-browser", "google-chrome"))), None)
 pytestmark = pytest.mark.skipif(
@@ -209,3 +210,25 @@ def test_the_browser_itself_refuses_to_load_anything(browser, tmp_path):
     assert page.asked == []  # refused before it is asked for
     assert any("Content Security Policy" in text for text in page.wrong)
     page.context.close()
+
+
+@pytest.mark.parametrize(("width", "scheme"), [(1200, "light"), (400, "dark")])
+def test_a_leaderboard_draws_every_track_marks_the_entry_and_sorts(browser, tmp_path, width, scheme):
+    path = tmp_path / "board.html"
+    path.write_text(report_html(folder_report(standings_folder(tmp_path / "board"))), encoding="utf-8")
+    board = Opened(browser, path.as_uri(), width=width, color_scheme=scheme)
+    assert board.page.locator(".js-plotly-plot .main-svg").count() >= 2
+    for track, rows in (("track-0", ["sts", "mine (submitted)", "edf", "fifo"]), ("track-1", ["edf", "mine"])):
+        names = board.page.locator(f"[data-figure={track}] .ytick").all_text_contents()
+        assert names[:1] + [name for name in names if name.startswith("mine")] == [rows[0], "mine (submitted)"]
+    board.page.mouse.move(*board.place("track-1", 1.095, 1))
+    hover = board.page.locator("[data-figure=track-1] .hoverlayer .hovertext")
+    hover.first.wait_for()
+    assert "mine: rank 2" in hover.first.text_content()
+    assert board.first_column() == ["sts", "mine", "edf", "fifo"]
+    assert board.page.locator("tr.best th").first.text_content() == "mine"
+    board.page.locator("thead th", has_text="mean rank").locator("button").click()
+    assert board.first_column()[-1] == "fifo"
+    assert board.page.evaluate("document.documentElement.scrollWidth") == width
+    assert (board.asked, board.wrong) == ([], [])
+    board.context.close()

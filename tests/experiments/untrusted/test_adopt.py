@@ -16,7 +16,12 @@ from gpusched_experiments.untrusted.seen_board import SEEN, SentBoard, rows_of, 
 from instances import random_instance
 from small_instances import hours_job, kilowatt_cluster
 
-ONE, TWO, BOTH, HALF = Configuration("V", 1), Configuration("V", 2), Configuration("V", 2, 2), Configuration("V", 1, share=0.5)
+ONE, TWO, BOTH, HALF = (
+    Configuration("V", 1),
+    Configuration("V", 2),
+    Configuration("V", 2, 2),
+    Configuration("V", 1, share=0.5),
+)
 CONFIGS = [ONE, TWO, BOTH, HALF]
 
 
@@ -31,7 +36,7 @@ def test_a_run_is_the_same_to_the_last_bit_whether_the_policy_gets_the_board_or_
 
 def open_round(jobs=3, nodes=(2, 2)):
     """Three jobs at the beginning of a round on two nodes of two GPUs; the last may not use two nodes."""
-    hours = {config: 1.0 for config in CONFIGS}
+    hours = dict.fromkeys(CONFIGS, 1.0)
     all_jobs = [hours_job(4.0, hours) for _ in range(jobs - 1)] + [hours_job(4.0, {ONE: 1.0, TWO: 1.0, HALF: 1.0})]
     state = State(kilowatt_cluster(all_jobs, nodes, CONFIGS))
     state.advance()
@@ -93,7 +98,10 @@ def test_of_jobs_that_are_not_submitted_nothing_is_sent_and_nothing_that_is_hidd
     state.advance()
     assert set(SEEN) | {"facts", "memory", "keys", "order"} == set(state.board.__getstate__())
     shapes, parts = written(state.board)
-    sent = {name: np.frombuffer(part, dtype=kind).reshape(shape) for (name, kind, shape), part in zip(shapes, parts, strict=True)}
+    sent = {
+        name: np.frombuffer(part, dtype=kind).reshape(shape)
+        for (name, kind, shape), part in zip(shapes, parts, strict=True)
+    }
     come = state.board.count[at.SUBMITTED]
     assert come < 12
     assert np.isnan(sent["jobs"][come:]).all()
@@ -109,7 +117,10 @@ def test_only_rows_that_changed_are_sent_again():
     assert sent.changes(state.board) == ([], [])
     state.advance()
     counts, _ = sent.changes(state.board)
-    changed = {name: np.sum(np.any(rows_of(getattr(state.board, name)) != rows_of(getattr(before, name)), axis=1)) for name in SEEN}
+    changed = {
+        name: np.sum(np.any(rows_of(getattr(state.board, name)) != rows_of(getattr(before, name)), axis=1))
+        for name in SEEN
+    }
     assert dict(counts) == {name: count for name, count in changed.items() if count}
     assert sent.changes(state.board) == ([], [])
 

@@ -10,12 +10,12 @@ from gpusched_agents.files.find_agent import SHIPPED
 from gpusched_agents.policy import load_policy
 from gpusched_baselines import make_policy
 from gpusched_env import load_scenario, make_instance
+from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
 from gpusched_experiments.untrusted.entry import Entry, read_entry
 from gpusched_experiments.untrusted.errors import EntryError
 from gpusched_experiments.untrusted.limits import Limits
 from gpusched_experiments.untrusted.remote_policy import ANOTHER_SEED, RemotePolicy, misfit, workload_of
-from gpusched_env.errors import InputError
 
 SCENARIO = load_scenario("tiny").replace({"jobs.count": 8})
 
@@ -48,7 +48,7 @@ class Draws:
 
 def test_a_policy_that_draws_and_remembers_gives_the_same_run_to_the_last_bit():
     here = {}
-    exec(DRAWS, here)
+    exec(DRAWS, here)  # noqa: S102 - it stands above
     with InThread(python_entry(DRAWS, "Draws")) as process:
         for seed in (3, 4):
             same(run(process, seed=seed), simulate(make_instance(SCENARIO, seed), here["Draws"](), seed=seed))
@@ -119,7 +119,7 @@ def test_what_goes_wrong_in_a_round_is_one_line_that_says_where(body, words):
 
 
 def test_what_it_does_to_its_copy_of_the_board_beside_that_is_undone():
-    cheat = "view.board.jobs[0, 3] = 0.001\nview.board.jobs[0, 17] = -5.0\nview.board.clock[:] = 0.0\nview.board.count[1] = 0\n"
+    cheat = "view.board.jobs[0, 3:18:14] = 0.001\nview.board.clock[:] = 0.0\nview.board.count[1] = 0\n"
     honest = FIRST_FIT.split("decide(self, view, rng):\n")[1].split("\nPOLICY")[0].replace("        for", "for", 1)
     honest = "\n".join(line.removeprefix("        ") for line in honest.splitlines())
     one, other = (python_entry(deciding(body)) for body in (honest + "\n" + cheat, honest))
@@ -128,7 +128,10 @@ def test_what_it_does_to_its_copy_of_the_board_beside_that_is_undone():
 
 
 def test_a_run_has_its_time():
-    with InThread(python_entry(FIRST_FIT), Limits(run_s=1e-9)) as process, pytest.raises(EntryError, match="longer than 1e-09 s"):
+    with (
+        InThread(python_entry(FIRST_FIT), Limits(run_s=1e-9)) as process,
+        pytest.raises(EntryError, match="longer than 1e-09 s"),
+    ):
         run(process)
 
 

@@ -1,0 +1,232 @@
+"""A submitted file from its path to its rank: checked, run, ranked against recorded runs, and none of it half done."""
+
+import csv
+import json
+import re
+from dataclasses import replace
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner
+
+from entries import FIRST_FIT, InThread, deciding, python_entry
+from gpusched_baselines import make_policy
+from gpusched_env.errors import InputError
+from gpusched_env.simulator import simulate
+from gpusched_env.workload import Track, load_scenario, make_instance
+from gpusched_experiments.cli.app import app
+from gpusched_experiments.leaderboard import against, checking, entry_runs
+from gpusched_experiments.leaderboard.against import check_same_world, read_recorded
+from gpusched_experiments.leaderboard.checking import Checked, check_entry
+from gpusched_experiments.leaderboard.submission import Plan, check_name, submit
+from gpusched_experiments.page import folder_report
+from gpusched_experiments.untrusted.errors import EntryError
+from gpusched_experiments.untrusted.limits import USUAL, Limits
+
+SOURCE = "from gpusched_baselines import make_policy\ndef make():\n    return make_policy('sts')\n"
+FORGETS = "import itertools\nCOUNT = itertools.count()\n"
+
+
+def tiny(name, jobs):
+    scenario = load_scenario("tiny").replace({"name": name, "jobs.count": jobs})
+    return Track(name=name, scenario=scenario, hard="nothing", weights="none")
+
+
+TRACKS = (tiny("three", 3), tiny("five", 5))
+
+
+class Watching:
+    def __init__(self, stop_after=10**9):
+        self.notes, self.ran, self.stop_after = [], 0, stop_after
+
+    def note(self, text):
+        self.notes.append(text)
+
+    def begin(self, experiment, runs, finished):
+        self.begun = (runs, finished)
+
+    def finished(self):
+        self.ran += 1
+        if self.ran == self.stop_after:
+            raise KeyboardInterrupt
+
+
+@pytest.fixture
+def in_threads(monkeypatch):
+    """Let entries decide in threads, which start at once."""
+    monkeypatch.setattr(checking, "Process", InThread)
+    monkeypatch.setattr(entry_runs, "Process", InThread)
+
+
+def submitted(folder, entry, recorded=None, plan=None, watching=None, limits=USUAL):
+    plan = plan or Plan(TRACKS, (3, 4), policies=("edf", "sts"))
+    watching, recorded = watching or Watching(), recorded or read_recorded("none")
+    return submit(
+        entry, Checked((), {}), plan, recorded, limits, folder, workers=1, watcher=watching, drawing=None
+    )  # fmt: skip
+
+
+def rows(path):
+    with path.open(newline="") as file:
+        return list(csv.DictReader(file))
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_an_entry_has_the_costs_and_the_rank_that_the_policy_in_it_has(tmp_path):
+    outcome = submitted(tmp_path / "out", python_entry(SOURCE, "make"))
+    for row in rows(tmp_path / "out/cells.csv"):
+        track = next(track for track in TRACKS if track.name == row["track"])
+        here = simulate(make_instance(track.scenario, int(row["seed"])), make_policy("sts"), seed=int(row["seed"]))
+        assert float(row["total_eur"]) == here.energy_eur + here.tardiness_eur
+    by_policy = {row["policy"]: row for row in outcome.table.as_dicts()}
+    assert set(by_policy) == {"mine", "edf", "sts"}
+    for column in ("first", "mean_rank", "mean_ratio", "worst_ratio"):
+        assert by_policy["mine"][column] == by_policy["sts"][column]
+    facts = json.loads((tmp_path / "out/record.json").read_text())["provenance"]["facts"]
+    assert facts["entry"]["sha256"] == python_entry(SOURCE, "make").sha256
+    assert (facts["finished"], facts["tracks"], facts["seeds"]) == (True, ["three", "five"], [3, 4])
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_a_stopped_submission_goes_on_and_another_file_starts_again(tmp_path):
+    entry, stopped = python_entry(FIRST_FIT), Watching(stop_after=2)
+    with pytest.raises(KeyboardInterrupt):
+        submitted(tmp_path / "out", entry, watching=stopped)
+    again = Watching()
+    submitted(tmp_path / "out", entry, watching=again)
+    assert again.begun[0] == 4
+    assert again.begun[1] + again.ran == 4
+    assert again.begun[1] >= 2
+    other = Watching()
+    submitted(tmp_path / "out", python_entry(FIRST_FIT + "# changed"), watching=other)
+    assert other.begun == (4, 0)
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_recorded_runs_are_not_run_again_and_kept_entries_are_met_too(tmp_path):
+    first = submitted(tmp_path / "out", python_entry(FIRST_FIT))
+    board = tmp_path / "board"
+    kept = board / "entries/fits"
+    kept.mkdir(parents=True)
+    cells = (first.folder / "cells.csv").read_text().replace(",mine,", ",fits,")
+    (kept / "cells.csv").write_text(cells)
+    (board / "cells.csv").write_text((first.folder / "others.csv").read_text())
+    recorded = read_recorded(str(board))
+    assert recorded.policies("three", (3, 4)) == ("edf", "sts", "fits")
+    watching, plan = Watching(), Plan(TRACKS, (3, 4))
+    second = submitted(tmp_path / "again", python_entry(SOURCE, "make"), recorded, plan, watching)
+    assert watching.notes == []
+    assert {row["policy"] for row in second.table.as_dicts()} == {"edf", "sts", "fits", "mine"}
+    check_name(python_entry(FIRST_FIT), plan, recorded)
+    with pytest.raises(InputError, match="none of the recorded policies has: edf, fits, sts"):
+        check_name(replace(python_entry(FIRST_FIT), name="fits"), plan, recorded)
+
+
+def test_what_was_recorded_must_be_of_the_same_world(tmp_path):
+    track, seed = TRACKS[0], 3
+    cost = simulate(make_instance(track.scenario, seed), make_policy("edf"), seed=seed)
+    total = cost.energy_eur + cost.tardiness_eur
+    line = "key,track,row,policy,seed,total_eur\nx,three,run,edf,3,{}\n"
+    (tmp_path / "cells.csv").write_text(line.format(total))
+    assert "on a seed of 1 tracks" in check_same_world(read_recorded(str(tmp_path)), TRACKS)
+    (tmp_path / "cells.csv").write_text(line.format(1.001 * total))
+    with pytest.raises(InputError, match="runs of this version"):
+        check_same_world(read_recorded(str(tmp_path)), TRACKS)
+    (tmp_path / "cells.csv").write_text("nothing\n")
+    with pytest.raises(InputError, match="a file that gpusched leaderboard wrote"):
+        read_recorded(str(tmp_path))
+
+
+def test_the_published_standings_are_those_of_this_checkout():
+    assert read_recorded(None).folder == against.PUBLISHED
+    assert "sts-x" in read_recorded(None).policies("busy", (30000,))
+
+
+PLACE_ALL = """for job in view.waiting:
+    for c in ([config] if view.tau[job, config] < float('inf') else []) + list(range(len(view.configurations))):
+        if view.tau[job, c] < float('inf') and view.place(int(job), c): break"""
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_a_policy_that_is_not_the_same_when_it_is_run_again_is_found():
+    with pytest.raises(EntryError, match="decides otherwise when it is run again"):
+        check_entry(python_entry(deciding(f"config = next(COUNT) % 7 and 1\n{PLACE_ALL}", FORGETS)), USUAL, TRACKS)
+    assert check_entry(python_entry(FIRST_FIT), USUAL, TRACKS).misfits == {}
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_what_an_entry_keeps_of_other_runs_is_found_at_the_end(tmp_path):
+    """The check sees but small runs; this one begins to cheat when it has seen many rounds."""
+    before = f"{FORGETS}SEEN = 40\n"
+    entry = python_entry(deciding(f"config = 0 if next(COUNT) < SEEN else 2\n{PLACE_ALL}", before))
+    with pytest.raises(EntryError, match="keeps something of other runs"):
+        submitted(tmp_path / "out", entry, plan=Plan(TRACKS[1:], tuple(range(9)), policies=("edf",)))
+    assert not (tmp_path / "out/cells.csv").exists()
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_a_difference_that_the_audit_finds_ends_the_check(monkeypatch):
+    monkeypatch.setattr(checking, "audit", lambda _: ["jobs.csv: job 0: energy"])
+    with pytest.raises(EntryError, match="the audit of a small run found a difference: jobs"):
+        check_entry(python_entry(FIRST_FIT), USUAL, TRACKS)
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_an_entry_that_decides_nowhere_is_refused():
+    check = "    def check(self, instance):\n        raise ValueError('nowhere')\nPOLICY"
+    with pytest.raises(InputError, match="one that mine can decide on"):
+        check_entry(python_entry(FIRST_FIT.replace("POLICY", check)), USUAL, TRACKS)
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_all_runs_have_their_time(tmp_path):
+    with pytest.raises(EntryError, match="all runs took longer than 1e-09 s"):
+        submitted(tmp_path / "out", python_entry(FIRST_FIT), limits=Limits(all_s=1e-9))
+
+
+def track_file(folder):
+    text = 'base = "tiny"\n[jobs]\ncount = 4\n[track]\nhard = "nothing"\nweights = "none"\ntest = "7-11"\n'
+    (folder / "four.toml").write_text(text, encoding="utf-8")
+    return str(folder / "four.toml")
+
+
+def test_the_command_checks_runs_and_ranks_a_file(tmp_path):
+    """In locked processes: nothing stands in for them."""
+    (tmp_path / "first-fit.py").write_text(FIRST_FIT)
+    out = tmp_path / "out"
+    options = ["--tracks", track_file(tmp_path), "-p", "edf,sts", "--against", "none", "-w", "1", "-o", str(out)]
+    done = CliRunner().invoke(app, ["leaderboard", "--submit", f"{tmp_path}/first-fit.py:FirstFit", *options])
+    assert done.exit_code == 0, done.output
+    assert re.search(r"first-fit: place \d of 3, \d\.\d+ times the best on 1 track, first on [01]\n$", done.stdout)
+    assert "first-fit passed the check" in done.stderr.replace("\n", " ")
+    assert {"cells.csv", "others.csv", "record.json", "report.html", "table.md"} <= {
+        each.name for each in out.iterdir()
+    }
+    data = folder_report(out)
+    assert (data.marked, len(data.drawings)) == ("first-fit", 1)
+
+
+def test_a_policy_that_fails_is_one_line_and_leaves_nothing(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("fails.py").write_text(deciding("1 / 0"))
+    done = CliRunner().invoke(app, ["leaderboard", "--submit", "fails.py", "--quick", "--tracks", track_file(tmp_path)])
+    assert done.exit_code == 1, done.output
+    assert done.stderr == "error: fails.py: line 5: ZeroDivisionError: division by zero\n"
+    assert sorted(each.name for each in tmp_path.iterdir()) == ["fails.py", "four.toml"]
+
+
+def test_bad_options_are_one_line_before_anything_is_run(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(FIRST_FIT)
+    for options, words in (
+        (["--submit", "nothing.py"], "an agent's folder"),
+        (["--submit", "mine.py", "--name", "sts"], "a name that no policy of the project has"),
+        (["--submit", "mine.py", "--memory-gib", "0.1"], "from 2 to 1,024 GiB"),
+        (["--submit", "mine.py", "--against", "nowhere"], "--against"),
+    ):
+        done = CliRunner().invoke(app, ["leaderboard", *options])
+        assert done.exit_code == 2, done.output
+        assert done.stderr.startswith("error: ")
+        assert words in done.stderr
+        assert done.stderr.count("\n") == 1
+    assert [each.name for each in tmp_path.iterdir()] == ["mine.py"]
