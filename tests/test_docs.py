@@ -34,6 +34,7 @@ PAGES = (
     "docs/design.md",
     "docs/scenarios.md",
     "docs/tracks.md",
+    "docs/leaderboard.md",
     "docs/traces.md",
     "docs/report.md",
     "docs/agents.md",

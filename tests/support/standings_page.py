@@ -27,8 +27,8 @@ def standings_folder(folder: Path, entry: str = "mine", costs: dict[str, dict[st
     same = {"energy_eur": 1.0, "tardiness_eur": 2.0, "late_jobs": 1, "jobs": 9}
     rows = (
         (
-            {"track": track, "row": "bound" if policy == "bound" else "run"}, "edf" if policy == "bound" else policy, seed,
-            same | {"total_eur": cost + 0.1 * (seed * cost % 7)},
+            {"track": track, "row": "bound" if policy == "bound" else "run"},
+            "edf" if policy == "bound" else policy, seed, same | {"total_eur": cost + 0.1 * (seed * cost % 7)},
         )
         for track, policies in costs.items() for policy, cost in policies.items() for seed in range(5)
     )  # fmt: skip

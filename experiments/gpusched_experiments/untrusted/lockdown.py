@@ -13,7 +13,7 @@ from gpusched_experiments.untrusted.files_seen import see_few_files
 from gpusched_experiments.untrusted.system_calls import allow_few_calls
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Collection, Iterable
     from pathlib import Path
 
 OPEN_FILES = 64
@@ -23,11 +23,17 @@ CAPABILITY_VERSION = 0x20080522
 
 NETWORK, FILES, CALLS = "network", "files", "calls"
 MISSING = {
-    NETWORK: "this system gives it no network of its own (user namespaces)",
+    NETWORK: "this system cannot keep it from the network (user namespaces, or seccomp on x86-64)",
     FILES: "this system cannot keep it from reading files that you can read (Landlock)",
     CALLS: "this system cannot forbid it system calls, such as starting processes (seccomp on x86-64)",
 }
 """What to say where a protection is not to be had."""
+
+
+def lacking(held: Collection[str]) -> tuple[str, ...]:
+    """Say what is not protected, a sentence each; who may open no socket needs no network of its own."""
+    there = {*held, NETWORK} if CALLS in held else set(held)
+    return tuple(said for name, said in MISSING.items() if name not in there)
 
 
 def limit_resources(memory_bytes: int, processor_s: int) -> None:

@@ -18,7 +18,7 @@ from gpusched_experiments.untrusted.channel import Channel, ClosedError, NoMessa
 from gpusched_experiments.untrusted.errors import EntryError, one_line
 from gpusched_experiments.untrusted.limits import GIB
 from gpusched_experiments.untrusted.loading import AGENT_FOLDER
-from gpusched_experiments.untrusted.lockdown import MISSING, clean_environment
+from gpusched_experiments.untrusted.lockdown import clean_environment, lacking
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -54,7 +54,7 @@ class Process:
         self._start()
         try:
             held, _ = self._receive(0, self._until(limits.start_s), limits.start_s)
-            self.lacking = tuple(said for name, said in MISSING.items() if name not in (held.get("held") or ()))
+            self.lacking = lacking(held.get("held") or ())
             self.preemption = self._load()
         except BaseException:
             self.close()

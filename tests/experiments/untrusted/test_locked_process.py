@@ -12,6 +12,7 @@ from gpusched_env import load_scenario, make_instance
 from gpusched_env.simulator import simulate
 from gpusched_experiments.untrusted.errors import EntryError
 from gpusched_experiments.untrusted.limits import Limits
+from gpusched_experiments.untrusted.lockdown import CALLS, FILES, MISSING, NETWORK, lacking
 from gpusched_experiments.untrusted.process import Process
 from gpusched_experiments.untrusted.remote_policy import RemotePolicy
 
@@ -99,3 +100,10 @@ def test_a_policy_that_ends_its_process_is_told_by_the_exit_code():
 def test_limits_that_are_none_are_refused(values):
     with pytest.raises(ValueError, match=r"--[a-z-]+ = "):
         Limits(**values)
+
+
+def test_what_a_system_cannot_protect_from_is_said():
+    """Who may open no socket needs no network of its own."""
+    assert lacking([FILES, CALLS]) == lacking([NETWORK, FILES, CALLS]) == ()
+    assert lacking([NETWORK, CALLS]) == (MISSING[FILES],)
+    assert lacking([]) == tuple(MISSING.values())
