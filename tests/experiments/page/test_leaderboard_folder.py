@@ -1,6 +1,7 @@
 """The page of a leaderboard: verdict, tables with intervals, and a figure for each track that marks an entry."""
 
 import json
+import shutil
 
 import pytest
 
@@ -10,9 +11,9 @@ from report_pages import Page
 from standings_page import COSTS, standings_folder
 
 
-@pytest.fixture
-def folder(tmp_path):
-    return standings_folder(tmp_path / "board")
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory):
+    return standings_folder(tmp_path_factory.mktemp("page") / "board")
 
 
 def traces(data, number):
@@ -72,7 +73,8 @@ def test_the_published_leaderboard_is_a_page_with_a_figure_for_each_track():
     assert data.provenance["command"].startswith("gpusched leaderboard")
 
 
-def test_what_is_not_whole_is_named(folder):
+def test_what_is_not_whole_is_named(folder, tmp_path):
+    folder = shutil.copytree(folder, tmp_path / "copy")
     table = (folder / "table.csv").read_text()
     (folder / "table.csv").write_text(table.replace("to_best_low", "low"))
     with pytest.raises(InputError, match=r"table\.csv = None; allowed: rows with a column to_best_low"):

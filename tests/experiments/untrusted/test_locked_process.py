@@ -90,12 +90,6 @@ def test_a_policy_that_loops_is_ended_and_nothing_of_it_is_left():
         os.kill(pid, 0)
 
 
-def test_a_policy_that_ends_its_process_is_told_by_the_exit_code():
-    ended = pytest.raises(EntryError, match=r"^mine\.py: its process ended by itself \(exit code 7\)$")
-    with Process(python_entry(deciding("import os; os._exit(7)")), Limits()) as process, ended:
-        run(process)
-
-
 @pytest.mark.parametrize("values", [{"memory_gib": 0.5}, {"round_s": 0.0}, {"run_s": float("nan")}, {"all_s": -1.0}])
 def test_limits_that_are_none_are_refused(values):
     with pytest.raises(ValueError, match=r"--[a-z-]+ = "):

@@ -54,7 +54,7 @@ def test_a_policy_that_draws_and_remembers_gives_the_same_run_to_the_last_bit():
             same(run(process, seed=seed), simulate(make_instance(SCENARIO, seed), here["Draws"](), seed=seed))
 
 
-@pytest.mark.parametrize("name", ["edf", "sts-x", "gavel-cost"])
+@pytest.mark.parametrize("name", ["edf", "sts-x"])
 def test_a_shipped_policy_in_a_file_gives_the_same_run_to_the_last_bit(name):
     source = f"from gpusched_baselines import make_policy\ndef make():\n    return make_policy({name!r})\n"
     with InThread(python_entry(source, "make")) as process:
