@@ -1,11 +1,13 @@
 """`gpusched leaderboard --submit`."""
 
+import sys
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
 
+from gpusched_env.errors import InputError
 from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.reports import write_report
 from gpusched_experiments.cli.tables import print_outcome
@@ -65,6 +67,8 @@ class Given:
 
 def submit_entry(given: Given, plan: Plan, limits: Limits, workers: int) -> None:
     """Check what is submitted, run it, rank it, and say where it stands."""
+    if sys.platform == "win32":
+        raise InputError("--submit", given.path, "a system with limits for processes, such as Linux or macOS")
     entry = read_entry(given.path, given.name)
     recorded = read_recorded(given.against)
     check_name(entry, plan, recorded)

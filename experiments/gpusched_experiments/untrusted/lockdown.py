@@ -4,13 +4,15 @@ from __future__ import annotations
 
 import ctypes
 import os
-import resource
 import struct
 import sys
 from typing import TYPE_CHECKING
 
 from gpusched_experiments.untrusted.files_seen import see_few_files
 from gpusched_experiments.untrusted.system_calls import allow_few_calls
+
+if sys.platform != "win32":  # there the command says that it cannot; others must not need this
+    import resource
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable

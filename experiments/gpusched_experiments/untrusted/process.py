@@ -172,6 +172,8 @@ class Process:
 
     def _code(self) -> int | None:
         """Give the code with which the process ended, without waiting for it as `wait` does; None if it has not."""
+        if not hasattr(os, "waitid"):
+            return self._child.poll()
         for _ in range(50):
             ended = os.waitid(os.P_PID, self._child.pid, os.WEXITED | os.WNOHANG | os.WNOWAIT)
             if ended is not None:
