@@ -20,6 +20,7 @@ from gpusched_experiments.untrusted.limits import Limits
 
 if TYPE_CHECKING:
     from gpusched_experiments.report.chart import Drawing
+    from gpusched_experiments.report.estimate import Estimate
     from gpusched_experiments.report.table import Value
 
 DRAWS = "gpusched_experiments.report.drawing"
@@ -97,5 +98,5 @@ def _place(name: str, rows: "list[dict[str, Value]]") -> str:
     """Say where the entry stands."""
     places = {str(row["policy"]): (number, row) for number, row in enumerate(rows, 1)}
     number, row = places[name]
-    ratio = f"{row['mean_ratio']:.3f} times the best on {row['tracks']} track{'s' if row['tracks'] != 1 else ''}"
-    return f"{name}: place {number} of {len(rows)}, {ratio}, first on {row['first']}"
+    ratio, tracks = cast("Estimate", row["mean_ratio"]).value, f"{row['tracks']} track{'s' * (row['tracks'] != 1)}"
+    return f"{name}: place {number} of {len(rows)}, {ratio:.3f} times the best on {tracks}, first on {row['first']}"

@@ -4,11 +4,16 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING
 
-from gpusched_experiments.report.estimate import Estimate, mean, pooled
+import numpy as np
+
+from gpusched_experiments.report.estimate import Estimate, bootstrap, mean, pooled
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from gpusched_experiments.report.run import Group, Runs
 
 RUN_ROW, BOUND_ROW = "run", "bound"
@@ -16,7 +21,7 @@ RUN_ROW, BOUND_ROW = "run", "bound"
 COST = "total_eur"
 
 
-@dataclass(frozen=True, slots=True, eq=False)
+@dataclass(frozen=True, eq=False)
 class Standing:
     """One policy on one track.
 
@@ -24,13 +29,18 @@ class Standing:
         track: The track.
         group: Its runs.
         rank: 1 for the policy with the least mean cost; equal ones share the better rank.
-        to_best: Its cost over that of the best policy of the track, paired by seed.
+        best: The runs of the best policy of the track.
     """
 
     track: str
     group: Group
     rank: int
-    to_best: Estimate
+    best: Group
+
+    @cached_property
+    def to_best(self) -> Estimate:
+        """Its cost over that of the best policy of the track, paired by seed."""
+        return ratio(self.group.own, self.best.own)
 
     @property
     def policy(self) -> str:
@@ -91,6 +101,22 @@ class Overall:
         return math.exp(sum(math.log(s.to_best.value) for s in self.standings) / len(self.standings))
 
     @property
+    def to_best(self) -> Estimate:
+        """The same with its interval: a seed that is drawn brings the runs of all tracks.
+
+        The best policy of a track is that of all its seeds in every draw.
+        """
+        pairs = [(s.group.own.by_seed(COST), s.best.own.by_seed(COST)) for s in self.standings]
+        seeds = sorted(set[int].intersection(*(set(own) & set(best) for own, best in pairs)))
+        own, best = (np.array([[pair[i][seed] for seed in seeds] for pair in pairs]) for i in range(2))
+
+        def drawn(draws: NDArray[np.int64]) -> NDArray[np.float64]:
+            ratios: NDArray[np.float64] = own[:, draws].sum(axis=-1) / best[:, draws].sum(axis=-1)
+            return np.exp(np.log(ratios).mean(axis=0))
+
+        return Estimate(self.mean_ratio, bootstrap(len(seeds), drawn), len(seeds))
+
+    @property
     def worst(self) -> Standing:
         """Where its cost lies furthest above the best."""
         return max(self.standings, key=lambda s: s.to_best.value)
@@ -109,8 +135,7 @@ def track_results(runs: Runs) -> tuple[TrackResult, ...]:
         groups = sorted(there.where(row=RUN_ROW).groups("track"), key=lambda g: mean(g.own, COST).value)
         costs = [mean(group.own, COST).value for group in groups]
         standings = tuple(
-            Standing(track, group, 1 + costs.index(cost), ratio(group.own, groups[0].own))
-            for group, cost in zip(groups, costs, strict=True)
+            Standing(track, group, 1 + costs.index(cost), groups[0]) for group, cost in zip(groups, costs, strict=True)
         )
         found.append(TrackResult(track, standings, there.where(row=BOUND_ROW)))
     return tuple(found)

@@ -37,7 +37,7 @@ def overall_table(runs: Runs) -> Table:
         Column("tracks", "tracks", lambda each: len(each.standings), COUNT),
         Column("first", "first on", lambda each: sum(s.rank == 1 for s in each.standings), COUNT),
         Column("mean_rank", "mean rank", lambda each: each.mean_rank, RATIO),
-        Column("mean_ratio", "cost / best", lambda each: each.mean_ratio, RATIO),
+        Column("mean_ratio", "cost / best", lambda each: each.to_best, RATIO, interval=True),
         Column("worst_ratio", "at worst", lambda each: each.worst.to_best.value, RATIO),
         Column("worst_track", "worst track", lambda each: each.worst.track),
     )

@@ -28,7 +28,7 @@ POLICIES: tuple[Column[Row], ...] = (
     Column("tracks", "tracks", lambda row: int(row["tracks"]), COUNT),
     Column("first", "first on", lambda row: int(row["first"]), COUNT),
     Column("mean_rank", "mean rank", lambda row: float(row["mean_rank"]), RATIO),
-    Column("mean_ratio", "cost / best", lambda row: float(row["mean_ratio"]), RATIO),
+    Column("mean_ratio", "cost / best", lambda row: estimate_of(row, "mean_ratio"), RATIO, interval=True),
     Column("worst_ratio", "at worst", lambda row: float(row["worst_ratio"]), RATIO),
     Column("worst_track", "worst track", lambda row: row["worst_track"]),
 )
@@ -89,7 +89,7 @@ def estimate_of(row: Row, name: str) -> Estimate | None:
     """Give an estimate of a row with its interval, if it has one; None where there is nothing."""
     if not row[name]:
         return None
-    low, high = row[f"{name}_low"], row[f"{name}_high"]
+    low, high = row.get(f"{name}_low"), row.get(f"{name}_high")
     return Estimate(float(row[name]), (float(low), float(high)) if low and high else None, 0)
 
 

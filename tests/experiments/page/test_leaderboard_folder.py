@@ -60,6 +60,8 @@ def test_without_an_entry_the_best_is_marked(tmp_path):
 def test_tables_have_their_numbers_and_intervals(folder):
     policies, tracks = folder_report(folder).tables
     assert [row["policy"] for row in policies.as_dicts()] == ["sts", "mine", "edf", "fifo"]
+    mine = policies.as_dicts()[1]["mean_ratio"]
+    assert 1.2 < mine.interval[0] < mine.value < mine.interval[1] < 1.35
     gap = tracks.as_dicts()[0]["gap"]
     assert gap.value == pytest.approx(0.25, abs=0.03)
     assert gap.interval[0] < gap.value < gap.interval[1]
