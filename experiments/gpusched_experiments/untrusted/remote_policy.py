@@ -31,7 +31,6 @@ class RemotePolicy:
         process: The process.
         scenario: Scenario of the workload.
         seed: Seed of the workload, which the process is not told.
-        name: Its name in results.
     """
 
     def __init__(self, process: Process, scenario: Scenario, seed: int) -> None:
