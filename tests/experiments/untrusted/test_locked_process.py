@@ -58,7 +58,7 @@ for name, attempt in TRIES.items():
         attempt()
         done.append(name)
     except (OSError, KeyError, MemoryError, ZeroDivisionError, RuntimeError, ValueError):
-        assert process.lacking == ()
+        pass
 """
 
 
