@@ -20,7 +20,8 @@ from gpusched_experiments.untrusted.remote_policy import RemotePolicy
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="protections are those of Linux")
 SCENARIO = load_scenario("tiny").replace({"jobs.count": 4})
-PROTECTS = platform.machine() == "x86_64" and ctypes.CDLL(None).syscall(444, None, 0, 1) >= 1  # asks for Landlock
+LINUX = sys.platform.startswith("linux")
+PROTECTS = LINUX and platform.machine() == "x86_64" and ctypes.CDLL(None).syscall(444, None, 0, 1) >= 1  # Landlock
 
 TRIES = """
 import ctypes, os, signal, socket, subprocess, sys, threading
