@@ -49,10 +49,11 @@ class Draws:
         """Draw for the round that is open on `board`."""
         stage = new_stage(board, settings.arrivals)
         size = int(stage.start.count[at.ACTIVE])
-        fates = np.full((settings.draws, size + settings.arrivals, at.FATE_COLUMNS), np.inf)
-        for fate, uniform in zip(fates, uniforms(rng, settings.draws, size), strict=True):
+        parts = [uniforms(rng, draws, size) for draws in settings.heats]
+        fates = np.full((sum(settings.heats), size + settings.arrivals, at.FATE_COLUMNS), np.inf)
+        for fate, uniform in zip(fates, np.concatenate(parts), strict=True):
             draw_fate(stage.start, uniform, fate)
-        return cls(stage, rate, fates, Arrivals(board, stage, rng, settings.draws))
+        return cls(stage, rate, fates, Arrivals(board, stage, rng, len(fates)))
 
     def cost(self, draw: int, plan: Floats, base: Base, until: float, most: int) -> tuple[float, float]:
         """Roll a plan out; see `roll_out`."""
@@ -111,9 +112,10 @@ def best_plan(board: Board, rate: Floats, settings: Settings, rng: Generator) ->
     winner = 0
     if len(bases) > 1:
         rivals = Ways(draws, plans, bases, settings.base_rounds)
-        winner = race(rivals.cost, len(plans), settings.draws, settings.draws, settings.certainty)
+        heats = (settings.first + settings.second, 0, settings.challenge)
+        winner = race(rivals.cost, len(plans), heats, settings.certainty)
     own, base = plans[winner], bases[winner]
     tried = [own, *(plan for plan in plans if not same_plan(plan, own))]
     tried += deviations(draws.stage, rate, base, own, settings.deviations, rng)
     ways = Ways(draws, tried, [base] * len(tried), settings.rounds)
-    return tried[race(ways.cost, len(tried), settings.draws, settings.screening, settings.certainty)]
+    return tried[race(ways.cost, len(tried), settings.heats, settings.certainty)]

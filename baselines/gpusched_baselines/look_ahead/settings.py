@@ -14,8 +14,9 @@ class Settings:
     """How much `LookAhead` tries in a round.
 
     Args:
-        draws: On how many draws of what jobs need, and of what comes, plans are rolled out, ≥ 2.
-        screening: After how many of them the cheapest quarter goes on alone, ≥ 1 and ≤ `draws`.
+        first: Draws of what jobs need, and of what comes, on which all plans are rolled out, ≥ 1.
+        second: Draws on which the cheapest quarter goes on, ≥ 0.
+        challenge: Draws on which the one that is cheapest then must win again, ≥ 2.
         deviations: How many plans are drawn in which one job is told what to do, ≥ 0.
         rounds: How many rounds a roll-out has, ≥ 1.
         base_rounds: How many it has where bases are compared, ≥ 1: what one of them puts off counts in the end.
@@ -28,23 +29,29 @@ class Settings:
         InputError: One of them is of the wrong kind or out of its range.
     """
 
-    draws: int = 8
-    screening: int = 3
+    first: int = 3
+    second: int = 3
+    challenge: int = 8
     deviations: int = 12
     rounds: int = 16
     base_rounds: int = 48
     arrivals: int = 6
-    certainty: float = 1.0
+    certainty: float = 2.0
     bases: tuple[str, ...] = ("sts-x", "atc")
     seed: int = 0
 
     def __post_init__(self) -> None:
-        for name, least in (("draws", 2), ("screening", 1), ("deviations", 0), ("rounds", 1), ("base_rounds", 1)):
-            checks.whole(name, getattr(self, name), least)
-        checks.whole("arrivals", self.arrivals, 0)
+        for name in ("first", "rounds", "base_rounds"):
+            checks.whole(name, getattr(self, name), 1)
+        for name in ("second", "deviations", "arrivals"):
+            checks.whole(name, getattr(self, name), 0)
+        checks.whole("challenge", self.challenge, 2)
         checks.not_negative("certainty", self.certainty)
         checks.seed(self.seed)
-        if self.screening > self.draws:
-            raise InputError("screening", self.screening, f"at most draws, {self.draws}")
         if not isinstance(self.bases, tuple) or not self.bases or not set(self.bases) <= set(BASES):
             raise InputError("bases", self.bases, f"a tuple of some of {', '.join(BASES)}")
+
+    @property
+    def heats(self) -> tuple[int, int, int]:
+        """Give the draws of a race, in parts."""
+        return self.first, self.second, self.challenge
