@@ -21,6 +21,7 @@ from gpusched_baselines.dispatching.time_slice import TimeSlice
 from gpusched_baselines.gavel import Gavel, GavelCost
 from gpusched_baselines.gavel.policy import OBJECTIVES
 from gpusched_baselines.index_rules import atc, atc_worst, gittins, las, sept, srpt_worst
+from gpusched_baselines.look_ahead import LookAhead
 from gpusched_baselines.search.local_search import LocalSearch
 from gpusched_baselines.search.path_relinking import PathRelinking
 from gpusched_baselines.search.random_greedy import (
@@ -105,6 +106,14 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             origin="ours",
             teacher=1,
             style=4,
+        ),
+        "look-ahead": ShippedPolicy(
+            LookAhead,
+            "STS-X or ATC, whichever sampled roll-outs of the rounds to come favour, and changes that they favour",
+            origin="ours",
+            usual=False,
+            compiled=False,
+            teacher=6,
         ),
         "sts-published": ShippedPolicy(
             partial(Sts, rank="published", name="sts-published"),

@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import Sts, StsX, make_policy
+from gpusched_baselines.look_ahead import LookAhead
 from gpusched_baselines.planning.exact import solve_exactly
 from gpusched_baselines.registry import POLICIES
 from gpusched_baselines.solvers import FallbackSolver
@@ -17,7 +18,7 @@ from gpusched_env.simulator import State
 from gpusched_env.simulator.choice import Choice
 from gpusched_env.simulator.ordering import ask_order
 from instances import random_instance
-from policies import JobByJob
+from policies import QUICK_LOOK, JobByJob
 from untouched import arrays, assert_unchanged
 
 if TYPE_CHECKING:
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 def askable(name: str) -> JobPolicy:
     """Make a policy; solvers are replaced by the exact one, so that none need be installed."""
     policy: Any = make_policy(name)
+    if isinstance(policy, LookAhead):
+        policy = replace(policy, settings=QUICK_LOOK)
     if isinstance(policy, Sts):  # its last step needs the end of a round, which is not asked for
         policy = replace(policy, postprocess=False)
     if isinstance(policy, Sts) and policy.solver != "exact":

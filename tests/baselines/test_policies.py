@@ -19,6 +19,7 @@ from gpusched_baselines import (
     policy_names,
     usual_policy_names,
 )
+from gpusched_baselines.look_ahead import LookAhead
 from gpusched_baselines.registry import POLICIES, ablation_names, teacher_names
 from gpusched_baselines.search.proxy import proxy_cost
 from gpusched_env import ActiveJobs, InputError, JobPolicy, Policy, simulate
@@ -75,14 +76,14 @@ def test_no_two_policies_have_one_place_among_teachers_or_colours():
     for field in ("teacher", "style"):
         places = [getattr(shipped, field) for shipped in POLICIES.values() if getattr(shipped, field) is not None]
         assert len(set(places)) == len(places) > 3
-    assert teacher_names() == ("sts-x", "sts", "edf", "fifo", "priority")
+    assert teacher_names() == ("sts-x", "sts", "edf", "fifo", "priority", "look-ahead")
 
 
 def test_what_a_record_says_of_a_policy_is_so():
     for name, shipped in POLICIES.items():
         policy = shipped.make()
         assert shipped.slow == (getattr(policy, "constructions", 0) >= 1000), name
-        interpreted = isinstance(policy, TimeSlice) or getattr(policy, "solver", "exact") != "exact"
+        interpreted = isinstance(policy, TimeSlice | LookAhead) or getattr(policy, "solver", "exact") != "exact"
         assert shipped.compiled == (not interpreted), name
         expects = "mean" in getattr(policy, "epochs", "worst") or getattr(policy, "work", "") == "expected"
         assert (shipped.worst_case is not None) == expects, name

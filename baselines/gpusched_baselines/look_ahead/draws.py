@@ -1,0 +1,98 @@
+"""Draws of what nobody knows: the epochs that jobs need, and which jobs come."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.survival import bin_of, curve_of
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from gpusched_baselines.look_ahead.stage import Stage
+    from gpusched_env.arrays import Floats
+    from gpusched_env.simulator.run import Board
+
+
+def uniforms(rng: Generator, draws: int, jobs: int) -> Floats:
+    """Draw numbers in [0, 1), (D, J), of which every column has one in each of D equal parts: it is even by itself."""
+    places = rng.permuted(np.tile(np.arange(draws), (jobs, 1)), axis=1).T
+    return (places + rng.random((draws, jobs))) / draws
+
+
+@kernel
+def needed(board: Board, job: int, uniform: float) -> float:
+    """Give the epochs that a job needs at a quantile of its distribution, given those done: the right edge of a bin."""
+    curve, largest = curve_of(board, job), board.jobs[job, at.MAX_EPOCHS]
+    b = bin_of(curve.edges, board.jobs[job, at.EPOCHS] / largest)
+    level = uniform * curve.survival[b]
+    while b + 1 < curve.survival.shape[0] and curve.survival[b + 1] > level:
+        b += 1
+    return curve.edges[b + 1] * largest if curve.survival[b] > 0.0 else largest
+
+
+@kernel
+def draw_fate(start: Board, uniform: Floats, fate: Floats) -> None:
+    """Write what the active jobs need, and when those that run would be complete, to `fate`, (J, FATE_COLUMNS)."""
+    jobs = start.jobs
+    for job in range(start.count[at.ACTIVE]):
+        fate[job, at.NEEDED] = needed(start, job, uniform[job])
+        fate[job, at.FINISH_S] = np.inf
+        held = int(jobs[job, at.OLD_CONFIG])
+        if held >= 0:
+            to_do = max(0.0, fate[job, at.NEEDED] - jobs[job, at.ANCHOR_EPOCHS])
+            seconds = start.tau[job, held] * jobs[job, at.PACE]
+            fate[job, at.FINISH_S] = jobs[job, at.ANCHOR_S] + to_do * seconds
+
+
+class Arrivals:
+    """Jobs that may come: those that came so far, at the rate at which they came.
+
+    Args:
+        board: The board of the run.
+        stage: Where they shall come.
+        rng: Where chance comes from.
+        draws: How often they are drawn.
+    """
+
+    def __init__(self, board: Board, stage: Stage, rng: Generator, draws: int) -> None:
+        self._size = len(stage.start.jobs) - int(stage.start.count[at.ACTIVE])
+        known, now = int(board.count[at.SUBMITTED]), board.clock[at.NOW]
+        past = now - board.jobs[0, at.SUBMISSION]
+        if not self._size:
+            return
+        shape = (draws, self._size)
+        gap = past / (known - 1) if known > 1 and past > 0.0 else np.inf
+        picked = rng.integers(known, size=shape)
+        rows = board.jobs[picked]
+        come = now + np.cumsum(rng.exponential(size=shape), axis=1) * gap
+        rows[..., at.DUE] += come - rows[..., at.SUBMISSION]
+        rows[..., at.SUBMISSION] = come
+        _renew(rows)
+        self.jobs, self.tau = rows, board.tau[picked]
+        self._uniform = rng.random(shape)
+
+    def come(self, stage: Stage, draw: int, fate: Floats) -> None:
+        """Let those of a draw come."""
+        if not self._size:
+            return
+        first = len(stage.start.jobs) - self._size
+        stage.hidden.jobs[first:], stage.hidden.tau[first:] = self.jobs[draw], self.tau[draw]
+        stage.plan.tau[first:] = self.tau[draw]
+        stage.start.jobs[first:] = self.jobs[draw]
+        for job, uniform in enumerate(self._uniform[draw], first):
+            fate[job] = needed(stage.start, job, uniform), np.inf
+
+
+def _renew(rows: Floats) -> None:
+    """Let jobs be as they come, in every column that changes in a run."""
+    zero = [at.EPOCHS, at.BASE_EPOCHS, at.BASE_S, at.READY_S, at.ENERGY, at.TARDINESS, at.SWITCHES]
+    nowhere = [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]
+    rows[..., [*zero, at.ANCHOR_EPOCHS, at.ANCHOR_S, at.LAST_NODES]] = 0.0
+    rows[..., [*nowhere, at.LAST_NODE]] = -1.0
+    rows[..., [at.START_S, at.END_S]] = np.nan
+    rows[..., at.WAKE_S], rows[..., at.MILESTONE], rows[..., at.PACE] = -np.inf, 1.0, 1.0

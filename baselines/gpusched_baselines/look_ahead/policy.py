@@ -1,0 +1,77 @@
+"""Look-ahead as a policy, and as a teacher."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_baselines.look_ahead.roll_out import carry_out, choose_planned, write_plan
+from gpusched_baselines.look_ahead.search import best_plan
+from gpusched_baselines.look_ahead.settings import Settings
+from gpusched_baselines.planning.company import rates_by_duty
+from gpusched_baselines.sts_x import memory as of
+from gpusched_baselines.sts_x.appraisal import FREE_RATE
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.choice import Choice
+from gpusched_env.simulator.ordering import ask_order
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from gpusched_env.arrays import Floats
+    from gpusched_env.simulator import View
+    from gpusched_env.simulator.run import Board
+
+
+@dataclass(frozen=True, slots=True)
+class LookAhead:
+    """Look-ahead, our own: STS-X, improved in every round by what sampled roll-outs say.
+
+    When the first job of a round is asked, the epochs that every active job needs yet are drawn several times from its
+    distribution, given those done, and with them jobs that come: such as came so far, as often as they came. On each
+    draw the simulator itself plays the next rounds, decided by a fixed policy, and what is left then is estimated. So
+    STS-X is compared with `atc`, and the plan of the better one with others: the other one's, and plans in which one
+    job may have one configuration only, or waits, and the rest is planned around it. A plan that is cheaper in the
+    mean, by more than chance explains, is decided; then the jobs are decided one by one, as STS-X does. That is one
+    step of policy improvement (Bertsekas, Tsitsiklis and Wu, 1997) in every round.
+
+    It knows no more than other policies: neither what jobs will need nor what will come.
+
+    Args:
+        settings: How much is tried.
+        name: Name, as tables show it.
+    """
+
+    settings: Settings = field(default_factory=Settings)
+    name: str = "look-ahead"
+    job_order: str = "pressure"
+    preemption: bool = True
+
+    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the draws are those of `choose`
+        """Place all active jobs, by decreasing pressure."""
+        self._plan(view.board)
+        ask_order(view, self.job_order, waiting_only=False)
+        carry_out(view.board)
+
+    def choose(self, view: View, job: int) -> Choice:
+        """Choose the configuration, the wake-up and the place of one job."""
+        memory = view.memory[job]
+        if memory[of.ROUND] != view.count[at.ROUND]:
+            self._plan(view.board)
+        config, wake = choose_planned(view.board, job)
+        if config < 0 or memory[of.NODE] < 0:
+            return Choice(int(config), float(wake))
+        gpu = int(memory[of.GPU])
+        return Choice(int(config), float(wake), node=int(memory[of.NODE]), gpu=gpu if gpu >= 0 else None)
+
+    def _plan(self, board: Board) -> None:
+        rng = np.random.default_rng([self.settings.seed, int(board.count[at.ROUND]), int(board.count[at.SUBMITTED])])
+        write_plan(board, best_plan(board, planning_rate(board), self.settings, rng))
+
+
+def planning_rate(board: Board) -> Floats:
+    """Give the cost rates that STS-X plans with [€/s], (C,)."""
+    rate = rates_by_duty(board, np.where(np.isfinite(board.least_rate), board.least_rate, board.planning_rate))
+    return rate if rate.any() else FREE_RATE * board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS

@@ -1,0 +1,115 @@
+"""Roll-outs play what the simulator plays, and look-ahead decides on what may be known alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpusched_baselines.look_ahead import LookAhead
+from gpusched_baselines.look_ahead.base import BASES
+from gpusched_baselines.look_ahead.policy import planning_rate
+from gpusched_baselines.look_ahead.proposals import Order, deviations, plan_of, same_plan
+from gpusched_baselines.look_ahead.roll_out import CONFIG, WAKE, roll_out
+from gpusched_baselines.look_ahead.settings import Settings
+from gpusched_baselines.look_ahead.stage import Stage, new_stage
+from gpusched_baselines.registry import make_policy
+from gpusched_env import InputError, Instance, Result, simulate
+from gpusched_env.audit import audit
+from gpusched_env.formats import write_run
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from instances import random_instance
+from policies import QUICK_LOOK
+from untouched import arrays, assert_unchanged
+
+QUICK = LookAhead(QUICK_LOOK)
+
+
+def begun(instance: Instance) -> tuple[State, Stage]:
+    """Open the first round, and make its stage."""
+    state = State(instance)
+    state.advance()
+    state.begin_round(True)
+    return state, new_stage(state.board, 0)
+
+
+@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_roll_out_with_the_true_epochs_costs_what_the_simulator_says(name: str, seed: int):
+    """All jobs are there at the beginning. What STS-X has remembered of the first round may move its later ones."""
+    instance = random_instance(seed, span_s=0.0, kinds=True, restart_s=20.0)
+    state, stage = begun(instance)
+    fate = np.full((len(instance.jobs), at.FATE_COLUMNS), np.inf)
+    fate[:, at.NEEDED] = instance.jobs.epochs_needed
+    rate = planning_rate(state.board)
+    cost, _ = roll_out(stage, fate, rate, plan_of(stage, rate, BASES[name]), BASES[name], np.inf, 10_000)
+    assert cost == pytest.approx(simulate(instance, make_policy(name)).total_eur, rel=1e-3)
+
+
+def test_a_roll_out_stops_in_time():
+    state, stage = begun(random_instance(1, span_s=0.0))
+    rate, base = planning_rate(state.board), BASES["sts-x"]
+    fate = np.full((12, at.FATE_COLUMNS), np.inf)
+    fate[:, at.NEEDED] = state.board.jobs[:, at.MAX_EPOCHS]
+    plan = plan_of(stage, rate, base)
+    assert roll_out(stage, fate, rate, plan, base, 5.0, 1000)[1] == 5.0
+    assert roll_out(stage, fate, rate, plan, base, np.inf, 1)[1] == 0.0
+
+
+def test_a_job_that_is_told_to_wait_waits_for_a_while_and_others_are_planned_without_it():
+    state, stage = begun(random_instance(1, span_s=0.0))
+    rate, base = planning_rate(state.board), BASES["sts-x"]
+    own = plan_of(stage, rate, base)
+    job = int(np.flatnonzero(own[:, CONFIG] >= 0)[0])
+    told = plan_of(stage, rate, base, Order(job, -1))
+    assert told[job, CONFIG] == -1
+    assert 0.0 < told[job, WAKE] < np.inf
+    assert same_plan(plan_of(stage, rate, base), own)
+
+
+def test_deviations_differ_from_the_plan_and_from_one_another():
+    state, stage = begun(random_instance(3, span_s=0.0, kinds=True))
+    rate, base = planning_rate(state.board), BASES["sts-x"]
+    own = plan_of(stage, rate, base)
+    found = deviations(stage, rate, base, own, 30, np.random.default_rng(0))
+    assert len(found) > 5
+    assert len({plan[:, :WAKE].tobytes() for plan in [own, *found]}) == len(found) + 1
+
+
+def test_looking_ahead_leaves_the_run_as_it_is():
+    state, _ = begun(random_instance(4, kinds=True, interference=True))
+    before = arrays(state)
+    QUICK.choose(state.view, int(state.view.active[0]))
+    assert_unchanged(state, before)
+
+
+def until(result: Result, time_s: float) -> list[list[float]]:
+    """List what began before a time."""
+    return result.log[result.log[:, at.LOG_START] < time_s][:, [at.LOG_JOB, at.LOG_NODE, at.LOG_CONFIG]].tolist()
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_decisions_do_not_depend_on_what_jobs_will_need(seed: int):
+    instance = random_instance(seed, jobs=8)
+    jobs = instance.jobs
+    other = replace(instance, jobs=replace(jobs, epochs_needed=jobs.max_epochs))
+    first, second = simulate(instance, QUICK), simulate(other, QUICK)
+    ended = min(first.completion_s.min(), second.completion_s.min())
+    seen = sorted(until(first, ended))
+    assert seen
+    assert seen == sorted(until(second, ended))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_runs_pass_the_audit_and_are_the_same_again(seed: int, tmp_path):
+    instance = random_instance(seed, jobs=10, kinds=True, interference=True, restart_s=10.0)
+    result = simulate(instance, QUICK)
+    write_run(result, tmp_path / "run")
+    assert audit(tmp_path / "run") == []
+    np.testing.assert_array_equal(simulate(instance, QUICK, seed=1).log, result.log)
+
+
+@pytest.mark.parametrize("setting", [{"first": 0}, {"challenge": 1}, {"bases": ("edf",)}, {"bases": ()}, {"rounds": 0}])
+def test_settings_out_of_range_are_refused(setting: dict):
+    with pytest.raises(InputError, match=next(iter(setting))):
+        Settings(**setting)
