@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
 
+from gpusched_agents.steering.features import JOBS, OPTIONS, ROUND, TYPES
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import Kind
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
     from gpusched_env.model import Configuration, GpuType
     from gpusched_env.simulator.asking import AskingSettings
 
-NETWORKS = ("set", "mlp")
+NETWORKS = ("set", "mlp", "steering")
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST = 2**31 - 1
 DEFAULT = Asking()
@@ -27,6 +28,12 @@ FEATURES = {
     "cluster_features": CLUSTER_FEATURES,
     "queue_features": QUEUE_FEATURES,
 }
+STEERING_FEATURES = {
+    "job_features": JOBS,
+    "option_features": OPTIONS[TYPES:],
+    "cluster_features": OPTIONS[:TYPES],
+    "queue_features": ROUND,
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -35,7 +42,7 @@ class AgentSpec:
 
     Args:
         network: `set` scores every configuration with the same weights, so it takes any number of them; `mlp` takes
-            one vector, so it takes only what it was trained with.
+            one vector, so it takes only what it was trained with; `steering` tells STS-X what is dear and urgent.
         configurations: Names of the configurations at training, in their order.
         gpu_types: Names of the GPU types at training, in their order.
         max_configurations: Most configurations that it may be used with; for an mlp, those of training.
@@ -88,7 +95,7 @@ class AgentSpec:
         """Make the spec of an agent that is trained on these configurations and GPU types.
 
         Args:
-            network: `set` or `mlp`.
+            network: `set`, `mlp` or `steering`.
             configurations: Those of training.
             gpu_types: Those of training.
             max_configurations: Most configurations that it may be used with; by default, as many as in training.
@@ -106,6 +113,7 @@ class AgentSpec:
             max_configurations=len(configurations) if max_configurations is None else max_configurations,
             max_gpu_types=len(gpu_types) if max_gpu_types is None else max_gpu_types,
             kinds=tuple(kind for kind in KINDS if kind in met),
+            **features_of(network),
             asking=Asking(**asking),
         )
 
@@ -130,7 +138,7 @@ class AgentSpec:
         Raises:
             InputError: It was trained with another version of the observation.
         """
-        for field, present in FEATURES.items():
+        for field, present in features_of(self.network).items():
             _check_features(field, getattr(self, field), present)
 
     def _check_most(self, field: str, trained_with: int) -> None:
@@ -147,6 +155,11 @@ class AgentSpec:
             raise InputError(f"instance.{field}", names, allowed)
         if len(names) > most:
             raise InputError(f"instance.{field}", f"{len(names)} of them", f"at most {most}, which the agent can take")
+
+
+def features_of(network: str) -> dict[str, tuple[str, ...]]:
+    """Give the names of the features that a network observes in this release, by the field of the spec."""
+    return STEERING_FEATURES if network == "steering" else FEATURES
 
 
 def _one_of(field: str, value: str, allowed: Sequence[str]) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from gpusched_agents.steering.network import shapes
+
 if TYPE_CHECKING:
     from gpusched_agents.spec import AgentSpec
 
@@ -17,6 +19,9 @@ def weight_shapes(spec: AgentSpec, hidden: int) -> Shapes:
         spec: What the network was trained for.
         hidden: Width of its layers.
     """
+    if spec.network == "steering":
+        jobs, options = len(spec.job_features), len(spec.cluster_features) + len(spec.option_features)
+        return shapes(jobs, options, len(spec.queue_features), hidden)
     return _set(spec, hidden) if spec.network == "set" else _mlp(spec, hidden)
 
 

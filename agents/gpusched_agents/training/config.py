@@ -16,6 +16,8 @@ from gpusched_env.model import checks
 from gpusched_env.workload import Scenario, load_scenario
 
 MAY_BE_NONE = ("target_kl",)
+TRACK_VALIDATION = range(20_000, 20_020)  # seeds on which what is done on a track may be chosen
+NETWORKS = ("set", "mlp", "steering")
 
 
 @dataclass(frozen=True, slots=True)
@@ -23,7 +25,8 @@ class NetworkConfig:
     """The network.
 
     Args:
-        kind: `set` scores every configuration with the same weights, and fits any cluster; `mlp` is a plain perceptron.
+        kind: `set` scores every configuration with the same weights, and fits any cluster; `mlp` is a plain perceptron;
+            `steering` tells STS-X what is dear and urgent, is what `es` trains, and fits any cluster.
         hidden: Width of its layers, 1 to 1,024.
         distribution: Whether it sees what comes from the distribution of epochs.
     """
@@ -33,8 +36,8 @@ class NetworkConfig:
     distribution: bool = True
 
     def __post_init__(self) -> None:
-        if self.kind not in {"set", "mlp"}:
-            raise InputError("network.kind", self.kind, "set or mlp")
+        if self.kind not in NETWORKS:
+            raise InputError("network.kind", self.kind, " or ".join(NETWORKS))
         if checks.whole("network.hidden", self.hidden) > 1024:
             raise InputError("network.hidden", self.hidden, "a whole number from 1 to 1024")
         _check_flag("network.distribution", self.distribution)
@@ -162,9 +165,47 @@ class DqnConfig:
         _check_rates(self)
 
 
-AgentConfig: TypeAlias = PpoConfig | A2cConfig | DqnConfig
+@dataclass(frozen=True, slots=True)
+class EsConfig:
+    """Evolution strategies (Salimans et al., 2017) for agents that steer STS-X: where it begins, it is STS-X itself.
+
+    An update changes the weights at random, once each way, runs whole workloads with both, and follows the differences
+    of log(cost / STS-X's cost) with Adam (Kingma and Ba, 2015). A decision is a round.
+
+    Args:
+        pairs: Changes of the weights in an update, each tried both ways, ≥ 1.
+        workloads: Workloads on which each is tried, ≥ 1; the scenarios take turns.
+        sigma: Standard deviation of a change, > 0.
+        learning_rate: At the beginning, > 0.
+        final_learning_rate: At the end, > 0; it falls in line with the decisions.
+        averaging: What the moving average of the weights keeps at each update, 0 to 1; the average is the agent.
+        most_jobs: Jobs of a workload at most, ≥ 1.
+        drawn: Part of the workloads whose cluster, applications and load are drawn at random, 0 to 1.
+    """
+
+    algorithm: ClassVar[str] = "es"
+    pairs: int = 8
+    workloads: int = 3
+    sigma: float = 0.1
+    learning_rate: float = 0.02
+    final_learning_rate: float = 0.002
+    averaging: float = 0.9
+    most_jobs: int = 300
+    drawn: float = 0.0
+
+    def __post_init__(self) -> None:
+        for name in ("pairs", "workloads", "most_jobs"):
+            checks.whole(f"agent.{name}", getattr(self, name))
+        for name in ("sigma", "learning_rate", "final_learning_rate"):
+            checks.positive(f"agent.{name}", getattr(self, name))
+        for name in ("averaging", "drawn"):
+            if checks.not_negative(f"agent.{name}", getattr(self, name)) > 1.0:
+                raise InputError(f"agent.{name}", getattr(self, name), "a number from 0 to 1")
+
+
+AgentConfig: TypeAlias = PpoConfig | A2cConfig | DqnConfig | EsConfig
 ALGORITHMS: dict[str, type[AgentConfig]] = {
-    config.algorithm: config for config in (MaskablePpoConfig, PpoConfig, A2cConfig, DqnConfig)
+    config.algorithm: config for config in (MaskablePpoConfig, PpoConfig, A2cConfig, DqnConfig, EsConfig)
 }
 
 
@@ -187,8 +228,8 @@ class TrainingConfig:
             drown what is to be learnt of energy; a tenth of it still is.
         above_least: Whether rewards leave out what the work done would have cost at least (`training.work`):
             over an episode the same for every policy, so only the noise is less.
-        validation_seeds: Seeds of the workloads that decide which agent is kept, below `gpusched_env.FIRST_DRAWN_SEED`:
-            no training episode runs on those.
+        validation_seeds: Seeds of the workloads that decide which agent is kept, below `gpusched_env.FIRST_DRAWN_SEED`
+            or those of tracks: no training episode runs on those.
         evaluate_every: Decisions between two evaluations, ≥ 1; a checkpoint is written with each.
         patience: Evaluations without a better one after which training stops, ≥ 1.
         threads: Threads of PyTorch, ≥ 1: one is fastest on a busy machine. With other threads the same run may round
@@ -214,21 +255,23 @@ class TrainingConfig:
         for name, kind in (("agent", AgentConfig), ("network", NetworkConfig), ("imitation", ImitationConfig)):
             if not isinstance(getattr(self, name), kind):
                 raise InputError(name, getattr(self, name), "settings, such as those by default")
+        if isinstance(self.agent, EsConfig):  # what suits the other algorithms by default does not suit it
+            usual = ("network", NetworkConfig(), STEERING_NETWORK), ("imitation", ImitationConfig(), NO_WARM_START)
+            for name, default, fitting in usual:
+                object.__setattr__(self, name, fitting if getattr(self, name) == default else getattr(self, name))
         for name in ("scenarios", "validation_seeds"):
             if not isinstance(getattr(self, name), list | tuple) or not getattr(self, name):
                 raise InputError(name, getattr(self, name), "a list, one or more")
-        for index, scenario in enumerate(self.scenarios):
-            if not isinstance(scenario, str):
-                raise InputError(f"scenarios[{index}]", scenario, "a name or a file's path, as text")
+        _check_names(self.scenarios)
         object.__setattr__(self, "scenario_settings", _plain_settings(self.scenario_settings))
-        for index, seed in enumerate(self.validation_seeds):
-            _check_held_out(f"validation_seeds[{index}]", seed)
+        _check_held_out(self.validation_seeds)
         _check_flag("above_least", self.above_least)
         checks.whole("steps", self.steps, 0)
         checks.seed(self.seed)
         for name in ("envs", "evaluate_every", "patience", "threads"):
             checks.whole(name, getattr(self, name))
         checks.positive("tardiness_factor", self.tardiness_factor)
+        _check_together(self.agent, self.network, self.imitation)
         if self.steps + self.imitation.steps == 0:
             raise InputError("steps", self.steps, "more than 0, where there is no imitation either")
 
@@ -238,7 +281,11 @@ class TrainingConfig:
         Raises:
             InputError: There is no such scenario or setting, or a value is not allowed.
         """
-        return tuple(load_scenario(name).replace(self.scenario_settings) for name in self.scenarios)
+        return tuple(self.loaded_scenario(index) for index in range(len(self.scenarios)))
+
+    def loaded_scenario(self, index: int) -> Scenario:
+        """Load one of the scenarios likewise."""
+        return load_scenario(self.scenarios[index]).replace(self.scenario_settings)
 
     def as_dict(self) -> dict[str, Any]:
         """Give the settings as JSON can hold them, the algorithm's name among those of the agent."""
@@ -275,11 +322,29 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-def _check_held_out(field: str, seed: int) -> None:
-    if checks.seed(seed, field) >= FIRST_DRAWN_SEED:
-        raise InputError(
-            field, seed, f"a seed below {FIRST_DRAWN_SEED:,}: training draws its workloads from the others"
-        )
+def _check_held_out(seeds: tuple[int, ...]) -> None:
+    for index, seed in enumerate(seeds):
+        name = f"validation_seeds[{index}]"
+        if checks.seed(seed, name) >= FIRST_DRAWN_SEED and seed not in TRACK_VALIDATION:
+            others = f"{TRACK_VALIDATION.start} to {TRACK_VALIDATION.stop - 1} of tracks"
+            allowed = f"a seed below {FIRST_DRAWN_SEED:,}, or {others}: training draws its workloads from the others"
+            raise InputError(name, seed, allowed)
+
+
+def _check_together(agent: AgentConfig, network: NetworkConfig, imitation: ImitationConfig) -> None:
+    """Check that the network and the warm start are those of the algorithm."""
+    steers = isinstance(agent, EsConfig)
+    if (network.kind == "steering") != steers:
+        allowed = f"{'steering' if steers else 'set or mlp'}, for {agent.algorithm}"
+        raise InputError("network.kind", network.kind, allowed)
+    if steers and imitation.steps > 0:
+        raise InputError("imitation.steps", imitation.steps, "0, for es: it begins as STS-X")
+
+
+def _check_names(scenarios: tuple[str, ...]) -> None:
+    for index, scenario in enumerate(scenarios):
+        if not isinstance(scenario, str):
+            raise InputError(f"scenarios[{index}]", scenario, "a name or a file's path, as text")
 
 
 def _check_flag(field: str, value: bool) -> None:
@@ -298,3 +363,6 @@ def _check_rates(config: AgentConfig) -> None:
             checks.not_negative(name, value) if share or each.name.endswith("_coef") else checks.positive(name, value)
             if share and value > 1.0:
                 raise InputError(name, value, "a number from 0 to 1")
+
+
+STEERING_NETWORK, NO_WARM_START = NetworkConfig("steering", hidden=8), ImitationConfig(steps=0)

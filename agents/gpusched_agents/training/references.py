@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusched_agents.training.config import EsConfig
 from gpusched_baselines import make_policy
 from gpusched_env import simulate
 
@@ -21,6 +22,8 @@ USUAL = ("sts", "edf")
 def reference_names(config: TrainingConfig) -> tuple[str, ...]:
     """Give the policies that a run is measured by: its teacher, if it has one, STS and EDF."""
     teacher = (config.imitation.teacher,) if config.imitation.steps else ()
+    if isinstance(config.agent, EsConfig):
+        teacher = ("sts-x",)
     return tuple(dict.fromkeys(teacher + USUAL))
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import time
 from dataclasses import asdict
 from importlib.metadata import version
@@ -25,10 +24,10 @@ from gpusched_agents.training.imitation import Imitation, Teacher
 from gpusched_agents.training.logs import Logs, Watch, open_logs
 from gpusched_agents.training.progress import Progress, csv_of
 from gpusched_agents.training.references import reference_costs, reference_names, warnings_of
+from gpusched_agents.training.run_folder import AGENT, CHECKPOINT, CURVE, LOGS, RunFolder
 from gpusched_env import make_instance, simulate
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
-from gpusched_env.provenance import provenance
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
     from gpusched_agents.training.config import TrainingConfig
 
-CHECKPOINT, SETTINGS, CURVE, LOGS, AGENT = "checkpoint.safetensors", "training.json", "curve.csv", "logs", "agent"
 MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a set network may be used with
 REMEMBER_S = 5.0  # between two moments that are kept in memory, for an interrupt
 
@@ -94,7 +92,7 @@ class Training:
         self._remembered_s = -REMEMBER_S
         self._env = make_env(config)
         self.model = make_model(config, self._env)
-        self._settings(command)  # not before, so that bad input leaves nothing behind
+        self._run = RunFolder(self.folder, config, command, _versions())  # not before: bad input leaves nothing behind
         agent = config.agent
         self._generator = np.random.default_rng([config.seed, 2])
         self._imitation: Imitation | None = None
@@ -116,19 +114,20 @@ class Training:
             self._write_remembered()
             raise
         self._env.close()
-        self._record["warnings"] = self.warnings
-        self._write_record()
+        self._run.record["warnings"] = self.warnings
+        self._run.write_record()
         return self._save_agent()
 
     @property
     def references(self) -> dict[str, float]:
         """Mean costs of the teacher, STS and EDF on the validation workloads [€]; run once, when first asked for."""
-        if "references" not in self._record:
+        record = self._run.record
+        if "references" not in record:
             names = reference_names(self.config)
             self._report(f"measuring {', '.join(names)}")
-            self._record["references"] = reference_costs(names, self._instances)
-            self._write_record()
-        costs: dict[str, float] = self._record["references"]
+            record["references"] = reference_costs(names, self._instances)
+            self._run.write_record()
+        costs: dict[str, float] = record["references"]
         return costs
 
     @property
@@ -263,45 +262,20 @@ class Training:
             algorithm=self.config.agent.algorithm,
             spec=self._spec(),
             config=settings,
-            provenance=self._record["provenance"],
+            provenance=self._run.record["provenance"],
             curve=self.progress.curve,
         )
         return save_agent(self.folder / AGENT, description, self._best)
 
-    def _settings(self, command: str | None) -> None:
-        """Write down the settings, or check that they are those of the run that is resumed."""
-        path, settings = self.folder / SETTINGS, self.config.as_dict()
-        if path.exists():
-            try:
-                self._record = json.loads(path.read_text(encoding="utf-8"))
-                former, _ = dict(self._record["config"]), dict(self._record["provenance"])
-            except (OSError, ValueError, KeyError, TypeError) as error:
-                raise InputError(str(path), str(error), "the settings of a training run") from error
-            changed = [name for name in settings if former.get(name) != json.loads(json.dumps(settings[name]))]
-            if changed:
-                raise InputError(changed[0], settings[changed[0]], f"{former.get(changed[0])}, as in {path}")
-            return
-        drafts = f".{SETTINGS}.*.tmp"  # what a run that was killed at its very beginning leaves
-        if self.folder.is_dir() and any(not entry.match(drafts) for entry in self.folder.iterdir()):
-            raise InputError("folder", str(self.folder), "a new folder, or one of a training run")
-        origin = provenance(command, seed=self.config.seed, packages=_versions())
-        self._record = {"config": settings, "provenance": origin}
-        self._write_record()
-
-    def _write_record(self) -> None:
-        write_atomically(self.folder / SETTINGS, json.dumps(self._record, indent=1) + "\n")
-
     def _resume(self) -> None:
-        path = self.folder / CHECKPOINT
-        if not path.exists():
+        checkpoint = self._run.read_checkpoint()
+        if checkpoint is None:
             return
-        checkpoint = Checkpoint.read(path)
-        if checkpoint.facts.get("config") != json.loads(json.dumps(self.config.as_dict())):
-            raise InputError(str(path), "of a run with other settings", "that of this run; remove it to begin anew")
         try:
             self._unpack(checkpoint)
         except (KeyError, RuntimeError, TypeError, ValueError) as error:
-            raise InputError(str(path), str(error), "one of this version; remove it to begin anew") from error
+            path = str(self.folder / CHECKPOINT)
+            raise InputError(path, str(error), "one of this version; remove it to begin anew") from error
 
     def _unpack(self, checkpoint: Checkpoint) -> None:
         unpack_model(checkpoint, self.model)

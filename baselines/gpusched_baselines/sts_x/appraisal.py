@@ -12,6 +12,7 @@ from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.memory import epochs_expected
 from gpusched_baselines.sts_x.plan import cheapest_now, epochs_at_worst, plan_ahead, price_out
 from gpusched_baselines.sts_x.price import capacity_price
+from gpusched_baselines.sts_x.steering import MARGIN, ORDER, PRICE, RESTART, WEIGHT, Steering, factor
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import would_restart
@@ -77,7 +78,7 @@ class Plans(NamedTuple):
 
 
 @kernel
-def appraise(board: Board, chosen: Ints, rate: Floats, parts: Parts, scratch: Scratch) -> Plans:
+def appraise(board: Board, chosen: Ints, parts: Parts, steering: Steering, scratch: Scratch) -> Plans:
     """Plan every active job, and rank them.
 
     A job whose cheapest configuration would still meet the due date later is *calm*, every other is *urgent*. First
@@ -87,20 +88,20 @@ def appraise(board: Board, chosen: Ints, rate: Floats, parts: Parts, scratch: Sc
 
     Args:
         chosen: The active jobs, (A,).
-        rate: Cost rates to plan with [€/s], (C,).
         parts: Which parts of the policy are in use.
+        steering: What is said of the round.
         scratch: Written.
     """
     plans, memory, now = _new_plans(chosen), board.memory, board.clock[at.NOW]
     longest = 0.0
     for i in range(chosen.shape[0]):
-        longest += _look(board, rate, plans, i, parts.waits)
-    wait = max(A_WAIT * longest / max(1, chosen.shape[0]), 1.0)
+        longest += _look(board, steering, plans, i, parts.waits)
+    wait = max(A_WAIT * np.exp(steering.patience) * longest / max(1, chosen.shape[0]), 1.0)
     for i in range(chosen.shape[0]):
         job = chosen[i]
         if plans.urgent[i] or plans.key[i] < wait:
             if not _holds(board, job):
-                _plan(board, rate, job, 1.0, wait, parts.guarantees, scratch)
+                _plan(board, steering, i, job, 1.0, wait, parts.guarantees, scratch)
                 memory[job, of.UNTIL] = now + KEPT * wait
             plans.value[i] = memory[job, of.BARE_VALUE]
             plans.needs[i] = memory[job, of.BARE_NEEDS] if plans.urgent[i] else plans.needs[i]
@@ -109,14 +110,18 @@ def appraise(board: Board, chosen: Ints, rate: Floats, parts: Parts, scratch: Sc
     for i in range(chosen.shape[0]):
         job = chosen[i]
         if plans.urgent[i]:
-            scale = 1.0 + price * (1.0 - plans.value[i] / total)  # it pays for what the others lose
+            scale = 1.0 + factor(steering, i, PRICE) * price * (
+                1.0 - plans.value[i] / total
+            )  # it pays for what the others lose
             plans.scale[i] = scale
             if abs(scale - memory[job, of.SCALE]) > SAME_SCALE * scale:
-                _plan(board, rate, job, scale, wait, parts.guarantees, scratch)
+                _plan(board, steering, i, job, scale, wait, parts.guarantees, scratch)
             plans.first[i], plans.wake[i] = int(memory[job, of.FIRST]), memory[job, of.NEXT]
-            plans.key[i] = _slack_at_best(board, job)
+            plans.key[i], sooner = _slack_at_best(board, job), factor(steering, i, ORDER)
             if parts.by_value and plans.key[i] < 0.0:
-                plans.group[i], plans.key[i] = MUST_BE_LATE, -memory[job, of.VALUE] / plans.work[i]
+                plans.group[i], plans.key[i] = MUST_BE_LATE, -memory[job, of.VALUE] / plans.work[i] * sooner
+            else:
+                plans.key[i] /= sooner
     return plans
 
 
@@ -150,15 +155,15 @@ def _new_plans(chosen: Ints) -> Plans:
 
 
 @lean_kernel
-def _look(board: Board, rate: Floats, plans: Plans, i: int, waits: bool) -> float:
+def _look(board: Board, steering: Steering, plans: Plans, i: int, waits: bool) -> float:
     """Tell whether a job is calm, and if so what it begins with, when it wakes up, and its place in the order.
 
     Returns:
         The time that it is expected to run yet where its epochs are cheapest [s].
     """
-    jobs, configs, job = board.jobs, board.facts.configs, plans.jobs[i]
+    jobs, configs, job, rate = board.jobs, board.facts.configs, plans.jobs[i], steering.calm_rate
     left, time_left = epochs_at_worst(board, job), jobs[job, at.DUE] - board.clock[at.NOW]
-    config, seconds = cheapest_now(board, rate, job)
+    config, seconds = cheapest_now(board, rate, job, steering.same)
     length, gpus = epochs_expected(board, job) * seconds, configs[config, at.CONFIG_SIZE] / at.UNITS
     held, running = int(jobs[job, at.OLD_CONFIG]), would_restart(board, job)
     plans.work[i] = max(length * gpus, 1e-9) + (0.0 if running else switch_s(board, job, config) * gpus)
@@ -169,9 +174,9 @@ def _look(board: Board, rate: Floats, plans: Plans, i: int, waits: bool) -> floa
             if then > WORTH_A_RESTART * now:
                 config, seconds = held, board.tau[job, held]
         worst = left * seconds
-        slack = time_left - worst
-        if slack > (KEEP_MARGIN if held >= 0 else START_MARGIN) * worst:
-            plans.first[i], plans.wake[i] = config, board.clock[at.NOW] + slack - 0.999 * START_MARGIN * worst
+        slack, margin = time_left - worst, factor(steering, i, MARGIN)
+        if slack > (KEEP_MARGIN if held >= 0 else START_MARGIN) * margin * worst:
+            plans.first[i], plans.wake[i] = config, board.clock[at.NOW] + slack - 0.999 * START_MARGIN * margin * worst
             plans.key[i], plans.group[i] = slack, CALM_RUNNING if running else CALM
             return length
     plans.urgent[i], plans.group[i] = 1, URGENT
@@ -179,18 +184,21 @@ def _look(board: Board, rate: Floats, plans: Plans, i: int, waits: bool) -> floa
 
 
 @kernel
-def _plan(board: Board, rate: Floats, job: int, scale: float, wait: float, guarantees: bool, scratch: Scratch) -> None:
+def _plan(
+    board: Board, steering: Steering, i: int, job: int, scale: float, wait: float, guarantees: bool, scratch: Scratch
+) -> None:
     """Plan a job that is urgent, or may be so after a wait, and remember the plan and what it is worth.
 
     What a second is worth is what the plan gets dearer by if it begins after the `wait` [s], over the wait.
     """
-    memory, size = board.memory, rate.shape[0]
+    memory, rate, size = board.memory, steering.rate, steering.rate.shape[0]
+    heavier, careful = factor(steering, i, WEIGHT), factor(steering, i, RESTART)
     seconds, price = scratch.seconds[:size], scratch.price[:size]
-    price_out(board, rate, job, caution(scale), seconds, price)
-    config, wake, points = plan_ahead(board, job, seconds, price, scale, guarantees, scratch)
+    price_out(board, rate, job, caution(scale) * careful, seconds, price)
+    config, wake, points = plan_ahead(board, job, seconds, price, scale / heavier, guarantees, scratch)
     if scale == 1.0:
         memory[job, of.BARE_NEEDS] = _gpu_seconds(board, job, points, scratch)
-    weight = board.jobs[job, at.WEIGHT] / scale
+    weight = board.jobs[job, at.WEIGHT] / (scale / heavier)
     value = cost_of_waiting(board, job, points, wait, weight, scratch) * scale / wait
     memory[job, of.HELD], memory[job, of.SCALE] = _standing(board, job), scale
     memory[job, of.FIRST], memory[job, of.NEXT], memory[job, of.VALUE] = config, wake, value

@@ -54,14 +54,19 @@ def epochs_at_worst(board: Board, job: int) -> float:
 
 
 @lean_kernel
-def cheapest_now(board: Board, rate: Floats, job: int) -> tuple[int, float]:
+def cheapest_now(board: Board, rate: Floats, job: int, same: bool) -> tuple[int, float]:
     """Find the configuration with the cheapest epochs, restart included; give it and its seconds per epoch.
 
     Where all changes cost the same, all but the present one take the same restart. So it is the one that is cheapest
     without restarts, or the present.
+
+    Args:
+        rate: Cost rates [€/s], (C,).
+        job: The job's index.
+        same: Whether rates keep their proportions from round to round, so that what was found once holds.
     """
     jobs, tau, memory = board.jobs, board.tau, board.memory
-    if memory[job, of.CHEAPEST] == 0.0:
+    if memory[job, of.CHEAPEST] == 0.0 or not same:
         memory[job, of.CHEAPEST] = 1.0 + _cheapest(rate, tau[job])
     best = int(memory[job, of.CHEAPEST]) - 1
     if jobs[job, at.RESUMING_S] != jobs[job, at.RESTART_S]:

@@ -12,6 +12,7 @@ from gpusched_baselines.planning.company import beside_company, rates_by_duty
 from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts
 from gpusched_baselines.sts_x.round import plan_round
+from gpusched_baselines.sts_x.steering import Steering, unsteered
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
@@ -23,7 +24,7 @@ from gpusched_env.simulator.placement.placement import may_have, place, prefer_p
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_env.arrays import Ints
+    from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board
 
@@ -106,7 +107,11 @@ class StsX:
         parts = Parts(
             self.waits, self.consolidates, self.spreads, self.guarantees, self.priced, self.by_value, self.stays
         )
-        plan_round(board, rate, parts)
+        plan_round(board, parts, self._steering(board, rate))
+
+    def _steering(self, board: Board, rate: Floats) -> Steering:
+        """Give what is said of the round, which an agent may: here, nothing."""
+        return unsteered(int(board.count[at.ACTIVE]), rate)
 
 
 @kernel

@@ -12,6 +12,7 @@ from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.appraisal import Parts, Plans, appraise, caution
 from gpusched_baselines.sts_x.plan import plan_ahead, price_out
 from gpusched_baselines.sts_x.spread import spread
+from gpusched_baselines.sts_x.steering import RESTART, WEIGHT, Steering, factor
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import (
@@ -31,23 +32,23 @@ if TYPE_CHECKING:
 
 
 @kernel
-def plan_round(board: Board, rate: Floats, parts: Parts) -> None:
+def plan_round(board: Board, parts: Parts, steering: Steering) -> None:
     """Plan the round on an empty cluster; write what every job shall get to `memory`, and nothing else.
 
     Args:
-        rate: Cost rates to plan with [€/s], (C,).
         parts: Which parts of the policy are in use.
+        steering: What is said of the round; `unsteered` for nothing but the rates.
     """
     active, jobs = board.active[: board.count[at.ACTIVE]], board.jobs
     scratch = new_scratch(board.facts.configs.shape[0] + 1)
-    plans = appraise(board, active, rate, parts, scratch)
+    plans = appraise(board, active, parts, steering, scratch)
     held, kept, homes = np.empty((active.shape[0], HELD)), np.empty_like(board.nodes), np.empty((active.shape[0], 2))
     keep(board, active, held, kept)
     for i in range(active.shape[0]):
         homes[i, 0], homes[i, 1] = jobs[active[i], at.HOME], jobs[active[i], at.HOME_SLOT]
     clear(board, active)
     order = ranked_in_groups(plans.group, plans.key)
-    _place_jobs(board, rate, plans, order, parts, scratch)
+    _place_jobs(board, plans, order, parts, steering, scratch)
     if parts.spreads:
         spread(board, active)
     if parts.stays:
@@ -60,7 +61,7 @@ def plan_round(board: Board, rate: Floats, parts: Parts) -> None:
 
 
 @kernel
-def _place_jobs(board: Board, rate: Floats, plans: Plans, order: Ints, parts: Parts, scratch: Scratch) -> None:
+def _place_jobs(board: Board, plans: Plans, order: Ints, parts: Parts, steering: Steering, scratch: Scratch) -> None:
     """Place the jobs as planned on the empty cluster, in their order."""
     configs, room, first = board.facts.configs, board.room, plans.first
     demand = np.zeros(room.shape[0])  # GPUs that calm jobs want and do not have yet, by type
@@ -71,7 +72,7 @@ def _place_jobs(board: Board, rate: Floats, plans: Plans, order: Ints, parts: Pa
         job, v = plans.jobs[i], configs[first[i], at.CONFIG_TYPE]
         if plans.urgent[i]:
             if not _put(board, job, first[i], True, parts.consolidates):
-                plans.wake[i] = _put_what_fits(board, rate, plans, i, parts, scratch)
+                plans.wake[i] = _put_what_fits(board, plans, i, parts, steering, scratch)
             continue
         opens = demand[v] >= room[v, at.LARGEST] or keeps_config(board, job, first[i])
         if _put(board, job, first[i], opens, parts.consolidates):
@@ -82,18 +83,20 @@ def _place_jobs(board: Board, rate: Floats, plans: Plans, order: Ints, parts: Pa
 
 
 @kernel
-def _put_what_fits(board: Board, rate: Floats, plans: Plans, i: int, parts: Parts, scratch: Scratch) -> float:
+def _put_what_fits(board: Board, plans: Plans, i: int, parts: Parts, steering: Steering, scratch: Scratch) -> float:
     """Plan an urgent job over what fits now, place it, and return its wake-up; inf if nothing fits."""
-    job, size, scale, any_fits = plans.jobs[i], rate.shape[0], plans.scale[i], False
+    rate, size = steering.rate, steering.rate.shape[0]
+    job, scale, any_fits = plans.jobs[i], plans.scale[i], False
     for c in range(size):
         any_fits |= board.tau[job, c] < np.inf and may_have(board, job, c)
     if not any_fits:
         return np.inf
     seconds, price = scratch.seconds[:size], scratch.price[:size]
-    price_out(board, rate, job, caution(scale), seconds, price)
+    price_out(board, rate, job, caution(scale) * factor(steering, i, RESTART), seconds, price)
     for c in range(size):
         seconds[c] = seconds[c] if may_have(board, job, c) else np.inf
-    config, wake, _ = plan_ahead(board, job, seconds, price, scale, parts.guarantees, scratch)
+    heavier = factor(steering, i, WEIGHT)
+    config, wake, _ = plan_ahead(board, job, seconds, price, scale / heavier, parts.guarantees, scratch)
     _put(board, job, config, True, parts.consolidates)
     return wake
 

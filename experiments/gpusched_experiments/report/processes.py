@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import multiprocessing
-import os
-import signal
-import threading
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
-from contextlib import contextmanager
 from dataclasses import dataclass
-from multiprocessing import active_children, resource_tracker
-from multiprocessing.connection import wait
+from multiprocessing import active_children
 from typing import TYPE_CHECKING, TypeVar
 
+from gpusched_env.child_processes import deaf_children, end_with_parent
 from gpusched_env.envs.vector.threads import usable_cores
 from gpusched_experiments.report.backends.backend import WorkerError
 from gpusched_experiments.report.warm_up import warm_up
@@ -91,32 +87,7 @@ def _in_a_pool(calls: Sequence[Callable[[], T]], policies: Sequence[Policy], pro
         pool.shutdown(cancel_futures=True)
 
 
-@contextmanager
-def deaf_children() -> Iterator[None]:
-    """Let processes that are started in the body never hear Ctrl-C: this one hears it, and ends them.
-
-    A terminal interrupts all processes of a command at once, and one that is still importing would say so at length.
-    """
-    if not hasattr(signal, "pthread_sigmask"):
-        yield
-        return
-    resource_tracker.ensure_running()  # it would lift the block, were it started in the body
-    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-    try:
-        yield
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, former)
-
-
 def start_worker(policies: Sequence[Policy]) -> None:
     """Tie this worker process to its parent's life, and compile what `policies` need."""
-    parent = multiprocessing.parent_process()
-    if parent is not None:
-        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+    end_with_parent()
     warm_up(policies)
-
-
-def _end_with(sentinel: int) -> None:
-    """End this process when the parent is gone, however it went: a killed command leaves nobody behind."""
-    wait([sentinel])
-    os._exit(1)

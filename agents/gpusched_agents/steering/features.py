@@ -1,0 +1,240 @@
+"""What a steering agent sees of a round: every active job, every GPU type, and all of them together.
+
+Every feature lies in [-1, 1] and is a ratio, so that nothing depends on units, prices or the size of a cluster. Of what
+STS-X remembers from its last plan, jobs that it has not planned yet have none: 0.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_baselines.sts_x import memory as of
+from gpusched_baselines.sts_x.memory import epochs_expected
+from gpusched_baselines.sts_x.plan import cheapest_now
+from gpusched_baselines.sts_x.price import load_of_due_work
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.observation.notation import Names, squash
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.survival import likely_bin
+
+if TYPE_CHECKING:
+    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator.run import Board
+
+RECENT, NEWEST = 64, 8  # submissions by which the load to come is judged, and whether a burst has begun
+
+feature = Names()
+DONE = feature("epochs done / maximum epochs")
+TIME_LEFT = feature("squash(D / T)")
+CHEAPEST_SLACK = feature("squash((D - W) / W), W = worst-case execution time of its cheapest configuration now")
+LATE = feature("1 if late already")
+HELD = feature("1 if it held GPUs before this round")
+LATENESS = feature("squash(tardiness cost of T seconds / worst-case energy cost of its cheapest configuration now)")
+EXPECTED = feature("expected epochs left / epochs left in the worst case")
+SURVIVAL = feature("probability to survive half of the epochs left, given those done")
+LENGTH = feature("tanh(log(GPU-seconds expected / their mean over the active jobs) / 2)")
+AGE = feature("squash(time since submission / T)")
+CHANGE = feature("squash(10 * seconds that a change costs / seconds expected)")
+DENSITY = feature("tanh(log(value of its time / GPU-seconds, over the mean of active jobs) / 4), of the last plans")
+OPPORTUNISTIC = feature("1 if the job is opportunistic")
+OWN_QUOTA = feature("share of its tenant's quota that is held; 0 without quotas")
+HASTE = feature("squash(energy cost of the fastest configuration / of the cheapest - 1)")
+SPEED = feature("seconds per epoch of the fastest configuration / of the cheapest")
+JOBS = tuple(feature)
+
+feature = Names()
+DUE_LOAD = feature("squash(GPUs that due work needs all the time / GPUs)")
+QUEUE = feature("active jobs / (active jobs + GPUs)")
+WAITING = feature("share of the active jobs that hold nothing")
+LATE_SHARE = feature("share of the active jobs that are late")
+BUSY = feature("share of the GPUs held before this round")
+LAST_PRICE = feature("squash(value of all jobs' time / power of all GPUs), of the last plans")
+OFFERED = feature("squash(GPUs that the latest 64 submissions need all the time / GPUs)")
+BURST = feature("squash(rate of the latest 8 submissions / of the latest 64 - 1)")
+NODES = feature("log10(1 + nodes) / 4")
+AVERAGED = (LATENESS, EXPECTED, SURVIVAL, CHANGE, OPPORTUNISTIC, OWN_QUOTA, HASTE, SPEED)
+MEANS = feature(*(f"mean over the active jobs: {JOBS[column]}" for column in AVERAGED))
+ROUND = tuple(feature)
+
+feature = Names()
+GPU_SHARE = feature("GPUs of the type / GPUs of the cluster")
+WANTED = feature("share of the GPU-seconds expected of jobs that are cheapest there")
+FREE = feature("share of its GPUs that were free before this round")
+ONE_BUSY = feature("cost rate of a node with one busy GPU / with all busy")
+PACE = feature("mean over jobs of least seconds per epoch / least there")
+COST = feature("mean over jobs of least energy cost per epoch / least there")
+TYPES = len(tuple(feature))
+SIZE = feature("log2(GPUs) / 5")
+SHARE = feature("1 - share of each GPU")
+SPREAD = feature("1 if it takes several nodes")
+PRIORITY = feature("priority of its share / 9")
+OPTIONS = tuple(feature)
+
+
+@kernel
+def observe_round(board: Board, rate: Floats, free_rate: float, jobs: Floats, whole: Floats, options: Floats) -> None:
+    """Write what an agent sees of a round.
+
+    Args:
+        board: The board, at the beginning of a round.
+        rate: Cost rates with which STS-X plans [€/s], (C,).
+        free_rate: What a GPU counts for where energy is free [€/s].
+        jobs: Written: of every active job, (A, len(JOBS)).
+        whole: Written: of all, (len(ROUND),).
+        options: Written: of every configuration, those of its GPU type first, (C, len(OPTIONS)).
+    """
+    active, total = board.active[: board.count[at.ACTIVE]], board.count[at.ACTIVE]
+    need, density, wanted = np.empty(total), np.empty(total), np.zeros(board.room.shape[0])
+    types = np.zeros((board.room.shape[0], TYPES))
+    for i in range(total):
+        need[i], density[i], type_wanted = _look_at_job(board, rate, active[i], jobs[i], types)
+        wanted[type_wanted] += need[i]
+    _compare_jobs(need, density, jobs)
+    gpus = _look_at_nodes(board, wanted, max(need.sum(), 1e-300), total, types)
+    _sum_up(board, active, need, jobs, gpus, free_rate, whole)
+    configs = board.facts.configs
+    for c in range(configs.shape[0]):
+        options[c, :TYPES] = types[configs[c, at.CONFIG_TYPE]]
+        options[c, SIZE] = np.log2(max(1, configs[c, at.CONFIG_SIZE] // at.UNITS)) / 5.0
+        options[c, SHARE] = 1.0 - configs[c, at.CONFIG_UNITS] / at.UNITS if configs[c, at.CONFIG_UNITS] > 0 else 0.0
+        options[c, SPREAD] = 1.0 if configs[c, at.CONFIG_NODES] > 1 else 0.0
+        options[c, PRIORITY] = configs[c, at.CONFIG_PRIORITY] / (at.PRIORITIES - 1)
+
+
+@kernel
+def _look_at_job(board: Board, rate: Floats, job: int, out: Floats, types: Floats) -> tuple[float, float, int]:
+    """Write what is known of a job alone, and add to what its GPU types are worth to it.
+
+    Returns:
+        The GPU-seconds that it is expected to need where its epochs are cheapest; what a second was worth to it over
+        those when it was last planned, 0 if it was not; and the GPU type where its epochs are cheapest.
+    """
+    rows, tau, configs, now, memory = board.jobs, board.tau, board.facts.configs, board.clock[at.NOW], board.memory
+    largest, done = rows[job, at.MAX_EPOCHS], rows[job, at.EPOCHS]
+    left, expected = max(largest - done, 1e-12 * largest), epochs_expected(board, job)
+    config, seconds = cheapest_now(board, rate, job, False)
+    fastest, time_left = left * rows[job, at.MIN_TAU], rows[job, at.DUE] - now
+    price, hasty = rate[config] * tau[job, config], np.inf
+    best_tau, best_cost = np.full(types.shape[0], np.inf), np.full(types.shape[0], np.inf)
+    for c in range(tau.shape[1]):
+        if tau[job, c] < np.inf:
+            v = configs[c, at.CONFIG_TYPE]
+            best_tau[v], best_cost[v] = min(best_tau[v], tau[job, c]), min(best_cost[v], rate[c] * tau[job, c])
+            if tau[job, c] <= rows[job, at.MIN_TAU]:
+                hasty = min(hasty, rate[c] * tau[job, c])
+    for v in range(types.shape[0]):
+        types[v, PACE] += rows[job, at.MIN_TAU] / best_tau[v]
+        types[v, COST] += min(1.0, price / best_cost[v]) if best_cost[v] > 0.0 else 0.0
+    gpu_seconds = max(expected * seconds * configs[config, at.CONFIG_SIZE] / at.UNITS, 1e-9)
+    edges, survival = board.edges[int(rows[job, at.EDGES])], board.survival[int(rows[job, at.DISTRIBUTION])]
+    alive = survival[likely_bin(edges, done / largest)]
+    lateness, energy = rows[job, at.WEIGHT] * fastest, price * left
+    out[DONE] = done / largest
+    out[TIME_LEFT] = time_left / (fastest + abs(time_left))
+    out[CHEAPEST_SLACK] = squash((time_left - left * seconds) / (left * seconds))
+    out[LATE] = 1.0 if time_left < 0.0 else 0.0
+    out[HELD] = 1.0 if rows[job, at.OLD_CONFIG] >= 0.0 else 0.0
+    out[LATENESS] = lateness / (lateness + energy) if lateness > 0.0 else 0.0
+    out[EXPECTED] = min(1.0, expected / left)
+    out[SURVIVAL] = survival[likely_bin(edges, (done + 0.5 * left) / largest)] / alive if alive > 0.0 else 1.0
+    out[AGE] = squash((now - rows[job, at.SUBMISSION]) / fastest)
+    out[CHANGE] = squash(10.0 * rows[job, at.RESTART_S] / max(expected * seconds, 1e-9))
+    out[OPPORTUNISTIC] = rows[job, at.OPPORTUNISTIC]
+    out[OWN_QUOTA] = _own_quota(board, int(rows[job, at.TENANT]))
+    out[HASTE] = squash(hasty / price - 1.0) if price > 0.0 else 0.0
+    out[SPEED] = min(1.0, rows[job, at.MIN_TAU] / tau[job, config])
+    value = memory[job, of.BARE_VALUE] if memory[job, of.SCALE] > 0.0 else 0.0
+    return gpu_seconds, value / gpu_seconds, configs[config, at.CONFIG_TYPE]
+
+
+@lean_kernel
+def _own_quota(board: Board, tenant: int) -> float:
+    """Give the share of a tenant's quota that its jobs hold."""
+    if board.quota.shape[0] == 0:
+        return 0.0
+    most, held, types = 0.0, 0.0, board.quota.shape[1] // 2
+    for v in range(types):
+        most += board.quota[tenant, v]
+        held += board.quota[tenant, types + v]
+    return held / most if most > 0.0 else 1.0
+
+
+@kernel
+def _compare_jobs(need: Floats, density: Floats, jobs: Floats) -> None:
+    """Write what a job is beside the other ones."""
+    total, planned = max(1, need.shape[0]), 0
+    mean, value = max(need.sum() / total, 1e-300), 0.0
+    for i in range(need.shape[0]):
+        if density[i] > 0.0:
+            planned, value = planned + 1, value + density[i]
+    value /= max(1, planned)
+    for i in range(need.shape[0]):
+        jobs[i, LENGTH] = np.tanh(0.5 * np.log(need[i] / mean))
+        jobs[i, DENSITY] = np.tanh(0.25 * np.log(density[i] / value)) if density[i] > 0.0 else 0.0
+
+
+@kernel
+def _look_at_nodes(board: Board, wanted: Floats, needed: float, total: int, types: Floats) -> float:
+    """Write what is known of GPU types; return the number of GPUs of the cluster."""
+    nodes, gpus = board.nodes, 0.0
+    for n in range(nodes.shape[0]):
+        v = nodes[n, at.NODE_TYPE]
+        gpus += nodes[n, at.NODE_GPUS]
+        types[v, GPU_SHARE] += nodes[n, at.NODE_GPUS]
+        types[v, FREE] += nodes[n, at.OLD_FREE]
+        full = board.node_rate[v, nodes[n, at.NODE_GPUS]]
+        types[v, ONE_BUSY] = board.node_rate[v, 1] / full if full > 0.0 else 0.0
+    for v in range(types.shape[0]):
+        types[v, FREE] /= max(1.0, types[v, GPU_SHARE])
+        types[v, GPU_SHARE] /= gpus
+        types[v, WANTED] = wanted[v] / needed
+        types[v, PACE] /= max(1, total)
+        types[v, COST] /= max(1, total)
+    return gpus
+
+
+@kernel
+def _sum_up(
+    board: Board, active: Ints, need: Floats, jobs: Floats, gpus: float, free_rate: float, whole: Floats
+) -> None:
+    """Write what is known of all together."""
+    total, waiting, late, free, power, value = max(1, active.shape[0]), 0.0, 0.0, 0.0, 0.0, 0.0
+    nodes, memory = board.nodes, board.memory
+    for n in range(nodes.shape[0]):
+        free += nodes[n, at.OLD_FREE]
+        power += board.node_rate[nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS]]
+    whole[MEANS:] = 0.0
+    for i in range(active.shape[0]):
+        waiting += 1.0 - jobs[i, HELD]
+        late += jobs[i, LATE]
+        value += memory[active[i], of.BARE_VALUE] if memory[active[i], of.SCALE] > 0.0 else 0.0
+        for k in range(len(AVERAGED)):
+            whole[MEANS + k] += jobs[i, AVERAGED[k]] / total
+    whole[DUE_LOAD] = squash(load_of_due_work(board, active, need) / gpus)
+    whole[QUEUE] = active.shape[0] / (active.shape[0] + gpus)
+    whole[WAITING], whole[LATE_SHARE] = waiting / total, late / total
+    whole[BUSY] = 1.0 - free / gpus
+    whole[LAST_PRICE] = squash(value / (power if power > 0.0 else gpus * free_rate))
+    whole[OFFERED], whole[BURST] = _arrivals(board, gpus)
+    whole[NODES] = min(1.0, np.log10(1.0 + nodes.shape[0]) / 4.0)
+
+
+@kernel
+def _arrivals(board: Board, gpus: float) -> tuple[float, float]:
+    """Give what the latest submissions need all the time over the GPUs, and whether they come faster, both squashed."""
+    rows, last = board.jobs, board.count[at.SUBMITTED]
+    first, newest, now = max(0, last - RECENT), max(0, last - NEWEST), board.clock[at.NOW]
+    if last - first < 2:
+        return 0.0, 0.0
+    span = max(now - rows[first, at.SUBMISSION], 1.0)
+    work = 0.0
+    for job in range(first, last):
+        config = int(rows[job, at.CHEAPEST])
+        if config >= 0:
+            size = board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS
+            mean = rows[job, at.MAX_EPOCHS] * board.tail[int(rows[job, at.DISTRIBUTION]), 0]
+            work += mean * rows[job, at.CHEAPEST_TAU] * size
+    rate, new_rate = (last - first) / span, (last - newest) / max(now - rows[newest, at.SUBMISSION], 1.0)
+    return squash(work / span / gpus), squash(new_rate / rate - 1.0)

@@ -1,0 +1,125 @@
+"""The network of a steering agent, compiled: what it sees of a round in, what it says of the round out."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_agents.steering.features import JOBS, OPTIONS, ROUND
+from gpusched_baselines.sts_x.steering import KNOBS
+from gpusched_env.kernel import kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from gpusched_env.arrays import Floats, Singles
+
+MOST = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # the largest that is said of a job, by column of `Steering.jobs`
+MOST_OF_PRICE = 0.7  # of the rate of a configuration
+MOST_PATIENCE = 1.0
+URGENT, CALM = range(2)  # what the prices of configurations are for
+Shapes = dict[str, tuple[int, ...]]
+
+
+def shapes(jobs: int, options: int, whole: int, hidden: int) -> Shapes:
+    """Give the shapes of the network's arrays by name, in the order in which they lie; matrices are (outputs, inputs).
+
+    Args:
+        jobs: Features of a job.
+        options: Features of a configuration.
+        whole: Features of the round.
+        hidden: Width of its hidden layer.
+    """
+    job, option = jobs + whole, options + whole
+    return {
+        "job.weight": (KNOBS, job), "job.bias": (KNOBS,),
+        "code.weight": (hidden, option), "code.bias": (hidden,),
+        "price.weight": (2, option), "price_code.weight": (2, hidden), "price.bias": (2,),
+        "round.weight": (1, whole), "round.bias": (1,),
+    }  # fmt: skip
+
+
+def own_shapes(hidden: int) -> Shapes:
+    """Give the shapes with the features of this release."""
+    return shapes(len(JOBS), len(OPTIONS), len(ROUND), hidden)
+
+
+def flat_of(weights: Mapping[str, NDArray[np.float32]], hidden: int) -> NDArray[np.float32]:
+    """Lay the arrays of a network end to end, as `say` takes them."""
+    return np.concatenate([weights[name].ravel() for name in own_shapes(hidden)])
+
+
+def arrays_of(flat: NDArray[np.floating], hidden: int) -> dict[str, NDArray[np.float32]]:
+    """Give the arrays of a network by name; the inverse of `flat_of`."""
+    arrays, begin = {}, 0
+    for name, shape in own_shapes(hidden).items():
+        size = int(np.prod(shape))
+        arrays[name] = flat[begin : begin + size].reshape(shape).astype(np.float32)
+        begin += size
+    return arrays
+
+
+@kernel
+def _part(flat: Singles, begin: int, rows: int, columns: int) -> tuple[Floats, int]:
+    """Give the matrix (rows, columns) that begins at `begin`, and where the next one does."""
+    end = begin + rows * columns
+    return flat[begin:end].astype(np.float64).reshape(rows, columns), end
+
+
+@kernel
+def say(
+    jobs: Floats, whole: Floats, options: Floats, flat: Singles, hidden: int, said: Floats, prices: Floats
+) -> float:
+    """Say what is to be done differently in a round.
+
+    Of a job with features x in a round with features g: most · tanh(A [x, g] + a). Of a configuration with features y:
+    most · tanh(B [y, g] + C tanh(D [y, g] + d) + b), once for urgent jobs, once for calm ones.
+
+    Args:
+        jobs: Features of the active jobs, (A, F).
+        whole: Features of the round, (F,).
+        options: Features of the configurations, (C, F).
+        flat: The weights, end to end in the order of `shapes`.
+        hidden: Width of the hidden layer.
+        said: Written: what is said of every job, (A, KNOBS).
+        prices: Written: logarithms of factors on the rates of configurations, for `URGENT` and `CALM` jobs, (2, C).
+
+    Returns:
+        The logarithm of the factor on how long jobs may wait.
+    """
+    of_job, of_option = jobs.shape[1], options.shape[1]
+    w_job, n = _part(flat, 0, KNOBS, of_job + whole.shape[0])
+    b_job, n = _part(flat, n, 1, KNOBS)
+    w_code, n = _part(flat, n, hidden, of_option + whole.shape[0])
+    b_code, n = _part(flat, n, 1, hidden)
+    w_price, n = _part(flat, n, 2, of_option + whole.shape[0])
+    w_from_code, n = _part(flat, n, 2, hidden)
+    b_price, n = _part(flat, n, 1, 2)
+    w_round, n = _part(flat, n, 1, whole.shape[0])
+    b_round, n = _part(flat, n, 1, 1)
+    for k in range(KNOBS):
+        shared = _dot(w_job[k, of_job:], whole) + b_job[0, k]
+        for i in range(jobs.shape[0]):
+            said[i, k] = MOST[k] * np.tanh(_dot(w_job[k, :of_job], jobs[i]) + shared)
+    code, of_round = np.empty(hidden), np.empty(hidden)
+    for h in range(hidden):
+        of_round[h] = _dot(w_code[h, of_option:], whole) + b_code[0, h]
+    for c in range(options.shape[0]):
+        for h in range(hidden):
+            code[h] = np.tanh(_dot(w_code[h, :of_option], options[c]) + of_round[h])
+        for k in range(2):
+            out = _dot(w_price[k, :of_option], options[c]) + _dot(w_price[k, of_option:], whole) + b_price[0, k]
+            prices[k, c] = MOST_OF_PRICE * np.tanh(out + _dot(w_from_code[k], code))
+    return MOST_PATIENCE * np.tanh(_dot(w_round[0], whole) + b_round[0, 0])
+
+
+@kernel
+def _dot(a: Floats, b: Floats) -> float:
+    """Give the scalar product, summed in one order everywhere."""
+    total = 0.0
+    for i in range(a.shape[0]):
+        total += a[i] * b[i]
+    return total

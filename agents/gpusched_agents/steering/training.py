@@ -1,0 +1,212 @@
+"""A training run of a steering agent: evolution strategies, evaluation, and exact checkpoints."""
+
+from __future__ import annotations
+
+import time
+from dataclasses import asdict
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusched_agents.files.description import AgentDescription
+from gpusched_agents.files.storage import save_agent
+from gpusched_agents.spec import AgentSpec
+from gpusched_agents.steering.evolution import Evolution
+from gpusched_agents.steering.network import arrays_of
+from gpusched_agents.steering.workers import Workers
+from gpusched_agents.training.checkpoint import Checkpoint
+from gpusched_agents.training.config import EsConfig
+from gpusched_agents.training.progress import Progress, csv_of
+from gpusched_agents.training.references import reference_names, warnings_of
+from gpusched_agents.training.run_folder import AGENT, CHECKPOINT, CURVE, RunFolder
+from gpusched_agents.training.worlds import places
+from gpusched_env import make_instance
+from gpusched_env.errors import InputError
+from gpusched_env.files import write_atomically
+from gpusched_env.simulator import Asking
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from typing import TypeAlias
+
+    from gpusched_agents.training.config import TrainingConfig
+
+    OnProgress: TypeAlias = Callable[[int, int, str], None]
+
+MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a steering agent may be used with
+STEERED = Asking(milestones=0, deadline_wake_ups=True, consolidation=True)
+BASE = "sts-x"
+
+
+class SteeringTraining:
+    """A training run in a folder, which it can be stopped in and resumed from at any moment; see `Training`.
+
+    The agent that is kept is that of the evaluation with the least cost on the validation workloads over STS-X's, as a
+    geometric mean over scenarios: `relative` in the curve.
+
+    Args:
+        config: The settings; its agent is an `EsConfig`.
+        folder: A new folder, or that of the same run, which is then resumed.
+        name: Name of the agent.
+        command: The command that made it; by default the present process's.
+        on_progress: Called with decisions (rounds) done, those in all, and what is being done.
+        workers: Processes, ≥ 1; by default as many as there are processors. Results do not depend on it.
+
+    Attributes:
+        progress: How far it has come, with the curve.
+        resumes_at: Decisions at which the same command would go on; None: from the beginning.
+
+    Raises:
+        InputError: The folder belongs to a run with other settings, or its checkpoint is not whole.
+    """
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        folder: str | Path,
+        *,
+        name: str = "agent",
+        command: str | None = None,
+        on_progress: OnProgress | None = None,
+        workers: int | None = None,
+    ) -> None:
+        if not isinstance(config.agent, EsConfig):
+            raise InputError("agent", config.agent, "an EsConfig")
+        self.config, self.folder, self.name, self._es = config, Path(folder), name, config.agent
+        self._on_progress = on_progress or (lambda _done, _total, _text: None)
+        self._workers = workers
+        self._spec = _spec_of(config)
+        self._run = RunFolder(self.folder, config, command, {"numpy": version("numpy"), "numba": version("numba")})
+        self.progress = Progress(phase="learning")
+        self.resumes_at: int | None = None
+        self._state = Evolution.begin(config.network.hidden, config.seed)
+        self._best = self._state.average.copy()
+        self._began = time.monotonic()
+        self._resume()
+
+    def run(self) -> AgentDescription:
+        """Train to the end, and give the description of the agent that is kept: the best one evaluated."""
+        with Workers(self.config, self._spec, self._workers) as self._pool:
+            _ = self.references
+            if not self.progress.curve:
+                self._evaluate()
+            try:
+                while self.progress.steps < self.config.steps and self.progress.worse < self.config.patience:
+                    self._update()
+                    if self.progress.steps - self.progress.curve[-1]["steps"] >= self.config.evaluate_every:
+                        self._evaluate()
+            except KeyboardInterrupt:
+                self._write_checkpoint()
+                raise
+            if self.progress.curve[-1]["steps"] < self.progress.steps:
+                self._evaluate()
+        self.progress.phase = "done"
+        self._write_checkpoint()
+        self._run.record["warnings"] = self.warnings
+        self._run.write_record()
+        return self._save_agent()
+
+    @property
+    def references(self) -> dict[str, float]:
+        """Mean costs of STS-X, STS and EDF on the validation workloads [€]; run once, when first asked for."""
+        record = self._run.record
+        if "references" not in record:
+            names = reference_names(self.config)
+            self._report(f"measuring {', '.join(names)}")
+            costs = {name: self._pool.policy_costs(name) for name in names}
+            record["references"] = {name: float(cost.mean()) for name, cost in costs.items()}
+            record["base_eur"] = costs[BASE].mean(axis=1).tolist()
+            self._run.write_record()
+        known: dict[str, float] = record["references"]
+        return known
+
+    @property
+    def warnings(self) -> list[str]:
+        """What speaks against the best agent so far, and what to try."""
+        return warnings_of(self.config, self.progress.curve, self.references)
+
+    def _update(self) -> None:
+        """Try changes of the weights on some workloads, and follow what they cost."""
+        es, seed, count = self._es, self.config.seed, self._es.workloads
+        where = places(self.config, es.drawn, self._state.updates * count, count)
+        log_costs, rounds = self._pool.costs(self._state.candidates(es, seed), where, es.most_jobs)
+        done = self.progress.steps + int(rounds)
+        state = Evolution(*(getattr(self._state, name) for name in Evolution.__slots__))
+        state.update(es, seed, log_costs, done / self.config.steps)
+        self._state, self.progress.learnt = state, done  # at once, so that an interrupt finds both or neither
+        self._report(f"cost over {BASE}'s {np.exp(log_costs.mean()):.3f}")
+
+    def _evaluate(self) -> None:
+        """Run the agent on the validation workloads; keep it if it is the best so far."""
+        totals, tardiness = self._pool.validate(self._state.average.astype(np.float32))
+        relative = float(np.exp(np.log(totals.mean(axis=1) / np.array(self._run.record["base_eur"])).mean()))
+        progress = self.progress
+        better = relative < min((point["relative"] for point in progress.curve), default=np.inf)
+        progress.worse = 0 if better else progress.worse + 1
+        self._count_seconds()
+        costs = {"total_eur": float(totals.mean()), "tardiness_eur": float(tardiness.mean()), "relative": relative}
+        point = {"steps": progress.steps, "seconds": round(progress.seconds, 1), "phase": progress.phase}
+        progress.curve.append(point | costs)
+        write_atomically(self.folder / CURVE, csv_of(progress.curve))
+        if better:
+            self._best = self._state.average.copy()
+            self._save_agent()
+        self._write_checkpoint()
+        self._report("evaluated")
+
+    def _save_agent(self) -> AgentDescription:
+        description = AgentDescription(
+            name=self.name,
+            algorithm=self._es.algorithm,
+            spec=self._spec,
+            config=self.config.as_dict(),
+            provenance=self._run.record["provenance"],
+            curve=self.progress.curve,
+        )
+        return save_agent(self.folder / AGENT, description, arrays_of(self._best, self.config.network.hidden))
+
+    def _resume(self) -> None:
+        checkpoint = self._run.read_checkpoint()
+        if checkpoint is None:
+            return
+        try:
+            arrays, facts = checkpoint.get("state"), checkpoint.facts
+            self._state = Evolution(**arrays, updates=int(facts["updates"]))
+            self._best = checkpoint.arrays["best"]
+            self.progress = Progress(**facts["progress"])
+        except (KeyError, TypeError, ValueError) as error:
+            path = str(self.folder / CHECKPOINT)
+            raise InputError(path, str(error), "one of this version; remove it to begin anew") from error
+        self.resumes_at = self.progress.steps
+
+    def _write_checkpoint(self) -> None:
+        checkpoint, state = Checkpoint(), self._state
+        checkpoint.facts["config"] = self.config.as_dict()
+        checkpoint.put("state", {name: getattr(state, name) for name in Evolution.__slots__ if name != "updates"})
+        checkpoint.arrays["best"] = self._best
+        self._count_seconds()
+        checkpoint.facts["updates"] = state.updates
+        checkpoint.facts["progress"] = {name: getattr(self.progress, name) for name in Progress.__slots__}
+        checkpoint.write(self.folder / CHECKPOINT)
+        self.resumes_at = self.progress.steps
+
+    def _count_seconds(self) -> None:
+        now = time.monotonic()
+        self.progress.seconds += now - self._began
+        self._began = now
+
+    def _report(self, text: str) -> None:
+        self._on_progress(min(self.progress.steps, self.config.steps), self.config.steps, text)
+
+
+def _spec_of(config: TrainingConfig) -> AgentSpec:
+    """Give the spec of an agent that is trained on all these scenarios: it has met all their configurations."""
+    most: dict[str, Any] = {"max_configurations": MOST_CONFIGURATIONS, "max_gpu_types": MOST_GPU_TYPES}
+    configurations, gpu_types = {}, {}
+    for scenario in config.loaded_scenarios():
+        instance = make_instance(scenario.replace({"jobs.count": 1}), 0)
+        configurations |= {each.name: each for each in instance.configurations}
+        gpu_types |= {each.name: each for each in instance.gpu_types}
+    return AgentSpec.of("steering", list(configurations.values()), list(gpu_types.values()), **most, **asdict(STEERED))

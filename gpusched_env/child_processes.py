@@ -1,0 +1,44 @@
+"""Processes that work for this one: they never hear Ctrl-C, and end with it."""
+
+from __future__ import annotations
+
+import multiprocessing
+import os
+import signal
+import threading
+from contextlib import contextmanager
+from multiprocessing import resource_tracker
+from multiprocessing.connection import wait
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+
+@contextmanager
+def deaf_children() -> Iterator[None]:
+    """Let processes that are started in the body never hear Ctrl-C: this one hears it, and ends them.
+
+    A terminal interrupts all processes of a command at once, and one that is still importing would say so at length.
+    """
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    resource_tracker.ensure_running()  # it would lift the block, were it started in the body
+    former = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
+    try:
+        yield
+    finally:
+        signal.pthread_sigmask(signal.SIG_SETMASK, former)
+
+
+def end_with_parent() -> None:
+    """Let this child process end when its parent is gone, however it went: a killed command leaves nobody behind."""
+    parent = multiprocessing.parent_process()
+    if parent is not None:
+        threading.Thread(target=_end_with, args=(parent.sentinel,), daemon=True).start()
+
+
+def _end_with(sentinel: int) -> None:
+    wait([sentinel])
+    os._exit(1)
