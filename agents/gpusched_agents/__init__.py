@@ -1,7 +1,8 @@
 """Learned agents: training them, keeping them in folders, and comparing them fairly.
 
-Only training and what belongs to it (`Training`, `SchedulerVecEnv`, `make_sb3_vec_env`, `convert_sb3_zip`) needs torch
-and Stable-Baselines3, the extra `agents`, and imports them when it is first asked for. An agent decides without them.
+Only training and what belongs to it (`make_training`, `Training`, `SchedulerVecEnv`, `make_sb3_vec_env`,
+`convert_sb3_zip`) needs torch and Stable-Baselines3, the extra `agents`, and imports them when it is first asked for.
+An agent decides without them.
 """
 
 from __future__ import annotations
@@ -23,15 +24,19 @@ if TYPE_CHECKING:
     from gpusched_agents.policy import AgentPolicy, load_policy
     from gpusched_agents.sb3 import SchedulerVecEnv, make_sb3_vec_env
     from gpusched_agents.spec import AgentSpec
+    from gpusched_agents.steering.policy import SteeringPolicy
+    from gpusched_agents.steering.training import SteeringTraining
     from gpusched_agents.training.config import (
         A2cConfig,
         DqnConfig,
+        EsConfig,
         ImitationConfig,
         MaskablePpoConfig,
         NetworkConfig,
         PpoConfig,
         TrainingConfig,
     )
+    from gpusched_agents.training.make import make_training
     from gpusched_agents.training.training import Training
 
 __all__ = [
@@ -40,6 +45,7 @@ __all__ = [
     "AgentPolicy",
     "AgentSpec",
     "DqnConfig",
+    "EsConfig",
     "Evaluation",
     "ImitationConfig",
     "MaskablePpoConfig",
@@ -47,6 +53,8 @@ __all__ = [
     "NetworkConfig",
     "PpoConfig",
     "SchedulerVecEnv",
+    "SteeringPolicy",
+    "SteeringTraining",
     "Training",
     "TrainingConfig",
     "convert_sb3_zip",
@@ -55,6 +63,7 @@ __all__ = [
     "load_policy",
     "make_any_policy",
     "make_sb3_vec_env",
+    "make_training",
     "save_agent",
 ]
 
@@ -67,6 +76,7 @@ _MODULES = {
     "training.config": (
         "A2cConfig",
         "DqnConfig",
+        "EsConfig",
         "ImitationConfig",
         "MaskablePpoConfig",
         "NetworkConfig",
@@ -76,6 +86,9 @@ _MODULES = {
     "files.convert": ("convert_sb3_zip",),
     "files.description": ("AgentDescription",),
     "files.storage": ("load_agent", "save_agent"),
+    "steering.policy": ("SteeringPolicy",),
+    "steering.training": ("SteeringTraining",),
+    "training.make": ("make_training",),
     "training.training": ("Training",),
     "sb3": ("SchedulerVecEnv", "make_sb3_vec_env"),
 }

@@ -10,6 +10,8 @@ import numpy as np
 from gpusched_agents.files.find_agent import find_agent
 from gpusched_agents.files.storage import load_agent
 from gpusched_agents.network.inference import KINDS, choose_now, decide_round, flat_weights
+from gpusched_agents.steering.network import flat_of
+from gpusched_agents.steering.policy import SteeringPolicy
 from gpusched_env.errors import InputError
 from gpusched_env.observation import Notes
 from gpusched_env.simulator.choice import Choice
@@ -78,7 +80,7 @@ class AgentPolicy:
         return view.board, Notes.of(view.board), self.weights, self.width, network, *wakes
 
 
-def load_policy(text: str) -> AgentPolicy:
+def load_policy(text: str) -> AgentPolicy | SteeringPolicy:
     """Load the agent that `agent:NAME` or `agent:DIR` names, as a policy of that name.
 
     Raises:
@@ -92,4 +94,7 @@ def load_policy(text: str) -> AgentPolicy:
         raise InputError(
             f"{text}: milestones", spec.asking.milestones, "0: outside of environments nobody asks at milestones"
         )
+    if spec.network == "steering":
+        hidden = description.network.hidden
+        return SteeringPolicy(name=text, spec=spec, weights=flat_of(weights, hidden), hidden=hidden)
     return AgentPolicy(text, spec, flat_weights(spec.network, weights), description.network.hidden)

@@ -83,7 +83,7 @@ def train(
     Raises:
         InputError: The folder belongs to a run with other settings, or its checkpoint is not whole.
     """
-    training = import_module("gpusched_agents.training.training").Training(
+    training = import_module("gpusched_agents.training.make").make_training(
         config, folder, name=name, command=command, on_progress=on_progress
     )
     training.run()

@@ -15,13 +15,15 @@ from gpusched_agents.files.storage import save_agent
 from gpusched_agents.spec import AgentSpec
 from gpusched_agents.steering.evolution import Evolution
 from gpusched_agents.steering.network import arrays_of
-from gpusched_agents.steering.workers import Workers
+from gpusched_agents.steering.policy import SteeringPolicy
+from gpusched_agents.steering.workers import Workers, validate, validation_costs
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import EsConfig
 from gpusched_agents.training.progress import Progress, csv_of
 from gpusched_agents.training.references import reference_names, warnings_of
 from gpusched_agents.training.run_folder import AGENT, CHECKPOINT, CURVE, RunFolder
 from gpusched_agents.training.worlds import places
+from gpusched_baselines import make_policy
 from gpusched_env import make_instance
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
@@ -32,6 +34,7 @@ if TYPE_CHECKING:
     from typing import TypeAlias
 
     from gpusched_agents.training.config import TrainingConfig
+    from gpusched_env.model import Configuration, GpuType
 
     OnProgress: TypeAlias = Callable[[int, int, str], None]
 
@@ -81,15 +84,18 @@ class SteeringTraining:
         self._run = RunFolder(self.folder, config, command, {"numpy": version("numpy"), "numba": version("numba")})
         self.progress = Progress(phase="learning")
         self.resumes_at: int | None = None
-        self._state = Evolution.begin(config.network.hidden, config.seed)
+        self._hidden = config.network.hidden
+        self._state = Evolution.begin(self._hidden, config.seed)
         self._best = self._state.average.copy()
         self._began = time.monotonic()
         self._resume()
 
     def run(self) -> AgentDescription:
         """Train to the end, and give the description of the agent that is kept: the best one evaluated."""
+        _ = self.references
+        steered = SteeringPolicy(spec=self._spec, weights=self._best.astype(np.float32), hidden=self._hidden)
+        validate(self.config, steered, 0, self.config.validation_seeds[0])  # here first: workers find it compiled
         with Workers(self.config, self._spec, self._workers) as self._pool:
-            _ = self.references
             if not self.progress.curve:
                 self._evaluate()
             try:
@@ -115,7 +121,7 @@ class SteeringTraining:
         if "references" not in record:
             names = reference_names(self.config)
             self._report(f"measuring {', '.join(names)}")
-            costs = {name: self._pool.policy_costs(name) for name in names}
+            costs = {name: validation_costs(self.config, make_policy(name)) for name in names}
             record["references"] = {name: float(cost.mean()) for name, cost in costs.items()}
             record["base_eur"] = costs[BASE].mean(axis=1).tolist()
             self._run.write_record()
@@ -165,7 +171,7 @@ class SteeringTraining:
             provenance=self._run.record["provenance"],
             curve=self.progress.curve,
         )
-        return save_agent(self.folder / AGENT, description, arrays_of(self._best, self.config.network.hidden))
+        return save_agent(self.folder / AGENT, description, arrays_of(self._best, self._hidden))
 
     def _resume(self) -> None:
         checkpoint = self._run.read_checkpoint()
@@ -204,7 +210,8 @@ class SteeringTraining:
 def _spec_of(config: TrainingConfig) -> AgentSpec:
     """Give the spec of an agent that is trained on all these scenarios: it has met all their configurations."""
     most: dict[str, Any] = {"max_configurations": MOST_CONFIGURATIONS, "max_gpu_types": MOST_GPU_TYPES}
-    configurations, gpu_types = {}, {}
+    configurations: dict[str, Configuration] = {}
+    gpu_types: dict[str, GpuType] = {}
     for scenario in config.loaded_scenarios():
         instance = make_instance(scenario.replace({"jobs.count": 1}), 0)
         configurations |= {each.name: each for each in instance.configurations}

@@ -78,16 +78,10 @@ class Workers:
 
     def validate(self, weights: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Give costs and tardiness costs of an agent on the validation workloads [€], both (scenarios, seeds)."""
-        return self._on_validation(SteeringPolicy(spec=self._spec, weights=weights, hidden=self._config.network.hidden))
-
-    def policy_costs(self, name: str) -> NDArray[np.float64]:
-        """Give the costs of a reference policy on the validation workloads [€], (scenarios, seeds)."""
-        return self._on_validation(make_policy(name))[0]
-
-    def _on_validation(self, policy: Policy) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        seeds, scenarios = self._config.validation_seeds, range(len(self._config.scenarios))
-        answers = self._map(_validate, [(self._config, policy, index, seed) for index in scenarios for seed in seeds])
-        both = np.array(answers).reshape(len(scenarios), len(seeds), 2)
+        config = self._config
+        policy = SteeringPolicy(spec=self._spec, weights=weights, hidden=config.network.hidden)
+        answers = self._map(validate, [(config, policy, *each) for each in _validation(config)])
+        both = np.array(answers).reshape(len(config.scenarios), len(config.validation_seeds), 2)
         return both[..., 0], both[..., 1]
 
     def _map(self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
@@ -109,7 +103,18 @@ def _log_costs(
     return np.log([max(run.total_eur, 1e-9) / max(base, 1e-9) for run in runs]), sum(run.rounds for run in runs)
 
 
-def _validate(config: TrainingConfig, policy: Policy, index: int, seed: int) -> tuple[float, float]:
+def validate(config: TrainingConfig, policy: Policy, index: int, seed: int) -> tuple[float, float]:
+    """Run a policy on a validation workload of one of the scenarios; give its cost and tardiness cost [€]."""
     scenario = config.loaded_scenario(index)
     result = simulate(make_instance(scenario, seed), policy, record=False)
     return result.total_eur, result.tardiness_eur
+
+
+def validation_costs(config: TrainingConfig, policy: Policy) -> NDArray[np.float64]:
+    """Give the costs of a policy on the validation workloads [€], (scenarios, seeds)."""
+    costs = [validate(config, policy, *each)[0] for each in _validation(config)]
+    return np.array(costs).reshape(len(config.scenarios), len(config.validation_seeds))
+
+
+def _validation(config: TrainingConfig) -> list[tuple[int, int]]:
+    return [(index, seed) for index in range(len(config.scenarios)) for seed in config.validation_seeds]

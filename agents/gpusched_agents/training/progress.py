@@ -5,7 +5,10 @@ from __future__ import annotations
 import csv
 import io
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
 
 
 @dataclass(slots=True)
@@ -37,6 +40,16 @@ class Progress:
     def best_eur(self) -> float:
         """The least mean cost of any evaluation [€]; inf before the first."""
         return min((point["total_eur"] for point in self.curve), default=float("inf"))
+
+
+def cost_of(point: Mapping[str, Any]) -> float:
+    """Give that by which evaluations are compared: what the agent costs over STS-X if that was measured, else in €."""
+    return float(point.get("relative", point["total_eur"]))
+
+
+def best_point(curve: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
+    """Give the evaluation whose agent is kept: the best, of equals the first."""
+    return min(curve, key=cost_of)
 
 
 def csv_of(curve: list[dict[str, Any]]) -> str:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_agents.training.config import EsConfig
+from gpusched_agents.training.progress import best_point
 from gpusched_baselines import make_policy
 from gpusched_env import simulate
 
@@ -45,7 +46,7 @@ def warnings_of(
         curve: Its evaluations, at least one.
         references: Mean costs of the reference policies on the same workloads [€].
     """
-    kept = min(curve, key=lambda point: point["total_eur"])
+    kept = best_point(curve)
     cost, teacher = kept["total_eur"], config.imitation.teacher if config.imitation.steps else None
     found = ["is the untrained one of step 0: no later one was better"] if kept["steps"] == 0 else []
     dearer = [

@@ -38,6 +38,7 @@ class RunFolder:
     def __init__(self, path: Path, config: TrainingConfig, command: str | None, packages: Mapping[str, str]) -> None:
         self.path, self._config = path, json.loads(json.dumps(config.as_dict()))
         settings = path / SETTINGS
+        self.record: dict[str, Any] = {}
         if settings.exists():
             self.record = self._read(settings)
             return
@@ -45,7 +46,7 @@ class RunFolder:
         if path.is_dir() and any(not entry.match(drafts) for entry in path.iterdir()):
             raise InputError("folder", str(path), "a new folder, or one of a training run")
         origin = provenance(command, seed=config.seed, packages=dict(packages))
-        self.record: dict[str, Any] = {"config": self._config, "provenance": origin}
+        self.record = {"config": self._config, "provenance": origin}
         self.write_record()
 
     def write_record(self) -> None:

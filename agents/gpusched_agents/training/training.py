@@ -19,7 +19,7 @@ from gpusched_agents.policy import AgentPolicy
 from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithms import TRAINED_UNDER, make_env, make_model
 from gpusched_agents.training.checkpoint import Checkpoint, pack_model, unpack_model
-from gpusched_agents.training.config import DqnConfig
+from gpusched_agents.training.config import DqnConfig, EsConfig
 from gpusched_agents.training.imitation import Imitation, Teacher
 from gpusched_agents.training.logs import Logs, Watch, open_logs
 from gpusched_agents.training.progress import Progress, csv_of
@@ -78,6 +78,10 @@ class Training:
         on_progress: OnProgress | None = None,
         callbacks: Sequence[BaseCallback] = (),
     ) -> None:
+        if isinstance(config.agent, EsConfig):
+            raise InputError(
+                "agent", config.agent.algorithm, "an algorithm of Stable-Baselines3; make_training takes all"
+            )
         self.config, self.folder, self.name = config, Path(folder), name
         self._on_progress = on_progress or (lambda _done, _total, _text: None)
         self._callbacks = list(callbacks)

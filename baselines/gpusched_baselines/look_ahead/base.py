@@ -11,6 +11,7 @@ from gpusched_baselines.index_rules.round import plan_round as plan_by_index
 from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.appraisal import Parts
 from gpusched_baselines.sts_x.round import plan_round
+from gpusched_baselines.sts_x.steering import unsteered
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 
@@ -55,7 +56,7 @@ def plan_by(board: Board, rate: Floats, base: Base) -> None:
         base: The policy.
     """
     if not base.by_index:
-        plan_round(board, rate, base.parts)
+        plan_round(board, base.parts, unsteered(board.count[at.ACTIVE], rate))
         return
     plan_by_index(board, base.rule)
     for i in range(board.count[at.ACTIVE]):

@@ -12,6 +12,7 @@ from gpusched_baselines.look_ahead.roll_out import CONFIG, WAKE
 from gpusched_baselines.look_ahead.stage import reset
 from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.round import plan_round
+from gpusched_baselines.sts_x.steering import unsteered
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.survival import expected_left
@@ -70,7 +71,7 @@ def plan_of(stage: Stage, rate: Floats, base: Base, order: Order | None = None) 
 def _plan(board: Board, rate: Floats, base: Base) -> None:
     """Plan as `plan_by` does, through the kernels that the policies themselves call."""
     if not base.by_index:
-        plan_round(board, rate, base.parts)
+        plan_round(board, base.parts, unsteered(board.count[at.ACTIVE], rate))
         return
     plan_by_index(board, base.rule)
     for job in board.active[: board.count[at.ACTIVE]].tolist():

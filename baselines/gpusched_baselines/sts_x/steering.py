@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_env.kernel import lean_kernel
+from gpusched_env.kernel import kernel, lean_kernel
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats
@@ -38,6 +38,7 @@ class Steering(NamedTuple):
     patience: float
 
 
+@kernel
 def unsteered(active: int, rate: Floats) -> Steering:
     """Give the steering that changes nothing.
 

@@ -11,6 +11,7 @@ import typer
 
 import gpusched_agents
 from gpusched_agents.files.description import NAME
+from gpusched_agents.training.progress import best_point, cost_of
 from gpusched_env.errors import InputError
 from gpusched_env.rendering.duration import duration_text
 from gpusched_experiments.cli import interruption
@@ -21,10 +22,12 @@ from gpusched_experiments.cli.training_callbacks import make_callbacks
 from gpusched_experiments.cli.training_options import EXAMPLE, scenario_names, training_config, with_training_options
 
 CHECKPOINT = "checkpoint.safetensors"
+TRACK = "track:"
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gpusched_agents.steering.training import SteeringTraining
     from gpusched_agents.training.training import Training
 
 
@@ -65,6 +68,8 @@ def train_command(
 
     - **gpusched train --scenario tiny --agent a2c --imitate sts --imitation-steps 10000 --steps 5000 --out runs/a2c**
 
+    - **gpusched train --track slack --agent es --steps 500000 --out runs/slack**
+
     - **gpusched train --scenario default,high --imitation-steps 60000 --steps 20000 --set agent.learning_rate=1e-4 --out runs/two**
 
     - **gpusched train --nodes 20 --jobs 200 --scenario-set prices.pue=1.2 --imitation-steps 60000 --steps 20000 --out runs/larger**
@@ -81,7 +86,9 @@ def train_command(
     screen, training = _Screen(), None
     try:
         watching = make_callbacks(callbacks or ())
-        training = gpusched_agents.Training(config, out, name=name, on_progress=screen.on_progress, callbacks=watching)
+        training = gpusched_agents.make_training(
+            config, out, name=name, on_progress=screen.on_progress, callbacks=watching
+        )
         with screen.shown(training):
             training.run()
     except KeyboardInterrupt:
@@ -92,7 +99,7 @@ def train_command(
         typer.echo(f"warning: {warning}", err=True)
 
 
-def _going_on(training: "Training | None", folder: Path) -> str:
+def _going_on(training: "Training | SteeringTraining | None", folder: Path) -> str:
     """Say what the same command will do after an interrupt."""
     if training is not None and training.resumes_at is not None:
         return f"goes on at {training.resumes_at:,} steps"
@@ -111,7 +118,7 @@ class _Screen:
         self._printed = 0
 
     @contextmanager
-    def shown(self, training: "Training") -> "Iterator[None]":
+    def shown(self, training: "Training | SteeringTraining") -> "Iterator[None]":
         """Say where the training goes on, and show it until the end of the body."""
         progress, config = training.progress, training.config
         self._curve, self._printed = progress.curve, len(progress.curve)
@@ -140,18 +147,18 @@ class _Screen:
     def _print_evaluations(self) -> None:
         """Print the evaluations that are new."""
         for index in range(self._printed, len(self._curve)):
-            point, former = self._curve[index], [each["total_eur"] for each in self._curve[:index]]
-            best = "   best so far" if all(point["total_eur"] < cost for cost in former) else ""
+            point, former = self._curve[index], [cost_of(each) for each in self._curve[:index]]
+            best = "   best so far" if all(cost_of(point) < cost for cost in former) else ""
             costs = f"total {point['total_eur']:12,.2f} €   tardiness {point['tardiness_eur']:12,.2f} €"
             untrained = "   untrained" if point["steps"] == 0 else ""
             self._bar.note(f"{point['steps']:12,} steps   {costs}   ({self._references}){untrained}{best}")
         self._printed = len(self._curve)
 
 
-def _print_end(training: "Training") -> None:
+def _print_end(training: "Training | SteeringTraining") -> None:
     """Say how long it took, where the agent is, what it cost, and how to compare it."""
     config, progress = training.config, training.progress
-    best = min(progress.curve, key=lambda point: point["total_eur"])
+    best = best_point(progress.curve)
     if progress.worse >= config.patience:
         typer.echo(f"stopped early: {config.patience} evaluations without a better agent")
     typer.echo(f"trained {progress.steps:,} steps in {duration_text(progress.seconds)}")
@@ -161,7 +168,9 @@ def _print_end(training: "Training") -> None:
     cost = f"{best['total_eur']:,.2f} €, of which tardiness {best['tardiness_eur']:,.2f} €"
     typer.echo(f"its mean cost on {seeds}, at {best['steps']:,} steps: {cost}")
     command = ["gpusched", "compare", "--policies", f"edf,sts,agent:{folder}"]
-    if config.scenarios[0] != "default":
+    if config.scenarios[0].startswith(TRACK):
+        command += ["--track", config.scenarios[0].removeprefix(TRACK)]
+    elif config.scenarios[0] != "default":
         command += ["--scenario", config.scenarios[0]]
     command += [word for name, value in config.scenario_settings.items() for word in _as_options(name, value)]
     typer.echo(f"compare it: {shlex.join(command)}")

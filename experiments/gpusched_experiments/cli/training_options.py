@@ -17,10 +17,12 @@ from gpusched_agents.training.config import (
 )
 from gpusched_baselines.registry import teacher_names
 from gpusched_env.errors import InputError
-from gpusched_env.workload import parse_seeds
+from gpusched_env.workload import list_tracks, parse_seeds
+from gpusched_env.workload.track import track_place
 from gpusched_experiments.cli.scenario_options import parse_setting
 
-NONE = "none"
+NONE, ALL = "none", "all"
+TRACK_SEEDS = "20000-20004"
 EXAMPLE = "agent.learning_rate=1e-4"
 USUAL = TrainingConfig()
 SCENARIO_SETTINGS = "scenario_settings"  # which has options of its own
@@ -67,13 +69,17 @@ OPTIONS = tuple(
             f"Built-in scenarios or .toml files, separated by commas; default: {','.join(USUAL.scenarios)}.",
             "scenarios", ("--scenario", "-s"),
         ),
+        (
+            "track", str,
+            f"Tracks in place of scenarios, separated by commas, or {ALL}; validation seeds are {TRACK_SEEDS} then.",
+        ),
         ("steps", int, f"Decisions of reinforcement learning; default: {USUAL.steps:,}.", "steps"),
         (
             "imitate", str,
             f"Teacher of the warm start: {', '.join(teacher_names())}, or {NONE}; default: {USUAL.imitation.teacher}.",
         ),
         ("imitation_steps", int, f"Its decisions; default: {USUAL.imitation.steps:,}.", "imitation.steps"),
-        ("network", str, f"set or mlp; default: {USUAL.network.kind}.", "network.kind"),
+        ("network", str, f"set or mlp; steering for es; default: {USUAL.network.kind}.", "network.kind"),
         ("hidden", int, f"Width of its layers; default: {USUAL.network.hidden}.", "network.hidden"),
         (
             "distribution", bool, "Whether it sees what comes from the distribution of epochs.", "network.distribution",
@@ -97,7 +103,7 @@ OPTIONS = tuple(
         ),
     )
 )  # fmt: skip
-"""The options of a training; the first two that stand for no setting choose the algorithm and the teacher."""
+"""The options of a training; those that stand for no setting choose the algorithm, the teacher and the tracks."""
 
 
 def with_training_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -149,6 +155,9 @@ def training_config(
     if agent not in ALGORITHMS:
         raise InputError("--agent", agent, f"one of {', '.join(ALGORITHMS)}")
     algorithm = ALGORITHMS[agent]
+    if "track" in options:
+        held_out = {"validation_seeds": TRACK_SEEDS} | dict(options)
+        options = {**held_out, "scenario": ",".join(scenario_names(options))}
     given = _given(options, settings, _known(algorithm))
     values = {name: one.value for name, one in given.items()}
     try:
@@ -166,6 +175,11 @@ def training_config(
 
 def scenario_names(options: Mapping[str, Any]) -> tuple[str, ...]:
     """Give the names of the scenarios that `training_config` takes from the options."""
+    if "track" in options:
+        if "scenario" in options:
+            raise InputError("--track", options["track"], "nothing beside --scenario")
+        names = list_tracks() if options["track"] == ALL else [name.strip() for name in options["track"].split(",")]
+        return tuple(track_place(name) for name in names)
     text = options.get("scenario")
     return USUAL.scenarios if text is None else tuple(name.strip() for name in text.split(","))
 

@@ -11,10 +11,11 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
 from gpusched_agents.study import finished_training, train
+from gpusched_env.child_processes import deaf_children
 from gpusched_env.errors import InputError
 from gpusched_env.provenance import provenance
 from gpusched_env.rendering import MissingExtraError
-from gpusched_experiments.report.processes import PROCESSES, WorkerError, call_all, deaf_children, start_worker
+from gpusched_experiments.report.processes import PROCESSES, WorkerError, call_all, start_worker
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -1,0 +1,48 @@
+"""The training run that fits its settings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+from gpusched_agents.steering.training import SteeringTraining
+from gpusched_agents.training.config import EsConfig
+from gpusched_agents.training.training import Training
+from gpusched_env.errors import InputError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from pathlib import Path
+
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    from gpusched_agents.training.config import TrainingConfig
+
+
+def make_training(
+    config: TrainingConfig,
+    folder: str | Path,
+    *,
+    name: str = "agent",
+    command: str | None = None,
+    on_progress: Callable[[int, int, str], None] | None = None,
+    callbacks: Sequence[BaseCallback] = (),
+) -> Training | SteeringTraining:
+    """Make the training run of these settings: a `SteeringTraining` for `es`, else a `Training`.
+
+    Args:
+        config: The settings.
+        folder: A new folder, or that of the same run, which is then resumed.
+        name: Name of the agent.
+        command: The command that made it; by default the present process's.
+        on_progress: Called with steps done, steps in all, and what is being done.
+        callbacks: Callbacks of Stable-Baselines3, none for `es`.
+
+    Raises:
+        InputError: The folder belongs to a run with other settings, its checkpoint is not whole, or there are callbacks
+            for an algorithm that is not one of Stable-Baselines3.
+    """
+    if not isinstance(config.agent, EsConfig):
+        return Training(config, folder, name=name, command=command, on_progress=on_progress, callbacks=callbacks)
+    if callbacks:
+        raise InputError("callbacks", list(callbacks), "none, for es: it is not of Stable-Baselines3")
+    return SteeringTraining(config, folder, name=name, command=command, on_progress=on_progress)
