@@ -46,11 +46,14 @@ class NamedArrays:
 
     together: ClassVar[tuple[str, ...]] = ()
     _fields: ClassVar[dict[str, Any]] = {}
+    _dtypes: ClassVar[dict[str, Any]] = {}
     _numba_type_: ClassVar[Any] = None
     _table_: Ints
 
     def __init_subclass__(cls) -> None:
         cls._fields = {name: _kind(hint) for name, hint in get_annotations(cls, eval_str=True).items()}
+        arrays = {name: kind for name, kind in cls._fields.items() if isinstance(kind, types.Array)}
+        cls._dtypes = {name: np.dtype(str(kind.dtype)) for name, kind in arrays.items()}
         cls._numba_type_ = NamedArraysType(cls.__name__, cls._fields)
 
     def __init__(self, **values: Any) -> None:
@@ -71,8 +74,8 @@ class NamedArrays:
         """Write the table, and keep the values that it points to."""
         words: list[int] = []
         for name, kind in self._fields.items():
-            array = _array(f"{type(self).__name__}.{name}", values[name], kind)
-            words += [array.ctypes.data, *(array.shape if isinstance(kind, types.Array) else ())]
+            array = _array(self, name, values[name], kind)
+            words += (array.__array_interface__["data"][0], *(array.shape if isinstance(kind, types.Array) else ()))
         table[:] = words
         self.__dict__.update(values, _table_=table)
 
@@ -164,16 +167,17 @@ def _kind(hint: Any) -> Any:
     return hint._numba_type_
 
 
-def _array(name: str, value: Any, kind: Any) -> Any:
-    """Give the array to which the table points for a field: its own, or the table of a value."""
+def _array(owner: NamedArrays, name: str, value: Any, kind: Any) -> Any:
+    """Give the array to which the table of `owner` points for a field: its own, or the table of a value."""
+    field = f"{type(owner).__name__}.{name}"
     if isinstance(kind, NamedArraysType):
-        if not isinstance(value, NamedArrays) or value._numba_type_ != kind:
-            raise TypeError(f"{name} must be of the kind {kind.name.partition('(')[0]}")
+        if not isinstance(value, NamedArrays) or (value._numba_type_ is not kind and value._numba_type_ != kind):
+            raise TypeError(f"{field} must be of the kind {kind.name.partition('(')[0]}")
         return value._table_
-    dtype = np.dtype(str(kind.dtype))
-    right = isinstance(value, np.ndarray) and value.dtype == dtype and value.ndim == kind.ndim
+    right = isinstance(value, np.ndarray) and value.dtype == owner._dtypes[name] and value.ndim == kind.ndim
     if not right or not (value.flags.c_contiguous and value.flags.writeable):
-        raise TypeError(f"{name} must be a C-contiguous array of {dtype} with {kind.ndim} axes that can be written")
+        wanted = f"a C-contiguous array of {owner._dtypes[name]} with {kind.ndim} axes that can be written"
+        raise TypeError(f"{field} must be {wanted}")
     return value
 
 
