@@ -74,10 +74,25 @@ class NamedArrays:
         """Write the table, and keep the values that it points to."""
         words: list[int] = []
         for name, kind in self._fields.items():
-            array = _array(self, name, values[name], kind)
+            array = self._table_or_array(name, values[name])
             words += (array.__array_interface__["data"][0], *(array.shape if isinstance(kind, types.Array) else ()))
         table[:] = words
         self.__dict__.update(values, _table_=table)
+
+    def _table_or_array(self, name: str, value: Any) -> Any:
+        """Give the array to which the table points for a field: its own, or the table of a value."""
+        kind, field = self._fields[name], f"{type(self).__name__}.{name}"
+        if isinstance(kind, NamedArraysType):
+            if not isinstance(value, NamedArrays) or value._numba_type_ != kind:
+                raise TypeError(f"{field} must be of the kind {kind.name.partition('(')[0]}")
+            return value._table_
+        dtype = self._dtypes[name]
+        right = isinstance(value, np.ndarray) and value.dtype == dtype and value.ndim == kind.ndim
+        if not right or not (value.flags.c_contiguous and value.flags.writeable):
+            raise TypeError(
+                f"{field} must be a C-contiguous array of {dtype} with {kind.ndim} axes that can be written"
+            )
+        return value
 
     @property
     def words(self) -> int:
@@ -165,20 +180,6 @@ def _kind(hint: Any) -> Any:
         array, axes = get_args(hint)
         return types.Array(from_dtype(np.dtype(get_args(get_args(array)[1])[0])), axes, "C")
     return hint._numba_type_
-
-
-def _array(owner: NamedArrays, name: str, value: Any, kind: Any) -> Any:
-    """Give the array to which the table of `owner` points for a field: its own, or the table of a value."""
-    field = f"{type(owner).__name__}.{name}"
-    if isinstance(kind, NamedArraysType):
-        if not isinstance(value, NamedArrays) or (value._numba_type_ is not kind and value._numba_type_ != kind):
-            raise TypeError(f"{field} must be of the kind {kind.name.partition('(')[0]}")
-        return value._table_
-    right = isinstance(value, np.ndarray) and value.dtype == owner._dtypes[name] and value.ndim == kind.ndim
-    if not right or not (value.flags.c_contiguous and value.flags.writeable):
-        wanted = f"a C-contiguous array of {owner._dtypes[name]} with {kind.ndim} axes that can be written"
-        raise TypeError(f"{field} must be {wanted}")
-    return value
 
 
 @register_model(NamedArraysType)

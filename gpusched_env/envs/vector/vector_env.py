@@ -182,7 +182,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         if again is not None:
             self._begin_next(again)
             chosen[again] = LOOK
-        seen = runs.step(chosen)
+        seen = runs.step(chosen, lambda: self._episodes.make_ahead(runs.share_left))
         over, stalled = seen.at_hand < 0, self._limits.stalled(seen.idle)
         truncated = self._limits.stepped(stalled, again)
         ended = over | truncated
