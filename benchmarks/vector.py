@@ -9,6 +9,7 @@ from benchmarks import jobshop
 from benchmarks.busy import busy
 from benchmarks.child import Contender
 from benchmarks.figure import Figure, at_least, interleaved, ratios
+from benchmarks.vector_parts import PARTS, PartWalk
 from benchmarks.vector_walks import walk
 
 if TYPE_CHECKING:
@@ -54,9 +55,10 @@ def measure(
             ready: Walk = Contender("benchmarks.vector_walks", name, *size) if apart else walk(name, *size)
             contenders[name] = opened.enter_context(closing(ready))
         rate = interleaved(contenders, repetitions)
+        parts = _parts(envs, steps, repetitions, apart=apart)
         with busy():
             beside = interleaved({name: contenders[name] for name in ("two", "one")}, repetitions)
-    return [*_ours(rate, envs), *_beside_busy(beside, envs), *_gymnasium(rate, few), *_jumanji(rate, shops)]
+    return [*_ours(rate, envs), *parts, *_beside_busy(beside, envs), *_gymnasium(rate, few), *_jumanji(rate, shops)]
 
 
 def _ours(rate: Rates, envs: int) -> list[Figure]:
@@ -65,6 +67,18 @@ def _ours(rate: Rates, envs: int) -> list[Figure]:
         Figure(f"GpuClusterVectorEnv, {SIZE}, {envs} envs, 1 thread", rate["one"], "decisions/s"),
         Figure("  2 threads / 1 thread", ratios(rate["two"], rate["one"]), "times"),
     ]
+
+
+def _parts(envs: int, steps: int, repetitions: int, *, apart: bool) -> list[Figure]:
+    with ExitStack() as opened:
+        walks: dict[str, Walk] = {}
+        for part in PARTS:
+            ready: Walk = (
+                Contender("benchmarks.vector_parts", part, envs, steps) if apart else PartWalk(part, envs, steps)
+            )
+            walks[part] = opened.enter_context(closing(ready))
+        spent = interleaved(walks, repetitions)
+    return [Figure(f"  processor's time, 1 thread, {PARTS[part]}", spent[part], "µs/decision") for part in PARTS]
 
 
 def _beside_busy(rate: Rates, envs: int) -> list[Figure]:
