@@ -111,6 +111,7 @@ def test_vector_environments_are_measured_each_in_a_process_of_its_own(monkeypat
         def close(self) -> None:
             started.append(("closed",))
 
+    monkeypatch.setattr("benchmarks.figure.PAUSE_S", 0.0)
     monkeypatch.setattr(vector, "Contender", Told)
     monkeypatch.setattr(jobshop, "installed", lambda: True)
     figures = vector.measure(repetitions=1)
