@@ -33,6 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
 
+    from numpy.typing import NDArray
+
     from gpusched_agents.training.config import TrainingConfig
     from gpusched_env.model import Configuration, GpuType
 
