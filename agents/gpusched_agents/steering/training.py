@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_agents.files.description import AgentDescription
-from gpusched_agents.files.storage import save_agent
+from gpusched_agents.files.find_agent import find_agent
+from gpusched_agents.files.storage import load_agent, save_agent
 from gpusched_agents.spec import AgentSpec
 from gpusched_agents.steering.evolution import Evolution
-from gpusched_agents.steering.network import arrays_of, seen_weights
+from gpusched_agents.steering.network import arrays_of, flat_of, seen_weights
 from gpusched_agents.steering.policy import SteeringPolicy
 from gpusched_agents.steering.workers import Workers, validate, validation_costs
 from gpusched_agents.training.checkpoint import Checkpoint
@@ -87,7 +88,7 @@ class SteeringTraining:
         self.progress = Progress(phase="learning")
         self.resumes_at: int | None = None
         self._hidden = config.network.hidden
-        self._state = Evolution.begin(self._hidden, config.seed)
+        self._state = _first_state(config, self._es)
         self._seen = seen_weights(self._hidden, distribution=config.network.distribution)
         self._best = self._average()
         self._began = time.monotonic()
@@ -214,6 +215,22 @@ class SteeringTraining:
 
     def _report(self, text: str) -> None:
         self._on_progress(min(self.progress.steps, self.config.steps), self.config.steps, text)
+
+
+def _first_state(config: TrainingConfig, es: EsConfig) -> Evolution:
+    """Begin as STS-X, or as the agent to go on from.
+
+    Raises:
+        InputError: There is no such agent, or its network is another one.
+    """
+    if not es.begin:
+        return Evolution.begin(config.network.hidden, config.seed)
+    description, weights = load_agent(find_agent(es.begin))
+    description.spec.check_features()
+    if (description.spec.network, description.network.hidden) != ("steering", config.network.hidden):
+        allowed = f"an agent that steers, with a hidden layer of {config.network.hidden}"
+        raise InputError("agent.begin", f"{es.begin}: {description.network}", allowed)
+    return Evolution.go_on(flat_of(weights, config.network.hidden))
 
 
 def _spec_of(config: TrainingConfig) -> AgentSpec:
