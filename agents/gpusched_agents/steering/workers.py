@@ -68,7 +68,10 @@ class Workers:
         Returns:
             log(cost / STS-X's cost), (N, workloads), and the rounds of all runs together.
         """
-        parts = np.split(candidates, min(len(candidates) // 2, max(2, self._processes)))  # equal ones or an error
+        width = candidates.shape[1]
+        pairs = candidates.reshape(-1, 2, width)
+        split = np.array_split(pairs, min(len(pairs), max(2, self._processes)))
+        parts = [part.reshape(-1, width) for part in split]
         calls = [(self._config, self._spec, part, place, most_jobs) for place in where for part in parts]
         answers = self._map(_log_costs, calls)
         each = [
