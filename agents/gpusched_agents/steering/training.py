@@ -99,17 +99,13 @@ class SteeringTraining:
             if not self.progress.curve:
                 self._evaluate()
             try:
-                while self.progress.steps < self.config.steps and self.progress.worse < self.config.patience:
-                    self._update()
-                    if self.progress.steps - self.progress.curve[-1]["steps"] >= self.config.evaluate_every:
-                        self._evaluate()
+                self._learn()
             except KeyboardInterrupt:
                 self._write_checkpoint()
                 raise
-            if self.progress.curve[-1]["steps"] < self.progress.steps:
-                self._evaluate()
         self.progress.phase = "done"
         self._write_checkpoint()
+        write_atomically(self.folder / CURVE, csv_of(self.progress.curve))
         self._run.record["warnings"] = self.warnings
         self._run.write_record()
         return self._save_agent()
@@ -133,6 +129,18 @@ class SteeringTraining:
         """What speaks against the best agent so far, and what to try."""
         return warnings_of(self.config, self.progress.curve, self.references)
 
+    def _learn(self) -> None:
+        """Update the weights to the end, and evaluate them when it is time, also where an interrupt came before it."""
+        progress, config = self.progress, self.config
+        while True:
+            if progress.steps - progress.curve[-1]["steps"] >= config.evaluate_every:
+                self._evaluate()
+            if progress.steps >= config.steps or progress.worse >= config.patience:
+                break
+            self._update()
+        if progress.curve[-1]["steps"] < progress.steps:
+            self._evaluate()
+
     def _update(self) -> None:
         """Try changes of the weights on some workloads, and follow what they cost."""
         es, seed, count = self._es, self.config.seed, self._es.workloads
@@ -150,14 +158,15 @@ class SteeringTraining:
         relative = float(np.exp(np.log(totals.mean(axis=1) / np.array(self._run.record["base_eur"])).mean()))
         progress = self.progress
         better = relative < min((point["relative"] for point in progress.curve), default=np.inf)
-        progress.worse = 0 if better else progress.worse + 1
+        best, worse = (self._state.average.copy(), 0) if better else (self._best, progress.worse + 1)
         self._count_seconds()
         costs = {"total_eur": float(totals.mean()), "tardiness_eur": float(tardiness.mean()), "relative": relative}
         point = {"steps": progress.steps, "seconds": round(progress.seconds, 1), "phase": progress.phase}
-        progress.curve.append(point | costs)
+        point |= costs
+        self._best, progress.worse = best, worse
+        progress.curve.append(point)  # nothing is called since the line above: an interrupt finds all three or none
         write_atomically(self.folder / CURVE, csv_of(progress.curve))
         if better:
-            self._best = self._state.average.copy()
             self._save_agent()
         self._write_checkpoint()
         self._report("evaluated")
