@@ -1,7 +1,7 @@
 """The options of `gpusched train`, each declared once, and the settings that they make."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any
@@ -10,9 +10,7 @@ import typer
 
 from gpusched_agents.training.config import (
     ALGORITHMS,
-    AgentConfig,
-    ImitationConfig,
-    NetworkConfig,
+    EsConfig,
     TrainingConfig,
 )
 from gpusched_baselines.registry import teacher_names
@@ -158,13 +156,16 @@ def training_config(
     if "track" in options:
         held_out = {"validation_seeds": TRACK_SEEDS} | dict(options)
         options = {**held_out, "scenario": ",".join(scenario_names(options))}
-    given = _given(options, settings, _known(algorithm))
+    usual = TrainingConfig(agent=algorithm())
+    given = _given(options, settings, _known(usual))
+    if algorithm is EsConfig:
+        _check_steering(given)
     values = {name: one.value for name, one in given.items()}
     try:
         return TrainingConfig(
             agent=algorithm(**_section("agent", values)),
-            network=NetworkConfig(**_section("network", values)),
-            imitation=ImitationConfig(**_section("imitation", values)),
+            network=replace(usual.network, **_section("network", values)),
+            imitation=replace(usual.imitation, **_section("imitation", values)),
             scenario_settings=scenario_settings or {},
             **{name: value for name, value in values.items() if "." not in name},
         )
@@ -205,9 +206,21 @@ def _given(options: Mapping[str, Any], settings: Sequence[str], known: Mapping[s
     return {name: _Given(one.option, _read(one, known[name])) for name, one in given.items()}
 
 
-def _known(algorithm: type[AgentConfig]) -> dict[str, _Setting]:
-    """Give every setting by its dotted name."""
-    whole = TrainingConfig(agent=algorithm())
+def _check_steering(given: Mapping[str, _Given]) -> None:
+    """Check that nothing was given that `es` has no use for.
+
+    By themselves the settings of a network and of a warm start that are those of other algorithms by default would pass
+    for settings that nobody gave.
+    """
+    for name, one in given.items():
+        if name == "network.kind" and one.value != "steering":
+            raise InputError(one.option, one.value, "steering, for es")
+        if name.startswith("imitation.") and (name, one.value) != ("imitation.steps", 0):
+            raise InputError(one.option, one.value, "none, or 0 steps, for es: it begins as STS-X")
+
+
+def _known(whole: TrainingConfig) -> dict[str, _Setting]:
+    """Give every setting of an algorithm's by its dotted name, with its default."""
     sections = {"agent.": whole.agent, "network.": whole.network, "imitation.": whole.imitation}
     return {
         prefix + each.name: _Setting(getattr(section, each.name), "None" in str(each.type))
