@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,8 @@ import typer
 import gpusched_agents
 from gpusched_agents.files.description import NAME
 from gpusched_agents.training.progress import best_point, cost_of
-from gpusched_env.errors import InputError
+from gpusched_env.errors import InputError, MissingExtraError
+from gpusched_env.files import write_atomically
 from gpusched_env.rendering.duration import duration_text
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli import scenario_options as workload_options
@@ -20,9 +22,11 @@ from gpusched_experiments.cli.progress import decisions_bar
 from gpusched_experiments.cli.training_callbacks import EXAMPLE as CALLBACK
 from gpusched_experiments.cli.training_callbacks import make_callbacks
 from gpusched_experiments.cli.training_options import EXAMPLE, scenario_names, training_config, with_training_options
+from gpusched_experiments.learning.training_figure import training_chart
 
 CHECKPOINT = "checkpoint.safetensors"
 TRACK = "track:"
+FIGURE, DRAWS = "curve", "gpusched_experiments.report.drawing"
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,8 +64,9 @@ def train_command(
 ) -> None:
     """Train an agent: first it imitates a reference policy, then it learns by itself.
 
-    The best agent of all evaluations is in DIR/agent, the curve in DIR/curve.csv, TensorBoard's logs in DIR/logs. Stop
-    it at any moment: the same command goes on from its last checkpoint, and ends where it would have ended.
+    The best agent of all evaluations is in DIR/agent, the curve in DIR/curve.csv, drawn in DIR/curve.png and .svg,
+    TensorBoard's logs in DIR/logs. Stop it at any moment: the same command goes on from its last checkpoint, and ends
+    where it would have ended.
 
     For example:
     - **gpusched train --scenario tiny --imitation-steps 20000 --steps 10000 --out runs/tiny**
@@ -94,6 +99,7 @@ def train_command(
     except KeyboardInterrupt:
         interruption.say(f"the same command {_going_on(training, Path(out))}")
         sys.exit(interruption.exit_code())
+    _draw_curve(training)
     _print_end(training)
     for warning in training.warnings:
         typer.echo(f"warning: {warning}", err=True)
@@ -155,6 +161,17 @@ class _Screen:
         self._printed = len(self._curve)
 
 
+def _draw_curve(training: "Training | SteeringTraining") -> None:
+    """Draw the curve beside its table, where matplotlib is installed: an agent can be trained without it."""
+    try:
+        drawing: Any = import_module(DRAWS)
+    except MissingExtraError:
+        return
+    chart = training_chart(training.config, training.progress.curve, training.references)
+    for name, content in drawing.chart_files(chart, FIGURE).items():
+        write_atomically(Path(training.folder) / name, content)
+
+
 def _print_end(training: "Training | SteeringTraining") -> None:
     """Say how long it took, where the agent is, what it cost, and how to compare it."""
     config, progress = training.config, training.progress
@@ -167,7 +184,7 @@ def _print_end(training: "Training | SteeringTraining") -> None:
     seeds = f"{len(config.validation_seeds)} validation seed{'s' if len(config.validation_seeds) > 1 else ''}"
     cost = f"{best['total_eur']:,.2f} €, of which tardiness {best['tardiness_eur']:,.2f} €"
     typer.echo(f"its mean cost on {seeds}, at {best['steps']:,} steps: {cost}")
-    command = ["gpusched", "compare", "--policies", f"edf,sts,agent:{folder}"]
+    command = ["gpusched", "compare", "--policies", f"edf,sts,sts-x,agent:{folder}"]
     if config.scenarios[0].startswith(TRACK):
         command += ["--track", config.scenarios[0].removeprefix(TRACK)]
     elif config.scenarios[0] != "default":
