@@ -23,7 +23,7 @@ def text_of(cell: Any) -> str:
 
 
 FEW = {
-    "STEPS = 200_000": "STEPS = 200",
+    "STEPS = 400_000": "STEPS = 200",
     "range(20_000, 20_003)": "range(20_000, 20_001)",
     "range(30_000, 30_010)": "range(30_000, 30_002)",
     "agent=EsConfig()": "agent=EsConfig(pairs=1, workloads=1, most_jobs=15)",

@@ -35,7 +35,7 @@ def training_chart(
     levels = (Level(0.0, BASE),) if ratios else tuple(Level(cost, name) for name, cost in references.items())
     seeds = len(config.validation_seeds)
     panel = Panel(
-        title=f"{config.agent.algorithm}; the least of these is kept",
+        title=f"{config.agent.algorithm}: the agent of the cheapest evaluation is kept",
         x_label="thousand decisions",
         y_label=f"mean cost over that of {BASE}" if ratios else f"mean cost, {seeds} validation workloads [€]",
         series=(series("agent", _points(curve, costs)),),
