@@ -22,7 +22,7 @@ from gpusched_experiments.cli.progress import decisions_bar
 from gpusched_experiments.cli.training_callbacks import EXAMPLE as CALLBACK
 from gpusched_experiments.cli.training_callbacks import make_callbacks
 from gpusched_experiments.cli.training_options import EXAMPLE, scenario_names, training_config, with_training_options
-from gpusched_experiments.learning.training_figure import training_chart
+from gpusched_experiments.learning.training_figure import RELATIVE, training_chart
 
 CHECKPOINT = "checkpoint.safetensors"
 TRACK = "track:"
@@ -156,7 +156,8 @@ class _Screen:
             point, former = self._curve[index], [cost_of(each) for each in self._curve[:index]]
             best = "   best so far" if all(cost_of(point) < cost for cost in former) else ""
             costs = f"total {point['total_eur']:12,.2f} €   tardiness {point['tardiness_eur']:12,.2f} €"
-            untrained = "   untrained" if point["steps"] == 0 else ""
+            first = "   sts-x itself" if RELATIVE in point else "   untrained"
+            untrained = first if point["steps"] == 0 else ""
             self._bar.note(f"{point['steps']:12,} steps   {costs}   ({self._references}){untrained}{best}")
         self._printed = len(self._curve)
 
