@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
 
 REPOSITORY = Path(__file__).resolve().parents[1]
 
@@ -36,3 +36,43 @@ def run_python(arguments: Sequence[str], *, environment: Mapping[str, str] | Non
     if done.returncode != 0:
         raise RuntimeError(done.stderr.strip())
     return done.stderr if errors else done.stdout
+
+
+class Contender:
+    """A process of its own that measures whenever it is called, and waits meanwhile.
+
+    Args:
+        module: The module of this package that is run; it calls `answer`.
+        arguments: Its arguments.
+    """
+
+    def __init__(self, module: str, *arguments: object) -> None:
+        command = [sys.executable, "-m", module, *map(str, arguments)]
+        self._process = subprocess.Popen(  # noqa: S603 - this interpreter, with a module of this package
+            command, cwd=REPOSITORY, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True
+        )
+        self._name = " ".join(command[2:])
+
+    def __call__(self) -> float:
+        """Let it measure once.
+
+        Raises:
+            RuntimeError: It has ended; why, it has written to the error stream.
+        """
+        asked, told = self._process.stdin, self._process.stdout
+        try:
+            print(file=asked, flush=True)
+            return float(told.readline())  # type: ignore[union-attr]
+        except (BrokenPipeError, ValueError):
+            raise RuntimeError(f"{self._name} ended before it had measured") from None
+
+    def close(self) -> None:
+        """End it."""
+        self._process.kill()
+        self._process.communicate()
+
+
+def answer(measure: Callable[[], float]) -> None:
+    """Measure for each line of the input, and print what comes out: what a `Contender` runs."""
+    for _ in sys.stdin:
+        print(measure(), flush=True)

@@ -47,6 +47,10 @@ class Walk:
         self.wait: Callable[[Any], Any] = jax.block_until_ready
         self.steps, self.pool = envs * steps, ThreadPoolExecutor(threads)
 
+    def close(self) -> None:
+        """End its threads."""
+        self.pool.shutdown()
+
     def __call__(self) -> float:
         """Walk on; give the steps a second, of all environments together."""
         begin = time.perf_counter()

@@ -46,11 +46,14 @@ class NamedArrays:
 
     together: ClassVar[tuple[str, ...]] = ()
     _fields: ClassVar[dict[str, Any]] = {}
+    _dtypes: ClassVar[dict[str, Any]] = {}
     _numba_type_: ClassVar[Any] = None
     _table_: Ints
 
     def __init_subclass__(cls) -> None:
         cls._fields = {name: _kind(hint) for name, hint in get_annotations(cls, eval_str=True).items()}
+        arrays = {name: kind for name, kind in cls._fields.items() if isinstance(kind, types.Array)}
+        cls._dtypes = {name: np.dtype(str(kind.dtype)) for name, kind in arrays.items()}
         cls._numba_type_ = NamedArraysType(cls.__name__, cls._fields)
 
     def __init__(self, **values: Any) -> None:
@@ -71,10 +74,25 @@ class NamedArrays:
         """Write the table, and keep the values that it points to."""
         words: list[int] = []
         for name, kind in self._fields.items():
-            array = _array(f"{type(self).__name__}.{name}", values[name], kind)
-            words += [array.ctypes.data, *(array.shape if isinstance(kind, types.Array) else ())]
+            array = self._table_or_array(name, values[name])
+            words += (array.__array_interface__["data"][0], *(array.shape if isinstance(kind, types.Array) else ()))
         table[:] = words
         self.__dict__.update(values, _table_=table)
+
+    def _table_or_array(self, name: str, value: Any) -> Any:
+        """Give the array to which the table points for a field: its own, or the table of a value."""
+        kind, field = self._fields[name], f"{type(self).__name__}.{name}"
+        if isinstance(kind, NamedArraysType):
+            if not isinstance(value, NamedArrays) or value._numba_type_ != kind:
+                raise TypeError(f"{field} must be of the kind {kind.name.partition('(')[0]}")
+            return value._table_
+        dtype = self._dtypes[name]
+        right = isinstance(value, np.ndarray) and value.dtype == dtype and value.ndim == kind.ndim
+        if not right or not (value.flags.c_contiguous and value.flags.writeable):
+            raise TypeError(
+                f"{field} must be a C-contiguous array of {dtype} with {kind.ndim} axes that can be written"
+            )
+        return value
 
     @property
     def words(self) -> int:
@@ -162,19 +180,6 @@ def _kind(hint: Any) -> Any:
         array, axes = get_args(hint)
         return types.Array(from_dtype(np.dtype(get_args(get_args(array)[1])[0])), axes, "C")
     return hint._numba_type_
-
-
-def _array(name: str, value: Any, kind: Any) -> Any:
-    """Give the array to which the table points for a field: its own, or the table of a value."""
-    if isinstance(kind, NamedArraysType):
-        if not isinstance(value, NamedArrays) or value._numba_type_ != kind:
-            raise TypeError(f"{name} must be of the kind {kind.name.partition('(')[0]}")
-        return value._table_
-    dtype = np.dtype(str(kind.dtype))
-    right = isinstance(value, np.ndarray) and value.dtype == dtype and value.ndim == kind.ndim
-    if not right or not (value.flags.c_contiguous and value.flags.writeable):
-        raise TypeError(f"{name} must be a C-contiguous array of {dtype} with {kind.ndim} axes that can be written")
-    return value
 
 
 @register_model(NamedArraysType)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import math
+import os
+from contextlib import closing
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -24,8 +26,10 @@ from benchmarks import (
     state,
     steps,
     vector,
+    vector_walks,
 )
 from benchmarks.bursts import burst, hardest_burst, tight_share
+from benchmarks.child import Contender
 from benchmarks.figure import Figure, at_least, at_most, interleaved, ratios
 from benchmarks.table import render
 
@@ -35,8 +39,8 @@ if TYPE_CHECKING:
 SMALL: dict[str, Callable[[], list[Figure]]] = {
     "rounds": lambda: rounds.measure(nodes=(5,), repetitions=1, constructions=3),
     "steps": lambda: steps.measure(steps=30, repetitions=1),
-    "vector": lambda: vector.measure(envs=4, steps=5, few=2, few_steps=5, shops=2, repetitions=1),
-    "learning": lambda: learning.measure(envs=2, steps=4, repetitions=1),
+    "vector": lambda: vector.measure(envs=4, steps=5, few=2, few_steps=5, shops=2, repetitions=1, apart=False),
+    "learning": lambda: learning.measure(envs=2, steps=4, repetitions=1, apart=False),
     "runs": lambda: runs.measure(sizes=(20,), policies=("edf",), repetitions=1),
     "scale": lambda: scale.measure(nodes=(2, 4), policies=("edf",), run_jobs=20, run_policies=("edf",)),
     "solvers": lambda: solvers.measure(nodes=3, problems=2),
@@ -81,6 +85,42 @@ def test_contenders_take_turns_and_ratios_pair_their_repetitions():
     assert ratios(values["a"], values["b"]) == (3.0, 2.0)
 
 
+def test_a_contender_has_a_process_of_its_own_that_measures_whenever_it_is_called(tmp_path, monkeypatch):
+    (tmp_path / "counting.py").write_text(
+        "import os, sys\nfrom benchmarks.child import answer\n"
+        "calls = iter((float(os.getpid()), float(sys.argv[1])))\nanswer(lambda: next(calls))\n"
+    )
+    monkeypatch.setenv("PYTHONPATH", os.pathsep.join((str(tmp_path), os.environ.get("PYTHONPATH", ""))))
+    with closing(Contender("counting", 2.5)) as contender:
+        assert contender() not in (0.0, float(os.getpid()))
+        assert contender() == 2.5
+        with pytest.raises(RuntimeError, match=r"counting 2\.5 ended before it had measured"):
+            contender()
+
+
+def test_vector_environments_are_measured_each_in_a_process_of_its_own(monkeypatch):
+    started: list[tuple[object, ...]] = []
+
+    class Told:
+        def __init__(self, *arguments: object) -> None:
+            started.append(arguments)
+
+        def __call__(self) -> float:
+            return float(len(started))
+
+        def close(self) -> None:
+            started.append(("closed",))
+
+    monkeypatch.setattr("benchmarks.figure.PAUSE_S", 0.0)
+    monkeypatch.setattr(vector, "Contender", Told)
+    monkeypatch.setattr(jobshop, "installed", lambda: True)
+    figures = vector.measure(repetitions=1)
+    of = [arguments[1] for arguments in started if arguments != ("closed",)]
+    assert of == ["two", "one", "sync", "async", "single", "shop", "fast shop", "compiled", "begun", "else"]
+    assert started.count(("closed",)) == len(of)
+    assert all(figure.values for figure in figures)
+
+
 def test_the_command_writes_the_figures_with_their_provenance(tmp_path, monkeypatch, capsys):
     figure = Figure("x / y", (1.0, 3.0, 2.0), "times", at_least(2.5))
     monkeypatch.setitem(command.BENCHMARKS, "steps", lambda: [figure])
@@ -123,7 +163,7 @@ def test_actions_are_drawn_evenly_among_those_that_the_mask_allows():
     masks = np.array([[1, 0, 0, 1, 1, 1]] * 400 + [[1, 0, 0, 0, 0, 0]] * 3, dtype=np.int8)
     draws = np.r_[np.arange(400) / 400, 0.0, 0.5, np.nextafter(1.0, 0.0)]
     actions = np.full(len(draws), -1)
-    vector.draw_allowed(masks, draws, actions)
+    vector_walks.draw_allowed(masks, draws, actions)
     assert np.bincount(actions[:400]).tolist() == [100, 0, 0, 100, 100, 100]
     assert actions[400:].tolist() == [0, 0, 0]
 

@@ -38,12 +38,14 @@ class AgentPolicy:
         spec: What it was trained for.
         weights: Its weights, laid end to end (`gpusched_agents.network.inference.flat_weights`).
         width: Width of its layers.
+        guarded: Whether it is kept from choices that must be late (`gpusched_agents.network.guard`).
     """
 
     name: str
     spec: AgentSpec
     weights: NDArray[np.float32]
     width: int
+    guarded: bool = False
 
     @property
     def preemption(self) -> bool:
@@ -77,7 +79,7 @@ class AgentPolicy:
         asking = self.spec.asking
         network = KINDS[self.spec.network]
         wakes = asking.consolidation, asking.deadline_wake_ups
-        return view.board, Notes.of(view.board), self.weights, self.width, network, *wakes
+        return view.board, Notes.of(view.board), self.weights, self.width, network, self.guarded, *wakes
 
 
 def load_policy(text: str) -> AgentPolicy | SteeringPolicy:

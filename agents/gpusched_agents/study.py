@@ -29,7 +29,8 @@ class Variant:
     Args:
         title: What it is, as tables and figures show it.
         imitation: Whether its warm start is as in the base settings (None), or 0 or 1: none of its decisions, or all.
-        network: Kind of its network.
+        network: Kind of its network; one that steers is trained by evolution strategies, and has no warm start.
+        teacher: Whom it imitates; None: as in the base settings.
         distribution: Whether the network sees what comes from the distribution of epochs.
     """
 
@@ -37,6 +38,7 @@ class Variant:
     imitation: int | None = None
     network: str = "set"
     distribution: bool = True
+    teacher: str | None = None
 
     def config(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
         """Give the settings of one training.
@@ -47,6 +49,8 @@ class Variant:
             steps: Decisions in all, the same for every variant, ≥ 1.
             seed: Seed of the training, ≥ 0.
         """
+        if self.network == "steering":
+            return self._steering(base, steps, seed)
         share = base.imitation.steps / (base.imitation.steps + base.steps)
         imitated = round(steps * (share if self.imitation is None else self.imitation))
         return replace(
@@ -54,7 +58,15 @@ class Variant:
             seed=seed,
             steps=steps - imitated,
             network=replace(base.network, kind=self.network, distribution=self.distribution),
-            imitation=replace(base.imitation, steps=imitated),
+            imitation=replace(base.imitation, steps=imitated, teacher=self.teacher or base.imitation.teacher),
+        )
+
+    def _steering(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
+        """Give the settings of a training by evolution strategies, with the usual settings of that."""
+        module = import_module("gpusched_agents.training.config")
+        network = replace(module.STEERING_NETWORK, distribution=self.distribution)
+        return replace(
+            base, agent=module.EsConfig(), seed=seed, steps=steps, network=network, imitation=module.NO_WARM_START
         )
 
 
@@ -64,8 +76,14 @@ VARIANTS = {
     "no-set-network": Variant("no set network", network="mlp"),
     "distribution-hidden": Variant("distribution hidden", distribution=False),
     "imitation-only": Variant("imitation only", imitation=1),
+    "taught-by-edf": Variant("taught by EDF", teacher="edf"),
+    "steering": Variant("steering", network="steering"),
+    "steering-hidden": Variant("steering, distribution hidden", network="steering", distribution=False),
 }
-"""The variants by name: all of it, and without one of its parts."""
+"""The variants by name: all of it, without one of its parts, with another teacher, and agents that steer."""
+
+USUAL_VARIANTS = ("full", "no-imitation", "no-set-network", "distribution-hidden", "imitation-only")
+"""Those that a study has if none are named."""
 
 
 def train(

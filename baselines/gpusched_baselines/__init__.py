@@ -22,7 +22,7 @@ from gpusched_baselines.dispatching.greedy import Greedy
 from gpusched_baselines.dispatching.hived import HiveD
 from gpusched_baselines.dispatching.time_slice import TimeSlice
 from gpusched_baselines.gavel import Gavel, GavelCost
-from gpusched_baselines.index_rules import IndexRule, atc, atc_worst, gittins, las, sept, srpt_worst
+from gpusched_baselines.index_rules import IndexRule, atc, atc_company, atc_worst, gittins, las, sept, srpt_worst
 from gpusched_baselines.planning.exact import solve_single_job
 from gpusched_baselines.planning.single_job import SingleJobProblem
 from gpusched_baselines.planning.single_job_plan import Plan, Segment
@@ -63,6 +63,7 @@ __all__ = [
     "StsX",
     "TimeSlice",
     "atc",
+    "atc_company",
     "atc_worst",
     "capacity_bound",
     "capacity_prices",

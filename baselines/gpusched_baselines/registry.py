@@ -20,7 +20,7 @@ from gpusched_baselines.dispatching.hived import HiveD
 from gpusched_baselines.dispatching.time_slice import TimeSlice
 from gpusched_baselines.gavel import Gavel, GavelCost
 from gpusched_baselines.gavel.policy import OBJECTIVES
-from gpusched_baselines.index_rules import atc, atc_worst, gittins, las, sept, srpt_worst
+from gpusched_baselines.index_rules import atc, atc_company, atc_worst, gittins, las, sept, srpt_worst
 from gpusched_baselines.look_ahead import LookAhead
 from gpusched_baselines.search.local_search import LocalSearch
 from gpusched_baselines.search.path_relinking import PathRelinking
@@ -183,6 +183,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "Weight per expected GPU-seconds left, less with slack, first; efficient configurations",
             worst_case="atc-worst",
         ),
+        "atc-company": _index(atc_company, "ATC that plans shares of a GPU beside the company to be expected there"),
         "atc-worst": _index(atc_worst, "ATC on the GPU-seconds left in the worst case"),
         "gittins": _index(gittins, "Weight per GPU-second at the best moment to give up first"),
         "sept": _index(

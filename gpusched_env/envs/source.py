@@ -13,7 +13,7 @@ from gpusched_env.model import Instance
 from gpusched_env.workload import InstanceMaker, Scenario, load_scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Generator, Mapping
     from pathlib import Path
 
 USUAL = "default"
@@ -41,6 +41,10 @@ class FromScenario:
         """Make the instance of `seed`."""
         return self.maker.make(seed)
 
+    def making(self, seed: int) -> Generator[None, None, Instance]:
+        """Make it in parts: a generator that returns it."""
+        return self.maker.making(seed)
+
     def identity(self) -> str:
         """Tell the scenario from others."""
         return self.scenario.model_dump_json()
@@ -64,6 +68,11 @@ class Replay:
 
     def make(self, seed: int) -> Instance:  # noqa: ARG002 - as a scenario is asked
         """Give the instance."""
+        return self.instance
+
+    def making(self, seed: int) -> Generator[None, None, Instance]:  # noqa: ARG002
+        """Give it as a generator does that has nothing to do."""
+        yield from ()
         return self.instance
 
     def identity(self) -> str:

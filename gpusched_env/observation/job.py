@@ -9,7 +9,7 @@ import numpy as np
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation.notation import ONE_PERCENT, Names, squash
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.survival import expected_left, likely_bin
+from gpusched_env.simulator.survival import likely_bin
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Singles
@@ -50,12 +50,19 @@ def write_job(board: Board, job: int, out: Singles) -> tuple[float, float]:
     fastest = left * jobs[job, at.MIN_TAU]
     time_left, since = jobs[job, at.DUE] - now, now - jobs[job, at.SUBMISSION]
     slack, cheapest_s = time_left - fastest, left * jobs[job, at.CHEAPEST_TAU]
-    expected = expected_left(board, job)
     least = np.inf
     for c in range(tau.shape[1]):
         if tau[job, c] < np.inf:
             least = min(least, tau[job, c] * rate[c])
     least *= left
+    edges, row = board.edges[int(jobs[job, at.EDGES])], int(jobs[job, at.DISTRIBUTION])
+    survival, now_in = board.survival[row], likely_bin(edges, done / largest)
+    alive = survival[now_in]
+    rest = 1.0 - done / largest
+    if alive > 0.0:  # as `expected_rest`
+        in_bin = edges[now_in + 1] - min(done / largest, 1.0)
+        rest = (board.tail[row, now_in + 1] + alive * in_bin) / alive
+    expected = rest * largest
     lateness = jobs[job, at.WEIGHT] * fastest
     out[DONE] = done / largest
     out[TIME_LEFT] = time_left / (fastest + abs(time_left))
@@ -67,8 +74,6 @@ def write_job(board: Board, job: int, out: Singles) -> tuple[float, float]:
     out[EXPECTED] = min(1.0, expected / left)
     out[AGE] = since / (fastest + abs(since))
     out[ASKED] = count[at.ASKED] / count[at.TO_ASK]
-    edges, survival = board.edges[int(jobs[job, at.EDGES])], board.survival[int(jobs[job, at.DISTRIBUTION])]
-    alive = survival[likely_bin(edges, done / largest)]
     for k in range(SURVIVAL_POINTS):
         later = (done + left * (k + 0.5) / SURVIVAL_POINTS) / largest
         out[SURVIVAL + k] = survival[likely_bin(edges, later)] / alive if alive > 0.0 else 1.0

@@ -30,6 +30,9 @@ if TYPE_CHECKING:
     from gpusched_env.model import Instance
 
 
+MOST_CLUSTERS = 64  # whose facts are kept
+
+
 class Common:
     """What runs have in common, each different value once: so it stays in the processor's cache.
 
@@ -38,6 +41,7 @@ class Common:
 
     def __init__(self) -> None:
         self._known: dict[Any, Any] = {}
+        self._clusters: dict[Any, tuple[Any, tuple[Facts, Rates]]] = {}
 
     def __len__(self) -> int:
         return len(self._known)
@@ -50,6 +54,23 @@ class Common:
         """Give `facts`, or equal ones that are there already."""
         arrays = [(array.shape, array.tobytes()) for array in facts.__getstate__().values()]
         return self._known.setdefault(tuple(arrays), facts)
+
+    def cluster(self, instance: Instance) -> tuple[Facts, Rates]:
+        """Give the facts and the rates of an instance; they are worked out once for instances of the same cluster."""
+        if instance.interference is not None:  # then facts follow from the jobs too
+            return _facts(instance, self), self._rates(instance)
+        parts = (instance.gpu_types, instance.nodes, instance.configurations, instance.synchronisation)
+        numbers = (instance.energy_price_eur_per_kwh, instance.pue, instance.hosts, len(instance.jobs.applications))
+        key = (*map(id, parts), *numbers)
+        if key not in self._clusters:
+            if len(self._clusters) == MOST_CLUSTERS:
+                self._clusters.clear()
+            self._clusters[key] = parts, (_facts(instance, self), self._rates(instance))  # with parts: ids stay theirs
+        return self._clusters[key][1]
+
+    def _rates(self, instance: Instance) -> Rates:
+        rates = Rates.of(instance)
+        return Rates(self.once(rates.node), self.once(rates.planning), self.once(rates.least))
 
 
 class State:
@@ -81,7 +102,8 @@ class State:
     ) -> None:
         self.instance, self.asking = instance, asking
         columns = FREE_COLUMNS + len(instance.gpu_types) if memory_columns is None else memory_columns
-        self.board = _new_board(instance, Common() if common is None else common, columns)
+        distributions = DistributionTable.of(instance.jobs.distributions)
+        self.board = _new_board(instance, Common() if common is None else common, columns, distributions)
         clock, count = self.board.clock, self.board.count
         clock[at.REVIEW] = np.inf if review_s is None else checks.duration("review_s", review_s)
         clock[at.IDLE_REVIEW] = asking.idle_review_s
@@ -91,7 +113,7 @@ class State:
         count[at.PREEMPTION] = int(asking.preemption)
         count[at.ORDER] = NAMED_ORDERS[asking.job_order]
         count[at.LOGGING] = int(record)
-        self.hidden = _new_hidden(instance, self.board, 4 * len(instance.jobs) + 16 if record else 0)
+        self.hidden = _new_hidden(instance, self.board, distributions, 4 * len(instance.jobs) + 16 if record else 0)
         self.view = View(self.board, instance.configurations)
 
     def __repr__(self) -> str:
@@ -135,13 +157,12 @@ class State:
             self.hidden = Hidden(**self.hidden.__getstate__() | {"log": np.concatenate([log, more])})
 
 
-def _new_board(instance: Instance, common: Common, memory_columns: int) -> Board:
+def _new_board(instance: Instance, common: Common, memory_columns: int, table: DistributionTable) -> Board:
     """Make the board of a run that has not begun."""
     jobs, shape = len(instance.jobs), instance.jobs.seconds_per_epoch.shape
-    facts = _facts(instance, common)
+    facts, rates = common.cluster(instance)
     types, busy = facts.kilowatts.shape
-    table = DistributionTable.of(instance.jobs.distributions)
-    rates = Rates.of(instance)
+    tenants = quotas(instance) * at.UNITS
     board = Board(
         facts=facts,
         jobs=np.full((jobs, at.JOB_COLUMNS), np.nan),
@@ -150,10 +171,10 @@ def _new_board(instance: Instance, common: Common, memory_columns: int) -> Board
         room=new_room(types, len(instance.nodes), busy - 1),
         cells=_cell_table(instance),
         hosts=_host_table(instance),
-        quota=np.hstack([quotas(instance) * at.UNITS, np.zeros_like(quotas(instance))]),
-        node_rate=common.once(rates.node),
-        planning_rate=common.once(rates.planning),
-        least_rate=common.once(rates.least),
+        quota=np.hstack([tenants, np.zeros_like(tenants)]),
+        node_rate=rates.node,
+        planning_rate=rates.planning,
+        least_rate=rates.least,
         edges=np.full_like(table.edges, np.nan),
         survival=np.full_like(table.survival, np.nan),
         tail=np.full_like(table.tail, np.nan),
@@ -237,11 +258,10 @@ def _host_table(instance: Instance) -> NDArray[np.int64]:
     return hosts
 
 
-def _new_hidden(instance: Instance, board: Board, log_rows: int) -> Hidden:
+def _new_hidden(instance: Instance, board: Board, distributions: DistributionTable, log_rows: int) -> Hidden:
     """Make what is hidden: epochs needed, and all of every job until it is submitted."""
     table = instance.jobs
     seconds = table.seconds_per_epoch * board.facts.planned[table.application]
-    distributions = DistributionTable.of(table.distributions)
     fate = np.empty((len(table), at.FATE_COLUMNS))
     fate[:, at.NEEDED] = table.epochs_needed
     fate[:, at.FINISH_S] = np.inf

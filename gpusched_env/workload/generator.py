@@ -28,6 +28,8 @@ from gpusched_env.workload.traces.replay import choose_applications, epochs_of_d
 from gpusched_env.workload.traces.traced_schedule import traced_configurations
 
 if TYPE_CHECKING:
+    from collections.abc import Generator as Generation
+
     from numpy.random import Generator
     from numpy.typing import NDArray
 
@@ -138,14 +140,31 @@ class InstanceMaker:
         Raises:
             InputError: The seed is out of its range, or a job fits no configuration of the cluster.
         """
+        making = self.making(seed)
+        try:
+            while True:
+                next(making)
+        except StopIteration as done:
+            made: Instance = done.value
+            return made
+
+    def making(self, seed: int) -> Generation[None, None, Instance]:
+        """Do what `make` does in parts, as a generator that returns the instance: a part ends at each `yield`."""
         seed = checks.seed(seed)
         streams, site, prices = _Streams.of(seed), self._site, self._scenario.prices
-        draft = self._draw_jobs(streams) if self._trace is None else self._replay_jobs(self._trace, streams)
+        yield
+        library = make_library(self._scenario.epochs, streams.library) if self._library is None else self._library
+        yield
+        draw = self._draw_jobs if self._trace is None else self._replay_jobs
+        draft = draw(library, streams)
+        yield
+        table = self._job_table(draft, streams)
+        yield
         made = Instance(
             site.gpu_types,
             site.nodes,
             site.configurations,
-            self._job_table(draft, streams),
+            table,
             energy_price_eur_per_kwh=prices.energy_price_eur_per_kwh,
             pue=prices.pue,
             interference=draft.times.interference,
@@ -156,11 +175,11 @@ class InstanceMaker:
         )
         return made if self._scenario.tenancy == "none" else with_tenancy(made, self._scenario.tenancy)
 
-    def _draw_jobs(self, streams: _Streams) -> _Draft:
+    def _draw_jobs(self, library: tuple[EpochDistribution, ...], streams: _Streams) -> _Draft:
         """Draw jobs by the published rules."""
         scenario, nodes, count = self._scenario, len(self._site.nodes), self._scenario.jobs.count
         choice = streams.applications.integers(len(self._applications), size=count)
-        library, distribution = self._distributions(choice, streams)
+        distribution = self._distribution_of_jobs(library, choice, streams)
         return _Draft(
             submission_s=submission_times(scenario.arrivals, self._saturation[choice], nodes, streams.arrivals),
             application=choice,
@@ -171,12 +190,13 @@ class InstanceMaker:
             times=self._job_times(choice, streams),
         )
 
-    def _replay_jobs(self, trace: Trace, streams: _Streams) -> _Draft:
-        """Take jobs from the scenario's trace; draw what it lacks."""
-        scenario, applications = self._scenario, self._applications
+    def _replay_jobs(self, library: tuple[EpochDistribution, ...], streams: _Streams) -> _Draft:
+        """Take jobs from the scenario's trace, which there must be; draw what it lacks."""
+        scenario, applications, trace = self._scenario, self._applications, self._trace
+        assert trace is not None  # noqa: S101 - for mypy
         names = tuple(application.name for application in applications)
         choice = choose_applications(trace, names, streams.applications)
-        library, distribution = self._distributions(choice, streams)
+        distribution = self._distribution_of_jobs(library, choice, streams)
         fractions = draw_fractions(library, distribution, streams.epochs)
         reference = (scenario.trace and scenario.trace.reference_gpu_type) or scenario.cluster.gpu_types[0]
         resolution_s = scenario.trace.resolution_s if scenario.trace else 1.0
@@ -197,15 +217,14 @@ class InstanceMaker:
             traced_config=traced_configurations(trace, self._site, seconds, reference) if traced else None,
         )
 
-    def _distributions(
-        self, choice: NDArray[np.int64], streams: _Streams
-    ) -> tuple[tuple[EpochDistribution, ...], NDArray[np.int64]]:
-        """Give the library and every job's distribution: drawn, or that of its application."""
+    def _distribution_of_jobs(
+        self, library: tuple[EpochDistribution, ...], choice: NDArray[np.int64], streams: _Streams
+    ) -> NDArray[np.int64]:
+        """Give every job's distribution, an index of the library: drawn, or that of its application."""
         epochs = self._scenario.epochs
-        library = make_library(epochs, streams.library) if self._library is None else self._library
         if isinstance(epochs, HistogramEpochs) and epochs.by_application:
-            return library, choice
-        return library, streams.distributions.integers(len(library), size=len(choice))
+            return choice
+        return streams.distributions.integers(len(library), size=len(choice))
 
     def _job_times(self, choice: NDArray[np.int64], streams: _Streams) -> SharingTimes:
         return job_times(self._network.seconds, self._applications, self._site, choice, self._model, streams.sharing)

@@ -20,6 +20,8 @@ from gpusched_env import (
     Instance,
     Job,
     Node,
+    load_scenario,
+    make_instance,
     simulate,
 )
 from gpusched_env.simulator import State
@@ -312,3 +314,19 @@ def test_a_job_that_waits_is_asked_again_as_its_slack_ends():
     policy = replace(atc(), due_scale=0.01)
     np.testing.assert_allclose(simulate(one_gpu(jobs), policy).completion_s / HOUR, [12.0, 5.0])
     assert simulate(one_gpu(jobs), policy).tardiness_eur == pytest.approx(0.001 * 12.0 * HOUR)
+
+
+def test_beside_company_jobs_are_packed_onto_the_gpus_that_hosts_leave():
+    """Beside the worst neighbours a share looks slow; beside those to be expected, its epochs are the cheapest."""
+    scenario = load_scenario("hosts-and-guests").replace({"cluster.nodes": 3, "jobs.count": 40})
+    costs = {}
+    for name in ("atc", "atc-company"):
+        costs[name] = sum(simulate(make_instance(scenario, seed), make_policy(name)).energy_eur for seed in (0, 1))
+    assert costs["atc-company"] < 0.9 * costs["atc"]
+
+
+def test_without_shared_gpus_company_changes_nothing():
+    instance = make_instance(load_scenario("tiny"), 0)
+    alone, beside = (simulate(instance, make_policy(name)) for name in ("atc", "atc-company"))
+    np.testing.assert_array_equal(alone.completion_s, beside.completion_s)
+    assert alone.total_eur == beside.total_eur

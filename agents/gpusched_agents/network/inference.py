@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_agents.network.guard import guarded
 from gpusched_env.kernel import kernel
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.observation.observe import observe
@@ -152,7 +153,14 @@ def best_action(scores: Singles, mask: Mask, may_wait: bool) -> int:
 
 @kernel
 def choose_now(
-    board: Board, notes: Notes, flat: Singles, width: int, network: int, consolidation: bool, deadline_wake_ups: bool
+    board: Board,
+    notes: Notes,
+    flat: Singles,
+    width: int,
+    network: int,
+    guards: bool,
+    consolidation: bool,
+    deadline_wake_ups: bool,
 ) -> tuple[int, float, bool]:
     """Choose for the job at hand.
 
@@ -173,6 +181,7 @@ def choose_now(
         mlp_scores(job_features, options, cluster, queue_features, flat, width, scores)
     config = best_action(scores, mask, count[at.IDLE] < PATIENCE) - 1
     job = board.order[count[at.ASKED]]
+    config = guarded(board, job, config) if guards else config
     leaves = config >= 0 and consolidation and moves_on(board, job, config)[1]
     wake = np.nan
     if deadline_wake_ups:
@@ -185,13 +194,20 @@ def choose_now(
 
 @kernel
 def decide_round(
-    board: Board, notes: Notes, flat: Singles, width: int, network: int, consolidation: bool, deadline_wake_ups: bool
+    board: Board,
+    notes: Notes,
+    flat: Singles,
+    width: int,
+    network: int,
+    guards: bool,
+    consolidation: bool,
+    deadline_wake_ups: bool,
 ) -> None:
     """Choose for all jobs of the round, one after the other, and place them."""
     count = board.count
     while count[at.ASKED] < count[at.TO_ASK]:
         job = board.order[count[at.ASKED]]
-        config, wake, leaves = choose_now(board, notes, flat, width, network, consolidation, deadline_wake_ups)
+        config, wake, leaves = choose_now(board, notes, flat, width, network, guards, consolidation, deadline_wake_ups)
         apply_choice(board, job, leaves, wake)
         if config >= 0:
             place(board, job, config)

@@ -15,7 +15,8 @@ if TYPE_CHECKING:
     from gpusched_agents.training.config import EsConfig
 
 FIRST, SECOND, TINY = 0.9, 0.99, 1e-12  # decay of Adam's moments, and what keeps its step finite
-MOST_DIFFERENCE = 1.0  # of log costs between two ways on a workload: a disaster is one, however dear
+LEAST_SCALE = 0.005  # of the differences of log costs on a workload: what is less says little
+MOST_DIFFERENCE, MOST_STANDARDISED = 1.0, 3.0  # a disaster is one, however dear
 CHANGES, INITIAL = 0, 1  # streams of random numbers
 
 
@@ -38,13 +39,19 @@ class Evolution:
     updates: int = 0
 
     @classmethod
+    def go_on(cls, weights: NDArray[np.floating]) -> Self:
+        """Begin at the weights of an agent, (W,)."""
+        begin = weights.astype(np.float64)
+        return cls(begin, begin.copy(), np.zeros_like(begin), np.zeros_like(begin))
+
+    @classmethod
     def begin(cls, hidden: int, seed: int) -> Self:
         """Begin at a network that says nothing: only its hidden layer is drawn."""
         rng = np.random.default_rng([seed, INITIAL])
         arrays = {name: np.zeros(shape) for name, shape in own_shapes(hidden).items()}
         arrays["code.weight"] = rng.normal(0.0, 1.0 / np.sqrt(8.0), arrays["code.weight"].shape)
         weights = np.concatenate([array.ravel() for array in arrays.values()])
-        return cls(weights, weights.copy(), np.zeros_like(weights), np.zeros_like(weights))
+        return cls.go_on(weights)
 
     def candidates(self, config: EsConfig, seed: int) -> NDArray[np.float32]:
         """Give the weights that this update tries, (2 pairs, W): changed one way and the other, in turn."""
@@ -62,7 +69,12 @@ class Evolution:
             done: Part of the run that is done, 0 to 1.
         """
         changes = self._changes(config, seed)
-        difference = np.clip(log_costs[0::2] - log_costs[1::2], -MOST_DIFFERENCE, MOST_DIFFERENCE).mean(axis=1)
+        differences = log_costs[0::2] - log_costs[1::2]
+        most = MOST_DIFFERENCE
+        if config.standardise:
+            differences /= np.maximum(np.sqrt((differences**2).mean(axis=0)), LEAST_SCALE)
+            most = MOST_STANDARDISED
+        difference = np.clip(differences, -most, most).mean(axis=1)
         gradient = (difference[:, None] * changes).mean(axis=0) / (2.0 * config.sigma)
         self.updates += 1
         self.mean = FIRST * self.mean + (1.0 - FIRST) * gradient

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_agents.steering.features import JOBS, OPTIONS, ROUND
+from gpusched_agents.steering.features import AVERAGED, EXPECTED, JOBS, MEANS, OPTIONS, ROUND, SURVIVAL
 from gpusched_baselines.sts_x.steering import KNOBS
 from gpusched_env.kernel import kernel
 
@@ -45,6 +45,21 @@ def shapes(jobs: int, options: int, whole: int, hidden: int) -> Shapes:
 def own_shapes(hidden: int) -> Shapes:
     """Give the shapes with the features of this release."""
     return shapes(len(JOBS), len(OPTIONS), len(ROUND), hidden)
+
+
+def seen_weights(hidden: int, *, distribution: bool) -> NDArray[np.float64]:
+    """Give 1 for every weight that may be other than 0, (W,): without `distribution`, none on what comes from that."""
+    hides = set() if distribution else {EXPECTED, SURVIVAL}
+    job = [feature not in hides for feature in range(len(JOBS))]
+    whole = [feature - MEANS not in {AVERAGED.index(each) for each in hides} for feature in range(len(ROUND))]
+    first = {"job.weight": job, "code.weight": [True] * len(OPTIONS), "price.weight": [True] * len(OPTIONS)}
+    parts = []
+    for name, shape in own_shapes(hidden).items():
+        seen = np.ones(shape)
+        if name in {*first, "round.weight"}:
+            seen *= np.array([*first.get(name, []), *whole])
+        parts.append(seen.ravel())
+    return np.concatenate(parts)
 
 
 def flat_of(weights: Mapping[str, NDArray[np.float32]], hidden: int) -> NDArray[np.float32]:

@@ -11,10 +11,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_agents.files.description import AgentDescription
-from gpusched_agents.files.storage import save_agent
+from gpusched_agents.files.find_agent import find_agent
+from gpusched_agents.files.storage import load_agent, save_agent
 from gpusched_agents.spec import AgentSpec
 from gpusched_agents.steering.evolution import Evolution
-from gpusched_agents.steering.network import arrays_of
+from gpusched_agents.steering.network import arrays_of, flat_of, seen_weights
 from gpusched_agents.steering.policy import SteeringPolicy
 from gpusched_agents.steering.workers import Workers, validate, validation_costs
 from gpusched_agents.training.checkpoint import Checkpoint
@@ -32,6 +33,8 @@ from gpusched_env.simulator import Asking
 if TYPE_CHECKING:
     from collections.abc import Callable
     from typing import TypeAlias
+
+    from numpy.typing import NDArray
 
     from gpusched_agents.training.config import TrainingConfig
     from gpusched_env.model import Configuration, GpuType
@@ -85,8 +88,9 @@ class SteeringTraining:
         self.progress = Progress(phase="learning")
         self.resumes_at: int | None = None
         self._hidden = config.network.hidden
-        self._state = Evolution.begin(self._hidden, config.seed)
-        self._best = self._state.average.copy()
+        self._state = _first_state(config, self._es)
+        self._seen = seen_weights(self._hidden, distribution=config.network.distribution)
+        self._best = self._average()
         self._began = time.monotonic()
         self._resume()
 
@@ -137,7 +141,9 @@ class SteeringTraining:
         """Try changes of the weights on some workloads, and follow what they cost."""
         es, seed, count = self._es, self.config.seed, self._es.workloads
         where = places(self.config, es.drawn, self._state.updates * count, count)
-        log_costs, rounds = self._pool.costs(self._state.candidates(es, seed), where, es.most_jobs)
+        log_costs, rounds = self._pool.costs(
+            self._state.candidates(es, seed) * self._seen.astype(np.float32), where, es.most_jobs
+        )
         done = self.progress.steps + int(rounds)
         state = Evolution(*(getattr(self._state, name) for name in Evolution.__slots__))
         state.update(es, seed, log_costs, done / self.config.steps)
@@ -146,7 +152,7 @@ class SteeringTraining:
 
     def _evaluate(self) -> None:
         """Run the agent on the validation workloads; keep it if it is the best so far."""
-        totals, tardiness = self._pool.validate(self._state.average.astype(np.float32))
+        totals, tardiness = self._pool.validate(self._average().astype(np.float32))
         relative = float(np.exp(np.log(totals.mean(axis=1) / np.array(self._run.record["base_eur"])).mean()))
         progress = self.progress
         better = relative < min((point["relative"] for point in progress.curve), default=np.inf)
@@ -157,10 +163,14 @@ class SteeringTraining:
         progress.curve.append(point | costs)
         write_atomically(self.folder / CURVE, csv_of(progress.curve))
         if better:
-            self._best = self._state.average.copy()
+            self._best = self._average()
             self._save_agent()
         self._write_checkpoint()
         self._report("evaluated")
+
+    def _average(self) -> NDArray[np.float64]:
+        """Give the weights that are evaluated: the average, without those on what the agent may not see."""
+        return self._state.average * self._seen
 
     def _save_agent(self) -> AgentDescription:
         description = AgentDescription(
@@ -205,6 +215,22 @@ class SteeringTraining:
 
     def _report(self, text: str) -> None:
         self._on_progress(min(self.progress.steps, self.config.steps), self.config.steps, text)
+
+
+def _first_state(config: TrainingConfig, es: EsConfig) -> Evolution:
+    """Begin as STS-X, or as the agent to go on from.
+
+    Raises:
+        InputError: There is no such agent, or its network is another one.
+    """
+    if not es.begin:
+        return Evolution.begin(config.network.hidden, config.seed)
+    description, weights = load_agent(find_agent(es.begin))
+    description.spec.check_features()
+    if (description.spec.network, description.network.hidden) != ("steering", config.network.hidden):
+        allowed = f"an agent that steers, with a hidden layer of {config.network.hidden}"
+        raise InputError("agent.begin", f"{es.begin}: {description.network}", allowed)
+    return Evolution.go_on(flat_of(weights, config.network.hidden))
 
 
 def _spec_of(config: TrainingConfig) -> AgentSpec:

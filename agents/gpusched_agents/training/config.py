@@ -170,7 +170,7 @@ class EsConfig:
     """Evolution strategies (Salimans et al., 2017) for agents that steer STS-X: where it begins, it is STS-X itself.
 
     An update changes the weights at random, once each way, runs whole workloads with both, and follows the differences
-    of log(cost / STS-X's cost) with Adam (Kingma and Ba, 2015). A decision is a round.
+    of log cost with Adam (Kingma and Ba, 2015). A decision is a round.
 
     Args:
         pairs: Changes of the weights in an update, each tried both ways, ≥ 1.
@@ -181,6 +181,9 @@ class EsConfig:
         averaging: What the moving average of the weights keeps at each update, 0 to 1; the average is the agent.
         most_jobs: Jobs of a workload at most, ≥ 1.
         drawn: Part of the workloads whose cluster, applications and load are drawn at random, 0 to 1.
+        standardise: Whether a difference counts over what differences usually are on its workload, so that workloads
+            on which all weights cost nearly the same count as much as those on which chance does much.
+        begin: `agent:NAME`, or the folder, of a steering agent to go on from; by default none.
     """
 
     algorithm: ClassVar[str] = "es"
@@ -192,12 +195,17 @@ class EsConfig:
     averaging: float = 0.9
     most_jobs: int = 300
     drawn: float = 0.0
+    standardise: bool = True
+    begin: str = ""
 
     def __post_init__(self) -> None:
         for name in ("pairs", "workloads", "most_jobs"):
             checks.whole(f"agent.{name}", getattr(self, name))
         for name in ("sigma", "learning_rate", "final_learning_rate"):
             checks.positive(f"agent.{name}", getattr(self, name))
+        _check_flag("agent.standardise", self.standardise)
+        if not isinstance(self.begin, str):
+            raise InputError("agent.begin", self.begin, "agent:NAME, or a folder, as text")
         for name in ("averaging", "drawn"):
             if checks.not_negative(f"agent.{name}", getattr(self, name)) > 1.0:
                 raise InputError(f"agent.{name}", getattr(self, name), "a number from 0 to 1")

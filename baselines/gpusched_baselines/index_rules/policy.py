@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Literal
 
 from gpusched_baselines.index_rules.ranks import ATTAINED, EXPECTED, GITTINS, WORST_CASE, Rule
 from gpusched_baselines.index_rules.round import ROUND, choose_job, plan_round
+from gpusched_baselines.planning.company import beside_company
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
@@ -51,6 +52,7 @@ class IndexRule:
         gpu_price: μ ≥ 0, the price of a GPU-second, as a multiple of what one costs in the full cluster.
         quantum: With "attained", how much more than one that waits a job attains before it makes room, > 0 and ≤ 1, as
             a fraction of the maximum epochs of the one that waits.
+        company: Whether shares are planned beside the company to be expected; else beside the worst there can be.
 
     Raises:
         InputError: One of them is out of its range.
@@ -61,6 +63,7 @@ class IndexRule:
     due_scale: float = math.inf
     gpu_price: float = 0.5
     quantum: float = 0.1
+    company: bool = False
     job_order: str = "pressure"
     preemption: bool = True
 
@@ -75,14 +78,17 @@ class IndexRule:
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - index rules draw nothing
         """Place all active jobs."""
-        _decide(view.board, ask_order(view, self.job_order, waiting_only=False), self._rule)
+        _decide(self._seen(view), ask_order(view, self.job_order, waiting_only=False), self._rule)
 
     def choose(self, view: View, job: int) -> Choice:
         """Choose the configuration and the wake-up of one job."""
         if view.memory[job, ROUND] != view.count[at.ROUND]:
-            plan_round(view.board, self._rule)
-        config, wake = choose_job(view.board, self._rule, job)
+            plan_round(self._seen(view), self._rule)
+        config, wake = choose_job(self._seen(view), self._rule, job)
         return Choice(int(config), float(wake))
+
+    def _seen(self, view: View) -> Board:
+        return beside_company(view.board) if self.company else view.board
 
     @property
     def _rule(self) -> Rule:
@@ -102,6 +108,11 @@ def _decide(board: Board, order: Ints, rule: Rule) -> None:
 def atc() -> IndexRule:
     """Make the apparent-tardiness-cost rule on expected rests."""
     return IndexRule("atc", due_scale=0.25)
+
+
+def atc_company() -> IndexRule:
+    """Make the same rule, beside the company to be expected on shared GPUs."""
+    return IndexRule("atc-company", due_scale=0.25, company=True)
 
 
 def atc_worst() -> IndexRule:

@@ -7,6 +7,7 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from gpusched_agents.any_policy import is_agent, make_any_policy
+from gpusched_agents.files.find_agent import PREFIX, shipped_agents
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.simulator.policy import can_decide
 from gpusched_env.workload import SUITE_VERSION, make_instance
@@ -35,8 +36,9 @@ QUESTION = (
 
 
 def default_policies() -> tuple[str, ...]:
-    """List the policies that run if none are named: all whose rounds do not take long, without those for ablation."""
-    return tuple(name for name, p in POLICIES.items() if p.compiled and not p.slow and p.ablation_of is None)
+    """List what runs if nothing is named: policies whose rounds do not take long, but ablations; and shipped agents."""
+    policies = (name for name, p in POLICIES.items() if p.compiled and not p.slow and p.ablation_of is None)
+    return (*policies, *(f"{PREFIX}{name}" for name in shipped_agents()))
 
 
 def misfits(tracks: Iterable[Track], policies: Iterable[str]) -> frozenset[tuple[str, str]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
-from gpusched_agents.study import VARIANTS
+from gpusched_agents.study import USUAL_VARIANTS, VARIANTS
 from gpusched_env.envs.env_input import FIRST_DRAWN_SEED, shape_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -63,7 +63,7 @@ class StudyPlan:
 
     base: TrainingConfig
     steps: int = 1_000_000
-    variants: tuple[str, ...] = tuple(VARIANTS)
+    variants: tuple[str, ...] = USUAL_VARIANTS
     training_seeds: tuple[int, ...] = (0, 1, 2)
     test_seeds: tuple[int, ...] = tuple(range(20))
 

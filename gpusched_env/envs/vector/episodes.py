@@ -12,14 +12,18 @@ from gymnasium.utils import seeding
 from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.envs.env_input import draw_seed, shape_of
 from gpusched_env.envs.source import USUAL, arguments_of
+from gpusched_env.envs.vector.ahead import Ahead
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import State
 from gpusched_env.simulator.state import Common
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Generator as Generation
 
+    import numpy as np
     from numpy.random import Generator
+    from numpy.typing import NDArray
 
     from gpusched_env.envs.source import AnyScenario
     from gpusched_env.model import Instance
@@ -63,7 +67,7 @@ class Episodes:
                 allowed = f"the GPU types and configurations of {of}[0]"
                 raise InputError(f"{of}[{k}]", single.source.name, allowed)
         self._keywords = {name: value for name, value in keywords.items() if name != "reward"}
-        self.common = Common()
+        self.common, self._ahead = Common(), Ahead()
         self.seeds = [REPLAYED] * size
         self._generators: list[Generator | None] = [None] * size
         self._generator_seeds = [-1] * size
@@ -85,9 +89,19 @@ class Episodes:
             self.seeds[i] = REPLAYED
             return self.state(instance)
         chosen = draw_seed(self.generator(i)) if seed is None else seed
-        state = self.state(self.instance(i, chosen))
+        state = self._ahead.take(i, chosen) or self.state(self.instance(i, chosen))
         self.seeds[i] = chosen
         return state
+
+    def make_ahead(self, share_left: Callable[[], NDArray[np.float64]]) -> None:
+        """Do a part of making runs that will be needed soon, given the share of its jobs that each run has left."""
+        self._ahead.part(self, share_left)
+
+    def making(self, i: int, seed: int) -> Generation[None, None, State]:
+        """Make the run of `seed` of environment i in parts: a generator that returns it."""
+        instance = yield from self.singles[i % len(self.singles)].source.making(seed)
+        yield
+        return self.state(instance)
 
     def instance(self, i: int, seed: int) -> Instance:
         """Make the instance of `seed` of environment i, or give that which it replays."""

@@ -40,7 +40,8 @@ def observations_of(seen: Seen) -> dict[str, NDArray[np.float32]]:
 
 def infos_of(seen: Seen, invalid: NDArray[np.int64], stalled: NDArray[np.bool_]) -> dict[str, Any]:
     """Give an array for each key of a single environment's info, and beside it `_key`: True for each environment."""
-    there = np.ones((len(THERE), len(seen.at_hand)), dtype=np.bool_)
+    there = np.empty((len(THERE), len(seen.at_hand)), dtype=np.bool_)
+    there.fill(True)  # faster than `ones`
     infos = _values(seen, invalid, stalled)
     infos.update(zip(THERE, there, strict=True))
     return infos

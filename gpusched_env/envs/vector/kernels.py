@@ -33,6 +33,7 @@ if TYPE_CHECKING:
 
 LOOK = -1  # in place of an action: the environment is observed, and nothing happens in it
 SKIP = -2  # the same, without the observation
+OPENED = -1  # thread 0, once it has opened the step
 PATIENCE = 5_000  # times that a helper looks in vain for a new round before it stops: some 100 µs
 
 # money: float64 (MONEY_ROWS, N).
@@ -79,12 +80,13 @@ board_at, hidden_at, notes_at = element_of(Board), element_of(Hidden), element_o
 def work(thread: int, board: Ints, actions: Ints, seen: tuple[Any, ...], handles: Handles, invalid: Ints) -> None:
     """Do a thread's part of a step: apply the actions, count those that cannot be placed, and observe.
 
-    Thread 0 opens the step with `actions` and `seen`, and returns when all environments are done, or another thread has
-    failed. Other threads help in one step after the other, and return when none has begun for a moment; `actions` and
-    `seen` only tell them shapes.
+    Thread 0 opens the step with `actions` and `seen`, unless it has before and calls itself `OPENED`, and returns when
+    all environments are done, or another thread has failed. Other threads help in one step after the other, and return
+    when none has begun for a moment; `actions` and `seen` only tell them shapes.
     """
     if thread == 0:
-        _open(board, actions, seen)
+        open_step(board, actions, seen)
+    thread = max(thread, 0)
     size, idle, number = invalid.shape[0], 0, load(board, ROUND, 0)
     while thread == 0 or (idle < PATIENCE and load(board, STOP, 0) == 0):
         first = take(board, thread, size) if idle == 0 else -1
@@ -111,8 +113,8 @@ def work(thread: int, board: Ints, actions: Ints, seen: tuple[Any, ...], handles
 
 
 @lean_kernel
-def _open(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
-    """Say where the actions are and where observations go, and open the round."""
+def open_step(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
+    """Say where the actions are and where observations go, and open the round: helpers that are awake begin."""
     where = board[PLACES]
     where[0] = actions.ctypes.data
     where[1] = seen[0].ctypes.data
@@ -168,6 +170,14 @@ def hand_all(boards: Ints, at_hand: Ints) -> None:
     """Write the job at hand in every environment to `at_hand`, (N,); -1 where the episode is over."""
     for i in range(at_hand.shape[0]):
         at_hand[i] = _job_at_hand(board_at(boards, i))
+
+
+@lean_kernel
+def write_left(boards: Ints, left: Floats) -> None:
+    """Write the share of its jobs that are not done in every environment to `left`, (N,)."""
+    for i in range(left.shape[0]):
+        board = board_at(boards, i)
+        left[i] = 1.0 - board.count[at.DONE] / board.jobs.shape[0]
 
 
 @lean_kernel

@@ -6,13 +6,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.envs.vector.kernels import LOOK, MONEY_ROWS, SKIP, Handles, Seen, hand_all, mask_all
+from gpusched_env.envs.vector.kernels import LOOK, MONEY_ROWS, SKIP, Handles, Seen, hand_all, mask_all, write_left
 from gpusched_env.named_arrays import aligned, new_handles
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, QUEUE_FEATURES, Notes
 from gpusched_env.simulator.decisions import run_to_round
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Callable, Iterable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -59,8 +59,11 @@ class Runs:
             self.invalid[i] = 0
             run_to_round(self.states[i].board, self.states[i].hidden)
 
-    def step(self, actions: NDArray[np.int64]) -> Seen:
-        """Apply an action to each run, unless it is `LOOK`, and observe all. What it returns is not written again."""
+    def step(self, actions: NDArray[np.int64], meanwhile: Callable[[], None] | None = None) -> Seen:
+        """Apply an action to each run, unless it is `LOOK`, and observe all. What it returns is not written again.
+
+        `meanwhile` is other work for the calling thread, which may be done then, or not (`Crew.step`).
+        """
         size, (configurations, types) = len(actions), self._shape
         seen = Seen(
             job=np.empty((size, len(JOB_FEATURES)), np.float32),
@@ -72,7 +75,7 @@ class Runs:
             at_hand=np.empty(size, np.int64),
             idle=np.empty(size, np.int64),
         )
-        self._step(actions, seen)
+        self._step(actions, seen, meanwhile)
         return seen
 
     def look(self) -> Seen:
@@ -102,6 +105,12 @@ class Runs:
         hand_all(self._handles.boards, at_hand)
         return at_hand
 
+    def share_left(self) -> NDArray[np.float64]:
+        """Give the share of its jobs that every run has left, (N,)."""
+        left = np.empty(len(self.invalid))
+        write_left(self._handles.boards, left)
+        return left
+
     def __getstate__(self) -> dict[str, Any]:
         """Give what a copy is made from: its handles are those of its own runs."""
         return {
@@ -112,10 +121,10 @@ class Runs:
         self.__init__(values["states"], values["_crew"], values["_common"], values["_option_features"])  # type: ignore[misc]
         self.invalid[:], self._lent = values["invalid"], values["_lent"]
 
-    def _step(self, actions: NDArray[np.int64], seen: Seen) -> None:
+    def _step(self, actions: NDArray[np.int64], seen: Seen, meanwhile: Callable[[], None] | None = None) -> None:
         for notes in self._notes if self._lent else ():
             notes.forget()
-        self._crew.step(actions, seen, self._stable)
+        self._crew.step(actions, seen, self._stable, meanwhile)
 
     def _move(self, some: Iterable[int]) -> None:
         """Let some runs live in their places of the one piece of memory, larger ones elsewhere; write their handles."""

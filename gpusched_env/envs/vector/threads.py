@@ -10,11 +10,11 @@ from queue import SimpleQueue
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from gpusched_env.envs.vector.board import ASLEEP, FAILED, PLAIN, STOP, THREADS, new_board
-from gpusched_env.envs.vector.kernels import work
+from gpusched_env.envs.vector.kernels import OPENED, open_step, work
 from gpusched_env.envs.vector.trial import Trial
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from gpusched_env.arrays import Ints
     from gpusched_env.envs.vector.kernels import Seen
@@ -57,7 +57,9 @@ class Crew:
         """Give what a copy is made from: it has threads of its own."""
         return Crew, (self._threads,)
 
-    def step(self, actions: Ints, seen: Seen, stable: tuple[Any, ...]) -> None:
+    def step(
+        self, actions: Ints, seen: Seen, stable: tuple[Any, ...], meanwhile: Callable[[], None] | None = None
+    ) -> None:
         """Do a step of all environments.
 
         Args:
@@ -65,19 +67,24 @@ class Crew:
                 `stable` is the same.
             seen: See there.
             stable: All else that it takes; best the same object from call to call.
+            meanwhile: Other work for the calling thread, done first if helpers are at work by then: they do more of the
+                step instead.
 
         Raises:
             BaseException: What any thread raised. No thread works any more, and some environments may not have been
                 stepped.
         """
         try:
-            arguments = self._prepare(actions, seen, stable)
+            arguments, at_work = self._prepare(actions, seen, stable)
         except BaseException:
             self.close()  # no helper works on anything: the round has not begun
             raise
         begin = time.perf_counter()
         try:
-            work(0, *arguments)
+            if at_work and meanwhile is not None and self._trial.settled:
+                _work_after(meanwhile, arguments)
+            else:
+                work(0, *arguments)
         except BaseException:
             self._recall()
             self.close()
@@ -96,21 +103,26 @@ class Crew:
         if self._closer is not None:
             self._closer()
 
-    def _prepare(self, actions: Ints, seen: Seen, stable: tuple[Any, ...]) -> tuple[Any, ...]:
-        """See to it that helpers are there, awake, and know the arrays; give what `work` takes after the thread."""
+    def _prepare(self, actions: Ints, seen: Seen, stable: tuple[Any, ...]) -> tuple[tuple[Any, ...], bool]:
+        """See to it that helpers are there, awake, and know the arrays.
+
+        Returns:
+            What `work` takes after the thread; and whether helpers look for work: one that has just been woken wants
+            the interpreter first.
+        """
         self._start()
         if stable is not self._stable:
             self._recall()
             self._stable = stable
-        arguments = (self._board, actions, tuple(seen), *stable)
+        arguments, at_work = (self._board, actions, tuple(seen), *stable), bool(self._desks)
         if not self._trial.helped:
             self._recall()
         elif self._compiled:  # until then only this thread, which can be interrupted, shall compile
             for helper, desk in enumerate(self._desks, start=1):
                 if self._board[THREADS + helper, ASLEEP]:
-                    self._board[THREADS + helper, ASLEEP] = 0
+                    self._board[THREADS + helper, ASLEEP], at_work = 0, False
                     desk.put((helper, *arguments))
-        return arguments
+        return arguments, at_work
 
     def _recall(self) -> None:
         """Let the helpers leave the arrays that they work with, and sleep."""
@@ -132,6 +144,15 @@ class Crew:
             desk: Desk = SimpleQueue()
             self._desks.append(desk)
             threading.Thread(target=_help, args=(desk, self._errors), name="gpusched-vector", daemon=True).start()
+
+
+def _work_after(other: Callable[[], None], arguments: tuple[Any, ...]) -> None:
+    """Open a step, do other work while helpers do theirs, and help them; also after an interrupt, so that they end."""
+    open_step(*arguments[:3])
+    try:
+        other()
+    finally:
+        work(OPENED, *arguments)
 
 
 def _help(desk: Desk, errors: list[BaseException]) -> None:

@@ -20,6 +20,11 @@ class Trial:
         self._seconds: dict[bool, list[float]] = {True: [], False: []}
         self._left = 0
 
+    @property
+    def settled(self) -> bool:
+        """Whether the next step is part of no trial, and helpers take part in it."""
+        return self.helped and self._left > 1
+
     def took(self, seconds: float) -> None:
         """Note how long a step took [s]."""
         if self._left > 0:

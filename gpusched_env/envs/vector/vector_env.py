@@ -167,7 +167,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         """
         self._check_open()
         runs, again = self._present, self._ended
-        any_again = bool(again.any())
+        any_again = np.count_nonzero(again) > 0  # faster than `any`, also below
         if any_again and self.autoreset_mode is AutoresetMode.DISABLED:
             raise gymnasium.error.ResetNeeded(f"episodes {np.flatnonzero(again).tolist()} are over: reset them")
         chosen = action_indices(actions, self._choices, ~again)
@@ -182,7 +182,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         if again is not None:
             self._begin_next(again)
             chosen[again] = LOOK
-        seen = runs.step(chosen)
+        seen = runs.step(chosen, lambda: self._episodes.make_ahead(runs.share_left))
         over, stalled = seen.at_hand < 0, self._limits.stalled(seen.idle)
         truncated = self._limits.stepped(stalled, again)
         ended = over | truncated
@@ -190,7 +190,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         if again is not None:
             rewards[again] = 0.0
         infos: dict[str, Any] = {}
-        if ended.any() and self.autoreset_mode is AutoresetMode.SAME_STEP:
+        if np.count_nonzero(ended) and self.autoreset_mode is AutoresetMode.SAME_STEP:
             infos = final_infos_of(seen, runs.invalid, stalled, ended)
             self._begin_next(ended)
             runs.look_again(seen, np.flatnonzero(ended))

@@ -35,10 +35,11 @@ def action_indices(actions: Any, choices: int, asked: NDArray[np.bool_]) -> NDAr
         given = np.empty(0, dtype=np.object_)
     if given.shape != asked.shape or given.dtype.kind not in "iu":
         raise InputError("actions", actions, f"{len(asked)} whole numbers, one for each environment")
-    if given.min() < 0 or given.max() >= choices:
+    chosen = given.astype(np.int64)
+    if np.count_nonzero(chosen.view(np.uint64) >= choices):  # what is below 0 is very large there
         for i in np.flatnonzero(asked & ((given < 0) | (given >= choices))).tolist():
             raise InputError(f"actions[{i}]", int(given[i]), f"a whole number from 0 to {choices - 1}")
-    return given.astype(np.int64)
+    return chosen
 
 
 def reset_seeds(seed: Any, environments: int) -> list[int | None]:
