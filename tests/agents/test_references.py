@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpusched_agents.training.config import ImitationConfig, TrainingConfig
+from gpusched_agents.training.config import EsConfig, ImitationConfig, TrainingConfig
 from gpusched_agents.training.references import reference_names, warnings_of
 
 TAUGHT = TrainingConfig(imitation=ImitationConfig(teacher="sts-x", steps=40_000))
@@ -47,3 +47,10 @@ def test_an_agent_dearer_than_edf_is_named_twice_if_it_had_a_teacher():
 def test_an_agent_that_was_never_trained_is_called_so_however_cheap_it_is():
     (said,) = warnings_of(TAUGHT, curve(99.0, 100.0), COSTS)
     assert "the untrained one of step 0" in said
+
+
+def test_an_agent_that_steers_is_not_advised_a_warm_start_which_it_does_not_have():
+    (said,) = warnings_of(TrainingConfig(agent=EsConfig()), curve(99.0, 100.0), COSTS)
+    assert said.endswith(
+        "step 0: no later one was better; try more decisions (--steps), or another --seed, in another --out"
+    )

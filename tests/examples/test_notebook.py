@@ -22,7 +22,12 @@ def text_of(cell: Any) -> str:
     return "".join(output.get("text", "") for output in cell.outputs)
 
 
-BUDGET = "IMITATION, LEARNING = 20_480, 8_192"
+FEW = {
+    "STEPS = 400_000": "STEPS = 200",
+    "range(20_000, 20_003)": "range(20_000, 20_001)",
+    "range(30_000, 30_010)": "range(30_000, 30_002)",
+    "agent=EsConfig()": "agent=EsConfig(pairs=1, workloads=1, most_jobs=15)",
+}
 REFERENCES = ["edf", "sts", "sts-x"]
 
 
@@ -31,7 +36,7 @@ def pictures(notebook: Any) -> list[str]:
     return [picture for picture in found if picture]
 
 
-def test_the_stored_outputs_show_an_agent_that_beats_edf_and_two_small_pictures():
+def test_the_stored_outputs_show_an_agent_that_beats_the_reference_policies_and_two_small_pictures():
     (path,) = NOTEBOOKS
     notebook = nbformat.read(path, as_version=4)
     assert all(cell.execution_count and cell.outputs for cell in code_cells(notebook)[1:])
@@ -39,7 +44,7 @@ def test_the_stored_outputs_show_an_agent_that_beats_edf_and_two_small_pictures(
     *_, policies = code_cells(notebook)
     totals = {line.split()[0]: float(line.split()[-2]) for line in text_of(policies).splitlines()}
     assert list(totals) == [*REFERENCES, "agent"]
-    assert totals["agent"] < totals["edf"]
+    assert totals["agent"] < min(totals[name] for name in REFERENCES)
     assert not any("Error" in output.output_type for cell in code_cells(notebook) for output in cell.outputs)
 
 
@@ -48,9 +53,9 @@ def test_the_notebook_of_training_runs_top_to_bottom(tmp_path: Path, monkeypatch
     monkeypatch.setenv("TMPDIR", str(tmp_path))
     (path,) = NOTEBOOKS
     notebook = nbformat.read(path, as_version=4)
-    first = code_cells(notebook)[0]
-    assert BUDGET in first.source
-    first.source = first.source.replace(BUDGET, "IMITATION, LEARNING = 2_048, 2_048").replace("range(20)", "range(2)")
+    for usual, few in FEW.items():
+        (place,) = [cell for cell in code_cells(notebook) if usual in cell.source]
+        place.source = place.source.replace(usual, few)
     for cell in code_cells(notebook):
         cell.outputs, cell.execution_count = [], None
     notebook.cells.append(nbformat.v4.new_code_cell("import sys; print(sys.executable)"))

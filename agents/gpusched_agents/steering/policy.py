@@ -32,7 +32,6 @@ class SteeringPolicy(StsX):
         spec: What it was trained for.
         weights: The network's weights, end to end (`gpusched_agents.steering.network.flat_of`).
         hidden: Width of its hidden layer.
-        name: Name, as tables show it.
     """
 
     spec: AgentSpec

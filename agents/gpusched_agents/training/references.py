@@ -58,9 +58,9 @@ def warnings_of(
 
 
 def _advice(config: TrainingConfig) -> str:
-    """Say what helps most: a warm start, or a longer one; nothing but more rounds where none is possible."""
+    """Say what helps most: a warm start, or a longer one; nothing but time helps who begins as STS-X."""
     if isinstance(config.agent, EsConfig):
-        return "try more rounds (--steps), or another --seed, in another --out"
+        return "try more decisions (--steps), or another --seed, in another --out"
     if config.imitation.steps == 0:
         return "try a warm start (--imitate sts-x), or more decisions (--steps)"
     return f"try --imitation-steps {max(20_000, 4 * config.imitation.steps)}, or another --seed, in another --out"

@@ -4,6 +4,7 @@ import json
 import shlex
 import sys
 from contextlib import contextmanager
+from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,7 +13,8 @@ import typer
 import gpusched_agents
 from gpusched_agents.files.description import NAME
 from gpusched_agents.training.progress import best_point, cost_of
-from gpusched_env.errors import InputError
+from gpusched_env.errors import InputError, MissingExtraError
+from gpusched_env.files import write_atomically
 from gpusched_env.rendering.duration import duration_text
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli import scenario_options as workload_options
@@ -20,9 +22,11 @@ from gpusched_experiments.cli.progress import decisions_bar
 from gpusched_experiments.cli.training_callbacks import EXAMPLE as CALLBACK
 from gpusched_experiments.cli.training_callbacks import make_callbacks
 from gpusched_experiments.cli.training_options import EXAMPLE, scenario_names, training_config, with_training_options
+from gpusched_experiments.learning.training_figure import RELATIVE, training_chart
 
 CHECKPOINT = "checkpoint.safetensors"
 TRACK = "track:"
+FIGURE, DRAWS = "curve", "gpusched_experiments.report.drawing"
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -60,8 +64,9 @@ def train_command(
 ) -> None:
     """Train an agent: first it imitates a reference policy, then it learns by itself.
 
-    The best agent of all evaluations is in DIR/agent, the curve in DIR/curve.csv, TensorBoard's logs in DIR/logs. Stop
-    it at any moment: the same command goes on from its last checkpoint, and ends where it would have ended.
+    The best agent of all evaluations is in DIR/agent, the curve in DIR/curve.csv, drawn in DIR/curve.png and .svg,
+    TensorBoard's logs in DIR/logs. Stop it at any moment: the same command goes on from its last checkpoint, and ends
+    where it would have ended.
 
     For example:
     - **gpusched train --scenario tiny --imitation-steps 20000 --steps 10000 --out runs/tiny**
@@ -94,6 +99,7 @@ def train_command(
     except KeyboardInterrupt:
         interruption.say(f"the same command {_going_on(training, Path(out))}")
         sys.exit(interruption.exit_code())
+    _draw_curve(training)
     _print_end(training)
     for warning in training.warnings:
         typer.echo(f"warning: {warning}", err=True)
@@ -150,9 +156,21 @@ class _Screen:
             point, former = self._curve[index], [cost_of(each) for each in self._curve[:index]]
             best = "   best so far" if all(cost_of(point) < cost for cost in former) else ""
             costs = f"total {point['total_eur']:12,.2f} €   tardiness {point['tardiness_eur']:12,.2f} €"
-            untrained = "   untrained" if point["steps"] == 0 else ""
+            first = "   sts-x itself" if RELATIVE in point else "   untrained"
+            untrained = first if point["steps"] == 0 else ""
             self._bar.note(f"{point['steps']:12,} steps   {costs}   ({self._references}){untrained}{best}")
         self._printed = len(self._curve)
+
+
+def _draw_curve(training: "Training | SteeringTraining") -> None:
+    """Draw the curve beside its table, where matplotlib is installed: an agent can be trained without it."""
+    try:
+        drawing: Any = import_module(DRAWS)
+    except MissingExtraError:
+        return
+    chart = training_chart(training.config, training.progress.curve, training.references)
+    for name, content in drawing.chart_files(chart, FIGURE).items():
+        write_atomically(Path(training.folder) / name, content)
 
 
 def _print_end(training: "Training | SteeringTraining") -> None:
@@ -167,7 +185,7 @@ def _print_end(training: "Training | SteeringTraining") -> None:
     seeds = f"{len(config.validation_seeds)} validation seed{'s' if len(config.validation_seeds) > 1 else ''}"
     cost = f"{best['total_eur']:,.2f} €, of which tardiness {best['tardiness_eur']:,.2f} €"
     typer.echo(f"its mean cost on {seeds}, at {best['steps']:,} steps: {cost}")
-    command = ["gpusched", "compare", "--policies", f"edf,sts,agent:{folder}"]
+    command = ["gpusched", "compare", "--policies", f"edf,sts,sts-x,agent:{folder}"]
     if config.scenarios[0].startswith(TRACK):
         command += ["--track", config.scenarios[0].removeprefix(TRACK)]
     elif config.scenarios[0] != "default":

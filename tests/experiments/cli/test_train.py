@@ -77,6 +77,11 @@ def test_a_training_shows_its_evaluations_and_says_where_the_agent_is(trained):
     )
 
 
+def test_it_draws_its_curve(trained):
+    assert (trained[0] / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert b"sts-x" in (trained[0] / "curve.svg").read_bytes()
+
+
 def test_what_it_says_to_compare_the_agent_with_works(trained, tmp_path):
     line = trained[1].stdout.splitlines()[-1]
     program, *arguments = shlex.split(line.removeprefix("compare it: "))

@@ -19,8 +19,9 @@ ROOT = Path(__file__).parents[3]
 PAGES = ("README.md", "docs/index.md", "docs/cli.md", "docs/agents.md", "docs/quickstart.md")
 ASKED = "GPUSCHED_LONG_TESTS" in os.environ
 # They take minutes, so they run only where they are asked for.
-LONG = ("--out runs/mine", "--out runs/two", "--out runs/larger", "--out runs/small")
+LONG = ("--out runs/mine", "--out runs/two", "--out runs/larger", "--out runs/slack")
 ELSEWHERE = ("--out runs/watched",)  # needs what is no dependency
+HOURS = ("--out runs/default",)  # the agent that is shipped
 
 
 def commands() -> list[str]:
@@ -32,13 +33,15 @@ def commands() -> list[str]:
 
 
 def test_the_commands_of_all_pages_are_found():
-    assert {command.split()[-1] for command in commands()} >= {"runs/tiny", "runs/a2c", "runs/two", "runs/mine"}
+    assert {command.split()[-1] for command in commands()} >= {"runs/tiny", "runs/a2c", "runs/slack", "runs/mine"}
 
 
 @pytest.mark.parametrize("command", commands())
 def test_a_command_of_a_page_ends_better_than_edf(command, tmp_path, monkeypatch):
     if any(words in command for words in ELSEWHERE):
         pytest.skip("needs Weights & Biases and MLflow, which are no dependencies")
+    if any(words in command for words in HOURS):
+        pytest.skip("takes hours")
     if any(words in command for words in LONG) and not ASKED:
         pytest.skip("takes minutes: set GPUSCHED_LONG_TESTS to run it")
     monkeypatch.chdir(tmp_path)
