@@ -270,6 +270,7 @@ class TrainingConfig:
         for name in ("scenarios", "validation_seeds"):
             if not isinstance(getattr(self, name), list | tuple) or not getattr(self, name):
                 raise InputError(name, getattr(self, name), "a list, one or more")
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         _check_names(self.scenarios)
         object.__setattr__(self, "scenario_settings", _plain_settings(self.scenario_settings))
         _check_held_out(self.validation_seeds)

@@ -10,12 +10,15 @@ import typer
 
 from gpusched_agents.training.config import (
     ALGORITHMS,
+    TRACK_VALIDATION,
     EsConfig,
     TrainingConfig,
 )
+from gpusched_agents.training.worlds import TRAINING_SEEDS
 from gpusched_baselines.registry import teacher_names
 from gpusched_env.errors import InputError
-from gpusched_env.workload import list_tracks, parse_seeds
+from gpusched_env.workload import list_tracks, load_track, parse_seeds
+from gpusched_env.workload.scenario.scenario_file import TRACK
 from gpusched_env.workload.track import track_place
 from gpusched_experiments.cli.scenario_options import parse_setting
 
@@ -154,6 +157,8 @@ def training_config(
         raise InputError("--agent", agent, f"one of {', '.join(ALGORITHMS)}")
     algorithm = ALGORITHMS[agent]
     if "track" in options:
+        for name in scenario_names(options):
+            _check_track(name)
         held_out = {"validation_seeds": TRACK_SEEDS} | dict(options)
         options = {**held_out, "scenario": ",".join(scenario_names(options))}
     usual = TrainingConfig(agent=algorithm())
@@ -172,6 +177,15 @@ def training_config(
     except InputError as error:
         option = given[error.field].option if error.field in given else error.field
         raise InputError(option, error.value, error.allowed) from error
+
+
+def _check_track(place: str) -> None:
+    """Check that what a track is judged by is nothing that a training draws or chooses by."""
+    test = load_track(place.removeprefix(TRACK)).seeds("test")
+    taken = [seed for seed in test if seed in range(*TRAINING_SEEDS) or seed in TRACK_VALIDATION]
+    if taken:
+        used = f"{TRAINING_SEEDS[0]} to {TRAINING_SEEDS[1] - 1} (training) and {TRACK_SEEDS} (choosing)"
+        raise InputError("--track", place, f"a track whose test seeds are none of {used}; {taken[0]} is one")
 
 
 def scenario_names(options: Mapping[str, Any]) -> tuple[str, ...]:

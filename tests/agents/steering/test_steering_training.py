@@ -221,7 +221,7 @@ def test_it_stops_when_patience_ends(tmp_path: Path):
     assert [point["steps"] > 0 for point in training.progress.curve] == [False, True, True]
     (said,) = training.warnings
     assert "the untrained one of step 0" in said
-    assert said.endswith("; try more rounds (--steps), or another --seed, in another --out")
+    assert said.endswith("; try more decisions (--steps), or another --seed, in another --out")
 
 
 def test_what_is_measured_by_and_said_against_a_steering_agent():
