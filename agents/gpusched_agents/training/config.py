@@ -29,11 +29,14 @@ class NetworkConfig:
             `steering` tells STS-X what is dear and urgent, is what `es` trains, and fits any cluster.
         hidden: Width of its layers, 1 to 1,024.
         distribution: Whether it sees what comes from the distribution of epochs.
+        guard: Whether it is kept from choices that must be late where another is not and costs less, where it decides
+            (`gpusched_agents.network.guard`); not while it learns. One that steers has none: STS-X weighs that.
     """
 
     kind: str = "set"
     hidden: int = 64
     distribution: bool = True
+    guard: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in NETWORKS:
@@ -41,6 +44,9 @@ class NetworkConfig:
         if checks.whole("network.hidden", self.hidden) > 1024:
             raise InputError("network.hidden", self.hidden, "a whole number from 1 to 1024")
         _check_flag("network.distribution", self.distribution)
+        _check_flag("network.guard", self.guard)
+        if self.guard and self.kind == "steering":
+            raise InputError("network.guard", self.guard, "False, for a network that steers")
 
 
 @dataclass(frozen=True, slots=True)
