@@ -81,7 +81,9 @@ def test_a_training_on_a_track_says_what_sts_x_costs_and_how_to_compare_its_agen
 
 def test_what_it_says_to_compare_the_agent_with_works(trained: tuple[Path, Result], tmp_path: Path):
     _, *arguments = shlex.split(trained[1].stdout.splitlines()[-1].removeprefix("compare it: "))
-    done = gpusched(*arguments, "--seeds", load_track("slack").seeds("test")[0], "-w", 1, "--out", tmp_path / "compared")
+    done = gpusched(
+        *arguments, "--seeds", load_track("slack").seeds("test")[0], "-w", 1, "--out", tmp_path / "compared"
+    )
     assert done.exit_code == 0, done.output
     assert f"agent:{trained[0] / 'agent'}" in done.stdout.replace("\n", "")
 
