@@ -71,6 +71,52 @@ def test_a_calm_job_leaves_a_type_that_is_called_dear_for_calm_ones():
     assert held(simulate(instance, Told(urgent={0: 1.6}))) == ["Vx1"]
 
 
+def test_a_job_that_waits_follows_what_is_called_dear_later():
+    """It waits for company on V; when that comes, V is dear, and both fill a node of W."""
+    types = KILOWATT, GpuType("W", 1500.0, 0.0, 16.0, 8)
+    jobs = [replace(hours_job(50.0, {ONE: 1.0, OTHER: 1.0}), submission_s=at_h * HOUR) for at_h in (0.0, 1.0)]
+    nodes = [Node("V", 2), Node("W", 2)]
+    instance = Instance.from_jobs(types, nodes, jobs, [ONE, OTHER], energy_price_eur_per_kwh=1.0, pue=1.0)
+    assert held(simulate(instance, StsX())) == ["Vx1", "Vx1"]
+    result = simulate(instance, Told(calm={0: 1.6}, from_s=1.0))
+    assert (held(result), starts_h(result)) == (["Wx1", "Wx1"], [1.0, 1.0])
+
+
+FOUR = Configuration("V", 4)
+
+
+def test_a_job_with_more_weight_pays_for_the_best_of_what_fits():
+    """It wants four GPUs, but two are taken. One costs 1 €, two 1.4 €, for 0.3 h less at 1 €/h, or 2 €/h."""
+    jobs = [hours_job(0.0, {TWO: 10.0}, 1000.0), hours_job(0.0, {ONE: 1.0, TWO: 0.7, FOUR: 0.3}, 1.0)]
+    instance = kilowatt_cluster(jobs, [4], [ONE, TWO, FOUR])
+    free = {PRICE: -20.0}
+    assert held(simulate(instance, Told(said=free))) == ["Vx2", "Vx1"]
+    assert held(simulate(instance, Told(said=free | {(1, WEIGHT): np.log(2.0)}))) == ["Vx2", "Vx2"]
+
+
+def test_a_running_job_that_is_told_that_changes_are_dear_stays_if_what_fits_is_not_worth_one():
+    """After 0.1 h on one GPU it wants four, but gets two, for 0.27 h less at 2 €/h; that is worth 36 s, but not 0.1 h.
+
+    On one GPU 0.9 + 1.8 €; on two (0.63 + 0.01) · (2 + 2) = 2.56 €, or 2.92; on four (0.27 + 0.1) · (4 + 2) = 2.22.
+    """
+    three = Configuration("V", 3)
+    jobs = [
+        hours_job(0.0, {three: 0.1}, 1000.0),
+        hours_job(0.0, {ONE: 1.0, TWO: 0.7, FOUR: 0.3}, 2.0),
+        replace(hours_job(0.2, {TWO: 10.0}, 1000.0), submission_s=0.1 * HOUR),
+    ]
+    instance = kilowatt_cluster(jobs, [4], [ONE, TWO, three, FOUR])
+    instance = replace(instance, jobs=replace(instance.jobs, restart_s=np.full(3, 36.0)))
+    free = {PRICE: -20.0}
+    assert held_by(simulate(instance, Told(said=free)), 1)[:2] == ["Vx1", "Vx2"]
+    assert held_by(simulate(instance, Told(said=free | {(1, RESTART): np.log(10.0)})), 1) == ["Vx1"]
+
+
+def held_by(result: Result, job: int) -> list[str]:
+    intervals = result.intervals()
+    return intervals.filter(intervals["job"] == job).sort("start_s")["configuration"].to_list()
+
+
 def test_what_is_called_dear_costs_what_it_costs():
     assert simulate(two_types(1.0), Told(urgent={0: 1.6})).energy_eur == pytest.approx(1.5)
 

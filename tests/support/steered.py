@@ -68,16 +68,20 @@ class Told(StsX):
         urgent: Factors on the rates of configurations for urgent jobs, by index.
         calm: Likewise for calm jobs.
         patience: Logarithm of the factor on how long jobs may wait.
+        from_s: From when on it is told all that [s].
     """
 
     said: Mapping[int | tuple[int, int], float] = field(default_factory=dict)
     urgent: Mapping[int, float] = field(default_factory=dict)
     calm: Mapping[int, float] = field(default_factory=dict)
     patience: float = 0.0
+    from_s: float = 0.0
 
     def _steering(self, board: Board, rate: Floats) -> Steering:
         active = board.active[: board.count[at.ACTIVE]]
         jobs, urgent, calm = np.zeros((len(active), KNOBS)), rate.copy(), rate.copy()
+        if board.clock[at.NOW] < self.from_s:
+            return Steering(jobs, urgent, calm, not self.calm, 0.0)
         for where, value in self.said.items():
             rows, knob = (slice(None), where) if isinstance(where, int) else (active == where[0], where[1])
             jobs[rows, knob] = value

@@ -98,7 +98,7 @@ def _most_gain(
         cost = (tau[job, now] + (restart[i] if now != before else 0.0)) * (base + each * gpus)
         for c in range(configs.shape[0] if whole else 0):
             more = configs[c, at.CONFIG_GPUS] - gpus
-            if configs[c, at.CONFIG_TYPE] != v or more <= 0 or more > free:
+            if configs[c, at.CONFIG_TYPE] != v or more <= 0 or more > free or tau[job, c] == np.inf:
                 continue
             then = (tau[job, c] + (restart[i] if c != before else 0.0)) * (base + each * (gpus + more))
             if configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:

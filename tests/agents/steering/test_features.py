@@ -170,6 +170,20 @@ def test_a_job_alone_by_hand(by_hand):
         assert job[column] == pytest.approx(value, abs=1e-9), JOBS[column]
 
 
+def test_survival_is_that_of_half_of_the_epochs_left_given_those_done():
+    """Each fifth ends a fifth of the jobs: half of ten epochs lies in the third one."""
+    fifths = EpochDistribution(np.linspace(0.0, 1.0, 6), np.array([1.0, 0.8, 0.6, 0.4, 0.2]))
+    jobs = [
+        Job(0.0, HOUR, 0.01, 10.0, fifths, 10.0, {ONE: HOUR}),
+        Job(3 * HOUR, 9 * HOUR, 0.01, 1.0, CERTAIN, 1.0, {ONE: HOUR}),
+    ]
+    seen = rounds_of(Instance.from_jobs([V], [Node("V", 2)], jobs, [ONE]))
+    assert seen[0].jobs[0][of.SURVIVAL] == pytest.approx(0.6)
+    later = next(one for one in seen if one.time_s == 3 * HOUR)
+    assert later.jobs[0][of.DONE] == pytest.approx(0.3)
+    assert later.jobs[0][of.SURVIVAL] == pytest.approx(0.4 / 0.8), "of the fourth fifth, 0.65, given the second"
+
+
 def test_jobs_beside_each_other_by_hand(by_hand):
     """The first one has done half an epoch on one GPU; 3.5 are left, 2.5 expected. The second one is cheapest on W."""
     first, second = by_hand[1].jobs[0], by_hand[1].jobs[1]
@@ -247,14 +261,15 @@ def test_a_quota_is_held_as_far_as_it_was_before_the_round():
 
 
 def test_a_share_that_is_faster_beside_others_than_was_planned_is_no_more_than_fastest():
-    """Only halves: planned beside the worst neighbour at twice the time, but jobs like oneself do not slow one down."""
+    """Only halves: planned beside b at twice the time; but while b has not come, nobody slows others down."""
     half = Configuration("V", 1, share=0.5)
     slowdown = Interference(np.array([[[1.0, 2.0], [2.0, 1.0]]]))
-    jobs = [Job(0.0, 10 * HOUR, 0.01, 1.0, CERTAIN, 1.0, {half: HOUR}, application="a")] * 2
-    instance = Instance.from_jobs([V], [Node("V", 2)], jobs, [half])
-    table = replace(instance.jobs, applications=("a", "b"))
-    options = rounds_of(replace(instance, jobs=table, interference=slowdown))[0].options
-    assert options[:, of.PACE].tolist() == [1.0]
+    jobs = [
+        Job(submission_s, 10 * HOUR, 0.01, 1.0, CERTAIN, 1.0, {half: HOUR}, application=name)
+        for submission_s, name in ((0.0, "a"), (0.0, "a"), (HOUR, "b"))
+    ]
+    instance = Instance.from_jobs([V], [Node("V", 2)], jobs, [half], interference=slowdown)
+    assert rounds_of(instance)[0].options[:, of.PACE].tolist() == [1.0]
 
 
 def test_looking_changes_nothing():
