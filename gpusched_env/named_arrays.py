@@ -232,4 +232,6 @@ def _unbox(_: Any, value: Any, c: Any) -> Any:
     unboxed = c.unbox(table_type, table)
     c.pyapi.decref(table)  # the value that the caller holds keeps it
     array = arrayobj.make_array(table_type)(c.context, c.builder, value=unboxed.value)
+    if c.context.enable_nrt:  # unboxing counted a reference, which nobody else would give back
+        c.context.nrt.decref(c.builder, table_type, unboxed.value)
     return NativeValue(c.builder.bitcast(array.data, WORD.as_pointer()), is_error=unboxed.is_error)

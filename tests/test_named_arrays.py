@@ -150,6 +150,15 @@ def test_a_kernel_does_not_take_a_value_of_another_kind():
         weigh(new_outer().inner)
 
 
+def test_a_call_keeps_nothing_of_what_it_was_given():
+    outer = new_outer()
+    weigh(outer)
+    before = sys.getrefcount(outer._table_), sys.getrefcount(outer.inner._table_)
+    for _ in range(10):
+        weigh(outer)
+    assert (sys.getrefcount(outer._table_), sys.getrefcount(outer.inner._table_)) == before
+
+
 @compiled_only
 def test_a_second_process_finds_the_kernels_on_the_disk(tmp_path):
     assert in_a_process(tmp_path) == (*expected(), 0)

@@ -99,4 +99,5 @@ def load_policy(text: str) -> AgentPolicy | SteeringPolicy:
     if spec.network == "steering":
         hidden = description.network.hidden
         return SteeringPolicy(name=text, spec=spec, weights=flat_of(weights, hidden), hidden=hidden)
-    return AgentPolicy(text, spec, flat_weights(spec.network, weights), description.network.hidden)
+    network = description.network
+    return AgentPolicy(text, spec, flat_weights(spec.network, weights), network.hidden, network.guard)

@@ -31,6 +31,7 @@ class Variant:
         imitation: Whether its warm start is as in the base settings (None), or 0 or 1: none of its decisions, or all.
         network: Kind of its network; one that steers is trained by evolution strategies, and has no warm start.
         teacher: Whom it imitates; None: as in the base settings.
+        guard: Whether it is kept from choices that must be late.
         distribution: Whether the network sees what comes from the distribution of epochs.
     """
 
@@ -39,6 +40,7 @@ class Variant:
     network: str = "set"
     distribution: bool = True
     teacher: str | None = None
+    guard: bool = False
 
     def config(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
         """Give the settings of one training.
@@ -57,7 +59,7 @@ class Variant:
             base,
             seed=seed,
             steps=steps - imitated,
-            network=replace(base.network, kind=self.network, distribution=self.distribution),
+            network=replace(base.network, kind=self.network, distribution=self.distribution, guard=self.guard),
             imitation=replace(base.imitation, steps=imitated, teacher=self.teacher or base.imitation.teacher),
         )
 
@@ -76,11 +78,12 @@ VARIANTS = {
     "no-set-network": Variant("no set network", network="mlp"),
     "distribution-hidden": Variant("distribution hidden", distribution=False),
     "imitation-only": Variant("imitation only", imitation=1),
+    "guarded": Variant("guarded", guard=True),
     "taught-by-edf": Variant("taught by EDF", teacher="edf"),
     "steering": Variant("steering", network="steering"),
     "steering-hidden": Variant("steering, distribution hidden", network="steering", distribution=False),
 }
-"""The variants by name: all of it, without one of its parts, with another teacher, and agents that steer."""
+"""The variants by name: all of it, less one of its parts, with a guard, by another teacher, and agents that steer."""
 
 USUAL_VARIANTS = ("full", "no-imitation", "no-set-network", "distribution-hidden", "imitation-only")
 """Those that a study has if none are named."""

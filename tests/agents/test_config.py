@@ -14,6 +14,7 @@ from gpusched_agents.training.config import (
     ALGORITHMS,
     A2cConfig,
     DqnConfig,
+    EsConfig,
     ImitationConfig,
     MaskablePpoConfig,
     NetworkConfig,
@@ -24,6 +25,7 @@ from gpusched_baselines import make_policy
 from gpusched_baselines.registry import teacher_names
 from gpusched_env import InputError, load_scenario
 from gpusched_env.simulator import JobPolicy
+from gpusched_env.workload import load_track
 
 NUMBERS: tuple[Any, ...] = (-1, math.nan, math.inf, "1", None, True)
 WHOLE: tuple[Any, ...] = (*NUMBERS, 1.5)
@@ -70,12 +72,13 @@ def test_a_bad_setting_of_the_imitation_is_named(name: str, values: tuple[Any, .
 
 COUNTS = {
     "n_steps", "batch_size", "n_epochs", "buffer_size", "learning_starts", "train_freq", "gradient_steps",
-    "target_update_interval",
+    "target_update_interval", "pairs", "workloads", "most_jobs",
 }  # fmt: skip
 SHARES = {
     "gamma", "gae_lambda", "exploration_fraction", "exploration_initial_eps", "exploration_final_eps",
+    "averaging", "drawn",
 }  # fmt: skip
-ABOVE_ZERO = {"learning_rate", "final_learning_rate", "clip_range", "max_grad_norm", "target_kl"}
+ABOVE_ZERO = {"learning_rate", "final_learning_rate", "clip_range", "max_grad_norm", "target_kl", "sigma"}
 FROM_ZERO = {"ent_coef", "vf_coef"}
 
 
@@ -142,8 +145,47 @@ def test_a_bad_seed_of_validation_is_named(seed: Any):
 
 
 def test_workloads_that_training_may_draw_are_none_to_choose_by():
-    with pytest.raises(InputError, match=r"validation_seeds\[1\] = 1000; allowed: a seed below 1,000"):
+    words = r"validation_seeds\[1\] = 1000; allowed: a seed below 1,000, or 20000 to 20019"
+    with pytest.raises(InputError, match=words):
         TrainingConfig(validation_seeds=(999, 1000))
+
+
+@pytest.mark.parametrize("purpose", ["validation", "training", "test"])
+def test_of_the_seeds_of_tracks_those_for_validation_are_there_to_choose_by(purpose: str):
+    seeds = load_track("slack").seeds(purpose)
+    if purpose == "validation":
+        assert TrainingConfig(validation_seeds=seeds).validation_seeds == seeds
+        return
+    for seed in (seeds[0], seeds[-1]):
+        with pytest.raises(InputError, match=rf"validation_seeds\[1\] = {seed}; allowed: a seed below 1,000"):
+            TrainingConfig(validation_seeds=(999, seed))
+
+
+def test_what_evolution_strategies_have_no_use_for_is_left_out_by_default():
+    config = TrainingConfig(agent=EsConfig())
+    assert config.network == NetworkConfig("steering", hidden=8)
+    assert config.imitation.steps == 0
+    own = NetworkConfig("steering", hidden=5)
+    assert TrainingConfig(agent=EsConfig(), network=own).network == own
+    assert TrainingConfig().network == NetworkConfig()
+    assert TrainingConfig().imitation == ImitationConfig()
+
+
+@pytest.mark.parametrize(
+    ("field", "settings"),
+    [
+        ("network.kind", {"agent": EsConfig(), "network": NetworkConfig("set", hidden=8)}),
+        ("network.kind", {"agent": EsConfig(), "network": NetworkConfig("mlp")}),
+        ("network.kind", {"network": NetworkConfig("steering")}),
+        ("network.kind", {"agent": DqnConfig(), "network": NetworkConfig("steering")}),
+        ("network.distribution", {"agent": EsConfig(), "network": NetworkConfig("steering", distribution=False)}),
+        ("imitation.steps", {"agent": EsConfig(), "imitation": ImitationConfig(steps=1)}),
+    ],
+)
+def test_a_network_or_a_warm_start_that_does_not_fit_the_algorithm_is_named(field: str, settings: dict[str, Any]):
+    with pytest.raises(InputError) as caught:
+        TrainingConfig(**settings)
+    assert caught.value.field == field
 
 
 def test_numbers_of_numpy_are_written_down_like_others():
@@ -164,9 +206,12 @@ def test_a_run_must_have_something_to_do():
     TrainingConfig(steps=1, imitation=ImitationConfig(steps=0))
 
 
-@pytest.mark.parametrize("agent", [PpoConfig(n_steps=8), MaskablePpoConfig(), A2cConfig(), DqnConfig(buffer_size=9)])
+@pytest.mark.parametrize(
+    "agent", [PpoConfig(n_steps=8), MaskablePpoConfig(), A2cConfig(), DqnConfig(buffer_size=9), EsConfig(pairs=2)]
+)
 def test_settings_can_be_written_down_and_read_again(agent: Any):
-    config = TrainingConfig(agent=agent, scenarios=("tiny", "default"), network=NetworkConfig("mlp", 16))
+    network = NetworkConfig("steering" if isinstance(agent, EsConfig) else "mlp", 16)
+    config = TrainingConfig(agent=agent, scenarios=("tiny", "default"), network=network)
     document = json.loads(json.dumps(config.as_dict(), allow_nan=False))
     sections = {"network": NetworkConfig, "imitation": ImitationConfig}
     values = {name: sections[name](**entry) if name in sections else entry for name, entry in document.items()}

@@ -77,11 +77,13 @@ class AgentDescription:
 
 def _check_network(entry: Any, spec: AgentSpec) -> None:
     where = "config.network"
+    entry = {"guard": False} | entry if isinstance(entry, dict) else entry  # which agents have not always had
     check_fields(where, entry, {field.name for field in fields(NetworkConfig)})
     if entry["kind"] != spec.network:
         raise InputError(f"{where}.kind", entry["kind"], f"{spec.network}, as its spec says")
-    if not isinstance(entry["distribution"], bool):
-        raise InputError(f"{where}.distribution", entry["distribution"], "True or False")
+    for name in ("distribution", "guard"):
+        if not isinstance(entry[name], bool):
+            raise InputError(f"{where}.{name}", entry[name], "True or False")
     try:
         NetworkConfig(**entry)
     except InputError as error:

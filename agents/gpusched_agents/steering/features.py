@@ -14,7 +14,7 @@ from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.memory import epochs_expected
 from gpusched_baselines.sts_x.plan import cheapest_now
 from gpusched_baselines.sts_x.price import load_of_due_work
-from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.kernel import kernel
 from gpusched_env.observation.notation import Names, squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.survival import likely_bin
@@ -39,7 +39,7 @@ AGE = feature("squash(time since submission / T)")
 CHANGE = feature("squash(10 * seconds that a change costs / seconds expected)")
 DENSITY = feature("tanh(log(value of its time / GPU-seconds, over the mean of active jobs) / 4), of the last plans")
 OPPORTUNISTIC = feature("1 if the job is opportunistic")
-OWN_QUOTA = feature("share of its tenant's quota that is held; 0 without quotas")
+OWN_QUOTA = feature("share of its tenant's quota that was held before this round; 0 without quotas")
 HASTE = feature("squash(energy cost of the fastest configuration / of the cheapest - 1)")
 SPEED = feature("seconds per epoch of the fastest configuration / of the cheapest")
 JOBS = tuple(feature)
@@ -92,12 +92,13 @@ def observe_round(board: Board, rate: Floats, free_rate: float, jobs: Floats, wh
         need[i], density[i], type_wanted = _look_at_job(board, rate, active[i], jobs[i], types)
         wanted[type_wanted] += need[i]
     _compare_jobs(need, density, jobs)
+    _look_at_quotas(board, active, jobs)
     gpus = _look_at_nodes(board, wanted, max(need.sum(), 1e-300), total, types)
     _sum_up(board, active, need, jobs, gpus, free_rate, whole)
     configs = board.facts.configs
     for c in range(configs.shape[0]):
         options[c, :TYPES] = types[configs[c, at.CONFIG_TYPE]]
-        options[c, SIZE] = np.log2(max(1, configs[c, at.CONFIG_SIZE] // at.UNITS)) / 5.0
+        options[c, SIZE] = min(1.0, np.log2(max(1, configs[c, at.CONFIG_SIZE] // at.UNITS)) / 5.0)
         options[c, SHARE] = 1.0 - configs[c, at.CONFIG_UNITS] / at.UNITS if configs[c, at.CONFIG_UNITS] > 0 else 0.0
         options[c, SPREAD] = 1.0 if configs[c, at.CONFIG_NODES] > 1 else 0.0
         options[c, PRIORITY] = configs[c, at.CONFIG_PRIORITY] / (at.PRIORITIES - 1)
@@ -125,7 +126,7 @@ def _look_at_job(board: Board, rate: Floats, job: int, out: Floats, types: Float
             if tau[job, c] <= rows[job, at.MIN_TAU]:
                 hasty = min(hasty, rate[c] * tau[job, c])
     for v in range(types.shape[0]):
-        types[v, PACE] += rows[job, at.MIN_TAU] / best_tau[v]
+        types[v, PACE] += min(1.0, rows[job, at.MIN_TAU] / best_tau[v])  # a share may be faster than planned
         types[v, COST] += min(1.0, price / best_cost[v]) if best_cost[v] > 0.0 else 0.0
     gpu_seconds = max(expected * seconds * configs[config, at.CONFIG_SIZE] / at.UNITS, 1e-9)
     edges, survival = board.edges[int(rows[job, at.EDGES])], board.survival[int(rows[job, at.DISTRIBUTION])]
@@ -142,23 +143,28 @@ def _look_at_job(board: Board, rate: Floats, job: int, out: Floats, types: Float
     out[AGE] = squash((now - rows[job, at.SUBMISSION]) / fastest)
     out[CHANGE] = squash(10.0 * rows[job, at.RESTART_S] / max(expected * seconds, 1e-9))
     out[OPPORTUNISTIC] = rows[job, at.OPPORTUNISTIC]
-    out[OWN_QUOTA] = _own_quota(board, int(rows[job, at.TENANT]))
     out[HASTE] = squash(hasty / price - 1.0) if price > 0.0 else 0.0
     out[SPEED] = min(1.0, rows[job, at.MIN_TAU] / tau[job, config])
     value = memory[job, of.BARE_VALUE] if memory[job, of.SCALE] > 0.0 else 0.0
     return gpu_seconds, value / gpu_seconds, configs[config, at.CONFIG_TYPE]
 
 
-@lean_kernel
-def _own_quota(board: Board, tenant: int) -> float:
-    """Give the share of a tenant's quota that its jobs hold."""
-    if board.quota.shape[0] == 0:
-        return 0.0
-    most, held, types = 0.0, 0.0, board.quota.shape[1] // 2
-    for v in range(types):
-        most += board.quota[tenant, v]
-        held += board.quota[tenant, types + v]
-    return held / most if most > 0.0 else 1.0
+@kernel
+def _look_at_quotas(board: Board, active: Ints, jobs: Floats) -> None:
+    """Write of every job how much of its tenant's quota its jobs held before this round; all of it where it is 0."""
+    tenants, rows, configs = board.quota.shape[0], board.jobs, board.facts.configs
+    held = np.zeros(tenants)
+    for i in range(active.shape[0]):
+        config = int(rows[active[i], at.OLD_CONFIG])
+        if tenants > 0 and config >= 0:
+            held[int(rows[active[i], at.TENANT])] += configs[config, at.CONFIG_SIZE]
+    for i in range(active.shape[0]):
+        jobs[i, OWN_QUOTA] = 0.0
+        if tenants > 0:
+            tenant, most = int(rows[active[i], at.TENANT]), 0.0
+            for v in range(board.quota.shape[1] // 2):
+                most += board.quota[tenant, v]
+            jobs[i, OWN_QUOTA] = held[tenant] / most if most > 0.0 else 1.0
 
 
 @kernel

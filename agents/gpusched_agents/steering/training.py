@@ -17,7 +17,7 @@ from gpusched_agents.spec import AgentSpec
 from gpusched_agents.steering.evolution import Evolution
 from gpusched_agents.steering.network import arrays_of, flat_of, seen_weights
 from gpusched_agents.steering.policy import SteeringPolicy
-from gpusched_agents.steering.workers import Workers, validate, validation_costs
+from gpusched_agents.steering.workers import FREE, Workers, validate, validation_costs
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import EsConfig
 from gpusched_agents.training.progress import Progress, csv_of
@@ -84,11 +84,12 @@ class SteeringTraining:
         self._on_progress = on_progress or (lambda _done, _total, _text: None)
         self._workers = workers
         self._spec = _spec_of(config)
-        self._run = RunFolder(self.folder, config, command, {"numpy": version("numpy"), "numba": version("numba")})
-        self.progress = Progress(phase="learning")
-        self.resumes_at: int | None = None
         self._hidden = config.network.hidden
         self._state = _first_state(config, self._es)
+        packages = {name: version(name) for name in ("numpy", "numba")}
+        self._run = RunFolder(self.folder, config, command, packages)  # not before: bad input leaves nothing behind
+        self.progress = Progress(phase="learning")
+        self.resumes_at: int | None = None
         self._seen = seen_weights(self._hidden, distribution=config.network.distribution)
         self._best = self._average()
         self._began = time.monotonic()
@@ -103,17 +104,13 @@ class SteeringTraining:
             if not self.progress.curve:
                 self._evaluate()
             try:
-                while self.progress.steps < self.config.steps and self.progress.worse < self.config.patience:
-                    self._update()
-                    if self.progress.steps - self.progress.curve[-1]["steps"] >= self.config.evaluate_every:
-                        self._evaluate()
+                self._learn()
             except KeyboardInterrupt:
                 self._write_checkpoint()
                 raise
-            if self.progress.curve[-1]["steps"] < self.progress.steps:
-                self._evaluate()
         self.progress.phase = "done"
         self._write_checkpoint()
+        write_atomically(self.folder / CURVE, csv_of(self.progress.curve))
         self._run.record["warnings"] = self.warnings
         self._run.write_record()
         return self._save_agent()
@@ -137,6 +134,18 @@ class SteeringTraining:
         """What speaks against the best agent so far, and what to try."""
         return warnings_of(self.config, self.progress.curve, self.references)
 
+    def _learn(self) -> None:
+        """Update the weights to the end, and evaluate them when it is time, also where an interrupt came before it."""
+        progress, config = self.progress, self.config
+        while True:
+            if progress.steps - progress.curve[-1]["steps"] >= config.evaluate_every:
+                self._evaluate()
+            if progress.steps >= config.steps or progress.worse >= config.patience:
+                break
+            self._update()
+        if progress.curve[-1]["steps"] < progress.steps:
+            self._evaluate()
+
     def _update(self) -> None:
         """Try changes of the weights on some workloads, and follow what they cost."""
         es, seed, count = self._es, self.config.seed, self._es.workloads
@@ -153,17 +162,19 @@ class SteeringTraining:
     def _evaluate(self) -> None:
         """Run the agent on the validation workloads; keep it if it is the best so far."""
         totals, tardiness = self._pool.validate(self._average().astype(np.float32))
-        relative = float(np.exp(np.log(totals.mean(axis=1) / np.array(self._run.record["base_eur"])).mean()))
+        base = np.array(self._run.record["base_eur"])
+        relative = float(np.exp(np.log(np.maximum(totals.mean(axis=1), FREE) / np.maximum(base, FREE)).mean()))
         progress = self.progress
         better = relative < min((point["relative"] for point in progress.curve), default=np.inf)
-        progress.worse = 0 if better else progress.worse + 1
+        best, worse = (self._average(), 0) if better else (self._best, progress.worse + 1)
         self._count_seconds()
         costs = {"total_eur": float(totals.mean()), "tardiness_eur": float(tardiness.mean()), "relative": relative}
         point = {"steps": progress.steps, "seconds": round(progress.seconds, 1), "phase": progress.phase}
-        progress.curve.append(point | costs)
+        point |= costs
+        self._best, progress.worse = best, worse
+        progress.curve.append(point)  # nothing is called since the line above: an interrupt finds all three or none
         write_atomically(self.folder / CURVE, csv_of(progress.curve))
         if better:
-            self._best = self._average()
             self._save_agent()
         self._write_checkpoint()
         self._report("evaluated")

@@ -27,6 +27,8 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
+FREE = 1e-9  # what a run costs at least [€], so that a ratio of two exists
+
 
 class Workers:
     """Processes that know the settings of a run; a context, at whose end they are gone.
@@ -68,7 +70,10 @@ class Workers:
         Returns:
             log(cost / STS-X's cost), (N, workloads), and the rounds of all runs together.
         """
-        parts = np.split(candidates, min(len(candidates) // 2, max(2, self._processes)))  # equal ones or an error
+        width = candidates.shape[1]
+        pairs = candidates.reshape(-1, 2, width)
+        split = np.array_split(pairs, min(len(pairs), max(2, self._processes)))
+        parts = [part.reshape(-1, width) for part in split]
         calls = [(self._config, self._spec, part, place, most_jobs) for place in where for part in parts]
         answers = self._map(_log_costs, calls)
         each = [
@@ -100,7 +105,7 @@ def _log_costs(
         simulate(instance, SteeringPolicy(spec=spec, weights=weights, hidden=config.network.hidden), record=False)
         for weights in candidates
     ]
-    return np.log([max(run.total_eur, 1e-9) / max(base, 1e-9) for run in runs]), sum(run.rounds for run in runs)
+    return np.log([max(run.total_eur, FREE) / max(base, FREE) for run in runs]), sum(run.rounds for run in runs)
 
 
 def validate(config: TrainingConfig, policy: Policy, index: int, seed: int) -> tuple[float, float]:

@@ -29,11 +29,14 @@ class NetworkConfig:
             `steering` tells STS-X what is dear and urgent, is what `es` trains, and fits any cluster.
         hidden: Width of its layers, 1 to 1,024.
         distribution: Whether it sees what comes from the distribution of epochs.
+        guard: Whether it is kept from choices that must be late where another is not and costs less, where it decides
+            (`gpusched_agents.network.guard`); not while it learns. One that steers has none: STS-X weighs that.
     """
 
     kind: str = "set"
     hidden: int = 64
     distribution: bool = True
+    guard: bool = False
 
     def __post_init__(self) -> None:
         if self.kind not in NETWORKS:
@@ -41,6 +44,9 @@ class NetworkConfig:
         if checks.whole("network.hidden", self.hidden) > 1024:
             raise InputError("network.hidden", self.hidden, "a whole number from 1 to 1024")
         _check_flag("network.distribution", self.distribution)
+        _check_flag("network.guard", self.guard)
+        if self.guard and self.kind == "steering":
+            raise InputError("network.guard", self.guard, "False, for a network that steers")
 
 
 @dataclass(frozen=True, slots=True)
@@ -270,6 +276,7 @@ class TrainingConfig:
         for name in ("scenarios", "validation_seeds"):
             if not isinstance(getattr(self, name), list | tuple) or not getattr(self, name):
                 raise InputError(name, getattr(self, name), "a list, one or more")
+            object.__setattr__(self, name, tuple(getattr(self, name)))
         _check_names(self.scenarios)
         object.__setattr__(self, "scenario_settings", _plain_settings(self.scenario_settings))
         _check_held_out(self.validation_seeds)
@@ -345,6 +352,8 @@ def _check_together(agent: AgentConfig, network: NetworkConfig, imitation: Imita
     if (network.kind == "steering") != steers:
         allowed = f"{'steering' if steers else 'set or mlp'}, for {agent.algorithm}"
         raise InputError("network.kind", network.kind, allowed)
+    if steers and not network.distribution:
+        raise InputError("network.distribution", network.distribution, "True, for es: it is made to steer by it")
     if steers and imitation.steps > 0:
         raise InputError("imitation.steps", imitation.steps, "0, for es: it begins as STS-X")
 

@@ -257,7 +257,8 @@ class Training:
 
     def _policy(self, weights: Mapping[str, NDArray[np.float32]]) -> AgentPolicy:
         network = self.config.network
-        return AgentPolicy(self.name, self._spec(), flat_weights(network.kind, weights), network.hidden)
+        flat = flat_weights(network.kind, weights)
+        return AgentPolicy(self.name, self._spec(), flat, network.hidden, network.guard)
 
     def _save_agent(self) -> AgentDescription:
         settings = self.config.as_dict()

@@ -1,7 +1,7 @@
 """The options of `gpusched train`, each declared once, and the settings that they make."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
 from typing import Any
@@ -10,14 +10,15 @@ import typer
 
 from gpusched_agents.training.config import (
     ALGORITHMS,
-    AgentConfig,
-    ImitationConfig,
-    NetworkConfig,
+    TRACK_VALIDATION,
+    EsConfig,
     TrainingConfig,
 )
+from gpusched_agents.training.worlds import TRAINING_SEEDS
 from gpusched_baselines.registry import teacher_names
 from gpusched_env.errors import InputError
-from gpusched_env.workload import list_tracks, parse_seeds
+from gpusched_env.workload import list_tracks, load_track, parse_seeds
+from gpusched_env.workload.scenario.scenario_file import TRACK
 from gpusched_env.workload.track import track_place
 from gpusched_experiments.cli.scenario_options import parse_setting
 
@@ -156,21 +157,35 @@ def training_config(
         raise InputError("--agent", agent, f"one of {', '.join(ALGORITHMS)}")
     algorithm = ALGORITHMS[agent]
     if "track" in options:
+        for name in scenario_names(options):
+            _check_track(name)
         held_out = {"validation_seeds": TRACK_SEEDS} | dict(options)
         options = {**held_out, "scenario": ",".join(scenario_names(options))}
-    given = _given(options, settings, _known(algorithm))
+    usual = TrainingConfig(agent=algorithm())
+    given = _given(options, settings, _known(usual))
+    if algorithm is EsConfig:
+        _check_steering(given)
     values = {name: one.value for name, one in given.items()}
     try:
         return TrainingConfig(
             agent=algorithm(**_section("agent", values)),
-            network=NetworkConfig(**_section("network", values)),
-            imitation=ImitationConfig(**_section("imitation", values)),
+            network=replace(usual.network, **_section("network", values)),
+            imitation=replace(usual.imitation, **_section("imitation", values)),
             scenario_settings=scenario_settings or {},
             **{name: value for name, value in values.items() if "." not in name},
         )
     except InputError as error:
         option = given[error.field].option if error.field in given else error.field
         raise InputError(option, error.value, error.allowed) from error
+
+
+def _check_track(place: str) -> None:
+    """Check that what a track is judged by is nothing that a training draws or chooses by."""
+    test = load_track(place.removeprefix(TRACK)).seeds("test")
+    taken = [seed for seed in test if seed in range(*TRAINING_SEEDS) or seed in TRACK_VALIDATION]
+    if taken:
+        used = f"{TRAINING_SEEDS[0]} to {TRAINING_SEEDS[1] - 1} (training) and {TRACK_SEEDS} (choosing)"
+        raise InputError("--track", place, f"a track whose test seeds are none of {used}; {taken[0]} is one")
 
 
 def scenario_names(options: Mapping[str, Any]) -> tuple[str, ...]:
@@ -205,9 +220,21 @@ def _given(options: Mapping[str, Any], settings: Sequence[str], known: Mapping[s
     return {name: _Given(one.option, _read(one, known[name])) for name, one in given.items()}
 
 
-def _known(algorithm: type[AgentConfig]) -> dict[str, _Setting]:
-    """Give every setting by its dotted name."""
-    whole = TrainingConfig(agent=algorithm())
+def _check_steering(given: Mapping[str, _Given]) -> None:
+    """Check that nothing was given that `es` has no use for.
+
+    By themselves the settings of a network and of a warm start that are those of other algorithms by default would pass
+    for settings that nobody gave.
+    """
+    for name, one in given.items():
+        if name == "network.kind" and one.value != "steering":
+            raise InputError(one.option, one.value, "steering, for es")
+        if name.startswith("imitation.") and (name, one.value) != ("imitation.steps", 0):
+            raise InputError(one.option, one.value, "none, or 0 steps, for es: it begins as STS-X")
+
+
+def _known(whole: TrainingConfig) -> dict[str, _Setting]:
+    """Give every setting of an algorithm's by its dotted name, with its default."""
     sections = {"agent.": whole.agent, "network.": whole.network, "imitation.": whole.imitation}
     return {
         prefix + each.name: _Setting(getattr(section, each.name), "None" in str(each.type))

@@ -7,6 +7,7 @@ import pytest
 from gpusched_agents.training.config import (
     A2cConfig,
     DqnConfig,
+    EsConfig,
     ImitationConfig,
     MaskablePpoConfig,
     NetworkConfig,
@@ -14,6 +15,7 @@ from gpusched_agents.training.config import (
     TrainingConfig,
 )
 from gpusched_env.errors import InputError
+from gpusched_env.workload import list_tracks
 from gpusched_experiments.cli.training_options import OPTIONS, training_config
 
 
@@ -27,9 +29,10 @@ def with_settings(*settings):
 
 def test_without_options_everything_has_its_default():
     assert config() == TrainingConfig()
+    assert config(agent="es") == TrainingConfig(agent=EsConfig())
 
 
-@pytest.mark.parametrize("algorithm", [MaskablePpoConfig, PpoConfig, A2cConfig, DqnConfig])
+@pytest.mark.parametrize("algorithm", [MaskablePpoConfig, PpoConfig, A2cConfig, DqnConfig, EsConfig])
 def test_an_algorithm_is_chosen_by_its_name(algorithm):
     assert config(agent=algorithm.algorithm) == TrainingConfig(agent=algorithm())
 
@@ -63,7 +66,7 @@ def test_every_option_sets_what_it_names():
 
 
 def test_options_name_settings_that_exist():
-    assert {option.name for option in OPTIONS if option.setting is None} == {"agent", "imitate"}
+    assert {option.name for option in OPTIONS if option.setting is None} == {"agent", "imitate", "track"}
     for setting in (option.setting for option in OPTIONS if option.setting is not None):
         section, _, name = setting.rpartition(".")
         owner = getattr(TrainingConfig(), section) if section else TrainingConfig()
@@ -101,6 +104,23 @@ def test_set_wins_over_the_other_options():
     assert config(steps=5, settings=("steps=6",)).steps == 6
 
 
+def test_tracks_stand_for_their_scenarios_and_their_seeds_for_validation():
+    seeds = tuple(range(20_000, 20_005))
+    expected = TrainingConfig(agent=EsConfig(), scenarios=("track:slack",), validation_seeds=seeds)
+    assert config(agent="es", track="slack") == expected
+    assert config(track="slack, busy").scenarios == ("track:slack", "track:busy")
+    assert config(track="all").scenarios == tuple(f"track:{name}" for name in list_tracks())
+    assert config(track="mine/own.toml").scenarios == ("mine/own.toml",)
+    assert config(track="slack", validation_seeds="20010").validation_seeds == (20_010,)
+    assert config().validation_seeds == TrainingConfig().validation_seeds
+
+
+def test_settings_of_a_steering_agent_leave_the_others_as_they_are_by_default():
+    made = config(agent="es", hidden=5, imitate="none", settings=("agent.pairs=2", "agent.drawn=0.5"))
+    assert made == TrainingConfig(agent=EsConfig(pairs=2, drawn=0.5), network=NetworkConfig("steering", hidden=5))
+    assert config(agent="es", network="steering", imitation_steps=0) == TrainingConfig(agent=EsConfig())
+
+
 def test_nobody_to_imitate_means_no_warm_start():
     assert config(imitate="none") == TrainingConfig(imitation=ImitationConfig(steps=0))
     assert config(imitate="none", imitation_steps=0).imitation.steps == 0
@@ -109,7 +129,21 @@ def test_nobody_to_imitate_means_no_warm_start():
 @pytest.mark.parametrize(
     ("options", "field", "words"),
     [
-        ({"agent": "sac"}, "--agent", "maskable-ppo, ppo, a2c, dqn"),
+        ({"agent": "sac"}, "--agent", "maskable-ppo, ppo, a2c, dqn, es"),
+        ({"track": "slack", "scenario": "tiny"}, "--track", "nothing beside --scenario"),
+        ({"track": "slack", "validation_seeds": "30000"}, "validation_seeds[0]", "20000 to 20019 of tracks"),
+        ({"agent": "es", "network": "set"}, "--network", "steering, for es"),
+        ({"agent": "es", "network": "set", "hidden": 64}, "--network", "steering, for es"),
+        ({"agent": "es", "network": "mlp"}, "--network", "steering, for es"),
+        ({"network": "steering"}, "--network", "set or mlp, for maskable-ppo"),
+        ({"agent": "es", "distribution": False}, "--distribution", "True, for es"),
+        ({"agent": "es", "imitate": "sts-x"}, "--imitate", "none, or 0 steps, for es: it begins as STS-X"),
+        ({"agent": "es", "imitate": "edf"}, "--imitate", "for es"),
+        ({"agent": "es", "imitation_steps": 5}, "--imitation-steps", "0 steps, for es"),
+        ({"agent": "es", "imitation_steps": 500_000}, "--imitation-steps", "0 steps, for es"),
+        ({"agent": "es", "settings": ("imitation.led=0.5",)}, "--set imitation.led", "for es"),
+        ({"agent": "es", "settings": ("agent.gamma=1",)}, "--set", "agent.pairs, agent.workloads, agent.sigma"),
+        ({"agent": "es", "settings": ("agent.drawn=1.5",)}, "--set agent.drawn", "0 to 1"),
         ({"imitate": "random-greedy"}, "--imitate", "sts-x"),
         ({"imitate": "none", "imitation_steps": 5}, "--imitation-steps", "--imitate none"),
         ({"imitate": "none", "steps": 0}, "--steps", "more than 0"),

@@ -1,0 +1,101 @@
+"""The network of a steering agent: what it says, against the same in NumPy."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpusched_agents.files.weight_shapes import weight_shapes
+from gpusched_agents.spec import AgentSpec
+from gpusched_agents.steering.features import JOBS, OPTIONS, ROUND
+from gpusched_agents.steering.network import (
+    CALM,
+    MOST,
+    MOST_OF_PRICE,
+    MOST_PATIENCE,
+    URGENT,
+    arrays_of,
+    flat_of,
+    own_shapes,
+    say,
+    shapes,
+)
+from gpusched_baselines.sts_x.steering import KNOBS
+from gpusched_env import GpuType
+from steered import HIDDEN, MET, drawn, nothing, saying
+
+ACTIVE, CONFIGS = 5, 4
+
+
+def seen(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Draw the features of jobs, of the round and of configurations."""
+    rng = np.random.default_rng(seed)
+    return tuple(rng.uniform(-1, 1, shape) for shape in ((ACTIVE, len(JOBS)), len(ROUND), (CONFIGS, len(OPTIONS))))
+
+
+def said(flat: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray, float]:
+    jobs, prices = np.full((ACTIVE, KNOBS), np.nan), np.full((2, CONFIGS), np.nan)
+    patience = say(*seen(seed), flat, HIDDEN, jobs, prices)
+    return jobs, prices, patience
+
+
+def test_it_says_what_its_formula_says():
+    flat = drawn(1, 0.3)
+    of, (jobs, whole, options) = arrays_of(flat, HIDDEN), seen()
+    with_round = [np.hstack([rows, np.tile(whole, (len(rows), 1))]) for rows in (jobs, options)]
+    code = np.tanh(with_round[1] @ of["code.weight"].T + of["code.bias"])
+    price = with_round[1] @ of["price.weight"].T + code @ of["price_code.weight"].T + of["price.bias"]
+    expected_jobs = MOST * np.tanh(with_round[0] @ of["job.weight"].T + of["job.bias"])
+    made_jobs, made_prices, patience = said(flat)
+    np.testing.assert_allclose(made_jobs, expected_jobs, rtol=1e-12)
+    np.testing.assert_allclose(made_prices, MOST_OF_PRICE * np.tanh(price).T, rtol=1e-12)
+    assert patience == pytest.approx(MOST_PATIENCE * np.tanh(whole @ of["round.weight"][0] + of["round.bias"][0]))
+
+
+def test_weights_of_0_say_nothing_exactly():
+    """Whatever the hidden layer makes of it: a run begins with one that is drawn."""
+    for flat in (nothing(), saying(code__weight={(0, 0): 3.0}, code__bias={(1,): -2.0})):
+        jobs, prices, patience = said(flat)
+        assert not np.any(jobs)
+        assert not np.any(prices)
+        assert patience == 0.0
+
+
+def test_however_large_the_weights_it_says_no_more_than_it_may():
+    jobs, prices, patience = said(drawn(2, 1e6))
+    assert (np.abs(jobs) <= MOST).all()
+    assert (np.abs(prices) <= MOST_OF_PRICE).all()
+    assert abs(patience) <= MOST_PATIENCE
+    assert np.abs(jobs).max() == MOST.max()
+
+
+def test_a_bias_speaks_of_its_own_knob_alone():
+    jobs, prices, patience = said(
+        saying(job__bias={(2,): 0.5}, price__bias={(CALM,): -0.25}, round__bias={(0,): 0.125})
+    )
+    assert jobs[:, 2].tolist() == pytest.approx([MOST[2] * np.tanh(0.5)] * ACTIVE)
+    assert not np.delete(jobs, 2, axis=1).any()
+    assert not prices[URGENT].any()
+    assert prices[CALM].tolist() == pytest.approx([MOST_OF_PRICE * np.tanh(-0.25)] * CONFIGS)
+    assert patience == pytest.approx(MOST_PATIENCE * np.tanh(0.125))
+
+
+def test_arrays_and_weights_end_to_end_are_the_same():
+    flat = drawn(3)
+    arrays = arrays_of(flat, HIDDEN)
+    assert {name: array.shape for name, array in arrays.items()} == own_shapes(HIDDEN)
+    assert all(array.dtype == np.float32 for array in arrays.values())
+    np.testing.assert_array_equal(flat_of(dict(reversed(arrays.items())), HIDDEN), flat)
+    mine = {name: array.tolist() for name, array in arrays_of(flat_of(arrays, HIDDEN), HIDDEN).items()}
+    assert mine == {name: array.tolist() for name, array in arrays.items()}
+
+
+def test_the_shapes_are_those_of_the_features_in_the_spec():
+    spec = AgentSpec.of("steering", MET, [GpuType("V", 1000.0, 0.0, 16.0, 8)])
+    assert weight_shapes(spec, HIDDEN) == own_shapes(HIDDEN)
+    assert own_shapes(7) == shapes(len(JOBS), len(OPTIONS), len(ROUND), 7)
+    assert shapes(2, 3, 4, 5) == {
+        "job.weight": (KNOBS, 6), "job.bias": (KNOBS,), "code.weight": (5, 7), "code.bias": (5,),
+        "price.weight": (2, 7), "price_code.weight": (2, 5), "price.bias": (2,), "round.weight": (1, 4),
+        "round.bias": (1,),
+    }  # fmt: skip

@@ -1,0 +1,159 @@
+"""Steering agents as policies: with weights of 0 they are STS-X; whatever their weights, they keep to the rules."""
+
+from __future__ import annotations
+
+from dataclasses import asdict, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pytest
+
+from any_instance import AnyInstance
+from crowded import crowded
+from gpusched_agents.steering.network import CALM, URGENT
+from gpusched_baselines import StsX
+from gpusched_env import GpuClusterVectorEnv, InputError, JobPolicy, simulate
+from gpusched_env.audit import audit
+from gpusched_env.envs.rollout import rollout
+from gpusched_env.formats import write_run
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.asking import AS_A_POLICY
+from instances import random_instance, with_switching
+from mixed import mixed_instance
+from policies import JobByJob
+from steered import drawn, nothing, saying, spec_of, steersman
+from vector_twins import few_jobs
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+    from gpusched_env import Instance
+
+
+def with_quotas() -> Instance:
+    """Make an instance with quotas and whole GPUs."""
+    return next(made for made in map(mixed_instance, range(100)) if made.tenants and made.interference is None)
+
+
+ALIKE = {
+    "whole GPUs": lambda: random_instance(1, jobs=15),
+    "restarts": lambda: random_instance(2, jobs=25, nodes=4, span_s=2000.0, restart_s=30.0),
+    "distances": lambda: with_switching(random_instance(7, jobs=20, nodes=5, span_s=500.0), 7),
+    "all kinds": lambda: random_instance(3, jobs=25, nodes=6, kinds=True),
+    "crowded": lambda: crowded(4, interference=False),
+    "quotas": with_quotas,
+    "free energy": lambda: replace(random_instance(5, jobs=15), energy_price_eur_per_kwh=0.0),
+}
+
+
+@pytest.mark.parametrize("name", ALIKE)
+def test_with_weights_of_0_it_does_what_sts_x_does(name: str):
+    instance = ALIKE[name]()
+    expected, made = simulate(instance, StsX()), simulate(instance, steersman(instance))
+    assert made.log.tobytes() == expected.log.tobytes()
+    assert (made.total_eur, made.rounds) == (expected.total_eur, expected.rounds)
+    assert made.policy == "steered"
+
+
+@pytest.mark.parametrize("name", ["all kinds", "quotas"])
+def test_with_other_weights_it_does_not(name: str):
+    instance = ALIKE[name]()
+    expected, made = simulate(instance, StsX()), simulate(instance, steersman(instance, drawn(1)))
+    assert made.log.tobytes() != expected.log.tobytes()
+
+
+@pytest.mark.parametrize("flat", [nothing(), drawn(1)], ids=["weights of 0", "drawn weights"])
+def test_through_the_environment_it_decides_as_in_rounds(flat: np.ndarray):
+    instance = ALIKE["all kinds"]()
+    agent = steersman(instance, flat)
+    assert isinstance(agent, JobPolicy)
+    expected = simulate(instance, agent)
+    asking = asdict(replace(AS_A_POLICY, job_order=agent.job_order, preemption=agent.preemption))
+    stepped, _ = rollout(AnyInstance(instance, **asking), agent)
+    assert stepped.log.tobytes() == expected.log.tobytes()
+    assert stepped.total_eur == expected.total_eur
+    assert simulate(instance, JobByJob(agent)).log.tobytes() == expected.log.tobytes()
+
+
+def test_through_environments_side_by_side_it_pays_what_it_pays_alone():
+    env = GpuClusterVectorEnv(3, few_jobs(5), milestones=0, job_order="pressure", preemption=True)
+    env.reset(seed=[7, 8, 9])
+    instances = env.instances
+    agent, paid = steersman(instances[0], drawn(2)), np.full(3, np.nan)
+    while np.isnan(paid).any():
+        actions = []
+        for view, job in zip(env.views, env.jobs.tolist(), strict=True):
+            choice = agent.choose(view, job) if job >= 0 else None
+            if choice is not None:
+                view.apply(job, choice)
+            actions.append(0 if choice is None else choice.config + 1)
+        _, _, over, _, infos = env.step(actions)
+        costs = infos["total_energy_eur"] + infos["total_tardiness_eur"]
+        paid = np.where(np.isnan(paid) & over, costs, paid)
+    assert paid.tolist() == pytest.approx([simulate(one, agent).total_eur for one in instances], rel=1e-12)
+
+
+@pytest.mark.parametrize("seed", range(10))
+def test_whatever_its_weights_it_keeps_to_the_rules(seed: int, tmp_path: Path):
+    """On clusters with shares, duties, helpers, quotas and costs of switching, each or not, with weights up to 300."""
+    instance = mixed_instance(100 + seed)
+    result = simulate(instance, steersman(instance, drawn(seed, (0.3, 3.0, 100.0)[seed % 3])))
+    assert np.isfinite(result.completion_s).all()
+    write_run(result, tmp_path / "run")
+    assert audit(tmp_path / "run") == []
+
+
+def decisions(instance: Instance, until_s: float) -> list[list[float]]:
+    """Give what was decided before a time: job, node, configuration and start of every interval."""
+    log = simulate(instance, steersman(instance, drawn(3))).log
+    rows = log[log[:, at.LOG_START] < until_s][:, [at.LOG_JOB, at.LOG_NODE, at.LOG_CONFIG, at.LOG_START]]
+    return rows[np.lexsort(rows.T)].tolist()
+
+
+def test_it_knows_nothing_of_the_epochs_that_jobs_will_need():
+    instance = random_instance(3, jobs=25, nodes=6, kinds=True)
+    table = replace(instance.jobs, epochs_needed=instance.jobs.max_epochs)
+    longer = replace(instance, jobs=table)
+    first_end_s = float(simulate(instance, steersman(instance, drawn(3))).completion_s.min())
+    assert len(decisions(instance, first_end_s)) > 3
+    assert decisions(longer, first_end_s) == decisions(instance, first_end_s)
+    assert decisions(longer, np.inf) != decisions(instance, np.inf)
+
+
+def test_it_knows_nothing_of_jobs_to_come():
+    instance = random_instance(3, jobs=25, nodes=6, kinds=True)
+    weights = instance.jobs.tardiness_weight_eur_per_s.copy()
+    weights[15:] *= 100.0
+    due_s = instance.jobs.due_s.copy()
+    due_s[15:] += 1e5
+    other = replace(instance, jobs=replace(instance.jobs, tardiness_weight_eur_per_s=weights, due_s=due_s))
+    come_s = float(instance.jobs.submission_s[15])
+    assert len(decisions(instance, come_s)) > 10
+    assert decisions(other, come_s) == decisions(instance, come_s)
+    assert decisions(other, np.inf) != decisions(instance, np.inf)
+
+
+def test_the_first_rates_are_those_of_urgent_jobs_the_second_ones_those_of_calm_ones():
+    """A bias on all configurations alike changes no proportion: with both the same, only prices beside weights do."""
+    instance = ALIKE["all kinds"]()
+    logs = {
+        kind: simulate(instance, steersman(instance, saying(price__weight={(kind, 0): 5.0}))).log.tobytes()
+        for kind in (URGENT, CALM)
+    }
+    assert logs[URGENT] != logs[CALM]
+    dear_for_all = steersman(instance, saying(price__bias={(CALM,): 2.0}))
+    assert simulate(instance, dear_for_all).log.tobytes() == simulate(instance, StsX()).log.tobytes()
+
+
+def test_it_refuses_what_it_was_not_trained_for():
+    instance = random_instance(3, jobs=3, nodes=6, kinds=True)
+    met = spec_of(instance)
+    agent = replace(steersman(instance), spec=replace(met, kinds=("single-node", "multi-node")))
+    with pytest.raises(
+        InputError, match=r"instance\.configurations = .*\(shared\)'; allowed: single-node and multi-node"
+    ):
+        simulate(instance, agent)
+    few = replace(steersman(instance), spec=replace(met, max_configurations=4))
+    with pytest.raises(InputError, match=r"instance\.configurations = '\d+ of them'; allowed: at most 4"):
+        simulate(instance, few)
+    simulate(random_instance(3, jobs=3), agent)

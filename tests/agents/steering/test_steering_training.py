@@ -1,0 +1,297 @@
+"""Training runs of steering agents: a function of their settings, resumed exactly wherever they were interrupted."""
+
+from __future__ import annotations
+
+import csv
+from dataclasses import replace
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("torch", reason="needs the extra `agents`")
+
+from gpusched_agents import make_training
+from gpusched_agents.files.storage import load_agent
+from gpusched_agents.policy import load_policy
+from gpusched_agents.steering import training as module
+from gpusched_agents.steering.network import flat_of
+from gpusched_agents.steering.policy import SteeringPolicy
+from gpusched_agents.steering.training import SteeringTraining
+from gpusched_agents.steering.workers import Workers, validation_costs
+from gpusched_agents.training.checkpoint import Checkpoint
+from gpusched_agents.training.config import EsConfig, TrainingConfig
+from gpusched_agents.training.references import reference_names, warnings_of
+from gpusched_agents.training.worlds import Place
+from gpusched_baselines import make_policy
+from gpusched_env import InputError, load_scenario, make_instance, simulate
+from instances import random_instance
+from steered import HIDDEN, InThisProcess, drawn, spec_of
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+    from pathlib import Path
+
+CONFIG = TrainingConfig(
+    agent=EsConfig(pairs=2, workloads=1, sigma=0.5, learning_rate=0.2, most_jobs=8, drawn=0.3),
+    scenarios=("tiny", "low"),
+    scenario_settings={"jobs.count": 8},
+    steps=900,
+    validation_seeds=(500, 501),
+    evaluate_every=250,
+)
+
+
+@pytest.fixture(autouse=True)
+def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("gpusched_agents.steering.workers.ProcessPoolExecutor", InThisProcess)
+
+
+def train(folder: Path, config: TrainingConfig = CONFIG, **more: Any) -> SteeringTraining:
+    training = SteeringTraining(config, folder, command="train", **more)
+    training.run()
+    return training
+
+
+def points(folder: Path) -> list[dict[str, str]]:
+    """Read the curve, without seconds."""
+    with (folder / "curve.csv").open(newline="", encoding="utf-8") as file:
+        return [{name: value for name, value in row.items() if name != "seconds"} for row in csv.DictReader(file)]
+
+
+def outcome(folder: Path) -> dict[str, Any]:
+    """Give all that a finished run must give again."""
+    description, weights = load_agent(folder / "agent")
+    last = Checkpoint.read(folder / "checkpoint.safetensors")
+    progress = {name: value for name, value in last.facts["progress"].items() if name not in {"seconds", "curve"}}
+    return {
+        "weights": {name: array.tobytes() for name, array in weights.items()},
+        "curve": points(folder),
+        "curve of the agent": [point["relative"] for point in description.curve],
+        "progress": progress,
+        "state": {name: array.tobytes() for name, array in last.arrays.items()},
+        "updates": last.facts["updates"],
+    }
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Give the folder of a run that was never interrupted."""
+    folder = tmp_path_factory.mktemp("whole") / "run"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("gpusched_agents.steering.workers.ProcessPoolExecutor", InThisProcess)
+        train(folder)
+    return folder
+
+
+def test_a_run_changes_its_weights_and_evaluates_them_on_the_way(whole: Path):
+    told = outcome(whole)
+    steps = [int(point["steps"]) for point in told["curve"]]
+    assert steps[0] == 0
+    assert len(steps) > 2
+    assert steps == sorted(set(steps))
+    assert all(later - former >= CONFIG.evaluate_every for former, later in pairwise(steps[:-1]))
+    assert steps[-1] >= CONFIG.steps
+    assert told["updates"] > 3
+    assert len({point["relative"] for point in told["curve"]}) > 1
+    assert told["progress"]["phase"] == "done"
+
+
+def test_it_begins_as_sts_x(whole: Path):
+    first = points(whole)[0]
+    costs = validation_costs(CONFIG, make_policy("sts-x"))
+    assert float(first["relative"]) == pytest.approx(1.0, abs=1e-12)
+    assert float(first["total_eur"]) == pytest.approx(costs.mean(), rel=1e-12)
+
+
+def test_the_agent_that_is_kept_is_the_best_one_and_costs_what_the_curve_says(whole: Path):
+    curve = points(whole)
+    best = min(curve, key=lambda point: float(point["relative"]))
+    agent = load_policy(f"agent:{whole / 'agent'}")
+    assert isinstance(agent, SteeringPolicy)
+    costs = validation_costs(CONFIG, agent)
+    assert costs.mean() == pytest.approx(float(best["total_eur"]), rel=1e-12)
+    ratio = costs.mean(axis=1) / validation_costs(CONFIG, make_policy("sts-x")).mean(axis=1)
+    assert np.exp(np.log(ratio).mean()) == pytest.approx(float(best["relative"]), rel=1e-12)
+
+
+def interrupt_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, *, after: bool = False) -> None:
+    """Interrupt a run at the so many-th call of something, before it or after."""
+    function, left = getattr(owner, name), [call]
+
+    def interrupted(*arguments: Any, **settings: Any) -> Any:
+        left[0] -= 1
+        if left[0] == 0 and not after:
+            raise KeyboardInterrupt
+        given = function(*arguments, **settings)
+        if left[0] == 0:
+            raise KeyboardInterrupt
+        return given
+
+    monkeypatch.setattr(owner, name, interrupted)
+
+
+@pytest.mark.parametrize(
+    ("owner", "name", "call", "after"),
+    [
+        (Workers, "costs", 1, False),
+        (Workers, "costs", 3, True),
+        (SteeringTraining, "_report", 4, False),
+        (SteeringTraining, "_report", 5, True),
+        (Workers, "validate", 1, True),
+        (Workers, "validate", 2, False),
+        (Workers, "validate", 2, True),
+        (SteeringTraining, "_count_seconds", 4, False),
+        (module, "csv_of", 2, False),
+        (module, "csv_of", 2, True),
+        (module, "save_agent", 1, False),
+        (module, "csv_of", 3, False),
+    ],
+)
+def test_an_interrupted_run_ends_as_if_it_had_not_been(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, after: bool
+):
+    with monkeypatch.context() as patch:
+        interrupt_at(patch, owner, name, call, after=after)
+        with pytest.raises(KeyboardInterrupt):
+            train(tmp_path / "run")
+    train(tmp_path / "run")
+    assert outcome(tmp_path / "run") == outcome(whole)
+
+
+def test_a_run_that_is_interrupted_over_and_over_ends_as_if_it_had_not_been(
+    whole: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+):
+    resumed = []
+    for _ in range(30):
+        with monkeypatch.context() as patch:
+            interrupt_at(patch, SteeringTraining, "_update", 2)
+            training = SteeringTraining(CONFIG, tmp_path / "run", command="train")
+            resumed.append(training.resumes_at)
+            try:
+                training.run()
+                break
+            except KeyboardInterrupt:
+                assert training.resumes_at == training.progress.steps
+    assert resumed[0] is None
+    assert resumed[1:] == sorted(set(resumed[1:]))
+    assert len(resumed) > 3
+    assert outcome(tmp_path / "run") == outcome(whole)
+
+
+def test_a_finished_run_is_left_as_it_is(whole: Path):
+    before = outcome(whole)
+    assert train(whole).progress.phase == "done"
+    assert outcome(whole) == before
+
+
+def test_other_settings_in_its_folder_are_refused_by_name(whole: Path):
+    changes = {
+        "seed": {"seed": 1},
+        "agent": {"agent": replace(CONFIG.agent, pairs=3)},
+        "network": {"network": replace(CONFIG.network, hidden=5)},
+    }
+    for name, change in changes.items():
+        with pytest.raises(InputError) as caught:
+            SteeringTraining(replace(CONFIG, **change), whole)
+        assert caught.value.field == name
+    assert SteeringTraining(CONFIG, whole).resumes_at >= CONFIG.steps
+
+
+def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path: Path):
+    training = SteeringTraining(CONFIG, tmp_path / "run", command="train")
+    for damaged in (b"", b"{}" * 50):
+        (tmp_path / "run" / "checkpoint.safetensors").write_bytes(damaged)
+        with pytest.raises(InputError, match="a whole checkpoint; remove it to begin anew"):
+            SteeringTraining(CONFIG, tmp_path / "run", command="train")
+    training._write_checkpoint()
+    whole_one = Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors")
+    del whole_one.arrays["state/mean"]
+    whole_one.write(tmp_path / "run" / "checkpoint.safetensors")
+    with pytest.raises(InputError, match="one of this version; remove it to begin anew"):
+        SteeringTraining(CONFIG, tmp_path / "run", command="train")
+
+
+def test_it_stops_when_patience_ends(tmp_path: Path):
+    """One who takes no steps gets no better."""
+    lazy = replace(CONFIG.agent, learning_rate=1e-12, final_learning_rate=1e-12, pairs=1, drawn=0.0)
+    config = replace(CONFIG, agent=lazy, steps=10**6, evaluate_every=1, patience=2, validation_seeds=(500,))
+    training = train(tmp_path / "run", config)
+    assert [point["steps"] > 0 for point in training.progress.curve] == [False, True, True]
+    (said,) = training.warnings
+    assert "the untrained one of step 0" in said
+    assert said.endswith("; try more decisions (--steps), or another --seed, in another --out")
+
+
+def test_what_is_measured_by_and_said_against_a_steering_agent():
+    assert reference_names(CONFIG) == ("sts-x", "sts", "edf")
+    curve = [{"steps": 0, "total_eur": 9.0, "relative": 1.0}, {"steps": 5, "total_eur": 10.0, "relative": 0.9}]
+    assert warnings_of(CONFIG, curve, {"sts-x": 9.0, "edf": 11.0}) == []
+    (said,) = warnings_of(CONFIG, curve, {"sts-x": 9.0, "edf": 8.0})
+    assert "costs 25.0% more than edf" in said
+
+
+WHERE = [Place(0, 100_001), Place(1, 100_002)]
+
+
+def costs(processes: int, pairs: int = 3) -> tuple[list[list[float]], int]:
+    config, instance = replace(CONFIG, network=replace(CONFIG.network, hidden=HIDDEN)), random_instance(0)
+    candidates = np.stack([drawn(seed) for seed in range(2 * pairs)])
+    with Workers(config, spec_of(instance), processes) as workers:
+        logs, rounds = workers.costs(candidates, WHERE, 8)
+    return logs.tolist(), rounds
+
+
+def test_every_candidate_runs_on_every_workload_whatever_the_number_of_processes():
+    expected, rounds = costs(1)
+    assert np.shape(expected) == (6, 2)
+    for processes in (2, 3, 4, 5, 7, 64):
+        assert costs(processes) == (expected, rounds)
+    assert costs(3, pairs=1)[0] == expected[:2]
+    config = replace(CONFIG, network=replace(CONFIG.network, hidden=HIDDEN))
+    agent = SteeringPolicy(spec=spec_of(random_instance(0)), weights=drawn(4), hidden=HIDDEN)
+    instance = make_instance(load_scenario("low").replace({"jobs.count": 8}), 100_002)
+    paid, base = simulate(instance, agent).total_eur, simulate(instance, make_policy("sts-x")).total_eur
+    assert expected[4][1] == pytest.approx(np.log(paid / base))
+    assert config.scenarios[1] == "low"
+
+
+def test_another_process_gives_what_this_one_gives(monkeypatch: pytest.MonkeyPatch):
+    expected = costs(1)
+    monkeypatch.undo()
+    assert costs(1) == expected
+
+
+def test_its_spec_is_what_all_its_scenarios_have(tmp_path: Path):
+    config = TrainingConfig(agent=EsConfig(), scenarios=("tiny", "sharing"))
+    spec = SteeringTraining(config, tmp_path / "run")._spec
+    assert set(spec.kinds) == {"single-node", "shared"}
+    for scenario in config.loaded_scenarios():
+        made = make_instance(scenario, 0)
+        assert {each.name for each in made.configurations} <= set(spec.configurations)
+        spec.check(made.configurations, made.gpu_types)
+    several = make_instance(load_scenario("multi-node"), 0)
+    with pytest.raises(InputError, match="multi-node"):
+        spec.check(several.configurations, several.gpu_types)
+
+
+def test_an_agent_comes_out_of_its_folder_as_it_went_in(whole: Path):
+    training = SteeringTraining(CONFIG, whole)
+    description, weights = load_agent(whole / "agent")
+    np.testing.assert_array_equal(flat_of(weights, description.network.hidden), training._best.astype(np.float32))
+    assert (description.algorithm, description.spec.network, description.network.hidden) == ("es", "steering", 8)
+    agent = load_policy(f"agent:{whole / 'agent'}")
+    assert (agent.name, agent.hidden) == (f"agent:{whole / 'agent'}", 8)
+    with pytest.raises(InputError, match="single-node"):
+        simulate(random_instance(3, jobs=3, nodes=6, kinds=True), agent)
+
+
+def test_the_training_that_fits_the_settings_is_made(tmp_path: Path):
+    assert isinstance(make_training(CONFIG, tmp_path / "run"), SteeringTraining)
+    callback: Callable[..., None] = print
+    with pytest.raises(InputError, match=r"callbacks = .*none, for es"):
+        make_training(CONFIG, tmp_path / "other", callbacks=[callback])
+    with pytest.raises(InputError, match=r"agent = .*an EsConfig"):
+        SteeringTraining(TrainingConfig(), tmp_path / "other")
+    assert not (tmp_path / "other").exists()

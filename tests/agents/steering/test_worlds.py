@@ -1,0 +1,78 @@
+"""The workloads of evolution strategies: which come when, and clusters that are drawn."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from gpusched_agents.training.config import EsConfig, TrainingConfig
+from gpusched_agents.training.worlds import (
+    DRAWN,
+    LOADS,
+    POOLS,
+    TRAINING_SEEDS,
+    Place,
+    drawn_instance,
+    instance_at,
+    places,
+)
+from gpusched_env import load_scenario, make_instance
+from gpusched_env.workload import list_tracks, load_track, offered_load
+
+SCENARIOS = ("tiny", "default", "high", "low", "burst")
+CONFIG = TrainingConfig(agent=EsConfig(), scenarios=SCENARIOS)
+
+
+def test_every_scenario_comes_once_before_one_comes_again():
+    chosen = [place.scenario for place in places(CONFIG, 0.0, 0, 40)]
+    turns = [chosen[k : k + len(SCENARIOS)] for k in range(0, 40, len(SCENARIOS))]
+    assert all(sorted(turn) == list(range(len(SCENARIOS))) for turn in turns)
+    assert len({tuple(turn) for turn in turns}) > 1
+
+
+def test_workloads_are_the_same_however_they_are_asked_for():
+    """So a run that is resumed goes on with those that would have come."""
+    whole = places(CONFIG, 0.5, 0, 30)
+    assert places(CONFIG, 0.5, 0, 7) + places(CONFIG, 0.5, 7, 23) == whole
+    assert places(TrainingConfig(agent=EsConfig(), scenarios=SCENARIOS, seed=1), 0.5, 0, 30) != whole
+
+
+def test_seeds_are_those_that_all_tracks_leave_to_training():
+    seeds = {place.seed for place in places(CONFIG, 0.5, 0, 300)}
+    assert len(seeds) > 290
+    assert set(range(*TRAINING_SEEDS)) >= seeds
+    for name in list_tracks():
+        assert set(range(*TRAINING_SEEDS)) <= set(load_track(name).seeds("training"))
+
+
+@pytest.mark.parametrize(("part", "fewest", "most"), [(0.0, 0, 0), (0.3, 60, 120), (1.0, 300, 300)])
+def test_a_part_of_them_are_drawn(part: float, fewest: int, most: int):
+    drawn = sum(place.scenario == DRAWN for place in places(CONFIG, part, 0, 300))
+    assert fewest <= drawn <= most
+
+
+def test_a_workload_is_that_of_its_scenario_and_seed_with_its_first_jobs():
+    config = TrainingConfig(agent=EsConfig(), scenarios=SCENARIOS, scenario_settings={"prices.pue": 1.5})
+    scenario = load_scenario("tiny").replace({"prices.pue": 1.5})
+    assert instance_at(config, Place(0, 100_007), 10_000) == make_instance(scenario, 100_007)
+    few = instance_at(config, Place(0, 100_007), 4)
+    assert few == make_instance(scenario.replace({"jobs.count": 4}), 100_007)
+    assert len(instance_at(config, Place(DRAWN, 100_007), 5).jobs) == 5
+    assert instance_at(config, Place(DRAWN, 100_007), 5) == drawn_instance(100_007, 5)
+
+
+def test_a_drawn_cluster_is_the_same_every_time_and_another_one_for_another_seed():
+    assert drawn_instance(3, 6) == drawn_instance(3, 6)
+    assert drawn_instance(3, 6) != drawn_instance(4, 6)
+
+
+def test_drawn_clusters_differ_and_are_loaded_as_is_said():
+    instances = [drawn_instance(seed, 60) for seed in range(12)]
+    types = {tuple(gpu_type.name for gpu_type in instance.gpu_types) for instance in instances}
+    assert len(types) > 6
+    assert {name for names in types for name in names} <= set(POOLS)
+    loads = [offered_load(instance) for instance in instances]
+    assert min(loads) > LOADS[0] * 0.999
+    assert max(loads) < LOADS[1] * 1.001
+    assert np.std(loads) > 0.1
+    assert len({float(instance.jobs.restart_s[0]) for instance in instances}) > 2

@@ -1,0 +1,145 @@
+"""STS-X can be steered: what is said of a round does what it is for, by hand on clusters whose busy GPUs cost 1 €/h."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpusched_baselines import StsX
+from gpusched_baselines.sts_x.steering import MARGIN, ORDER, PRICE, RESTART, WEIGHT, unsteered
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Result, simulate
+from instances import HOUR, random_instance
+from small_instances import CERTAIN, KILOWATT, hours_job, kilowatt_cluster
+from steered import Told
+
+ONE, TWO = Configuration("V", 1), Configuration("V", 2)
+OTHER = Configuration("W", 1)
+
+
+def starts_h(result: Result) -> list[float]:
+    return (result.start_s / HOUR).round(3).tolist()
+
+
+def held(result: Result) -> list[str]:
+    return result.intervals()["configuration"].to_list()
+
+
+def late_pair() -> Instance:
+    """Make a GPU, and two late jobs: ten hours of 7.2 €/h, or one of 3.6; the second one's time is worth more."""
+    return kilowatt_cluster([hours_job(0.5, {ONE: 10.0}, 7.2), hours_job(0.5, {ONE: 1.0}, 3.6)], [1], [ONE])
+
+
+def two_types(due_h: float) -> Instance:
+    """Make a job of an hour, on a V at 1 €/h or a W at 1.5."""
+    types = KILOWATT, GpuType("W", 1500.0, 0.0, 16.0, 8)
+    job = hours_job(due_h, {ONE: 1.0, OTHER: 1.0})
+    nodes = [Node("V", 1), Node("W", 1)]
+    return Instance.from_jobs(types, nodes, [job], [ONE, OTHER], energy_price_eur_per_kwh=1.0, pue=1.0)
+
+
+def test_what_is_not_said_changes_nothing():
+    said = unsteered(3, np.array([1.0, 2.0]))
+    assert not said.jobs.any()
+    assert said.jobs.shape == (3, 5)
+    assert (said.rate.tolist(), said.calm_rate.tolist(), said.same, said.patience) == ([1, 2], [1, 2], True, 0.0)
+
+
+@pytest.mark.parametrize("more", [{}, {"restart_s": 30.0}, {"kinds": True}])
+def test_one_who_says_nothing_changes_nothing(more: dict):
+    """Also where what calm jobs find cheapest is not kept."""
+    instance = random_instance(5, jobs=25, nodes=4, span_s=2000.0, **more)
+    expected = simulate(instance, StsX()).log.tobytes()
+    assert simulate(instance, Told()).log.tobytes() == expected
+    assert simulate(instance, Told(calm={0: 1.0})).log.tobytes() == expected
+
+
+def test_an_urgent_job_leaves_a_type_that_is_called_dear():
+    instance = two_types(1.0)
+    assert held(simulate(instance, StsX())) == ["Vx1"]
+    assert held(simulate(instance, Told(urgent={0: 1.6}))) == ["Wx1"]
+    assert held(simulate(instance, Told(urgent={0: 1.4}))) == ["Vx1"]
+    assert held(simulate(instance, Told(calm={0: 1.6}))) == ["Vx1"]
+
+
+def test_a_calm_job_leaves_a_type_that_is_called_dear_for_calm_ones():
+    instance = two_types(9.0)
+    assert held(simulate(instance, StsX())) == ["Vx1"]
+    assert held(simulate(instance, Told(calm={0: 1.6}))) == ["Wx1"]
+    assert held(simulate(instance, Told(calm={0: 1.4}))) == ["Vx1"]
+    assert held(simulate(instance, Told(urgent={0: 1.6}))) == ["Vx1"]
+
+
+def test_what_is_called_dear_costs_what_it_costs():
+    assert simulate(two_types(1.0), Told(urgent={0: 1.6})).energy_eur == pytest.approx(1.5)
+
+
+@pytest.mark.parametrize("knob", [ORDER, WEIGHT])
+def test_a_late_job_comes_first_that_is_called_urgent_enough(knob: int):
+    """A second is worth 0.72 €/h an hour to the first and 3.6 to the second: a factor of 5."""
+    instance = late_pair()
+    assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
+    assert starts_h(simulate(instance, Told(said={(0, knob): np.log(4.9)}))) == [1.0, 0.0]
+    assert starts_h(simulate(instance, Told(said={(0, knob): np.log(5.1)}))) == [0.0, 10.0]
+    assert starts_h(simulate(instance, Told(said={(1, knob): -np.log(5.1)}))) == [0.0, 10.0]
+    assert starts_h(simulate(instance, Told(said={knob: 1.0}))) == [1.0, 0.0]
+
+
+def test_an_urgent_job_that_may_be_in_time_comes_first_that_is_called_urgent_enough():
+    """Both start within 1 % of their hour; the first one's slack is 0.002 h, the second one's 0.004."""
+    instance = kilowatt_cluster([hours_job(1.002, {ONE: 1.0}), hours_job(1.004, {ONE: 1.0})], [1], [ONE])
+    assert starts_h(simulate(instance, StsX())) == [0.0, 1.0]
+    assert starts_h(simulate(instance, Told(said={(1, ORDER): np.log(1.9)}))) == [0.0, 1.0]
+    assert starts_h(simulate(instance, Told(said={(1, ORDER): np.log(2.1)}))) == [1.0, 0.0]
+
+
+@pytest.mark.parametrize(("factor", "start_h"), [(1.0, 2.99), (10.0, 2.9), (0.1, 2.999)])
+def test_a_job_that_waits_is_urgent_at_the_slack_that_it_is_told(factor: float, start_h: float):
+    """It does not fill a node of two GPUs alone, so it waits until 1 % of its hour before its latest start, 3 h."""
+    instance = kilowatt_cluster([hours_job(4.0, {ONE: 1.0})], [2], [ONE])
+    result = simulate(instance, Told(said={MARGIN: np.log(factor)}))
+    assert starts_h(result) == [pytest.approx(start_h, abs=2e-3 * factor)]
+    assert result.late_jobs == 0
+
+
+def test_a_job_with_more_weight_pays_for_being_in_time():
+    """Two GPUs for 0.9 h cost 1.8 €, one for an hour 1 € and 0.1 h late at 3.6 €/h: 1.36 €. From 2.23 times that on it
+    pays."""
+    instance = kilowatt_cluster([hours_job(0.9, {ONE: 1.0, TWO: 0.9}, 3.6)], [2], [ONE, TWO])
+    assert held(simulate(instance, StsX())) == ["Vx1"]
+    assert held(simulate(instance, Told(said={WEIGHT: np.log(2.1)}))) == ["Vx1"]
+    assert held(simulate(instance, Told(said={WEIGHT: np.log(2.3)}))) == ["Vx2"]
+
+
+def test_a_job_that_is_told_that_short_gpus_are_cheap_takes_more_of_them():
+    """On two GPUs a job is in time, at 0.4 € more for 0.3 h, which are worth 1.08 €; but eight jobs have eight GPUs."""
+    jobs = [hours_job(0.7, {ONE: 1.0, TWO: 0.7}, 3.6)] * 8
+    instance = kilowatt_cluster(jobs, [2] * 4, [ONE, TWO])
+    assert set(held(simulate(instance, StsX()))) == {"Vx1"}
+    assert set(held(simulate(instance, Told(said={PRICE: -20.0})))) == {"Vx2"}
+    assert set(held(simulate(instance, StsX(priced=False)))) == {"Vx2"}
+
+
+def test_a_running_job_that_is_told_that_changes_are_dear_stays():
+    """When the short job ends, the long one would be 1.6 h faster on both GPUs, for a minute's restart."""
+    jobs = [hours_job(0.0, {ONE: 4.0, TWO: 2.2}, 10.0), hours_job(0.0, {ONE: 0.5}, 1000.0)]
+    instance = kilowatt_cluster(jobs, [2], [ONE, TWO])
+    instance = replace(instance, jobs=replace(instance.jobs, restart_s=np.full(2, 60.0)))
+    assert simulate(instance, StsX()).switches.tolist() == [1, 0]
+    assert simulate(instance, Told(said={RESTART: 5.0})).switches.tolist() == [0, 0]
+    assert simulate(instance, Told(said={(1, RESTART): 5.0})).switches.tolist() == [1, 0]
+
+
+def test_with_more_patience_time_is_worth_what_it_is_worth_after_a_longer_wait():
+    """One GPU. Half of the first kind of job end after an hour, in time; the others take two, from 1.5 h on late.
+
+    After a wait of 0.3 h a second is worth half of its weight, over 1.5 h: 2.88 €/h an hour, less than the second job's
+    3.6. After 2.5 h the first half is late, too: 5.18.
+    """
+    halves = EpochDistribution(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.5]))
+    perhaps = Job(0.0, 1.5 * HOUR, 0.0024, 2.0, halves, 2.0, seconds_per_epoch={ONE: HOUR})
+    certain = Job(0.0, 0.6 * HOUR, 0.001, 1.0, CERTAIN, 1.0, seconds_per_epoch={ONE: HOUR})
+    instance = kilowatt_cluster([perhaps, certain], [1], [ONE])
+    assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
+    assert starts_h(simulate(instance, Told(patience=np.log(8.0)))) == [0.0, 2.0]

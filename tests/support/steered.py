@@ -1,0 +1,106 @@
+"""Steering agents for tests: networks with few or random weights, and STS-X that is told what to do."""
+
+from __future__ import annotations
+
+from concurrent.futures import Future
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusched_agents.spec import AgentSpec
+from gpusched_agents.steering.network import flat_of, own_shapes
+from gpusched_agents.steering.policy import SteeringPolicy
+from gpusched_baselines import StsX
+from gpusched_baselines.sts_x.steering import KNOBS, Steering
+from gpusched_env.model.configuration import Configuration
+from gpusched_env.simulator import layout as at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+
+    from numpy.typing import NDArray
+
+    from gpusched_env import Instance
+    from gpusched_env.arrays import Floats
+    from gpusched_env.simulator.run import Board
+
+HIDDEN = 3
+MET = (Configuration("V", 1), Configuration("V", 1, share=0.5), Configuration("V", 1, nodes=2))  # of every kind
+
+
+def spec_of(instance: Instance) -> AgentSpec:
+    """Make the spec of an agent that has met everything, and may decide on large clusters."""
+    return AgentSpec.of("steering", MET, instance.gpu_types, max_configurations=256, max_gpu_types=32, milestones=0)
+
+
+def steersman(instance: Instance, weights: NDArray[np.float32] | None = None, name: str = "steered") -> SteeringPolicy:
+    """Make an agent; with weights of 0 unless there are others."""
+    flat = nothing() if weights is None else weights
+    return SteeringPolicy(spec=spec_of(instance), weights=flat, hidden=HIDDEN, name=name)
+
+
+def nothing() -> NDArray[np.float32]:
+    """Give weights of 0."""
+    return np.zeros(sum(int(np.prod(shape)) for shape in own_shapes(HIDDEN).values()), dtype=np.float32)
+
+
+def drawn(seed: int, scale: float = 1.0) -> NDArray[np.float32]:
+    """Draw weights."""
+    return np.random.default_rng(seed).normal(0.0, scale, len(nothing())).astype(np.float32)
+
+
+def saying(**entries: Mapping[tuple[int, ...], float]) -> NDArray[np.float32]:
+    """Give weights of 0 but for some entries of arrays, whose dots are written as double underscores."""
+    arrays = {name: np.zeros(shape, dtype=np.float32) for name, shape in own_shapes(HIDDEN).items()}
+    for name, values in entries.items():
+        for index, value in values.items():
+            arrays[name.replace("__", ".")][index] = value
+    return flat_of(arrays, HIDDEN)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Told(StsX):
+    """STS-X that is told the same in every round.
+
+    Args:
+        said: Logarithms of factors: by knob for all jobs, or by job and knob.
+        urgent: Factors on the rates of configurations for urgent jobs, by index.
+        calm: Likewise for calm jobs.
+        patience: Logarithm of the factor on how long jobs may wait.
+    """
+
+    said: Mapping[int | tuple[int, int], float] = field(default_factory=dict)
+    urgent: Mapping[int, float] = field(default_factory=dict)
+    calm: Mapping[int, float] = field(default_factory=dict)
+    patience: float = 0.0
+
+    def _steering(self, board: Board, rate: Floats) -> Steering:
+        active = board.active[: board.count[at.ACTIVE]]
+        jobs, urgent, calm = np.zeros((len(active), KNOBS)), rate.copy(), rate.copy()
+        for where, value in self.said.items():
+            rows, knob = (slice(None), where) if isinstance(where, int) else (active == where[0], where[1])
+            jobs[rows, knob] = value
+        for rates, factors in ((urgent, self.urgent), (calm, self.calm)):
+            for config, factor in factors.items():
+                rates[config] *= factor
+        return Steering(jobs, urgent, calm, not self.calm, self.patience)
+
+
+class InThisProcess:
+    """Takes the place of the pool of processes: does all at once, in this one."""
+
+    _processes = None
+
+    def __init__(self, *_arguments: object, **_settings: object) -> None:
+        self.calls = 0
+
+    def submit(self, function: Callable[..., Any], *arguments: object) -> Future[Any]:
+        """Call a function, and give what it returned."""
+        self.calls += 1
+        future: Future[Any] = Future()
+        future.set_result(function(*arguments))
+        return future
+
+    def shutdown(self, **_settings: object) -> None:
+        """Do nothing: there are no processes."""
