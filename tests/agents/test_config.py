@@ -178,7 +178,6 @@ def test_what_evolution_strategies_have_no_use_for_is_left_out_by_default():
         ("network.kind", {"agent": EsConfig(), "network": NetworkConfig("mlp")}),
         ("network.kind", {"network": NetworkConfig("steering")}),
         ("network.kind", {"agent": DqnConfig(), "network": NetworkConfig("steering")}),
-        ("network.distribution", {"agent": EsConfig(), "network": NetworkConfig("steering", distribution=False)}),
         ("imitation.steps", {"agent": EsConfig(), "imitation": ImitationConfig(steps=1)}),
     ],
 )

@@ -6,6 +6,8 @@ import math
 import pytest
 from typer.testing import CliRunner
 
+from gpusched_agents.any_policy import is_agent
+from gpusched_agents.files.find_agent import shipped_agents
 from gpusched_baselines import clairvoyant_bound
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.workload import Track, load_scenario, make_instance
@@ -155,9 +157,11 @@ def test_the_figure_has_a_row_for_each_policy_and_a_column_for_each_track():
 
 
 def test_slow_policies_and_those_for_ablation_run_only_if_they_are_named():
-    names = default_policies()
+    named = default_policies()
+    names = [name for name in named if not is_agent(name)]
+    assert set(named) - set(names) == {f"agent:{name}" for name in shipped_agents()}
     assert {"edf", "sts", "sts-x", "greedy", "edf-conditional-mean"} <= set(names)
-    assert not any(POLICIES[name].slow or POLICIES[name].ablation_of for name in names)
+    assert not any(POLICIES[name].slow or POLICIES[name].ablation_of or POLICIES[name].replays for name in names)
     assert not {"path-relinking", "sts-ipopt"} & set(names)
 
 

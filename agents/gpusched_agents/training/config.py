@@ -352,8 +352,6 @@ def _check_together(agent: AgentConfig, network: NetworkConfig, imitation: Imita
     if (network.kind == "steering") != steers:
         allowed = f"{'steering' if steers else 'set or mlp'}, for {agent.algorithm}"
         raise InputError("network.kind", network.kind, allowed)
-    if steers and not network.distribution:
-        raise InputError("network.distribution", network.distribution, "True, for es: it is made to steer by it")
     if steers and imitation.steps > 0:
         raise InputError("imitation.steps", imitation.steps, "0, for es: it begins as STS-X")
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_agents.any_policy import is_agent, make_any_policy
 from gpusched_agents.files.find_agent import PREFIX, shipped_agents
-from gpusched_baselines.registry import POLICIES
+from gpusched_baselines.registry import POLICIES, policy_names
 from gpusched_env.simulator.policy import can_decide
 from gpusched_env.workload import SUITE_VERSION, make_instance
 from gpusched_experiments.leaderboard import tables
@@ -37,7 +37,7 @@ QUESTION = (
 
 def default_policies() -> tuple[str, ...]:
     """List what runs if nothing is named: policies whose rounds do not take long, but ablations; and shipped agents."""
-    policies = (name for name, p in POLICIES.items() if p.compiled and not p.slow and p.ablation_of is None)
+    policies = (name for name in policy_names() if POLICIES[name].compiled and not POLICIES[name].slow)
     return (*policies, *(f"{PREFIX}{name}" for name in shipped_agents()))
 
 

@@ -18,6 +18,7 @@ from gpusched_agents.steering.network import (
     flat_of,
     own_shapes,
     say,
+    seen_weights,
     shapes,
 )
 from gpusched_baselines.sts_x.steering import KNOBS
@@ -99,3 +100,15 @@ def test_the_shapes_are_those_of_the_features_in_the_spec():
         "price.weight": (2, 7), "price_code.weight": (2, 5), "price.bias": (2,), "round.weight": (1, 4),
         "round.bias": (1,),
     }  # fmt: skip
+
+
+def test_what_hides_the_distribution_leaves_the_weights_on_it_at_zero():
+    """Expected epochs and survival of a job, and their means over jobs: nothing else is hidden."""
+    shown, hidden = (arrays_of(seen_weights(3, distribution=each), 3) for each in (True, False))
+    assert all((array == 1.0).all() for array in shown.values())
+    job = [*JOBS, *ROUND]
+    for name in ("job.weight", "code.weight", "price.weight", "round.weight"):
+        columns = {"job.weight": job, "round.weight": list(ROUND)}.get(name, [*OPTIONS, *ROUND])
+        gone = {columns[k] for k in np.flatnonzero((hidden[name] == 0.0).all(axis=0))}
+        assert gone == {text for text in columns if "expected epochs left" in text or "survive half" in text}, name
+    assert (hidden["price_code.weight"] == 1.0).all()
