@@ -23,6 +23,7 @@ from gpusched_experiments.leaderboard.submission import Plan, check_name, submit
 from gpusched_experiments.page import folder_report
 from gpusched_experiments.untrusted.errors import EntryError
 from gpusched_experiments.untrusted.limits import USUAL, Limits
+from gpusched_experiments.untrusted.remote_policy import policy_seed
 
 SOURCE = "from gpusched_baselines import make_policy\ndef make():\n    return make_policy('sts')\n"
 FORGETS = "import itertools\nCOUNT = itertools.count()\n"
@@ -87,6 +88,24 @@ def test_an_entry_has_the_costs_and_the_rank_that_the_policy_in_it_has(tmp_path)
     facts = json.loads((tmp_path / "out/record.json").read_text())["provenance"]["facts"]
     assert facts["entry"]["sha256"] == python_entry(SOURCE, "make").sha256
     assert (facts["finished"], facts["tracks"], facts["seeds"]) == (True, ["three", "five"], [3, 4])
+
+
+DRAWS = """for job in rng.permutation(view.waiting):
+    for c in rng.permutation(len(view.configurations)):
+        if view.tau[job, c] < float('inf') and view.place(int(job), int(c)): break"""
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_an_entry_draws_from_a_generator_that_does_not_tell_the_seed_of_its_workload(tmp_path):
+    here: dict = {}
+    exec(deciding(DRAWS), here)  # noqa: S102 - it stands above
+    submitted(tmp_path / "out", python_entry(deciding(DRAWS)), plan=Plan(TRACKS[1:], (3,), policies=("edf",)))
+    result, same_seed = (
+        simulate(make_instance(TRACKS[1].scenario, 3), here["POLICY"], seed=seed) for seed in (policy_seed(3), 3)
+    )
+    (row,) = rows(tmp_path / "out/cells.csv")
+    assert float(row["total_eur"]) == result.energy_eur + result.tardiness_eur
+    assert float(row["total_eur"]) != same_seed.energy_eur + same_seed.tardiness_eur
 
 
 @pytest.mark.usefixtures("in_threads")
