@@ -51,7 +51,8 @@ def test_a_policy_that_draws_and_remembers_gives_the_same_run_to_the_last_bit():
     exec(DRAWS, here)  # noqa: S102 - it stands above
     with InThread(python_entry(DRAWS, "Draws")) as process:
         for seed in (3, 4):
-            same(run(process, seed=seed), simulate(make_instance(SCENARIO, seed), here["Draws"](), seed=policy_seed(seed)))
+            instance = make_instance(SCENARIO, seed)
+            same(run(process, seed=seed), simulate(instance, here["Draws"](), seed=policy_seed(seed)))
 
 
 def test_seeds_of_entries_are_seeds_and_tell_nothing_of_their_workloads():
