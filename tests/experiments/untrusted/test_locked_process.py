@@ -105,7 +105,7 @@ def test_the_folder_of_what_numba_has_compiled_can_be_read(tmp_path, monkeypatch
     Path("warm/index").write_text("compiled")
     monkeypatch.setenv("NUMBA_CACHE_DIR", "warm")
     source = "import os\nraise RuntimeError(open(os.environ['NUMBA_CACHE_DIR'] + '/index').read())"
-    with pytest.raises(EntryError, match="RuntimeError: compiled$"):
+    with pytest.raises(EntryError, match=r"RuntimeError: compiled$"):
         Process(python_entry(source), Limits())
 
 
