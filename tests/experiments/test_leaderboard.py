@@ -7,6 +7,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gpusched_baselines import clairvoyant_bound
+from gpusched_agents.files.find_agent import shipped_agents
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.workload import Track, load_scenario, make_instance
 from gpusched_experiments.cli.app import app
@@ -157,7 +158,9 @@ def test_the_figure_has_a_row_for_each_policy_and_a_column_for_each_track():
 def test_slow_policies_and_those_for_ablation_run_only_if_they_are_named():
     names = default_policies()
     assert {"edf", "sts", "sts-x", "greedy", "edf-conditional-mean"} <= set(names)
-    assert not any(POLICIES[name].slow or POLICIES[name].ablation_of for name in names)
+    registered = [POLICIES[name] for name in names if name in POLICIES]
+    assert not any(policy.slow or policy.ablation_of for policy in registered)
+    assert set(names) - set(POLICIES) == {f"agent:{name}" for name in shipped_agents()}
     assert not {"path-relinking", "sts-ipopt"} & set(names)
 
 
