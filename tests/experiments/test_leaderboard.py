@@ -6,8 +6,8 @@ import math
 import pytest
 from typer.testing import CliRunner
 
-from gpusched_baselines import clairvoyant_bound
 from gpusched_agents.files.find_agent import shipped_agents
+from gpusched_baselines import clairvoyant_bound
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.workload import Track, load_scenario, make_instance
 from gpusched_experiments.cli.app import app
