@@ -16,13 +16,14 @@ from gpusched_env.simulator import simulate
 from gpusched_env.workload import Track, load_scenario, make_instance
 from gpusched_experiments.cli import submitting
 from gpusched_experiments.cli.app import app
-from gpusched_experiments.leaderboard import against, checking, entry_runs
+from gpusched_experiments.leaderboard import against, checking, entry_runs, submission
 from gpusched_experiments.leaderboard.against import check_same_world, read_recorded
 from gpusched_experiments.leaderboard.checking import Checked, check_entry
-from gpusched_experiments.leaderboard.submission import Plan, check_name, submit
+from gpusched_experiments.leaderboard.submission import Plan, check_names, submit
 from gpusched_experiments.page import folder_report
 from gpusched_experiments.untrusted.errors import EntryError
 from gpusched_experiments.untrusted.limits import USUAL, Limits
+from gpusched_experiments.untrusted.remote_policy import policy_seed
 
 SOURCE = "from gpusched_baselines import make_policy\ndef make():\n    return make_policy('sts')\n"
 FORGETS = "import itertools\nCOUNT = itertools.count()\n"
@@ -89,6 +90,24 @@ def test_an_entry_has_the_costs_and_the_rank_that_the_policy_in_it_has(tmp_path)
     assert (facts["finished"], facts["tracks"], facts["seeds"]) == (True, ["three", "five"], [3, 4])
 
 
+DRAWS = """for job in rng.permutation(view.waiting):
+    for c in rng.permutation(len(view.configurations)):
+        if view.tau[job, c] < float('inf') and view.place(int(job), int(c)): break"""
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_an_entry_draws_from_a_generator_that_does_not_tell_the_seed_of_its_workload(tmp_path):
+    here: dict = {}
+    exec(deciding(DRAWS), here)  # noqa: S102 - it stands above
+    submitted(tmp_path / "out", python_entry(deciding(DRAWS)), plan=Plan(TRACKS[1:], (3,), policies=("edf",)))
+    result, same_seed = (
+        simulate(make_instance(TRACKS[1].scenario, 3), here["POLICY"], seed=seed) for seed in (policy_seed(3), 3)
+    )
+    (row,) = rows(tmp_path / "out/cells.csv")
+    assert float(row["total_eur"]) == result.energy_eur + result.tardiness_eur
+    assert float(row["total_eur"]) != same_seed.energy_eur + same_seed.tardiness_eur
+
+
 @pytest.mark.usefixtures("in_threads")
 def test_a_stopped_submission_goes_on_and_another_file_starts_again(tmp_path):
     entry, stopped = python_entry(FIRST_FIT), Watching(stop_after=2)
@@ -119,9 +138,62 @@ def test_recorded_runs_are_not_run_again_and_kept_entries_are_met_too(tmp_path):
     second = submitted(tmp_path / "again", python_entry(SOURCE, "make"), recorded, plan, watching)
     assert watching.notes == []
     assert {row["policy"] for row in second.table.as_dicts()} == {"edf", "sts", "fits", "mine"}
-    check_name(python_entry(FIRST_FIT), plan, recorded)
+    check_names(python_entry(FIRST_FIT), plan, recorded, "mine")
     with pytest.raises(InputError, match="none of the recorded policies has: edf, fits, sts"):
-        check_name(replace(python_entry(FIRST_FIT), name="fits"), plan, recorded)
+        check_names(replace(python_entry(FIRST_FIT), name="fits"), plan, recorded)
+    with pytest.raises(InputError, match="--reference = 'nobody'; allowed: one of the policies: edf, fits, mine, sts"):
+        check_names(python_entry(FIRST_FIT), plan, recorded, "nobody")
+
+
+def write_board(folder, *runs):
+    """Write recorded runs: track, row, policy, seed and cost of each."""
+    folder.mkdir(parents=True)
+    lines = ("x,{},{},{},{},{}\n".format(*run) for run in runs)
+    (folder / "cells.csv").write_text("key,track,row,policy,seed,total_eur\n" + "".join(lines))
+    return folder
+
+
+def test_a_kept_entry_can_add_its_own_runs_only(tmp_path):
+    board = write_board(tmp_path / "board", ("three", "run", "edf", 3, 9.0), ("three", "bound", "edf", 3, 1.0))
+    others = (("three", "run", "edf", 3, 0.0), ("three", "run", "edf", 4, 0.0), ("three", "bound", "mine", 3, 0.0))
+    write_board(board / "entries/mine", *others, ("three", "run", "mine", 3, 7.0))
+    write_board(board / "entries/edf", ("three", "run", "edf", 3, 0.0), ("three", "run", "edf", 4, 0.0))
+    values = read_recorded(str(board)).values
+    assert {place[1:]: of["total_eur"] for place, of in values.items()} == {
+        ("run", "edf", 3): 9.0, ("bound", "edf", 3): 1.0, ("run", "mine", 3): 7.0,
+    }  # fmt: skip
+
+
+@pytest.mark.usefixtures("in_threads")
+def test_all_are_ranked_on_the_same_seeds_and_runs_that_are_missing_are_run(tmp_path):
+    """Only the first seed of `sts` and of the kept entry is recorded; the entry cannot be run again here."""
+    entry = python_entry(FIRST_FIT)
+    first = submitted(tmp_path / "out", entry)
+    lines = (first.folder / "others.csv").read_text().splitlines(keepends=True)
+    board = tmp_path / "board"
+    (board / "entries/fits").mkdir(parents=True)
+    (board / "cells.csv").write_text("".join(line for line in lines if ",run,sts,4" not in line))
+    lines = (first.folder / "cells.csv").read_text().replace(",mine,", ",fits,").splitlines(keepends=True)
+    (board / "entries/fits/cells.csv").write_text("".join(line for line in lines if ",fits,4" not in line))
+    watching = Watching()
+    second = submitted(tmp_path / "again", entry, read_recorded(str(board)), Plan(TRACKS, (3, 4)), watching)
+    assert watching.notes[0].startswith("fits is left out of five: not all of these seeds are recorded")
+    ran = [(row["row"], row["policy"], row["seed"]) for row in rows(tmp_path / "again/others.csv")]
+    assert ran == [("run", "sts", "4")] * 2
+    for name in ("table.csv", "summary.csv"):
+        assert (second.folder / name).read_text() == (first.folder / name).read_text()
+
+
+def test_an_agent_that_cannot_decide_on_a_track_is_not_met_there():
+    apps = ["resnet50-imagenet-global256", "vgg16-imagenet-global256"]
+    values = {"cluster.gpu_types": ["A100", "T4"], "cluster.nodes": 4, "jobs.node_counts": [1, 2]}
+    many = TRACKS[0].scenario.replace(values | {"name": "many", "jobs.applications": apps})
+    tracks = (TRACKS[1], Track(name="many", scenario=many, hard="nothing", weights="none"))
+    plan, nothing = Plan(tracks, (3,), policies=("edf", "agent:default")), read_recorded("none")
+    left_out = submission._left_out(plan, nothing)
+    assert left_out == {("many", "agent:default"): "it was not made for such workloads"}
+    met = [cell.policy for cell in submission._others(plan, nothing, left_out) if dict(cell.labels)["row"] == "run"]
+    assert met == ["edf", "agent:default", "edf"]
 
 
 def test_what_was_recorded_must_be_of_the_same_world(tmp_path):
@@ -137,6 +209,20 @@ def test_what_was_recorded_must_be_of_the_same_world(tmp_path):
     (tmp_path / "cells.csv").write_text("nothing\n")
     with pytest.raises(InputError, match="a file that gpusched leaderboard wrote"):
         read_recorded(str(tmp_path))
+
+
+def test_another_quick_policy_says_whether_it_is_the_same_world_and_without_one_nothing_does(tmp_path):
+    here = simulate(make_instance(TRACKS[0].scenario, 3), make_policy("greedy"), seed=3)
+    total = here.energy_eur + here.tardiness_eur
+    assert check_same_world(read_recorded("none"), TRACKS) == ""
+    same = read_recorded(str(write_board(tmp_path / "same", ("three", "run", "greedy", 3, total))))
+    assert "greedy costs here what it did there" in check_same_world(same, TRACKS)
+    other = read_recorded(str(write_board(tmp_path / "other", ("three", "run", "greedy", 3, 1.001 * total))))
+    with pytest.raises(InputError, match="greedy costs"):
+        check_same_world(other, TRACKS)
+    none = read_recorded(str(write_board(tmp_path / "none", ("three", "bound", "edf", 3, 1.0))))
+    with pytest.raises(InputError, match="of three it has no run of edf"):
+        check_same_world(none, TRACKS)
 
 
 def test_the_published_standings_are_those_of_this_checkout():
@@ -161,9 +247,12 @@ def test_what_an_entry_keeps_of_other_runs_is_found_at_the_end(tmp_path):
     """The check sees but small runs; this one begins to cheat when it has seen many rounds."""
     before = f"{FORGETS}SEEN = 40\n"
     entry = python_entry(deciding(f"config = 0 if next(COUNT) < SEEN else 2\n{PLACE_ALL}", before))
+    (tmp_path / "out").mkdir()
+    for name in ("report.html", "summary.csv", "record.json", "figure.svg", "mine.txt"):
+        (tmp_path / "out" / name).write_text("of a former command")
     with pytest.raises(EntryError, match="keeps something of other runs"):
         submitted(tmp_path / "out", entry, plan=Plan(TRACKS[1:], tuple(range(9)), policies=("edf",)))
-    assert not (tmp_path / "out/cells.csv").exists()
+    assert {each.name for each in (tmp_path / "out").iterdir()} == {"mine.txt", "others.csv"}
 
 
 @pytest.mark.usefixtures("in_threads")
@@ -218,6 +307,21 @@ def test_a_policy_that_fails_is_one_line_and_leaves_nothing(tmp_path, monkeypatc
     assert sorted(each.name for each in tmp_path.iterdir()) == ["fails.py", "four.toml"]
 
 
+def test_a_quick_submission_has_a_folder_of_its_own(tmp_path, monkeypatch):
+    def says_where(*values, **_):
+        raise EntryError(str(next(value for value in values if isinstance(value, Path))))
+
+    monkeypatch.chdir(tmp_path)
+    Path("mine.py").write_text(FIRST_FIT)
+    monkeypatch.setattr(submitting, "check_entry", lambda *_: Checked((), {}))
+    monkeypatch.setattr(submitting, "submit", says_where)
+    options = ["leaderboard", "--submit", "mine.py", "--against", "none", "--tracks", track_file(tmp_path)]
+    ran = [CliRunner().invoke(app, [*options, *more]).stderr for more in ([], ["--quick"], ["--quick", "-o", "here"])]
+    assert [said.splitlines()[-1] for said in ran] == [
+        f"error: {folder}" for folder in ("results/entries/mine", "results/entries-quick/mine", "here")
+    ]
+
+
 def test_bad_options_are_one_line_before_anything_is_run(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(FIRST_FIT)
@@ -226,6 +330,10 @@ def test_bad_options_are_one_line_before_anything_is_run(tmp_path, monkeypatch):
         (["--submit", "mine.py", "--name", "sts"], "a name that no policy of the project has"),
         (["--submit", "mine.py", "--memory-gib", "0.1"], "from 2 to 1,024 GiB"),
         (["--submit", "mine.py", "--against", "nowhere"], "--against"),
+        (["--submit", "mine.py", "--against", "none", "-r", "nobody"], "--reference = 'nobody'"),
+        (["--name", "mine"], "--name = 'mine'; allowed: nothing without --submit"),
+        (["--against", "none"], "--against = 'none'; allowed: nothing without --submit"),
+        (["--run-s", "60"], "--run-s = 60.0; allowed: nothing without --submit"),
     ):
         done = CliRunner().invoke(app, ["leaderboard", *options])
         assert done.exit_code == 2, done.output

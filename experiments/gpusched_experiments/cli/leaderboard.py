@@ -82,15 +82,15 @@ def leaderboard_command(
 
     - **gpusched leaderboard --submit my_policy.py --quick**
     """
+    limits = Limits(memory_gib=memory_gib, round_s=round_s, run_s=run_s, all_s=all_s)
+    given = submitting.Given(name, against, out, reference)
     if submitted is not None:
-        limits = Limits(memory_gib=memory_gib, round_s=round_s, run_s=run_s, all_s=all_s)
         named = None if policies is None else _policies(policies, quick=quick)
         plan = Plan(_tracks(tracks), _seeds(seeds), quick=quick, policies=named, reference=reference or "edf")
-        given = submitting.Given(submitted, name, against, out)
-        submitting.submit_entry(
-            given, plan, limits, backends.chosen_workers(workers, backends.chosen_backend(backend, ray_address))
-        )
+        where = backends.chosen_backend(backend, ray_address)
+        submitting.submit_entry(submitted, given, plan, limits, backends.chosen_workers(workers, where))
         return
+    submitting.refuse_without_entry(given, limits)
     entered = _policies(policies, quick=quick)
     if reference is not None and reference not in entered:
         raise InputError("--reference", reference, f"one of the policies: {', '.join(entered)}")

@@ -1,7 +1,7 @@
 """`gpusched leaderboard --submit`."""
 
 import sys
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -14,9 +14,9 @@ from gpusched_experiments.cli.tables import print_outcome
 from gpusched_experiments.cli.terminal import drawing_or_note
 from gpusched_experiments.leaderboard.against import check_same_world, read_recorded
 from gpusched_experiments.leaderboard.checking import check_entry
-from gpusched_experiments.leaderboard.submission import Plan, check_name, submit
+from gpusched_experiments.leaderboard.submission import Plan, check_names, submit
 from gpusched_experiments.untrusted.entry import read_entry
-from gpusched_experiments.untrusted.limits import Limits
+from gpusched_experiments.untrusted.limits import USUAL, Limits
 
 if TYPE_CHECKING:
     from gpusched_experiments.report.chart import Drawing
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from gpusched_experiments.report.table import Value
 
 DRAWS = "gpusched_experiments.report.drawing"
+OUT, QUICK_OUT = "results/entries", "results/entries-quick"
 PANEL = "A policy that nobody trusts"
 
 SubmitOption = Annotated[
@@ -58,22 +59,35 @@ AllOption = Annotated[
 
 @dataclass(frozen=True, slots=True)
 class Given:
-    """The options that only a submission has, as they were given."""
+    """The options of a submission, as they were given."""
 
-    path: str
     name: str | None
     against: str | None
     out: str | None
+    reference: str | None = None
 
 
-def submit_entry(given: Given, plan: Plan, limits: Limits, workers: int) -> None:
+def refuse_without_entry(given: Given, limits: Limits) -> None:
+    """Refuse options that only a submission has, where nothing is submitted.
+
+    Raises:
+        InputError: One is given; a limit, if it is not the usual one.
+    """
+    options = {"--name": (given.name, None), "--against": (given.against, None)}
+    options |= {f"--{name.replace('_', '-')}": (value, asdict(USUAL)[name]) for name, value in asdict(limits).items()}
+    for option, (value, usual) in options.items():
+        if value != usual:
+            raise InputError(option, value, "nothing without --submit")
+
+
+def submit_entry(path: str, given: Given, plan: Plan, limits: Limits, workers: int) -> None:
     """Check what is submitted, run it, rank it, and say where it stands."""
     if sys.platform == "win32":
-        raise InputError("--submit", given.path, "a system with limits for processes, such as Linux or macOS")
-    entry = read_entry(given.path, given.name)
+        raise InputError("--submit", path, "a system with limits for processes, such as Linux or macOS")
+    entry = read_entry(path, given.name)
     recorded = read_recorded(given.against)
-    check_name(entry, plan, recorded)
-    folder = Path(given.out if given.out is not None else f"results/entries/{entry.name}")
+    check_names(entry, plan, recorded, given.reference)
+    folder = Path(given.out if given.out is not None else f"{QUICK_OUT if plan.quick else OUT}/{entry.name}")
     drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     with ExperimentWatcher.shown() as watcher:
         checked = check_entry(entry, limits, plan.tracks)

@@ -6,8 +6,9 @@ import csv
 import math
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NoReturn
 
+from gpusched_baselines.registry import POLICIES
 from gpusched_env.errors import InputError
 from gpusched_experiments.leaderboard.standings import COST, RUN_ROW
 from gpusched_experiments.report.cell import Cell
@@ -24,6 +25,7 @@ CELLS, ENTRIES = "cells.csv", "entries"
 PUBLISHED = Path(__file__).parents[3] / "docs/results/leaderboard"
 """Where a checkout has the published standings; an installed package has none."""
 PROBE = "edf"
+CHEAP = (PROBE, *(name for name, policy in POLICIES.items() if policy.compiled and not policy.slow))
 NEAR = 1e-9
 Place = tuple[str, str, str, int]
 """Track, row (run or bound), policy and seed."""
@@ -51,7 +53,7 @@ class Recorded:
 
 
 def read_recorded(folder: str | None) -> Recorded:
-    """Read the runs of a leaderboard, and of the entries that are kept with it.
+    """Read the runs of a leaderboard, and of the entries that are kept with it: of each its own, under its own name.
 
     Args:
         folder: Its folder; None for the published one of this checkout, if there is one; `none` for no runs.
@@ -62,10 +64,11 @@ def read_recorded(folder: str | None) -> Recorded:
     if folder == "none" or (folder is None and not (PUBLISHED / CELLS).is_file()):
         return Recorded(None, "", {})
     place = PUBLISHED if folder is None else Path(folder)
-    files = [place / CELLS, *sorted(place.glob(f"{ENTRIES}/*/{CELLS}"))]
-    values: dict[Place, Values] = {}
-    for file in reversed(files):
-        values = _read(file) | values
+    values = _read(place / CELLS)
+    published = {policy for _, _, policy, _ in values}
+    for file in sorted(place.glob(f"{ENTRIES}/*/{CELLS}")):
+        if (name := file.parent.name) not in published:
+            values |= {where: of for where, of in _read(file).items() if where[1:3] == (RUN_ROW, name)}
     return Recorded(place, str(recorded_facts(place / "record.json").get("code", "unknown")), values)
 
 
@@ -88,28 +91,40 @@ def _read(path: Path) -> dict[Place, Values]:
 def check_same_world(recorded: Recorded, tracks: Iterable[Track]) -> str:
     """Check that recorded runs can stand beside runs of this version: a policy costs here what it cost there.
 
-    It is enough that one cheap policy does so on one seed of every track, since it sees all that changed.
+    It is enough that one cheap policy, `edf` if it is there, does so on one seed of every track that has recorded runs,
+    since it sees all that changed.
 
     Returns:
-        What was compared, as a sentence; empty if the code is the same.
+        What was compared, as a sentence; empty if the code is the same, or nothing is recorded of these tracks.
 
     Raises:
-        InputError: They cannot.
+        InputError: They cannot, or none of a track's recorded policies is cheap.
     """
     if recorded.code == code_version():
         return ""
-    compared = 0
+    compared: list[str] = []
     for track in tracks:
-        seeds = [p[3] for p in recorded.values if p[:3] == (track.name, RUN_ROW, PROBE)]
-        for seed in seeds[:1]:
-            there = float(recorded.values[track.name, RUN_ROW, PROBE, seed][COST])
-            here = float(Cell((), track.scenario, PROBE, seed).run()[COST])
-            if not math.isclose(there, here, rel_tol=NEAR):
-                costs = f"{PROBE} costs {there:,.2f} € there on seed {seed} of {track.name}, and {here:,.2f} € here"
-                raise InputError(
-                    "--against", str(recorded.folder), f"runs of this version, or none to run them ({costs})"
-                )
-            compared += 1
-    return (
-        f"the standings were made by other code; {PROBE} costs here what it did there, on a seed of {compared} tracks"
-    )
+        if any(place[0] == track.name for place in recorded.values):
+            ran = {place[2] for place in recorded.values if place[:2] == (track.name, RUN_ROW)}
+            policy = next((name for name in CHEAP if name in ran), None)
+            if policy is None:
+                _refuse(recorded, f"of {track.name} it has no run of {PROBE}, or of another policy that is quick")
+            _compare(recorded, track, policy)
+            compared.append(policy)
+    names = ", ".join(dict.fromkeys(compared))
+    said = f"the standings were made by other code; {names} costs here what it did there, on a seed of {len(compared)}"
+    return f"{said} tracks" if compared else ""
+
+
+def _compare(recorded: Recorded, track: Track, policy: str) -> None:
+    """Check that a policy costs here what was recorded of it, on a seed of a track."""
+    seed = next(place[3] for place in recorded.values if place[:3] == (track.name, RUN_ROW, policy))
+    there = float(recorded.values[track.name, RUN_ROW, policy, seed][COST])
+    here = float(Cell((), track.scenario, policy, seed).run()[COST])
+    if not math.isclose(there, here, rel_tol=NEAR):
+        costs = f"{policy} costs {there:,.2f} € there on seed {seed} of {track.name}, and {here:,.2f} € here"
+        _refuse(recorded, costs)
+
+
+def _refuse(recorded: Recorded, why: str) -> NoReturn:
+    raise InputError("--against", str(recorded.folder), f"runs of this version, or none to run them ({why})")

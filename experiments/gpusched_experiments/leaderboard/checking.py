@@ -15,7 +15,7 @@ from gpusched_env.formats import write_run
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.untrusted.process import Process
-from gpusched_experiments.untrusted.remote_policy import RemotePolicy, misfit
+from gpusched_experiments.untrusted.remote_policy import RemotePolicy, misfit, policy_seed
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -79,7 +79,7 @@ def _small(process: Process, track: Track) -> Scenario:
 
 def _run(process: Process, scenario: Scenario) -> Result:
     instance = make_instance(scenario, SEED)
-    return simulate(instance, RemotePolicy(process, scenario, SEED), seed=SEED)
+    return simulate(instance, RemotePolicy(process, scenario, SEED), seed=policy_seed(SEED))
 
 
 def _audited(result: Result) -> str:

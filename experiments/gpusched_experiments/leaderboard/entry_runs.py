@@ -11,7 +11,7 @@ from gpusched_experiments.report.code_version import code_version
 from gpusched_experiments.report.measure import whole_run
 from gpusched_experiments.untrusted.errors import EntryError
 from gpusched_experiments.untrusted.process import Process
-from gpusched_experiments.untrusted.remote_policy import RemotePolicy
+from gpusched_experiments.untrusted.remote_policy import RemotePolicy, policy_seed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping
@@ -98,7 +98,8 @@ class EntryRuns:
     def _measured(self, process: Process, cell: Cell) -> Values:
         if time.monotonic() > self._until:
             raise EntryError(f"{self.entry.file}: all runs took longer than {self.limits.all_s:g} s")
-        return whole_run(cell.instance(), RemotePolicy(process, cell.scenario, cell.seed), cell.seed)
+        policy = RemotePolicy(process, cell.scenario, cell.seed)
+        return whole_run(cell.instance(), policy, policy_seed(cell.seed))
 
     def _end_all(self) -> None:
         """End the processes of workers that are still at something; they find that out themselves."""

@@ -5,15 +5,24 @@ from __future__ import annotations
 import time
 from contextlib import suppress
 from dataclasses import asdict, dataclass, replace
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
+from gpusched_agents.any_policy import is_agent, known_policies
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import StalledError
 from gpusched_env.workload import SUITE_VERSION
 from gpusched_experiments.leaderboard.entry_runs import EntryRuns, origin_of
-from gpusched_experiments.leaderboard.plan import BOUND_POLICY, QUICK_POLICIES, default_policies, leaderboard, seeds_of
+from gpusched_experiments.leaderboard.plan import (
+    BOUND_POLICY,
+    QUICK_POLICIES,
+    default_policies,
+    leaderboard,
+    misfits,
+    seeds_of,
+)
 from gpusched_experiments.leaderboard.standings import BOUND_ROW, RUN_ROW
 from gpusched_experiments.published.reproduction import write_tables
 from gpusched_experiments.report.cell import Cell, origin
@@ -27,7 +36,7 @@ from gpusched_experiments.report.table import Outcome
 from gpusched_experiments.untrusted.errors import EntryError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
     from gpusched_env.workload import Track
@@ -42,6 +51,10 @@ if TYPE_CHECKING:
     from gpusched_experiments.untrusted.limits import Limits
 
 CELLS, OTHERS, RECORD = "cells.csv", "others.csv", "record.json"
+OUTCOME = (
+    *(CELLS, RECORD, "report.html", "figure.png", "figure.svg", "table.md"),
+    *("table.csv", "summary.csv", "tracks.csv", "knowing.csv"),
+)
 LABELS = ("track", "row")
 
 
@@ -66,6 +79,15 @@ class Plan:
     def seeds_of(self, track: Track) -> tuple[int, ...]:
         """List the seeds of a track."""
         return seeds_of(track, self.seeds, quick=self.quick)
+
+    @property
+    def usual(self) -> tuple[str, ...]:
+        """List the policies that run where none were recorded."""
+        return QUICK_POLICIES if self.quick else default_policies()
+
+    def meets(self, track: Track, recorded: Recorded) -> tuple[str, ...]:
+        """List the policies that an entry meets on a track: those named, or recorded on some of its seeds, or usual."""
+        return self.policies or recorded.policies(track.name, self.seeds_of(track)) or self.usual
 
 
 def submit(
@@ -109,9 +131,7 @@ def submit(
         left = {key: cell for key, cell in cells.items() if key not in known}
         values = known | EntryRuns(entry, limits, store, watcher.finished).run(left, workers)
     except (EntryError, StalledError):
-        (folder / CELLS).unlink(missing_ok=True)
-        with suppress(OSError):
-            folder.rmdir()
+        _remove(folder)
         raise
     store.write((key, cell, values[key]) for key, cell in cells.items())
     rows |= {(*_labels(cell), cell.policy, cell.seed): values[key] for key, cell in cells.items()}
@@ -121,6 +141,14 @@ def submit(
     text = document_json("gpusched reproduction", provenance(None, **facts))
     write_atomically(folder / RECORD, text)
     return Outcome(folder, summary, (*files, CELLS, RECORD))
+
+
+def _remove(folder: Path) -> None:
+    """Remove what was written of an entry; runs of others stay, since they are none of its results."""
+    for name in OUTCOME:
+        (folder / name).unlink(missing_ok=True)
+    with suppress(OSError):
+        folder.rmdir()
 
 
 def _experiment(entry: Entry, plan: Plan) -> Experiment:
@@ -139,12 +167,11 @@ def _met(
     plan: Plan, recorded: Recorded, folder: Path, workers: int, watcher: Watcher
 ) -> Iterator[tuple[Place, Values]]:
     """Give the runs that the entry meets: recorded ones, and those that are not there but must be, run now."""
-    wanted = {(*_labels(cell), cell.policy, cell.seed): cell for cell in _others(plan, recorded)}
+    left_out = _left_out(plan, recorded)
+    for (track, policy), why in sorted(left_out.items()):
+        watcher.note(f"{policy} is left out of {track}: {why}")
+    wanted = {(*_labels(cell), cell.policy, cell.seed): cell for cell in _others(plan, recorded, left_out)}
     missing = {place: cell for place, cell in wanted.items() if place not in recorded.values}
-    for track in plan.tracks:
-        for policy in recorded.policies(track.name, plan.seeds_of(track)) if plan.policies is None else ():
-            places = ((track.name, RUN_ROW, policy, seed) for seed in plan.seeds_of(track))
-            yield from ((place, recorded.values[place]) for place in places if place in recorded.values)
     yield from ((place, recorded.values[place]) for place in wanted if place in recorded.values)
     if not missing:
         return
@@ -156,18 +183,31 @@ def _met(
     yield from ((keys[key], values) for key, values in ran.items())
 
 
-def _others(plan: Plan, recorded: Recorded) -> Iterator[Cell]:
-    """List the cells of bounds and policies that must be there, recorded or run."""
-    usual = QUICK_POLICIES if plan.quick else default_policies()
+def _others(plan: Plan, recorded: Recorded, left_out: Collection[tuple[str, str]]) -> Iterator[Cell]:
+    """List the cells of bounds and policies that must be there, recorded or run: all on the same seeds of a track."""
     for track in plan.tracks:
         seeds = plan.seeds_of(track)
         for seed in seeds:
             labels = (("track", track.name), ("row", BOUND_ROW))
             yield Cell(labels, track.scenario, BOUND_POLICY, seed, measure=BOUND)
-        names = plan.policies or (() if recorded.policies(track.name, seeds) else usual)
-        for policy in names:
-            for seed in seeds:
+        for policy, seed in product(plan.meets(track, recorded), seeds):
+            if (track.name, policy) not in left_out:
                 yield Cell((("track", track.name), ("row", RUN_ROW)), track.scenario, policy, seed)
+
+
+def _left_out(plan: Plan, recorded: Recorded) -> dict[tuple[str, str], str]:
+    """Say on which tracks which policies, by name, are not met, and why: agents, and kept entries that lack seeds."""
+    here, left_out, first = known_policies(), {}, []
+    for track in plan.tracks:
+        seeds = plan.seeds_of(track)
+        if plan.policies or not recorded.policies(track.name, seeds):
+            first.append(track)
+        for policy in plan.meets(track, recorded):
+            places = ((track.name, RUN_ROW, policy, seed) for seed in seeds)
+            if policy not in here and not is_agent(policy) and not all(place in recorded.values for place in places):
+                left_out[track.name, policy] = "not all of these seeds are recorded, and it cannot be run here"
+    unfit = misfits(first, plan.policies or plan.usual) if first else ()
+    return left_out | dict.fromkeys(unfit, "it was not made for such workloads")
 
 
 def _labels(cell: Cell) -> tuple[str, str]:
@@ -201,14 +241,16 @@ def _facts(entry: Entry, checked: Checked, plan: Plan, recorded: Recorded, limit
     }
 
 
-def check_name(entry: Entry, plan: Plan, recorded: Recorded) -> None:
-    """Check that no policy that an entry meets has its name.
+def check_names(entry: Entry, plan: Plan, recorded: Recorded, reference: str | None = None) -> None:
+    """Check that no policy that an entry meets has its name, and that the reference, if one was named, is among them.
 
     Raises:
-        InputError: One has.
+        InputError: One has, or it is not.
     """
-    names = {name for track in plan.tracks for name in recorded.policies(track.name, plan.seeds_of(track))}
-    if entry.name in names and plan.policies is None:
+    names = {name for track in plan.tracks for name in plan.meets(track, recorded)}
+    if entry.name in names:
         raise InputError(
             "--name", entry.name, f"a name that none of the recorded policies has: {', '.join(sorted(names))}"
         )
+    if reference is not None and reference not in names | {entry.name}:
+        raise InputError("--reference", reference, f"one of the policies: {', '.join(sorted(names | {entry.name}))}")

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusched_experiments.untrusted.channel import Channel
-from gpusched_experiments.untrusted.lockdown import NETWORK, leave_network, limit_resources, lock
+from gpusched_experiments.untrusted.lockdown import CACHE, NETWORK, leave_network, limit_resources, lock
 
 
 def main(settings: dict[str, Any]) -> None:
@@ -18,7 +18,8 @@ def main(settings: dict[str, Any]) -> None:
 
     _keep_nothing_compiled()
     channel = Channel(settings["in"], settings["out"])
-    held += lock([Path.cwd()])
+    compiled = [Path(os.environ[CACHE])] if os.environ.get(CACHE) else []
+    held += lock([Path.cwd(), *compiled])
     Server(channel).serve(held)
     os._exit(0)  # what it has left to be done at the end is not
 

@@ -6,6 +6,7 @@ import ctypes
 import os
 import struct
 import sys
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusched_experiments.untrusted.files_seen import see_few_files
@@ -16,9 +17,10 @@ if sys.platform != "win32":  # there the command says that it cannot; others mus
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
-    from pathlib import Path
 
 OPEN_FILES = 64
+CACHE = "NUMBA_CACHE_DIR"
+"""The variable that names the folder in which Numba finds what it has compiled before."""
 NEW_USER, NEW_NETWORK, NEW_MESSAGES = 0x10000000, 0x40000000, 0x08000000
 END_WITH_PARENT, KILLED = 1, 9
 CAPABILITY_VERSION = 0x20080522
@@ -43,7 +45,7 @@ def limit_resources(memory_bytes: int, processor_s: int) -> None:
     if sys.platform.startswith("linux"):
         ctypes.CDLL(None).prctl(END_WITH_PARENT, KILLED, 0, 0, 0)
     _limit(resource.RLIMIT_AS, memory_bytes)
-    _limit(resource.RLIMIT_CPU, processor_s)
+    _limit(resource.RLIMIT_CPU, processor_s, 1)  # first a signal that says why, then one that cannot be ignored
     _limit(resource.RLIMIT_FSIZE, 0)
     _limit(resource.RLIMIT_CORE, 0)
     _limit(resource.RLIMIT_NOFILE, OPEN_FILES)
@@ -68,13 +70,15 @@ def lock(more: Iterable[Path]) -> list[str]:
 
 def clean_environment(folder: str) -> dict[str, str]:
     """Give the environment of such a process: nothing of ours but what makes Python and Numba run as here."""
-    same = ("LD_LIBRARY_PATH", "NUMBA_DISABLE_JIT", "NUMBA_CACHE_DIR")
+    same = ("LD_LIBRARY_PATH", "NUMBA_DISABLE_JIT", CACHE)
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     kept = {name: os.environ[name] for name in same if name in os.environ}
+    kept |= {CACHE: str(Path(kept[CACHE]).absolute())} if kept.get(CACHE) else {}  # it starts in another folder
     return {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": folder, "TMPDIR": folder, **one, **kept}
 
 
-def _limit(what: int, most: int) -> None:
+def _limit(what: int, most: int, more: int = 0) -> None:
+    """Limit what it may take, and as a hard limit to `more` than that."""
     hard = resource.getrlimit(what)[1]
-    value = most if hard == resource.RLIM_INFINITY else min(most, hard)
-    resource.setrlimit(what, (value, value))
+    soft, hard = (value if hard == resource.RLIM_INFINITY else min(value, hard) for value in (most, most + more))
+    resource.setrlimit(what, (soft, hard))

@@ -167,8 +167,9 @@ class Process:
         if code >= 0:
             return self.wrong(f"its process ended by itself (exit code {code})")
         name = signal.Signals(-code).name
-        why = {"SIGXCPU": f"more than {self.limits.all_s:g} s of processor time"}
-        return self.wrong(f"its process was ended by {name}" + (f": {why[name]}" if name in why else ""))
+        late = f"more than {self.limits.all_s:g} s of processor time"
+        why = {"SIGXCPU": f": {late}", "SIGKILL": f": {late}, or the system had no memory left"}
+        return self.wrong(f"its process was ended by {name}{why.get(name, '')}")
 
     def _code(self) -> int | None:
         """Give the code with which the process ended, without waiting for it as `wait` does; None if it has not."""

@@ -94,6 +94,21 @@ def test_a_policy_that_loops_is_ended_and_nothing_of_it_is_left():
         os.kill(pid, 0)
 
 
+def test_processor_time_has_its_end_and_the_message_says_so():
+    with pytest.raises(EntryError, match=r"ended by SIGXCPU: more than 1 s of processor time$"):
+        Process(python_entry("while True: pass"), Limits(all_s=1.0))
+
+
+def test_the_folder_of_what_numba_has_compiled_can_be_read(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    Path("warm").mkdir()
+    Path("warm/index").write_text("compiled")
+    monkeypatch.setenv("NUMBA_CACHE_DIR", "warm")
+    source = "import os\nraise RuntimeError(open(os.environ['NUMBA_CACHE_DIR'] + '/index').read())"
+    with pytest.raises(EntryError, match=r"RuntimeError: compiled$"):
+        Process(python_entry(source), Limits())
+
+
 @pytest.mark.parametrize("values", [{"memory_gib": 0.5}, {"round_s": 0.0}, {"run_s": float("nan")}, {"all_s": -1.0}])
 def test_limits_that_are_none_are_refused(values):
     with pytest.raises(ValueError, match=r"--[a-z-]+ = "):

@@ -15,13 +15,13 @@ from gpusched_env.simulator import simulate
 from gpusched_experiments.untrusted.entry import Entry, read_entry
 from gpusched_experiments.untrusted.errors import EntryError
 from gpusched_experiments.untrusted.limits import Limits
-from gpusched_experiments.untrusted.remote_policy import ANOTHER_SEED, RemotePolicy, misfit, workload_of
+from gpusched_experiments.untrusted.remote_policy import ANOTHER_SEED, RemotePolicy, misfit, policy_seed, workload_of
 
 SCENARIO = load_scenario("tiny").replace({"jobs.count": 8})
 
 
 def run(process, scenario=SCENARIO, seed=3):
-    return simulate(make_instance(scenario, seed), RemotePolicy(process, scenario, seed), seed=seed)
+    return simulate(make_instance(scenario, seed), RemotePolicy(process, scenario, seed), seed=policy_seed(seed))
 
 
 def same(one, other):
@@ -51,7 +51,16 @@ def test_a_policy_that_draws_and_remembers_gives_the_same_run_to_the_last_bit():
     exec(DRAWS, here)  # noqa: S102 - it stands above
     with InThread(python_entry(DRAWS, "Draws")) as process:
         for seed in (3, 4):
-            same(run(process, seed=seed), simulate(make_instance(SCENARIO, seed), here["Draws"](), seed=seed))
+            instance = make_instance(SCENARIO, seed)
+            same(run(process, seed=seed), simulate(instance, here["Draws"](), seed=policy_seed(seed)))
+
+
+def test_seeds_of_entries_are_seeds_and_tell_nothing_of_their_workloads():
+    """The hash was worked out by another program (sha256sum)."""
+    assert policy_seed(3) == 0xAC78F00157D5F005 >> 1
+    seeds = [policy_seed(seed) for seed in (*range(1000), 2**63 - 1)]
+    assert len(set(seeds)) == 1001
+    assert all(2**32 < seed < 2**63 for seed in seeds)
 
 
 @pytest.mark.parametrize("name", ["edf", "sts-x"])
