@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusched_agents import load_policy
+from agent_networks import network, policy
 from gpusched_env import load_scenario, make_instance
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
@@ -13,7 +13,8 @@ from untouched import arrays, assert_unchanged
 
 
 def test_choosing_changes_nothing_and_is_what_rounds_decide():
-    agent, instance = load_policy("agent:default"), make_instance(load_scenario("default"), 3)
+    instance = make_instance(load_scenario("default"), 3)
+    agent = policy(instance, network(instance), deadline_wake_ups=True, consolidation=True)
     whole, single, asked = State(instance), State(instance), 0
     while asked < 150 and whole.advance() and single.advance():
         for state in (whole, single):

@@ -11,7 +11,7 @@ from gpusched_agents.steering.evolution import MOST_DIFFERENCE, Evolution
 from gpusched_agents.steering.network import arrays_of
 from gpusched_agents.training.config import EsConfig
 
-CONFIG = EsConfig(pairs=8, sigma=0.1, learning_rate=0.1, final_learning_rate=0.01, averaging=0.9)
+CONFIG = EsConfig(pairs=8, sigma=0.1, learning_rate=0.1, final_learning_rate=0.01, averaging=0.9, standardise=False)
 GOAL = np.array([0.5, -0.25, 1.0])
 
 
@@ -76,6 +76,22 @@ def test_a_disaster_is_one_however_dear():
     disaster = costs * 1e6
     assert one_update(disaster).mean.tolist() == one_update(costs).mean.tolist()
     assert one_update(0.5 * costs).mean.tolist() != one_update(costs).mean.tolist()
+
+
+def test_standardised_differences_count_alike_however_large_they_are_on_a_workload():
+    """On one workload they are ten times as large: over their scale they are the same, but below the least scale."""
+    config = replace(CONFIG, standardise=True)
+    one = np.random.default_rng(0).normal(0.0, 0.1, (16, 1))
+
+    def mean_after(costs: np.ndarray) -> np.ndarray:
+        state = at(np.zeros(3))
+        state.update(config, 3, costs, 0.0)
+        return state.mean
+
+    both = mean_after(np.hstack([one, 10.0 * one]))
+    np.testing.assert_allclose(both, mean_after(one))
+    np.testing.assert_allclose(mean_after(1e-4 * one), mean_after(1e-5 * one) * 10.0)
+    assert np.abs(mean_after(1e-4 * one)).max() < 0.01 * np.abs(mean_after(one)).max()
 
 
 @pytest.mark.parametrize(("done", "rate"), [(0.0, 0.1), (0.5, 0.055), (1.0, 0.01), (1.5, 0.01)])
