@@ -6,6 +6,7 @@ import math
 import pytest
 from typer.testing import CliRunner
 
+from agent_folders import single_node_agent
 from gpusched_agents.any_policy import is_agent
 from gpusched_agents.files.find_agent import shipped_agents
 from gpusched_baselines import clairvoyant_bound
@@ -192,12 +193,12 @@ def test_the_bound_of_a_workload_is_below_what_every_policy_costs_there(tmp_path
             assert all(float(row["total_eur"]) >= bound for row in here)
 
 
-def test_an_agent_is_left_out_where_it_cannot_decide():
-    """The shipped agent was made for configurations on one node: it decides on no jobs that may take several."""
+def test_an_agent_is_left_out_where_it_cannot_decide(tmp_path):
+    """It was made for configurations on one node: it decides on no jobs that may take several."""
     apps = ["resnet50-imagenet-global256", "vgg16-imagenet-global256"]
     values = {"cluster.gpu_types": ["A100", "T4"], "cluster.nodes": 4, "jobs.node_counts": [1, 2]}
     many = tiny("many", **values, **{"jobs.applications": apps})
-    agent = "agent:default"
+    agent = single_node_agent(tmp_path / "agent")
     left_out = misfits((TRACKS[0], many), ("edf", agent))
     assert left_out == {("many", agent)}
     cells = leaderboard((TRACKS[0], many), (3,), left_out=left_out).cells(Choice(), ("edf", agent))

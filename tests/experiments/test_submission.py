@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.testing import CliRunner
 
+from agent_folders import single_node_agent
 from entries import FIRST_FIT, InThread, deciding, python_entry
 from gpusched_baselines import make_policy
 from gpusched_env.errors import InputError
@@ -184,16 +185,17 @@ def test_all_are_ranked_on_the_same_seeds_and_runs_that_are_missing_are_run(tmp_
         assert (second.folder / name).read_text() == (first.folder / name).read_text()
 
 
-def test_an_agent_that_cannot_decide_on_a_track_is_not_met_there():
+def test_an_agent_that_cannot_decide_on_a_track_is_not_met_there(tmp_path):
+    agent = single_node_agent(tmp_path / "agent")
     apps = ["resnet50-imagenet-global256", "vgg16-imagenet-global256"]
     values = {"cluster.gpu_types": ["A100", "T4"], "cluster.nodes": 4, "jobs.node_counts": [1, 2]}
     many = TRACKS[0].scenario.replace(values | {"name": "many", "jobs.applications": apps})
     tracks = (TRACKS[1], Track(name="many", scenario=many, hard="nothing", weights="none"))
-    plan, nothing = Plan(tracks, (3,), policies=("edf", "agent:default")), read_recorded("none")
+    plan, nothing = Plan(tracks, (3,), policies=("edf", agent)), read_recorded("none")
     left_out = submission._left_out(plan, nothing)
-    assert left_out == {("many", "agent:default"): "it was not made for such workloads"}
+    assert left_out == {("many", agent): "it was not made for such workloads"}
     met = [cell.policy for cell in submission._others(plan, nothing, left_out) if dict(cell.labels)["row"] == "run"]
-    assert met == ["edf", "agent:default", "edf"]
+    assert met == ["edf", agent, "edf"]
 
 
 def test_what_was_recorded_must_be_of_the_same_world(tmp_path):

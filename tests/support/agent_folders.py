@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_agents.files.description import AgentDescription
+from gpusched_agents.files.storage import save_agent
 from gpusched_agents.files.weight_shapes import weight_shapes
 from gpusched_agents.spec import AgentSpec
 from gpusched_env.model import Configuration, GpuType
@@ -15,6 +16,8 @@ from gpusched_env.provenance import provenance
 from gpusched_env.simulator.asking import AskingSettings
 
 if TYPE_CHECKING:
+    from pathlib import Path
+
     from numpy.typing import NDArray
 
 GPU_TYPES = (GpuType("T4", 70.0, 200.0, 16.0, 2), GpuType("V100", 250.0, 300.0, 32.0, 2))
@@ -52,6 +55,12 @@ def description(**changes: Any) -> AgentDescription:
         ],
     }
     return AgentDescription(**(values | changes))
+
+
+def single_node_agent(folder: Path) -> str:
+    """Write an agent that decides on any number of configurations on one node, and no others; give its name."""
+    save_agent(folder, description(spec=spec(max_configurations=256, max_gpu_types=32)), weights())
+    return f"agent:{folder}"
 
 
 def weights(seed: int = 0, of: AgentSpec | None = None) -> dict[str, NDArray[np.float32]]:
