@@ -35,7 +35,11 @@ _DECIDES = (
 _DECIDES_FOR_AGENTS = (
     ("gpusched_env", "observation"),
     ("gpusched_agents", "policy.py"),
+    ("gpusched_agents", "network/guard.py"),
     ("gpusched_agents", "network/inference.py"),
+    ("gpusched_agents", "steering/features.py"),
+    ("gpusched_agents", "steering/network.py"),
+    ("gpusched_agents", "steering/policy.py"),
 )
 _SOURCES = ("gpusched_env", "baselines", "agents", "experiments")
 _PACKAGES = ("gpusched-env", "numpy", "numba", "scipy")

@@ -83,10 +83,10 @@ def test_the_present_code_has_a_version_and_the_machine_a_name():
 def test_the_version_of_an_agent_follows_its_files_and_what_applies_them_but_not_how_agents_are_trained(
     tmp_path, monkeypatch
 ):
-    for name in ("gpusched_env/observation/features.py", "gpusched_agents/network/inference.py"):
+    places = (f"{package}/{path}" for package, path in module._DECIDES_FOR_AGENTS)
+    for name in ("gpusched_env/observation/features.py", *(place for place in places if place.endswith(".py"))):
         (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / name).write_text("one")
-    (tmp_path / "gpusched_agents/policy.py").write_text("one")
     save_agent(tmp_path / "mine", description(), weights())
     monkeypatch.setattr(module, "files", lambda package: tmp_path / package)
     name = f"agent:{tmp_path / 'mine'}"
