@@ -44,7 +44,7 @@ def test_a_study_trains_runs_and_ends_in_a_table(folder):
     assert {row["phase"] for row in curves} == {"imitation", "learning"}
     assert int(curves[-1]["steps"]) >= 512
     described = json.loads((folder / "out/runs/no-set-network-0/agent/agent.json").read_text())
-    assert described["config"]["network"] == {"kind": "mlp", "hidden": 8, "distribution": True}
+    assert described["config"]["network"] == {"kind": "mlp", "hidden": 8, "distribution": True, "guard": False}
     assert described["name"] == "no-set-network-0"
 
 
