@@ -10,7 +10,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("gpusched_env", "baselines", "agents", "experiments", "benchmarks")
 MOST_PARAMETERS = 8
-MAY_TAKE_HIDDEN = tuple(f"gpusched_env/{room}/" for room in ("simulator", "observation", "envs/vector"))
+DRAWS_IT_ITSELF = "baselines/gpusched_baselines/look_ahead/"  # what jobs need in a roll-out, from their distributions
+MAY_TAKE_HIDDEN = (
+    *(f"gpusched_env/{room}/" for room in ("simulator", "observation", "envs/vector")), DRAWS_IT_ITSELF,
+)  # fmt: skip
 
 
 def kernels() -> dict[str, ast.FunctionDef]:

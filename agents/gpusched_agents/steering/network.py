@@ -85,9 +85,7 @@ def _part(flat: Singles, begin: int, rows: int, columns: int) -> tuple[Floats, i
 
 
 @kernel
-def say(
-    jobs: Floats, whole: Floats, options: Floats, flat: Singles, hidden: int, said: Floats, prices: Floats
-) -> float:
+def say(jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int, said: Floats, prices: Floats) -> float:
     """Say what is to be done differently in a round.
 
     Of a job with features x in a round with features g: most · tanh(A [x, g] + a). Of a configuration with features y:
@@ -98,7 +96,7 @@ def say(
         whole: Features of the round, (F,).
         options: Features of the configurations, (C, F).
         flat: The weights, end to end in the order of `shapes`.
-        hidden: Width of the hidden layer.
+        width: Width of the hidden layer.
         said: Written: what is said of every job, (A, KNOBS).
         prices: Written: logarithms of factors on the rates of configurations, for `URGENT` and `CALM` jobs, (2, C).
 
@@ -108,10 +106,10 @@ def say(
     of_job, of_option = jobs.shape[1], options.shape[1]
     w_job, n = _part(flat, 0, KNOBS, of_job + whole.shape[0])
     b_job, n = _part(flat, n, 1, KNOBS)
-    w_code, n = _part(flat, n, hidden, of_option + whole.shape[0])
-    b_code, n = _part(flat, n, 1, hidden)
+    w_code, n = _part(flat, n, width, of_option + whole.shape[0])
+    b_code, n = _part(flat, n, 1, width)
     w_price, n = _part(flat, n, 2, of_option + whole.shape[0])
-    w_from_code, n = _part(flat, n, 2, hidden)
+    w_from_code, n = _part(flat, n, 2, width)
     b_price, n = _part(flat, n, 1, 2)
     w_round, n = _part(flat, n, 1, whole.shape[0])
     b_round, n = _part(flat, n, 1, 1)
@@ -119,11 +117,11 @@ def say(
         shared = _dot(w_job[k, of_job:], whole) + b_job[0, k]
         for i in range(jobs.shape[0]):
             said[i, k] = MOST[k] * np.tanh(_dot(w_job[k, :of_job], jobs[i]) + shared)
-    code, of_round = np.empty(hidden), np.empty(hidden)
-    for h in range(hidden):
+    code, of_round = np.empty(width), np.empty(width)
+    for h in range(width):
         of_round[h] = _dot(w_code[h, of_option:], whole) + b_code[0, h]
     for c in range(options.shape[0]):
-        for h in range(hidden):
+        for h in range(width):
             code[h] = np.tanh(_dot(w_code[h, :of_option], options[c]) + of_round[h])
         for k in range(2):
             out = _dot(w_price[k, :of_option], options[c]) + _dot(w_price[k, of_option:], whole) + b_price[0, k]

@@ -52,11 +52,11 @@ class SteeringPolicy(StsX):
 
 
 @kernel
-def steer(board: Board, rate: Floats, flat: Singles, hidden: int) -> tuple[Floats, Floats, Floats, float]:
+def steer(board: Board, rate: Floats, flat: Singles, width: int) -> tuple[Floats, Floats, Floats, float]:
     """Look at a round and say what `Steering` holds: of every job, the rates of urgent and calm ones, the patience."""
     active, configs = board.count[at.ACTIVE], board.facts.configs.shape[0]
     jobs, whole, options = np.empty((active, len(JOBS))), np.empty(len(ROUND)), np.empty((configs, len(OPTIONS)))
     observe_round(board, rate, FREE_RATE, jobs, whole, options)
     said, prices = np.empty((active, KNOBS)), np.empty((2, configs))
-    patience = say(jobs, whole, options, flat, hidden, said, prices)
+    patience = say(jobs, whole, options, flat, width, said, prices)
     return said, rate * np.exp(prices[URGENT]), rate * np.exp(prices[CALM]), patience

@@ -66,14 +66,13 @@ def test_a_training_on_a_track_says_what_sts_x_costs_and_how_to_compare_its_agen
     first, *evaluations = (line for line in done.stderr.splitlines() if "warning" not in line)
     assert first.startswith("on the validation workloads sts-x costs ")
     assert [name for name in ("sts", "edf") if f", {name} costs " in first] == ["sts", "edf"]
-    assert "untrained   best so far" in evaluations[0]
+    assert "sts-x itself   best so far" in evaluations[0]
     assert len(evaluations) > 2
     *_, wrote, cost, compare = done.stdout.splitlines()
     assert wrote == f"wrote {folder / 'agent'}"
     assert cost.startswith("its mean cost on 1 validation seed, at ")
-    assert compare == (
-        f"compare it: gpusched compare --policies edf,sts,agent:{folder / 'agent'} --track slack --set jobs.count=8"
-    )
+    policies = f"edf,sts,sts-x,agent:{folder / 'agent'}"
+    assert compare == f"compare it: gpusched compare --policies {policies} --track slack --set jobs.count=8"
     described = load_description(folder / "agent")
     assert (described.algorithm, described.spec.network, described.network.hidden) == ("es", "steering", 3)
     assert described.config["scenarios"] == ["track:slack"]

@@ -110,7 +110,6 @@ def test_tracks_stand_for_their_scenarios_and_their_seeds_for_validation():
     assert config(agent="es", track="slack") == expected
     assert config(track="slack, busy").scenarios == ("track:slack", "track:busy")
     assert config(track="all").scenarios == tuple(f"track:{name}" for name in list_tracks())
-    assert config(track="mine/own.toml").scenarios == ("mine/own.toml",)
     assert config(track="slack", validation_seeds="20010").validation_seeds == (20_010,)
     assert config().validation_seeds == TrainingConfig().validation_seeds
 
@@ -136,7 +135,7 @@ def test_nobody_to_imitate_means_no_warm_start():
         ({"agent": "es", "network": "set", "hidden": 64}, "--network", "steering, for es"),
         ({"agent": "es", "network": "mlp"}, "--network", "steering, for es"),
         ({"network": "steering"}, "--network", "set or mlp, for maskable-ppo"),
-        ({"agent": "es", "distribution": False}, "--distribution", "True, for es"),
+        ({"track": "mine/own.toml"}, "scenario", "exists"),
         ({"agent": "es", "imitate": "sts-x"}, "--imitate", "none, or 0 steps, for es: it begins as STS-X"),
         ({"agent": "es", "imitate": "edf"}, "--imitate", "for es"),
         ({"agent": "es", "imitation_steps": 5}, "--imitation-steps", "0 steps, for es"),
