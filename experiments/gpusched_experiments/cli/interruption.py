@@ -45,6 +45,7 @@ class _Heard:
 
 
 _heard = _Heard()
+_leaving = threading.Lock()  # taken for good by the first thread that ends the process
 
 
 def listen() -> None:
@@ -132,6 +133,9 @@ def _watch(receiver: int) -> None:
 
 def _leave(number: int) -> NoReturn:
     """End this process and those that it started, at once."""
+    if not _leaving.acquire(blocking=False):  # the watcher and the handler hear the same second signal
+        time.sleep(1.0)  # the other one ends the process
+        os._exit(exit_code())
     _heard.signal = _heard.signal or number
     if "multiprocessing" in sys.modules:
         from multiprocessing import active_children  # noqa: PLC0415 - it is imported by now, or not needed

@@ -94,6 +94,21 @@ time.sleep(30)
     assert seconds < 15.0
 
 
+def test_two_threads_that_end_the_command_at_once_say_so_once():
+    """The handler and the watcher hear the same second signal."""
+    body = """
+own = interruption.os.write
+def write(to, text):
+    own(to, text)
+    time.sleep(0.5)
+interruption.os.write = write
+interruption._heard.signal = signal.SIGINT
+interruption.threading.Thread(target=interruption._leave, args=(signal.SIGINT,)).start()
+interruption._leave(signal.SIGINT)
+"""
+    assert run(body)[:2] == (130, "error: interrupted\n")
+
+
 def test_a_second_interrupt_does_not_wait_until_all_is_cleared_up():
     body = """
 interruption.GRACE_S = 30.0
