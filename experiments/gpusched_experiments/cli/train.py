@@ -12,6 +12,7 @@ import typer
 
 import gpusched_agents
 from gpusched_agents.files.description import NAME
+from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.progress import best_point, cost_of
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import write_atomically
@@ -120,7 +121,7 @@ class _Screen:
     def __init__(self) -> None:
         self._bar = decisions_bar(" steps")
         self._curve: list[dict[str, Any]] = []
-        self._references = ""
+        self._references, self._first = "", ""
         self._printed = 0
 
     @contextmanager
@@ -128,6 +129,9 @@ class _Screen:
         """Say where the training goes on, and show it until the end of the body."""
         progress, config = training.progress, training.config
         self._curve, self._printed = progress.curve, len(progress.curve)
+        self._first = "untrained"
+        if isinstance(config.agent, EsConfig):
+            self._first = f"{config.agent.begin or 'sts-x'} itself"
         total = config.imitation.steps + config.steps
         if progress.phase == "done":
             self._bar.note(f"already trained to the end, at {progress.steps:,} steps")
@@ -156,8 +160,9 @@ class _Screen:
             point, former = self._curve[index], [cost_of(each) for each in self._curve[:index]]
             best = "   best so far" if all(cost_of(point) < cost for cost in former) else ""
             costs = f"total {point['total_eur']:12,.2f} €   tardiness {point['tardiness_eur']:12,.2f} €"
-            first = "   sts-x itself" if RELATIVE in point else "   untrained"
-            untrained = first if point["steps"] == 0 else ""
+            if RELATIVE in point:
+                costs += f"   {point[RELATIVE]:.3f} of sts-x's"
+            untrained = f"   {self._first}" if point["steps"] == 0 else ""
             self._bar.note(f"{point['steps']:12,} steps   {costs}   ({self._references}){untrained}{best}")
         self._printed = len(self._curve)
 
