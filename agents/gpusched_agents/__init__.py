@@ -26,16 +26,8 @@ if TYPE_CHECKING:
     from gpusched_agents.spec import AgentSpec
     from gpusched_agents.steering.policy import SteeringPolicy
     from gpusched_agents.steering.training import SteeringTraining
-    from gpusched_agents.training.config import (
-        A2cConfig,
-        DqnConfig,
-        EsConfig,
-        ImitationConfig,
-        MaskablePpoConfig,
-        NetworkConfig,
-        PpoConfig,
-        TrainingConfig,
-    )
+    from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, EsConfig, MaskablePpoConfig, PpoConfig
+    from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
     from gpusched_agents.training.make import make_training
     from gpusched_agents.training.training import Training
 
@@ -73,16 +65,8 @@ _MODULES = {
     "any_policy": ("make_any_policy",),
     "policy": ("AgentPolicy", "load_policy"),
     "spec": ("AgentSpec",),
-    "training.config": (
-        "A2cConfig",
-        "DqnConfig",
-        "EsConfig",
-        "ImitationConfig",
-        "MaskablePpoConfig",
-        "NetworkConfig",
-        "PpoConfig",
-        "TrainingConfig",
-    ),
+    "training.algorithm_config": ("A2cConfig", "DqnConfig", "EsConfig", "MaskablePpoConfig", "PpoConfig"),
+    "training.config": ("ImitationConfig", "NetworkConfig", "TrainingConfig"),
     "files.convert": ("convert_sb3_zip",),
     "files.description": ("AgentDescription",),
     "files.storage": ("load_agent", "save_agent"),

@@ -66,10 +66,9 @@ class Variant:
     def _steering(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
         """Give the settings of a training by evolution strategies, with the usual settings of that."""
         module = import_module("gpusched_agents.training.config")
+        agent = import_module("gpusched_agents.training.algorithm_config").EsConfig()
         network = replace(module.STEERING_NETWORK, distribution=self.distribution)
-        return replace(
-            base, agent=module.EsConfig(), seed=seed, steps=steps, network=network, imitation=module.NO_WARM_START
-        )
+        return replace(base, agent=agent, seed=seed, steps=steps, network=network, imitation=module.NO_WARM_START)
 
 
 VARIANTS = {

@@ -10,17 +10,15 @@ from typing import Any
 import numpy as np
 import pytest
 
-from gpusched_agents.training.config import (
+from gpusched_agents.training.algorithm_config import (
     ALGORITHMS,
     A2cConfig,
     DqnConfig,
     EsConfig,
-    ImitationConfig,
     MaskablePpoConfig,
-    NetworkConfig,
     PpoConfig,
-    TrainingConfig,
 )
+from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
 from gpusched_baselines import make_policy
 from gpusched_baselines.registry import teacher_names
 from gpusched_env import InputError, load_scenario
@@ -78,9 +76,9 @@ SHARES = {
     "gamma", "gae_lambda", "exploration_fraction", "exploration_initial_eps", "exploration_final_eps",
     "averaging", "drawn",
 }  # fmt: skip
-ABOVE_ZERO = {"learning_rate", "final_learning_rate", "clip_range", "max_grad_norm", "target_kl", "sigma"}
+ABOVE_ZERO = {"learning_rate", "final_learning_rate", "clip_range", "max_grad_norm", "target_kl", "sigma", "clip"}
 FROM_ZERO = {"ent_coef", "vf_coef"}
-OTHERS = {"standardise": ("yes", 1, None), "begin": (None, 3)}
+OTHERS = {"begin": (None, 3)}
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

@@ -16,16 +16,9 @@ from stable_baselines3 import PPO
 from agent_networks import any_of, policy, seen
 from gpusched_agents.files.export import actor_of, export_model
 from gpusched_agents.network.networks import NETWORKS, SetNetwork
+from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, MaskablePpoConfig, PpoConfig
 from gpusched_agents.training.algorithms import CLASSES, make_env, make_model
-from gpusched_agents.training.config import (
-    A2cConfig,
-    DqnConfig,
-    ImitationConfig,
-    MaskablePpoConfig,
-    NetworkConfig,
-    PpoConfig,
-    TrainingConfig,
-)
+from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
 from gpusched_env import GpuClusterEnv, InputError, simulate
 
 ENVS, HIDDEN, ACTIONS = 4, 8, 21

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpusched_agents.training.config import EsConfig, ImitationConfig, TrainingConfig
+from gpusched_agents.training.algorithm_config import EsConfig
+from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from gpusched_agents.training.references import reference_names, warnings_of
 
 TAUGHT = TrainingConfig(imitation=ImitationConfig(teacher="sts-x", steps=40_000))

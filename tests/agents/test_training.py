@@ -22,16 +22,9 @@ from safetensors.numpy import load_file, save_file
 from gpusched_agents.files.export import export_model
 from gpusched_agents.files.storage import load_agent, load_description
 from gpusched_agents.policy import load_policy
+from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, MaskablePpoConfig, PpoConfig
 from gpusched_agents.training.checkpoint import Checkpoint
-from gpusched_agents.training.config import (
-    A2cConfig,
-    DqnConfig,
-    ImitationConfig,
-    MaskablePpoConfig,
-    NetworkConfig,
-    PpoConfig,
-    TrainingConfig,
-)
+from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
 from gpusched_agents.training.training import Training
 from gpusched_env import FIRST_DRAWN_SEED, InputError, load_scenario, make_instance, simulate
 from gpusched_env.envs.vector.episodes import Episodes
@@ -195,6 +188,7 @@ def test_a_finished_run_is_left_as_it_is(whole_runs: Callable[[str], Path]):
 
 PROGRAM = """
 import sys
+from gpusched_agents.training.algorithm_config import *
 from gpusched_agents.training.config import *
 from gpusched_agents.training.training import Training
 config = eval(sys.argv[2])

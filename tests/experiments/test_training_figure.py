@@ -2,7 +2,8 @@
 
 import pytest
 
-from gpusched_agents.training.config import EsConfig, TrainingConfig
+from gpusched_agents.training.algorithm_config import EsConfig
+from gpusched_agents.training.config import TrainingConfig
 from gpusched_experiments.learning.training_figure import training_chart
 
 ES = TrainingConfig(agent=EsConfig(), scenarios=("track:slack",), validation_seeds=(500, 501))

@@ -12,11 +12,9 @@ from gpusched_agents.steering.network import own_shapes
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_agents.training.config import EsConfig
+    from gpusched_agents.training.algorithm_config import EsConfig
 
 FIRST, SECOND, TINY = 0.9, 0.99, 1e-12  # decay of Adam's moments, and what keeps its step finite
-LEAST_SCALE = 0.005  # of the differences of log costs on a workload: what is less says little
-MOST_DIFFERENCE, MOST_STANDARDISED = 1.0, 3.0  # a disaster is one, however dear
 CHANGES, INITIAL = 0, 1  # streams of random numbers
 
 
@@ -59,22 +57,18 @@ class Evolution:
         both = np.stack([self.weights + changes, self.weights - changes], axis=1)
         return both.reshape(-1, len(self.weights)).astype(np.float32)
 
-    def update(self, config: EsConfig, seed: int, log_costs: NDArray[np.float64], done: float) -> None:
+    def update(self, config: EsConfig, seed: int, differences: NDArray[np.float64], done: float) -> None:
         """Take a step.
 
         Args:
             config: The settings.
             seed: Seed of the run.
-            log_costs: Logarithms of what every candidate cost on every workload, (2 pairs, workloads).
+            differences: By how much the logarithm of the cost was larger with the change than with its opposite, for
+                every pair on every one of its workloads, (pairs, workloads).
             done: Part of the run that is done, 0 to 1.
         """
         changes = self._changes(config, seed)
-        differences = log_costs[0::2] - log_costs[1::2]
-        most = MOST_DIFFERENCE
-        if config.standardise:
-            differences /= np.maximum(np.sqrt((differences**2).mean(axis=0)), LEAST_SCALE)
-            most = MOST_STANDARDISED
-        difference = np.clip(differences, -most, most).mean(axis=1)
+        difference = np.clip(differences, -config.clip, config.clip).mean(axis=1)
         gradient = (difference[:, None] * changes).mean(axis=0) / (2.0 * config.sigma)
         self.updates += 1
         self.mean = FIRST * self.mean + (1.0 - FIRST) * gradient

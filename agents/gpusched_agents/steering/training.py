@@ -17,13 +17,13 @@ from gpusched_agents.spec import AgentSpec
 from gpusched_agents.steering.evolution import Evolution
 from gpusched_agents.steering.network import arrays_of, flat_of, seen_weights
 from gpusched_agents.steering.policy import SteeringPolicy
-from gpusched_agents.steering.workers import FREE, Workers, validate, validation_costs
+from gpusched_agents.steering.workers import Workers, relative_cost, validate, validation_costs
+from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.checkpoint import Checkpoint
-from gpusched_agents.training.config import EsConfig
 from gpusched_agents.training.progress import Progress, csv_of
 from gpusched_agents.training.references import reference_names, warnings_of
 from gpusched_agents.training.run_folder import AGENT, CHECKPOINT, CURVE, RunFolder
-from gpusched_agents.training.worlds import places
+from gpusched_agents.training.worlds import DRAWN, places, validation_instance, validation_places
 from gpusched_baselines import make_policy
 from gpusched_env import make_instance
 from gpusched_env.errors import InputError
@@ -85,6 +85,7 @@ class SteeringTraining:
         self._workers = workers
         self._spec = _spec_of(config)
         self._hidden = config.network.hidden
+        self._listed = len(config.scenarios) * len(config.validation_seeds)  # workloads that choose it, but drawn ones
         self._state = _first_state(config, self._es)
         packages = {name: version(name) for name in ("numpy", "numba")}
         self._run = RunFolder(self.folder, config, command, packages)  # not before: bad input leaves nothing behind
@@ -99,7 +100,7 @@ class SteeringTraining:
         """Train to the end, and give the description of the agent that is kept: the best one evaluated."""
         _ = self.references
         steered = SteeringPolicy(spec=self._spec, weights=self._best.astype(np.float32), hidden=self._hidden)
-        validate(self.config, steered, 0, self.config.validation_seeds[0])  # here first: workers find it compiled
+        validate(self.config, steered, validation_places(self.config)[0])  # here first: workers find it compiled
         with Workers(self.config, self._spec, self._workers) as self._pool:
             if not self.progress.curve:
                 self._evaluate()
@@ -119,12 +120,12 @@ class SteeringTraining:
     def references(self) -> dict[str, float]:
         """Mean costs of STS-X, STS and EDF on the validation workloads [€]; run once, when first asked for."""
         record = self._run.record
-        if "references" not in record:
+        if "base_eur_each" not in record:
             names = reference_names(self.config)
             self._report(f"measuring {', '.join(names)}")
             costs = {name: validation_costs(self.config, make_policy(name)) for name in names}
-            record["references"] = {name: float(cost.mean()) for name, cost in costs.items()}
-            record["base_eur"] = costs[BASE].mean(axis=1).tolist()
+            record["references"] = {name: float(cost[: self._listed].mean()) for name, cost in costs.items()}
+            record["base_eur_each"] = costs[BASE].tolist()
             self._run.write_record()
         known: dict[str, float] = record["references"]
         return known
@@ -148,22 +149,21 @@ class SteeringTraining:
 
     def _update(self) -> None:
         """Try changes of the weights on some workloads, and follow what they cost."""
-        es, seed, count = self._es, self.config.seed, self._es.workloads
+        es, seed, count = self._es, self.config.seed, self._es.pairs * self._es.workloads
         where = places(self.config, es.drawn, self._state.updates * count, count)
-        log_costs, rounds = self._pool.costs(
-            self._state.candidates(es, seed) * self._seen.astype(np.float32), where, es.most_jobs
-        )
+        candidates = self._state.candidates(es, seed) * self._seen.astype(np.float32)
+        differences, rounds = self._pool.differences(candidates, where, es.most_jobs)
         done = self.progress.steps + int(rounds)
         state = Evolution(*(getattr(self._state, name) for name in Evolution.__slots__))
-        state.update(es, seed, log_costs, done / self.config.steps)
+        state.update(es, seed, differences, done / self.config.steps)
         self._state, self.progress.learnt = state, done  # at once, so that an interrupt finds both or neither
-        self._report(f"cost over {BASE}'s {np.exp(log_costs.mean()):.3f}")
+        self._report(f"update {state.updates}")
 
     def _evaluate(self) -> None:
         """Run the agent on the validation workloads; keep it if it is the best so far."""
         totals, tardiness = self._pool.validate(self._average().astype(np.float32))
-        base = np.array(self._run.record["base_eur"])
-        relative = float(np.exp(np.log(np.maximum(totals.mean(axis=1), FREE) / np.maximum(base, FREE)).mean()))
+        relative = relative_cost(self.config, totals, np.array(self._run.record["base_eur_each"]))
+        totals, tardiness = totals[: self._listed], tardiness[: self._listed]
         progress = self.progress
         better = relative < min((point["relative"] for point in progress.curve), default=np.inf)
         best, worse = (self._average(), 0) if better else (self._best, progress.worse + 1)
@@ -249,8 +249,9 @@ def _spec_of(config: TrainingConfig) -> AgentSpec:
     most: dict[str, Any] = {"max_configurations": MOST_CONFIGURATIONS, "max_gpu_types": MOST_GPU_TYPES}
     configurations: dict[str, Configuration] = {}
     gpu_types: dict[str, GpuType] = {}
-    for scenario in config.loaded_scenarios():
-        instance = make_instance(scenario.replace({"jobs.count": 1}), 0)
+    instances = [make_instance(scenario.replace({"jobs.count": 1}), 0) for scenario in config.loaded_scenarios()]
+    drawn = [place for place in validation_places(config) if place.scenario == DRAWN]
+    for instance in instances + [validation_instance(config, place) for place in drawn]:
         configurations |= {each.name: each for each in instance.configurations}
         gpu_types |= {each.name: each for each in instance.gpu_types}
     return AgentSpec.of("steering", list(configurations.values()), list(gpu_types.values()), **most, **asdict(STEERED))

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 import numpy as np
 
 from gpusched_agents.steering.policy import SteeringPolicy
-from gpusched_agents.training.worlds import instance_at
-from gpusched_baselines import make_policy
-from gpusched_env import make_instance, simulate
+from gpusched_agents.training.algorithm_config import EsConfig
+from gpusched_agents.training.worlds import instance_at, validation_instance, validation_places
+from gpusched_env import simulate
 from gpusched_env.child_processes import deaf_children, end_with_parent
 from gpusched_env.envs.vector.threads import usable_cores
 
@@ -57,37 +57,32 @@ class Workers:
                 child.kill()
         self._pool.shutdown(cancel_futures=True)
 
-    def costs(
+    def differences(
         self, candidates: NDArray[np.float32], where: Sequence[Place], most_jobs: int
     ) -> tuple[NDArray[np.float64], int]:
-        """Run every candidate on every workload.
+        """Run every pair of candidates on workloads of its own.
 
         Args:
-            candidates: Weights, (N, W), N even: each pair in one process, on the same instance.
-            where: The workloads.
+            candidates: Weights, (2 P, W): a pair after the other.
+            where: The workloads, those of the first pair first, equally many for each.
             most_jobs: Jobs of a workload at most.
 
         Returns:
-            log(cost / STS-X's cost), (N, workloads), and the rounds of all runs together.
+            log(cost of a pair's first / cost of its second), (P, workloads of each), and the rounds of all runs.
         """
-        width = candidates.shape[1]
-        pairs = candidates.reshape(-1, 2, width)
-        split = np.array_split(pairs, min(len(pairs), max(2, self._processes)))
-        parts = [part.reshape(-1, width) for part in split]
-        calls = [(self._config, self._spec, part, place, most_jobs) for place in where for part in parts]
-        answers = self._map(_log_costs, calls)
-        each = [
-            np.concatenate([logs for logs, _ in answers[k : k + len(parts)]]) for k in range(0, len(calls), len(parts))
-        ]
-        return np.stack(each, axis=1), sum(rounds for _, rounds in answers)
+        pairs = np.repeat(candidates.reshape(-1, 2, candidates.shape[1]), 2 * len(where) // len(candidates), axis=0)
+        calls = [(self._config, self._spec, *call, most_jobs) for call in zip(pairs, where, strict=True)]
+        answers = self._map(_difference, calls)
+        differences = np.array([difference for difference, _ in answers]).reshape(len(candidates) // 2, -1)
+        return differences, sum(rounds for _, rounds in answers)
 
     def validate(self, weights: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Give costs and tardiness costs of an agent on the validation workloads [€], both (scenarios, seeds)."""
+        """Give costs and tardiness costs of an agent on the validation workloads [€], both (`validation_places`,)."""
         config = self._config
         policy = SteeringPolicy(spec=self._spec, weights=weights, hidden=config.network.hidden)
-        answers = self._map(validate, [(config, policy, *each) for each in _validation(config)])
-        both = np.array(answers).reshape(len(config.scenarios), len(config.validation_seeds), 2)
-        return both[..., 0], both[..., 1]
+        calls = [(config, policy, place) for place in validation_places(config)]
+        totals, tardiness = np.array(self._map(validate, calls)).T
+        return totals, tardiness
 
     def _map(self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
         """Make the calls of a function; give the answers in their order."""
@@ -96,30 +91,40 @@ class Workers:
         return [future.result() for future in futures]
 
 
-def _log_costs(
-    config: TrainingConfig, spec: AgentSpec, candidates: NDArray[np.float32], place: Place, most_jobs: int
-) -> tuple[NDArray[np.float64], int]:
+def _difference(
+    config: TrainingConfig, spec: AgentSpec, pair: NDArray[np.float32], place: Place, most_jobs: int
+) -> tuple[float, int]:
     instance = instance_at(config, place, most_jobs)
-    base = simulate(instance, make_policy("sts-x"), record=False).total_eur
-    runs = [
+    one, other = (
         simulate(instance, SteeringPolicy(spec=spec, weights=weights, hidden=config.network.hidden), record=False)
-        for weights in candidates
-    ]
-    return np.log([max(run.total_eur, FREE) / max(base, FREE) for run in runs]), sum(run.rounds for run in runs)
+        for weights in pair
+    )
+    return float(np.log(max(one.total_eur, FREE) / max(other.total_eur, FREE))), one.rounds + other.rounds
 
 
-def validate(config: TrainingConfig, policy: Policy, index: int, seed: int) -> tuple[float, float]:
-    """Run a policy on a validation workload of one of the scenarios; give its cost and tardiness cost [€]."""
-    scenario = config.loaded_scenario(index)
-    result = simulate(make_instance(scenario, seed), policy, record=False)
+def validate(config: TrainingConfig, policy: Policy, place: Place) -> tuple[float, float]:
+    """Run a policy on a validation workload; give its cost and tardiness cost [€]."""
+    result = simulate(validation_instance(config, place), policy, record=False)
     return result.total_eur, result.tardiness_eur
 
 
 def validation_costs(config: TrainingConfig, policy: Policy) -> NDArray[np.float64]:
-    """Give the costs of a policy on the validation workloads [€], (scenarios, seeds)."""
-    costs = [validate(config, policy, *each)[0] for each in _validation(config)]
-    return np.array(costs).reshape(len(config.scenarios), len(config.validation_seeds))
+    """Give the costs of a policy on the validation workloads [€], (`validation_places`,)."""
+    return np.array([validate(config, policy, place)[0] for place in validation_places(config)])
 
 
-def _validation(config: TrainingConfig) -> list[tuple[int, int]]:
-    return [(index, seed) for index in range(len(config.scenarios)) for seed in config.validation_seeds]
+def relative_cost(config: TrainingConfig, costs: NDArray[np.float64], base: NDArray[np.float64]) -> float:
+    """Give the cost over another policy's, both [€] on the validation workloads, (`validation_places`,).
+
+    It is the geometric mean over scenarios, each with the mean of its seeds, and over drawn workloads, each alone;
+    the latter count as much as they do in the training.
+    """
+    seeds = len(config.validation_seeds)
+    listed = len(config.scenarios) * seeds
+    costs, base = np.maximum(costs, FREE), np.maximum(base, FREE)
+    means = [each[:listed].reshape(-1, seeds).mean(axis=1) for each in (costs, base)]
+    log = np.log(means[0] / means[1]).mean()
+    if len(costs) > listed and isinstance(config.agent, EsConfig):
+        drawn = np.log(costs[listed:] / base[listed:]).mean()
+        log += config.agent.drawn * (drawn - log)
+    return float(np.exp(log))

@@ -12,7 +12,7 @@ from stable_baselines3 import A2C, DQN, PPO
 from gpusched_agents.network.policies import MaskableScoringPolicy, ScoringDqnPolicy, ScoringExtractor, ScoringPolicy
 from gpusched_agents.network.slots import SlottedVecEnv
 from gpusched_agents.sb3 import make_sb3_vec_env
-from gpusched_agents.training.config import DqnConfig
+from gpusched_agents.training.algorithm_config import DqnConfig
 from gpusched_env import FIRST_DRAWN_SEED, InputError, make_instance
 from gpusched_env.envs.env_input import shape_of
 from gpusched_env.simulator import Asking

@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass, field, fields
-from typing import Any, ClassVar, TypeAlias
+from dataclasses import asdict, dataclass, field
+from typing import Any
 
 import numpy as np
 
+from gpusched_agents.training.algorithm_config import AgentConfig, EsConfig, MaskablePpoConfig, check_flag
 from gpusched_baselines.registry import teacher_names
 from gpusched_env import FIRST_DRAWN_SEED
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import Scenario, load_scenario
 
-MAY_BE_NONE = ("target_kl",)
 TRACK_VALIDATION = range(20_000, 20_020)  # seeds on which what is done on a track may be chosen
 NETWORKS = ("set", "mlp", "steering")
 
@@ -43,8 +43,8 @@ class NetworkConfig:
             raise InputError("network.kind", self.kind, " or ".join(NETWORKS))
         if checks.whole("network.hidden", self.hidden) > 1024:
             raise InputError("network.hidden", self.hidden, "a whole number from 1 to 1024")
-        _check_flag("network.distribution", self.distribution)
-        _check_flag("network.guard", self.guard)
+        check_flag("network.distribution", self.distribution)
+        check_flag("network.guard", self.guard)
         if self.guard and self.kind == "steering":
             raise InputError("network.guard", self.guard, "False, for a network that steers")
 
@@ -94,133 +94,6 @@ class ImitationConfig:
         for name in ("led", "averaging"):
             if getattr(self, name) > 1.0:
                 raise InputError(f"imitation.{name}", getattr(self, name), "a number from 0 to 1")
-
-
-@dataclass(frozen=True, slots=True)
-class PpoConfig:
-    """PPO (Schulman et al., 2017); the names are those of Stable-Baselines3. What cannot be placed is never chosen.
-
-    The learning rate falls, in line with the decisions of reinforcement learning, to `final_learning_rate` at their
-    end.
-    """
-
-    algorithm: ClassVar[str] = "ppo"
-    learning_rate: float = 3e-4
-    final_learning_rate: float = 3e-5
-    n_steps: int = 128
-    batch_size: int = 1024
-    n_epochs: int = 3
-    gamma: float = 0.9995
-    gae_lambda: float = 0.98
-    clip_range: float = 0.2
-    ent_coef: float = 0.0
-    vf_coef: float = 0.5
-    max_grad_norm: float = 0.5
-    target_kl: float | None = 0.03
-
-    def __post_init__(self) -> None:
-        _check_rates(self)
-
-
-@dataclass(frozen=True, slots=True)
-class MaskablePpoConfig(PpoConfig):
-    """PPO with the action masks of the environment (sb3-contrib)."""
-
-    algorithm: ClassVar[str] = "maskable-ppo"
-
-
-@dataclass(frozen=True, slots=True)
-class A2cConfig:
-    """A2C (Mnih et al., 2016); the names are those of Stable-Baselines3."""
-
-    algorithm: ClassVar[str] = "a2c"
-    learning_rate: float = 1e-4
-    n_steps: int = 16
-    gamma: float = 0.999
-    gae_lambda: float = 0.95
-    ent_coef: float = 0.0
-    vf_coef: float = 0.5
-    max_grad_norm: float = 0.5
-
-    def __post_init__(self) -> None:
-        _check_rates(self)
-
-
-@dataclass(frozen=True, slots=True)
-class DqnConfig:
-    """DQN (Mnih et al., 2015); the names are those of Stable-Baselines3.
-
-    A warm start fills the replay buffer with the teacher's decisions.
-    """
-
-    algorithm: ClassVar[str] = "dqn"
-    learning_rate: float = 3e-4
-    buffer_size: int = 50_000
-    learning_starts: int = 10_000
-    batch_size: int = 256
-    gamma: float = 0.999
-    train_freq: int = 4
-    gradient_steps: int = 4
-    target_update_interval: int = 10_000
-    exploration_fraction: float = 0.3
-    exploration_initial_eps: float = 0.2
-    exploration_final_eps: float = 0.01
-    max_grad_norm: float = 10.0
-
-    def __post_init__(self) -> None:
-        _check_rates(self)
-
-
-@dataclass(frozen=True, slots=True)
-class EsConfig:
-    """Evolution strategies (Salimans et al., 2017) for agents that steer STS-X: where it begins, it is STS-X itself.
-
-    An update changes the weights at random, once each way, runs whole workloads with both, and follows the differences
-    of log cost with Adam (Kingma and Ba, 2015). A decision is a round.
-
-    Args:
-        pairs: Changes of the weights in an update, each tried both ways, ≥ 1.
-        workloads: Workloads on which each is tried, ≥ 1; the scenarios take turns.
-        sigma: Standard deviation of a change, > 0.
-        learning_rate: At the beginning, > 0.
-        final_learning_rate: At the end, > 0; it falls in line with the decisions.
-        averaging: What the moving average of the weights keeps at each update, 0 to 1; the average is the agent.
-        most_jobs: Jobs of a workload at most, ≥ 1.
-        drawn: Part of the workloads whose cluster, applications and load are drawn at random, 0 to 1.
-        standardise: Whether a difference counts over what differences usually are on its workload, so that workloads
-            on which all weights cost nearly the same count as much as those on which chance does much.
-        begin: `agent:NAME`, or the folder, of a steering agent to go on from; by default none.
-    """
-
-    algorithm: ClassVar[str] = "es"
-    pairs: int = 8
-    workloads: int = 3
-    sigma: float = 0.1
-    learning_rate: float = 0.02
-    final_learning_rate: float = 0.002
-    averaging: float = 0.9
-    most_jobs: int = 300
-    drawn: float = 0.0
-    standardise: bool = True
-    begin: str = ""
-
-    def __post_init__(self) -> None:
-        for name in ("pairs", "workloads", "most_jobs"):
-            checks.whole(f"agent.{name}", getattr(self, name))
-        for name in ("sigma", "learning_rate", "final_learning_rate"):
-            checks.positive(f"agent.{name}", getattr(self, name))
-        _check_flag("agent.standardise", self.standardise)
-        if not isinstance(self.begin, str):
-            raise InputError("agent.begin", self.begin, "agent:NAME, or a folder, as text")
-        for name in ("averaging", "drawn"):
-            if checks.not_negative(f"agent.{name}", getattr(self, name)) > 1.0:
-                raise InputError(f"agent.{name}", getattr(self, name), "a number from 0 to 1")
-
-
-AgentConfig: TypeAlias = PpoConfig | A2cConfig | DqnConfig | EsConfig
-ALGORITHMS: dict[str, type[AgentConfig]] = {
-    config.algorithm: config for config in (MaskablePpoConfig, PpoConfig, A2cConfig, DqnConfig, EsConfig)
-}
 
 
 @dataclass(frozen=True, slots=True)
@@ -280,7 +153,7 @@ class TrainingConfig:
         _check_names(self.scenarios)
         object.__setattr__(self, "scenario_settings", _plain_settings(self.scenario_settings))
         _check_held_out(self.validation_seeds)
-        _check_flag("above_least", self.above_least)
+        check_flag("above_least", self.above_least)
         checks.whole("steps", self.steps, 0)
         checks.seed(self.seed)
         for name in ("envs", "evaluate_every", "patience", "threads"):
@@ -360,24 +233,6 @@ def _check_names(scenarios: tuple[str, ...]) -> None:
     for index, scenario in enumerate(scenarios):
         if not isinstance(scenario, str):
             raise InputError(f"scenarios[{index}]", scenario, "a name or a file's path, as text")
-
-
-def _check_flag(field: str, value: bool) -> None:
-    if not isinstance(value, bool):
-        raise InputError(field, value, "True or False")
-
-
-def _check_rates(config: AgentConfig) -> None:
-    """Check every number of an algorithm's settings: those named in 0 to 1, all others positive."""
-    for each in fields(config):
-        name, value = f"agent.{each.name}", getattr(config, each.name)
-        if isinstance(each.default, int):
-            checks.whole(name, value)
-        elif value is not None or each.name not in MAY_BE_NONE:
-            share = each.name in {"gamma", "gae_lambda", "exploration_fraction"} or each.name.endswith("_eps")
-            checks.not_negative(name, value) if share or each.name.endswith("_coef") else checks.positive(name, value)
-            if share and value > 1.0:
-                raise InputError(name, value, "a number from 0 to 1")
 
 
 STEERING_NETWORK, NO_WARM_START = NetworkConfig("steering", hidden=8), ImitationConfig(steps=0)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusched_agents.steering.training import SteeringTraining
-from gpusched_agents.training.config import EsConfig
+from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.training import Training
 from gpusched_env.errors import InputError
 

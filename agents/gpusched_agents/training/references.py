@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_agents.training.config import EsConfig
+from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.progress import best_point
 from gpusched_baselines import make_policy
 from gpusched_env import simulate

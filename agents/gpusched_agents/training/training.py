@@ -17,9 +17,9 @@ from gpusched_agents.files.storage import save_agent
 from gpusched_agents.network.inference import flat_weights
 from gpusched_agents.policy import AgentPolicy
 from gpusched_agents.spec import AgentSpec
+from gpusched_agents.training.algorithm_config import DqnConfig, EsConfig
 from gpusched_agents.training.algorithms import TRAINED_UNDER, make_env, make_model
 from gpusched_agents.training.checkpoint import Checkpoint, pack_model, unpack_model
-from gpusched_agents.training.config import DqnConfig, EsConfig
 from gpusched_agents.training.imitation import Imitation, Teacher
 from gpusched_agents.training.logs import Logs, Watch, open_logs
 from gpusched_agents.training.progress import Progress, csv_of

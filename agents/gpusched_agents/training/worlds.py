@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_env import make_instance
+from gpusched_agents.training.algorithm_config import EsConfig
+from gpusched_env import load_scenario, make_instance
 from gpusched_env.workload import Scenario, offered_load
 
 if TYPE_CHECKING:
@@ -17,11 +18,29 @@ if TYPE_CHECKING:
     from gpusched_env import Instance
 
 TRAINING_SEEDS = (100_000, 110_000)  # those of tracks: from, and up to but without
+DRAWN_VALIDATION = range(20_000, 20_040)
 DRAWN = -1  # in the place of a scenario's index: one that is drawn
 POOLS = ("K80", "P100", "V100", "T4", "A100", "H100", "A10", "L4", "L40S")
-LOADS, SLACKS, WEIGHTS, RESTARTS = (0.4, 1.2), (0.05, 2.0), (3e-6, 3e-3), (0.0, 60.0, 600.0, "measured")
-HALVED = 0.5  # probability that nodes of a type have 4 GPUs, whatever they have usually
+PUBLISHED = "published-poisson"
+# What drawn workloads are like: a built-in scenario, GPU types for its applications, least nodes of one, probability.
+KINDS = (
+    ("default", POOLS, 1, 0.45),
+    (PUBLISHED, ("K80", "M60"), 1, 0.1),
+    ("multi-node", ("A100", "T4"), 4, 0.15),
+    ("sharing", POOLS, 1, 0.2),
+    ("hosts-and-guests", POOLS, 1, 0.1),
+)
 GAP_S = 1_000.0  # between two submissions, before the load is known
+ARRIVALS = (
+    {"kind": "exponential", "mean_gap_s": GAP_S},
+    {"kind": "mixed"},
+    {"kind": "profile", "profile": "philly", "mean_gap_s": GAP_S},
+    {"kind": "simultaneous"},
+)
+ARRIVAL_ODDS = (0.7, 0.1, 0.1, 0.1)
+LOADS, SLACKS, WEIGHTS, RESTARTS = (0.03, 1.3), (0.05, 2.0), (3e-6, 3e-3), (0.0, 60.0, 600.0, "measured")
+MOST_NODES, FEWEST_JOBS, MOST_DRAWN = 8, 10, 200  # nodes of a type; jobs, where there are so many
+HALVED = 0.5  # probability that nodes of a type have 4 GPUs, whatever they have usually; no job takes several then
 FAMILIES = ("histogram", "two-point", "lognormal")
 TURNS, DRAWS = 2, 3  # streams of random numbers
 
@@ -51,45 +70,70 @@ def places(config: TrainingConfig, drawn: float, first: int, count: int) -> list
     return chosen
 
 
+def validation_places(config: TrainingConfig) -> list[Place]:
+    """Give the workloads that choose an agent: every scenario's, seed by seed; drawn ones, if it learns on some."""
+    chosen = [Place(index, seed) for index in range(len(config.scenarios)) for seed in config.validation_seeds]
+    drawn = isinstance(config.agent, EsConfig) and config.agent.drawn > 0.0
+    return chosen + [Place(DRAWN, seed) for seed in DRAWN_VALIDATION if drawn]
+
+
+def validation_instance(config: TrainingConfig, place: Place) -> Instance:
+    """Make the instance of a workload, of all its jobs."""
+    if place.scenario == DRAWN:
+        return drawn_instance(place.seed, MOST_DRAWN)
+    return make_instance(config.loaded_scenario(place.scenario), place.seed)
+
+
 @lru_cache(maxsize=4)
 def instance_at(config: TrainingConfig, place: Place, most_jobs: int) -> Instance:
     """Make the instance of a workload, of its first `most_jobs` jobs at most."""
     if place.scenario == DRAWN:
-        return drawn_instance(place.seed, min(most_jobs, 200))
+        return drawn_instance(place.seed, min(most_jobs, MOST_DRAWN))
     scenario = config.loaded_scenario(place.scenario)
     return make_instance(scenario.replace({"jobs.count": min(most_jobs, scenario.jobs.count)}), place.seed)
 
 
 def drawn_instance(seed: int, jobs: int) -> Instance:
-    """Draw a cluster, its applications, load, due dates and weights, and make an instance of so many jobs."""
+    """Draw a cluster, its applications, sharing, load, due dates and weights, and make an instance of it.
+
+    Args:
+        seed: Seed of the draw, and of the instance.
+        jobs: Jobs at most, ≥ 1; they are drawn too.
+    """
     rng = np.random.default_rng([DRAWS, seed])
     scenario = _drawn_scenario(rng, jobs)
-    load = offered_load(make_instance(scenario, seed))
-    gap = GAP_S * load / rng.uniform(*LOADS)
-    return make_instance(scenario.replace({"arrivals.mean_gap_s": float(gap)}), seed)
+    load, wanted = offered_load(make_instance(scenario, seed)), _log_uniform(rng, *LOADS)
+    if np.isfinite(load):
+        scenario = scenario.replace({"arrivals.rate": wanted / load})
+    return make_instance(scenario, seed)
 
 
 def _drawn_scenario(rng: Generator, jobs: int) -> Scenario:
     """Draw everything but the arrivals' rate."""
-    types = [str(name) for name in rng.choice(POOLS, size=rng.integers(1, 5), replace=False)]
-    pools = [{"gpu_type": name, "nodes": int(rng.integers(1, 5))} for name in types]
+    name, types, fewest, _ = KINDS[rng.choice(len(KINDS), p=[kind[-1] for kind in KINDS])]
+    scenario = load_scenario(name)
+    chosen = rng.choice(types, size=rng.integers(1, min(4, len(types)) + 1), replace=False)
+    pools = [{"gpu_type": str(gpu_type), "nodes": round(_log_uniform(rng, fewest, MOST_NODES))} for gpu_type in chosen]
     for pool in pools:
-        if rng.random() < HALVED:
+        if fewest == 1 and rng.random() < HALVED:
             pool["gpus_per_node"] = 4
-    lowest = float(_log_uniform(rng, *WEIGHTS))
-    restart = RESTARTS[rng.integers(len(RESTARTS))]
+    lowest = _log_uniform(rng, *WEIGHTS)
+    family = str(rng.choice(FAMILIES))
     settings = {
         "cluster.pools": pools,
-        "jobs.count": jobs,
-        "restart_s": restart,
-        "arrivals.kind": "exponential",
-        "arrivals.mean_gap_s": GAP_S,
-        "epochs.family": str(rng.choice(FAMILIES)),
-        "due_dates.slack": float(_log_uniform(rng, *SLACKS)),
+        "jobs.count": round(_log_uniform(rng, min(FEWEST_JOBS, jobs), jobs)),
+        "restart_s": RESTARTS[rng.integers(len(RESTARTS))],
+        "due_dates.slack": _log_uniform(rng, *SLACKS),
         "weights.min_eur_per_s": lowest,
         "weights.max_eur_per_s": lowest * float(rng.uniform(1.0, 10.0)),
     }
-    return Scenario().replace(settings)
+    arrivals = ARRIVALS[rng.choice(len(ARRIVALS), p=ARRIVAL_ODDS)]
+    settings["arrivals"] = arrivals
+    if name != PUBLISHED:  # it has histograms of its own
+        settings["epochs.family"] = family
+    if name == "sharing":
+        settings["sharing.interference"] = str(rng.choice(("random", "measured")))
+    return scenario.replace(settings)
 
 
 def _log_uniform(rng: Generator, lowest: float, highest: float) -> float:

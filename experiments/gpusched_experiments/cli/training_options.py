@@ -8,12 +8,8 @@ from typing import Any
 
 import typer
 
-from gpusched_agents.training.config import (
-    ALGORITHMS,
-    TRACK_VALIDATION,
-    EsConfig,
-    TrainingConfig,
-)
+from gpusched_agents.training.algorithm_config import ALGORITHMS, EsConfig
+from gpusched_agents.training.config import TRACK_VALIDATION, TrainingConfig
 from gpusched_agents.training.worlds import TRAINING_SEEDS
 from gpusched_baselines.registry import teacher_names
 from gpusched_env.errors import InputError

@@ -5,20 +5,25 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusched_agents.training.config import EsConfig, TrainingConfig
+from gpusched_agents.training.algorithm_config import EsConfig
+from gpusched_agents.training.config import TrainingConfig
 from gpusched_agents.training.worlds import (
     DRAWN,
     LOADS,
+    MOST_DRAWN,
     POOLS,
     TRAINING_SEEDS,
     Place,
     drawn_instance,
     instance_at,
     places,
+    validation_instance,
+    validation_places,
 )
 from gpusched_env import load_scenario, make_instance
 from gpusched_env.workload import list_tracks, load_track, offered_load
 
+KINDS_OF_PLACES = {"single-node", "multi-node", "shared"}
 SCENARIOS = ("tiny", "default", "high", "low", "burst")
 CONFIG = TrainingConfig(agent=EsConfig(), scenarios=SCENARIOS)
 
@@ -57,7 +62,7 @@ def test_a_workload_is_that_of_its_scenario_and_seed_with_its_first_jobs():
     assert instance_at(config, Place(0, 100_007), 10_000) == make_instance(scenario, 100_007)
     few = instance_at(config, Place(0, 100_007), 4)
     assert few == make_instance(scenario.replace({"jobs.count": 4}), 100_007)
-    assert len(instance_at(config, Place(DRAWN, 100_007), 5).jobs) == 5
+    assert len(instance_at(config, Place(DRAWN, 100_007), 5).jobs.submission_s) == 5
     assert instance_at(config, Place(DRAWN, 100_007), 5) == drawn_instance(100_007, 5)
 
 
@@ -67,12 +72,42 @@ def test_a_drawn_cluster_is_the_same_every_time_and_another_one_for_another_seed
 
 
 def test_drawn_clusters_differ_and_are_loaded_as_is_said():
-    instances = [drawn_instance(seed, 60) for seed in range(12)]
+    instances = [drawn_instance(seed, 60) for seed in range(40)]
     types = {tuple(gpu_type.name for gpu_type in instance.gpu_types) for instance in instances}
-    assert len(types) > 6
-    assert {name for names in types for name in names} <= set(POOLS)
-    loads = [offered_load(instance) for instance in instances]
-    assert min(loads) > LOADS[0] * 0.999
-    assert max(loads) < LOADS[1] * 1.001
-    assert np.std(loads) > 0.1
+    assert len(types) > 20
+    assert {name for names in types for name in names} <= {*POOLS, "M60"}
+    loads = np.array([offered_load(instance) for instance in instances])
+    together = ~np.isfinite(loads)  # jobs that come all at once
+    assert 0 < together.sum() < 10
+    assert loads[~together].min() > LOADS[0] / 2.0  # hastened days have another rhythm
+    assert loads[~together].max() < LOADS[1] * 2.0
+    assert loads[~together].min() < 0.06
+    assert loads[~together].max() > 0.6
     assert len({float(instance.jobs.restart_s[0]) for instance in instances}) > 2
+    assert {configuration.kind for each in instances for configuration in each.configurations} == KINDS_OF_PLACES
+
+
+def test_drawn_clusters_are_small_and_larger_with_few_jobs_and_many():
+    instances = [drawn_instance(seed, 60) for seed in range(40)]
+    nodes = [len(instance.nodes) for instance in instances]
+    assert min(nodes) == 1
+    assert max(nodes) > 12
+    jobs = [len(instance.jobs.submission_s) for instance in instances]
+    assert min(jobs) >= 10
+    assert max(jobs) <= 60
+    assert len(set(jobs)) > 10
+
+
+def test_an_agent_is_chosen_by_drawn_workloads_where_it_learns_on_some():
+    listed = [Place(index, seed) for index in range(len(SCENARIOS)) for seed in CONFIG.validation_seeds]
+    assert validation_places(CONFIG) == listed
+    drawn = validation_places(TrainingConfig(agent=EsConfig(drawn=0.5), scenarios=SCENARIOS))
+    assert drawn[: len(listed)] == listed
+    assert {place.scenario for place in drawn[len(listed) :]} == {DRAWN}
+    assert not {place.seed for place in drawn} & set(range(*TRAINING_SEEDS))
+
+
+def test_a_validation_workload_has_all_its_jobs():
+    config = TrainingConfig(agent=EsConfig(most_jobs=2), scenarios=("tiny",))
+    assert validation_instance(config, Place(0, 500)) == make_instance(load_scenario("tiny"), 500)
+    assert validation_instance(config, Place(DRAWN, 20_000)) == drawn_instance(20_000, MOST_DRAWN)

@@ -4,16 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from gpusched_agents.training.config import (
-    A2cConfig,
-    DqnConfig,
-    EsConfig,
-    ImitationConfig,
-    MaskablePpoConfig,
-    NetworkConfig,
-    PpoConfig,
-    TrainingConfig,
-)
+from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, EsConfig, MaskablePpoConfig, PpoConfig
+from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
 from gpusched_env.errors import InputError
 from gpusched_env.workload import list_tracks
 from gpusched_experiments.cli.training_options import OPTIONS, training_config
