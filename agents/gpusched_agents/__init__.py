@@ -1,8 +1,8 @@
 """Learned agents: training them, keeping them in folders, and comparing them fairly.
 
-Only training and what belongs to it (`make_training`, `Training`, `SchedulerVecEnv`, `make_sb3_vec_env`,
+Only training in the environment and what belongs to it (`Training`, `SchedulerVecEnv`, `make_sb3_vec_env`,
 `convert_sb3_zip`) needs torch and Stable-Baselines3, the extra `agents`, and imports them when it is first asked for.
-An agent decides without them.
+An agent decides without them, and learns to steer without them (`SteeringTraining`).
 """
 
 from __future__ import annotations

@@ -78,7 +78,7 @@ SHARES = {
 }  # fmt: skip
 ABOVE_ZERO = {"learning_rate", "final_learning_rate", "clip_range", "max_grad_norm", "target_kl", "sigma", "clip"}
 FROM_ZERO = {"ent_coef", "vf_coef"}
-OTHERS = {"begin": (None, 3)}
+OTHERS = {"begin": (None, 3), "only": (None, 3)}
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)

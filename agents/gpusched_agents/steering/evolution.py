@@ -42,32 +42,37 @@ class Evolution:
         begin = weights.astype(np.float64)
         return cls(begin, begin.copy(), np.zeros_like(begin), np.zeros_like(begin))
 
-    @classmethod
-    def begin(cls, hidden: int, seed: int) -> Self:
-        """Begin at a network that says nothing: only its hidden layer is drawn."""
-        rng = np.random.default_rng([seed, INITIAL])
-        arrays = {name: np.zeros(shape) for name, shape in own_shapes(hidden).items()}
-        arrays["code.weight"] = rng.normal(0.0, 1.0 / np.sqrt(8.0), arrays["code.weight"].shape)
-        weights = np.concatenate([array.ravel() for array in arrays.values()])
-        return cls.go_on(weights)
+    def candidates(self, config: EsConfig, seed: int, free: NDArray[np.float64]) -> NDArray[np.float32]:
+        """Give the weights that this update tries, (2 pairs, W): changed one way and the other, in turn.
 
-    def candidates(self, config: EsConfig, seed: int) -> NDArray[np.float32]:
-        """Give the weights that this update tries, (2 pairs, W): changed one way and the other, in turn."""
-        changes = config.sigma * self._changes(config, seed)
+        Args:
+            config: The settings.
+            seed: Seed of the run.
+            free: 1 for every weight that may change, 0 for the others, (W,).
+        """
+        changes = config.sigma * free * self._changes(config, seed)
         both = np.stack([self.weights + changes, self.weights - changes], axis=1)
         return both.reshape(-1, len(self.weights)).astype(np.float32)
 
-    def update(self, config: EsConfig, seed: int, differences: NDArray[np.float64], done: float) -> None:
+    def update(
+        self,
+        config: EsConfig,
+        seed: int,
+        free: NDArray[np.float64],
+        differences: NDArray[np.float64],
+        done: float,
+    ) -> None:
         """Take a step.
 
         Args:
             config: The settings.
             seed: Seed of the run.
+            free: As of the candidates, (W,).
             differences: By how much the logarithm of the cost was larger with the change than with its opposite, for
                 every pair on every one of its workloads, (pairs, workloads).
             done: Part of the run that is done, 0 to 1.
         """
-        changes = self._changes(config, seed)
+        changes = free * self._changes(config, seed)
         difference = np.clip(differences, -config.clip, config.clip).mean(axis=1)
         gradient = (difference[:, None] * changes).mean(axis=0) / (2.0 * config.sigma)
         self.updates += 1
@@ -82,3 +87,11 @@ class Evolution:
     def _changes(self, config: EsConfig, seed: int) -> NDArray[np.float64]:
         rng = np.random.default_rng([seed, CHANGES, self.updates])
         return rng.normal(size=(config.pairs, len(self.weights)))
+
+
+def first_weights(hidden: int, seed: int) -> NDArray[np.float64]:
+    """Give the weights of a network that says nothing, (W,): only its hidden layer is drawn."""
+    rng = np.random.default_rng([seed, INITIAL])
+    arrays = {name: np.zeros(shape) for name, shape in own_shapes(hidden).items()}
+    arrays["code.weight"] = rng.normal(0.0, 1.0 / np.sqrt(8.0), arrays["code.weight"].shape)
+    return np.concatenate([array.ravel() for array in arrays.values()])

@@ -21,6 +21,7 @@ MOST = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # the largest that is said of a job,
 MOST_OF_PRICE = 0.7  # of the rate of a configuration
 MOST_PATIENCE = 1.0
 URGENT, CALM = range(2)  # what the prices of configurations are for
+OF_JOBS, GATES = 2, 3  # the gate of what is said of jobs, after those of both prices
 Shapes = dict[str, tuple[int, ...]]
 
 
@@ -39,6 +40,7 @@ def shapes(jobs: int, options: int, whole: int, hidden: int) -> Shapes:
         "code.weight": (hidden, option), "code.bias": (hidden,),
         "price.weight": (2, option), "price_code.weight": (2, hidden), "price.bias": (2,),
         "round.weight": (1, whole), "round.bias": (1,),
+        "gate.weight": (GATES, whole), "gate.bias": (GATES,),
     }  # fmt: skip
 
 
@@ -56,10 +58,16 @@ def seen_weights(hidden: int, *, distribution: bool) -> NDArray[np.float64]:
     parts = []
     for name, shape in own_shapes(hidden).items():
         seen = np.ones(shape)
-        if name in {*first, "round.weight"}:
+        if name in {*first, "round.weight", "gate.weight"}:
             seen *= np.array([*first.get(name, []), *whole])
         parts.append(seen.ravel())
     return np.concatenate(parts)
+
+
+def named_weights(hidden: int, beginning: str) -> NDArray[np.float64]:
+    """Give 1 for every weight of the arrays whose names begin so, 0 for the others, (W,)."""
+    shapes = own_shapes(hidden).items()
+    return np.concatenate([np.full(int(np.prod(shape)), float(name.startswith(beginning))) for name, shape in shapes])
 
 
 def flat_of(weights: Mapping[str, NDArray[np.float32]], hidden: int) -> NDArray[np.float32]:
@@ -88,8 +96,9 @@ def _part(flat: Singles, begin: int, rows: int, columns: int) -> tuple[Floats, i
 def say(jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int, said: Floats, prices: Floats) -> float:
     """Say what is to be done differently in a round.
 
-    Of a job with features x in a round with features g: most · tanh(A [x, g] + a). Of a configuration with features y:
-    most · tanh(B [y, g] + C tanh(D [y, g] + d) + b), once for urgent jobs, once for calm ones.
+    Of a job with features x in a round with features g: most · gate · tanh(A [x, g] + a). Of a configuration with
+    features y: most · gate · tanh(B [y, g] + C tanh(D [y, g] + d) + b), once for urgent jobs, once for calm ones. Each
+    of the three has its own gate, min(1, exp(v · g + w)), which may close where there is nothing to say.
 
     Args:
         jobs: Features of the active jobs, (A, F).
@@ -113,10 +122,15 @@ def say(jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int,
     b_price, n = _part(flat, n, 1, 2)
     w_round, n = _part(flat, n, 1, whole.shape[0])
     b_round, n = _part(flat, n, 1, 1)
+    w_gate, n = _part(flat, n, GATES, whole.shape[0])
+    b_gate, n = _part(flat, n, 1, GATES)
+    gate = np.empty(GATES)
+    for k in range(GATES):
+        gate[k] = np.exp(min(0.0, _dot(w_gate[k], whole) + b_gate[0, k]))
     for k in range(KNOBS):
         shared = _dot(w_job[k, of_job:], whole) + b_job[0, k]
         for i in range(jobs.shape[0]):
-            said[i, k] = MOST[k] * np.tanh(_dot(w_job[k, :of_job], jobs[i]) + shared)
+            said[i, k] = MOST[k] * gate[OF_JOBS] * np.tanh(_dot(w_job[k, :of_job], jobs[i]) + shared)
     code, of_round = np.empty(width), np.empty(width)
     for h in range(width):
         of_round[h] = _dot(w_code[h, of_option:], whole) + b_code[0, h]
@@ -125,7 +139,7 @@ def say(jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int,
             code[h] = np.tanh(_dot(w_code[h, :of_option], options[c]) + of_round[h])
         for k in range(2):
             out = _dot(w_price[k, :of_option], options[c]) + _dot(w_price[k, of_option:], whole) + b_price[0, k]
-            prices[k, c] = MOST_OF_PRICE * np.tanh(out + _dot(w_from_code[k], code))
+            prices[k, c] = MOST_OF_PRICE * gate[k] * np.tanh(out + _dot(w_from_code[k], code))
     return MOST_PATIENCE * np.tanh(_dot(w_round[0], whole) + b_round[0, 0])
 
 

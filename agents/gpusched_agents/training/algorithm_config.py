@@ -105,6 +105,7 @@ class EsConfig:
         clip: What a difference of log costs counts at most, > 0: on a workload where chance does much, or that was a
             disaster, it says no more than its sign.
         begin: `agent:NAME`, or the folder, of a steering agent to go on from; by default none.
+        only: Arrays of the network that change, by the beginning of their names, such as `gate`; by default all.
     """
 
     algorithm: ClassVar[str] = "es"
@@ -118,14 +119,16 @@ class EsConfig:
     drawn: float = 0.0
     clip: float = 0.03
     begin: str = ""
+    only: str = ""
 
     def __post_init__(self) -> None:
         for name in ("pairs", "workloads", "most_jobs"):
             checks.whole(f"agent.{name}", getattr(self, name))
         for name in ("sigma", "learning_rate", "final_learning_rate", "clip"):
             checks.positive(f"agent.{name}", getattr(self, name))
-        if not isinstance(self.begin, str):
-            raise InputError("agent.begin", self.begin, "agent:NAME, or a folder, as text")
+        for name, allowed in (("begin", "agent:NAME, or a folder, as text"), ("only", "names, as text")):
+            if not isinstance(getattr(self, name), str):
+                raise InputError(f"agent.{name}", getattr(self, name), allowed)
         for name in ("averaging", "drawn"):
             if checks.not_negative(f"agent.{name}", getattr(self, name)) > 1.0:
                 raise InputError(f"agent.{name}", getattr(self, name), "a number from 0 to 1")

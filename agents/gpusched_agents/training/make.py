@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 from gpusched_agents.steering.training import SteeringTraining
 from gpusched_agents.training.algorithm_config import EsConfig
-from gpusched_agents.training.training import Training
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from stable_baselines3.common.callbacks import BaseCallback
 
     from gpusched_agents.training.config import TrainingConfig
+    from gpusched_agents.training.training import Training
 
 
 def make_training(
@@ -40,9 +41,11 @@ def make_training(
     Raises:
         InputError: The folder belongs to a run with other settings, its checkpoint is not whole, or there are callbacks
             for an algorithm that is not one of Stable-Baselines3.
+        MissingExtraError: torch or Stable-Baselines3 is not installed, and it is not `es`, which needs neither.
     """
     if not isinstance(config.agent, EsConfig):
-        return Training(config, folder, name=name, command=command, on_progress=on_progress, callbacks=callbacks)
+        sb3: type[Training] = import_module("gpusched_agents").Training  # from there: it says which extra is missing
+        return sb3(config, folder, name=name, command=command, on_progress=on_progress, callbacks=callbacks)
     if callbacks:
         raise InputError("callbacks", list(callbacks), "none, for es: it is not of Stable-Baselines3")
     return SteeringTraining(config, folder, name=name, command=command, on_progress=on_progress)

@@ -5,46 +5,44 @@ from __future__ import annotations
 import time
 from dataclasses import asdict
 from importlib.metadata import version
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
 
-from gpusched_agents.files.description import AgentDescription
 from gpusched_agents.files.export import actor_of, export_network
-from gpusched_agents.files.storage import save_agent
 from gpusched_agents.network.inference import flat_weights
 from gpusched_agents.policy import AgentPolicy
 from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithm_config import DqnConfig, EsConfig
 from gpusched_agents.training.algorithms import TRAINED_UNDER, make_env, make_model
-from gpusched_agents.training.checkpoint import Checkpoint, pack_model, unpack_model
 from gpusched_agents.training.imitation import Imitation, Teacher
 from gpusched_agents.training.logs import Logs, Watch, open_logs
-from gpusched_agents.training.progress import Progress, csv_of
-from gpusched_agents.training.references import reference_costs, reference_names, warnings_of
-from gpusched_agents.training.run_folder import AGENT, CHECKPOINT, CURVE, LOGS, RunFolder
+from gpusched_agents.training.model_state import pack_model, unpack_model
+from gpusched_agents.training.progress import Progress
+from gpusched_agents.training.references import reference_costs, reference_names
+from gpusched_agents.training.run import TrainingRun
+from gpusched_agents.training.run_folder import CHECKPOINT, LOGS
 from gpusched_env import make_instance, simulate
 from gpusched_env.errors import InputError
-from gpusched_env.files import write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from typing import TypeAlias
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
 
     from numpy.typing import NDArray
     from stable_baselines3.common.callbacks import BaseCallback
 
+    from gpusched_agents.files.description import AgentDescription
+    from gpusched_agents.training.checkpoint import Checkpoint
     from gpusched_agents.training.config import TrainingConfig
+    from gpusched_agents.training.run import OnProgress
 
 MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a set network may be used with
 REMEMBER_S = 5.0  # between two moments that are kept in memory, for an interrupt
 
-OnProgress: TypeAlias = "Callable[[int, int, str], None]"
 
-
-class Training:
+class Training(TrainingRun):
     """A training run in a folder, which it can be stopped in and resumed from at any moment.
 
     The folder holds `training.json` (settings, origin, what reference policies cost, and warnings at the end),
@@ -82,29 +80,24 @@ class Training:
             raise InputError(
                 "agent", config.agent.algorithm, "an algorithm of Stable-Baselines3; make_training takes all"
             )
-        self.config, self.folder, self.name = config, Path(folder), name
-        self._on_progress = on_progress or (lambda _done, _total, _text: None)
         self._callbacks = list(callbacks)
         torch.set_num_threads(config.threads)
         self._instances = [
             make_instance(scenario, seed) for scenario in config.loaded_scenarios() for seed in config.validation_seeds
         ]
-        self.progress = Progress()
-        self.resumes_at: int | None = None
         self._best: dict[str, NDArray[np.float32]] = {}
         self._remembered: Checkpoint | None = None
         self._remembered_s = -REMEMBER_S
         self._env = make_env(config)
         self.model = make_model(config, self._env)
-        self._run = RunFolder(self.folder, config, command, _versions())  # not before: bad input leaves nothing behind
         agent = config.agent
         self._generator = np.random.default_rng([config.seed, 2])
         self._imitation: Imitation | None = None
         if not isinstance(agent, DqnConfig):
             model: Any = self.model
             self._imitation = Imitation(model, config.imitation, self._generator, agent.gamma, agent.gae_lambda)
-        self._began = time.monotonic()
-        self._resume()
+        # Not before: bad input leaves nothing behind.
+        super().__init__(config, folder, name, command, on_progress, _versions())
 
     def run(self) -> AgentDescription:
         """Train to the end, and give the description of the agent that is kept: the best one evaluated."""
@@ -118,9 +111,7 @@ class Training:
             self._write_remembered()
             raise
         self._env.close()
-        self._run.record["warnings"] = self.warnings
-        self._run.write_record()
-        return self._save_agent()
+        return self._end()
 
     @property
     def references(self) -> dict[str, float]:
@@ -133,11 +124,6 @@ class Training:
             self._run.write_record()
         costs: dict[str, float] = record["references"]
         return costs
-
-    @property
-    def warnings(self) -> list[str]:
-        """What speaks against the best agent so far, and what to try: it is untrained, or dear."""
-        return warnings_of(self.config, self.progress.curve, self.references)
 
     def _imitate(self, logs: Logs) -> None:
         if self.model._last_obs is None:  # noqa: SLF001 - resumed runs have one
@@ -232,13 +218,11 @@ class Training:
         progress = self.progress
         better = total < progress.best_eur
         progress.worse = 0 if better else progress.worse + 1
-        self._count_seconds()
-        point = {"steps": progress.steps, "seconds": round(progress.seconds, 1), "phase": progress.phase}
-        progress.curve.append(point | {"total_eur": total, "tardiness_eur": tardiness} | dict(measured))
+        progress.curve.append(self._begin_point() | {"total_eur": total, "tardiness_eur": tardiness} | dict(measured))
         for name, value in {"total_eur": total, "tardiness_eur": tardiness, **measured}.items():
             logs.evaluations.record(f"evaluation/{name}", value)
         logs.evaluations.dump(progress.steps)
-        write_atomically(self.folder / CURVE, csv_of(progress.curve))
+        self._write_curve()
         if better:
             self._best = weights
             self._save_agent()
@@ -261,35 +245,14 @@ class Training:
         return AgentPolicy(self.name, self._spec(), flat, network.hidden, network.guard)
 
     def _save_agent(self) -> AgentDescription:
-        settings = self.config.as_dict()
-        description = AgentDescription(
-            name=self.name,
-            algorithm=self.config.agent.algorithm,
-            spec=self._spec(),
-            config=settings,
-            provenance=self._run.record["provenance"],
-            curve=self.progress.curve,
-        )
-        return save_agent(self.folder / AGENT, description, self._best)
-
-    def _resume(self) -> None:
-        checkpoint = self._run.read_checkpoint()
-        if checkpoint is None:
-            return
-        try:
-            self._unpack(checkpoint)
-        except (KeyError, RuntimeError, TypeError, ValueError) as error:
-            path = str(self.folder / CHECKPOINT)
-            raise InputError(path, str(error), "one of this version; remove it to begin anew") from error
+        return self._save(self._spec(), self._best)
 
     def _unpack(self, checkpoint: Checkpoint) -> None:
         unpack_model(checkpoint, self.model)
         self._best = checkpoint.get("best")
         self._generator.bit_generator.state = checkpoint.facts["generator"]
-        self.progress = Progress(**checkpoint.facts["progress"])
-        self.resumes_at = self.progress.steps
         if self._imitation is not None:
-            self._imitation.done = self.progress.imitated
+            self._imitation.done = checkpoint.facts["progress"]["imitated"]
             average = {name: torch.from_numpy(array) for name, array in checkpoint.get("average").items()}
             self._imitation.average.load_state_dict(average)
 
@@ -311,25 +274,13 @@ class Training:
             self.resumes_at, self._remembered = steps, None
 
     def _checkpoint(self) -> Checkpoint:
-        checkpoint = Checkpoint()
-        checkpoint.facts["config"] = self.config.as_dict()
+        checkpoint = self._begin_checkpoint()
         pack_model(checkpoint, self.model)
         checkpoint.put("best", self._best)
         if self._imitation is not None:
             checkpoint.put("average", self._imitation.average.state_dict())
         checkpoint.facts["generator"] = self._generator.bit_generator.state
-        self._count_seconds()
-        checkpoint.facts["progress"] = {name: getattr(self.progress, name) for name in Progress.__slots__}
         return checkpoint
-
-    def _count_seconds(self) -> None:
-        now = time.monotonic()
-        self.progress.seconds += now - self._began
-        self._began = now
-
-    def _report(self, text: str) -> None:
-        total = self.config.imitation.steps + self.config.steps
-        self._on_progress(min(self.progress.steps, total), total, text)
 
 
 def _next_multiple(done: int, interval: int) -> int:

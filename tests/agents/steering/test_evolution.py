@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpusched_agents.steering.evolution import Evolution
+from gpusched_agents.steering.evolution import Evolution, first_weights
 from gpusched_agents.steering.network import arrays_of
 from gpusched_agents.training.algorithm_config import EsConfig
 
 CONFIG = EsConfig(pairs=8, sigma=0.1, learning_rate=0.1, final_learning_rate=0.01, averaging=0.9, clip=1.0)
-GOAL = np.array([0.5, -0.25, 1.0])
+GOAL, ALL = np.array([0.5, -0.25, 1.0]), np.ones(3)
 
 
 def at(weights: np.ndarray) -> Evolution:
@@ -24,20 +24,22 @@ def descend(steps: int, seed: int = 3, workloads: int = 2) -> Evolution:
     """Follow the distance to `GOAL`, the same on every workload."""
     state = at(np.zeros(3))
     for step in range(steps):
-        distance = ((state.candidates(CONFIG, seed) - GOAL) ** 2).sum(axis=1)
-        state.update(CONFIG, seed, np.tile((distance[0::2] - distance[1::2])[:, None], workloads), step / steps)
+        distance = ((state.candidates(CONFIG, seed, ALL) - GOAL) ** 2).sum(axis=1)
+        state.update(CONFIG, seed, ALL, np.tile((distance[0::2] - distance[1::2])[:, None], workloads), step / steps)
     return state
 
 
-def one_update(differences: np.ndarray, config: EsConfig = CONFIG, done: float = 0.0) -> Evolution:
+def one_update(
+    differences: np.ndarray, config: EsConfig = CONFIG, done: float = 0.0, free: np.ndarray = ALL
+) -> Evolution:
     state = at(np.zeros(3))
-    state.update(config, 3, differences, done)
+    state.update(config, 3, free, differences, done)
     return state
 
 
 def by_first_weight() -> np.ndarray:
     """What changes cost where it is the first weight alone, (8, 1)."""
-    tried = at(np.zeros(3)).candidates(CONFIG, 3)[:, :1].astype(np.float64)
+    tried = at(np.zeros(3)).candidates(CONFIG, 3, ALL)[:, :1].astype(np.float64)
     return tried[0::2] - tried[1::2]
 
 
@@ -55,21 +57,32 @@ def test_the_same_seed_goes_the_same_way_and_another_one_does_not():
 
 def test_candidates_are_pairs_on_both_sides_of_the_weights():
     state = at(GOAL)
-    tried = state.candidates(CONFIG, 3)
+    tried = state.candidates(CONFIG, 3, ALL)
     assert (tried.shape, tried.dtype) == ((16, 3), np.float32)
     np.testing.assert_allclose((tried[0::2] + tried[1::2]) / 2.0, np.tile(GOAL, (8, 1)), atol=1e-6)
     assert 0.05 < (tried[0::2] - GOAL).std() < 0.2
     state.updates += 1
-    assert not np.array_equal(state.candidates(CONFIG, 3), tried)
+    assert not np.array_equal(state.candidates(CONFIG, 3, ALL), tried)
 
 
 def test_it_goes_against_the_differences_of_costs():
     """Adam's first step is as long as the learning rate, in every direction in which there is a difference."""
-    tried = at(np.zeros(3)).candidates(CONFIG, 3)
+    tried = at(np.zeros(3)).candidates(CONFIG, 3, ALL)
     state = one_update(0.01 * by_first_weight())
     assert state.weights[0] == pytest.approx(-CONFIG.learning_rate)
     gradient = (0.01 * tried[0::2, :1] * tried[0::2]).mean(axis=0) / CONFIG.sigma**2
     np.testing.assert_allclose(state.mean, 0.1 * gradient, rtol=1e-5)
+
+
+def test_weights_that_are_not_free_stay():
+    free = np.array([0.0, 1.0, 1.0])
+    state = at(GOAL)
+    tried = state.candidates(CONFIG, 3, free)
+    assert set(tried[:, 0].tolist()) == {GOAL[0]}
+    np.testing.assert_array_equal(tried[:, 1:], state.candidates(CONFIG, 3, ALL)[:, 1:])
+    moved = one_update(by_first_weight(), free=free).weights
+    assert moved[0] == 0.0
+    np.testing.assert_array_equal(moved[1:], one_update(by_first_weight()).weights[1:])
 
 
 def test_what_costs_the_same_both_ways_changes_nothing():
@@ -106,14 +119,16 @@ def test_the_average_follows_the_weights_more_and_more_slowly():
     assert alone.average.tolist() == alone.weights.tolist()
     state.updates = 99
     before = state.average
-    state.update(CONFIG, 3, np.zeros((8, 1)), 0.0)
+    state.update(CONFIG, 3, ALL, np.zeros((8, 1)), 0.0)
     np.testing.assert_allclose(state.average, 0.9 * before + 0.1 * state.weights)
 
 
 def test_a_run_begins_where_nothing_is_said_with_a_hidden_layer_of_its_seed():
-    first, again, other = (Evolution.begin(4, seed) for seed in (0, 0, 1))
-    drawn = {name for name, array in arrays_of(first.weights, 4).items() if array.any()}
+    first, again, other = (first_weights(4, seed) for seed in (0, 0, 1))
+    drawn = {name for name, array in arrays_of(first, 4).items() if array.any()}
     assert drawn == {"code.weight"}
-    assert first.weights.tolist() == first.average.tolist() == again.weights.tolist() != other.weights.tolist()
-    assert first.updates == 0
-    assert not np.concatenate([first.mean, first.square]).any()
+    assert first.tolist() == again.tolist() != other.tolist()
+    state = Evolution.go_on(first)
+    assert first.tolist() == state.weights.tolist() == state.average.tolist()
+    assert state.updates == 0
+    assert not np.concatenate([state.mean, state.square]).any()

@@ -10,9 +10,11 @@ from gpusched_agents.spec import AgentSpec
 from gpusched_agents.steering.features import JOBS, OPTIONS, ROUND
 from gpusched_agents.steering.network import (
     CALM,
+    GATES,
     MOST,
     MOST_OF_PRICE,
     MOST_PATIENCE,
+    OF_JOBS,
     URGENT,
     arrays_of,
     flat_of,
@@ -41,15 +43,17 @@ def said(flat: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray, float
 
 
 def test_it_says_what_its_formula_says():
-    flat = drawn(1, 0.3)
+    flat = drawn(2, 0.3)
     of, (jobs, whole, options) = arrays_of(flat, HIDDEN), seen()
     with_round = [np.hstack([rows, np.tile(whole, (len(rows), 1))]) for rows in (jobs, options)]
     code = np.tanh(with_round[1] @ of["code.weight"].T + of["code.bias"])
     price = with_round[1] @ of["price.weight"].T + code @ of["price_code.weight"].T + of["price.bias"]
     expected_jobs = MOST * np.tanh(with_round[0] @ of["job.weight"].T + of["job.bias"])
+    gates = np.exp(np.minimum(0.0, whole @ of["gate.weight"].T + of["gate.bias"]))
+    assert gates.min() < 0.9
     made_jobs, made_prices, patience = said(flat)
-    np.testing.assert_allclose(made_jobs, expected_jobs, rtol=1e-12)
-    np.testing.assert_allclose(made_prices, MOST_OF_PRICE * np.tanh(price).T, rtol=1e-12)
+    np.testing.assert_allclose(made_jobs, gates[OF_JOBS] * expected_jobs, rtol=1e-12)
+    np.testing.assert_allclose(made_prices, MOST_OF_PRICE * gates[:OF_JOBS, None] * np.tanh(price).T, rtol=1e-12)
     assert patience == pytest.approx(MOST_PATIENCE * np.tanh(whole @ of["round.weight"][0] + of["round.bias"][0]))
 
 
@@ -63,7 +67,8 @@ def test_weights_of_0_say_nothing_exactly():
 
 
 def test_however_large_the_weights_it_says_no_more_than_it_may():
-    jobs, prices, patience = said(drawn(2, 1e6))
+    open_gates = {"gate.weight": np.zeros((GATES, len(ROUND)), np.float32), "gate.bias": np.ones(GATES, np.float32)}
+    jobs, prices, patience = said(flat_of(arrays_of(drawn(2, 1e6), HIDDEN) | open_gates, HIDDEN))
     assert (np.abs(jobs) <= MOST).all()
     assert (np.abs(prices) <= MOST_OF_PRICE).all()
     assert abs(patience) <= MOST_PATIENCE
@@ -79,6 +84,19 @@ def test_a_bias_speaks_of_its_own_knob_alone():
     assert not prices[URGENT].any()
     assert prices[CALM].tolist() == pytest.approx([MOST_OF_PRICE * np.tanh(-0.25)] * CONFIGS)
     assert patience == pytest.approx(MOST_PATIENCE * np.tanh(0.125))
+
+
+def test_a_gate_closes_what_is_its_own_and_never_opens_further():
+    biases = {"job__bias": {(2,): 0.5}, "price__bias": {(URGENT,): 0.5, (CALM,): -0.25}, "round__bias": {(0,): 0.125}}
+    jobs, prices, patience = said(saying(**biases))
+    for gate in (URGENT, CALM, OF_JOBS):
+        closed = said(saying(**biases, gate__bias={(gate,): np.log(0.25)}))
+        np.testing.assert_allclose(closed[0], jobs * (0.25 if gate == OF_JOBS else 1.0), rtol=1e-6)
+        for price in (URGENT, CALM):
+            np.testing.assert_allclose(closed[1][price], prices[price] * (0.25 if gate == price else 1.0), rtol=1e-6)
+        assert closed[2] == patience
+        open_wide = said(saying(**biases, gate__bias={(gate,): 3.0}))
+        assert [each.tolist() for each in open_wide[:2]] == [jobs.tolist(), prices.tolist()]
 
 
 def test_arrays_and_weights_end_to_end_are_the_same():
@@ -98,7 +116,7 @@ def test_the_shapes_are_those_of_the_features_in_the_spec():
     assert shapes(2, 3, 4, 5) == {
         "job.weight": (KNOBS, 6), "job.bias": (KNOBS,), "code.weight": (5, 7), "code.bias": (5,),
         "price.weight": (2, 7), "price_code.weight": (2, 5), "price.bias": (2,), "round.weight": (1, 4),
-        "round.bias": (1,),
+        "round.bias": (1,), "gate.weight": (3, 4), "gate.bias": (3,),
     }  # fmt: skip
 
 
@@ -107,8 +125,10 @@ def test_what_hides_the_distribution_leaves_the_weights_on_it_at_zero():
     shown, hidden = (arrays_of(seen_weights(3, distribution=each), 3) for each in (True, False))
     assert all((array == 1.0).all() for array in shown.values())
     job = [*JOBS, *ROUND]
-    for name in ("job.weight", "code.weight", "price.weight", "round.weight"):
-        columns = {"job.weight": job, "round.weight": list(ROUND)}.get(name, [*OPTIONS, *ROUND])
+    for name in ("job.weight", "code.weight", "price.weight", "round.weight", "gate.weight"):
+        columns = {"job.weight": job, "round.weight": list(ROUND), "gate.weight": list(ROUND)}.get(
+            name, [*OPTIONS, *ROUND]
+        )
         gone = {columns[k] for k in np.flatnonzero((hidden[name] == 0.0).all(axis=0))}
         assert gone == {text for text in columns if "expected epochs left" in text or "survive half" in text}, name
     assert (hidden["price_code.weight"] == 1.0).all()

@@ -3,23 +3,24 @@
 from __future__ import annotations
 
 import csv
+import subprocess
+import sys
 from dataclasses import replace
 from itertools import pairwise
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pytest
 
-pytest.importorskip("torch", reason="needs the extra `agents`")
-
 from gpusched_agents import make_training
 from gpusched_agents.files.storage import load_agent
 from gpusched_agents.policy import load_policy
-from gpusched_agents.steering import training as module
-from gpusched_agents.steering.network import flat_of
+from gpusched_agents.steering.network import arrays_of, flat_of
 from gpusched_agents.steering.policy import SteeringPolicy
 from gpusched_agents.steering.training import SteeringTraining
 from gpusched_agents.steering.workers import Workers, relative_cost, validation_costs
+from gpusched_agents.training import run as module
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import TrainingConfig
@@ -32,7 +33,6 @@ from steered import HIDDEN, InThisProcess, drawn, spec_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from pathlib import Path
 
 CONFIG = TrainingConfig(
     agent=EsConfig(pairs=2, workloads=1, sigma=0.5, learning_rate=0.2, most_jobs=8, drawn=0.3),
@@ -251,6 +251,21 @@ def test_what_is_measured_by_and_said_against_a_steering_agent():
     assert "costs 25.0% more than edf" in said
 
 
+def test_only_the_arrays_that_are_named_change(whole: Path, tmp_path: Path):
+    agent = replace(CONFIG.agent, begin=str(whole / "agent"), only="job")
+    train(tmp_path / "run", replace(CONFIG, agent=agent))
+    before = load_agent(whole / "agent")[1]
+    after = arrays_of(Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors").get("state")["weights"], 8)
+    changed = {name for name, array in after.items() if not np.array_equal(array, before[name])}
+    assert changed == {"job.weight", "job.bias"}
+
+
+def test_no_array_of_that_name_is_one_error_and_leaves_nothing(tmp_path: Path):
+    with pytest.raises(InputError, match=r"agent\.only = 'gates'; allowed: the beginning of one of job\.weight, "):
+        SteeringTraining(replace(CONFIG, agent=replace(CONFIG.agent, only="gates")), tmp_path / "run")
+    assert not list(tmp_path.iterdir())
+
+
 WHERE = [Place(0, 100_001), Place(1, 100_002), Place(DRAWN, 100_003)]
 
 
@@ -317,3 +332,33 @@ def test_the_training_that_fits_the_settings_is_made(tmp_path: Path):
     with pytest.raises(InputError, match=r"agent = .*an EsConfig"):
         SteeringTraining(TrainingConfig(), tmp_path / "other")
     assert not (tmp_path / "other").exists()
+
+
+PROGRAM = """
+import sys
+sys.modules |= dict.fromkeys(["torch", "stable_baselines3", "sb3_contrib"])  # so that to import one fails
+sys.path.append(sys.argv[1])
+from gpusched_agents import EsConfig, TrainingConfig, make_training
+from gpusched_agents.steering import workers
+from gpusched_env.errors import MissingExtraError
+from steered import InThisProcess
+workers.ProcessPoolExecutor = InThisProcess
+small = {"scenarios": ("tiny",), "scenario_settings": {"jobs.count": 4}, "steps": 10, "validation_seeds": (500,)}
+description = make_training(TrainingConfig(agent=EsConfig(pairs=1, most_jobs=4), **small), sys.argv[2]).run()
+print(description.algorithm)
+try:
+    make_training(TrainingConfig(**small), sys.argv[3])
+except MissingExtraError as error:
+    print(error)
+"""
+
+
+def test_it_trains_without_torch_and_the_other_algorithms_say_what_they_lack(tmp_path: Path):
+    support = Path(__file__).parents[2] / "support"
+    command = [sys.executable, "-c", PROGRAM, str(support), str(tmp_path / "es"), str(tmp_path / "ppo")]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    algorithm, error = done.stdout.splitlines()
+    assert algorithm == "es"
+    assert "gpusched-env[agents]" in error
+    assert (tmp_path / "es" / "agent" / "weights.safetensors").exists()
+    assert not (tmp_path / "ppo").exists()

@@ -1,0 +1,141 @@
+"""What training runs of all algorithms share: their folder, how far they have come, and what speaks against them."""
+
+from __future__ import annotations
+
+import time
+from abc import ABC, abstractmethod
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpusched_agents.files.description import AgentDescription
+from gpusched_agents.files.storage import save_agent
+from gpusched_agents.training.checkpoint import Checkpoint
+from gpusched_agents.training.progress import Progress, csv_of
+from gpusched_agents.training.references import warnings_of
+from gpusched_agents.training.run_folder import AGENT, CHECKPOINT, CURVE, RunFolder
+from gpusched_env.errors import InputError
+from gpusched_env.files import write_atomically
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
+
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gpusched_agents.spec import AgentSpec
+    from gpusched_agents.training.config import TrainingConfig
+
+    OnProgress: TypeAlias = Callable[[int, int, str], None]
+
+
+class TrainingRun(ABC):
+    """A training run in a folder, which it can be stopped in and resumed from at any moment.
+
+    Args:
+        config: The settings.
+        folder: A new folder, or that of the same run, which is then resumed.
+        name: Name of the agent.
+        command: The command that made it; by default the present process's.
+        on_progress: Called with decisions done, decisions in all, and what is being done.
+        packages: Versions of the packages that it depends on.
+
+    Attributes:
+        progress: How far it has come, with the curve.
+        resumes_at: Decisions at which the same command would go on; None: from the beginning.
+
+    Raises:
+        InputError: The folder belongs to a run with other settings, or its checkpoint is not whole.
+    """
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        folder: str | Path,
+        name: str,
+        command: str | None,
+        on_progress: OnProgress | None,
+        packages: Mapping[str, str],
+    ) -> None:
+        self.config, self.folder, self.name = config, Path(folder), name
+        self._on_progress = on_progress or (lambda _done, _total, _text: None)
+        self._run = RunFolder(self.folder, config, command, packages)
+        self.progress = Progress()
+        self.resumes_at: int | None = None
+        self._began = time.monotonic()
+        self._resume()
+
+    @abstractmethod
+    def run(self) -> AgentDescription:
+        """Train to the end, and give the description of the agent that is kept: the best one evaluated."""
+
+    @property
+    @abstractmethod
+    def references(self) -> dict[str, float]:
+        """Mean costs of reference policies on the validation workloads [€]; run once, when first asked for."""
+
+    @property
+    def warnings(self) -> list[str]:
+        """What speaks against the best agent so far, and what to try: it is untrained, or dear."""
+        return warnings_of(self.config, self.progress.curve, self.references)
+
+    @abstractmethod
+    def _unpack(self, checkpoint: Checkpoint) -> None:
+        """Go on where a checkpoint was written."""
+
+    @abstractmethod
+    def _save_agent(self) -> AgentDescription:
+        """Write the folder of the best agent so far."""
+
+    def _resume(self) -> None:
+        checkpoint = self._run.read_checkpoint()
+        if checkpoint is None:
+            return
+        try:
+            self._unpack(checkpoint)
+            self.progress = Progress(**checkpoint.facts["progress"])
+        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            path = str(self.folder / CHECKPOINT)
+            raise InputError(path, str(error), "one of this version; remove it to begin anew") from error
+        self.resumes_at = self.progress.steps
+
+    def _begin_checkpoint(self) -> Checkpoint:
+        """Make a checkpoint of what all algorithms have."""
+        self._count_seconds()
+        progress = {name: getattr(self.progress, name) for name in Progress.__slots__}
+        return Checkpoint(facts={"config": self.config.as_dict(), "progress": progress})
+
+    def _begin_point(self) -> dict[str, Any]:
+        """Make a point of the curve, without what was measured."""
+        self._count_seconds()
+        progress = self.progress
+        return {"steps": progress.steps, "seconds": round(progress.seconds, 1), "phase": progress.phase}
+
+    def _count_seconds(self) -> None:
+        now = time.monotonic()
+        self.progress.seconds += now - self._began
+        self._began = now
+
+    def _write_curve(self) -> None:
+        write_atomically(self.folder / CURVE, csv_of(self.progress.curve))
+
+    def _save(self, spec: AgentSpec, weights: Mapping[str, NDArray[np.float32]]) -> AgentDescription:
+        description = AgentDescription(
+            name=self.name,
+            algorithm=self.config.agent.algorithm,
+            spec=spec,
+            config=self.config.as_dict(),
+            provenance=self._run.record["provenance"],
+            curve=self.progress.curve,
+        )
+        return save_agent(self.folder / AGENT, description, weights)
+
+    def _end(self) -> AgentDescription:
+        """Write down what speaks against the agent that is kept, and the agent."""
+        self._run.record["warnings"] = self.warnings
+        self._run.write_record()
+        return self._save_agent()
+
+    def _report(self, text: str) -> None:
+        total = self.config.imitation.steps + self.config.steps
+        self._on_progress(min(self.progress.steps, total), total, text)
