@@ -94,4 +94,4 @@ def __getattr__(name: str) -> Any:
         package = (error.name or "").partition(".")[0]
         if package not in _OF_THE_EXTRA:
             raise
-        raise MissingExtraError(package, "agents", "agents that learn") from error
+        raise MissingExtraError(package, "agents", "algorithms of Stable-Baselines3") from error

@@ -1,6 +1,6 @@
 """A study of learning: the same training with one part of it left out, several times each.
 
-Only `train` needs torch (extra `agents`), and imports it when it is called.
+Only `train` needs torch (extra `agents`), but for agents that steer, and imports it when it is called.
 """
 
 from __future__ import annotations

@@ -47,7 +47,7 @@ def test_an_agent_dearer_than_edf_is_named_twice_if_it_had_a_teacher():
 
 def test_an_agent_that_was_never_trained_is_called_so_however_cheap_it_is():
     (said,) = warnings_of(TAUGHT, curve(99.0, 100.0), COSTS)
-    assert "the untrained one of step 0" in said
+    assert "is the untrained one: nothing after step 0 was better" in said
 
 
 def test_an_agent_that_steers_is_not_advised_a_warm_start_which_it_does_not_have():

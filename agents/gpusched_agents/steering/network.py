@@ -6,7 +6,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_agents.steering.features import AVERAGED, EXPECTED, JOBS, MEANS, OPTIONS, ROUND, SURVIVAL
+from gpusched_agents.steering.features import (
+    AVERAGED,
+    DUE_LOAD,
+    EXPECTED,
+    JOBS,
+    MEANS,
+    OFFERED,
+    OPTIONS,
+    OWN_QUOTA,
+    ROUND,
+    SURVIVAL,
+)
 from gpusched_baselines.sts_x.steering import KNOBS
 from gpusched_env.kernel import kernel
 
@@ -22,6 +33,10 @@ MOST_OF_PRICE = 0.7  # of the rate of a configuration
 MOST_PATIENCE = 1.0
 URGENT, CALM = range(2)  # what the prices of configurations are for
 OF_JOBS, GATES = 2, 3  # the gate of what is said of jobs, after those of both prices
+# Where the load is far below 0.8 (squashed: FULL) no price is far from what energy costs, for nothing is scarce.
+STEEP, FULL = 8.0, 0.45
+# Where tenants have quotas a calm job's cheapest place is where energy says: what others leave is not for it.
+QUOTAS, CLOSES = MEANS + AVERAGED.index(OWN_QUOTA), 30.0
 Shapes = dict[str, tuple[int, ...]]
 
 
@@ -98,7 +113,9 @@ def say(jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int,
 
     Of a job with features x in a round with features g: most · gate · tanh(A [x, g] + a). Of a configuration with
     features y: most · gate · tanh(B [y, g] + C tanh(D [y, g] + d) + b), once for urgent jobs, once for calm ones. Each
-    of the three has its own gate, min(1, exp(v · g + w)), which may close where there is nothing to say.
+    of the three has its own gate, min(1, exp(v · g + w)), which may close where there is nothing to say. Those of
+    prices close besides where the load is small, that of the latest submissions and that of due work: times
+    exp(8 min(0, l - 0.45)), with l the larger of both, squashed; and that of calm jobs where quotas are in use.
 
     Args:
         jobs: Features of the active jobs, (A, F).
@@ -127,6 +144,9 @@ def say(jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int,
     gate = np.empty(GATES)
     for k in range(GATES):
         gate[k] = np.exp(min(0.0, _dot(w_gate[k], whole) + b_gate[0, k]))
+        if k != OF_JOBS:
+            gate[k] *= np.exp(STEEP * min(0.0, max(whole[OFFERED], whole[DUE_LOAD]) - FULL))
+    gate[CALM] *= np.exp(-CLOSES * max(0.0, whole[QUOTAS]))
     for k in range(KNOBS):
         shared = _dot(w_job[k, of_job:], whole) + b_job[0, k]
         for i in range(jobs.shape[0]):

@@ -16,8 +16,8 @@ from gpusched_agents.steering.network import arrays_of, flat_of, named_weights, 
 from gpusched_agents.steering.policy import SteeringPolicy
 from gpusched_agents.steering.workers import Workers, relative_cost, validate, validation_costs
 from gpusched_agents.training.algorithm_config import EsConfig
-from gpusched_agents.training.references import reference_names
-from gpusched_agents.training.run import TrainingRun
+from gpusched_agents.training.references import BASE, reference_names
+from gpusched_agents.training.run import ResumableTraining
 from gpusched_agents.training.run_folder import CHECKPOINT
 from gpusched_agents.training.worlds import DRAWN, places, validation_instance, validation_places
 from gpusched_baselines import make_policy
@@ -38,14 +38,13 @@ if TYPE_CHECKING:
 
 MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a steering agent may be used with
 STEERED = Asking(milestones=0, deadline_wake_ups=True, consolidation=True)
-BASE = "sts-x"
 
 
-class SteeringTraining(TrainingRun):
+class SteeringTraining(ResumableTraining):
     """A training run in a folder, which it can be stopped in and resumed from at any moment; see `Training`.
 
-    The agent that is kept is that of the evaluation with the least cost on the validation workloads over STS-X's, as a
-    geometric mean over scenarios: `relative` in the curve.
+    The agent that is kept is that of the evaluation with the least cost on the validation workloads over STS-X's:
+    `relative` in the curve, a geometric mean over scenarios, and over drawn workloads if it learns on some.
 
     Args:
         config: The settings; its agent is an `EsConfig`.
@@ -107,14 +106,19 @@ class SteeringTraining(TrainingRun):
 
     @property
     def references(self) -> dict[str, float]:
-        """Mean costs of STS-X, STS and EDF on the validation workloads [€]; run once, when first asked for."""
+        """Mean costs of STS-X, STS and EDF on the validation workloads of the scenarios [€]; run once, when asked for.
+
+        Drawn workloads are not in it, nor in `total_eur` of the curve, but in `relative`.
+        """
         record = self._run.record
         if "base_eur_each" not in record:
             names = reference_names(self.config)
             self._report(f"measuring {', '.join(names)}")
-            costs = {name: validation_costs(self.config, make_policy(name)) for name in names}
-            record["references"] = {name: float(cost[: self._listed].mean()) for name, cost in costs.items()}
-            record["base_eur_each"] = costs[BASE].tolist()
+            base = validation_costs(self.config, make_policy(BASE))
+            others = {name: validation_costs(self.config, make_policy(name), self._listed) for name in names[1:]}
+            costs = {BASE: base[: self._listed]} | others
+            record["references"] = {name: float(cost.mean()) for name, cost in costs.items()}
+            record["base_eur_each"] = base.tolist()
             self._run.write_record()
         known: dict[str, float] = record["references"]
         return known
@@ -165,9 +169,10 @@ class SteeringTraining(TrainingRun):
         return self._save(self._spec, arrays_of(self._best, self._hidden))
 
     def _unpack(self, checkpoint: Checkpoint) -> None:
-        arrays = checkpoint.get("state")
-        self._state = Evolution(**arrays, updates=int(checkpoint.facts["updates"]))
-        self._best = checkpoint.arrays["best"]
+        arrays, best = checkpoint.get("state"), checkpoint.arrays["best"]
+        if any(array.shape != self._free.shape for array in (best, *arrays.values())):
+            raise ValueError(f"a network of {len(best)} weights, not {len(self._free)}")
+        self._state, self._best = Evolution(**arrays, updates=int(checkpoint.facts["updates"])), best
 
     def _write_checkpoint(self) -> None:
         checkpoint, state = self._begin_checkpoint(), self._state
@@ -192,6 +197,8 @@ def _first_state(config: TrainingConfig, es: EsConfig) -> tuple[NDArray[np.float
     named = named_weights(hidden, es.only)
     if not named.any():
         raise InputError("agent.only", es.only, f"the beginning of one of {', '.join(own_shapes(hidden))}")
+    if es.only and not es.begin:
+        raise InputError("agent.only", es.only, "all arrays, where there is no agent.begin: the others are 0")
     return seen * named, Evolution.go_on(_first_weights(config, es) * seen)
 
 

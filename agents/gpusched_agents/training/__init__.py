@@ -1,1 +1,1 @@
-"""Training: algorithms, imitation, exact resume. Needs torch, the extra `agents`."""
+"""Training: settings, algorithms, imitation, exact resume. Algorithms of Stable-Baselines3 need the extra `agents`."""

@@ -18,13 +18,14 @@ if TYPE_CHECKING:
     from gpusched_env import Instance
 
 USUAL = ("sts", "edf")
+BASE = "sts-x"  # what a steering agent begins as
 
 
 def reference_names(config: TrainingConfig) -> tuple[str, ...]:
     """Give the policies that a run is measured by: its teacher, if it has one, STS and EDF."""
     teacher = (config.imitation.teacher,) if config.imitation.steps else ()
     if isinstance(config.agent, EsConfig):
-        teacher = ("sts-x",)
+        teacher = (BASE,)
     return tuple(dict.fromkeys(teacher + USUAL))
 
 
@@ -48,7 +49,7 @@ def warnings_of(
     """
     kept = best_point(curve)
     cost, teacher = kept["total_eur"], config.imitation.teacher if config.imitation.steps else None
-    found = ["is the untrained one of step 0: no later one was better"] if kept["steps"] == 0 else []
+    found = [f"is {first_agent(config)}: nothing after step 0 was better"] if kept["steps"] == 0 else []
     dearer = [
         f"costs {cost / references[name] - 1.0:.1%} more than {whose}{name} ({references[name]:,.2f} €)"
         for name, whose in ((teacher, "its teacher "), ("edf", ""))
@@ -57,8 +58,15 @@ def warnings_of(
     return [f"the agent that is kept {text}; {_advice(config)}" for text in found + dearer]
 
 
+def first_agent(config: TrainingConfig) -> str:
+    """Say what the agent is before it has learnt anything."""
+    if isinstance(config.agent, EsConfig):
+        return f"{config.agent.begin or BASE} itself"
+    return "the untrained one"
+
+
 def _advice(config: TrainingConfig) -> str:
-    """Say what helps most: a warm start, or a longer one; nothing but time helps who begins as STS-X."""
+    """Say what helps most: a warm start, or a longer one; nothing but time helps who steers."""
     if isinstance(config.agent, EsConfig):
         return "try more decisions (--steps), or another --seed, in another --out"
     if config.imitation.steps == 0:

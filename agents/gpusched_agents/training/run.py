@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     OnProgress: TypeAlias = Callable[[int, int, str], None]
 
 
-class TrainingRun(ABC):
+class ResumableTraining(ABC):
     """A training run in a folder, which it can be stopped in and resumed from at any moment.
 
     Args:

@@ -21,7 +21,7 @@ from gpusched_agents.training.logs import Logs, Watch, open_logs
 from gpusched_agents.training.model_state import pack_model, unpack_model
 from gpusched_agents.training.progress import Progress
 from gpusched_agents.training.references import reference_costs, reference_names
-from gpusched_agents.training.run import TrainingRun
+from gpusched_agents.training.run import ResumableTraining
 from gpusched_agents.training.run_folder import CHECKPOINT, LOGS
 from gpusched_env import make_instance, simulate
 from gpusched_env.errors import InputError
@@ -42,7 +42,7 @@ MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a set network may be used 
 REMEMBER_S = 5.0  # between two moments that are kept in memory, for an interrupt
 
 
-class Training(TrainingRun):
+class Training(ResumableTraining):
     """A training run in a folder, which it can be stopped in and resumed from at any moment.
 
     The folder holds `training.json` (settings, origin, what reference policies cost, and warnings at the end),

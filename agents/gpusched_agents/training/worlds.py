@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
@@ -84,7 +83,6 @@ def validation_instance(config: TrainingConfig, place: Place) -> Instance:
     return make_instance(config.loaded_scenario(place.scenario), place.seed)
 
 
-@lru_cache(maxsize=4)
 def instance_at(config: TrainingConfig, place: Place, most_jobs: int) -> Instance:
     """Make the instance of a workload, of its first `most_jobs` jobs at most."""
     if place.scenario == DRAWN:

@@ -45,7 +45,7 @@ class _Heard:
 
 
 _heard = _Heard()
-_leaving = threading.Lock()  # taken for good by the first thread that ends the process
+_leaving = threading.RLock()  # taken for good by the first thread that ends the process
 
 
 def listen() -> None:
@@ -133,8 +133,9 @@ def _watch(receiver: int) -> None:
 
 def _leave(number: int) -> NoReturn:
     """End this process and those that it started, at once."""
-    if not _leaving.acquire(blocking=False):  # the watcher and the handler hear the same second signal
-        time.sleep(1.0)  # the other one ends the process
+    # The watcher and the handler hear the same second signal. A third one, within the first thread, does all of it.
+    if not _leaving.acquire(blocking=False):
+        time.sleep(1.0)  # the other thread ends the process
         os._exit(exit_code())
     _heard.signal = _heard.signal or number
     if "multiprocessing" in sys.modules:
@@ -147,5 +148,6 @@ def _leave(number: int) -> NoReturn:
             os.write(2, _SHOW_CURSOR)
         if not _heard.said:
             os.write(2, f"error: {_WORDS[signal.Signals(_heard.signal or signal.SIGINT)]}\n".encode())
+            _heard.said = True
     finally:
         os._exit(exit_code())

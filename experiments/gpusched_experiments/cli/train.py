@@ -12,8 +12,8 @@ import typer
 
 import gpusched_agents
 from gpusched_agents.files.description import NAME
-from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.progress import best_point, cost_of
+from gpusched_agents.training.references import first_agent
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import write_atomically
 from gpusched_env.rendering.duration import duration_text
@@ -129,9 +129,7 @@ class _Screen:
         """Say where the training goes on, and show it until the end of the body."""
         progress, config = training.progress, training.config
         self._curve, self._printed = progress.curve, len(progress.curve)
-        self._first = "untrained"
-        if isinstance(config.agent, EsConfig):
-            self._first = f"{config.agent.begin or 'sts-x'} itself"
+        self._first = first_agent(config)
         total = config.imitation.steps + config.steps
         if progress.phase == "done":
             self._bar.note(f"already trained to the end, at {progress.steps:,} steps")

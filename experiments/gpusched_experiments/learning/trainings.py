@@ -11,6 +11,7 @@ from multiprocessing.connection import wait
 from typing import TYPE_CHECKING, Any
 
 from gpusched_agents.study import finished_training, train
+from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_env.child_processes import deaf_children
 from gpusched_env.errors import InputError
 from gpusched_env.provenance import provenance
@@ -49,7 +50,7 @@ def train_all(
 
     Raises:
         InputError: A training in `folder` has other settings.
-        MissingExtraError: There is something to train, and what trains is not installed.
+        MissingExtraError: There is something to train, and what trains it is not installed.
         WorkerError: A training ended early; the others were stopped.
     """
     tally = _Tally({run.name: 0 for run in runs}, on_progress)
@@ -57,7 +58,7 @@ def train_all(
     for run in runs:
         if run not in waiting:
             tally.end(run)
-    if waiting:
+    if any(not isinstance(run.config.agent, EsConfig) for run in waiting):
         _check_installed()
     command = str(provenance()["command"])
     if backend != PROCESSES:
@@ -193,4 +194,4 @@ def _work(sender: Connection[Any, Any], run: TrainingRun, folder: Path, command:
 def _check_installed() -> None:
     for package in NEEDED:
         if find_spec(package) is None:
-            raise MissingExtraError(package, "agents", "agents that learn")
+            raise MissingExtraError(package, "agents", "algorithms of Stable-Baselines3")

@@ -7,7 +7,7 @@ import pytest
 
 from gpusched_agents.files.weight_shapes import weight_shapes
 from gpusched_agents.spec import AgentSpec
-from gpusched_agents.steering.features import JOBS, OPTIONS, ROUND
+from gpusched_agents.steering.features import DUE_LOAD, JOBS, OFFERED, OPTIONS, ROUND
 from gpusched_agents.steering.network import (
     CALM,
     GATES,
@@ -15,6 +15,7 @@ from gpusched_agents.steering.network import (
     MOST_OF_PRICE,
     MOST_PATIENCE,
     OF_JOBS,
+    QUOTAS,
     URGENT,
     arrays_of,
     flat_of,
@@ -36,9 +37,14 @@ def seen(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return tuple(rng.uniform(-1, 1, shape) for shape in ((ACTIVE, len(JOBS)), len(ROUND), (CONFIGS, len(OPTIONS))))
 
 
-def said(flat: np.ndarray, seed: int = 0) -> tuple[np.ndarray, np.ndarray, float]:
+def said(
+    flat: np.ndarray, offered: float | None = None, due: float = 0.0, quotas: float = 0.0
+) -> tuple[np.ndarray, np.ndarray, float]:
     jobs, prices = np.full((ACTIVE, KNOBS), np.nan), np.full((2, CONFIGS), np.nan)
-    patience = say(*seen(seed), flat, HIDDEN, jobs, prices)
+    features = seen()
+    if offered is not None:
+        features[1][[OFFERED, DUE_LOAD, QUOTAS]] = offered, due, quotas
+    patience = say(*features, flat, HIDDEN, jobs, prices)
     return jobs, prices, patience
 
 
@@ -50,6 +56,8 @@ def test_it_says_what_its_formula_says():
     price = with_round[1] @ of["price.weight"].T + code @ of["price_code.weight"].T + of["price.bias"]
     expected_jobs = MOST * np.tanh(with_round[0] @ of["job.weight"].T + of["job.bias"])
     gates = np.exp(np.minimum(0.0, whole @ of["gate.weight"].T + of["gate.bias"]))
+    gates[:OF_JOBS] *= np.exp(8.0 * min(0.0, max(whole[OFFERED], whole[DUE_LOAD]) - 0.45))
+    gates[CALM] *= np.exp(-30.0 * max(0.0, whole[QUOTAS]))
     assert gates.min() < 0.9
     made_jobs, made_prices, patience = said(flat)
     np.testing.assert_allclose(made_jobs, gates[OF_JOBS] * expected_jobs, rtol=1e-12)
@@ -77,7 +85,7 @@ def test_however_large_the_weights_it_says_no_more_than_it_may():
 
 def test_a_bias_speaks_of_its_own_knob_alone():
     jobs, prices, patience = said(
-        saying(job__bias={(2,): 0.5}, price__bias={(CALM,): -0.25}, round__bias={(0,): 0.125})
+        saying(job__bias={(2,): 0.5}, price__bias={(CALM,): -0.25}, round__bias={(0,): 0.125}), offered=0.5
     )
     assert jobs[:, 2].tolist() == pytest.approx([MOST[2] * np.tanh(0.5)] * ACTIVE)
     assert not np.delete(jobs, 2, axis=1).any()
@@ -86,16 +94,37 @@ def test_a_bias_speaks_of_its_own_knob_alone():
     assert patience == pytest.approx(MOST_PATIENCE * np.tanh(0.125))
 
 
+def test_prices_fade_where_little_is_offered_and_what_is_said_of_jobs_does_not():
+    flat = saying(job__bias={(2,): 0.5}, price__bias={(URGENT,): 0.5, (CALM,): -0.25}, round__bias={(0,): 0.125})
+    jobs, prices, patience = said(flat, offered=0.45)
+    for offered, factor in ((0.9, 1.0), (0.35, np.exp(-0.8)), (0.05, np.exp(-3.2))):
+        now = said(flat, offered)
+        np.testing.assert_allclose(now[1], factor * prices, rtol=1e-12)
+        assert (now[0].tolist(), now[2]) == (jobs.tolist(), patience)
+        backlog = said(flat, 0.1, offered)  # a burst that is being worked off: nothing comes, much is due
+        assert backlog[1].tolist() == said(flat, max(0.1, offered))[1].tolist()
+
+
+def test_calm_prices_fade_where_quotas_are_in_use_and_nothing_else_does():
+    flat = saying(job__bias={(2,): 0.5}, price__bias={(URGENT,): 0.5, (CALM,): -0.25}, round__bias={(0,): 0.125})
+    without, few, many = (said(flat, 0.5, quotas=each) for each in (0.0, 0.01, 0.9))
+    np.testing.assert_allclose(few[1][CALM], np.exp(-0.3) * without[1][CALM], rtol=1e-12)
+    assert np.abs(many[1][CALM]).max() < 1e-9
+    for each in (few, many):
+        assert each[1][URGENT].tolist() == without[1][URGENT].tolist()
+        assert (each[0].tolist(), each[2]) == (without[0].tolist(), without[2])
+
+
 def test_a_gate_closes_what_is_its_own_and_never_opens_further():
     biases = {"job__bias": {(2,): 0.5}, "price__bias": {(URGENT,): 0.5, (CALM,): -0.25}, "round__bias": {(0,): 0.125}}
-    jobs, prices, patience = said(saying(**biases))
+    jobs, prices, patience = said(saying(**biases), offered=0.5)
     for gate in (URGENT, CALM, OF_JOBS):
-        closed = said(saying(**biases, gate__bias={(gate,): np.log(0.25)}))
+        closed = said(saying(**biases, gate__bias={(gate,): np.log(0.25)}), offered=0.5)
         np.testing.assert_allclose(closed[0], jobs * (0.25 if gate == OF_JOBS else 1.0), rtol=1e-6)
         for price in (URGENT, CALM):
             np.testing.assert_allclose(closed[1][price], prices[price] * (0.25 if gate == price else 1.0), rtol=1e-6)
         assert closed[2] == patience
-        open_wide = said(saying(**biases, gate__bias={(gate,): 3.0}))
+        open_wide = said(saying(**biases, gate__bias={(gate,): 3.0}), offered=0.5)
         assert [each.tolist() for each in open_wide[:2]] == [jobs.tolist(), prices.tolist()]
 
 

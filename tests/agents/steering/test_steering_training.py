@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import csv
+import re
 import subprocess
 import sys
 from dataclasses import replace
@@ -230,6 +231,12 @@ def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path: Path):
     whole_one.write(tmp_path / "run" / "checkpoint.safetensors")
     with pytest.raises(InputError, match="one of this version; remove it to begin anew"):
         SteeringTraining(CONFIG, tmp_path / "run", command="train")
+    training._write_checkpoint()
+    other_one = Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors")
+    other_one.arrays = {name: array[:-3] for name, array in other_one.arrays.items()}
+    other_one.write(tmp_path / "run" / "checkpoint.safetensors")
+    with pytest.raises(InputError, match="a network of 535 weights, not 538; allowed: one of this version"):
+        SteeringTraining(CONFIG, tmp_path / "run", command="train")
 
 
 def test_it_stops_when_patience_ends(tmp_path: Path):
@@ -239,7 +246,7 @@ def test_it_stops_when_patience_ends(tmp_path: Path):
     training = train(tmp_path / "run", config)
     assert [point["steps"] > 0 for point in training.progress.curve] == [False, True, True]
     (said,) = training.warnings
-    assert "the untrained one of step 0" in said
+    assert "is sts-x itself: nothing after step 0 was better" in said
     assert said.endswith("; try more decisions (--steps), or another --seed, in another --out")
 
 
@@ -260,9 +267,14 @@ def test_only_the_arrays_that_are_named_change(whole: Path, tmp_path: Path):
     assert changed == {"job.weight", "job.bias"}
 
 
-def test_no_array_of_that_name_is_one_error_and_leaves_nothing(tmp_path: Path):
-    with pytest.raises(InputError, match=r"agent\.only = 'gates'; allowed: the beginning of one of job\.weight, "):
-        SteeringTraining(replace(CONFIG, agent=replace(CONFIG.agent, only="gates")), tmp_path / "run")
+@pytest.mark.parametrize(
+    ("only", "allowed"), [("gates", "the beginning of one of job.weight, "), ("gate", "all arrays, where there is no")]
+)
+def test_arrays_that_are_not_there_or_change_nothing_are_one_error_and_leave_nothing(
+    tmp_path: Path, only: str, allowed: str
+):
+    with pytest.raises(InputError, match=re.escape(f"agent.only = '{only}'; allowed: {allowed}")):
+        SteeringTraining(replace(CONFIG, agent=replace(CONFIG.agent, only=only)), tmp_path / "run")
     assert not list(tmp_path.iterdir())
 
 
@@ -277,12 +289,10 @@ def differences(processes: int, pairs: int = 3, each: int = 2) -> tuple[list[lis
     return found.tolist(), rounds
 
 
-def test_every_pair_runs_on_workloads_of_its_own_whatever_the_number_of_processes():
-    expected, rounds = differences(1)
+def test_every_pair_runs_on_workloads_of_its_own():
+    expected, _ = differences(1)
     assert np.shape(expected) == (3, 2)
-    for processes in (2, 3, 4, 5, 7, 64):
-        assert differences(processes) == (expected, rounds)
-    assert differences(3, pairs=1)[0] == expected[:1]
+    assert differences(1, pairs=1)[0] == expected[:1]
     assert [each for (each,) in differences(1, pairs=2, each=1)[0]] != expected[0]
     spec, instance = (
         spec_of(random_instance(0)),
@@ -294,10 +304,10 @@ def test_every_pair_runs_on_workloads_of_its_own_whatever_the_number_of_processe
     assert expected[2][0] == pytest.approx(np.log(one / other))  # of the third pair, on the second workload once more
 
 
-def test_another_process_gives_what_this_one_gives(monkeypatch: pytest.MonkeyPatch):
+def test_other_processes_give_what_this_one_gives(monkeypatch: pytest.MonkeyPatch):
     expected = differences(1)
     monkeypatch.undo()
-    assert differences(1) == expected
+    assert differences(2) == expected
 
 
 def test_its_spec_is_what_all_its_scenarios_have(tmp_path: Path):

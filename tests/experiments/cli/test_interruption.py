@@ -109,6 +109,25 @@ interruption._leave(signal.SIGINT)
     assert run(body)[:2] == (130, "error: interrupted\n")
 
 
+def test_a_signal_while_the_command_ends_at_once_does_not_keep_it_from_that():
+    """The handler runs within itself, and what it was at never goes on."""
+    body = """
+import multiprocessing
+calls = []
+def children():
+    calls.append(1)
+    if len(calls) == 1:
+        interruption._leave(signal.SIGINT)
+    return []
+multiprocessing.active_children = children
+interruption._heard.signal = signal.SIGINT
+interruption._leave(signal.SIGINT)
+"""
+    code, errors, seconds = run(body)
+    assert (code, errors) == (130, "error: interrupted\n")
+    assert seconds < 10.0
+
+
 def test_a_second_interrupt_does_not_wait_until_all_is_cleared_up():
     body = """
 interruption.GRACE_S = 30.0
