@@ -235,7 +235,7 @@ def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path: Path):
     other_one = Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors")
     other_one.arrays = {name: array[:-3] for name, array in other_one.arrays.items()}
     other_one.write(tmp_path / "run" / "checkpoint.safetensors")
-    with pytest.raises(InputError, match="a network of 535 weights, not 538; allowed: one of this version"):
+    with pytest.raises(InputError, match="a network of 535 weights, not 538'; allowed: one of this version"):
         SteeringTraining(CONFIG, tmp_path / "run", command="train")
 
 
