@@ -344,6 +344,20 @@ def test_the_training_that_fits_the_settings_is_made(tmp_path: Path):
     assert not (tmp_path / "other").exists()
 
 
+def test_the_mean_of_runs_is_that_of_the_agents_kept_and_of_those_at_the_end(whole: Path, tmp_path: Path):
+    script = Path(__file__).parents[3] / "scripts" / "mean_agent.py"
+    command = [sys.executable, str(script), str(tmp_path / "mean"), str(whole), str(whole), "--name", "mean"]
+    subprocess.run(command, check=True)
+    description, weights = load_agent(tmp_path / "mean")
+    kept = flat_of(load_agent(whole / "agent")[1], 8)
+    end = Checkpoint.read(whole / "checkpoint.safetensors").get("state")["average"]
+    np.testing.assert_allclose(flat_of(weights, 8), (kept + end) / 2.0, rtol=1e-5, atol=1e-7)
+    steps = [point["steps"] for point in description.curve]
+    assert len(steps) == 2 * len(points(whole))
+    assert steps == sorted(steps)
+    assert (description.name, description.provenance["facts"]["of"]) == ("mean", ["train", "train"])
+
+
 PROGRAM = """
 import sys
 sys.modules |= dict.fromkeys(["torch", "stable_baselines3", "sb3_contrib"])  # so that to import one fails
