@@ -21,7 +21,7 @@ ASKED = "GPUSCHED_LONG_TESTS" in os.environ
 # They take minutes, so they run only where they are asked for.
 LONG = ("--out runs/mine", "--out runs/two", "--out runs/larger", "--out runs/slack")
 ELSEWHERE = ("--out runs/watched",)  # needs what is no dependency
-HOURS = ("--out runs/default",)  # the agent that is shipped
+HOURS = ("--out runs/first", "--out runs/second")  # of the agent that is shipped
 
 
 def commands() -> list[str]:
