@@ -30,22 +30,11 @@ if TYPE_CHECKING:
 
 
 class ResumableTraining(ABC):
-    """A training run in a folder, which it can be stopped in and resumed from at any moment.
+    """A training run in a folder, which it can be stopped in and resumed from at any moment: see `Training`.
 
     Args:
-        config: The settings.
-        folder: A new folder, or that of the same run, which is then resumed.
-        name: Name of the agent.
-        command: The command that made it; by default the present process's.
-        on_progress: Called with decisions done, decisions in all, and what is being done.
+        config: The settings, and what follows, as of `Training`.
         packages: Versions of the packages that it depends on.
-
-    Attributes:
-        progress: How far it has come, with the curve.
-        resumes_at: Decisions at which the same command would go on; None: from the beginning.
-
-    Raises:
-        InputError: The folder belongs to a run with other settings, or its checkpoint is not whole.
     """
 
     def __init__(

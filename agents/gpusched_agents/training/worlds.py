@@ -39,7 +39,7 @@ ARRIVALS = (
 ARRIVAL_ODDS = (0.7, 0.1, 0.1, 0.1)
 LOADS, SLACKS, WEIGHTS, RESTARTS = (0.03, 1.3), (0.05, 2.0), (3e-6, 3e-3), (0.0, 60.0, 600.0, "measured")
 MOST_NODES, FEWEST_JOBS, MOST_DRAWN = 8, 10, 200  # nodes of a type; jobs, where there are so many
-HALVED = 0.5  # probability that nodes of a type have 4 GPUs, whatever they have usually; no job takes several then
+HALVED = 0.5  # probability that nodes of a type have 4 GPUs, whatever they have usually, where no job takes several
 FAMILIES = ("histogram", "two-point", "lognormal")
 TURNS, DRAWS = 2, 3  # streams of random numbers
 
@@ -125,8 +125,7 @@ def _drawn_scenario(rng: Generator, jobs: int) -> Scenario:
         "weights.min_eur_per_s": lowest,
         "weights.max_eur_per_s": lowest * float(rng.uniform(1.0, 10.0)),
     }
-    arrivals = ARRIVALS[rng.choice(len(ARRIVALS), p=ARRIVAL_ODDS)]
-    settings["arrivals"] = arrivals
+    settings["arrivals"] = ARRIVALS[rng.choice(len(ARRIVALS), p=ARRIVAL_ODDS)]
     if name != PUBLISHED:  # it has histograms of its own
         settings["epochs.family"] = family
     if name == "sharing":
