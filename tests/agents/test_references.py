@@ -50,6 +50,11 @@ def test_an_agent_that_was_never_trained_is_called_so_however_cheap_it_is():
     assert "is the untrained one: nothing after step 0 was better" in said
 
 
+def test_an_agent_that_goes_on_from_another_begins_as_that():
+    (said,) = warnings_of(TrainingConfig(agent=EsConfig(begin="agent:default")), curve(99.0, 100.0), COSTS)
+    assert "is agent:default itself: nothing after step 0 was better" in said
+
+
 def test_an_agent_that_steers_is_not_advised_a_warm_start_which_it_does_not_have():
     (said,) = warnings_of(TrainingConfig(agent=EsConfig()), curve(99.0, 100.0), COSTS)
     assert "is sts-x itself: nothing after step 0 was better" in said

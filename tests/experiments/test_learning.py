@@ -174,6 +174,15 @@ def test_what_trains_is_missed_before_anything_is_trained(tmp_path, monkeypatch)
     assert not list(tmp_path.iterdir())
 
 
+def test_what_steers_is_trained_without_what_the_others_need(tmp_path, monkeypatch):
+    monkeypatch.setattr(trainings, "find_spec", lambda _package: None)
+    begun = []
+    monkeypatch.setattr(trainings, "train", lambda _config, _folder, name, *_: begun.append(name))
+    plan = StudyPlan(BASE, 1_000, ("steering", "steering-hidden"), (0,), (0,))
+    trainings.train_all(plan.trainings(), tmp_path, 1, lambda *_: None)
+    assert begun == ["steering-0", "steering-hidden-0"]
+
+
 def trained(seed, *points):
     curve = tuple({"steps": steps, "total_eur": cost} for steps, cost in points)
     return Trained(TrainingRun("full", seed, BASE), curve, points[-1][0], 1.0, "")

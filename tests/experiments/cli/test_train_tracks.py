@@ -67,6 +67,7 @@ def test_a_training_on_a_track_says_what_sts_x_costs_and_how_to_compare_its_agen
     assert first.startswith("on the validation workloads sts-x costs ")
     assert [name for name in ("sts", "edf") if f", {name} costs " in first] == ["sts", "edf"]
     assert "sts-x itself   best so far" in evaluations[0]
+    assert "1.000 of sts-x's" in evaluations[0]
     assert len(evaluations) > 2
     *_, wrote, cost, compare = done.stdout.splitlines()
     assert wrote == f"wrote {folder / 'agent'}"
