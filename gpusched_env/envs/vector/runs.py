@@ -79,7 +79,8 @@ class Runs:
         return seen
 
     def look(self) -> Seen:
-        """Observe all runs."""
+        """Observe all runs; all that steps need is compiled by then."""
+        self.share_left()  # else compiled when a step first has time for it, which may be long after
         return self.step(np.full(len(self.invalid), LOOK))
 
     def look_again(self, seen: Seen, some: NDArray[np.int64]) -> None:

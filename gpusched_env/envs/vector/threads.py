@@ -115,6 +115,8 @@ class Crew:
             self._recall()
             self._stable = stable
         arguments, at_work = (self._board, actions, tuple(seen), *stable), bool(self._desks)
+        if not self._compiled and self._desks:
+            open_step(new_board(self._threads), *arguments[1:3])  # compiled now, not by the first step that needs it
         if not self._trial.helped:
             self._recall()
         elif self._compiled:  # until then only this thread, which can be interrupted, shall compile
