@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test bench docs clean
+.PHONY: help demo test types wheel bench docs clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -18,7 +18,8 @@ $(VENV)/.demo: $(BIN)/python pyproject.toml constraints.txt
 	@touch $@
 
 $(VENV)/.dev: $(BIN)/python pyproject.toml constraints.txt
-	$(PIP) -e '.[dev]'
+	$(PIP) --no-compile -e '.[dev]'
+	@$(BIN)/python -m compileall -qq -j 0 $(VENV)/lib || true  # on all cores, where pip uses one; some files are no modules
 	@touch $@ $(VENV)/.demo
 
 $(VENV)/.docs: $(BIN)/python pyproject.toml constraints.txt
@@ -29,14 +30,19 @@ demo: $(VENV)/.demo  ## compare the usual policies on the published inputs and o
 	$(BIN)/gpusched compare --scenario published-high --out results/demo-published
 	$(BIN)/gpusched compare --out results/demo
 
-test: $(VENV)/.dev  ## lint, types, layers, all tests, and the built wheel in a bare environment
+test: $(VENV)/.dev  ## lint, types, layers, the built wheel in a bare environment, and all tests
 	bash scripts/install_ipopt.sh $(BIN)/python
 	bash scripts/install_chromium.sh
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
-	$(BIN)/mypy
 	$(BIN)/lint-imports
+	$(MAKE) -j 2 types wheel
 	$(BIN)/python -m pytest -n 2
+
+types: $(VENV)/.dev
+	$(BIN)/mypy
+
+wheel: $(VENV)/.dev
 	$(BIN)/python scripts/check_wheel.py
 
 $(VENV)/.bench: $(BIN)/python pyproject.toml constraints.txt
