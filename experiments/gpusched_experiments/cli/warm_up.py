@@ -25,8 +25,8 @@ def warm_up_command(
 ) -> None:
     """Compile ahead what the other commands need, once for each installation; it is kept on the disk.
 
-    Without it the first command that needs something compiles it, which takes up to a minute. Stop it at any moment:
-    what is compiled is kept. Where all is compiled, it says so at once.
+    Without it the first command that needs something compiles it, which takes a minute or two. All policies take some
+    ten; stop it at any moment: what is compiled is kept. Where all is compiled, it says so at once.
 
     For example:
     - **gpusched warm-up**
