@@ -45,6 +45,11 @@ def unlocked_kernel(function: Callable[P, R]) -> Callable[P, R]:
     return _compiled(function, nogil=True, **LEAN)
 
 
+def threaded_kernel(function: Callable[P, R]) -> Callable[P, R]:
+    """Compile like `kernel`, which may make arrays, and give up the interpreter's lock during a call."""
+    return _compiled(function, nogil=True, **COUNTING)
+
+
 def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     njit: Any = numba.njit
     in_a_file = Path(function.__code__.co_filename).is_file()

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
 
-from gpusched_agents.steering.features import JOBS, OPTIONS, ROUND, TYPES
+from gpusched_baselines.steering_env.features import JOBS, OPTIONS, ROUND, TYPES
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import Kind

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_agents.steering.features import (
+from gpusched_baselines.steering_env.features import (
     AVERAGED,
     DUE_LOAD,
     EXPECTED,

@@ -23,7 +23,7 @@ def beside_company(board: Board) -> Board:
     if board.facts.slowdown.shape[0] == 0 and board.facts.duty.shape[0] == 0:
         return board
     tau = board.tau.copy()
-    _write_times(board, tau)
+    write_times(board, tau)
     return Board(**board.__getstate__() | {"tau": tau})
 
 
@@ -65,8 +65,13 @@ def _factors(board: Board, mix: Floats) -> Floats:
 
 
 @kernel
-def _write_times(board: Board, tau: Floats) -> None:
-    """Write the times on shares of the active jobs, each beside jobs like the average of them."""
+def write_times(board: Board, tau: Floats) -> None:
+    """Write the times on shares of the active jobs, each beside jobs like the average of them.
+
+    Args:
+        board: The board.
+        tau: A copy of its seconds per epoch, (J, C); those of active jobs on shares are written.
+    """
     jobs, configs, planned = board.jobs, board.facts.configs, board.facts.planned
     factor = _factors(board, _mix(board))
     for i in range(board.count[at.ACTIVE]):

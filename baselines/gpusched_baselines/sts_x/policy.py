@@ -97,17 +97,25 @@ class StsX:
         node, gpu = int(view.memory[job, of.NODE]), int(view.memory[job, of.GPU])
         return Choice(int(config), float(wake), node=node, gpu=gpu if gpu >= 0 else None)
 
-    def _plan(self, view: View) -> None:
-        board = beside_company(view.board) if self.company and not self.guarantees else view.board
+    @property
+    def parts(self) -> Parts:
+        """The parts that are in use, as kernels take them."""
+        return Parts(
+            self.waits, self.consolidates, self.spreads, self.guarantees, self.priced, self.by_value, self.stays
+        )
+
+    def rates(self, board: Board) -> Floats:
+        """Return the cost rates of configurations to plan the open round with [€/s], (C,)."""
         full = np.where(np.isfinite(board.least_rate), board.least_rate, board.planning_rate)
         rate = self.full_nodes * full + (1.0 - self.full_nodes) * board.planning_rate
         rate = rates_by_duty(board, rate)
         if not rate.any():  # energy is free: what counts is the GPUs that others want
             rate = FREE_RATE * board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS
-        parts = Parts(
-            self.waits, self.consolidates, self.spreads, self.guarantees, self.priced, self.by_value, self.stays
-        )
-        plan_round(board, parts, self._steering(board, rate))
+        return rate
+
+    def _plan(self, view: View) -> None:
+        board = beside_company(view.board) if self.company and not self.guarantees else view.board
+        plan_round(board, self.parts, self._steering(board, self.rates(board)))
 
     def _steering(self, board: Board, rate: Floats) -> Steering:
         """Give what is said of the round, which an agent may: here, nothing."""

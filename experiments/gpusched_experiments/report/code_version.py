@@ -37,7 +37,6 @@ _DECIDES_FOR_AGENTS = (
     ("gpusched_agents", "policy.py"),
     ("gpusched_agents", "network/guard.py"),
     ("gpusched_agents", "network/inference.py"),
-    ("gpusched_agents", "steering/features.py"),
     ("gpusched_agents", "steering/network.py"),
     ("gpusched_agents", "steering/policy.py"),
 )

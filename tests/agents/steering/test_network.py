@@ -7,7 +7,7 @@ import pytest
 
 from gpusched_agents.files.weight_shapes import weight_shapes
 from gpusched_agents.spec import AgentSpec
-from gpusched_agents.steering.features import DUE_LOAD, JOBS, OFFERED, OPTIONS, ROUND
+from gpusched_baselines.steering_env.features import DUE_LOAD, JOBS, OFFERED, OPTIONS, ROUND
 from gpusched_agents.steering.network import (
     CALM,
     GATES,

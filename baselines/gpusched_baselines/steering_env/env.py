@@ -1,0 +1,244 @@
+"""The steering environment: a step sets the knobs of STS-X for some rounds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import numpy as np
+from gymnasium import spaces
+
+from gpusched_baselines.steering_env.base_run import BASE_RUNS, BaseRun
+from gpusched_baselines.steering_env.knobs import KnobLayout
+from gpusched_baselines.steering_env.observation import feature_names
+from gpusched_baselines.steering_env.run import SteeredRun
+from gpusched_env import rendering
+from gpusched_env.envs.env import RENDER_MODES
+from gpusched_env.envs.env_input import check_shape, draw_seed, shape_of
+from gpusched_env.envs.source import source_of
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.simulator import layout as at
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import Instance
+    from gpusched_env.workload import Scenario
+
+FIRST_WORKLOAD = 100_000
+"""The seeds from which episodes are drawn begin here, as the training seeds of tracks do."""
+ROUNDS, WORKLOADS = 16, 60
+REWARDS = ("saving", "waste", "cost")
+OPTIONS = ("workload", "instance")
+
+
+class GpuSteeringEnv(gymnasium.Env[Any, Any]):
+    """Set parameters of STS-X, the knobs, again and again while it schedules a cluster.
+
+    A step sets the knobs and lets STS-X decide `rounds` rounds with them. A round is what happens at one event: a
+    submission, the end of a job, or the end of a wait.
+
+    Action: `Box(-1, 1, (2 V + 8,))` for V GPU types (with `knobs="jobs"` 35 more); `env.unwrapped.knobs` names its
+    numbers. Each is the logarithm of a factor over its largest value, so 0 changes nothing: an action of 0 in every
+    step is STS-X, to the last bit. Numbers beyond -1 and 1 are clipped.
+
+    Observation: `Box(-1, 1, (26 + 6 V,))`, float32; `env.unwrapped.features` names its numbers. All 0 at the end.
+
+    Reward, over what the full cluster costs in an hour (`reward_scale_eur`):
+
+    - `saving`: what STS-X alone has wasted on the same workload until the same time, less one's own waste, since the
+      last step. Over an episode it sums to the cost of STS-X less one's own.
+    - `waste`: minus one's own waste. Over an episode it sums to minus the cost, less a constant of the instance.
+    - `cost`: minus energy cost and tardiness cost since the last step.
+
+    Waste is what was spent beyond what had to be: see `gpusched_baselines.steering_env.run.waste_until_now`. It is
+    computed with the epochs that jobs *need*, which no policy knows and no observation shows: rewards of a training may
+    use them, since over an episode they change nothing but a constant.
+
+    Episode: one workload; terminated when all jobs are done, never truncated.
+
+    Args:
+        scenario: Name of a built-in scenario, path of a scenario file, or a `Scenario`.
+        settings: New values of the scenario's settings by dotted name, such as `{"cluster.nodes": 20}`.
+        instance: An instance that every episode replays. `scenario` and `settings` are then left alone.
+        rounds: Rounds of a step, ≥ 1.
+        reward: `saving`, `waste` or `cost`.
+        knobs: `round`: the same for all jobs; `jobs`: besides, coefficients of seven features of a job.
+        workloads: Without a seed an episode is one of so many workloads, drawn at random: those with the seeds from
+            `FIRST_WORKLOAD` on, ≥ 1. So STS-X's own run of each is made once. None: any seed from `FIRST_DRAWN_SEED`
+            on.
+        render_mode: None, `ansi` or `rgb_array`.
+
+    Attributes:
+        knobs: Names of the numbers of an action.
+        features: Names of the numbers of an observation.
+        reward_scale_eur: What counts as a reward of 1 [€]: the cost of the full cluster in an hour; 1 where energy is
+            free.
+
+    Raises:
+        InputError: A parameter is out of its range.
+    """
+
+    metadata = {"render_modes": list(RENDER_MODES), "render_fps": 8}  # noqa: RUF012 - as gymnasium declares it
+
+    def __init__(
+        self,
+        scenario: str | Path | Scenario = "default",
+        *,
+        settings: Mapping[str, object] | None = None,
+        instance: Instance | None = None,
+        rounds: int = ROUNDS,
+        reward: str = "saving",
+        knobs: str = "round",
+        workloads: int | None = WORKLOADS,
+        render_mode: str | None = None,
+    ) -> None:
+        if render_mode is not None and render_mode not in RENDER_MODES:
+            raise InputError("render_mode", render_mode, f"None, {' or '.join(RENDER_MODES)}")
+        if reward not in REWARDS:
+            raise InputError("reward", reward, f"one of {', '.join(REWARDS)}")
+        self.rounds, self.reward, self.render_mode = checks.whole("rounds", rounds), reward, render_mode
+        self.workloads = None if workloads is None else checks.whole("workloads", workloads)
+        self.source = source_of(scenario, settings, instance)
+        self._source_key = self.source.identity()
+        self._instance = self.source.make(0)
+        self._shape, self._layout = shape_of(self._instance), KnobLayout(self._instance, knobs)
+        self.knobs = self._layout.names
+        self.features = feature_names([v.name for v in self._instance.gpu_types])
+        self.action_space = spaces.Box(-1.0, 1.0, (len(self.knobs),), np.float32)
+        self.observation_space = spaces.Box(-1.0, 1.0, (len(self.features),), np.float32)
+        self.reward_scale_eur = 1.0
+        self._run: SteeredRun | None = None
+        self._base: BaseRun | None = None
+        self._frames: rendering.GanttFrames | None = None
+
+    def reset(
+        self, *, seed: int | None = None, options: dict[str, Any] | None = None
+    ) -> tuple[NDArray[np.float32], dict[str, Any]]:
+        """Begin an episode.
+
+        Args:
+            seed: The episode runs the workload of this seed, ≥ 0, as `gpusched compare --seeds` does; without one, see
+                `workloads`.
+            options: `{"workload": seed}` runs the workload of a seed and leaves the environment's generator alone;
+                `{"instance": instance}` replays an instance with the GPU types and configurations of the scenario.
+
+        Returns:
+            The first observation, and info (see `step`).
+
+        Raises:
+            InputError: A seed or an option is not allowed.
+        """
+        seed = None if seed is None else checks.seed(seed)
+        super().reset(seed=seed)
+        given = options or {}
+        for name in given:
+            if name not in OPTIONS or len(given) > 1:
+                raise InputError("options", name, f"one of {', '.join(OPTIONS)}")
+        self._begin(given, seed)
+        return self._observe(), self._info(0.0, 0.0, 0)
+
+    def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
+        """Set the knobs, and let STS-X decide some rounds.
+
+        Args:
+            action: The knobs, (2 V + 8,).
+
+        Returns:
+            Observation, reward, terminated, False, and info: `time_s`; `energy_eur` and `tardiness_eur` of this step;
+            `total_energy_eur`, `total_tardiness_eur` and `total_eur` of the episode; `rounds` of this step; `workload`,
+            its seed, -1 for an instance; and at the end `base_total_eur`, what STS-X alone costs on it.
+
+        Raises:
+            InputError: The action is not as many finite numbers as there are knobs.
+            gymnasium.error.ResetNeeded: The episode is over, or none has begun.
+        """
+        run = self._run
+        if run is None or run.over:
+            raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
+        knobs, clock = self._layout.knobs(action), run.state.board.clock
+        energy, tardiness, before = clock[at.BILL], clock[at.LATENESS], self._worth
+        rounds = run.decide(knobs, self.rounds)
+        self._worth = self._measure()
+        info = self._info(float(clock[at.BILL] - energy), float(clock[at.LATENESS] - tardiness), rounds)
+        return self._observe(), (self._worth - before) / self.reward_scale_eur, run.over, False, info
+
+    def render(self) -> Any:
+        """Draw the run so far: a text (`ansi`), or a Gantt chart, uint8 (H, W, 3) (`rgb_array`)."""
+        if self._run is None or self.render_mode is None:
+            return None
+        if self.render_mode == "ansi":
+            return rendering.render_text(self._run.state)
+        self._frames = self._frames or rendering.GanttFrames()
+        return self._frames.frame(self._run.state)
+
+    @property
+    def instance(self) -> Instance:
+        """The instance of this episode."""
+        return self._instance
+
+    def base_run(self) -> BaseRun:
+        """Return the run of STS-X alone on the workload of this episode; it is made when it is first asked for."""
+        if self._base is None:
+            known = self._workload >= 0
+            self._base = BASE_RUNS.get(self._key, self._instance) if known else BaseRun.of(self._instance)
+        return self._base
+
+    def _begin(self, given: Mapping[str, Any], seed: int | None) -> None:
+        instance = given.get("instance")
+        if instance is None:
+            self._workload = checks.seed(given["workload"], "options['workload']") if given else self._chosen(seed)
+            self._key = self._source_key, self._workload
+            self._instance = self.source.make(self._workload)
+        else:
+            check_shape(instance, self._shape)
+            self._workload, self._instance = -1, instance
+        self._run, self._base = SteeredRun(self._instance, record=self.render_mode is not None), None
+        board = self._run.state.board
+        types, gpus = board.nodes[:, at.NODE_TYPE], board.nodes[:, at.NODE_GPUS]
+        self.reward_scale_eur = float(3600.0 * board.node_rate[types, gpus].sum()) or 1.0
+        self._worth = self._measure()
+
+    def _chosen(self, seed: int | None) -> int:
+        """Return the seed of the workload of an episode."""
+        if seed is not None:
+            return seed
+        if self.workloads is None:
+            return draw_seed(self.np_random)
+        return FIRST_WORKLOAD + int(self.np_random.integers(self.workloads))
+
+    def _measure(self) -> float:
+        """Return what the rewards until now sum to [€], but for a constant."""
+        run: Any = self._run
+        clock = run.state.board.clock
+        if self.reward == "cost":
+            return -float(clock[at.BILL] + clock[at.LATENESS])
+        if self.reward == "waste":
+            return -run.waste()
+        base = self.base_run()
+        return (base.waste_eur[-1] if run.over else base.waste_at(clock[at.NOW])) - run.waste()
+
+    def _observe(self) -> NDArray[np.float32]:
+        run: Any = self._run
+        seen = np.zeros(len(self.features))
+        run.observe(seen)
+        return seen.astype(np.float32)
+
+    def _info(self, energy_eur: float, tardiness_eur: float, rounds: int) -> dict[str, Any]:
+        run: Any = self._run
+        clock = run.state.board.clock
+        info = {
+            "time_s": float(clock[at.NOW]),
+            "energy_eur": energy_eur,
+            "tardiness_eur": tardiness_eur,
+            "total_energy_eur": float(clock[at.BILL]),
+            "total_tardiness_eur": float(clock[at.LATENESS]),
+            "total_eur": float(clock[at.BILL] + clock[at.LATENESS]),
+            "rounds": rounds,
+            "workload": self._workload,
+        }
+        return info | {"base_total_eur": self.base_run().total_eur} if run.over else info

@@ -1,0 +1,152 @@
+"""The knobs: what an action of the steering environment sets in STS-X, by name, and how it is carried into a round."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+
+from gpusched_baselines.steering_env.features import (
+    CHANGE,
+    CHEAPEST_SLACK,
+    EXPECTED,
+    HASTE,
+    JOBS,
+    LATENESS,
+    LENGTH,
+    TIME_LEFT,
+)
+from gpusched_baselines.sts_x.steering import KNOBS, Steering
+from gpusched_env.errors import InputError
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.model import Instance
+
+# What an action of 1 stands for: the natural logarithm of a factor.
+MOST_OF_TYPE = 0.5  # on the cost rate of a GPU type
+MOST_OF_SIZE = 0.25  # on the cost rate, for each doubling of the GPUs
+MOST_OF_JOBS = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # on what `Steering.jobs` has, by column
+MOST_PATIENCE = 1.0  # on how long a job may have to wait
+
+OF_JOBS = ("price when short", "tardiness weight", "order", "slack margin", "restart")
+"""Names of the columns of `Steering.jobs`, in their order."""
+SEEN = (TIME_LEFT, CHEAPEST_SLACK, LATENESS, EXPECTED, LENGTH, CHANGE, HASTE)
+"""Features of a job on which the knobs of jobs may depend, with `knobs="jobs"`."""
+SETS = ("round", "jobs")
+
+
+class Knobs(NamedTuple):
+    """An action as kernels take it.
+
+    Attributes:
+        urgent: Factors on the cost rates with which urgent jobs are planned, (C,).
+        deferrable: Factors on those by which deferrable jobs know where they are cheapest, (C,).
+        priced: Whether any of the latter is not 1.
+        jobs: The same logarithms for every job, by column of `Steering.jobs`, (KNOBS,).
+        by_feature: Coefficients of `SEEN` for these, (F, KNOBS); (0, KNOBS) without.
+        patience: Logarithm of the factor on how long a job may have to wait.
+    """
+
+    urgent: Floats
+    deferrable: Floats
+    priced: bool
+    jobs: Floats
+    by_feature: Floats
+    patience: float
+
+
+def knob_names(gpu_types: Sequence[str], knobs: str = "round") -> tuple[str, ...]:
+    """Return the names of the numbers of an action, in their order.
+
+    Args:
+        gpu_types: Names of the GPU types of the cluster, V.
+        knobs: `round` for 2 V + 8 numbers; `jobs` for 35 more, coefficients of seven features of a job.
+    """
+    names = [f"price of {name}, {kind}" for kind in ("urgent", "deferrable") for name in gpu_types]
+    names += ["price by log2(GPUs), urgent", "price by log2(GPUs), deferrable", *OF_JOBS, "patience"]
+    if knobs == "jobs":
+        names += [f"{name}, by {JOBS[feature]}" for feature in SEEN for name in OF_JOBS]
+    return tuple(names)
+
+
+def action_array(action: Any, size: int) -> NDArray[np.float64]:
+    """Return an action as numbers from -1 to 1, (size,): those beyond are clipped.
+
+    Raises:
+        InputError: It is not so many finite numbers.
+    """
+    try:
+        given = np.asarray(action, dtype=np.float64)
+    except (TypeError, ValueError):
+        given = np.empty(0)
+    if given.shape != (size,) or not np.isfinite(given).all():
+        raise InputError("action", action, f"{size} finite numbers; beyond -1 and 1 they are clipped")
+    return np.clip(given, -1.0, 1.0)
+
+
+class KnobLayout:
+    """Turns actions for one cluster into knobs.
+
+    Args:
+        instance: An instance with its GPU types and configurations.
+        knobs: `round` or `jobs`; see `knob_names`.
+
+    Attributes:
+        names: Names of the numbers of an action, in their order.
+
+    Raises:
+        InputError: `knobs` is another word.
+    """
+
+    def __init__(self, instance: Instance, knobs: str = "round") -> None:
+        if knobs not in SETS:
+            raise InputError("knobs", knobs, " or ".join(SETS))
+        self.names = knob_names([v.name for v in instance.gpu_types], knobs)
+        self._types = len(instance.gpu_types)
+        self._type: Ints = np.asarray(instance.type_of_configuration)
+        self._doublings = np.log2([max(1, c.gpus_per_node * c.nodes) for c in instance.configurations])
+
+    def knobs(self, action: Any) -> Knobs:
+        """Return what an action sets: of 0 nothing, to the last bit.
+
+        Raises:
+            InputError: It is not as many finite numbers as there are names.
+        """
+        a, v = action_array(action, len(self.names)), self._types
+        prices, rest = MOST_OF_TYPE * a[: 2 * v], a[2 * v :]
+        urgent = prices[:v][self._type] + MOST_OF_SIZE * rest[0] * self._doublings
+        deferrable = prices[v:][self._type] + MOST_OF_SIZE * rest[1] * self._doublings
+        by_feature = rest[3 + KNOBS :].reshape(-1, KNOBS) * MOST_OF_JOBS
+        return Knobs(
+            urgent=np.exp(urgent),
+            deferrable=np.exp(deferrable),
+            priced=bool(deferrable.any()),
+            jobs=rest[2 : 2 + KNOBS] * MOST_OF_JOBS,
+            by_feature=np.ascontiguousarray(by_feature),
+            patience=float(MOST_PATIENCE * rest[2 + KNOBS]),
+        )
+
+
+@kernel
+def steering_of(knobs: Knobs, rate: Floats, features: Floats) -> Steering:
+    """Return what the knobs say of a round.
+
+    Args:
+        knobs: The knobs.
+        rate: Cost rates with which STS-X plans [€/s], (C,).
+        features: Of the active jobs, (A, len(JOBS)); read only where the knobs have coefficients.
+    """
+    said = np.empty((features.shape[0], KNOBS))
+    for i in range(said.shape[0]):
+        for k in range(KNOBS):
+            said[i, k] = knobs.jobs[k]
+            for f in range(knobs.by_feature.shape[0]):
+                said[i, k] += knobs.by_feature[f, k] * features[i, SEEN[f]]
+    return Steering(said, rate * knobs.urgent, rate * knobs.deferrable, not knobs.priced, knobs.patience)

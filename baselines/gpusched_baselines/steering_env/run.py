@@ -1,0 +1,169 @@
+"""A run that STS-X decides with given knobs, some rounds in one compiled call, and the waste of it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_baselines.look_ahead.roll_out import carry_out
+from gpusched_baselines.planning.company import beside_company, write_times
+from gpusched_baselines.steering_env.features import JOBS, OPTIONS, ROUND
+from gpusched_baselines.steering_env.knobs import Knobs, steering_of
+from gpusched_baselines.steering_env.observation import look_at_jobs, observe
+from gpusched_baselines.sts_x import memory as of
+from gpusched_baselines.sts_x.policy import StsX
+from gpusched_baselines.sts_x.round import plan_round
+from gpusched_env.kernel import kernel, threaded_kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.events import advance
+from gpusched_env.simulator.rounds import PRESSURE, begin_round, commit_round, order_by
+from gpusched_env.simulator.simulate import check_stalled
+from gpusched_env.simulator.state import State
+
+if TYPE_CHECKING:
+    from gpusched_baselines.sts_x.appraisal import Parts
+    from gpusched_env.arrays import Floats
+    from gpusched_env.model import Instance
+    from gpusched_env.simulator.run import Board, Hidden
+
+POLICY = StsX()
+
+
+class SteeredRun:
+    """A run of one instance, at an open round that STS-X has not decided yet, or at its end.
+
+    Args:
+        instance: The instance.
+        record: Whether intervals are kept, for pictures.
+
+    Attributes:
+        state: The state of the run.
+    """
+
+    def __init__(self, instance: Instance, *, record: bool = False) -> None:
+        self.state = State(instance, record=record)
+        board = self.state.board
+        self._plan = beside_company(board)  # the same arrays, but for times on shared GPUs
+        self._beside = self._plan is not board
+        self._by_duty = bool(board.facts.spared.size and board.facts.duty.size)  # rates follow the active jobs
+        self.state.make_room()
+        next_round(board, self.state.hidden)
+        self._rate = POLICY.rates(board)
+
+    @property
+    def over(self) -> bool:
+        """Whether every job is done."""
+        count = self.state.board.count
+        return bool(count[at.DONE] == len(self.state.instance.jobs))
+
+    def decide(self, knobs: Knobs, rounds: int) -> int:
+        """Let STS-X decide so many rounds with the knobs, fewer if the run ends; return how many.
+
+        Raises:
+            StalledError: Every job waits for ever (see `gpusched_env.simulate`).
+        """
+        board, done = self.state.board, 0
+        at_once = rounds if not self._by_duty and not board.count[at.LOGGING] else 1
+        while done < rounds and not self.over:
+            self.state.make_room()
+            arguments = self._plan, self._beside, self.state.hidden, POLICY.parts, self._rate
+            done += decide_rounds(board, *arguments, knobs, at_once)
+            self._rate = POLICY.rates(board) if self._by_duty else self._rate
+        check_stalled(board, POLICY.name)
+        return done
+
+    def observe(self, seen: Floats) -> None:
+        """Write the observation of the open round, (26 + 6 V,), all 0 at the end."""
+        seen[:] = 0.0
+        if not self.over:
+            write_plan_times(self.state.board, self._plan, self._beside)
+            observe(self._plan, self._rate, seen)
+
+    def waste(self) -> float:
+        """Return the waste until now [€]; see `waste_until_now`."""
+        return float(waste_until_now(self.state.board, self.state.hidden))
+
+
+@kernel
+def next_round(board: Board, hidden: Hidden) -> bool:
+    """Run to the next round with an active job, and open it from an empty cluster; return False at the end."""
+    while advance(board, hidden):
+        if board.count[at.ACTIVE] > 0:
+            begin_round(board, True)
+            return True
+    return False
+
+
+@kernel
+def write_plan_times(board: Board, plan: Board, beside: bool) -> None:
+    """Write the times with which the round is planned, where they are others than `board` has."""
+    if not beside:
+        return
+    for i in range(board.count[at.ACTIVE]):
+        job = board.active[i]
+        for c in range(board.tau.shape[1]):
+            plan.tau[job, c] = board.tau[job, c]
+    write_times(board, plan.tau)
+
+
+@threaded_kernel
+def decide_rounds(
+    board: Board, plan: Board, beside: bool, hidden: Hidden, parts: Parts, rate: Floats, knobs: Knobs, most: int
+) -> int:
+    """Decide the open round and those that follow, `most` at most, and open the next one.
+
+    Args:
+        board: The board.
+        plan: The same, with times of its own for planning where `beside`.
+        beside: Whether it has.
+        hidden: What no policy gets.
+        parts: The parts of STS-X that are in use.
+        rate: Cost rates to plan with [€/s], (C,).
+        knobs: The knobs.
+        most: Rounds at most, ≥ 1.
+
+    Returns:
+        The rounds decided.
+    """
+    configs = board.facts.configs.shape[0]
+    for done in range(most):
+        write_plan_times(board, plan, beside)
+        features = np.empty((board.count[at.ACTIVE], len(JOBS)))
+        if knobs.by_feature.shape[0] > 0:
+            look_at_jobs(plan, rate, features, np.empty(len(ROUND)), np.empty((configs, len(OPTIONS))))
+        plan_round(plan, parts, steering_of(knobs, rate, features))
+        if knobs.priced:  # what is cheapest at these rates need not be so in the next round
+            for i in range(board.count[at.ACTIVE]):
+                board.memory[board.active[i], of.CHEAPEST] = 0.0
+        order_by(board, PRESSURE, False)
+        carry_out(board)
+        commit_round(board, hidden)
+        if not next_round(board, hidden):
+            return done + 1
+    return most
+
+
+@kernel
+def waste_until_now(board: Board, hidden: Hidden) -> float:
+    """Return what was spent beyond what had to be [€].
+
+    waste = energy cost - Σ epochs done · least cost of an epoch + Σ ω · growth of the tardiness that is certain.
+
+    Over the jobs submitted; the least cost is that in full nodes. The tardiness that is certain is that of a job that
+    goes on at once in its fastest configuration until it has done the epochs that it *needs*, which no policy knows.
+    At the end waste is the total cost less a constant of the instance, whatever the policy: it is potential-based
+    shaping (Ng, Harada and Russell, 1999) of the cost.
+    """
+    jobs, now, total = board.jobs, board.clock[at.NOW], board.clock[at.BILL]
+    for job in range(board.count[at.SUBMITTED]):
+        needed, fastest = hidden.fate[job, at.NEEDED], jobs[job, at.MIN_TAU]
+        end = jobs[job, at.END_S]
+        if np.isnan(end):
+            end = now + max(0.0, needed - jobs[job, at.EPOCHS]) * fastest
+        earliest, due = jobs[job, at.SUBMISSION] + needed * fastest, jobs[job, at.DUE]
+        total += jobs[job, at.WEIGHT] * (max(0.0, end - due) - max(0.0, earliest - due))
+        config = int(jobs[job, at.CHEAPEST])
+        if config >= 0:
+            total -= board.least_rate[config] * jobs[job, at.CHEAPEST_TAU] * jobs[job, at.EPOCHS]
+    return total
