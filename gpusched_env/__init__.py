@@ -6,7 +6,7 @@
 
 from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.envs.env_input import FIRST_DRAWN_SEED
-from gpusched_env.envs.registration import ENVIRONMENT_ID, register_envs
+from gpusched_env.envs.registration import ENVIRONMENT_ID, register_envs, track_id
 from gpusched_env.envs.reward import CostReward, Reward
 from gpusched_env.envs.rollout import rollout
 from gpusched_env.envs.vector import GpuClusterVectorEnv
@@ -72,6 +72,7 @@ __all__ = [
     "rollout",
     "save_instance",
     "simulate",
+    "track_id",
 ]
 
 __version__ = VERSION

@@ -25,17 +25,20 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.observation import (
     CLUSTER_FEATURES,
-    JOB_FEATURES,
-    QUEUE_FEATURES,
+    PARTS,
     Notes,
+    feature_names,
+    flat_space,
     observation_space,
     observe,
     option_count,
+    part_slices,
 )
 from gpusched_env.observation.options import write_mask
 from gpusched_env.simulator import Asking, Result, State, View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.decisions import decide, run_to_round
+from gpusched_env.workload import reward_scale_of
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -47,7 +50,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.asking import AskingSettings
     from gpusched_env.workload import Scenario
 
-Observation: TypeAlias = "dict[str, NDArray[np.float32]]"
+Observation: TypeAlias = "dict[str, NDArray[np.float32]] | NDArray[np.float32]"
 ALLOWED_OPTIONS = ("instance",)
 RENDER_MODES = ("ansi", "rgb_array")
 
@@ -58,8 +61,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
     Action: `Discrete(1 + C)`; 0 lets the job at hand wait, a gives it configuration a - 1 (`env.unwrapped.
     configurations`). An action that cannot be placed means wait and counts in `info["invalid_actions"]`.
 
-    Observation: a `Dict` of float32 boxes in [-1, 1], `job`, `options`, `cluster`, `queue`; their features are named
-    in `gpusched_env.observation`.
+    Observation: a `Dict` of float32 boxes in [-1, 1], `job`, `options`, `cluster`, `queue`, or with `flat` one box that
+    has them end to end; `feature_names` says what its numbers are.
 
     Reward: minus the cost that accrued since the previous step [€] / `reward_scale`.
 
@@ -71,7 +74,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             `Scenario.replace`.
         instance: An instance, with any GPU types and configurations, that every episode replays, whatever its seed.
             `scenario` and `settings` are then left alone.
-        reward_scale: Cost that counts as a reward of -1 [€], > 0.
+        reward_scale: Cost that counts as a reward of -1 [€], > 0; None: that of the track, if `scenario` names one
+            (an episode of EDF then returns about -10), else 1.
         reward: A reward of your own, in place of the cost; then `reward_scale` must be left alone.
         render_mode: None, `ansi` or `rgb_array`.
         max_idle_reviews: Rounds in a row after which an episode is truncated if before each of them nothing ran and
@@ -79,7 +83,11 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             apart unless a wake-up comes first.
         shared_features: Whether every configuration has the further features for shared clusters too: the pace that it
             would have now, its priority, what a switch costs, whether the job is opportunistic (`COMPANY_FEATURES`).
+        flat: Whether observations are one vector, (F,).
         asking: How rounds ask: the settings of `gpusched_env.simulator.Asking` by name, `preemption` and others.
+
+    Attributes:
+        reward_scale: Cost that counts as a reward of -1 [€].
 
     Raises:
         InputError: A parameter is out of its range.
@@ -96,35 +104,40 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         *,
         settings: Mapping[str, object] | None = None,
         instance: Instance | None = None,
-        reward_scale: float = 1.0,
+        reward_scale: float | None = 1.0,
         reward: Reward | None = None,
         render_mode: str | None = None,
         max_idle_reviews: int | None = MAX_IDLE_REVIEWS,
         shared_features: bool = False,
+        flat: bool = False,
         **asking: Unpack[AskingSettings],
     ) -> None:
         if render_mode is not None and render_mode not in RENDER_MODES:
             raise InputError("render_mode", render_mode, f"None, {' or '.join(RENDER_MODES)}")
         if reward is not None and (isinstance(reward, type) or not callable(reward)):
             raise InputError("reward", reward, "a function of energy_eur and tardiness_eur [€] that returns a number")
-        if reward is not None and reward_scale != 1.0:
+        if reward is not None and reward_scale not in (None, 1.0):
             raise InputError("reward_scale", reward_scale, "1, beside a reward of your own")
-        if not isinstance(shared_features, bool):
-            raise InputError("shared_features", shared_features, "True or False")
+        for field, value in (("shared_features", shared_features), ("flat", flat)):
+            if not isinstance(value, bool):
+                raise InputError(field, value, "True or False")
         self.max_idle_reviews = max_idle_reviews
         self.asking = Asking(**asking)
         self.render_mode = render_mode
-        self._reward: Reward = CostReward(reward_scale) if reward is None else reward
         self.source = source_of(scenario, settings, instance)
+        if reward_scale is None:
+            reward_scale = reward_scale_of(scenario) if instance is None and reward is None else 1.0
+        self._reward: Reward = CostReward(reward_scale) if reward is None else reward
+        self.reward_scale = reward_scale
         self.scenario: Scenario | None = self.source.scenario
         self._begin(self.source.make(0))
         self.configurations = self._state.instance.configurations
-        self.observation_space: spaces.Space[Any] = observation_space(
-            len(self.configurations), len(self._state.instance.gpu_types), shared_features=shared_features
-        )
-        self.option_features = option_count(shared_features)
-        self._options_shape = (len(self.configurations), self.option_features)
-        self._cluster_shape = (len(self._state.instance.gpu_types), len(CLUSTER_FEATURES))
+        types = self._state.instance.gpu_types
+        space = observation_space(len(self.configurations), len(types), shared_features=shared_features)
+        flat_box = flat_space(space)
+        self.observation_space: spaces.Space[Any] = flat_box if flat else space
+        self.flat, self.option_features = flat, option_count(shared_features)
+        self._features, self._parts = flat_box.shape, part_slices(space)
         self._actions = 1 + len(self.configurations)
         self.action_space = spaces.Discrete(self._actions)
         self._shape = shape_of(self._state.instance)
@@ -229,6 +242,14 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         self._idle_limit = idle_limit(value)
 
     @property
+    def feature_names(self) -> tuple[str, ...]:
+        """What the numbers of a flat observation are, F names; those of the four parts stand in the same order."""
+        configurations = (configuration.name for configuration in self.configurations)
+        types = (gpu_type.name for gpu_type in self._state.instance.gpu_types)
+        shared = self.option_features == option_count(True)
+        return feature_names(configurations, types, shared_features=shared)
+
+    @property
     def view(self) -> View:
         """The present state as policies may see it."""
         return self._state.view
@@ -271,14 +292,13 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         return bool(count[at.ASKED] < count[at.TO_ASK])
 
     def _observe(self) -> tuple[Observation, NDArray[np.int8]]:
-        job = np.empty(len(JOB_FEATURES), np.float32)
-        options = np.empty(self._options_shape, np.float32)
-        cluster = np.empty(self._cluster_shape, np.float32)
-        queue = np.empty(len(QUEUE_FEATURES), np.float32)
+        flat = np.empty(self._features, np.float32)
         mask = np.empty(self._actions, np.int8)
+        job, options, cluster, queue = (flat[part] for part in self._parts)
         self._notes.forget()  # whoever has the view may have placed jobs meanwhile
-        observe(self._state.board, self._notes, job, options, cluster, queue, mask)
-        return {"job": job, "options": options.ravel(), "cluster": cluster.ravel(), "queue": queue}, mask
+        rows = options.reshape(-1, self.option_features), cluster.reshape(-1, len(CLUSTER_FEATURES))
+        observe(self._state.board, self._notes, job, *rows, queue, mask)
+        return flat if self.flat else dict(zip(PARTS, (job, options, cluster, queue), strict=True)), mask
 
     def _info(self, mask: NDArray[np.int8], energy_eur: float, tardiness_eur: float) -> dict[str, Any]:
         clock = self._state.board.clock

@@ -1,17 +1,51 @@
-"""Registration of the environment with Gymnasium."""
+"""Registration of the environments with Gymnasium: the general one, and those of every track."""
 
 from __future__ import annotations
 
+from itertools import product
+from typing import Any
+
 import gymnasium
 
+from gpusched_env.workload import list_tracks
+
 ENVIRONMENT_ID = "gpusched_env/GpuCluster-v0"
+MOST_STEPS = 100_000
+"""Steps after which an episode on a track is truncated, unless told otherwise."""
+
+_ENTRY_POINTS = ("gpusched_env.envs.env:GpuClusterEnv", "gpusched_env.envs.vector:GpuClusterVectorEnv")
+# By kind: the entry points of a single and of a vector environment, and its settings.
+_KINDS: dict[str, tuple[tuple[str, str], dict[str, Any]]] = {
+    "": (_ENTRY_POINTS, {}),
+    "Flat": (_ENTRY_POINTS, {"flat": True}),
+}
+
+
+def track_id(track: str, kind: str = "") -> str:
+    """Return the id of a track's environment: `track_id("two-point", "Flat")` is `gpusched_env/TwoPointFlat-v0`."""
+    name = "".join(part.capitalize() for part in track.split("-"))
+    return f"gpusched_env/{name}{kind}-v0"
 
 
 def register_envs() -> None:
-    """Register `gpusched_env/GpuCluster-v0`, once."""
-    if ENVIRONMENT_ID not in gymnasium.registry:
+    """Register `gpusched_env/GpuCluster-v0`, an id for every track, and the flat twin of each, once.
+
+    Environments of a track have its scenario and its reward scale, and end after `MOST_STEPS` steps. No scenario is
+    loaded here.
+    """
+    _register(ENVIRONMENT_ID, "")
+    _register("gpusched_env/GpuClusterFlat-v0", "Flat")
+    for track, kind in product(list_tracks(), _KINDS):
+        _register(track_id(track, kind), kind, MOST_STEPS, scenario=track, reward_scale=None)
+
+
+def _register(name: str, kind: str, most_steps: int | None = None, **settings: object) -> None:
+    (single, vector), own = _KINDS[kind]
+    if name not in gymnasium.registry:
         gymnasium.register(
-            id=ENVIRONMENT_ID,
-            entry_point="gpusched_env.envs.env:GpuClusterEnv",
-            vector_entry_point="gpusched_env.envs.vector:GpuClusterVectorEnv",
+            id=name,
+            entry_point=single,
+            vector_entry_point=vector,
+            max_episode_steps=most_steps,
+            kwargs={**settings, **own},
         )

@@ -8,9 +8,13 @@ from gpusched_env.observation.features import (
     COMPANY_FEATURES,
     JOB_FEATURES,
     OPTION_FEATURES,
+    PARTS,
     QUEUE_FEATURES,
+    feature_names,
+    flat_space,
     observation_space,
     option_count,
+    part_slices,
 )
 from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.observe import observe
@@ -20,9 +24,13 @@ __all__ = [
     "COMPANY_FEATURES",
     "JOB_FEATURES",
     "OPTION_FEATURES",
+    "PARTS",
     "QUEUE_FEATURES",
     "Notes",
+    "feature_names",
+    "flat_space",
     "observation_space",
     "observe",
     "option_count",
+    "part_slices",
 ]

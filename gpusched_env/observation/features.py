@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from gymnasium import spaces
 
@@ -11,15 +13,25 @@ from gpusched_env.observation.job import JOB_FEATURES
 from gpusched_env.observation.options import OPTION_FEATURES
 from gpusched_env.observation.queue import QUEUE_FEATURES
 
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
 __all__ = [
     "CLUSTER_FEATURES",
     "COMPANY_FEATURES",
     "JOB_FEATURES",
     "OPTION_FEATURES",
+    "PARTS",
     "QUEUE_FEATURES",
+    "feature_names",
+    "flat_space",
     "observation_space",
     "option_count",
+    "part_slices",
 ]
+
+PARTS = ("job", "options", "cluster", "queue")
+"""The parts of an observation, in the order in which a flat one has them."""
 
 
 def option_count(shared_features: bool) -> int:
@@ -45,4 +57,34 @@ def observation_space(configurations: int, gpu_types: int, *, shared_features: b
             "cluster": box(gpu_types * len(CLUSTER_FEATURES)),
             "queue": box(len(QUEUE_FEATURES)),
         }
+    )
+
+
+def flat_space(space: spaces.Dict) -> spaces.Box:
+    """Make the space of flat observations, (F,): the `PARTS` of `space` end to end."""
+    return spaces.Box(-1.0, 1.0, (sum(spaces.flatdim(space[part]) for part in PARTS),), np.float32)
+
+
+def part_slices(space: spaces.Dict) -> tuple[slice, ...]:
+    """Give where a flat observation has each of the `PARTS` of `space`."""
+    ends = np.cumsum([spaces.flatdim(space[part]) for part in PARTS]).tolist()
+    return tuple(slice(first, last) for first, last in zip([0, *ends], ends, strict=False))
+
+
+def feature_names(
+    configurations: Iterable[str], gpu_types: Iterable[str], *, shared_features: bool = False
+) -> tuple[str, ...]:
+    """List what the numbers of a flat observation are, F names such as `options[V100x1]: 1 if it can be placed now`.
+
+    Args:
+        configurations: Names of the configurations, in their order.
+        gpu_types: Names of the GPU types, in their order.
+        shared_features: Whether configurations have the further features for shared clusters.
+    """
+    options = OPTION_FEATURES + (COMPANY_FEATURES if shared_features else ())
+    return (
+        *(f"job: {feature}" for feature in JOB_FEATURES),
+        *(f"options[{name}]: {feature}" for name in configurations for feature in options),
+        *(f"cluster[{name}]: {feature}" for name in gpu_types for feature in CLUSTER_FEATURES),
+        *(f"queue: {feature}" for feature in QUEUE_FEATURES),
     )

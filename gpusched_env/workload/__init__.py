@@ -50,7 +50,7 @@ from gpusched_env.workload.traces.modelled import modelled
 from gpusched_env.workload.traces.read import detect_format, read_trace
 from gpusched_env.workload.traces.replay import replayed_trace
 from gpusched_env.workload.traces.trace import Trace
-from gpusched_env.workload.track import SUITE_VERSION, Track, list_tracks, load_track, track_toml
+from gpusched_env.workload.track import SUITE_VERSION, Track, list_tracks, load_track, reward_scale_of, track_toml
 
 __all__ = [
     "SUITE_VERSION",
@@ -106,6 +106,7 @@ __all__ = [
     "parse_seeds",
     "read_trace",
     "replayed_trace",
+    "reward_scale_of",
     "scenario_for_trace",
     "scenario_toml",
     "track_toml",

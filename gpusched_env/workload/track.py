@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import tomllib
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.scenario.scenario import Scenario  # noqa: TC001 - pydantic reads it
+from gpusched_env.workload.scenario.scenario import Scenario
 from gpusched_env.workload.scenario.scenario_file import (
     TRACK,
     load_scenario,
@@ -61,11 +61,24 @@ def load_track(name_or_path: str | Path) -> Track:
     """
     place = track_place(name_or_path)
     scenario = load_scenario(place)
-    text, name, _ = text_of(place)
-    header = tomllib.loads(text).get("track")
+    header = _header(place)
     if header is None:
         raise InputError("track", str(name_or_path), "a scenario file with a section [track]")
-    return Track(name=name, scenario=scenario, **header)
+    return Track(name=text_of(place)[1], scenario=scenario, **header)
+
+
+def reward_scale_of(scenario: str | Path | Scenario) -> float:
+    """Return the cost that counts as a reward of -1 [€] on a track, given where `load_scenario` finds it.
+
+    A scenario that is no track, or has been loaded already, has 1.
+    """
+    header = None if isinstance(scenario, Scenario) else _header(scenario)
+    return 1.0 if header is None else TrackHeader(**header).reward_scale_eur
+
+
+def _header(place: str | Path) -> dict[str, Any] | None:
+    """Return the section `track` of a scenario's file, if it has one."""
+    return tomllib.loads(text_of(place)[0]).get("track")
 
 
 def track_place(name_or_path: str | Path) -> str:

@@ -22,7 +22,6 @@ from gpusched_env import (
     Scenario,
     load_scenario,
     make_instance,
-    register_envs,
     simulate,
 )
 from gpusched_env.audit import audit
@@ -462,12 +461,6 @@ def test_record_video_works(tmp_path: Path):
     videos = list((tmp_path / "videos").glob("*.mp4"))
     assert len(videos) == 1
     assert videos[0].stat().st_size > 1000
-
-
-def test_registering_twice_does_nothing():
-    register_envs()
-    register_envs()
-    assert ENVIRONMENT_ID in gymnasium.registry
 
 
 def test_an_episode_can_be_compared_with_a_reference_policy_on_the_same_workload():

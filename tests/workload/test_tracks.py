@@ -17,6 +17,7 @@ from gpusched_env.workload import (
     offered_load,
     track_toml,
 )
+from gpusched_env.workload.scenario import scenario_file
 
 PAGE = Path(__file__).parents[2] / "docs" / "tracks.md"
 LOADS = {
@@ -99,10 +100,32 @@ def test_a_job_of_the_track_flow_time_is_due_as_it_is_submitted():
     assert np.median((jobs.due_s - jobs.submission_s) / least) < 0.01
 
 
-def test_the_scenario_of_a_track_is_taken_wherever_a_scenario_is_and_compares_its_test_seeds():
-    scenario = load_scenario("track:busy")
-    assert scenario == load_track("busy").scenario
-    assert scenario.compare.seeds == load_track("busy").test
+@pytest.mark.parametrize("name", list_tracks())
+def test_the_name_of_a_track_is_taken_wherever_that_of_a_scenario_is_and_compares_its_test_seeds(name):
+    scenario = load_scenario(name)
+    assert scenario == load_scenario(f"track:{name}") == load_track(name).scenario
+    assert scenario.name == name
+    assert scenario.compare.seeds == load_track(name).test
+
+
+def test_a_file_may_build_on_a_track_by_its_name(tmp_path):
+    path = write(tmp_path, 'base = "busy"\nname = "busy"\n[jobs]\ncount = 4\n')
+    assert load_scenario(path) == load_track("busy").scenario.replace({"jobs.count": 4})
+
+
+def test_a_built_in_scenario_wins_over_a_track_of_its_name(monkeypatch):
+    found = scenario_file.builtin_files("scenario")
+    monkeypatch.setattr(
+        scenario_file, "builtin_files", lambda kind: found if kind == "scenario" else {"tiny": found["high"]}
+    )
+    assert load_scenario("tiny").cluster.nodes == 3
+
+
+def test_an_unknown_name_is_told_scenarios_and_tracks_and_asked_which_was_meant():
+    with pytest.raises(InputError, match=r"scenario = 'slac'; .*tiny; a track: busy, .*did you mean slack\?"):
+        load_scenario("slac")
+    with pytest.raises(InputError, match=r"did you mean tiny\?"):
+        load_scenario("tinny")
 
 
 def test_a_file_of_ones_own_is_a_track_and_a_scenario(tmp_path):

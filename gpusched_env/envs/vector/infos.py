@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.envs.vector.kernels import ENERGY, TARDINESS, TIME, TOTAL_ENERGY, TOTAL_TARDINESS
+from gpusched_env.observation import PARTS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -27,15 +28,11 @@ KEYS = (
 THERE = tuple(f"_{key}" for key in KEYS)
 
 
-def observations_of(seen: Seen) -> dict[str, NDArray[np.float32]]:
+def observations_of(seen: Seen, *, flat: bool) -> dict[str, NDArray[np.float32]] | NDArray[np.float32]:
     """Give the batched observations: a row per environment."""
     size = len(seen.job)
-    return {
-        "job": seen.job,
-        "options": seen.options.reshape(size, -1),
-        "cluster": seen.cluster.reshape(size, -1),
-        "queue": seen.queue,
-    }
+    parts = seen.job, seen.options.reshape(size, -1), seen.cluster.reshape(size, -1), seen.queue
+    return np.concatenate(parts, axis=1) if flat else dict(zip(PARTS, parts, strict=True))
 
 
 def infos_of(seen: Seen, invalid: NDArray[np.int64], stalled: NDArray[np.bool_]) -> dict[str, Any]:
@@ -59,13 +56,16 @@ def infos_of_some(
 
 
 def final_infos_of(
-    seen: Seen, invalid: NDArray[np.int64], stalled: NDArray[np.bool_], ended: NDArray[np.bool_]
+    seen: Seen, invalid: NDArray[np.int64], stalled: NDArray[np.bool_], ended: NDArray[np.bool_], *, flat: bool
 ) -> dict[str, Any]:
     """Give copies of the last observations and infos of the episodes that ended in this step."""
     last = np.full(len(ended), None, dtype=np.object_)
-    observations = observations_of(seen)
+    observations = observations_of(seen, flat=flat)
     for i in np.flatnonzero(ended):
-        last[i] = {key: rows[i].copy() for key, rows in observations.items()}
+        if isinstance(observations, dict):
+            last[i] = {key: rows[i].copy() for key, rows in observations.items()}
+        else:
+            last[i] = observations[i].copy()
     return {
         "final_obs": last,
         "_final_obs": ended.copy(),

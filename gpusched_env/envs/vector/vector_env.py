@@ -40,7 +40,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator import State, View
     from gpusched_env.simulator.asking import AskingSettings
 
-    Observations: TypeAlias = dict[str, NDArray[np.float32]]
+    Observations: TypeAlias = dict[str, NDArray[np.float32]] | NDArray[np.float32]
     Stepped: TypeAlias = tuple[Observations, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]
 
 
@@ -67,6 +67,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         max_episode_steps: Steps after which an episode is truncated, as by gymnasium's `TimeLimit`, ≥ 1; None: never.
         threads: Threads that share the work, ≥ 1; by default one per usable core, if there are enough environments.
         shared_features: As for `GpuClusterEnv`.
+        flat: As for `GpuClusterEnv`; observations are then (N, F).
         asking: As for `GpuClusterEnv`.
 
     Raises:
@@ -82,13 +83,14 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         *,
         settings: Mapping[str, object] | None = None,
         instance: Instance | Sequence[Instance] | None = None,
-        reward_scale: float = 1.0,
+        reward_scale: float | None = 1.0,
         reward: Reward | None = None,
         autoreset_mode: AutoresetMode | str = AutoresetMode.NEXT_STEP,
         max_idle_reviews: int | None = MAX_IDLE_REVIEWS,
         max_episode_steps: int | None = None,
         threads: int | None = None,
         shared_features: bool = False,
+        flat: bool = False,
         **asking: Unpack[AskingSettings],
     ) -> None:
         self.num_envs = checks.whole("num_envs", num_envs)
@@ -100,6 +102,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             "reward": reward,
             "max_idle_reviews": max_idle_reviews,
             "shared_features": shared_features,
+            "flat": flat,
         }
         self._limits = Limits(self.num_envs, max_idle_reviews, max_episode_steps)
         self._episodes = Episodes(self.num_envs, keywords, scenario, settings, instance)
@@ -110,7 +113,9 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self.observation_space = batch_space(self.single_observation_space, self.num_envs)
         self.action_space = batch_space(self.single_action_space, self.num_envs)
         self._choices = 1 + len(self.configurations)
-        self._reward: Reward = CostReward(reward_scale) if reward is None else reward
+        self._reward: Reward = CostReward() if reward is None else reward
+        self._scales = np.resize([float(one.reward_scale) for one in self._episodes.singles], self.num_envs)
+        self._flat, self.feature_names = flat, single.feature_names
         most = max(1, self.num_envs // LEAST_SHARE)
         wanted = min(usable_cores(), most) if threads is None else checks.whole("threads", threads)
         self._crew = Crew(min(wanted, self.num_envs))
@@ -147,7 +152,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self._ended[some] = False
         self._limits.steps[some] = 0
         seen = runs.look()
-        return observations_of(seen), infos_of_some(seen, runs.invalid, self._limits.stalled(seen.idle), some)
+        infos = infos_of_some(seen, runs.invalid, self._limits.stalled(seen.idle), some)
+        return observations_of(seen, flat=self._flat), infos
 
     def step(self, actions: Any) -> Stepped:
         """Decide for the job at hand in every environment.
@@ -191,7 +197,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             rewards[again] = 0.0
         infos: dict[str, Any] = {}
         if np.count_nonzero(ended) and self.autoreset_mode is AutoresetMode.SAME_STEP:
-            infos = final_infos_of(seen, runs.invalid, stalled, ended)
+            infos = final_infos_of(seen, runs.invalid, stalled, ended, flat=self._flat)
             self._begin_next(ended)
             runs.look_again(seen, np.flatnonzero(ended))
             stalled, self._ended = self._limits.stalled(seen.idle), np.zeros_like(ended)
@@ -199,7 +205,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         else:
             self._ended = ended
         infos.update(infos_of(seen, runs.invalid, stalled))
-        return observations_of(seen), rewards, over, truncated, infos
+        return observations_of(seen, flat=self._flat), rewards, over, truncated, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Give what can be placed now, bool (N, 1 + C); waiting is always allowed.
@@ -211,7 +217,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
     def observations(self) -> Observations:
         """Give the present observations again, as after `set_state`."""
-        return observations_of(self._present.look())
+        return observations_of(self._present.look(), flat=self._flat)
 
     @property
     def jobs(self) -> NDArray[np.int64]:
@@ -294,7 +300,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         energy, tardiness = seen.money[ENERGY], seen.money[TARDINESS]
         if type(self._reward) is CostReward:
             rewards: Any = self._reward(energy, tardiness)  # the formula holds for arrays
-            return rewards
+            scaled: NDArray[np.float64] = rewards / self._scales
+            return scaled
         rewards = np.zeros(self.num_envs)
         for i in np.flatnonzero(actions != LOOK).tolist():
             rewards[i] = finite_reward(self._reward(float(energy[i]), float(tardiness[i])))

@@ -42,7 +42,7 @@ TRACK = "track:"
 
 
 def load_scenario(name_or_path: str | Path) -> Scenario:
-    """Load a built-in scenario by name, that of a track (`track:NAME`), or a scenario file (`.toml`).
+    """Load a built-in scenario or that of a track by name, or a scenario file (`.toml`); `track:NAME` is a track's.
 
     A file may build on another one: `base = "default"`. A relative path in it is taken from its folder. A file without
     a name gets its file name.
@@ -51,7 +51,7 @@ def load_scenario(name_or_path: str | Path) -> Scenario:
         InputError: There is no such scenario or file, it is not valid TOML, or a value is not allowed.
     """
     if not isinstance(name_or_path, str | PathLike):
-        raise InputError("scenario", name_or_path, "the name of a built-in scenario, or the path of a .toml file")
+        raise InputError("scenario", name_or_path, "the name of a scenario or track, or the path of a .toml file")
     return Scenario(**_read(*text_of(name_or_path), ()))
 
 
@@ -63,10 +63,15 @@ def text_of(name_or_path: str | PathLike[str]) -> tuple[str, str, Path | None]:
     """
     path, given = Path(name_or_path), str(name_or_path)
     if path.suffix != ".toml":
-        kind = "track" if given.startswith(TRACK) else "scenario"
-        name, found = given.removeprefix(TRACK), builtin_files(kind)
+        name, found = given.removeprefix(TRACK), builtin_files("track")
+        if given.startswith(TRACK):
+            kind, allowed = "track", f"one of {', '.join(found)}"
+        else:
+            scenarios = builtin_files("scenario")
+            kind, allowed = "scenario", f"one of {', '.join(scenarios)}; a track: {', '.join(found)}"
+            found |= scenarios
         if name not in found:
-            raise InputError(kind, name, f"one of {', '.join(found)}, or a .toml file")
+            raise InputError(kind, name, f"{allowed}, or a .toml file")
         return found[name].read_text(encoding="utf-8"), name, None
     try:
         if not path.is_file():

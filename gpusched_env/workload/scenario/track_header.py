@@ -9,7 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 from gpusched_env.errors import InputError
 from gpusched_env.workload.scenario.comparison import seeds_text
 from gpusched_env.workload.scenario.seeds import parse_seeds
-from gpusched_env.workload.scenario.settings import Count, Settings
+from gpusched_env.workload.scenario.settings import Count, Positive, Settings
 
 Seeds = Annotated[str, BeforeValidator(seeds_text)]
 
@@ -25,6 +25,9 @@ class TrackHeader(Settings):
     training: Seeds = Field(default="100000-109999", description="Seeds that policies and agents may learn from.")
     validation: Seeds = Field(default="20000-20019", description="Seeds to choose by: settings, checkpoints.")
     test: Seeds = Field(default="30000-30019", description="Seeds of the figures that are told to others.")
+    reward_scale_eur: Positive = Field(
+        default=1.0, description="Cost that counts as a reward of -1 [€]: a tenth of EDF's on the validation seeds."
+    )
     hard: str = Field(description="What is hard about it, a line.")
     weights: str = Field(description="Why its tardiness weights are what they are, a line.")
 

@@ -1,0 +1,79 @@
+"""Flat observations are the four parts end to end, bit for bit, in both environments."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode
+
+from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv, InputError
+from gpusched_env.observation import PARTS
+from vector_twins import Twins, assert_same, few_jobs, random_actions
+
+
+def flat_of(observation: dict[str, np.ndarray]) -> np.ndarray:
+    return np.concatenate([observation[part] for part in PARTS], axis=-1)
+
+
+@pytest.mark.parametrize("shared", [False, True])
+def test_a_flat_observation_is_the_parts_end_to_end(shared):
+    parts, flat = (GpuClusterEnv(few_jobs(4), shared_features=shared, flat=each) for each in (False, True))
+    one, info = parts.reset(seed=3)
+    other, _ = flat.reset(seed=3)
+    rng, over = np.random.default_rng(0), False
+    while not over:
+        assert_same(flat_of(one), other)
+        assert flat.observation_space.contains(other)
+        action = int(rng.choice(np.flatnonzero(info["action_mask"])))
+        one, reward, over, _, info = parts.step(action)
+        other, other_reward, *_, other_info = flat.step(action)
+        assert (reward, info["total_energy_eur"]) == (other_reward, other_info["total_energy_eur"])
+    assert_same(flat_of(one), other)
+
+
+@pytest.mark.parametrize("mode", list(AutoresetMode))
+def test_the_compiled_vector_environment_is_flat_as_single_ones_are(mode):
+    twins = Twins([few_jobs(3), few_jobs(5, 3)], 4, mode, flat=True)
+    twins.play(80, np.random.default_rng(1), twins.reset(seed=2))
+    assert twins.episodes > 3
+    assert_same(twins.native.observations(), np.stack([_present(env.unwrapped) for env in twins.sync.envs]))
+
+
+def test_a_flat_vector_environment_gives_the_parts_end_to_end():
+    parts, flat = (GpuClusterVectorEnv(3, few_jobs(3), autoreset_mode="SameStep", flat=each) for each in (False, True))
+    one, other = parts.reset(seed=0), flat.reset(seed=0)
+    rng, ends = np.random.default_rng(2), 0
+    for _ in range(80):
+        assert_same(flat_of(one[0]), other[0])
+        actions = random_actions(parts.action_masks(), rng)
+        one, other = parts.step(actions), flat.step(actions)
+        for i in np.flatnonzero(one[2]):
+            ends += 1
+            assert_same(flat_of(one[4]["final_obs"][i]), other[4]["final_obs"][i])
+    assert ends > 2
+
+
+def test_every_number_of_a_flat_observation_has_a_name():
+    env = GpuClusterEnv("tiny", flat=True)
+    names = env.feature_names
+    assert env.observation_space.shape == (len(names),) == (len(set(names)),)
+    env.reset(seed=0)
+    observation, *_ = env.step(0)
+    named = dict(zip(names, observation.tolist(), strict=True))
+    assert named["job: epochs done / maximum epochs"] == 0.0
+    placeable = [named[f"options[{c.name}]: 1 if it can be placed now"] for c in env.configurations]
+    assert placeable == env.action_masks()[1:].tolist()
+    assert named["cluster[V100]: free GPUs / GPUs of the type"] == 1.0
+    shared = GpuClusterVectorEnv(2, "tiny", flat=True, shared_features=True)
+    assert shared.single_observation_space.shape == (len(shared.feature_names),)
+    assert len(shared.feature_names) == len(names) + 4 * len(env.configurations)
+
+
+@pytest.mark.parametrize("make", [GpuClusterEnv, lambda **rest: GpuClusterVectorEnv(2, **rest)])
+def test_flat_is_true_or_false(make):
+    with pytest.raises(InputError, match="flat = 1; allowed: True or False"):
+        make(scenario="tiny", flat=1)
+
+
+def _present(env: GpuClusterEnv) -> np.ndarray:
+    return env._observe()[0]

@@ -1,0 +1,85 @@
+"""An id for every track, and a flat twin of each: both checkers are silent, and make_vec is the compiled one."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import warnings
+from itertools import product
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+from gymnasium.vector import AutoresetMode
+
+from gpusched_env import ENVIRONMENT_ID, GpuClusterVectorEnv, load_scenario, register_envs, track_id
+from gpusched_env.workload import list_tracks, load_track, reward_scale_of
+
+FLAT_ID = "gpusched_env/GpuClusterFlat-v0"
+IDS = [ENVIRONMENT_ID, FLAT_ID, *(track_id(track, kind) for track, kind in product(list_tracks(), ("", "Flat")))]
+FEW = {"jobs.count": 5}
+
+
+@pytest.mark.parametrize(
+    ("track", "kind", "name"),
+    [
+        ("slack", "", "gpusched_env/Slack-v0"),
+        ("two-point", "Flat", "gpusched_env/TwoPointFlat-v0"),
+        ("published-1", "", "gpusched_env/Published1-v0"),
+        ("restarts-600", "Flat", "gpusched_env/Restarts600Flat-v0"),
+    ],
+)
+def test_the_id_of_a_track_is_its_name_in_capitals(track, kind, name):
+    assert track_id(track, kind) == name
+
+
+def test_registering_twice_does_nothing():
+    before = dict(gymnasium.registry)
+    register_envs()
+    assert dict(gymnasium.registry) == before
+    assert set(IDS) <= set(before)
+
+
+@pytest.mark.parametrize("name", IDS)
+def test_both_checkers_are_silent(name):
+    checker = pytest.importorskip("stable_baselines3.common.env_checker")
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        check_env(gymnasium.make(name, settings=FEW).unwrapped, skip_render_check=True)
+        checker.check_env(gymnasium.make(f"gpusched_env:{name}", settings=FEW), warn=True)
+
+
+@pytest.mark.parametrize("track", list_tracks())
+def test_make_vec_of_a_track_is_the_compiled_environment_and_ends_as_the_single_one(track):
+    for kind in ("", "Flat"):
+        env = gymnasium.make(track_id(track, kind), settings=FEW)
+        many = gymnasium.make_vec(track_id(track, kind), 2, settings=FEW)
+        assert isinstance(many, GpuClusterVectorEnv)
+        assert env.unwrapped.scenario == load_track(track).scenario.replace(FEW)
+        assert env.unwrapped.reward_scale == reward_scale_of(track) == load_track(track).reward_scale_eur
+        assert many.single_observation_space == env.observation_space
+        assert env.spec.max_episode_steps == many.spec.max_episode_steps == many.spec.kwargs["max_episode_steps"]
+
+
+def test_options_are_keyword_arguments_and_win_over_those_of_the_track():
+    settings = {"settings": FEW, "reward_scale": 3.0, "job_order": "due", "max_episode_steps": 7}
+    env = gymnasium.make("gpusched_env/BusyFlat-v0", **settings)
+    assert (env.unwrapped.reward_scale, env.unwrapped.asking.job_order) == (3.0, "due")
+    many = gymnasium.make_vec("gpusched_env/BusyFlat-v0", 2, **settings, autoreset_mode=AutoresetMode.DISABLED)
+    env.reset(seed=1)
+    many.reset(seed=1)
+    cut_off = [(env.step(0)[3], many.step(np.zeros(2, int))[3].tolist()) for _ in range(7)]
+    assert cut_off == [(False, [False, False])] * 6 + [(True, [True, True])]
+
+
+def test_the_module_before_the_colon_registers_every_id():
+    code = "import gymnasium; print(gymnasium.make('gpusched_env:gpusched_env/SlackFlat-v0').observation_space.shape)"
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    env = gymnasium.make("gpusched_env/SlackFlat-v0")
+    assert done.stdout.strip() == str((len(env.unwrapped.feature_names),))
+
+
+def test_the_reward_scale_of_what_is_no_track_is_1():
+    assert reward_scale_of("tiny") == reward_scale_of(load_scenario("slack")) == 1.0
+    assert gymnasium.make(ENVIRONMENT_ID, scenario="slack", settings=FEW).unwrapped.reward_scale == 1.0
