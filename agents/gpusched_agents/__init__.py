@@ -20,10 +20,12 @@ if TYPE_CHECKING:
     from gpusched_agents.any_policy import make_any_policy
     from gpusched_agents.files.convert import convert_sb3_zip
     from gpusched_agents.files.description import AgentDescription
+    from gpusched_agents.files.sb3_zip import load_sb3
     from gpusched_agents.files.storage import load_agent, save_agent
     from gpusched_agents.policy import AgentPolicy, load_policy
     from gpusched_agents.sb3 import SchedulerVecEnv, make_sb3_vec_env
     from gpusched_agents.spec import AgentSpec
+    from gpusched_agents.steering.knob_policy import KnobPolicy
     from gpusched_agents.steering.policy import SteeringPolicy
     from gpusched_agents.steering.training import SteeringTraining
     from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, EsConfig, MaskablePpoConfig, PpoConfig
@@ -40,6 +42,7 @@ __all__ = [
     "EsConfig",
     "Evaluation",
     "ImitationConfig",
+    "KnobPolicy",
     "MaskablePpoConfig",
     "Model",
     "NetworkConfig",
@@ -53,6 +56,7 @@ __all__ = [
     "evaluate",
     "load_agent",
     "load_policy",
+    "load_sb3",
     "make_any_policy",
     "make_sb3_vec_env",
     "make_training",
@@ -69,7 +73,9 @@ _MODULES = {
     "training.config": ("ImitationConfig", "NetworkConfig", "TrainingConfig"),
     "files.convert": ("convert_sb3_zip",),
     "files.description": ("AgentDescription",),
+    "files.sb3_zip": ("load_sb3",),
     "files.storage": ("load_agent", "save_agent"),
+    "steering.knob_policy": ("KnobPolicy",),
     "steering.policy": ("SteeringPolicy",),
     "steering.training": ("SteeringTraining",),
     "training.make": ("make_training",),

@@ -1,8 +1,9 @@
-"""The one door for a name that is a policy's or an agent's: `NAME`, `agent:NAME` or `agent:DIR`."""
+"""Policies by name: `NAME` of a reference policy, `agent:NAME` or `agent:DIR` of an agent, `sb3:FILE.zip` of a model."""
 
 from __future__ import annotations
 
 from importlib import import_module
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusched_agents.files.find_agent import PREFIX, shipped_agents
@@ -12,12 +13,26 @@ from gpusched_env.errors import InputError
 if TYPE_CHECKING:
     from gpusched_env.simulator import Policy
 
-OR_AN_AGENT = ", or agent:NAME or agent:DIR"
+SB3 = "sb3:"
+OR_AN_AGENT = ", or agent:NAME or agent:DIR, or sb3:FILE.zip"
 
 
 def is_agent(name: str) -> bool:
-    """Say whether `name` is that of an agent: `agent:NAME` or `agent:DIR`."""
-    return name.startswith(PREFIX)
+    """Return whether `name` is that of an agent: `agent:NAME`, `agent:DIR` or `sb3:FILE.zip`."""
+    return name.startswith((PREFIX, SB3))
+
+
+def archive_path(name: str) -> Path:
+    """Return the file that `sb3:FILE` names; Stable-Baselines3 adds .zip to a name without it, and so does this.
+
+    Raises:
+        InputError: There is no such file.
+    """
+    path = Path(name.removeprefix(SB3))
+    found = path if path.suffix == ".zip" or path.is_file() else Path(f"{path}.zip")
+    if not found.is_file():
+        raise InputError("archive", str(path), "a .zip file that Stable-Baselines3 saved")
+    return found
 
 
 def known_policies() -> tuple[str, ...]:
@@ -28,9 +43,16 @@ def known_policies() -> tuple[str, ...]:
 def make_any_policy(name: str) -> Policy:
     """Make the reference policy `name` with its defaults, or load the agent `agent:NAME` or `agent:DIR`.
 
+    `sb3:FILE.zip` is a model that Stable-Baselines3 saved; reading it runs the code that it carries, which a warning
+    says (`gpusched_agents.files.sb3_zip.load_sb3`).
+
     Raises:
-        InputError: There is no such policy or agent, or the agent is not whole.
+        InputError: There is no such policy, agent or file, or it is not whole.
+        MissingExtraError: Such a model is to be read, and torch or Stable-Baselines3 is not installed.
     """
+    if name.startswith(SB3):
+        model: Policy = import_module("gpusched_agents").load_sb3(name)  # from there: it says which extra is missing
+        return model
     if is_agent(name):
         # Only those who name an agent wait for what runs it to be imported.
         agent: Policy = import_module("gpusched_agents.policy").load_policy(name)

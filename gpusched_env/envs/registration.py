@@ -19,6 +19,10 @@ _KINDS: dict[str, tuple[tuple[str, str], dict[str, Any]]] = {
     "": (_ENTRY_POINTS, {}),
     "Flat": (_ENTRY_POINTS, {"flat": True}),
 }
+STEERING_ID = "gpusched_env/GpuSteering-v0"
+STEERING = "Steering"
+# They are in a package above this one: Gymnasium imports them when one is made.
+_STEERING = ("gpusched_baselines.steering_env:GpuSteeringEnv", "gpusched_baselines.steering_env:GpuSteeringVectorEnv")
 
 
 def track_id(track: str, kind: str = "") -> str:
@@ -31,16 +35,20 @@ def register_envs() -> None:
     """Register `gpusched_env/GpuCluster-v0`, an id for every track, and the flat twin of each, once.
 
     Environments of a track have its scenario and its reward scale, and end after `MOST_STEPS` steps. No scenario is
-    loaded here.
+    loaded here. Steering environments (`gpusched_env/GpuSteering-v0`, and one of every track) need no limit: STS-X ends
+    every episode.
     """
     _register(ENVIRONMENT_ID, "")
     _register("gpusched_env/GpuClusterFlat-v0", "Flat")
+    _register(STEERING_ID, STEERING)
     for track, kind in product(list_tracks(), _KINDS):
         _register(track_id(track, kind), kind, MOST_STEPS, scenario=track, reward_scale=None)
+    for track in list_tracks():
+        _register(track_id(track, STEERING), STEERING, scenario=track)
 
 
 def _register(name: str, kind: str, most_steps: int | None = None, **settings: object) -> None:
-    (single, vector), own = _KINDS[kind]
+    (single, vector), own = (_STEERING, {}) if kind == STEERING else _KINDS[kind]
     if name not in gymnasium.registry:
         gymnasium.register(
             id=name,

@@ -13,6 +13,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from gpusched_env.model import Instance
+    from gpusched_env.simulator.asking import Asking
     from gpusched_env.simulator.choice import Choice
     from gpusched_env.simulator.ordering import Order
     from gpusched_env.simulator.view import View
@@ -80,6 +81,15 @@ class Replaying(Protocol):
     @property
     def replays(self) -> bool:
         """Whether it does, and so sees `layout.TRACED_START_S` and `layout.TRACED_CONFIG`; all others see none."""
+
+
+@runtime_checkable
+class AskedAs(Protocol):
+    """A policy that is asked as an environment asks, at milestones of jobs too; all others at events and wake-ups."""
+
+    @property
+    def asking(self) -> Asking:
+        """How rounds ask it."""
 
 
 def memory_columns(policy: Policy, instance: Instance) -> int:

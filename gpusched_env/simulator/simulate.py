@@ -10,7 +10,8 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.policy import Policy, Replaying, check_fit, memory_columns
+from gpusched_env.simulator.asking import AS_A_POLICY
+from gpusched_env.simulator.policy import AskedAs, Policy, Replaying, check_fit, memory_columns
 from gpusched_env.simulator.result import Result
 from gpusched_env.simulator.state import State
 
@@ -54,7 +55,8 @@ def simulate(
     _check(instance, policy)
     rng = np.random.default_rng(checks.seed(seed))
     columns = memory_columns(policy, instance)
-    state = State(instance, review_s=review_s, record=record, memory_columns=columns)
+    asking = policy.asking if isinstance(policy, AskedAs) else AS_A_POLICY
+    state = State(instance, asking, review_s=review_s, record=record, memory_columns=columns)
     if isinstance(policy, Replaying) and policy.replays:
         _tell_what_was_traced(state)
     count = state.board.count

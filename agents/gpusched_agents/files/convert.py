@@ -61,7 +61,7 @@ def convert_sb3_zip(
     """
     if algorithm not in CLASSES:
         raise InputError("algorithm", algorithm, f"one of {', '.join(CLASSES)}")
-    data = _read(Path(archive))
+    data = read_archive(Path(archive))
     text = f"{archive} is unpickled, which runs the code that it carries: convert only files that you trust"
     warnings.warn(UnsafeLoadWarning(text), stacklevel=2)
     try:
@@ -88,8 +88,12 @@ def convert_sb3_zip(
     return save_agent(folder, described, weights)
 
 
-def _read(path: Path) -> bytes:
-    """Read an archive that has the parts of a saved model."""
+def read_archive(path: Path) -> bytes:
+    """Return the bytes of an archive that has the parts of a saved model.
+
+    Raises:
+        InputError: There is no such archive, or it is not whole.
+    """
     try:
         data = path.read_bytes()
         with zipfile.ZipFile(io.BytesIO(data)) as archive:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.steering_env.knobs import KnobLayout
+from gpusched_baselines.steering_env.knobs import knob_count
 from gpusched_baselines.steering_env.run import SteeredRun
 from gpusched_env.simulator import layout as at
 
@@ -40,11 +40,11 @@ class BaseRun:
     @classmethod
     def of(cls, instance: Instance) -> BaseRun:
         """Run STS-X on an instance."""
-        run, still = SteeredRun(instance), KnobLayout(instance)
-        nothing, clock = still.knobs(np.zeros(len(still.names))), run.state.board.clock
+        run, action = SteeredRun(instance), np.zeros(knob_count(len(instance.gpu_types)))
+        clock = run.state.board.clock
         points = [(0.0, 0.0), (float(clock[at.NOW]), run.waste())]
         while not run.over:
-            run.decide(nothing, 1)
+            run.decide(action, 1)
             points.append((float(clock[at.NOW]), run.waste()))
         time_s, waste_eur = np.array(points).T
         return cls(time_s, waste_eur, float(clock[at.BILL] + clock[at.LATENESS]))

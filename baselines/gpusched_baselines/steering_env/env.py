@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from gpusched_baselines.steering_env.base_run import BASE_RUNS, BaseRun
-from gpusched_baselines.steering_env.knobs import KnobLayout
+from gpusched_baselines.steering_env.knobs import action_array, knob_count, knob_names
 from gpusched_baselines.steering_env.observation import feature_names
 from gpusched_baselines.steering_env.run import SteeredRun
 from gpusched_env import rendering
@@ -106,9 +106,9 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
         self.source = source_of(scenario, settings, instance)
         self._source_key = self.source.identity()
         self._instance = self.source.make(0)
-        self._shape, self._layout = shape_of(self._instance), KnobLayout(self._instance, knobs)
-        self.knobs = self._layout.names
-        self.features = feature_names([v.name for v in self._instance.gpu_types])
+        self._shape, types = shape_of(self._instance), [v.name for v in self._instance.gpu_types]
+        knob_count(len(types), knobs)
+        self.knobs, self.features = knob_names(types, knobs), feature_names(types)
         self.action_space = spaces.Box(-1.0, 1.0, (len(self.knobs),), np.float32)
         self.observation_space = spaces.Box(-1.0, 1.0, (len(self.features),), np.float32)
         self.reward_scale_eur = 1.0
@@ -160,9 +160,9 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
         run = self._run
         if run is None or run.over:
             raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
-        knobs, clock = self._layout.knobs(action), run.state.board.clock
+        chosen, clock = action_array(action, len(self.knobs)), run.state.board.clock
         energy, tardiness, before = clock[at.BILL], clock[at.LATENESS], self._worth
-        rounds = run.decide(knobs, self.rounds)
+        rounds = run.decide(chosen, self.rounds)
         self._worth = self._measure()
         info = self._info(float(clock[at.BILL] - energy), float(clock[at.LATENESS] - tardiness), rounds)
         return self._observe(), (self._worth - before) / self.reward_scale_eur, run.over, False, info

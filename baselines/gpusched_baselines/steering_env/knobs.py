@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.model import Instance
 
 # What an action of 1 stands for: the natural logarithm of a factor.
 MOST_OF_TYPE = 0.5  # on the cost rate of a GPU type
@@ -91,47 +90,38 @@ def action_array(action: Any, size: int) -> NDArray[np.float64]:
     return np.clip(given, -1.0, 1.0)
 
 
-class KnobLayout:
-    """Turns actions for one cluster into knobs.
-
-    Args:
-        instance: An instance with its GPU types and configurations.
-        knobs: `round` or `jobs`; see `knob_names`.
-
-    Attributes:
-        names: Names of the numbers of an action, in their order.
+def knob_count(gpu_types: int, knobs: str = "round") -> int:
+    """Return how many numbers an action has for so many GPU types.
 
     Raises:
-        InputError: `knobs` is another word.
+        InputError: `knobs` is neither `round` nor `jobs`.
     """
+    if knobs not in SETS:
+        raise InputError("knobs", knobs, " or ".join(SETS))
+    return 2 * gpu_types + 3 + KNOBS + (len(SEEN) * KNOBS if knobs == "jobs" else 0)
 
-    def __init__(self, instance: Instance, knobs: str = "round") -> None:
-        if knobs not in SETS:
-            raise InputError("knobs", knobs, " or ".join(SETS))
-        self.names = knob_names([v.name for v in instance.gpu_types], knobs)
-        self._types = len(instance.gpu_types)
-        self._type: Ints = np.asarray(instance.type_of_configuration)
-        self._doublings = np.log2([max(1, c.gpus_per_node * c.nodes) for c in instance.configurations])
 
-    def knobs(self, action: Any) -> Knobs:
-        """Return what an action sets: of 0 nothing, to the last bit.
+def knobs_of(action: NDArray[np.float64], configs: Ints, gpu_types: int) -> Knobs:
+    """Return what an action sets: of 0 nothing, to the last bit.
 
-        Raises:
-            InputError: It is not as many finite numbers as there are names.
-        """
-        a, v = action_array(action, len(self.names)), self._types
-        prices, rest = MOST_OF_TYPE * a[: 2 * v], a[2 * v :]
-        urgent = prices[:v][self._type] + MOST_OF_SIZE * rest[0] * self._doublings
-        deferrable = prices[v:][self._type] + MOST_OF_SIZE * rest[1] * self._doublings
-        by_feature = rest[3 + KNOBS :].reshape(-1, KNOBS) * MOST_OF_JOBS
-        return Knobs(
-            urgent=np.exp(urgent),
-            deferrable=np.exp(deferrable),
-            priced=bool(deferrable.any()),
-            jobs=rest[2 : 2 + KNOBS] * MOST_OF_JOBS,
-            by_feature=np.ascontiguousarray(by_feature),
-            patience=float(MOST_PATIENCE * rest[2 + KNOBS]),
-        )
+    Args:
+        action: Numbers from -1 to 1, (`knob_count`,).
+        configs: The configurations, (C, CONFIG_COLUMNS).
+        gpu_types: Number of GPU types, V.
+    """
+    prices, rest = MOST_OF_TYPE * action[: 2 * gpu_types], action[2 * gpu_types :]
+    types = configs[:, at.CONFIG_TYPE]
+    doublings = MOST_OF_SIZE * np.log2(np.maximum(1, configs[:, at.CONFIG_SIZE] // at.UNITS))
+    deferrable = prices[gpu_types:][types] + rest[1] * doublings
+    by_feature = rest[3 + KNOBS :].reshape(-1, KNOBS) * MOST_OF_JOBS
+    return Knobs(
+        urgent=np.exp(prices[:gpu_types][types] + rest[0] * doublings),
+        deferrable=np.exp(deferrable),
+        priced=bool(deferrable.any()),
+        jobs=rest[2 : 2 + KNOBS] * MOST_OF_JOBS,
+        by_feature=by_feature,
+        patience=float(MOST_PATIENCE * rest[2 + KNOBS]),
+    )
 
 
 @kernel

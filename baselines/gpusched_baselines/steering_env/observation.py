@@ -36,6 +36,11 @@ def feature_names(gpu_types: Sequence[str]) -> tuple[str, ...]:
     return (*ROUND[:MEANS], *means, urgent, *(f"{gpu_type}: {name}" for gpu_type in gpu_types for name in OPTIONS[:TYPES]))
 
 
+def feature_count(gpu_types: int) -> int:
+    """Return how many numbers an observation has for so many GPU types."""
+    return WHOLE + TYPES * gpu_types
+
+
 @kernel
 def look_at_jobs(board: Board, rate: Floats, jobs: Floats, whole: Floats, options: Floats) -> None:
     """Write the features of a round, and leave what STS-X remembers of its jobs as it is; see `observe_round`."""

@@ -9,7 +9,7 @@ import numpy as np
 from gpusched_baselines.look_ahead.roll_out import carry_out
 from gpusched_baselines.planning.company import beside_company, write_times
 from gpusched_baselines.steering_env.features import JOBS, OPTIONS, ROUND
-from gpusched_baselines.steering_env.knobs import Knobs, steering_of
+from gpusched_baselines.steering_env.knobs import Knobs, knobs_of, steering_of
 from gpusched_baselines.steering_env.observation import look_at_jobs, observe
 from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.policy import StsX
@@ -22,6 +22,8 @@ from gpusched_env.simulator.simulate import check_stalled
 from gpusched_env.simulator.state import State
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from gpusched_baselines.sts_x.appraisal import Parts
     from gpusched_env.arrays import Floats
     from gpusched_env.model import Instance
@@ -57,13 +59,14 @@ class SteeredRun:
         count = self.state.board.count
         return bool(count[at.DONE] == len(self.state.instance.jobs))
 
-    def decide(self, knobs: Knobs, rounds: int) -> int:
-        """Let STS-X decide so many rounds with the knobs, fewer if the run ends; return how many.
+    def decide(self, action: NDArray[np.float64], rounds: int) -> int:
+        """Let STS-X decide so many rounds with the knobs of an action, fewer if the run ends; return how many.
 
         Raises:
             StalledError: Every job waits for ever (see `gpusched_env.simulate`).
         """
         board, done = self.state.board, 0
+        knobs = knobs_of(action, board.facts.configs, board.room.shape[0])
         at_once = rounds if not self._by_duty and not board.count[at.LOGGING] else 1
         while done < rounds and not self.over:
             self.state.make_room()

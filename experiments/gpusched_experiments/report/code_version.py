@@ -11,6 +11,7 @@ from importlib.resources import files
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from gpusched_agents.any_policy import SB3, archive_path
 from gpusched_agents.files.find_agent import find_agent
 from gpusched_agents.files.storage import AGENT_FILES
 from gpusched_env.envs.vector.threads import usable_cores
@@ -37,6 +38,9 @@ _DECIDES_FOR_AGENTS = (
     ("gpusched_agents", "policy.py"),
     ("gpusched_agents", "network/guard.py"),
     ("gpusched_agents", "network/inference.py"),
+    ("gpusched_agents", "network/job_model.py"),
+    ("gpusched_agents", "steering/actor.py"),
+    ("gpusched_agents", "steering/knob_policy.py"),
     ("gpusched_agents", "steering/network.py"),
     ("gpusched_agents", "steering/policy.py"),
 )
@@ -95,7 +99,7 @@ def agent_version(name: str) -> str:
     """Give a fingerprint of what decides an agent's choices beside `code_version`: its files, and what applies them.
 
     Args:
-        name: `agent:NAME` or `agent:DIR`.
+        name: `agent:NAME`, `agent:DIR` or `sb3:FILE.zip`.
 
     Returns:
         16 hexadecimal digits.
@@ -104,9 +108,12 @@ def agent_version(name: str) -> str:
         InputError: There is no such agent.
     """
     digest = _digest(_DECIDES_FOR_AGENTS)
-    folder = find_agent(name)
-    for file in AGENT_FILES:
-        digest.update(hashlib.sha256((folder / file).read_bytes()).digest())
+    if name.startswith(SB3):
+        files_of = [archive_path(name)]
+    else:
+        files_of = [find_agent(name) / file for file in AGENT_FILES]
+    for path in files_of:
+        digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
 
 

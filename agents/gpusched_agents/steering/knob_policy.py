@@ -1,0 +1,103 @@
+"""An agent of the steering environment as a policy: STS-X, whose knobs an actor sets every so many rounds."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_baselines.steering_env.features import JOBS, OPTIONS, ROUND
+from gpusched_baselines.steering_env.knobs import SETS, Knobs, knob_count, knobs_of, steering_of
+from gpusched_baselines.steering_env.observation import feature_count, look_at_jobs, observe
+from gpusched_baselines.sts_x import StsX
+from gpusched_baselines.sts_x import memory as of
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.policy import FREE_COLUMNS
+
+if TYPE_CHECKING:
+    from gpusched_agents.steering.actor import Actor
+    from gpusched_baselines.sts_x.steering import Steering
+    from gpusched_env.arrays import Floats
+    from gpusched_env.model import Instance
+    from gpusched_env.simulator import View
+    from gpusched_env.simulator.run import Board
+
+
+def knob_set(inputs: int, outputs: int) -> str | None:
+    """Return which set of knobs an actor of these sizes has, `round` or `jobs`; None if it is of no such environment."""
+    types = (inputs - feature_count(0)) // (feature_count(1) - feature_count(0))
+    fits = types > 0 and feature_count(types) == inputs
+    return next((name for name in SETS if fits and knob_count(types, name) == outputs), None)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class KnobPolicy(StsX):
+    """STS-X with knobs that an actor sets; it decides as in an episode of the steering environment.
+
+    The knobs stand in the first row of the policy's memory, behind STS-X's columns: the number of the round in which
+    they were set, then the knobs.
+
+    Args:
+        actor: Sets the knobs.
+        rounds: After how many rounds it sets them again, ≥ 1, as in its training.
+        knobs: Which there are, `round` or `jobs`, as in its training.
+
+    Raises:
+        InputError: A value is not allowed.
+    """
+
+    actor: Actor
+    rounds: int = 16
+    knobs: str = "round"
+
+    def __post_init__(self) -> None:
+        StsX.__post_init__(self)
+        checks.whole("rounds", self.rounds)
+        knob_count(1, self.knobs)
+
+    def check(self, instance: Instance) -> None:
+        """Check that the actor fits an instance.
+
+        Raises:
+            InputError: It was trained for another number of GPU types.
+        """
+        types = len(instance.gpu_types)
+        needed = feature_count(types), knob_count(types, self.knobs)
+        if (self.actor.inputs, self.actor.outputs) != needed:
+            allowed = f"as many as the agent was trained with: it has {self.actor.outputs} knobs, not {needed[1]}"
+            raise InputError("instance.gpu_types", f"{types} of them", allowed)
+
+    def memory_columns(self, instance: Instance) -> int:
+        """Return the columns of memory that it needs."""
+        types = len(instance.gpu_types)
+        return FREE_COLUMNS + types + 1 + knob_count(types, self.knobs)
+
+    def _plan(self, view: View) -> None:
+        StsX._plan(self, view)
+        board = view.board
+        if self._present(board).priced:  # as in the environment: what is cheapest now need not be so next time
+            board.memory[board.active[: board.count[at.ACTIVE]], of.CHEAPEST] = 0.0
+
+    def _steering(self, board: Board, rate: Floats) -> Steering:
+        stored = self._stored(board)
+        round_ = int(board.count[at.ROUND])
+        if stored[0] == 0.0 or ((round_ - 1) % self.rounds == 0 and stored[0] != round_):
+            seen = np.zeros(feature_count(board.room.shape[0]))
+            observe(board, rate, seen)
+            stored[0], stored[1:] = round_, self.actor.act(seen.astype(np.float32))
+        knobs = self._present(board)
+        features = np.empty((board.count[at.ACTIVE], len(JOBS)))
+        if len(knobs.by_feature):
+            options = np.empty((board.facts.configs.shape[0], len(OPTIONS)))
+            look_at_jobs(board, rate, features, np.empty(len(ROUND)), options)
+        return steering_of(knobs, rate, features)
+
+    def _stored(self, board: Board) -> Floats:
+        """Return where the knobs stand, (1 + K,): the round in which they were set, 0 before the first, and they."""
+        return board.memory[0, FREE_COLUMNS + board.room.shape[0] :]
+
+    def _present(self, board: Board) -> Knobs:
+        return knobs_of(self._stored(board)[1:], board.facts.configs, board.room.shape[0])
