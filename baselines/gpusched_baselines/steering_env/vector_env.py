@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -61,21 +62,16 @@ class GpuSteeringVectorEnv(SyncVectorEnv):
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every environment; see `gymnasium.vector.SyncVectorEnv.reset`."""
         seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int | np.integer) else seed
-        mask = (options or {}).get("reset_mask")
-        if mask is None and (seeds is None or len(seeds) == self.num_envs):
-            each: Any = [None] * self.num_envs if seeds is None else seeds
-            self._prepare([lambda e=e, s=s: e.prepare_reset(s, options) for e, s in zip(self._inner, each, strict=True)])
+        if "reset_mask" not in (options or {}) and (seeds is None or len(seeds) == self.num_envs):
+            each = seeds or [None] * self.num_envs
+            self._prepare([partial(e.prepare_reset, s, options) for e, s in zip(self._inner, each, strict=True)])
         return super().reset(seed=seeds, options=options)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step every environment; see `gymnasium.vector.SyncVectorEnv.step`."""
-        begin = self._autoreset_envs if self.autoreset_mode is AutoresetMode.NEXT_STEP else np.zeros(self.num_envs, bool)
-        self._prepare(
-            [
-                (lambda e=e: e.prepare_reset(None, None)) if again else (lambda e=e, a=a: e.prepare_step(a))
-                for e, a, again in zip(self._inner, np.asarray(actions), begin, strict=True)
-            ]
-        )
+        begins = self._autoreset_envs & (self.autoreset_mode is AutoresetMode.NEXT_STEP)
+        each = zip(self._inner, np.asarray(actions), begins, strict=True)
+        self._prepare([partial(e.prepare_reset) if again else partial(e.prepare_step, a) for e, a, again in each])
         return super().step(actions)
 
     def close_extras(self, **kwargs: Any) -> None:
@@ -107,7 +103,7 @@ class _Prepared(GpuSteeringEnv):
         """Compute the next step."""
         self._ready = super().step(action)
 
-    def prepare_reset(self, seed: int | None, options: dict[str, Any] | None) -> None:
+    def prepare_reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Compute the next reset."""
         self._ready = super().reset(seed=seed, options=options)
         if self.reward == "saving":

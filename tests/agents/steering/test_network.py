@@ -7,7 +7,6 @@ import pytest
 
 from gpusched_agents.files.weight_shapes import weight_shapes
 from gpusched_agents.spec import AgentSpec
-from gpusched_baselines.steering_env.features import DUE_LOAD, JOBS, OFFERED, OPTIONS, ROUND
 from gpusched_agents.steering.network import (
     CALM,
     GATES,
@@ -24,6 +23,7 @@ from gpusched_agents.steering.network import (
     seen_weights,
     shapes,
 )
+from gpusched_baselines.steering_env.features import DUE_LOAD, JOBS, OFFERED, OPTIONS, ROUND
 from gpusched_baselines.sts_x.steering import KNOBS
 from gpusched_env import GpuType
 from steered import HIDDEN, MET, drawn, nothing, saying
