@@ -21,7 +21,7 @@ class Duty:
     From the highest priority of a share down, with R = 1 at first, all jobs of a priority, of duties D in sum, run at
     the pace min(1, R / D), where 1 is as alone; those above others lose a part: pace / (1 + `overhead`). R falls by
     what they took, and after the highest priority to the part `filled` of what is left, since guests cannot fill every
-    gap. All that come after the highest keep `least_pace` of the GPU's time, if no more.
+    gap. The pace of those after the highest is `least_pace` / max(1, G) at least, G the sum of their duties.
 
     One priority alone is fair sharing, slow-down max(1, D) (Salus, Gandiva's packing, MPS); two are a host and its
     guests (AntMan, FIKIT, Orion, TGS).
@@ -31,8 +31,9 @@ class Duty:
             (0, 1]; V and A as in the instance's `gpu_types` and `jobs.applications`.
         overhead: What a job loses to guests, as a part of its time, > 0.
         filled: Part of the time left by the highest priority that others can use, in [0, 1].
-        least_pace: Part of the GPU's time that is left to those below the highest priority, however busy the GPU is,
-            > 0, and no more than the overhead makes free: overhead / (1 + overhead).
+        least_pace: Least pace of those below the highest priority, however busy the GPU is, > 0; if their duties sum to
+            more than 1 it is divided by the sum. So they get that part of the GPU's time at most, and it is no more
+            than the overhead makes free: overhead / (1 + overhead).
         idle_power_w: Power of a GPU of each type that is held and does nothing [W], (V,), ≥ 0: a GPU then draws idle +
             (busy - idle) · Σ duty · pace. None: a GPU that is held draws the power of a busy one.
         fastest: Whether a share goes to the open GPU on which it is fastest; else to the fullest.

@@ -30,7 +30,8 @@ class GpuType:
         idle_gpu_power_w: Power of an idle GPU of a switched-on node [W], ≥ 0; if above 0, nodes of this type have
             `max_gpus_per_node` GPUs.
         node_power_w: Power of a node with 1, 2, ... busy GPUs [W], `max_gpus_per_node` numbers > 0; in place of the
-            other powers, which are then no more than figures to show.
+            other powers. Of these `gpu_power_w` still counts where GPUs draw power by their duty (`Duty`): a GPU that
+            is held and does nothing draws `gpu_power_w` - `idle_power_w` less than the table says.
 
     Raises:
         InputError: A value is out of its range.

@@ -82,7 +82,7 @@ PRIORITIES = 10  # priorities that shares may have
 FASTEST = 0  # 1 if a share goes to the open GPU on which it is fastest, 0 if to the fullest
 OVERHEAD = 1  # what a job loses to guests, as a part of its time
 FILLED = 2  # part of the time left by the highest priority that others can use
-LEAST_PACE = 3  # part of the GPU's time that is left to those below the highest priority
+LEAST_PACE = 3  # least pace of those below the highest priority, if their duties sum to 1 at most
 SHARING_COLUMNS = 4
 
 # room: int64 (V, ROOM_COLUMNS + index). What fits now on the nodes of a GPU type.

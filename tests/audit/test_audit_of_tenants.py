@@ -9,7 +9,18 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import make_policy
-from gpusched_env import Cells, Configuration, EpochDistribution, GpuType, InputError, Instance, Job, Node, Tenant
+from gpusched_env import (
+    Cells,
+    Configuration,
+    EpochDistribution,
+    GpuType,
+    InputError,
+    Instance,
+    Job,
+    JobTable,
+    Node,
+    Tenant,
+)
 from gpusched_env import simulate as run
 from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
@@ -59,6 +70,24 @@ def test_quotas_bind_only_where_there_are_quotas(tmp_path: Path) -> None:
         audit(folder)
     folder = changed(folder, lambda d: d["jobs"].pop("tenant"))
     assert audit(folder) == []
+
+
+def test_cells_and_lent_gpus_that_take_one_gpu_more_than_their_host_has_are_found(tmp_path: Path) -> None:
+    """A cell of four GPUs and a job on four of the rest fill a host of eight; one of seven would be too small."""
+    types = [GpuType(name, 300.0, 200.0, 32.0, 8) for name in ("a/V100", "lent/V100")]
+    jobs = [Job(0.0, 1e4, 1e-3, 1.0, CERTAIN, 1.0, {Configuration(v.name, 4): 100.0}) for v in types]
+    nodes = [Node("a/V100", 4), Node("lent/V100", 8)]
+    instance = Instance(
+        types, nodes, (c := tuple(Configuration(v.name, 4) for v in types)), JobTable.from_jobs(jobs, c),
+        tenants=(Tenant("a", (Cells("V100", 4, 1),)),), tenancy="cells", hosts=1,
+    )  # fmt: skip
+    write_run(run(instance, make_policy("fifo")), folder := tmp_path / "run")
+    assert audit(folder) == []
+    found = [str(difference) for difference in audit(changed(folder, lambda d: d["nodes"].update(gpus=[4, 7])))]
+    assert found[-1] == (
+        "intervals.csv (host 0 from 0.0 s): GPUs of used cells and of opportunistic jobs, and GPUs of the host: "
+        "recorded 8, recomputed 7"
+    )
 
 
 @pytest.mark.parametrize(

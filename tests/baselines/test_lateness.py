@@ -177,6 +177,7 @@ def test_a_huge_weight_gives_the_plan_that_is_in_time_and_none_the_cheapest_one(
         (3.5, 0.5, [(0, 4.0)], 3.125, 0.125),
         (3.5, 1.0, [(0, 2.5), (1, 4.0)], 3.2, 0.0),
         (3.0, 1.0, [(0, 2.0), (1, 4.0)], 2 + 19 / 15 + 1 / 6, 1 / 6),
+        (3.0, 0.7, [(0, 4.0)], 3.35, 0.35),
         (0.0, 1.0, [(1, 4.0)], 3 * (19 / 15 + 2 / 3), 2.0),
         (0.0, 0.5, [(0, 4.0)], 3 * 1.5, 1.5),
     ],
@@ -187,8 +188,9 @@ def test_a_worked_example(
     """Epochs of 1 h for 1 € or 40 min for 19/15 €, so 0.8 €/h for what is saved; four at most, half of the jobs two.
 
     3.5 h at 0.5 €/h: the last half hour is late, with probability ½. 3 h at 1 €/h: the second half is fast, which saves
-    40 minutes at 0.4 €/h; the other 20 would cost 0.8 €/h in the first half and are late for 0.5. Without time all
-    epochs are late: three are expected, at 19/15 + 2/3 or 1 + ½ · 1 €.
+    40 minutes at 0.4 €/h; the other 20 would cost 0.8 €/h in the first half and are late for 0.5. At 0.7 €/h the fast
+    configuration is worth nothing: the hour is late, with probability ½. Without time all epochs are late: three are
+    expected, at 19/15 + 2/3 or 1 + ½ · 1 €.
     """
     job = two_speeds(hours * HOUR)
     plan = solve_single_job(*job.arguments, tardiness_weight_eur_per_s=weight / HOUR)
@@ -233,7 +235,7 @@ def test_what_waiting_costs_is_what_the_plan_that_begins_later_costs_more(share:
         time_left = float(state.board.jobs[job, at.DUE] - state.board.clock[at.NOW])
         wait = share * abs(time_left)
         points = find_hull(seconds, price, scratch)
-        points = add_late_point(scratch.points[0], scratch.points[1], scratch.hull, points, weight)
+        points = add_late_point(scratch.points, scratch.hull, points, weight)
         solve_late(state.board, job, points, time_left, scratch)
         given = cost_of_waiting(state.board, job, points, wait, weight, scratch)
         distribution = instance.jobs.distributions[int(state.board.jobs[job, at.DISTRIBUTION])]

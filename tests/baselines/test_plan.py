@@ -15,13 +15,14 @@ from instances import HOUR
 
 SECONDS = HOUR * np.array([1.0, 0.6, 0.4])
 PRICE = np.array([1.0, 1.2, 1.6])
+SLOPE = np.array([0.5, 2.0]) / HOUR
 CURVE = Curve(edges=np.array([0.0, 0.5, 1.0]), survival=np.array([1.0, 0.0]), tail=np.array([0.5, 0.0, 0.0]))
 EPOCHS = 2.0
 
 
 def plan(done: float, hours_left: float) -> tuple[int, float, list[float]]:
     starts = np.empty(len(SECONDS) + 1)
-    status, cost = solve(SECONDS, PRICE, CURVE, done, EPOCHS, hours_left * HOUR, starts)
+    status, cost = solve(SECONDS, PRICE, SLOPE, CURVE, done, EPOCHS, hours_left * HOUR, starts)
     return status, cost, starts.tolist()
 
 

@@ -10,6 +10,7 @@ import pytest
 from gpusched_env.errors import InputError
 from gpusched_env.model.rates import cost_rate_eur_per_h
 from gpusched_env.workload import Scenario, builtin_applications, load_scenario, make_instance, scenario_toml
+from gpusched_env.workload.catalogue import Catalogue
 from own_cluster import write_own_cluster
 
 if TYPE_CHECKING:
@@ -81,6 +82,14 @@ def test_a_type_like_a_built_in_one_has_its_figures_and_times_at_its_speed():
     assert instance.gpu_types[0].power_w(3) == instance.gpu_types[1].power_w(3)
 
 
+def test_a_type_may_tell_the_power_of_a_busy_gpu_beside_that_of_its_nodes():
+    """Of it shared GPUs spare a part; nodes draw what the table says."""
+    own = {"name": "B200", "like": "A100", "node_power_w": [1500, 2400]}
+    plain, v = (Catalogue.of(Scenario(gpu_types=[own | m])).gpu_types["B200"] for m in ({}, {"gpu_power_w": 700}))
+    assert (plain.gpu_power_w, v.gpu_power_w) == (1200.0, 700.0)
+    assert [v.power_w(busy) for busy in (1, 2)] == [1500.0, 2400.0]
+
+
 def test_an_own_application_with_a_built_in_name_adds_to_its_times():
     name = "resnet50-imagenet-bs64"
     own = {"name": name, "max_epochs": 90, "seconds_per_epoch": {"B200": [100]}}
@@ -137,7 +146,8 @@ B200 = '[[gpu_types]]\nname = "B200"\nmemory_gib = 180\n'
     [
         (B200, "gpu_types[0].gpu_power_w", "node_power_w"),
         ('[[gpu_types]]\nname = "B200"\ngpu_power_w = 9', "gpu_types[0].memory_gib", "like"),
-        (B200 + "gpu_power_w = 9\nnode_power_w = [3]", "gpu_types[0].node_power_w", "only one way"),
+        (B200 + "node_base_power_w = 9\nnode_power_w = [3]", "gpu_types[0].node_power_w", "only one way"),
+        (B200 + "gpu_power_w = 9\nnode_eur_per_h = [3]", "gpu_types[0].node_eur_per_h", "only one way"),
         (B200 + "node_power_w = []", "gpu_types[0].node_power_w", "1 or more numbers"),
         (B200 + "node_power_w = [3, 4]\ngpus_per_node = 3", "gpu_types[0].node_power_w", "3 numbers"),
         (B200 + "node_power_w = [3, -4]", "gpu_types[0].node_power_w[1]", "> 0"),

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.planning.hull import lower_hull
+from gpusched_baselines.planning.hull import lower_hull, write_slopes
 from gpusched_baselines.planning.plan import LATE, solve
 from gpusched_env.kernel import kernel
 from gpusched_env.model.checks import LONGEST_S
@@ -126,9 +126,10 @@ def _non_clairvoyant(
     tau: Floats, rate: Floats, curve: Curve, largest: float, submission: float, due: float, weight: float
 ) -> float:
     seconds, price = _hull_of(tau, rate)
-    starts = np.empty(seconds.shape[0] + 1)
+    starts, slope = np.empty(seconds.shape[0] + 1), np.empty(seconds.shape[0] - 1)
+    write_slopes(seconds, price, slope)
     early = SAME_TIME_S + SAME_TIME * due
-    status, cost = solve(seconds, price, curve, 0.0, largest, due - submission + early, starts)
+    status, cost = solve(seconds, price, slope, curve, 0.0, largest, due - submission + early, starts)
     if status != LATE:
         # To finish what was spared, on the configuration that it ended on, would have cost no more than this.
         return max(0.0, cost - early * rate[tau < np.inf].max())

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.planning import plan as kernels
-from gpusched_baselines.planning.hull import lower_hull
+from gpusched_baselines.planning.first_segment import find_hull, new_scratch
 from gpusched_baselines.planning.lateness import add_late_point
 from gpusched_baselines.planning.single_job import SingleJobProblem
 from gpusched_baselines.planning.single_job_plan import Plan, Status, segments_of
@@ -17,6 +17,7 @@ from gpusched_env.model import checks
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from gpusched_baselines.planning.first_segment import Scratch
     from gpusched_baselines.planning.single_job_plan import Segment
     from gpusched_env.model import EpochDistribution
 
@@ -65,20 +66,10 @@ def solve_single_job(
 def solve_exactly(problem: SingleJobProblem) -> Plan:
     """Give the optimal plan, as `solve_single_job` does."""
     tau, price = problem.seconds_per_epoch, problem.cost_eur_per_epoch
-    hull = np.empty(len(tau), dtype=np.int64)
-    points = lower_hull(tau, price, hull)
-    chosen = hull[:points]
-    starts = np.empty(points + 1)
-    status, cost = kernels.solve(
-        tau[chosen],
-        price[chosen],
-        problem.curve,
-        problem.epochs_done,
-        problem.max_epochs,
-        problem.time_left_s,
-        starts,
-    )
-    segments = segments_of(chosen, starts)
+    scratch = new_scratch(len(tau))
+    points = find_hull(tau, price, scratch)
+    status, cost, starts = _solved(problem, scratch, points, problem.time_left_s)
+    segments = segments_of(scratch.hull[:points], starts)
     return Plan(_STATUS[status], float(cost), _worst_case_s(tau, segments), segments)
 
 
@@ -88,20 +79,28 @@ def _solve_priced(problem: SingleJobProblem, weight: float) -> Plan:
     Late epochs are run in the configuration of the last point before theirs, so they lengthen its segment.
     """
     tau, price = problem.seconds_per_epoch, problem.cost_eur_per_epoch
-    hull = np.zeros(len(tau) + 1, dtype=np.int64)
-    chosen = lower_hull(tau, price, hull)
-    seconds, costs = tau[hull], price[hull]
+    scratch = new_scratch(len(tau) + 1)
+    chosen = find_hull(tau, price, scratch)
+    seconds, costs = scratch.points[0], scratch.points[1]
     if not np.isfinite(costs[chosen - 1] + weight * float(seconds[0])):
         raise InputError("tardiness_weight_eur_per_s", weight, "a number at which the tardiness of an epoch is finite")
-    points = add_late_point(seconds, costs, hull, chosen, weight)
-    seconds, costs, starts = seconds[:points], costs[:points], np.empty(points + 1)
-    done, largest, curve = problem.epochs_done, problem.max_epochs, problem.curve
+    points = add_late_point(scratch.points, scratch.hull, chosen, weight)
     time_left = problem.time_left_s if problem.time_left_s > 0.0 else -1.0  # late epochs take no time: this is late
-    status, cost = kernels.solve(seconds, costs, curve, done, largest, time_left, starts)
-    late = np.append(np.zeros(points - 1), weight * seconds[-2])
-    tardiness = kernels.expected_cost(late, curve, problem.first_bin, largest, starts)
-    segments = segments_of(hull[: points - 1], np.append(starts[: points - 1], largest))
+    status, cost, starts = _solved(problem, scratch, points, time_left)
+    late = np.append(np.zeros(points - 1), weight * seconds[points - 2])
+    tardiness = kernels.expected_cost(late, problem.curve, problem.first_bin, problem.max_epochs, starts)
+    segments = segments_of(scratch.hull[: points - 1], np.append(starts[: points - 1], problem.max_epochs))
     return Plan(_STATUS[status], float(cost), _worst_case_s(tau, segments), segments, float(tardiness))
+
+
+def _solved(
+    problem: SingleJobProblem, scratch: Scratch, points: int, time_left_s: float
+) -> tuple[int, float, NDArray[np.float64]]:
+    """Solve the problem over the hull of `scratch`: what `kernels.solve` gives, and where its points start."""
+    seconds, costs, slope = scratch.points[:, :points]
+    starts, done, largest = np.empty(points + 1), problem.epochs_done, problem.max_epochs
+    found = kernels.solve(seconds, costs, slope[: points - 1], problem.curve, done, largest, time_left_s, starts)
+    return *found, starts
 
 
 def _worst_case_s(tau: NDArray[np.float64], segments: tuple[Segment, ...]) -> float:

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.planning.hull import lower_hull
+from gpusched_baselines.planning.hull import lower_hull, write_slopes
 from gpusched_baselines.planning.plan import SHORTEST_SEGMENT, solve
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
@@ -25,7 +25,7 @@ class Scratch(NamedTuple):
         seconds: Their seconds per epoch, (C,); inf where not allowed.
         price: Their cost per epoch [€], (C,).
         hull: Those of them on the hull, slow to fast, (C,).
-        points: Seconds and cost per epoch of the hull, (2, C).
+        points: Seconds and cost per epoch of the hull, and the cost of a second saved to the next point, (3, C).
         starts: Epochs at which the hull's points start, (C + 1,).
         ahead: The last bin in which each of them still runs, (C,); see `spend_slack`.
     """
@@ -42,7 +42,7 @@ class Scratch(NamedTuple):
 @kernel
 def new_scratch(size: int) -> Scratch:
     """Make the scratch of a round, for so many configurations."""
-    indices, figures = np.empty((3, size), dtype=np.int64), np.empty((4, size))
+    indices, figures = np.empty((3, size), dtype=np.int64), np.empty((5, size))
     return Scratch(indices[0], figures[0], figures[1], indices[1], figures[2:], np.empty(size + 1), indices[2])
 
 
@@ -58,6 +58,7 @@ def find_hull(seconds: Floats, price: Floats, scratch: Scratch) -> int:
     points = lower_hull(seconds, price, scratch.hull)
     for k in range(points):
         scratch.points[0, k], scratch.points[1, k] = seconds[scratch.hull[k]], price[scratch.hull[k]]
+    write_slopes(scratch.points[0, :points], scratch.points[1, :points], scratch.points[2])
     return points
 
 
@@ -66,7 +67,8 @@ def solve_job(board: Board, job: int, points: int, time_left: float, scratch: Sc
     """Plan a job over the hull of `scratch`, with so many points and so much time [s]; what `solve` gives."""
     seconds, price, starts = scratch.points[0, :points], scratch.points[1, :points], scratch.starts[: points + 1]
     largest, done = board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
-    return solve(seconds, price, curve_of(board, job), done, largest, time_left, starts)
+    slope = scratch.points[2, : points - 1]
+    return solve(seconds, price, slope, curve_of(board, job), done, largest, time_left, starts)
 
 
 @lean_kernel

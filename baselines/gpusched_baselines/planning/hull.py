@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
@@ -46,3 +46,20 @@ def lower_hull(tau: Floats, price: Floats, hull: Ints) -> int:
                     following, least = c, slope
         at = following
     return points
+
+
+@lean_kernel
+def write_slopes(tau: Floats, price: Floats, slope: Floats) -> None:
+    """Write what a second costs that is saved between each point of a hull and the next [€/s].
+
+    Of points on one line each slope is the same but for rounding, which may let it fall: then it stays as it was.
+
+    Args:
+        tau: Seconds per epoch of the points, slow to fast, (K,).
+        price: Their cost per epoch [€], (K,).
+        slope: Written, (K - 1,) or longer; never falling.
+    """
+    for k in range(tau.shape[0] - 1):
+        slope[k] = (price[k + 1] - price[k]) / (tau[k] - tau[k + 1])
+        if k > 0:
+            slope[k] = max(slope[k], slope[k - 1])

@@ -25,20 +25,22 @@ if TYPE_CHECKING:
 
 
 @lean_kernel
-def add_late_point(tau: Floats, price: Floats, hull: Ints, points: int, weight: float) -> int:
+def add_late_point(hull_points: Floats, hull: Ints, points: int, weight: float) -> int:
     """Put the point for late epochs behind those of a hull that are worth their price; return how many there are then.
 
     Args:
-        tau: Seconds per epoch of the points, slow to fast, (K + 1,) or longer.
-        price: Their cost per epoch [€], likewise.
-        hull: Their configurations, likewise.
+        hull_points: Seconds and cost per epoch of the points, slow to fast, and what a second costs that is saved to
+            the next one [€/s], never falling, (3, K + 1) or longer.
+        hull: Their configurations, (K + 1,) or longer.
         points: Number of points K ≥ 1.
         weight: Tardiness weight ω [€/s].
     """
+    tau, price, slope = hull_points[0], hull_points[1], hull_points[2]
     last = 0
-    while last + 1 < points and price[last + 1] - price[last] <= weight * (tau[last] - tau[last + 1]):
+    while last + 1 < points and slope[last] <= weight:
         last += 1
     tau[last + 1], price[last + 1], hull[last + 1] = 0.0, price[last] + weight * tau[last], hull[last]
+    slope[last] = weight
     return last + 2
 
 
@@ -59,8 +61,8 @@ def solve_late(board: Board, job: int, points: int, time_left: float, scratch: S
     scratch.ahead[: points - 1] = bin_of(curve.edges, 1.0)
     excess = (largest - done) * scratch.points[0, 0] - time_left
     if time_left > 0.0 and misses(excess, 0.0):
-        tau, price = scratch.points[0, :points], scratch.points[1, :points]
-        spend_slack(tau, price, curve, done, largest, excess, starts, scratch.ahead)
+        tau, slope = scratch.points[0, :points], scratch.points[2, : points - 1]
+        spend_slack(tau, slope, curve, done, largest, excess, starts, scratch.ahead)
 
 
 @kernel
@@ -81,9 +83,9 @@ def cost_of_waiting(board: Board, job: int, points: int, wait: float, weight: fl
     excess, curve = wait - late - slack, curve_of(board, job)
     if excess <= 0.0:
         return weight * late
-    tau, price = scratch.points[0, :points], scratch.points[1, :points]
+    tau, slope = scratch.points[0, :points], scratch.points[2, : points - 1]
     starts = scratch.starts[: points + 1]
-    cost = spend_slack(tau, price, curve, done, largest, excess, starts, scratch.ahead)
+    cost = spend_slack(tau, slope, curve, done, largest, excess, starts, scratch.ahead)
     alive = curve.survival[bin_of(curve.edges, done / largest)]
     return weight * late + (cost / alive if alive > 0.0 else 0.0)
 

@@ -28,7 +28,7 @@ SHORTEST_SEGMENT = 0.01  # of the maximum epochs; who follows a plan skips short
 
 @kernel
 def spend_slack(
-    tau: Floats, price: Floats, curve: Curve, done: float, largest: float, excess: float, starts: Floats, ahead: Ints
+    tau: Floats, slope: Floats, curve: Curve, done: float, largest: float, excess: float, starts: Floats, ahead: Ints
 ) -> float:
     """Speed up, cheapest second first, until `excess` seconds are saved; write where each hull point starts.
 
@@ -36,7 +36,8 @@ def spend_slack(
 
     Args:
         tau: Seconds per epoch of the hull's points, slow to fast, (K,).
-        price: Cost per epoch of the hull's points, cheap to dear, (K,).
+        slope: What a second costs that is saved between each point and the next [€/s], (K - 1,); never falling, so that
+            no point is taken ahead of the one before it.
         curve: Its survival function.
         done: Epochs done.
         largest: Maximum epochs.
@@ -48,10 +49,7 @@ def spend_slack(
         What that costs [€], of a job that is sure to survive the first bin.
     """
     edges, survival = curve.edges, curve.survival
-    steps, first, cost = tau.shape[0] - 1, bin_of(curve.edges, done / largest), 0.0
-    slope = np.empty(steps)
-    for k in range(steps):
-        slope[k] = (price[k + 1] - price[k]) / (tau[k] - tau[k + 1])
+    first, cost = bin_of(curve.edges, done / largest), 0.0
     while excess > 0.0:
         best, least, second = _cheapest_second(survival, slope, ahead, first)
         if best < 0:
@@ -90,7 +88,14 @@ def _cheapest_second(survival: Floats, slope: Floats, ahead: Ints, first: int) -
 
 @kernel
 def solve(
-    tau: Floats, price: Floats, curve: Curve, done: float, largest: float, time_left: float, starts: Floats
+    tau: Floats,
+    price: Floats,
+    slope: Floats,
+    curve: Curve,
+    done: float,
+    largest: float,
+    time_left: float,
+    starts: Floats,
 ) -> tuple[int, float]:
     """Solve the problem over the points of a hull, slow to fast.
 
@@ -101,6 +106,7 @@ def solve(
     Args:
         tau: Seconds per epoch of the hull's points, falling, (K,), K ≥ 1.
         price: Cost per epoch of the hull's points [€], rising, (K,).
+        slope: What a second costs that is saved between each and the next [€/s], never falling, (K - 1,).
         curve: Its survival function.
         done: Epochs done w, below `largest`.
         largest: Maximum epochs E.
@@ -124,7 +130,7 @@ def solve(
     elif misses(left * tau[0], time_left):
         status = TIGHT
         ahead = np.full(points - 1, bin_of(curve.edges, 1.0))
-        spend_slack(tau, price, curve, done, largest, left * tau[0] - time_left, starts, ahead)
+        spend_slack(tau, slope, curve, done, largest, left * tau[0] - time_left, starts, ahead)
     return status, expected_cost(price, curve, first, largest, starts)
 
 

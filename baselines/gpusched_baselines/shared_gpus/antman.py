@@ -32,7 +32,8 @@ class AntMan:
        host; idle ones come first. For the first job on whole GPUs that finds no room the nodes with most GPUs free of
        hosts are kept: jobs behind it pass elsewhere.
     3. Opportunistic jobs that wait, by submission, take a guest's share of the GPU that is least busy, if that is less
-       than `most_busy` of the time: idle GPUs first, kept ones too. They leave room for a host.
+       than `most_busy` of the time: idle GPUs first, kept ones too. They leave room for a host, where both fit on one
+       GPU. Guaranteed jobs to which nothing but guests' shares is open do the same.
     4. If no guaranteed job waits, the slowest guest moves to an idle GPU as a host, if it expects to gain more time
        than a restart takes, and so on.
 

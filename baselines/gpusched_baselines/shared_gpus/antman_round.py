@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gpusched_baselines.shared_gpus.gpus import guest_shares, least_busy, look_at_gpus
-from gpusched_baselines.shared_gpus.hosting import cheapest_host, place_host, put_share
+from gpusched_baselines.shared_gpus.hosting import cheapest_host, may_own, place_host, put_share
 from gpusched_baselines.shared_gpus.planned_round import WAKE, put_aside, write_plan
 from gpusched_baselines.shared_gpus.promotion import promote
 from gpusched_baselines.shared_gpus.whole import roomiest
@@ -71,6 +71,8 @@ def _place_hosts(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> bool:
     for job in board.active[: board.count[at.ACTIVE]]:
         if jobs[job, at.CONFIG] >= 0.0 or jobs[job, at.OLD_CONFIG] >= 0.0 or not _guaranteed(board, job):
             continue
+        if not may_own(board, guests, job):
+            continue
         if place_host(board, guests, gpus, closed, full, job):
             continue
         wanted = cheapest_host(board, guests, np.zeros_like(full), job)
@@ -82,7 +84,7 @@ def _place_hosts(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> bool:
 
 @kernel
 def _place_guests(board: Board, rule: AntManRule, guests: Mask, gpus: Gpus, closed: Mask) -> None:
-    """Place the opportunistic jobs that wait, and guaranteed ones that have waited too long, by submission.
+    """Place the opportunistic jobs that wait, and guaranteed ones that waited too long or can be no hosts, in turn.
 
     Jobs that may use no guest's share take what guaranteed ones leave, but none of the nodes kept for them.
     """
@@ -91,7 +93,7 @@ def _place_guests(board: Board, rule: AntManRule, guests: Mask, gpus: Gpus, clos
     for job in board.active[: board.count[at.ACTIVE]]:
         if jobs[job, at.CONFIG] >= 0.0:
             continue
-        if _guaranteed(board, job):
+        if _guaranteed(board, job) and may_own(board, guests, job):
             until = jobs[job, at.SUBMISSION] + rule.auto_after_s
             if now < until:
                 board.memory[job, WAKE] = until

@@ -34,7 +34,7 @@ class Fill:
     3. Others are guests where an epoch takes least now, if that GPU is busy for less than `most_busy` of the time; on
        an idle GPU if they would be late there, or no gap has room.
 
-    Guests' shares have no priority above their job's class.
+    Guests' shares have no priority above their job's class, but on an idle GPU for a job to which nothing else is open.
 
     Args:
         most_busy: M, > 0.

@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.shared_gpus.gpus import guest_shares, has_room, look_at_gpus
-from gpusched_baselines.shared_gpus.hosting import place_host, put_share
+from gpusched_baselines.shared_gpus.gpus import guest_shares, has_room, look_again, look_at_gpus
+from gpusched_baselines.shared_gpus.hosting import may_own, place_host, put_share
 from gpusched_baselines.shared_gpus.planned_round import put_aside, write_plan
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
@@ -199,7 +199,10 @@ def _as_guest(board: Board, guests: Mask, gpus: Gpus, own: int, job: int, node: 
 
 @kernel
 def _fill_in(board: Board, rule: FillRule, guests: Mask, gpus: Gpus, own: int, job: int) -> None:
-    """Place a job as a guest where it is fastest; on an idle GPU if it would be late there, or has no room."""
+    """Place a job as a guest where it is fastest; on an idle GPU if it would be late there, or has no room.
+
+    A job to which nothing but guests' shares is open takes any of them on an idle GPU.
+    """
     jobs, nothing = board.jobs, np.zeros(guests.shape[0], dtype=np.int8)
     closed = np.zeros(board.nodes.shape[0], dtype=np.int8)
     config, node, gpu, seconds = _fastest_gap(board, rule, guests, gpus, own, job)
@@ -209,6 +212,8 @@ def _fill_in(board: Board, rule: FillRule, guests: Mask, gpus: Gpus, own: int, j
         return
     if config >= 0:
         put_share(board, guests, gpus, job, config, node, gpu)
+    elif not may_own(board, guests, job) and place_host(board, nothing, gpus, closed, nothing, job, -1.0):
+        look_again(board, guests, gpus, int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]))
 
 
 @kernel

@@ -111,7 +111,7 @@ def _look(board: Board, guests: Mask, gpus: Gpus, gpu: int, last: int, before: I
 def least_busy(board: Board, gpus: Gpus, config: int, hosting: bool, closed: Mask, most_busy: float) -> tuple[int, int]:
     """Choose the GPU for a share: the least busy with room; among equals on the node with fewest free GPUs, the first.
 
-    Where there is no host guests leave room for one.
+    Where there is no host guests leave room for one, if both fit on a GPU and the room is there.
 
     Args:
         board: The run.
@@ -136,8 +136,9 @@ def least_busy(board: Board, gpus: Gpus, config: int, hosting: bool, closed: Mas
             busy, free = gpus.busy[index], nodes[n, at.FREE]
             if gpus.jobs[index] > 0.0 and busy >= most_busy:
                 continue
-            left = at.UNITS - nodes[n, at.NODE_COLUMNS + gpu] - board.facts.configs[config, at.CONFIG_UNITS]
-            if not hosting and gpus.hosted[index] == 0 and left < gpus.kept[v]:
+            used, units = nodes[n, at.NODE_COLUMNS + gpu], board.facts.configs[config, at.CONFIG_UNITS]
+            most = at.UNITS - gpus.kept[v]
+            if not hosting and gpus.hosted[index] == 0 and max(used, units) <= most < used + units:
                 continue
             if busy < least or (busy == least and free < fewest):
                 best, best_gpu, least, fewest = n, gpu, busy, free

@@ -89,6 +89,15 @@ def cheapest_host(board: Board, guests: Mask, full: Mask, job: int) -> int:
 
 
 @lean_kernel
+def may_own(board: Board, guests: Mask, job: int) -> bool:
+    """Say whether a job may use whole GPUs or a host's share; else it may use guests' shares only."""
+    for c in range(guests.shape[0]):
+        if guests[c] == 0 and board.tau[job, c] < np.inf:
+            return True
+    return False
+
+
+@lean_kernel
 def _may_host(board: Board, guests: Mask, config: int, job: int) -> bool:
     """Say whether a job may be host of a GPU in place of `config`, which is one whole GPU."""
     configs = board.facts.configs

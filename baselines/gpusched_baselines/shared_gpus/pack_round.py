@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusched_baselines.planning.cheapest import worth
 from gpusched_baselines.shared_gpus.gpus import guest_shares, has_room, look_at_gpus
-from gpusched_baselines.shared_gpus.hosting import place_whole, put_share
+from gpusched_baselines.shared_gpus.hosting import cheapest_host, place_whole, put_share
 from gpusched_baselines.shared_gpus.planned_round import put_aside, write_plan
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
@@ -59,7 +59,21 @@ def plan_pack(board: Board, rule: PackRule) -> None:
             node, gpu = _gpu_to_share(board, gpus, label, rule.most, share, job)
             if node >= 0:
                 put_share(board, guests, gpus, job, share, node, gpu)
+        if not full.any():  # no whole GPUs are open to it
+            _place_share(board, guests, gpus, label, rule.most, job)
     write_plan(board, held, kept)
+
+
+@kernel
+def _place_share(board: Board, guests: Mask, gpus: Gpus, label: Ints, most: int, job: int) -> None:
+    """Give a job that waits the cheapest share that meets its due date, if there is room."""
+    nothing = np.zeros_like(guests)
+    share = cheapest_host(board, nothing, nothing, job)
+    if share < 0:
+        return
+    node, gpu = _gpu_to_share(board, gpus, label, most, share, job)
+    if node >= 0:
+        put_share(board, guests, gpus, job, share, node, gpu)
 
 
 @kernel
@@ -98,6 +112,7 @@ def _shortest_first(board: Board) -> Ints:
     for i in range(total):
         if jobs[active[i], at.CONFIG] < 0.0:
             c = _cheapest_whole(board, nothing, active[i])
+            c = c if c >= 0 else cheapest_host(board, nothing, nothing, active[i])
             gpus = board.facts.configs[c, at.CONFIG_SIZE] / at.UNITS
             key[waiting] = expected_left(board, active[i]) * board.tau[active[i], c] * gpus if c >= 0 else np.inf
             members[waiting] = i

@@ -14,7 +14,7 @@ from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.memory import epochs_expected
 from gpusched_baselines.sts_x.plan import cheapest_now
 from gpusched_baselines.sts_x.price import load_of_due_work
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.observation.notation import Names, squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.survival import likely_bin
@@ -227,20 +227,27 @@ def _sum_up(
     whole[NODES] = min(1.0, np.log10(1.0 + nodes.shape[0]) / 4.0)
 
 
+@lean_kernel
+def _offered(board: Board, job: int) -> float:
+    """Give the GPU-seconds that a job needs in the mean, where its epochs are cheapest; looked up once."""
+    rows, memory, config = board.jobs, board.memory, int(board.jobs[job, at.CHEAPEST])
+    if memory[job, of.OFFERED] == 0.0 and config >= 0:
+        size = board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS
+        mean = rows[job, at.MAX_EPOCHS] * board.tail[int(rows[job, at.DISTRIBUTION]), 0]
+        memory[job, of.OFFERED] = mean * rows[job, at.CHEAPEST_TAU] * size
+    return memory[job, of.OFFERED]
+
+
 @kernel
 def _arrivals(board: Board, gpus: float) -> tuple[float, float]:
     """Give what the latest submissions need all the time over the GPUs, and whether they come faster, both squashed."""
     rows, last = board.jobs, board.count[at.SUBMITTED]
     first, newest, now = max(0, last - RECENT), max(0, last - NEWEST), board.clock[at.NOW]
+    work = 0.0
+    for job in range(first, last):  # even if there is one only, which may be over when the next one comes
+        work += _offered(board, job)
     if last - first < 2:
         return 0.0, 0.0
     span = max(now - rows[first, at.SUBMISSION], 1.0)
-    work = 0.0
-    for job in range(first, last):
-        config = int(rows[job, at.CHEAPEST])
-        if config >= 0:
-            size = board.facts.configs[config, at.CONFIG_SIZE] / at.UNITS
-            mean = rows[job, at.MAX_EPOCHS] * board.tail[int(rows[job, at.DISTRIBUTION]), 0]
-            work += mean * rows[job, at.CHEAPEST_TAU] * size
     rate, new_rate = (last - first) / span, (last - newest) / max(now - rows[newest, at.SUBMISSION], 1.0)
     return squash(work / span / gpus), squash(new_rate / rate - 1.0)

@@ -20,6 +20,7 @@ WAKE = 4  # its wake-up [s]
 KNOWN_AT = 5  # 1 + the epochs done for which the next one holds
 EXPECTED = 6  # epochs that it is expected to need yet
 CHEAPEST = 15  # 1 + the configuration with the cheapest epochs, restarts aside; 0: not looked up yet
+OFFERED = 16  # of a job told to a steering agent: GPU-seconds that it needs in the mean as a whole; 0: not looked up
 # Its last plan.
 UNTIL = 7  # time until which it holds [s]
 HELD = 8  # what the job held when it was made: a configuration, -1 before its start, -2 waiting

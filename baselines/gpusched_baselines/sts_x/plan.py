@@ -147,7 +147,7 @@ def plan_ahead(
             k, wake = first_segment(board, job, scratch)
         config = scratch.hull[k]
     weight = jobs[job, at.WEIGHT] / scale
-    late = add_late_point(scratch.points[0], scratch.points[1], scratch.hull, points, weight)
+    late = add_late_point(scratch.points, scratch.hull, points, weight)
     solve_late(board, job, late, time_left, scratch)
     if not guarantees:
         config, wake = first_choice(board, job, late, scratch, SHORTEST_SEGMENT)

@@ -40,12 +40,12 @@ def answer(state: State, request: DecideRequest, names: ClusterNames, order: lis
     Those whose place there is not in `order` fit nothing now and wait.
     """
     board, now = state.board, request.now_s
-    first = int(board.active[0])
-    there = board.jobs[first : first + len(order)]
+    active = board.active[: len(order)].tolist()
+    there = board.jobs[active]
     expected = costs.expected_costs(board)
     jobs: list[Any] = [_left_out(job) for job in request.jobs]
-    for job, index in enumerate(order, start=first):
-        jobs[index] = _job(board, job, expected[job - first].tolist(), request, names, index)
+    for job, index, each in zip(active, order, expected.tolist(), strict=True):
+        jobs[index] = _job(board, job, each, request, names, index)
     wakes = there[:, at.WAKE_S]
     wake = float(np.min(wakes, initial=np.inf, where=wakes > now))
     again = wake if np.isfinite(wake) else None

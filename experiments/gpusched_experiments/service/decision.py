@@ -101,10 +101,12 @@ class Decider:
         order = problem.order
         if not order:
             return head | nothing(request)
-        carried = Carried(policy, request.policy, place, [ids[i] for i in order], before)
-        instance = problem.instance(len(carried.over))
+        submission_s = [request.jobs[i].submission_s for i in order]
+        carried = Carried(policy, request.policy, place, [ids[i] for i in order], submission_s, before)
+        instance = problem.instance(carried.like)
         check_fit([policy], instance)
-        state = present_state(request, names, order, instance, memory_columns(policy, instance))
+        columns = memory_columns(policy, instance)
+        state = present_state(request, names, order, carried.there, instance, columns)
         rng = carried.put_into(state, request)
         _decide(state, policy, rng)
         told = answer(state, request, names, order)

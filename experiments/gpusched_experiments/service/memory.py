@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIGNATURE_BYTES = 32
+OF_JOBS = 4  # columns of what is kept of every job, beside the policy's memory
 USUAL = 1.0  # the pace of a job alone, which is not written
 ALLOWED = "null, or the memory that a service with the same key and version answered to a request of this policy"
 
@@ -35,15 +36,15 @@ class Memory:
     Attributes:
         policy: Name of the policy.
         place: Fingerprint of the cluster and its configurations: of another one only wake-ups count.
-        ids: The jobs, (J,).
+        ids: The jobs, sorted by submission, (J,); for a policy that looks back, the latest that are over too.
         wake_s: When each asked to be looked at again, (J,).
         pace: The pace that each had at the end of the round, or last had, (J,).
+        submission_s: When each was submitted, (J,); 0 for a policy that does not look back.
+        weight: Their weights, (J,), likewise.
         rows: The policy's memory: of the run, then of each job, (1 + J, M).
         rounds: Decisions so far.
         submitted: Jobs that were ever there.
         random: State of the randomness.
-        weights: Weights of the jobs, for a policy that looks at those of jobs that are over; else none.
-        over: Weights of these, likewise.
     """
 
     policy: str
@@ -51,17 +52,18 @@ class Memory:
     ids: Sequence[str]
     wake_s: NDArray[np.float64]
     pace: NDArray[np.float64]
+    submission_s: NDArray[np.float64]
+    weight: NDArray[np.float64]
     rows: NDArray[np.float64]
     rounds: int
     submitted: int
     random: dict[str, Any]
-    weights: Sequence[float] = ()
-    over: Sequence[float] = ()
 
     def text(self, key: bytes) -> str:
         """Write it, signed with `key`. Columns that are 0 for all jobs are left out."""
-        of_jobs = np.column_stack([self.wake_s, np.where(self.pace == USUAL, 0.0, self.pace)])
-        table = np.column_stack([np.vstack([np.zeros(2), of_jobs]), self.rows])
+        pace = np.where(self.pace == USUAL, 0.0, self.pace)
+        of_jobs = np.column_stack([self.wake_s, pace, self.submission_s, self.weight])
+        table = np.column_stack([np.vstack([np.zeros(OF_JOBS), of_jobs]), self.rows])
         columns = np.flatnonzero(np.any(table != 0.0, axis=0))
         head = {
             "policy": self.policy,
@@ -72,8 +74,6 @@ class Memory:
             "rounds": self.rounds,
             "submitted": self.submitted,
             "random": self.random,
-            "weights": list(self.weights),
-            "over": list(self.over),
         }
         payload = json.dumps(head).encode() + b"\n" + np.ascontiguousarray(table[:, columns], dtype="<f8").tobytes()
         return base64.b64encode(_signature(key, payload) + payload).decode()
@@ -96,9 +96,10 @@ class Memory:
         head = json.loads(line)
         table = np.zeros((1 + len(head["ids"]), head["width"]))
         table[:, head["columns"]] = np.frombuffer(numbers, dtype="<f8").reshape(len(table), len(head["columns"]))
-        names = ("policy", "place", "ids", "rounds", "submitted", "random", "weights", "over")
-        pace = np.where(table[1:, 1] == 0.0, USUAL, table[1:, 1])
-        return cls(wake_s=table[1:, 0], pace=pace, rows=table[:, 2:], **{name: head[name] for name in names})
+        told = {name: head[name] for name in ("policy", "place", "ids", "rounds", "submitted", "random")}
+        wake_s, pace, submission_s, weight = table[1:, :OF_JOBS].T
+        pace = np.where(pace == 0.0, USUAL, pace)
+        return cls(wake_s=wake_s, pace=pace, submission_s=submission_s, weight=weight, rows=table[:, OF_JOBS:], **told)
 
 
 def _signature(key: bytes, payload: bytes) -> bytes:

@@ -16,6 +16,8 @@ from gpusched_env.simulator.placement.whole_nodes import mark
 from gpusched_env.simulator.survival import SAME_EPOCH
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from gpusched_env.model import Instance
     from gpusched_env.simulator import Board
     from gpusched_experiments.service.cluster import ClusterNames
@@ -26,16 +28,22 @@ NO_MARK = -1.0
 
 
 def present_state(
-    request: DecideRequest, names: ClusterNames, order: list[int], instance: Instance, memory_columns: int
+    request: DecideRequest,
+    names: ClusterNames,
+    order: list[int],
+    there: NDArray[np.int64],
+    instance: Instance,
+    memory_columns: int,
 ) -> State:
     """Make the state in which a policy decides.
 
-    Of the jobs that are submitted the last ones are there, as the request says; those before are over.
+    Some of the jobs that are submitted are there, as the request says; the others are over.
 
     Args:
         request: The request.
         names: Its cluster.
         order: Place in the request of every job that is there.
+        there: Their indices in the instance, rising.
         instance: Its instance.
         memory_columns: Columns of the policy's memory.
 
@@ -48,20 +56,20 @@ def present_state(
     board = state.board
     board.clock[at.NOW] = request.now_s
     submit(board, state.hidden, request.now_s)
-    first = int(board.count[at.SUBMITTED]) - len(order)
-    board.count[at.ACTIVE], board.count[at.DONE] = len(order), first
-    board.active[: len(order)] = np.arange(first, first + len(order))
-    board.jobs[:first, at.END_S] = request.now_s
-    for job, index in enumerate(order, start=first):
+    submitted = int(board.count[at.SUBMITTED])
+    board.count[at.ACTIVE], board.count[at.DONE] = len(order), submitted - len(order)
+    board.active[: len(order)] = there
+    board.jobs[np.setdiff1d(np.arange(submitted), there), at.END_S] = request.now_s
+    for job, index in zip(there.tolist(), order, strict=True):
         _write_history(board, job, f"jobs[{index}]", request, request.jobs[index])
         _write_place_of_state(board, job, f"jobs[{index}]", request.jobs[index], names)
-    for job, index in enumerate(order, start=first):
+    for job, index in zip(there.tolist(), order, strict=True):
         running = request.jobs[index].running
         if running is not None:
             _hold(board, job, f"jobs[{index}].running", running, names)
     paces = np.empty(len(order))
     write_paces(board, paces)
-    board.jobs[first : first + len(order), at.PACE] = paces
+    board.jobs[there, at.PACE] = paces
     return state
 
 

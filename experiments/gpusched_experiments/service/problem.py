@@ -73,11 +73,11 @@ class Problem:
         self.order = [index for index, able in zip(self.order, fits, strict=True) if able]
         self._rows = [row for row, able in zip(self._rows, fits, strict=True) if able]
 
-    def instance(self, over: int) -> Instance:
-        """Make the instance of the jobs in `order`.
+    def instance(self, like: NDArray[np.int64]) -> Instance:
+        """Make the instance of the jobs in `order`, and of jobs that are over.
 
         Args:
-            over: Jobs that are over and stand before the others, all as the first of these.
+            like: Of each its place in `order`, never falling; of one that is over, that of a job that it may be like.
 
         Raises:
             InputError: A value is out of its range.
@@ -88,7 +88,7 @@ class Problem:
                 self.names.gpu_types,
                 self.names.nodes,
                 self.names.configurations,
-                self._table(yet, over),
+                self._table(yet, like),
                 energy_price_eur_per_kwh=self.request.prices.energy_eur_per_kwh,
                 pue=self.request.prices.pue,
                 interference=interference_of(self.request.interference),
@@ -97,34 +97,32 @@ class Problem:
                 tenancy=self.request.cluster.tenancy,
             )
         except InputError as error:
-            raise self._in_the_request(error, over) from None
+            raise self._in_the_request(error, like) from None
 
     def _synchronisation(self) -> Any:
         given = self.request.synchronisation
         return None if given is None else synchronisation_of({"synchronisation": given})
 
-    def _in_the_request(self, error: InputError, over: int) -> InputError:
+    def _in_the_request(self, error: InputError, like: NDArray[np.int64]) -> InputError:
         """Give an error the place that its field has in the request."""
         name = error.field
         if name.startswith("jobs["):
             row, rest = name[5:].split("]", 1)
-            place = max(int(row) - over, 0)
-            if place >= len(self.order):
+            if int(row) >= len(like):
                 return InputError("applications", error.value, error.allowed)
-            return InputError(f"jobs[{self.order[place]}]{rest}", error.value, error.allowed)
+            return InputError(f"jobs[{self.order[like[int(row)]]}]{rest}", error.value, error.allowed)
         if name.split("[")[0].split(".")[0] in {"gpu_types", "nodes", "tenants"}:
             return InputError(f"cluster.{name}", error.value, error.allowed)
         return error
 
-    def _table(self, yet: dict[int, NDArray[np.float64]], over: int) -> JobTable:
+    def _table(self, yet: dict[int, NDArray[np.float64]], like: NDArray[np.int64]) -> JobTable:
         """Make the columns: jobs that are over, those of the request, and those that may come to share GPUs."""
         jobs = [self.request.jobs[i] for i in self.order]
         most, restart, memory, application, distribution, seconds, tenant = map(list, zip(*self._rows, strict=True))
         restart = [self.request.restart_s if own is None else own for own in restart]
         told = any(job.resume_s is not None for job in jobs)
         resume = [own if job.resume_s is None else job.resume_s for job, own in zip(jobs, restart, strict=True)]
-        first, last = [0] * over, [len(jobs) - 1] * len(yet)
-        chosen = [*first, *range(len(jobs)), *last]  # others are as the first and the last one, but for what is said
+        chosen = [*like, *[len(jobs) - 1] * len(yet)]  # the last are as the last job, but for what is said
         later_s = float(np.nextafter(self.request.now_s, np.inf))
 
         def column(values: list[Any], of_others: list[Any] | None = None) -> NDArray[Any]:

@@ -90,9 +90,8 @@ def jobs_part(view: View, instance: Instance, seen: dict[int, list[int]]) -> dic
 
 
 def _gpu_type(v: GpuType) -> dict[str, Any]:
-    figures = (
-        {name: getattr(v, name) for name in _FIGURES} if v.node_power_w is None else {"node_power_w": v.node_power_w}
-    )
+    names = _FIGURES if v.node_power_w is None else ("gpu_power_w", "node_power_w")
+    figures = {name: getattr(v, name) for name in names}
     return {"name": v.name, "memory_gib": v.memory_gib, "gpus_per_node": v.max_gpus_per_node, **figures}
 
 

@@ -24,7 +24,8 @@ class OwnGpuType(Settings):
     """A GPU type of your own; one with the name of a built-in type replaces it.
 
     What a node costs is told in one of three ways: by powers of a GPU and of the node, by the power of the node with 1,
-    2, ... busy GPUs, or by what such a node costs.
+    2, ... busy GPUs, or by what such a node costs. Beside the power of the node that of a busy GPU may be told: a GPU
+    that is shared by duty spares a part of it.
     """
 
     name: str = Field(description="Name, such as B200.")
@@ -59,7 +60,8 @@ class OwnGpuType(Settings):
         if self.like is None and self.memory_gib is None:
             raise InputError("memory_gib", None, "a number > 0, or `like`, a built-in type to take it from")
         given = [name for name in ("node_power_w", "node_eur_per_h") if getattr(self, name) is not None]
-        powers = [name for name in FIGURES[:3] if getattr(self, name) is not None]
+        own = FIGURES[1:3] if self.node_power_w is not None else FIGURES[:3]
+        powers = [name for name in own if getattr(self, name) is not None]
         if len(given) + bool(powers) > 1:
             ways = "gpu_power_w, node_base_power_w and idle_gpu_power_w; node_power_w; or node_eur_per_h"
             raise InputError(given[-1], list(getattr(self, given[-1])), f"only one way to tell costs: {ways}")
@@ -85,7 +87,8 @@ class OwnGpuType(Settings):
         base = self._like(known)
         table = self._table(eur_per_kwh)
         if table is not None:
-            return GpuType.of_table(self.name, table, self.memory_gib or (base.memory_gib if base else 1.0))
+            made = GpuType.of_table(self.name, table, self.memory_gib or (base.memory_gib if base else 1.0))
+            return made if self.gpu_power_w is None else replace(made, gpu_power_w=self.gpu_power_w)
         figures = {name: value for name in FIGURES if (value := getattr(self, name)) is not None}
         gpus = self.gpus_per_node or (base.max_gpus_per_node if base else USUAL_GPUS_PER_NODE)
         if base is not None:

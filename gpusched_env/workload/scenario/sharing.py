@@ -57,7 +57,8 @@ class Sharing(Settings):
     )
     filled: Part = Field(default=0.85, description="With duty: part of the time left by hosts that guests can use.")
     least_pace: Part = Field(
-        default=0.02, description="With duty: part of a GPU's time that is left to guests however busy it is."
+        default=0.02,
+        description="With duty: least pace of guests however busy the GPU is, if their duties sum to 1 at most.",
     )
     power: Literal["busy", "duty"] = Field(
         default="busy",

@@ -118,6 +118,19 @@ def test_antmans_guests_leave_room_for_a_host():
     assert held(instance, AntMan(), until_s=10.0) == [("Vx0.4", 0, 0), None, ("Vx0.6!", 0, 0)]
 
 
+def test_antmans_guests_keep_no_room_for_a_host_with_which_they_never_fit():
+    guests = [job(0.1, opportunistic=True, configurations=(HOST, HALF)) for _ in range(3)]
+    host = job(0.1, at_s=10.0, configurations=(HOST, HALF))
+    instance = cluster([*guests, host], (1,), (HOST, HALF, ONE))
+    assert held(instance, AntMan()) == [("Vx0.5", 0, 0), ("Vx0.5", 0, 0), None]
+    assert held(instance, AntMan(), until_s=1000.0)[2:] == [None, ("Vx0.6!", 0, 0)]
+
+
+def test_antman_runs_a_guaranteed_job_that_may_only_be_a_guest_as_a_guest():
+    instance = cluster([job(0.3), job(0.3, configurations=(GUEST,))], (1,))
+    assert held(instance, AntMan()) == [("Vx0.6!", 0, 0), ("Vx0.4", 0, 0)]
+
+
 def test_antman_keeps_the_roomiest_node_for_a_gang_open_to_guests_and_lets_others_pass_elsewhere():
     """Four hosts on nodes of 2, 2 and 1 GPUs leave one free on node 1, which is kept for the gang of two."""
     jobs = [
@@ -237,10 +250,36 @@ def test_pack_labels_by_measured_pairs_too_and_puts_no_third_job_on_a_gpu():
     assert sum(each is not None for each in held(heavy, Pack())) == 1
 
 
+def test_fill_and_pack_give_a_job_to_which_only_shares_are_open_a_share_of_an_idle_gpu():
+    low, high = Configuration("V", 1, share=0.3), Configuration("V", 1, share=0.3, priority=1)
+    for shares, open_ones in (((HALF, GUEST), (HALF,)), ((low, high, HOST), (high,)), ((HOST, GUEST), (HOST,))):
+        instance = cluster([job(0.5, configurations=open_ones)], (1,), (*shares, ONE))
+        for policy in (Fill(), Pack()):
+            assert held(instance, policy) == [(open_ones[0].name, 0, 0)]
+
+
 def test_pack_takes_the_shortest_job_first():
     jobs = [job(0.5, epochs=500.0, configurations=(HALF, ONE)), job(0.9, epochs=100.0, configurations=(HALF, ONE))]
     result = simulate(cluster(jobs, (1,), (HALF, ONE)), Pack(most=0, light=1.0))
     assert result.start_s.tolist() == [100.0, 0.0]
+
+
+@pytest.mark.parametrize("name", ["antman", "fill", "pack"])
+def test_nobody_waits_for_ever_whatever_shares_are_open_to_whom(name: str):
+    """Shares that may not fit together, in one priority or several, on 30 clusters of one or two GPUs."""
+    for seed in range(30):
+        rng = np.random.default_rng(seed)
+        parts = rng.choice([0.3, 0.4, 0.5, 0.6, 0.7, 0.9], 3, replace=False)
+        shares = [Configuration("V", 1, share=part, priority=int(rng.integers(0, 3))) for part in parts.tolist()]
+        there = (*shares, ONE, TWO)
+        jobs = []
+        for _ in range(8):
+            open_ones = tuple(c for c in there[:4] if rng.random() < 0.4) or (shares[0],)
+            label, weight = bool(rng.random() < 0.5), float(rng.uniform(0.0, 0.002))
+            at_s = 100.0 * len(jobs)
+            jobs.append(job(0.5, at_s=at_s, opportunistic=label, weight=weight, configurations=open_ones))
+        result = simulate(cluster(jobs, (int(rng.integers(1, 3)),), there), make_policy(name))
+        assert np.all(np.isfinite(result.completion_s))
 
 
 @pytest.mark.parametrize("name", ["antman", "fill", "pack"])

@@ -29,12 +29,12 @@ def memory_of(rows: np.ndarray) -> Memory:
         ids,
         wake_s,
         wake_s + 1.0,
+        wake_s + 2.0,
+        wake_s + 3.0,
         rows,
         3,
         7,
         random_state(np.random.default_rng(1)),
-        [0.1],
-        [0.2, 0.3],
     )
 
 
@@ -45,7 +45,9 @@ def test_memory_comes_back_bit_for_bit(rows: np.ndarray):
     assert after.rows.tobytes() == (rows + 0.0).tobytes() or np.array_equal(after.rows, rows)
     np.testing.assert_array_equal(after.wake_s, before.wake_s)
     np.testing.assert_array_equal(after.pace, np.where(before.pace == 0.0, 1.0, before.pace))
-    assert (after.ids, after.weights, after.over) == (before.ids, [0.1], [0.2, 0.3])
+    np.testing.assert_array_equal(after.submission_s, before.submission_s)
+    np.testing.assert_array_equal(after.weight, before.weight)
+    assert after.ids == before.ids
 
 
 @given(st.data())

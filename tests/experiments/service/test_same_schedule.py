@@ -13,12 +13,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_agents.any_policy import known_policies, make_any_policy
-from gpusched_env import InputError, Instance, Result, Tenant, simulate
+from gpusched_env import InputError, Instance, Result, Tenant, load_scenario, make_instance, simulate
 from gpusched_env.simulator.policy import can_decide
 from gpusched_experiments.service.catalogue import PolicyCatalogue
 from gpusched_experiments.service.client import ServicePolicy
 from gpusched_experiments.service.decision import Decider
-from instances import random_instance
+from instances import by_duty, random_instance
 from mixed import mixed_instance
 
 KEY = b"a key"
@@ -48,6 +48,27 @@ def test_every_policy_makes_the_same_schedule_through_a_service(name: str):
     assert_same(over_requests(instance, name, seed=5), simulate(instance, make_any_policy(name), seed=5))
 
 
+@pytest.mark.parametrize(
+    ("scenario", "jobs"), [("tiny", 90), ("default", 20), ("sharing", 20), ("multi-node", 15), ("hosts-and-guests", 80)]
+)
+def test_an_agent_sees_the_latest_submissions_through_a_service_too(scenario: str, jobs: int):
+    """It judges the load by 64 submissions: of jobs that are done too, and of no others."""
+    settings = {"jobs.count": jobs, "cluster.nodes": 4}
+    instance = make_instance(load_scenario(scenario).replace(settings), 9001)
+    assert_same(over_requests(instance, "agent:default", seed=3), simulate(instance, make_any_policy("agent:default")))
+
+
+@settings(max_examples=10, deadline=None)
+@given(seed=st.integers(0, 10_000), at_once=st.booleans(), name=st.sampled_from(["agent:default", "fill"]))
+def test_many_jobs_that_are_done_leave_what_was_known_of_them(seed: int, at_once: bool, name: str):
+    instance = random_instance(seed, jobs=80, nodes=4, kinds=True, restart_s=10.0)
+    jobs = instance.jobs
+    if at_once:  # some are submitted at one time
+        jobs = replace(jobs, submission_s=np.floor(jobs.submission_s / 400.0) * 400.0)
+    instance = replace(instance, jobs=jobs)
+    assert_same(over_requests(instance, name), simulate(instance, make_any_policy(name)))
+
+
 @pytest.mark.parametrize("name", ["gavel-cost", "gavel-las", "gavel-fifo:agnostic"])
 def test_rounds_that_go_on_between_events_are_remembered(name: str):
     instance = random_instance(4, jobs=4, span_s=300.0)
@@ -74,6 +95,15 @@ def test_duties_quotas_and_switching_by_distance_are_told_whole(seed: int, name:
     instance, policy = mixed_instance(seed), make_any_policy(name)
     if can_decide(policy, instance):
         assert_same(over_requests(instance, name), simulate(instance, policy))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_power_of_a_busy_gpu_is_told_beside_that_of_its_node(seed: int):
+    """A shared GPU spares a part of its own power, whatever the table of its node says."""
+    instance = by_duty(random_instance(seed, jobs=12, kinds=True, equal=True))
+    types = [replace(v, node_power_w=tuple(1.7 * v.power_w(busy) for busy in range(1, 5))) for v in instance.gpu_types]
+    instance = replace(instance, gpu_types=tuple(types))
+    assert_same(over_requests(instance, "sts-x"), simulate(instance, make_any_policy("sts-x")))
 
 
 def test_a_decision_hangs_on_the_request_alone():

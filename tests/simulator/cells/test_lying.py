@@ -74,6 +74,17 @@ def test_an_opportunistic_job_runs_where_no_cell_is_in_use_and_makes_room_for_on
     assert result.start_s.tolist() == [0.0, 1800.0]
 
 
+def test_of_the_opportunistic_jobs_on_a_host_a_cell_drives_out_the_last_submitted():
+    """The first two hold two GPUs each, the third one four: it has done 500 s of 7,200 when the cell comes."""
+    lent = [
+        job("lent/V100", 2, 7200.0),
+        job("lent/V100", 2, 7200.0, at_s=50.0),
+        job("lent/V100", 4, 7200.0, at_s=100.0),
+    ]
+    result = simulate(cluster(*lent, job("a/V100", 4, at_s=600.0), cells="ab"), make_policy("fifo"))
+    assert result.completion_s.tolist() == [7200.0, 7250.0, 4200.0 + 6700.0, 4200.0]
+
+
 def test_a_cell_is_laid_where_it_drives_out_fewest():
     instance = cluster(job("lent/V100", 4), job("a/V100", 4, at_s=600.0), hosts=2, cells="abbb")
     result = simulate(instance, make_policy("fifo"))
