@@ -214,8 +214,8 @@ def _run(
         folder.record(result, keys[first, result.policy])
 
     return compare(
-        part.make,
         plan.policies,
+        part.make,
         plan.seeds,
         workers=plan.workers,
         on_run=keep,
