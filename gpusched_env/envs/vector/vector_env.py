@@ -263,8 +263,9 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self._runs, self._ended = unpack(state, self._episodes, self._limits, self._crew)
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - as gymnasium calls it
-        """End the threads."""
-        self._crew.close()
+        """End the threads; there are none yet where the arguments were refused, and gymnasium closes that too."""
+        if hasattr(self, "_crew"):
+            self._crew.close()
 
     @property
     def _present(self) -> Runs:

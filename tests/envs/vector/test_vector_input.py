@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import gc
+import sys
+from contextlib import suppress
+
 import gymnasium
 import numpy as np
 import pytest
@@ -35,6 +39,15 @@ SMALL = few_jobs()
 def test_a_wrong_parameter_is_named(arguments, field):
     with pytest.raises(InputError, match=field):
         GpuClusterVectorEnv(**({"num_envs": 2, "scenario": SMALL} | arguments))
+
+
+def test_an_environment_whose_arguments_were_refused_goes_without_another_error(monkeypatch):
+    said = []
+    monkeypatch.setattr(sys, "unraisablehook", said.append)
+    with suppress(InputError):
+        GpuClusterVectorEnv(0, SMALL)
+    gc.collect()
+    assert said == []
 
 
 @pytest.mark.parametrize(
