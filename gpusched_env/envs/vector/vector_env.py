@@ -263,7 +263,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self._runs, self._ended = unpack(state, self._episodes, self._limits, self._crew)
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - as gymnasium calls it
-        """End the threads; there are none yet where the arguments were refused, and gymnasium closes that too."""
+        """End the threads, if there are any: gymnasium before 1.4 also closes what was refused while it was made."""
         if hasattr(self, "_crew"):
             self._crew.close()
 

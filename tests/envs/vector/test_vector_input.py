@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import gc
-import sys
-from contextlib import suppress
-
 import gymnasium
 import numpy as np
 import pytest
@@ -41,13 +37,9 @@ def test_a_wrong_parameter_is_named(arguments, field):
         GpuClusterVectorEnv(**({"num_envs": 2, "scenario": SMALL} | arguments))
 
 
-def test_an_environment_whose_arguments_were_refused_goes_without_another_error(monkeypatch):
-    said = []
-    monkeypatch.setattr(sys, "unraisablehook", said.append)
-    with suppress(InputError):
-        GpuClusterVectorEnv(0, SMALL)
-    gc.collect()
-    assert said == []
+def test_an_environment_whose_arguments_were_refused_can_be_closed():
+    """Before its version 1.4 gymnasium closes every vector environment that goes, one that was never made too."""
+    GpuClusterVectorEnv.__new__(GpuClusterVectorEnv).close()
 
 
 @pytest.mark.parametrize(
