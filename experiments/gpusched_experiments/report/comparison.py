@@ -36,7 +36,7 @@ SHOWN = ("policy", "energy_eur", "tardiness_eur", "total_eur", "late_jobs", "sav
 """Columns of the table as which a comparison is printed."""
 
 
-class Comparison(tuple[RunSummary, ...]):
+class Comparison(tuple[RunSummary, ...]):  # noqa: SLOT001 - a tuple has no room for slots
     """The runs of a comparison, by seed and of each seed by policy: a tuple that is printed as a table of the means.
 
     Attributes:

@@ -108,7 +108,7 @@ class _Bodies:
                         allowed = f"at most {limits.request_bytes:,} bytes"
                         return _error(413, "body", request.headers.get("content-length"), allowed)
                     if self._held > MOST_RECEIVING * limits.request_bytes:
-                        return _error(503, None, None, "too many large requests at a time; try again in a second", AGAIN)
+                        return _error(503, None, None, "too many large requests; try again in a second", AGAIN)
         except ClientDisconnect:
             return _error(400, "body", None, "all of it; the client left before its end")  # nobody reads this
         except TimeoutError:

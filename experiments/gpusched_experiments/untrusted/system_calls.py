@@ -23,8 +23,8 @@ ALLOWED = {
 }  # fmt: skip
 OPEN, OPENAT, FCNTL = 2, 257, 72
 FCNTL_COMMANDS = (0, 1, 2, 3, 1030)
-"""F_DUPFD, F_GETFD, F_SETFD, F_GETFL and F_DUPFD_CLOEXEC. Others let the kernel send signals to any process of the user,
-such as F_SETOWN and F_SETFL with O_ASYNC."""
+"""F_DUPFD, F_GETFD, F_SETFD, F_GETFL and F_DUPFD_CLOEXEC. With others, such as F_SETOWN and F_SETFL with O_ASYNC, the
+kernel sends signals to any process of the user."""
 WRITES = 0o3 | 0o100 | 0o1000 | 0o20000000  # O_ACCMODE, O_CREAT, O_TRUNC, O_TMPFILE
 X86_64, X32 = 0xC000003E, 0x40000000
 

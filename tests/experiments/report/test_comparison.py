@@ -1,4 +1,4 @@
-import pickle
+import copy
 import subprocess
 import sys
 from dataclasses import dataclass, replace
@@ -188,7 +188,7 @@ def test_a_comparison_is_printed_as_a_table_with_savings_against_the_first_polic
     assert len({len(line) for line in lines[:3]}) == 1
     assert "saving vs edf" in repr(compare(["fifo", "edf"], "tiny", 2, reference="edf"))
     assert runs._repr_html_().count("<tr>") == 3
-    assert pickle.loads(pickle.dumps(runs)).reference == "fifo"
+    assert copy.deepcopy(runs).reference == "fifo"
 
 
 class NoPolicy:

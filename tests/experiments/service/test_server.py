@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 uvicorn = pytest.importorskip("uvicorn", reason="needs the extra `serve`")
-from gpusched_experiments.service.app import create_app
-from gpusched_experiments.service.server import _Server, url_of
+from gpusched_experiments.service.app import create_app  # noqa: E402 - after the check that uvicorn is there
+from gpusched_experiments.service.server import _Server, url_of  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
 NAMES = ("edf", "edf-preemptive", "sts-x", "atc")
