@@ -4,11 +4,11 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test types wheel bench docs clean
+.PHONY: help demo test types wheel bench docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
-	@grep -hE '^[a-z]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 12
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed -E 's/:.*##/\t/' | expand -t 14
 
 $(BIN)/python:
 	$(PYTHON) -m venv $(VENV)
@@ -54,6 +54,9 @@ bench: $(VENV)/.bench  ## measure speed as ratios in one run
 
 docs: $(VENV)/.docs  ## build the documentation, strictly
 	$(BIN)/mkdocs build --strict
+
+docs-serve: docs  ## the same, served on http://127.0.0.1:8000: opened as files, its pages have no search
+	$(BIN)/python -m http.server --bind 127.0.0.1 --directory site 8000
 
 clean:  ## remove what was built
 	rm -rf $(VENV) site dist build results .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

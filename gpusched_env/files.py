@@ -15,6 +15,19 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator
 
 
+@contextmanager
+def one_error(path: str | Path) -> Iterator[None]:
+    """Turn what the operating system refuses in the body into one InputError that names the path the user gave.
+
+    Raises:
+        InputError: The body raised an OSError.
+    """
+    try:
+        yield
+    except OSError as error:
+        raise InputError("path", str(path), f"a place that can be written ({error.strerror or error})") from error
+
+
 def write_atomically(path: str | Path, content: str | bytes) -> None:
     """Write `content` to the file `path` (text as UTF-8), in place of what it held; missing folders are made.
 
@@ -28,7 +41,7 @@ def write_atomically(path: str | Path, content: str | bytes) -> None:
     if target.is_dir():
         raise InputError("path", str(path), "a file, not a folder")
     data = content.encode("utf-8") if isinstance(content, str) else content
-    with _one_error(path), _parents(target.parent):
+    with one_error(path), _parents(target.parent):
         draft = _beside(target)
         try:
             with draft.open("xb") as file:
@@ -59,15 +72,15 @@ def new_folder(path: str | Path, *, ours: Collection[str] = ()) -> Iterator[Path
         InputError: `path` is a file, a folder with other content, or cannot be written. Checked before the body runs.
     """
     target = Path(path).resolve()
-    with _one_error(path):
+    with one_error(path):
         _check_replaceable(path, target, ours)
     with _parents(target.parent, path):
         draft = _beside(target)
-        with _one_error(path):
+        with one_error(path):
             draft.mkdir()
         try:
             yield draft
-            with _one_error(path):
+            with one_error(path):
                 _check_replaceable(path, target, ours)
                 _move_in(draft, target)
         except BaseException:
@@ -81,7 +94,7 @@ def check_new_folder(path: str | Path, *, ours: Collection[str] = ()) -> None:
     Raises:
         InputError: `path` is a file, or a folder with other content.
     """
-    with _one_error(path):
+    with one_error(path):
         _check_replaceable(path, Path(path).resolve(), ours)
 
 
@@ -118,7 +131,7 @@ def _beside(target: Path) -> Path:
 def _parents(folder: Path, path: str | Path | None = None) -> Iterator[None]:
     """Make `folder` and its missing parents; remove those that were made if the body fails."""
     missing = [parent for parent in (folder, *folder.parents) if not parent.exists()]
-    with _one_error(path or folder):
+    with one_error(path or folder):
         folder.mkdir(parents=True, exist_ok=True)
     try:
         yield
@@ -127,12 +140,3 @@ def _parents(folder: Path, path: str | Path | None = None) -> Iterator[None]:
             with suppress(OSError):
                 parent.rmdir()
         raise
-
-
-@contextmanager
-def _one_error(path: str | Path) -> Iterator[None]:
-    """Turn what the operating system refuses into one InputError that names the path the user gave."""
-    try:
-        yield
-    except OSError as error:
-        raise InputError("path", str(path), f"a place that can be written ({error.strerror or error})") from error

@@ -15,6 +15,7 @@ import pytest
 import gpusched_agents
 import gpusched_baselines
 import gpusched_env
+import gpusched_experiments
 from gpusched_baselines import policy_names
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, builtin_scenarios
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
@@ -40,6 +41,7 @@ PAGES = (
     "docs/agents.md",
     "docs/other-libraries.md",
     "docs/own-features.md",
+    "docs/reference/report.md",
     "docs/systems/antman.md",
     "docs/systems/fikit.md",
     "docs/systems/gavel.md",
@@ -121,6 +123,8 @@ def test_the_reference_names_everything_public():
     assert [n for n in gpusched_env.__all__ if f"`{n}`" not in package] == []
     baselines = read("docs/reference/baselines.md")
     assert [n for n in gpusched_baselines.__all__ if f"- {n}\n" not in baselines] == []
+    report = read("docs/reference/report.md")
+    assert [n for n in gpusched_experiments.__all__ if f"{n}," not in report] == []
     simulator = read("docs/reference/simulator.md")
     assert [n for n in kernels.__all__ if f"- {n}\n" not in simulator and f"`{n}`" not in simulator] == []
     members = re.findall(

@@ -1,12 +1,21 @@
 """Experiments: the command line, comparisons, published experiments, studies of learning, and certificates."""
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from gpusched_experiments.report import compare
+
+__all__ = ["compare"]
 
 
 def __getattr__(name: str) -> Any:
-    """Give `__version__` when it is asked for: a command hears Ctrl-C before anything else is imported (PEP 562)."""
+    """Give what is asked for, and import it only then: a command hears Ctrl-C before it imports anything (PEP 562)."""
     if name == "__version__":
         from gpusched_env.version import VERSION  # noqa: PLC0415 - it brings all of gpusched_env
 
         return VERSION
+    if name == "compare":
+        from gpusched_experiments.report import compare  # noqa: PLC0415
+
+        return compare
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

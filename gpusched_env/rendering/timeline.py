@@ -135,7 +135,7 @@ def _of_result(result: Result) -> Timeline:
 def _of_state(state: State, ahead_s: float, since_s: float) -> Timeline:
     jobs = state.view.jobs
     running = bool(state.board.count[at.DONE] < len(jobs))
-    log = state.hidden.log[: state.board.count[at.LOGGED]]
+    log = state.hidden.log[: state.board.count[at.LOGGED], : at.LOG_COLUMNS]  # a bar needs no host
     log = np.concatenate([log[log[:, at.LOG_END] >= since_s], _held(state, ahead_s)])
     return Timeline(
         instance=state.instance,

@@ -10,6 +10,7 @@ from gpusched_env.rendering import GanttFrames, render_gantt_rgb
 from gpusched_env.rendering.frames import FRAME_DPI, FRAME_INCHES, scene_of
 from gpusched_env.rendering.gantt_drawing import Drawing
 from gpusched_env.rendering.gantt_due_dates import _shown
+from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import State, simulate
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import load_scenario, make_instance
@@ -80,3 +81,21 @@ def test_due_dates_after_the_window_stand_at_its_edge():
         assert TINY.jobs.due_s[due.job] > scene.window.end_s
         assert due.beyond
         assert due.place[0] == pytest.approx(Drawing(scene)._axes.get_xlim()[1])
+
+
+@pytest.mark.parametrize("policy", ["edf", "hived"])
+def test_a_run_with_cells_is_drawn_while_it_goes_on(policy):
+    """Every bar that has ended is one of the finished run; such runs log the host of a node beside the others."""
+    tenants = [{"name": "a", "cells": {"V100": [8, 4]}}, {"name": "b", "cells": {"V100": [4, 8]}}]
+    cluster = {"cluster.gpu_types": ["V100"], "cluster.gpus_per_node": 8, "cluster.nodes": 4, "jobs.gpu_counts": [2, 4]}
+    scenario = load_scenario("tiny").replace({**cluster, "jobs.count": 8, "tenancy": "cells", "tenants": tenants})
+    seen = []
+
+    def look(state):
+        seen.extend(bar for bar in Timeline.of(state).bars if bar.end_s < state.view.now_s)
+        assert render_gantt_rgb(state).shape == (720, 1280, 3)
+
+    result = simulate(make_instance(scenario, 0), make_policy(policy), on_round=look)
+    ended = {(bar.job, bar.node, bar.start_s, bar.end_s) for bar in Timeline.of(result).bars}
+    assert seen
+    assert {(bar.job, bar.node, bar.start_s, bar.end_s) for bar in seen} <= ended

@@ -44,7 +44,7 @@ def test_a_policy_without_a_check_fits_everything():
 def test_a_comparison_begins_no_run_if_a_policy_does_not_fit_one_of_the_instances():
     policy, runs = OnlyTheThreeJobs(), []
     with pytest.raises(InputError, match="choosy"):
-        compare(lambda seed: tiny_instance() if seed else three_jobs(), [edf(), policy], [0, 1], on_run=runs.append)
+        compare([edf(), policy], lambda seed: tiny_instance() if seed else three_jobs(), [0, 1], on_run=runs.append)
     assert (runs, policy.rounds) == ([], 0)
 
 
@@ -52,7 +52,7 @@ def test_a_policy_that_does_not_fit_the_warm_up_is_left_out_of_it_and_compared()
     policy = OnlyTheThreeJobs()
     warm_up([policy])
     assert policy.rounds == 0
-    first, second = compare(lambda _: three_jobs(), [edf(), policy], [0])
+    first, second = compare([edf(), policy], lambda _: three_jobs(), [0])
     assert (first.policy, second.policy) == ("edf", "choosy")
     assert first.total_eur == second.total_eur
     assert policy.rounds == second.rounds

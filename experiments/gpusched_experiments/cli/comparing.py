@@ -12,7 +12,7 @@ import numpy as np
 import typer
 
 from gpusched_env.errors import InputError
-from gpusched_env.files import write_atomically
+from gpusched_env.files import one_error, write_atomically
 from gpusched_env.formats import save_instance
 from gpusched_env.formats.instance_file import instance_json
 from gpusched_env.formats.recorded_result import read_result
@@ -214,8 +214,8 @@ def _run(
         folder.record(result, keys[first, result.policy])
 
     return compare(
-        part.make,
         plan.policies,
+        part.make,
         plan.seeds,
         workers=plan.workers,
         on_run=keep,
@@ -247,9 +247,10 @@ def _write(plan: ComparisonPlan, part: _Part, folder: ComparisonFolder, compared
         write_atomically(folder.path / name, content)
     if plan.workload.instance is not None:
         save_instance(plan.workload.instance, folder.path / "instance.json")
-    for name in {"groups.csv", "scenario.toml", "instance.json", "report.html", *FIGURES} - contents.keys():
-        if name != "instance.json" or plan.workload.instance is None:
-            (folder.path / name).unlink(missing_ok=True)  # of a former comparison
+    with one_error(folder.path):
+        for name in {"groups.csv", "scenario.toml", "instance.json", "report.html", *FIGURES} - contents.keys():
+            if name != "instance.json" or plan.workload.instance is None:
+                (folder.path / name).unlink(missing_ok=True)  # of a former comparison
 
 
 def _draw(charts: ModuleType, plan: ComparisonPlan, part: _Part, folder: ComparisonFolder, compared: Compared) -> None:

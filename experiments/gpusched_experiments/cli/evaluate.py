@@ -89,7 +89,7 @@ def _unkept(plan: ComparisonPlan) -> tuple[RunSummary, ...]:
     """Make the runs, and write nothing."""
     with counting(plan.title, plan.count) as bar:
         return compare(
-            plan.workload.maker(), plan.policies, plan.seeds, workers=plan.workers,
+            plan.policies, plan.workload.maker(), plan.seeds, workers=plan.workers,
             on_run=lambda _: bar.advance(), backend=plan.backend, billing=Billing.of(plan.workload.scenario),
         )  # fmt: skip
 

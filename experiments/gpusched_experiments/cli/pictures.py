@@ -1,5 +1,6 @@
 """The pictures of a run that `simulate` draws: a Gantt chart, and a moving one."""
 
+import os
 from dataclasses import dataclass
 from importlib import import_module
 from pathlib import Path
@@ -58,12 +59,13 @@ class ChartOptions:
         """Check everything that can be wrong before the run.
 
         Raises:
-            InputError: The file has another ending, or there is nothing to draw.
+            InputError: The file has another ending, its folder cannot be written, or there is nothing to draw.
             MissingExtraError: Matplotlib is not installed.
         """
         if self.gantt is not None:
             if Path(self.gantt).suffix[1:].lower() not in CHART_FORMS:
                 raise InputError("--gantt", self.gantt, "the name of a .png, .svg or .pdf file")
+            _check_place("--gantt", self.gantt)
             import_module("gpusched_env.rendering.gantt")
         start, end = self.hours
         given = {"--from": start, "--to": end, "--show-nodes": self.nodes, "--show-jobs": self.jobs}
@@ -115,7 +117,7 @@ class AnimationOptions:
         """Check everything that can be wrong before the run.
 
         Raises:
-            InputError: The file has another ending, or the speed is out of its range.
+            InputError: The file has another ending, its folder cannot be written, or the speed is out of its range.
             MissingExtraError: What draws it is not installed.
         """
         if self.gif is None:
@@ -123,6 +125,7 @@ class AnimationOptions:
         animation: Any = import_module("gpusched_env.rendering.animation")
         if Path(self.gif).suffix.lower() not in animation.FORMS:
             raise InputError("--gif", self.gif, "the name of a .gif, .mp4 or .webm file")
+        _check_place("--gif", self.gif)
         animation.form_of(self.gif)
         if not 0.0 < self.fps <= animation.MOST_FPS:
             raise InputError("--fps", self.fps, f"a number above 0 and at most {animation.MOST_FPS:g}")
@@ -154,6 +157,12 @@ class AnimationOptions:
             bar.say("writing")
             animation.write_animation(path, [*pictures, rendering.gantt_rgb(result)], self.fps)
             bar.advance()
+
+
+def _check_place(option: str, file: str) -> None:
+    folder = Path(file).absolute().parent
+    if not (folder.is_dir() and os.access(folder, os.W_OK)):
+        raise InputError(option, file, "a file in a folder that is there and can be written")
 
 
 def _numbers(option: str, text: str | None, count: int) -> list[int] | None:

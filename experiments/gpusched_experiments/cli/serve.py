@@ -27,6 +27,9 @@ def serve_command(
         typer.Option("--agent", metavar="NAME=DIR", help="An agent of your own, as agent:NAME; may be repeated."),
     ] = None,
     timeout: Annotated[float, typer.Option("--timeout", help="Longest time of a decision [s].")] = 10.0,
+    receive_timeout: Annotated[
+        float, typer.Option("--receive-timeout", help="Longest time for a request to come, and its answer to go [s].")
+    ] = 30.0,
     max_bytes: Annotated[int, typer.Option("--max-bytes", help="Largest request [bytes].")] = 16 * 2**20,
     max_jobs: Annotated[int, typer.Option("--max-jobs", help="Most jobs of a request.")] = 4_000,
     max_nodes: Annotated[int, typer.Option("--max-nodes", help="Most nodes of a request.")] = 4_000,
@@ -42,7 +45,9 @@ def serve_command(
     except ModuleNotFoundError as error:
         raise MissingExtraError(error.name or "fastapi", "serve", "decisions over HTTP") from error
     service = "gpusched_experiments.service"
-    limits = import_module(f"{service}.limits").Limits(max_bytes, max_jobs, max_nodes, timeout, max_waiting)
+    limits = import_module(f"{service}.limits").Limits(
+        max_bytes, max_jobs, max_nodes, timeout, max_waiting, receive_timeout
+    )
     if workers is not None and workers < 1:
         raise InputError("--workers", workers, "a whole number >= 1")
     catalogue = import_module(f"{service}.catalogue").PolicyCatalogue.of(policies, _agents(agent or []))

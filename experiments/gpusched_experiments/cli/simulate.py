@@ -9,7 +9,7 @@ import typer
 from rich.table import Table
 
 from gpusched_agents.any_policy import make_any_policy
-from gpusched_env.files import check_new_folder, write_atomically
+from gpusched_env.files import check_new_folder, one_error
 from gpusched_env.formats.run_folder import MAY_HOLD, write_run
 from gpusched_env.model.tenancy import machines
 from gpusched_env.rendering.duration import duration_text
@@ -89,7 +89,7 @@ def simulate_command(
         bar.show(len(made.jobs))
     with ExitStack() as drafts:
         if gantt is not None:
-            write_atomically(drafts.enter_context(_draft(gantt)), chart.draw(result))
+            drafts.enter_context(_draft(gantt)).write_bytes(chart.draw(result))
         if gif is not None:
             animation.write(str(drafts.enter_context(_draft(gif))), made, chosen_policy, result)
         if out is not None:
@@ -105,11 +105,12 @@ def _draft(target: str) -> Iterator[Path]:
     """Give another name beside the file to write under; it gets its own when all else is written, or goes."""
     path = Path(target)
     draft = path.with_name(f".part.{path.name}")
-    try:
-        yield draft
-        draft.replace(path)
-    finally:
-        draft.unlink(missing_ok=True)
+    with one_error(target):
+        try:
+            yield draft
+            draft.replace(path)
+        finally:
+            draft.unlink(missing_ok=True)
 
 
 def _print(result: Result, workload: Workload) -> None:

@@ -3,13 +3,14 @@
 The figures are in `gpusched_experiments.report.figures`, which needs the extra `plot`.
 """
 
-from gpusched_experiments.report.comparison import compare
+from gpusched_experiments.report.comparison import Comparison, compare
 from gpusched_experiments.report.comparison_table import markdown_table, runs_csv
 from gpusched_experiments.report.processes import WorkerError
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.statistics import GroupStatistics, PolicyStatistics, summarise, summarise_groups
 
 __all__ = [
+    "Comparison",
     "GroupStatistics",
     "PolicyStatistics",
     "RunSummary",

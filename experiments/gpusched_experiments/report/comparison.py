@@ -3,27 +3,77 @@
 from __future__ import annotations
 
 import pickle
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
+from gpusched_agents.any_policy import make_any_policy
 from gpusched_baselines.bounds.per_job import clairvoyant_bound, non_clairvoyant_bound
+from gpusched_env.envs.source import Replay, source_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
-from gpusched_env.simulator import Result, simulate
+from gpusched_env.simulator import Policy, Result, simulate
 from gpusched_env.simulator.policy import check_fit
-from gpusched_experiments.report.billing import ENERGY
+from gpusched_experiments.report.billing import Billing
+from gpusched_experiments.report.comparison_table import comparison_table
 from gpusched_experiments.report.lists import each_once
 from gpusched_experiments.report.processes import PROCESSES, call_all
 from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.statistics import summarise
+from gpusched_experiments.report.table import Table, text_table
+from gpusched_experiments.report.table_formats import html_table
 
 if TYPE_CHECKING:
-    from gpusched_env.simulator import Policy
+    from gpusched_env.envs.source import AnyScenario
     from gpusched_experiments.report.backends.backend import Backend
-    from gpusched_experiments.report.billing import Billing
+    from gpusched_experiments.report.statistics import PolicyStatistics
 
 OnRun: TypeAlias = Callable[[RunSummary], None]
 OnResult: TypeAlias = Callable[[Result], None]
+Workload: TypeAlias = "AnyScenario | Instance | Callable[[int], Instance]"
+
+SHOWN = ("policy", "energy_eur", "tardiness_eur", "total_eur", "late_jobs", "saving")
+"""Columns of the table as which a comparison is printed."""
+
+
+class Comparison(tuple[RunSummary, ...]):  # noqa: SLOT001 - a tuple has no room for slots
+    """The runs of a comparison, by seed and of each seed by policy: a tuple that is printed as a table of the means.
+
+    Attributes:
+        reference: Name of the policy that savings are measured against.
+        instance: Name of the instance, if all seeds ran the same one.
+    """
+
+    reference: str
+    instance: str | None
+
+    def __new__(cls, runs: Iterable[RunSummary], reference: str = "", instance: str | None = None) -> Self:
+        """Take the runs."""
+        made = super().__new__(cls, runs)
+        made.reference, made.instance = reference, instance
+        return made
+
+    @property
+    def rows(self) -> tuple[PolicyStatistics, ...]:
+        """The statistics of every policy, as `summarise` gives them."""
+        return summarise(self, self.reference)
+
+    @property
+    def table(self) -> Table:
+        """The table that is printed."""
+        whole = comparison_table(self.rows, self.reference, self.instance)
+        names = [column.name for column in whole.columns]
+        chosen = [names.index(name) for name in SHOWN]
+        rows = tuple(tuple(row[i] for i in chosen) for row in whole.rows)
+        return replace(whole, columns=tuple(whole.columns[i] for i in chosen), rows=rows, notes=whole.notes[:2])
+
+    def __repr__(self) -> str:
+        """Return the table as aligned text."""
+        return text_table(self.table)
+
+    def _repr_html_(self) -> str:
+        """Return the table for notebooks."""
+        return html_table(self.table)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -59,66 +109,97 @@ class _Run:
 
 
 def compare(
-    make: Callable[[int], Instance],
-    policies: Sequence[Policy],
-    seeds: Sequence[int],
+    policies: str | Policy | Iterable[str | Policy],
+    workload: Workload,
+    seeds: int | Iterable[int] = 10,
     *,
+    reference: str | None = None,
     workers: int = 1,
     on_run: OnRun | None = None,
     on_result: OnResult | None = None,
     known: Sequence[RunSummary] = (),
-    billing: Billing = ENERGY,
+    billing: Billing | None = None,
     backend: Backend = PROCESSES,
-) -> tuple[RunSummary, ...]:
+) -> Comparison:
     """Run every policy on the instance of every seed.
 
-    The result does not depend on `workers`, but for the seconds of scheduling, which are measured. Before the first
-    run, every instance is made (so bad input shows, and a policy that cannot decide on it), and each process runs
-    every policy on a tiny instance, so that compilation is not measured.
+    `print(compare(["sts", "edf"], "published-high"))` prints a table. The result does not depend on `workers`, but for
+    the seconds of scheduling, which are measured. Before the first run, every instance is made (so bad input shows, and
+    a policy that cannot decide on it), and each process runs every policy on a tiny instance, so that compilation is
+    not measured.
 
     Args:
-        make: Gives the instance of a seed: `InstanceMaker(scenario).make`. Called once for each seed.
-        policies: The policies, with different names.
-        seeds: The seeds, all different, ≥ 0; a seed decides the instance and the policy's own randomness.
+        policies: The policies, with different names: each a name (`edf`, `agent:default`) or a policy.
+        workload: What they run: the name of a scenario or track, the path of a scenario file, a `Scenario`, an
+            `Instance` for all seeds, or what gives the instance of a seed, which is called once for each seed. It may
+            stand before the policies, too.
+        seeds: The seeds, all different, ≥ 0, or n for 0 to n - 1; a seed decides the instance and the policy's own
+            randomness.
+        reference: Name of the policy that savings are measured against; by default the first.
         workers: Number of processes, ≥ 1; with more than one, the policies and instances must be picklable.
         on_run: Called in this process after every run, in order of completion.
         on_result: Called in this process with the whole result, intervals included, of every policy's run on the
             first seed; without it no intervals are kept.
         known: Runs that are finished already, and are not run again; others among them are passed over.
-        billing: What is billed.
+        billing: What is billed; by default what the scenario says.
         backend: What makes the runs; by default processes of this machine.
 
     Returns:
         The summaries by seed, and of each seed by policy, both in the order given.
 
     Raises:
-        InputError: There is no policy or seed, one stands twice, a policy cannot decide on an instance, or something
-            cannot be sent to other processes.
+        InputError: There is no such policy or workload, no policy or seed, one stands twice, the reference is none of
+            the policies, a policy cannot decide on an instance, or something cannot be sent to other processes.
         WorkerError: A process ended early.
     """
-    each_once("policies", [policy.name for policy in policies])
+    if callable(policies) and not isinstance(policies, Policy):
+        policies, workload = cast("Any", workload), policies
+    chosen = _policies(policies)
+    names = [policy.name for policy in chosen]
+    each_once("policies", names)
+    seeds = tuple(seeds) if isinstance(seeds, Iterable) else range(checks.whole("seeds", seeds))
     each_once("seeds", [checks.whole(f"seeds[{i}]", seed, 0) for i, seed in enumerate(seeds)])
     checks.whole("workers", workers)
+    if reference is not None and reference not in names:
+        raise InputError("reference", reference, f"one of the policies compared: {', '.join(names)}")
+    make, instance, billed = _workload(workload)
     finished = {(run.seed, run.policy): run for run in known}
-    places = [(seed, policy.name) for seed in seeds for policy in policies]
+    places = [(seed, name) for seed in seeds for name in names]
     done = {place: finished[place] for place in places if place in finished}
-    left = [seed for seed in seeds if any((seed, policy.name) not in done for policy in policies)]
-    workloads = {seed: _Workload.of(seed, make(seed), policies) for seed in left}
+    left = [seed for seed in seeds if any((seed, name) not in done for name in names)]
+    workloads = {seed: _Workload.of(seed, make(seed), chosen) for seed in left}
     if left and (workers > 1 or backend is not PROCESSES):
-        _check_picklable(policies, workloads[left[0]], workers)
+        _check_picklable(chosen, workloads[left[0]], workers)
     runs = [
-        _Run(workloads[seed], policy, on_result is not None and seed == seeds[0], billing)
+        _Run(workloads[seed], policy, on_result is not None and seed == seeds[0], billing or billed)
         for seed in left
-        for policy in policies
+        for policy in chosen
         if (seed, policy.name) not in done
     ]
-    for _, (summary, result) in call_all([run.run for run in runs], policies, workers, backend):
+    for _, (summary, result) in call_all([run.run for run in runs], chosen, workers, backend):
         done[summary.seed, summary.policy] = summary
         if result is not None and on_result is not None:
             on_result(result)
         if on_run is not None:
             on_run(summary)
-    return tuple(done[place] for place in places)
+    return Comparison((done[place] for place in places), reference or names[0], instance)
+
+
+def _policies(given: Any) -> list[Policy]:
+    """Return the policies, made where a name is given."""
+    each = [given] if isinstance(given, str) or not isinstance(given, Iterable) else list(given)
+    for i, policy in enumerate(each):
+        if not isinstance(policy, str) and (isinstance(policy, type) or not isinstance(policy, Policy)):
+            raise InputError(f"policies[{i}]", policy, "a name such as 'edf', or a policy")
+    return [make_any_policy(policy) if isinstance(policy, str) else policy for policy in each]
+
+
+def _workload(given: Workload) -> tuple[Callable[[int], Instance], str | None, Billing]:
+    """Return what makes the instance of a seed, the name of the instance if it is always one, and what is billed."""
+    if callable(given):
+        return given, None, Billing()
+    source = Replay(given) if isinstance(given, Instance) else source_of(given)
+    return source.make, source.name or "no name" if source.scenario is None else None, Billing.of(source.scenario)
 
 
 def _check_picklable(policies: Sequence[Policy], workload: _Workload, workers: int) -> None:

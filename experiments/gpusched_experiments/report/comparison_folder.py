@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
+from gpusched_env.files import one_error
 from gpusched_env.formats import read_run, write_run
 from gpusched_env.formats.run_folder import MAY_HOLD, RUN_FILES
 from gpusched_experiments.report.comparison_table import (
@@ -119,10 +120,12 @@ class ComparisonFolder:
         """Keep other commands out until the end of the body.
 
         Raises:
-            InputError: Another command is at work in the folder.
+            InputError: Another command is at work in the folder, or it cannot be written.
         """
-        self.path.mkdir(parents=True, exist_ok=True)
-        with (self.path / JOURNAL).open("ab") as file:
+        with one_error(self.path):
+            self.path.mkdir(parents=True, exist_ok=True)
+            opened = (self.path / JOURNAL).open("ab")
+        with opened as file:
             if not _locked(file):
                 raise InputError("path", str(self.path), "a folder in which no other comparison runs now")
             yield
@@ -145,11 +148,12 @@ class ComparisonFolder:
         """Remove the finished runs that have none of these keys, the recorded ones of other policies, and drafts."""
         self.journal.keep(keys)
         own = {self.recorded(policy).name for policy in policies}
-        for former in (self.path / RECORDED).glob("*"):
-            if former.name not in own:
-                shutil.rmtree(former)
-        for draft in self.path.glob(".*.tmp"):
-            draft.unlink()
+        with one_error(self.path):
+            for former in (self.path / RECORDED).glob("*"):
+                if former.name not in own:
+                    shutil.rmtree(former)
+            for draft in self.path.glob(".*.tmp"):
+                draft.unlink()
 
 
 def can_be_recorded(instance: Instance) -> bool:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
-from gpusched_env.files import write_atomically
+from gpusched_env.files import one_error, write_atomically
 from gpusched_experiments.report import fared, run_summary
 from gpusched_experiments.report.fared import NAN, GroupFared
 from gpusched_experiments.report.results_file import finite
@@ -51,14 +51,19 @@ class Journal:
         self._whole = not path.exists() or path.read_bytes()[-1:] in {b"", b"\n"}
 
     def add(self, key: str, run: RunSummary) -> None:
-        """Add a finished run."""
+        """Add a finished run.
+
+        Raises:
+            InputError: It cannot be written.
+        """
         self.runs[key] = run
         line = _line(key, run)
-        self.path.parent.mkdir(parents=True, exist_ok=True)
-        with self.path.open("ab", buffering=0) as file:
-            data = (line if self._whole else "\n" + line).encode("ascii")
-            if file.write(data) < len(data):
-                raise InputError("path", str(self.path), "a file on a disk with room")
+        with one_error(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab", buffering=0) as file:
+                data = (line if self._whole else "\n" + line).encode("ascii")
+                if file.write(data) < len(data):
+                    raise InputError("path", str(self.path), "a file on a disk with room")
         self._whole = True
 
     def keep(self, keys: Mapping[str, object] | set[str]) -> None:

@@ -8,7 +8,7 @@ import re
 from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError
-from gpusched_env.files import write_atomically
+from gpusched_env.files import one_error, write_atomically
 from gpusched_experiments.report.results_file import csv_lines
 
 if TYPE_CHECKING:
@@ -51,7 +51,7 @@ class Store:
         if not self.path.exists():
             self.write([(key, cell, values)])
             return
-        with self.path.open("ab", buffering=0) as file:
+        with one_error(self.path), self.path.open("ab", buffering=0) as file:
             file.write(csv_lines([self._texts(key, cell, values)]).encode("utf-8"))
 
     def _texts(self, key: str, cell: Cell, values: Values) -> list[object]:

@@ -117,6 +117,15 @@ def markdown_rows(table: Table) -> str:
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
 
 
+def text_table(table: Table) -> str:
+    """Write headings and rows with aligned columns, and the notes below them, without a last line break."""
+    lines = [[column.title for column in table.columns], *table.texts()]
+    widths = [max(map(len, cells)) for cells in zip(*lines, strict=True)]
+    sides = ["<" if column.form is TEXT else ">" for column in table.columns]
+    rows = ["  ".join(map("{:{}{}}".format, line, sides, widths)).rstrip() for line in lines]
+    return "\n".join([*rows, *table.notes])
+
+
 def csv_text(table: Table) -> str:
     """Write the table as CSV, numbers in full; what there is not is an empty cell."""
     header: list[str] = []

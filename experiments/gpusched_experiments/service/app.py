@@ -15,16 +15,18 @@ from starlette.requests import ClientDisconnect
 
 from gpusched_env.version import VERSION
 from gpusched_experiments.service import problems
+from gpusched_experiments.service.limits import MOST_RECEIVING
 from gpusched_experiments.service.openapi import DESCRIPTION, described, page
 
 if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable
+    from collections.abc import AsyncIterator, Callable, Mapping
 
     from gpusched_experiments.service.catalogue import PolicyCatalogue
     from gpusched_experiments.service.limits import Limits
     from gpusched_experiments.service.pool import Answering
 
 JSON = "application/json"
+AGAIN = {"Retry-After": "1"}
 
 
 def create_app(
@@ -54,20 +56,16 @@ def create_app(
         title="gpusched", version=VERSION, description=DESCRIPTION, docs_url=None, redoc_url=None, lifespan=lifespan
     )
     _add_errors(app)
+    bodies = _Bodies(limits)
     entries = json.dumps({"version": VERSION, "policies": policies.entries()}).encode()
 
     @app.post("/v1/decide", summary="Decide who runs where on what", response_class=Response)
     async def decide(request: Request) -> Response:
-        try:
-            body = await _body(request, limits.request_bytes)
-        except ClientDisconnect:
-            return _error(400, "body", None, "all of it; the client left before its end")  # nobody reads this
-        if body is None:
-            allowed = f"at most {limits.request_bytes:,} bytes"
-            return _error(413, "body", request.headers.get("content-length"), allowed)
+        body = await bodies.read(request)
+        if isinstance(body, Response):
+            return body
         reply = await asyncio.get_running_loop().run_in_executor(executor, answer, body)
-        headers = {"Retry-After": "1"} if reply.status == 503 else None
-        return Response(reply.body, reply.status, headers, JSON)
+        return Response(reply.body, reply.status, AGAIN if reply.status == 503 else None, JSON)
 
     @app.get("/v1/policies", summary="List the policies that may be asked", response_class=Response)
     async def list_policies() -> Response:
@@ -92,14 +90,33 @@ def create_app(
     return app
 
 
-async def _body(request: Request, most: int) -> bytes | None:
-    """Read the body of a request; None if it is too large."""
-    body = bytearray()
-    async for chunk in request.stream():
-        body += chunk
-        if len(body) > most:
-            return None
-    return bytes(body)
+class _Bodies:
+    """Reads the bodies of requests: each in time, and only so many bytes of unfinished ones at a time."""
+
+    def __init__(self, limits: Limits) -> None:
+        self._limits, self._held = limits, 0
+
+    async def read(self, request: Request) -> bytes | Response:
+        """Return the body, or the answer that says why it was not read to its end."""
+        limits, body = self._limits, bytearray()
+        try:
+            async with asyncio.timeout(limits.receiving_s):
+                async for chunk in request.stream():
+                    body += chunk
+                    self._held += len(chunk)
+                    if len(body) > limits.request_bytes:
+                        allowed = f"at most {limits.request_bytes:,} bytes"
+                        return _error(413, "body", request.headers.get("content-length"), allowed)
+                    if self._held > MOST_RECEIVING * limits.request_bytes:
+                        return _error(503, None, None, "too many large requests; try again in a second", AGAIN)
+        except ClientDisconnect:
+            return _error(400, "body", None, "all of it; the client left before its end")  # nobody reads this
+        except TimeoutError:
+            allowed = f"all of it within {limits.receiving_s:g} s"
+            return _error(408, "body", f"{len(body):,} bytes", allowed, {"Connection": "close"})
+        finally:
+            self._held -= len(body)
+        return bytes(body)
 
 
 def _add_errors(app: FastAPI) -> None:
@@ -111,5 +128,7 @@ def _add_errors(app: FastAPI) -> None:
         return _error(error.status_code, "path", f"{request.method} {request.url.path}", allowed)
 
 
-def _error(status: int, field: str | None, value: Any, allowed: str) -> Response:
-    return Response(problems.body(field, value, allowed), status, media_type=JSON)
+def _error(
+    status: int, field: str | None, value: Any, allowed: str, headers: Mapping[str, str] | None = None
+) -> Response:
+    return Response(problems.body(field, value, allowed), status, headers, JSON)

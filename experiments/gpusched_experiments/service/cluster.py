@@ -22,7 +22,9 @@ if TYPE_CHECKING:
     from gpusched_env.model import GpuType
     from gpusched_experiments.service.fields import DecideRequest, TenantFields
 
-_NAME = re.compile(r"(?:(?P<nodes>\d{1,6})\*)?(?P<type>.+)x(?P<gpus>\d{1,6}|0?\.\d{1,12})(?P<mark>!(?P<priority>\d)?)?")
+_NAME = re.compile(
+    r"(?:(?P<nodes>\d{1,6})\*)?(?P<type>.+)x(?P<gpus>\d{1,6}|0?\.\d{1,12})(?P<mark>!(?P<priority>\d)?)?", re.ASCII
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
+from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.configuration import MOST_GPUS
 from gpusched_env.workload import OwnGpuType
@@ -96,7 +97,27 @@ class ConfigurationFields(Fields):
 
 
 TimesList: TypeAlias = Annotated[list[Positive | None], Field(max_length=MOST_CONFIGURATIONS)]
-TimesObject: TypeAlias = Annotated[dict[str, Positive], Field(max_length=MOST_CONFIGURATIONS)]
+
+
+def _by_configuration(value: Any) -> Any:
+    """Return times by GPU type and GPUs, as scenarios have them, as times by name of the configuration."""
+    if not isinstance(value, dict):
+        return value
+    found: dict[str, Any] = {}
+    for name, times in value.items():
+        sizes = dict(enumerate(times, start=1)) if isinstance(times, list) else times
+        for size, seconds in sizes.items() if isinstance(sizes, dict) else [(None, times)]:
+            nodes, star, gpus = str(size).rpartition("*")
+            whole = name if size is None else f"{nodes}{star}{name}x{gpus}"
+            if whole in found:
+                raise InputError(whole, seconds, "each configuration once")
+            found[whole] = seconds
+    return found
+
+
+TimesObject: TypeAlias = Annotated[
+    dict[str, Positive], BeforeValidator(_by_configuration), Field(max_length=MOST_CONFIGURATIONS)
+]
 OwnTimes = Annotated[
     Annotated[TimesList, Tag(f"{MARK}list")] | Annotated[TimesObject, Tag(f"{MARK}object")], Discriminator(_kind)
 ]
@@ -182,8 +203,9 @@ class JobFields(Fields):
     share_done: Share | None = Field(default=None, description="Or the part of `max_epochs` done until now.")
     seconds_per_epoch: Times | None = Field(
         default=None,
-        description="Seconds per epoch: by name of the configuration, or one for each of `configurations` (null where "
-        "it may not use it), or the name of an entry of `times`.",
+        description="Seconds per epoch: by name of the configuration (V100x4), or by GPU type as in a scenario (a list "
+        'for 1, 2, ... GPUs, or { "4": 90, "2*8": 7 }), or one for each of `configurations` (null where it may not use '
+        "it), or the name of an entry of `times`.",
     )
     distribution: Distribution | None = Field(
         default=None, description="How many epochs it may need: given here, or the name of an entry of `distributions`."

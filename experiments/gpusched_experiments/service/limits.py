@@ -14,6 +14,10 @@ MOST_CELLS = 4_000_000
 """Most jobs times configurations: a request may name times once and refer to them thousands of times."""
 
 
+MOST_RECEIVING = 8
+"""Most bytes of bodies that are being received at one time, in largest requests."""
+
+
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Limits that the operator sets.
@@ -24,6 +28,7 @@ class Limits:
         nodes: Most nodes of a request, from 1 to `MOST_NODES`.
         decision_s: Longest time from the request to its answer, once a worker has it [s], > 0.
         waiting: Requests that may wait for a worker, ≥ 0; more are turned away.
+        receiving_s: Longest time to receive the header of a request, its body, and to send its answer, each [s], > 0.
         waiting_s: Longest time that a request waits for a worker [s], > 0.
 
     Raises:
@@ -35,6 +40,7 @@ class Limits:
     nodes: int = MOST_NODES
     decision_s: float = 10.0
     waiting: int = 64
+    receiving_s: float = 30.0
     waiting_s: float = 10.0
 
     def __post_init__(self) -> None:
@@ -44,7 +50,13 @@ class Limits:
                 raise InputError(name, value, f"a whole number from 1 to {most:,}")
         checks.duration("--timeout", self.decision_s)
         checks.whole("--max-waiting", self.waiting, 0)
+        checks.duration("--receive-timeout", self.receiving_s)
         checks.duration("waiting_s", self.waiting_s)
+
+    @property
+    def answered_s(self) -> float:
+        """Longest time from the header of a request until its answer is sent [s]."""
+        return 2.0 * self.receiving_s + self.waiting_s + self.decision_s
 
 
 DEFAULT = Limits()

@@ -55,6 +55,10 @@ class Problem:
         if len(jobs) * len(self.names.configurations) > MOST_CELLS:
             allowed = f"at most {MOST_CELLS:,} / {len(self.names.configurations)} configurations"
             raise InputError("jobs", len(jobs), allowed)
+        for name, own in self.request.applications.items():
+            if own.like is not None and own.like not in self.names.catalogue.applications:
+                allowed = f"one of {', '.join(self.names.catalogue.applications)}"
+                raise InputError(f"applications.{name}.like", own.like, allowed)
         self._applications = {name: i for i, name in enumerate(self.request.applications)}
         self._rows = [(*self._row(i, jobs[i]), self._tenant(i, jobs[i])) for i in self.order]
         self._leave_out()
@@ -206,8 +210,6 @@ class Problem:
             there = ", ".join([*self.request.applications, *known])
             allowed = f"an entry of applications or a built-in one; there are {there}"
             raise InputError(f"{where}.application", name, allowed)
-        if own is not None and own.like is not None and own.like not in known:
-            raise InputError(f"applications.{name}.like", own.like, f"one of {', '.join(known)}")
         return own, known.get(name if own is None or own.like is None else own.like)
 
     def _tenant(self, index: int, job: JobFields) -> int:

@@ -6,7 +6,8 @@ import secrets
 import signal
 import socket
 import sys
-from typing import TYPE_CHECKING, NoReturn
+import time
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import uvicorn
 
@@ -56,23 +57,42 @@ def serve(
         config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=10)
         host, port = bound.getsockname()[:2]
         line = _line(policies, url_of(host, port), workers)
-        _Server(config, lambda: say(line)).run(sockets=[bound])
+        _Server(config, limits, lambda: say(line)).run(sockets=[bound])
     finally:
         pool.close()
         bound.close()
 
 
 class _Server(uvicorn.Server):
-    """Uvicorn that says when it can be asked."""
+    """Uvicorn that says when it can be asked, and ends connections on which a request does not go on."""
 
-    def __init__(self, config: uvicorn.Config, ready: Callable[[], None]) -> None:
+    def __init__(self, config: uvicorn.Config, limits: Limits, ready: Callable[[], None]) -> None:
         super().__init__(config)
-        self._ready = ready
+        self._limits, self._ready = limits, ready
+        self._seen: dict[Any, tuple[Any, float]] = {}
 
     async def startup(self, sockets: list[socket.socket] | None = None) -> None:
         """Listen, and say so."""
         await super().startup(sockets=sockets)
         self._ready()
+
+    async def on_tick(self, counter: int) -> bool:
+        """Look after the connections, several times a second."""
+        self._end_unfinished(time.monotonic())
+        return await super().on_tick(counter)
+
+    def _end_unfinished(self, now: float) -> None:
+        """End the connections that have been at one header, or at one request and its answer, for too long."""
+        seen = {}
+        for connection in list(self.server_state.connections):
+            request = getattr(connection, "cycle", None)
+            is_open = request is not None and not request.response_complete
+            which = (request, is_open)
+            before, since = self._seen.get(connection, (which, now))
+            seen[connection] = which, since if before == which else now
+            if now - seen[connection][1] > (self._limits.answered_s if is_open else self._limits.receiving_s):
+                connection.transport.abort()
+        self._seen = seen
 
 
 def url_of(host: str, port: int) -> str:

@@ -13,7 +13,7 @@ ALLOWED = {
     "read": 0, "write": 1, "close": 3, "stat": 4, "fstat": 5, "lstat": 6, "poll": 7, "lseek": 8, "mmap": 9,
     "mprotect": 10, "munmap": 11, "brk": 12, "rt_sigaction": 13, "rt_sigprocmask": 14, "rt_sigreturn": 15,
     "pread64": 17, "readv": 19, "writev": 20, "access": 21, "select": 23, "sched_yield": 24, "mremap": 25,
-    "madvise": 28, "dup": 32, "nanosleep": 35, "getpid": 39, "exit": 60, "uname": 63, "fcntl": 72, "getcwd": 79,
+    "madvise": 28, "dup": 32, "nanosleep": 35, "getpid": 39, "exit": 60, "uname": 63, "getcwd": 79,
     "readlink": 89, "gettimeofday": 96, "getrlimit": 97, "getrusage": 98, "sysinfo": 99, "times": 100, "getuid": 102,
     "getgid": 104, "geteuid": 107, "getegid": 108, "getppid": 110, "sigaltstack": 131, "arch_prctl": 158,
     "gettid": 186, "time": 201, "futex": 202, "sched_getaffinity": 204, "getdents64": 217, "restart_syscall": 219,
@@ -21,7 +21,10 @@ ALLOWED = {
     "readlinkat": 267, "faccessat": 269, "pselect6": 270, "ppoll": 271, "set_robust_list": 273, "getcpu": 309,
     "getrandom": 318, "membarrier": 324, "statx": 332, "rseq": 334, "faccessat2": 439,
 }  # fmt: skip
-OPEN, OPENAT = 2, 257
+OPEN, OPENAT, FCNTL = 2, 257, 72
+FCNTL_COMMANDS = (0, 1, 2, 3, 1030)
+"""F_DUPFD, F_GETFD, F_SETFD, F_GETFL and F_DUPFD_CLOEXEC. With others, such as F_SETOWN and F_SETFL with O_ASYNC, the
+kernel sends signals to any process of the user."""
 WRITES = 0o3 | 0o100 | 0o1000 | 0o20000000  # O_ACCMODE, O_CREAT, O_TRUNC, O_TMPFILE
 X86_64, X32 = 0xC000003E, 0x40000000
 
@@ -66,4 +69,7 @@ def _steps() -> list[tuple[int, int, int, int]]:
         flags = ARGUMENTS + 8 * argument
         reads_only = [(LOAD, 0, 0, flags), (AND, 0, 0, WRITES), (EQUAL, 0, 1, 0), (RETURN, 0, 0, ALLOW)]
         steps += [(EQUAL, 0, 5, number), *reads_only, (RETURN, 0, 0, REFUSE)]
+    steps += [(EQUAL, 0, 2 * len(FCNTL_COMMANDS) + 1, FCNTL), (LOAD, 0, 0, ARGUMENTS + 8)]
+    for command in FCNTL_COMMANDS:
+        steps += [(EQUAL, 0, 1, command), (RETURN, 0, 0, ALLOW)]
     return [*steps, (RETURN, 0, 0, REFUSE)]

@@ -41,7 +41,7 @@ def pack(runs: Runs, episodes: Episodes, limits: Limits, ended: NDArray[np.bool_
             raise InputError(f"instances[{i}]", name, "for a checkpoint: one made from the scenario and a seed")
     generators = [_words_of(episodes.generator(i)) for i in range(len(ended))]
     arrays = [changing(state) for state in runs.states]
-    return {
+    packed = {
         **{name: np.concatenate([each[name].ravel() for each in arrays]) for name in arrays[0]},
         "invalid": runs.invalid.copy(),
         "steps": limits.steps.copy(),
@@ -50,6 +50,7 @@ def pack(runs: Runs, episodes: Episodes, limits: Limits, ended: NDArray[np.bool_
         "generator": np.array(generators, dtype=np.uint64),
         "arguments": np.frombuffer(_arguments(episodes, limits), dtype=np.uint8).copy(),
     }
+    return {**packed, "digest": digest(packed)}
 
 
 def unpack(
@@ -64,10 +65,12 @@ def unpack(
         crew: The threads that share the work.
 
     Raises:
-        InputError: It is no such state, or one with other arguments, or its instances come out differently here; then
-            nothing has changed.
+        InputError: It is no such state, or is not as `pack` gave it, or is one with other arguments, or its instances
+            come out differently here; then nothing has changed.
     """
     given = checked_arrays(state, len(episodes.seeds))
+    if not np.array_equal(given["digest"], digest(given)):
+        raise InputError("state", "arrays that do not belong to its digest", "what get_state gave, unchanged")
     if given["arguments"].tobytes() != _arguments(episodes, limits):
         raise InputError("state", "a state with other arguments", "one of an environment made with the same arguments")
     seeds = given["instance_seed"].tolist()
@@ -101,6 +104,15 @@ def changing(state: State) -> dict[str, NDArray[Any]]:
         name: getattr(board, name) for name in ("jobs", "nodes", "clock", "count", "active", "order", "memory", "cells")
     }
     return own | {"fate": state.hidden.fate}
+
+
+def digest(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
+    """Return the SHA-256 over the names, shapes and bytes of all arrays but the digest itself, (32,)."""
+    hashed = hashlib.sha256()
+    for name in sorted(arrays.keys() - {"digest"}):
+        hashed.update(f"{name}{arrays[name].shape}".encode())
+        hashed.update(arrays[name].tobytes())
+    return np.frombuffer(hashed.digest(), dtype=np.uint8).copy()
 
 
 def _arguments(episodes: Episodes, limits: Limits) -> bytes:

@@ -36,6 +36,7 @@ KINDS: dict[str, tuple[type, int]] = {
     "instance_seed": (np.int64, 1),
     "generator": (np.uint64, 2),
     "arguments": (np.uint8, 1),
+    "digest": (np.uint8, 1),
 }
 """The arrays of a checkpoint, by name: type and number of axes."""
 

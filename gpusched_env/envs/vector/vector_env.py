@@ -252,7 +252,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
         An environment made with the same arguments goes on from it with the same steps, bit for bit, in any process.
         Instances are not in it: they are those given as `instance`, or are made again from the scenario and their
-        seeds.
+        seeds. `digest` is the SHA-256 over the other arrays.
 
         Raises:
             InputError: An environment replays an instance that `reset` was given.
@@ -264,15 +264,17 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         """Go on from what `get_state` gave; `observations()` and `action_masks()` then say where that is.
 
         Raises:
-            InputError: It is no such state, or one of an environment with other arguments, or with another number of
-                environments, or its instances come out differently here; then nothing has changed.
+            InputError: It is no such state, or an array was changed since, or it is one of an environment with other
+                arguments, or with another number of environments, or its instances come out differently here; then
+                nothing has changed.
         """
         self._check_open()
         self._runs, self._ended = unpack(state, self._episodes, self._limits, self._crew)
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - as gymnasium calls it
-        """End the threads."""
-        self._crew.close()
+        """End the threads, if there are any: gymnasium before 1.4 also closes what was refused while it was made."""
+        if hasattr(self, "_crew"):
+            self._crew.close()
 
     @property
     def _present(self) -> Runs:

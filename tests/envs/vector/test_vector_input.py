@@ -37,6 +37,11 @@ def test_a_wrong_parameter_is_named(arguments, field):
         GpuClusterVectorEnv(**({"num_envs": 2, "scenario": SMALL} | arguments))
 
 
+def test_an_environment_whose_arguments_were_refused_can_be_closed():
+    """Before its version 1.4 gymnasium closes every vector environment that goes, one that was never made too."""
+    GpuClusterVectorEnv.__new__(GpuClusterVectorEnv).close()
+
+
 @pytest.mark.parametrize(
     ("actions", "said"),
     [

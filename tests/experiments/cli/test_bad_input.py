@@ -3,7 +3,9 @@
 import pytest
 from typer.testing import CliRunner
 
+from gpusched_env import InputError
 from gpusched_experiments.cli.app import app
+from gpusched_experiments.cli.simulate import _draft
 
 COMPARE = ("compare", "-s", "tiny", "-p", "edf", "--seeds", "0", "-w", "1", "--out", "out")
 SIMULATE = ("simulate", "-s", "tiny", "-p", "edf", "--out", "out")
@@ -79,6 +81,27 @@ def test_a_bad_option_of_compare_is_named_with_what_is_allowed(folder, options, 
 def test_a_negative_seed_and_a_chart_that_is_no_png_are_refused(folder):
     assert "seed = -1" in refused(folder, *SIMULATE, "--seed", "-1")
     assert "--gantt" in refused(folder, *SIMULATE, "--gantt", "chart.bmp")
+
+
+@pytest.mark.parametrize(
+    ("command", "field"),
+    [([*COMPARE, "--out"], "path"), ([*SIMULATE, "--gantt"], "--gantt"), ([*SIMULATE, "--gif"], "--gif")],
+)
+def test_a_place_that_cannot_be_written_is_one_line_that_names_it(folder, command, field):
+    """What is below a file cannot be written, whoever asks."""
+    (folder / "file").write_text("")
+    done = CliRunner().invoke(app, [*command, "file/x.gif" if field == "--gif" else "file/x.png"])
+    error = done.stderr.splitlines()[-1]
+    assert (done.exit_code, [entry.name for entry in folder.iterdir()]) == (2, ["file"])
+    assert error.startswith(f"error: {field} = 'file/x.")
+    assert "can be written" in error
+
+
+def test_a_picture_whose_place_cannot_be_written_any_more_is_named_by_its_own_name(folder):
+    (folder / "file").write_text("")
+    allowed = r"path = 'file/x\.png'; allowed: a place that can be written"
+    with pytest.raises(InputError, match=allowed), _draft("file/x.png") as draft:
+        draft.write_bytes(b"")
 
 
 @pytest.mark.parametrize(

@@ -1,3 +1,6 @@
+import copy
+import subprocess
+import sys
 from dataclasses import dataclass, replace
 from functools import partial
 
@@ -10,7 +13,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
 from gpusched_env.simulator.policy import can_decide
 from gpusched_env.workload import load_scenario, make_instance
-from gpusched_experiments.report import compare, comparison
+from gpusched_experiments.report import compare, comparison, summarise
 from gpusched_experiments.report.warm_up import tiny_instance, warm_up
 
 TINY = partial(make_instance, load_scenario("tiny"))
@@ -21,7 +24,7 @@ def without_times(runs):
 
 
 def test_every_policy_runs_on_the_same_instance_of_every_seed():
-    runs = compare(TINY, [make_policy("fifo"), make_policy("greedy")], [3, 1])
+    runs = compare([make_policy("fifo"), make_policy("greedy")], TINY, [3, 1])
     assert [(run.seed, run.policy) for run in runs] == [(3, "fifo"), (3, "greedy"), (1, "fifo"), (1, "greedy")]
     for run in runs:
         result = simulate(TINY(run.seed), make_policy(run.policy), seed=run.seed)
@@ -40,13 +43,13 @@ def test_every_policy_runs_on_the_same_instance_of_every_seed():
 @pytest.mark.slow
 def test_the_number_of_processes_changes_nothing():
     policies = [make_policy("edf"), make_policy("random-greedy")]
-    alone, together = (compare(TINY, policies, range(3), workers=workers) for workers in (1, 2))
+    alone, together = (compare(policies, TINY, range(3), workers=workers) for workers in (1, 2))
     assert without_times(alone) == without_times(together)
 
 
 def test_progress_is_told_once_a_run():
     seen = []
-    runs = compare(TINY, [make_policy("edf")], range(3), on_run=seen.append)
+    runs = compare([make_policy("edf")], TINY, range(3), on_run=seen.append)
     assert tuple(seen) == runs
 
 
@@ -54,18 +57,18 @@ def test_progress_is_told_once_a_run():
 def test_whole_results_are_those_of_the_first_seed_with_their_intervals(workers):
     seen = []
     runs = compare(
-        TINY, [make_policy("edf"), make_policy("greedy")], [3, 1], workers=workers, on_result=seen.append
+        [make_policy("edf"), make_policy("greedy")], TINY, [3, 1], workers=workers, on_result=seen.append
     )  # fmt: skip
     assert sorted((result.policy, result.seed) for result in seen) == [("edf", 3), ("greedy", 3)]
     for result in seen:
         again = simulate(TINY(3), make_policy(result.policy), seed=3)
         assert result.intervals().equals(again.intervals())
-    assert without_times(runs) == without_times(compare(TINY, [make_policy("edf"), make_policy("greedy")], [3, 1]))
+    assert without_times(runs) == without_times(compare([make_policy("edf"), make_policy("greedy")], TINY, [3, 1]))
 
 
 def test_runs_that_are_finished_already_are_not_run_again(monkeypatch):
     policies = [make_policy("edf"), make_policy("greedy")]
-    whole = compare(TINY, policies, [3, 1])
+    whole = compare(policies, TINY, [3, 1])
     ran = []
 
     def spied(instance, policy, **others):
@@ -74,7 +77,7 @@ def test_runs_that_are_finished_already_are_not_run_again(monkeypatch):
 
     monkeypatch.setattr(comparison, "simulate", spied)
     known = [whole[0], whole[1], whole[3], replace(whole[0], seed=77)]
-    assert without_times(compare(TINY, policies, [3, 1], known=known)) == without_times(whole)
+    assert without_times(compare(policies, TINY, [3, 1], known=known)) == without_times(whole)
     assert ran == [(1, "edf")]
 
 
@@ -86,7 +89,7 @@ def test_bounds_are_computed_once_a_seed(monkeypatch):
         return clairvoyant_bound(instance)
 
     monkeypatch.setattr(comparison, "clairvoyant_bound", spied)
-    runs = compare(TINY, [make_policy("edf"), make_policy("fifo")], [3, 1])
+    runs = compare([make_policy("edf"), make_policy("fifo")], TINY, [3, 1])
     assert seen == [3, 1]
     assert [run.clairvoyant_eur for run in runs] == [clairvoyant_bound(TINY(seed)) for seed in (3, 3, 1, 1)]
 
@@ -99,9 +102,9 @@ def test_an_instance_is_made_once_a_seed_however_many_policies_run_on_it(workers
         made.append(seed)
         return TINY(seed)
 
-    runs = compare(make, [make_policy("edf"), make_policy("fifo")], [3, 1], workers=workers)
+    runs = compare([make_policy("edf"), make_policy("fifo")], make, [3, 1], workers=workers)
     assert made == [3, 1]
-    assert without_times(runs) == without_times(compare(TINY, [make_policy("edf"), make_policy("fifo")], [3, 1]))
+    assert without_times(runs) == without_times(compare([make_policy("edf"), make_policy("fifo")], TINY, [3, 1]))
 
 
 def test_a_warm_up_runs_every_policy_so_that_jobs_wait():
@@ -123,7 +126,7 @@ def test_a_policy_runs_on_the_tiny_instance_before_it_is_measured():
             seen.append(len(view.jobs))
             make_policy("edf").decide(view, rng)
 
-    compare(TINY, [Spy()], [0])
+    compare([Spy()], TINY, [0])
     assert seen[0] == len(tiny_instance().jobs)
     assert seen[-1] == 10
 
@@ -141,10 +144,87 @@ def test_a_policy_runs_on_the_tiny_instance_before_it_is_measured():
 )
 def test_a_comparison_that_makes_no_sense_is_refused(policies, seeds, workers, field):
     with pytest.raises(InputError, match=f"^{field} = "):
-        compare(TINY, [make_policy(name) for name in policies], seeds, workers=workers)
+        compare([make_policy(name) for name in policies], TINY, seeds, workers=workers)
+
+
+@pytest.mark.parametrize("make", [lambda _: "tiny", lambda _: load_scenario("tiny"), lambda path: path, lambda _: TINY])
+def test_names_numbers_and_paths_stand_for_what_they_name(make, tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text('base = "tiny"')
+    made = compare([make_policy("edf"), make_policy("fifo")], TINY, [0, 1])
+    mine = DispatchPolicy("fifo", lambda jobs: jobs.submission_s)
+    for policies, seeds in ((["edf", "fifo"], 2), (("edf", mine), iter([0, 1]))):
+        runs = compare(policies, make(path), seeds)
+        assert [replace(run, decision_s=0.0, co2_kg=None) for run in runs] == [
+            replace(run, decision_s=0.0, co2_kg=None) for run in made
+        ]
+    assert without_times(compare(TINY, ["edf", "fifo"], 2)) == without_times(made)
+
+
+def test_a_scenario_says_what_is_billed_and_an_instance_is_run_on_every_seed():
+    emits = load_scenario("tiny").replace({"prices.co2_g_per_kwh": 300.0})
+    (run,) = compare("edf", emits, 1)
+    assert run.co2_kg == pytest.approx(0.3 * run.fared.energy_kwh)
+    runs = compare("edf", replace(TINY(3), name=""), 2)
+    assert runs[0].energy_eur == runs[1].energy_eur == compare("edf", TINY, [3])[0].energy_eur
+    assert "all ran on the one instance of no name" in str(runs)
+
+
+def test_a_comparison_is_printed_as_a_table_with_savings_against_the_first_policy_or_the_one_named():
+    runs = compare(["fifo", "edf"], "tiny", 2)
+    assert isinstance(runs, tuple)
+    assert [len(runs), runs.reference] == [4, "fifo"]
+    fifo, edf = summarise(runs, "fifo")
+    assert repr(runs.rows) == repr((fifo, edf))
+    lines = str(runs).splitlines()
+    assert lines[0].split("  ")[0] == "policy"
+    assert [word for word in lines[0].split("  ") if word] == [
+        "policy", "energy €", "tardiness €", "total €", "late jobs", "saving vs fifo",
+    ]  # fmt: skip
+    assert lines[2].split() == [
+        "edf", f"{edf.energy_eur:,.2f}", f"{edf.tardiness_eur:,.2f}", f"{edf.total_eur:,.2f}",
+        f"{edf.late_jobs:.1f}", f"{edf.saving:+.1%}",
+    ]  # fmt: skip
+    assert len({len(line) for line in lines[:3]}) == 1
+    assert "saving vs edf" in repr(compare(["fifo", "edf"], "tiny", 2, reference="edf"))
+    assert runs._repr_html_().count("<tr>") == 3
+    assert copy.deepcopy(runs).reference == "fifo"
+
+
+class NoPolicy:
+    """It decides nothing."""
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        ({"policies": ["edf", "fastest"]}, "policy = 'fastest'; allowed: one of fifo,"),
+        ({"policies": "edf,fifo"}, "policy = 'edf,fifo'; allowed: one of fifo,"),
+        ({"policies": ["edf", NoPolicy]}, r"policies\[1\] = .*NoPolicy.*; allowed: a name such as 'edf', or a policy"),
+        ({"policies": 3}, r"policies\[0\] = 3; allowed: a name"),
+        ({"workload": "nowhere"}, "scenario = 'nowhere'; allowed: one of "),
+        ({"workload": 3}, "scenario = 3; allowed: the name"),
+        ({"seeds": 0}, "seeds = 0; allowed: a whole number >= 1"),
+        ({"seeds": "0-3"}, r"seeds\[0\] = '0'; allowed: a whole number >= 0"),
+        ({"reference": "sts"}, "reference = 'sts'; allowed: one of the policies compared: edf"),
+    ],
+)
+def test_a_name_that_is_none_is_said_before_anything_is_run(arguments, words, monkeypatch):
+    monkeypatch.setattr(comparison, "call_all", None)
+    with pytest.raises(InputError, match=f"^{words}"):
+        compare(**({"policies": ["edf"], "workload": "tiny", "seeds": 1} | arguments))
+
+
+def test_it_is_there_from_the_package_which_imports_nothing_before():
+    code = (
+        "import sys, gpusched_experiments; assert not {m for m in sys.modules if m.startswith('gpusched_env')}\n"
+        "from gpusched_experiments import compare; from gpusched_experiments.report import compare as own\n"
+        "assert compare is own"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=120)
 
 
 def test_a_rule_that_cannot_be_sent_to_other_processes_is_named():
     mine = DispatchPolicy("mine", lambda jobs: jobs.due_s)
     with pytest.raises(InputError, match="workers = 2; allowed: 1, since policy mine"):
-        compare(TINY, [mine], [0], workers=2)
+        compare([mine], TINY, [0], workers=2)

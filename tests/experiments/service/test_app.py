@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+import time
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -95,19 +96,61 @@ def test_health_is_503_when_nobody_is_there_who_decides():
     assert (answer.status_code, answer.json()["error"]) == (503, "no worker is there; they are started again")
 
 
+class Client:
+    """A client that sends the chunks given it, and then no more until it is let go, when it leaves."""
+
+    def __init__(self, *chunks: bytes) -> None:
+        self.chunks, self.gone, self.sent = list(chunks), asyncio.Event(), []
+
+    async def receive(self) -> dict[str, Any]:
+        if self.chunks:
+            return {"type": "http.request", "body": self.chunks.pop(0), "more_body": True}
+        await self.gone.wait()
+        return {"type": "http.disconnect"}
+
+    async def send(self, message: dict[str, Any]) -> None:
+        self.sent.append(message)
+
+    async def ask(self, door: Any) -> tuple[int, dict[str, str]]:
+        """Ask, and give status and headers of the answer."""
+        scope = {"type": "http", "method": "POST", "path": "/v1/decide", "headers": [], "query_string": b""}
+        await door(scope, self.receive, self.send)
+        headers = {name.decode(): value.decode() for name, value in self.sent[0]["headers"]}
+        return self.sent[0]["status"], headers
+
+
+def door(**limits: float) -> Any:
+    return create_app(lambda _: Reply(200, b"{}"), POLICIES, Limits(**limits))
+
+
 def test_a_client_that_leaves_in_the_middle_of_a_request_is_no_failure():
-    came = iter([{"type": "http.request", "body": b"{", "more_body": True}, {"type": "http.disconnect"}])
-    sent: list[dict[str, Any]] = []
+    client = Client(b"{")
+    client.gone.set()
+    assert asyncio.run(client.ask(door()))[0] == 400
 
-    async def receive() -> dict[str, Any]:
-        return next(came)
 
-    async def send(message: dict[str, Any]) -> None:
-        sent.append(message)
+def test_a_body_that_does_not_end_is_given_up_after_the_time_limit():
+    begin = time.monotonic()
+    status, headers = asyncio.run(asyncio.wait_for(Client(b"{", b" ").ask(door(receiving_s=0.2)), 20.0))
+    assert (status, headers["connection"]) == (408, "close")
+    assert 0.2 <= time.monotonic() - begin < 10.0
 
-    scope = {"type": "http", "method": "POST", "path": "/v1/decide", "headers": [], "query_string": b""}
-    asyncio.run(create_app(lambda _: Reply(200, b"{}"), POLICIES, LIMITS)(scope, receive, send))
-    assert sent[0]["status"] == 400
+
+def test_of_unfinished_bodies_only_so_much_is_kept_and_more_is_taken_once_they_have_ended():
+    async def ask() -> list[int]:
+        asked, slow = door(request_bytes=100), [Client(b" " * 100) for _ in range(8)]
+        waiting = [asyncio.create_task(client.ask(asked)) for client in slow]
+        await asyncio.sleep(0.05)
+        too_many, headers = await Client(b"{").ask(asked)
+        assert headers["retry-after"] == "1"
+        for client in slow:
+            client.gone.set()
+        statuses = [(await each)[0] for each in waiting]
+        again = Client(*[b" " * 50] * 2)
+        again.gone.set()
+        return [too_many, *statuses, (await again.ask(asked))[0]]
+
+    assert asyncio.run(asyncio.wait_for(ask(), 20.0)) == [503, *[400] * 8, 400]
 
 
 def test_the_page_needs_no_network_and_names_every_field(client: testclient.TestClient):

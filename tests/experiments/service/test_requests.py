@@ -65,6 +65,15 @@ BAD = [
     ),
     (("jobs", 1, "seconds_per_epoch"), {"P1x1": 1.0}, "jobs[1].seconds_per_epoch.P1x1", "one of the configurations"),
     (("jobs", 1, "seconds_per_epoch"), {"V100x1": 0.0}, "jobs[1].seconds_per_epoch.V100x1", "a number > 0"),
+    (("jobs", 1, "seconds_per_epoch"), {"V100": [9.0, 0.0]}, "jobs[1].seconds_per_epoch.V100x2", "a number > 0"),
+    (("jobs", 1, "seconds_per_epoch"), {"P1": {"8": 9.0}}, "jobs[1].seconds_per_epoch.P1x8", "one of the config"),
+    (("jobs", 1, "seconds_per_epoch"), {"V100": {"1*2*4": 9.0}}, "jobs[1].seconds_per_epoch.1*2*V100x4", "one of the"),
+    (
+        ("jobs", 1, "seconds_per_epoch"),
+        {"V100": [9.0], "V100x1": 9.0},
+        "jobs[1].seconds_per_epoch.V100x1",
+        "each configuration once",
+    ),
     (("jobs", 1, "distribution"), "other", "jobs[1].distribution", "an entry of distributions; there are none"),
     (("jobs", 1, "distribution"), {}, "jobs[1].distribution", "one of masses, survival, quantiles, history_epochs"),
     (("jobs", 1, "distribution"), {"masses": [0.0]}, "jobs[1].distribution.masses", "numbers >= 0 with a positive sum"),
@@ -113,6 +122,8 @@ BAD = [
     (("cluster", "tenants"), [{"name": "a"}, {"name": "a/b"}], "cluster.tenants[1].name", "a text without '/'"),
     (("configurations",), ["V100x1", "P1x1"], "configurations[1].gpu_type", "one of V100, H100"),
     (("configurations",), ["V100"], "configurations[0]", "a name such as V100x4"),
+    (("configurations",), ["V100x\u0661"], "configurations[0]", "a name such as V100x4"),
+    (("applications", "unused"), {"like": "other"}, "applications.unused.like", "one of "),
     (("prices",), {"pue": 0.5}, "prices.pue", "a number >= 1"),
     (("prices",), {"energy_eur_per_kwh": 1e308}, "prices.energy_eur_per_kwh", "a number <= 1e+12"),
     (
@@ -256,3 +267,18 @@ def test_whatever_stands_in_a_field_is_answered_or_refused(path: tuple[str | int
     reply = reply_to(DECIDER, changed(("policy",), "edf") if path == ("policy",) else changed(path, junk))
     assert reply.status in {200, 422}, reply.body
     assert reply.status == 200 or json.loads(reply.body)["field"]
+
+
+def test_times_by_gpu_type_as_in_a_scenario_are_those_by_name_of_the_configuration():
+    request = EXAMPLE | {"configurations": ["V100x1", "V100x2", "V100x4", "H100x1", "2*H100x2"]}
+    request["cluster"] = EXAMPLE["cluster"] | {
+        "nodes": [*EXAMPLE["cluster"]["nodes"], {"name": "h2", "gpu_type": "H100", "gpus": 2}]
+    }
+    forms = [
+        {"V100x1": 900.0, "V100x2": 480.0, "V100x4": 260.0, "H100x1": 300.0, "2*H100x2": 165.0},
+        {"V100": {"1": 900.0, "2": 480.0, "4": 260.0}, "H100": {"1": 300.0, "2*2": 165.0}},
+        {"V100": {"1": 900.0, "2": 480.0, "4": 260.0}, "H100": [300.0], "2*H100x2": 165.0},
+    ]
+    jobs = [[job | {"seconds_per_epoch": times} for job in EXAMPLE["jobs"]] for times in forms]
+    answers = [json.loads(reply_to(DECIDER, json.dumps(request | {"jobs": each}).encode()).body) for each in jobs]
+    assert answers[0]["jobs"] == answers[1]["jobs"] == answers[2]["jobs"]

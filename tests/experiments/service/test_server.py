@@ -8,9 +8,13 @@ import os
 import re
 import runpy
 import signal
+import socket
 import subprocess
 import sys
+import threading
+import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -19,14 +23,18 @@ import pytest
 
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_env import InputError, Result, simulate
+from gpusched_experiments.service.catalogue import PolicyCatalogue
 from gpusched_experiments.service.client import ServiceError, ServicePolicy, post
+from gpusched_experiments.service.limits import Limits
+from gpusched_experiments.service.pool import Reply
 from instances import random_instance
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-pytest.importorskip("uvicorn", reason="needs the extra `serve`")
-from gpusched_experiments.service.server import url_of
+uvicorn = pytest.importorskip("uvicorn", reason="needs the extra `serve`")
+from gpusched_experiments.service.app import create_app  # noqa: E402 - after the check that uvicorn is there
+from gpusched_experiments.service.server import _Server, url_of  # noqa: E402
 
 ROOT = Path(__file__).parents[3]
 NAMES = ("edf", "edf-preemptive", "sts-x", "atc")
@@ -125,6 +133,78 @@ def test_the_request_of_the_page_is_answered(service: Service):
     answer = json.loads(post(f"{service.url}/v1/decide", body.encode()))
     said = json.loads(re.findall(r"```json\n(.*?)```", page, re.DOTALL)[0])
     assert {name: value for name, value in answer.items() if name in said} == said
+
+
+@pytest.fixture(scope="module")
+def quick_to_end() -> Iterator[int]:
+    """Serve in a thread of this process, with half a second for a request to come; give the port."""
+    limits = Limits(receiving_s=0.5, waiting_s=0.5, decision_s=0.5)
+    app = create_app(lambda _: Reply(200, bytes(32 * 2**20)), PolicyCatalogue.of("edf"), limits)
+    bound, ready = socket.create_server(("127.0.0.1", 0)), threading.Event()
+    server = _Server(uvicorn.Config(app, log_level="critical", timeout_graceful_shutdown=1), limits, ready.set)
+    thread = threading.Thread(target=server.run, args=([bound],), daemon=True)
+    thread.start()
+    assert ready.wait(30.0)
+    yield bound.getsockname()[1]
+    server.should_exit = True
+    thread.join(30.0)
+    bound.close()
+    assert not thread.is_alive()
+
+
+HEADER = b"POST /v1/decide HTTP/1.1\r\nHost: x\r\n"
+UNFINISHED = {
+    "nothing": (b"", b""),
+    "a header": (HEADER, b""),
+    "a header, byte after byte": (HEADER + b"X: ", b"x"),
+    "a body": (HEADER + b"Content-Length: 1000\r\n\r\n{", b""),
+    "a body, byte after byte": (HEADER + b"Content-Length: 1000\r\n\r\n{", b" "),
+    "a body after its answer": (b"GET /healthz HTTP/1.1\r\nHost: x\r\nContent-Length: 1000\r\n\r\n", b" "),
+    "a second header": (b"GET /healthz HTTP/1.1\r\nHost: x\r\n\r\n" + HEADER + b"X: ", b"x"),
+}
+
+
+@pytest.mark.parametrize("what", UNFINISHED)
+def test_a_connection_whose_request_does_not_end_is_ended(quick_to_end: int, what: str):
+    first, more = UNFINISHED[what]
+    with socket.create_connection(("127.0.0.1", quick_to_end), timeout=0.1) as connection:
+        connection.sendall(first)
+        begin = time.monotonic()
+        while time.monotonic() - begin < 20.0:
+            try:
+                if more:
+                    connection.sendall(more)
+                if not connection.recv(2**16):
+                    break
+            except TimeoutError:
+                continue
+            except ConnectionError:
+                break
+        else:
+            pytest.fail("it is still open")
+    assert time.monotonic() - begin > 0.4
+
+
+def test_a_connection_on_which_nobody_reads_the_answer_is_ended(quick_to_end: int):
+    with socket.create_connection(("127.0.0.1", quick_to_end), timeout=20.0) as connection:
+        connection.sendall(HEADER + b"Content-Length: 2\r\n\r\n{}")
+        time.sleep(4.0)
+        read = 0
+        with suppress(ConnectionError):
+            while part := connection.recv(2**20):
+                read += len(part)
+    assert 0 < read < 32 * 2**20
+
+
+def test_others_are_answered_while_many_requests_are_unfinished(quick_to_end: int):
+    with ExitStack() as opened:
+        for _ in range(50):
+            connection = socket.create_connection(("127.0.0.1", quick_to_end), timeout=10.0)
+            opened.enter_context(connection).sendall(HEADER)
+        asked = http.client.HTTPConnection("127.0.0.1", quick_to_end, timeout=10.0)
+        asked.request("GET", "/healthz")
+        assert asked.getresponse().status == 200
+        asked.close()
 
 
 def test_ctrl_c_ends_it_with_one_line_and_130(service: Service):

@@ -1,13 +1,14 @@
 """What a policy wants is done on the true board as the policy would have done it, or refused in a line."""
 
 from copy import deepcopy
+from dataclasses import replace
 
 import numpy as np
 import pytest
 
 from entries import OnACopy
 from gpusched_baselines import make_policy
-from gpusched_env import Configuration
+from gpusched_env import Cells, Configuration, Tenant
 from gpusched_env.simulator import State, simulate
 from gpusched_env.simulator import layout as at
 from gpusched_experiments.untrusted.adopt import adopt
@@ -34,11 +35,17 @@ def test_a_run_is_the_same_to_the_last_bit_whether_the_policy_gets_the_board_or_
     np.testing.assert_array_equal(one.log, other.log)
 
 
-def open_round(jobs=3, nodes=(2, 2)):
-    """Three jobs at the beginning of a round on two nodes of two GPUs; the last may not use two nodes."""
+def open_round(jobs=3, nodes=(2, 2), quota=None):
+    """Three jobs at the beginning of a round on two nodes of two GPUs; the last may not use two nodes.
+
+    With a quota, they are all of one tenant, who may hold so many GPUs.
+    """
     hours = dict.fromkeys(CONFIGS, 1.0)
     all_jobs = [hours_job(4.0, hours) for _ in range(jobs - 1)] + [hours_job(4.0, {ONE: 1.0, TWO: 1.0, HALF: 1.0})]
-    state = State(kilowatt_cluster(all_jobs, nodes, CONFIGS))
+    instance = kilowatt_cluster(all_jobs, nodes, CONFIGS)
+    if quota is not None:
+        instance = replace(instance, tenants=(Tenant("a", (Cells("V", 1, quota),)),), tenancy="quota")
+    state = State(instance)
     state.advance()
     state.begin_round(True)
     return state
@@ -90,6 +97,22 @@ def test_whole_nodes_are_held_as_a_chain():
 def test_what_cannot_be_is_refused_in_a_line(rows, chain, words):
     with pytest.raises(EntryError, match=words):
         adopt(open_round().board, wanted(*rows), np.array(chain))
+
+
+@pytest.mark.parametrize(
+    ("quota", "rows", "chain", "job"),
+    [
+        (1, [(0, 0, -1), (0, 1, -1)], (-1, -1), 1),
+        (1, [(0, 0, -1), (3, 1, 0)], (-1, -1), 1),
+        (2, [(3, 0, 0), (3, 0, 0), (1, 1, -1)], (-1, -1), 2),
+        (5, [(1, 0, -1), (2, 1, -1)], (-1, 2, -1), 1),
+    ],
+)
+def test_more_than_the_quota_of_a_tenant_is_refused_though_the_gpus_are_free(quota, rows, chain, job):
+    nodes = (2,) * len(chain)
+    adopt(open_round(nodes=nodes, quota=sum(nodes)).board, wanted(*rows), np.array(chain))
+    with pytest.raises(EntryError, match=f"job {job} was given more than the quota of the job's tenant"):
+        adopt(open_round(nodes=nodes, quota=quota).board, wanted(*rows), np.array(chain))
 
 
 def test_of_jobs_that_are_not_submitted_nothing_is_sent_and_nothing_that_is_hidden():

@@ -3,6 +3,8 @@
 import ctypes
 import os
 import platform
+import signal
+import subprocess
 import sys
 import time
 from pathlib import Path
@@ -24,7 +26,7 @@ LINUX = sys.platform.startswith("linux")
 PROTECTS = LINUX and platform.machine() == "x86_64" and ctypes.CDLL(None).syscall(444, None, 0, 1) >= 1  # Landlock
 
 TRIES = """
-import ctypes, os, signal, socket, subprocess, sys, threading
+import ctypes, fcntl, os, signal, socket, subprocess, sys, threading
 print("garbage" * 10_000)
 os.write(1, b"garbage"), os.write(2, b"garbage")
 parent = os.getppid()
@@ -47,6 +49,7 @@ TRIES = {
     "leaves its group": os.setsid,
     "opens sockets": lambda: socket.socket(),
     "signals its parent": lambda: os.kill(parent, 0),
+    "lets the kernel signal its parent": lambda: fcntl.fcntl(0, fcntl.F_SETOWN, parent),
     "takes memory": lambda: bytearray(8 * 2**30),
     "lifts limits": lambda: __import__("resource").setrlimit(9, (-1, -1)),
     "keeps memory in a file": lambda: os.memfd_create("x"),
@@ -79,6 +82,38 @@ def test_none_of_what_an_entry_tries_succeeds(tmp_path, monkeypatch):
         with pytest.raises(EntryError, match=r"RuntimeError: it \[\]$"):
             run(process)
     assert [path.name for path in tmp_path.iterdir()] == ["target.old"]
+
+
+SIGNALS_BY_FCNTL = """
+import fcntl, os, struct, sys
+from gpusched_experiments.untrusted.system_calls import allow_few_calls
+assert allow_few_calls()
+attempts = [(fcntl.F_SETOWN, os.getppid()), (15, struct.pack("ii", 1, os.getppid())),
+            (10, int(sys.argv[1])), (fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC)]
+for command, argument in attempts:
+    try:
+        fcntl.fcntl(0, command, argument)
+    except PermissionError:
+        print("refused", flush=True)
+os.read(0, 1)
+fcntl.fcntl(0, fcntl.F_GETFD), os.close(os.dup(0))
+print("ended", flush=True)
+"""
+
+
+@pytest.mark.skipif(not LINUX or platform.machine() != "x86_64", reason="NOT PROTECTED: not x86-64")
+def test_the_kernel_sends_no_signal_for_a_process_that_only_the_filter_of_calls_holds():
+    """Without Landlock, whose scope for signals is new in Linux 6.12: every attempt itself is refused."""
+    came: list[bool] = []
+    before = signal.signal(signal.SIGUSR1, lambda *_: came.append(True))
+    try:
+        code = [sys.executable, "-c", SIGNALS_BY_FCNTL, str(int(signal.SIGUSR1))]
+        with subprocess.Popen(code, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as child:
+            said, _ = child.communicate("x", timeout=60)
+    finally:
+        signal.signal(signal.SIGUSR1, before)
+    assert said.split() == ["refused"] * 4 + ["ended"]
+    assert not came
 
 
 def test_a_policy_that_loops_is_ended_and_nothing_of_it_is_left():
