@@ -49,7 +49,10 @@ class TraceReplay(Settings):
         description="What the GPUs that a job asked for mean: elastic (any count), at-most (up to them), exact.",
     )
     reference_gpu_type: str | None = Field(
-        default=None, description="GPU type on which the trace's durations hold. By default the cluster's first."
+        default=None, description="GPU type of rows that name none. By default the cluster's first."
+    )
+    gpu_types: dict[str, str] = Field(
+        default_factory=dict, description="GPU types that the trace calls otherwise: its name = the cluster's type."
     )
     resolution_s: Positive = Field(
         default=1.0,

@@ -32,6 +32,7 @@ TRACE_FIELDS = (
     "end_s",
     "tenant",
     "user",
+    "gpu_type",
 )
 """What a trace may say of a job; submission_s and timestamp are two words for one."""
 
@@ -42,6 +43,8 @@ _ONE_KIND = "a column holds either dates or numbers of seconds, and all of a fil
 def find_columns(file: str, names: Sequence[str], preset: Preset, columns: Mapping[str, str]) -> dict[str, str]:
     """Find the column of every field; one that `columns` names wins over the format's, which is left out if missing.
 
+    A field for which `columns` has an empty name is not read.
+
     Raises:
         InputError: `columns` names a field or a column that there is not, or a field has none that needs one; then
             the error names all such fields, all columns, and options that may mend it.
@@ -50,14 +53,14 @@ def find_columns(file: str, names: Sequence[str], preset: Preset, columns: Mappi
         if field not in TRACE_FIELDS:
             raise InputError("trace.columns", field, f"the fields {', '.join(TRACE_FIELDS)}")
     for field, name in columns.items():
-        if name not in names:
+        if name and name not in names:
             raise InputError(f"{file}: column for {field}", name, f"one of its columns {', '.join(names)}")
     column_of = {field: field for field in TRACE_FIELDS if field in names} if preset.own_names else {}
     column_of |= {field: name for field, name in preset.columns.items() if name in names}
     for chosen, other in (("submission_s", "timestamp"), ("timestamp", "submission_s")):
         if chosen in columns and other not in columns:
             column_of.pop(other, None)
-    column_of |= columns
+    column_of = {field: name for field, name in (column_of | columns).items() if name}
     times = [field for field in ("submission_s", "timestamp") if field in column_of]
     if len(times) == 2:
         raise InputError(f"{file}: columns", times, "one column for either submission_s or timestamp")
@@ -136,6 +139,11 @@ class TraceColumns:
     def names(self, field: str) -> tuple[str, ...]:
         """Give a field as texts, one per row, empty ones where there is none."""
         return tuple(self._text(field).fill_null("").to_list())
+
+    def known_names(self, field: str) -> tuple[str, ...]:
+        """Return a field as texts, one per row, empty where nothing is known."""
+        text = self._text(field)
+        return tuple(pl.select(pl.when(~missing(text)).then(text).fill_null("")).to_series().to_list())
 
     def texts(self, field: str) -> tuple[str, ...]:
         """Give a field as texts, one per row; rows without one are not valid."""

@@ -139,6 +139,7 @@ def _parse(fields: TraceColumns, preset: Preset) -> Trace:
     values["gpus"] = fields.numbers("gpus", "a whole number >= 1, or a share of one GPU > 0 and < 1", _whole_or_share)
     names = {"application": fields.texts("application")} if fields.has("application") else {}
     names |= {field: fields.names(field) for field in ("tenant", "user") if fields.has(field)}
+    names |= {field: fields.known_names(field) for field in ("gpu_type",) if fields.has(field)}
     rows = np.flatnonzero(fields.sieve.taken)
     if not len(rows):
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in fields.sieve.skipped.items())

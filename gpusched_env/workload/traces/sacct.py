@@ -11,17 +11,19 @@ _ELAPSED = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
 _OF_GPUS = r"^(?:gres[:/])?gpu(?::|$)"
 _NOTE = r"\([^)]*\)"  # which ones, as in gpu:2(IDX:0,1)
 _FACTORS = (86400.0, 3600.0, 60.0, 1.0)
+_TYPE_OF_TRES = pl.element().str.extract(r"^gres/gpu:([^=]+)=[1-9]", 1)
+_TYPE_OF_GRES = pl.element().str.strip_chars().str.extract(r"^(?:gres[:/])?gpu:(\d*[^\d:(][^:(]*)", 1)
 _TRES = ("AllocTRES", "ReqTRES")
 _GRES = ("AllocGRES", "ReqGRES", "ReqGres", "AllocGres")
 
 
 def jobs_of_sacct(table: pl.DataFrame) -> pl.DataFrame:
-    """Leave job steps (`123.batch`) out, and add what a job ran, `elapsed_s` [s], and its number of GPUs, `gpus`.
+    """Leave job steps (`123.batch`) out; add what a job ran, `elapsed_s` [s], and number and type of its GPUs.
 
     Args:
         table: What `sacct -P` printed, as texts. It needs `ElapsedRaw` or `Elapsed`, or both `Start` and `End`; and the
             GPUs stand in `AllocTRES`, `ReqTRES`, `AllocGRES` or `ReqGRES`, the first that says something of a job. A
-            column that is missing is not added.
+            column that is missing is not added: `gpus`, and `gpu_type` where no job names a type.
 
     Returns:
         The table; a job without an end has no `elapsed_s`.
@@ -37,6 +39,8 @@ def jobs_of_sacct(table: pl.DataFrame) -> pl.DataFrame:
         added.append(elapsed.cast(pl.String).alias("elapsed_s"))
     if (gpus := _gpus(table)) is not None:
         added.append(gpus.cast(pl.String).alias("gpus"))
+    if (gpu_type := _gpu_type(table)) is not None:
+        added.append(gpu_type.alias("gpu_type"))
     return table.with_columns(added)
 
 
@@ -59,6 +63,15 @@ def _gpus(table: pl.DataFrame) -> pl.Series | None:
     said = [_of_tres(table[name]) for name in _TRES if name in table.columns]
     said += [_of_gres(table[name]) for name in _GRES if name in table.columns]
     return pl.select(pl.coalesce([*said, pl.lit(0)])).to_series() if said else None
+
+
+def _gpu_type(table: pl.DataFrame) -> pl.Series | None:
+    """Return each job's GPU type, several with + between, by the first column that names any; None if none does."""
+    said = [table[name].str.split(",").list.eval(_TYPE_OF_TRES) for name in _TRES if name in table.columns]
+    said += [table[name].str.split(",").list.eval(_TYPE_OF_GRES) for name in _GRES if name in table.columns]
+    names = [each.list.drop_nulls().list.unique(maintain_order=True).list.join("+") for each in said]
+    found = pl.select(pl.coalesce(pl.when(each != "").then(each) for each in names)).to_series() if names else None
+    return None if found is None or found.is_null().all() else found
 
 
 def _of_tres(text: pl.Series) -> pl.Series:
