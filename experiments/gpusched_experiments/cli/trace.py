@@ -25,6 +25,7 @@ def trace_command(
     trace_format: options.TraceFormatOption = None,
     where: options.WhereOption = None,
     skip_invalid: options.SkipInvalidOption = False,
+    encoding: options.EncodingOption = None,
     scenario: options.ScenarioOption = "default",
     jobs: options.JobsOption = None,
     nodes: options.NodesOption = None,
@@ -40,6 +41,7 @@ def trace_command(
 
     - **gpusched trace jobs.txt --scenario mine.toml**, with jobs.txt from **sacct -P**
     """
+    settings = options.with_encoding(settings, encoding)
     chosen = options.chosen_scenario(
         scenario, file, trace_format, jobs, nodes, settings, where=where, skip_invalid=skip_invalid
     )

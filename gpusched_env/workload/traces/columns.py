@@ -36,7 +36,10 @@ TRACE_FIELDS = (
 )
 """What a trace may say of a job; submission_s and timestamp are two words for one."""
 
-_TIME = f"a number of seconds, {LONGEST} at most, or a time such as 2017-10-09 07:01:55 or 2017-10-09T07:01:55+02:00"
+_TIME = (
+    f"a number of seconds, {LONGEST} at most, or a time such as 2017-10-09 07:01:55, 2017-10-09T07:01:55+02:00 or "
+    "09.10.2017 07:01:55"
+)
 _ONE_KIND = "a column holds either dates or numbers of seconds, and all of a file the same"
 
 
@@ -178,6 +181,14 @@ class TraceColumns:
         with np.errstate(invalid="ignore"):
             self.check(field, np.isfinite(times) & (np.abs(times) <= LONGEST_S), _TIME)
         return times
+
+    def check_times(self, field: str, needless: NDArray[np.bool_]) -> None:
+        """Leave rows out whose cell holds what is no time, or raise InputError; `needless` ones, (rows,), pass."""
+        text = self._text(field)
+        read = missing(text) | plain(text).is_not_null()
+        if not read.all():
+            read |= micros(text).is_not_null()
+        self.check(field, read.to_numpy() | needless, _TIME)
 
     def check(self, field: str, good: NDArray[np.bool_], allowed: str) -> None:
         """Leave rows out that are not good in this field, or raise InputError with row and value of the first."""

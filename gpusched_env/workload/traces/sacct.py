@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
 import polars as pl
 
 from gpusched_env.workload.traces.cells import missing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _STEP = r"\."
 _ELAPSED = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
@@ -28,7 +34,7 @@ def jobs_of_sacct(table: pl.DataFrame) -> pl.DataFrame:
     Returns:
         The table; a job without an end has no `elapsed_s`.
     """
-    identity = next((name for name in ("JobID", "JobIDRaw") if name in table.columns), None)
+    identity = _identity(table)
     if identity is not None:
         table = table.filter(~pl.col(identity).str.contains(_STEP).fill_null(value=False))
     added = []
@@ -42,6 +48,22 @@ def jobs_of_sacct(table: pl.DataFrame) -> pl.DataFrame:
     if (gpu_type := _gpu_type(table)) is not None:
         added.append(gpu_type.alias("gpu_type"))
     return table.with_columns(added)
+
+
+def earlier_attempts(table: pl.DataFrame) -> NDArray[np.bool_]:
+    """Return which rows have one with the same JobID, cluster and user below them, shape (rows,).
+
+    `sacct -D` prints a row for each attempt of a job that was queued again, and other tools print what it told twice.
+    """
+    keys = [name for name in (_identity(table), "Cluster", "User") if name is not None and name in table.columns]
+    if _identity(table) is None:
+        return np.zeros(len(table), dtype=np.bool_)
+    earlier: NDArray[np.bool_] = (~table.select(pl.struct(keys)).to_series().is_last_distinct()).to_numpy()
+    return earlier
+
+
+def _identity(table: pl.DataFrame) -> str | None:
+    return next((name for name in ("JobID", "JobIDRaw") if name in table.columns), None)
 
 
 def _elapsed(table: pl.DataFrame) -> pl.Series | None:
