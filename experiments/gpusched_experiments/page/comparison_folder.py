@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from gpusched_env.errors import InputError
 from gpusched_env.formats.recorded_result import read_result
 from gpusched_experiments.page.comparison_report import comparison_data
-from gpusched_experiments.page.verdict import verdict
+from gpusched_experiments.page.verdict import verdict_of
 from gpusched_experiments.report.comparison_folder import Compared
 from gpusched_experiments.report.fared import NAN, GroupFared
+from gpusched_experiments.report.recorded_times import Traced
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.statistics import GroupStatistics
 
@@ -42,7 +43,8 @@ def comparison_report(folder: Path) -> ReportData:
         recorded=_recorded(folder, document.get("recorded", {}), runs),
         provenance=document["provenance"],
         tables=tuple(table for each in compared for table in each.tables(document["reference"], instance)),
-        modelled=tuple(dict.fromkeys(sentence for each in compared for sentence in each.modelled)),
+        modelled=_modelled(compared),
+        not_claimed=compared[0].not_claimed,
         verdict=_verdict(compared, document["reference"]),
         scenario=scenario.read_text(encoding="utf-8") if scenario.is_file() else "",
     )
@@ -68,15 +70,34 @@ def _compared(folder: Path, document: dict[str, Any], part: dict[str, Any]) -> C
     runs = tuple(_run(folder, each) for each in part["runs"])
     if not runs:
         raise InputError(str(folder / "results.json"), [], "one run or more")
-    compared = Compared.of(runs, document["reference"], part.get("gpu_demand", ""), tuple(part.get("modelled", ())))
+    traced, rule = part.get("traced"), part.get("gpu_demand", "")
+    try:
+        known = None if traced is None else Traced.from_dict(traced)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{folder / 'results.json'}: traced", traced, f"what a trace knows ({error})") from error
+    compared = Compared.of(runs, document["reference"], rule, tuple(part.get("modelled", ())), known)
     return replace(compared, groups=tuple(map(_group, part.get("groups", ()))))
 
 
+def _modelled(compared: Sequence[Compared]) -> tuple[str, ...]:
+    """Return what is modelled under every rule of GPU demand; what holds under some of them alone names its rule."""
+    told = {
+        sentence: [each for each in compared if sentence in each.modelled]
+        for each in compared
+        for sentence in each.modelled
+    }
+    return tuple(
+        sentence if len(rules) == len(compared) else f"{', '.join(each.gpu_demand for each in rules)}: {sentence}"
+        for sentence, rules in told.items()
+    )
+
+
 def _verdict(compared: Sequence[Compared], reference: str) -> tuple[str, ...]:
-    """Say what came out under every rule of GPU demand, as it may differ; nothing of a single one."""
+    """Say what came out under every rule of GPU demand, as it may differ."""
+    said = [" ".join(verdict_of(each, reference)) for each in compared]
     if len(compared) == 1:
-        return ()
-    said = [f"GPU demand {each.gpu_demand}: {' '.join(verdict(each.runs, reference))}" for each in compared]
+        return tuple(said)
+    said = [f"GPU demand {each.gpu_demand}: {text}" for each, text in zip(compared, said, strict=True)]
     return (*said, f"The figures are those of {compared[0].gpu_demand} demand.")
 
 

@@ -56,6 +56,7 @@ class ReportData:
         drawings: Figures beside those that are made of the runs.
         marked: The row of each table, by its first column's text, that is marked; empty for the one that costs least.
         modelled: What is modelled, a sentence each.
+        not_claimed: A policy of which, and against which, no saving is shown.
         scenario: The scenario as TOML.
         provenance: Where it all comes from, as `gpusched_env.provenance.provenance` says it.
 
@@ -75,6 +76,7 @@ class ReportData:
     drawings: tuple[Drawing, ...] = ()
     marked: str = ""
     modelled: tuple[str, ...] = ()
+    not_claimed: str = ""
     scenario: str = ""
     provenance: Mapping[str, Any] = field(default_factory=dict)
 
