@@ -42,7 +42,8 @@ def comparison_report(folder: Path) -> ReportData:
         document["reference"],
         recorded=_recorded(folder, document.get("recorded", {}), runs),
         provenance=document["provenance"],
-        tables=tuple(table for each in compared for table in each.tables(document["reference"], instance)),
+        tables=compared[0].tables(document["reference"], instance),
+        more_tables=tuple(table for each in compared[1:] for table in each.tables(document["reference"], instance)),
         modelled=_modelled(compared),
         not_claimed=compared[0].not_claimed,
         verdict=_verdict(compared, document["reference"]),
@@ -80,25 +81,27 @@ def _compared(folder: Path, document: dict[str, Any], part: dict[str, Any]) -> C
 
 
 def _modelled(compared: Sequence[Compared]) -> tuple[str, ...]:
-    """Return what is modelled under every rule of GPU demand; what holds under some of them alone names its rule."""
-    told = {
-        sentence: [each for each in compared if sentence in each.modelled]
-        for each in compared
-        for sentence in each.modelled
-    }
-    return tuple(
-        sentence if len(rules) == len(compared) else f"{', '.join(each.gpu_demand for each in rules)}: {sentence}"
-        for sentence, rules in told.items()
-    )
+    """Return what is modelled under every rule of GPU demand; what holds under some alone comes first."""
+    rules: dict[str, list[str]] = {}
+    for each in compared:
+        for sentence in each.modelled:
+            rules.setdefault(sentence, []).append(each.gpu_demand)
+    some = [f"{', '.join(of)}: {sentence}" for sentence, of in rules.items() if len(of) < len(compared)]
+    return (*some, *(sentence for sentence, of in rules.items() if len(of) == len(compared)))
 
 
 def _verdict(compared: Sequence[Compared], reference: str) -> tuple[str, ...]:
     """Say what came out under every rule of GPU demand, as it may differ."""
-    said = [" ".join(verdict_of(each, reference)) for each in compared]
+    verdicts = [verdict_of(each, reference) for each in compared]
     if len(compared) == 1:
-        return tuple(said)
-    said = [f"GPU demand {each.gpu_demand}: {text}" for each, text in zip(compared, said, strict=True)]
-    return (*said, f"The figures are those of {compared[0].gpu_demand} demand.")
+        return (" ".join(verdicts[0]),)
+    firsts = {said[0] for said in verdicts} if all(each.not_claimed for each in compared) else set()
+    common = tuple(firsts) if len(firsts) == 1 else ()  # what ran is the same under every rule
+    each_rule = (
+        f"GPU demand {each.gpu_demand}: {' '.join(said[len(common) :])}"
+        for each, said in zip(compared, verdicts, strict=True)
+    )
+    return (*common, *each_rule, f"The figures are those of {compared[0].gpu_demand} demand.")
 
 
 def _group(values: dict[str, Any]) -> GroupStatistics:

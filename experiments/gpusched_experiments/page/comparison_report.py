@@ -27,6 +27,7 @@ def comparison_data(
     provenance: Mapping[str, Any] | None = None,
     scenario: str = "",
     tables: tuple[Table, ...] = (),
+    more_tables: tuple[Table, ...] = (),
     modelled: tuple[str, ...] = (),
     verdict: tuple[str, ...] = (),
     not_claimed: str = "",
@@ -40,6 +41,7 @@ def comparison_data(
         provenance: Where it comes from; its facts name the scenario or the instance's file.
         scenario: The scenario as TOML; by default that of the facts.
         tables: The tables; by default that of `comparison_table`.
+        more_tables: Tables that stand below the figures.
         modelled: What is modelled, beside what the facts and the first recorded run say.
         verdict: What to say first, a paragraph each; by default it is computed from the runs.
         not_claimed: A policy of which, and against which, no saving is shown.
@@ -56,6 +58,7 @@ def comparison_data(
         title=f"Policies compared on {name}" if name else "Policies compared",
         question=_question(runs, recorded, name, same=file is not None),
         tables=tables or (comparison_table(summarise(runs, reference), reference, file),),
+        more_tables=more_tables,
         runs=tuple(runs),
         reference=reference,
         verdict=verdict,

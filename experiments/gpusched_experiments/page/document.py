@@ -151,9 +151,11 @@ def _picture(picture: Picture) -> str:
 
 
 def _rest(data: ReportData) -> list[str]:
-    """Write what stands below the figures: the scenario, and where it comes from."""
+    """Write what stands below the figures: more tables, the scenario, and where it all comes from."""
     scenario = f"<details>\n<summary>Scenario (TOML)</summary>\n<pre>{escape(data.scenario)}</pre>\n</details>"
     return [
+        "<h2>More tables</h2>" if data.more_tables else "",
+        *(_table(table, data.marked) for table in data.more_tables),
         origin_html(data.provenance),
         scenario if data.scenario else "",
     ]

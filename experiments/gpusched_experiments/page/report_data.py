@@ -46,6 +46,7 @@ class ReportData:
         title: Its title.
         question: What was compared, a sentence or a paragraph.
         tables: Its tables, the main one first.
+        more_tables: Tables that stand below the figures.
         runs: The runs that are compared: every policy on the same seeds. The verdict and the figures of costs and
             savings are computed from them.
         reference: Name of the policy of `runs` that savings are measured against.
@@ -67,6 +68,7 @@ class ReportData:
     title: str
     question: str
     tables: tuple[Table, ...] = ()
+    more_tables: tuple[Table, ...] = ()
     runs: tuple[RunSummary, ...] = ()
     reference: str = ""
     recorded: tuple[Result, ...] = ()

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusched_env.rendering.duration import duration_text
+from gpusched_experiments.report.comparison_table import count_text
 from gpusched_experiments.report.estimate import LEAST_SEEDS, paired_saving
 from gpusched_experiments.report.statistics import summarise
 
@@ -139,7 +140,7 @@ def _price(best: PolicyStatistics, against: PolicyStatistics) -> list[str]:
         own, other = duration_text(best.mean_completion_s), duration_text(against.mean_completion_s)
         sentences.append(f"Its jobs take longer: {own} from submission to completion on average, against {other}.")
     if best.late_jobs > against.late_jobs:
-        late = f"{best.late_jobs:.1f} jobs a run end late, against {against.late_jobs:.1f}"
+        late = f"{count_text(best.late_jobs)} jobs a run end late, against {count_text(against.late_jobs)}"
         sentences.append(f"More of its jobs are late: {late}.")
     return sentences
 
