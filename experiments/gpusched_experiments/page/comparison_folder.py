@@ -86,7 +86,9 @@ def _modelled(compared: Sequence[Compared]) -> tuple[str, ...]:
     for each in compared:
         for sentence in each.modelled:
             rules.setdefault(sentence, []).append(each.gpu_demand)
-    some = [f"{', '.join(of)}: {sentence}" for sentence, of in rules.items() if len(of) < len(compared)]
+    some = [
+        f"Tables of {', '.join(of)} demand: {sentence}" for sentence, of in rules.items() if len(of) < len(compared)
+    ]
     return (*some, *(sentence for sentence, of in rules.items() if len(of) == len(compared)))
 
 

@@ -51,7 +51,7 @@ class Axis:
             shown_s = 1.1 * most_s
             count = max(int(np.sum(timeline.completion_s > shown_s)) for timeline in timelines)
             note = (
-                f" The axis ends at {duration_text(shown_s)}. {count} jobs or fewer of a policy end later, the last at "
+                f" The axis ends at {duration_text(shown_s)}. Up to {count} of a policy's jobs end later, the last at "
                 f"{duration_text(last_s)}: zoom out to see them."
             )
         due_s = timelines[0].instance.jobs.due_s
