@@ -28,7 +28,7 @@ _GPU_TYPE_FIELDS = (
 _JOB_FIELDS = (
     "submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib", "restart_s",
     "application", "distribution", "seconds_per_epoch", "start_s", "resume_s",
-    "opportunistic", "tenant", "traced_start_s", "traced_config",
+    "opportunistic", "tenant", "traced_start_s", "traced_config", "traced_type_known",
 )  # fmt: skip
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _PRIORITY = Range("a whole number from 0 to 9", 0, 9)
@@ -262,6 +262,7 @@ def _jobs(table: Fields, configurations: int, applications: int, distributions: 
     told = table.optional("resume_s", None) is not None
     resume: list[float | None] = [*table.numbers("resume_s", count, TIME)] if told else [None] * count
     table.optional_flags("opportunistic", count)
+    table.optional_flags("traced_type_known", count)
     application = table.wholes("application", count, index_below(applications))
     table.wholes("distribution", count, index_below(distributions))
     for index in range(count):

@@ -35,6 +35,7 @@ _OPTIONAL_JOBS: dict[str, tuple[type, object]] = {
     "tenant": (int, 0),
     "traced_start_s": (float, None),
     "traced_config": (int, None),
+    "traced_type_known": (bool, False),
 }
 """Columns that may be missing: their kind, and the value of all jobs where they are. None: the table has no column."""
 

@@ -51,6 +51,8 @@ class JobTable:
             trace that has such times, for a policy that replays it. None, the default: nobody knows.
         traced_config: Configuration that jobs really ran on, or the closest to it, shape (J,): an index that the job
             is allowed. None without `traced_start_s`.
+        traced_type_known: Whether the trace says that jobs ran on the GPU type of `traced_config`, shape (J,); False by
+            default: on which type is a guess.
 
     Raises:
         InputError: A column has the wrong length, or a value is out of its range; names the first such job.
@@ -74,12 +76,14 @@ class JobTable:
     tenant: NDArray[np.int64] = None  # type: ignore[assignment]
     traced_start_s: NDArray[np.float64] | None = None
     traced_config: NDArray[np.int64] | None = None
+    traced_type_known: NDArray[np.bool_] = None  # type: ignore[assignment]
 
     def __post_init__(self) -> None:
         for column in ("restart_s", "start_s"):
             if getattr(self, column) is None:
                 object.__setattr__(self, column, np.zeros(len(self.submission_s)))
-        object.__setattr__(self, "opportunistic", self._labels())
+        for column in _FLAG_COLUMNS:
+            object.__setattr__(self, column, self._flags(column))
         if self.tenant is None:
             object.__setattr__(self, "tenant", np.zeros(len(self.submission_s), dtype=np.int64))
         floats = (*_FLOAT_COLUMNS, *self._told("resume_s", "traced_start_s"))
@@ -88,17 +92,18 @@ class JobTable:
             object.__setattr__(self, column, checks.frozen_array(getattr(self, column)))
         for column in indices:
             object.__setattr__(self, column, checks.frozen_array(getattr(self, column), np.int64))
-        for column in (*floats, *indices, "opportunistic"):
+        for column in (*floats, *indices, *_FLAG_COLUMNS):
             if len(getattr(self, column)) != len(self.submission_s):
                 raise InputError(f"jobs.{column}", len(getattr(self, column)), f"{len(self.submission_s)} values")
         if not len(self.submission_s):
             raise InputError("jobs", 0, "at least one job")
         self._check_ranges()
 
-    def _labels(self) -> NDArray[Any]:
-        given = np.zeros(len(self.submission_s), dtype=np.bool_) if self.opportunistic is None else self.opportunistic
+    def _flags(self, column: str) -> NDArray[Any]:
+        told = getattr(self, column)
+        given = np.zeros(len(self.submission_s), dtype=np.bool_) if told is None else told
         if np.asarray(given).dtype != np.bool_:
-            raise InputError("jobs.opportunistic", np.asarray(given).tolist(), "True or False for each job")
+            raise InputError(f"jobs.{column}", np.asarray(given).tolist(), "True or False for each job")
         return checks.frozen_array(given, np.bool_)
 
     def _told(self, *columns: str) -> tuple[str, ...]:
@@ -230,4 +235,5 @@ class JobTable:
 
 _JOB_FIELDS = ("submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib")
 _FLOAT_COLUMNS = (*_JOB_FIELDS, "restart_s", "start_s", "seconds_per_epoch")
+_FLAG_COLUMNS = ("opportunistic", "traced_type_known")
 _INDEX_COLUMNS = ("application", "distribution", "tenant")

@@ -79,7 +79,8 @@ def _tell_what_was_traced(state: State) -> None:
     """Let jobs disclose, when they are submitted, when and on what they really ran, where a trace has told."""
     table, rows = state.instance.jobs, state.hidden.jobs
     if table.traced_start_s is not None and table.traced_config is not None:
-        rows[:, at.TRACED_START_S], rows[:, at.TRACED_CONFIG] = table.traced_start_s, table.traced_config
+        rows[:, at.TRACED_START_S] = table.traced_start_s
+        rows[:, at.TRACED_CONFIG] = np.where(table.traced_type_known, -2 - table.traced_config, table.traced_config)
 
 
 def check_stalled(board: Board, policy: str) -> None:

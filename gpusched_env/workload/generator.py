@@ -24,6 +24,7 @@ from gpusched_env.workload.switching_costs import switching_columns
 from gpusched_env.workload.tenancy import with_tenancy
 from gpusched_env.workload.traces.demand import offered
 from gpusched_env.workload.traces.dither import dithered
+from gpusched_env.workload.traces.gpu_types import gpu_type_of_jobs, names_a_type
 from gpusched_env.workload.traces.replay import choose_applications, epochs_of_duration, replayed_trace
 from gpusched_env.workload.traces.traced_schedule import traced_configurations
 
@@ -73,7 +74,7 @@ class _Draft:
     max_epochs: NDArray[np.float64]
     times: SharingTimes
     trace: Trace | None = None
-    traced_config: NDArray[np.int64] | None = None
+    ran_on: tuple[NDArray[np.int64], NDArray[np.bool_]] | None = None
 
 
 def make_instance(scenario: Scenario, seed: int, interference: InterferenceModel | None = None) -> Instance:
@@ -198,13 +199,13 @@ class InstanceMaker:
         choice = choose_applications(trace, names, streams.applications)
         distribution = self._distribution_of_jobs(library, choice, streams)
         fractions = draw_fractions(library, distribution, streams.epochs)
-        reference = (scenario.trace and scenario.trace.reference_gpu_type) or scenario.cluster.gpu_types[0]
+        gpu_type = gpu_type_of_jobs(scenario, trace)
         resolution_s = scenario.trace.resolution_s if scenario.trace else 1.0
-        epochs = epochs_of_duration(trace, applications, choice, fractions, reference)
+        epochs = epochs_of_duration(trace, applications, choice, fractions, gpu_type)
         times = self._job_times(choice, streams)
         open_to = offered(scenario, trace, self._site, tuple(names[i] for i in choice), times.seconds_per_epoch)
         seconds = np.where(open_to, times.seconds_per_epoch, np.inf)
-        traced = trace.start_s is not None
+        ran_on = traced_configurations(trace, self._site, seconds, gpu_type, names_a_type(scenario, trace))
         return _Draft(
             submission_s=trace.submission_s,
             application=choice,
@@ -214,7 +215,7 @@ class InstanceMaker:
             max_epochs=dithered(epochs, trace, resolution_s, streams.durations),
             times=replace(times, seconds_per_epoch=seconds),
             trace=trace,
-            traced_config=traced_configurations(trace, self._site, seconds, reference) if traced else None,
+            ran_on=None if trace.start_s is None else ran_on,
         )
 
     def _distribution_of_jobs(
@@ -258,7 +259,8 @@ class InstanceMaker:
             opportunistic=streams.labels.random(len(order)) < scenario.jobs.opportunistic,
             tenant=self._tenant_of_jobs(order, streams.tenants),
             traced_start_s=None if started is None else started[order],
-            traced_config=None if draft.traced_config is None else draft.traced_config[order],
+            traced_config=None if draft.ran_on is None else draft.ran_on[0][order],
+            traced_type_known=None if draft.ran_on is None else draft.ran_on[1][order],  # type: ignore[arg-type]
         )
 
     def _tenant_of_jobs(self, order: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:

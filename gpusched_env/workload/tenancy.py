@@ -106,7 +106,7 @@ class _Owned:
         """Make the instance."""
         instance = self.instance
         # What a trace ran on is no configuration of one tenant.
-        traced = {"traced_start_s": None, "traced_config": None}
+        traced = {"traced_start_s": None, "traced_config": None, "traced_type_known": None}
         jobs = replace(instance.jobs, seconds_per_epoch=np.stack(self.columns, axis=1), **traced)  # type: ignore[arg-type]
         interference = instance.interference
         return replace(

@@ -10,7 +10,7 @@ import numpy as np
 import pytest
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload import detect_format, read_trace, scenario_for_trace
+from gpusched_env.workload import Scenario, detect_format, read_trace, scenario_for_trace
 from gpusched_env.workload.traces.presets import FORMATS
 
 HELIOS = """job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue
@@ -190,6 +190,45 @@ def test_sacct_finds_gpus_in_every_column_that_may_hold_them(columns, row, gpus,
     text = f"JobID|Submit|Start|End|ElapsedRaw|{columns}\n1|2024-01-31T12:00:00|2024-01-31T12:00:00|"
     trace = read_trace(write(tmp_path, f"{text}2024-01-31T12:00:07|7|{row}\n"), "sacct")
     assert (trace.gpus.tolist(), trace.duration_s.tolist()) == ([gpus], [7.0])
+
+
+ATTEMPTS = """JobID|User|Submit|Start|End|ElapsedRaw|AllocTRES|State
+1|ann|DAYT08:00:00|DAYT08:00:00|DAYT08:01:40|100|gres/gpu=1|REQUEUED
+1|ann|DAYT08:02:00|DAYT08:03:00|DAYT08:08:00|300|gres/gpu=1|COMPLETED
+1|bob|DAYT09:00:00|DAYT09:00:00|DAYT09:00:50|50|gres/gpu=1|COMPLETED
+2|bob|DAYT09:00:00|DAYT09:00:00|DAYT09:00:00|0|gres/gpu=1|CANCELLED
+""".replace("DAY", "2026-09-21")
+
+
+def test_of_a_job_that_slurm_queued_again_the_last_attempt_counts_and_a_job_of_no_time_has_its_own_reason(tmp_path):
+    trace = read_trace(write(tmp_path, ATTEMPTS), "sacct")
+    assert (trace.user, trace.duration_s.tolist()) == (("ann", "bob"), [300.0, 50.0])
+    assert trace.skipped == (("an earlier attempt of a job that was queued again", 1), ("ran for 0 s", 1))
+
+
+DATES = "JobID|Submit|Start|End|AllocTRES\n1|DAY 08:15:00|DAY 08:16:00|DAY 09:16:00|gres/gpu=2\n2|DAY 09:00|||\n"
+
+
+def test_dates_are_read_with_dots_too(tmp_path):
+    trace = read_trace(write(tmp_path, DATES.replace("DAY", "21.09.2026")), "sacct")
+    assert (trace.duration_s.tolist(), trace.start_s.tolist()) == ([3600.0], [60.0])
+    assert trace.skipped == (("never ran, or had not ended", 1),)
+
+
+def test_a_date_in_another_form_is_an_error_with_its_row_and_no_job_that_never_ran(tmp_path):
+    with pytest.raises(InputError, match=r"row 1: Start = '09/21/2026 08:16:00'; allowed: .*09\.10\.2017 07:01:55"):
+        read_trace(write(tmp_path, DATES.replace("DAY", "09/21/2026")), "sacct")
+
+
+def test_a_file_in_another_encoding_is_read_where_that_is_said(tmp_path):
+    path = tmp_path / "jobs.csv"
+    path.write_bytes(HELIOS.replace("va", "jürgen").replace("job_id", "prüf").encode("cp1252"))
+    with pytest.raises(InputError, match=r"UTF-8 .*--encoding cp1252"):
+        read_trace(path, "helios")
+    assert read_trace(path, "helios", encoding="cp1252").tenant == ("vb", "jürgen")
+    assert detect_format(path, "cp1252") == "helios"
+    with pytest.raises(InputError, match=r"trace\.encoding = 'nonsense'"):
+        Scenario(trace={"path": str(path), "encoding": "nonsense"})
 
 
 @pytest.mark.parametrize("zipped", [False, True])

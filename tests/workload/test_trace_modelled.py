@@ -41,7 +41,7 @@ def test_everything_that_a_bare_trace_lacks_is_named_with_its_rule(tmp_path):
 def test_rows_that_are_left_out_are_counted_by_reason(tmp_path):
     text = "submission_s,duration_s,gpus\n0,9,1\n5,9,2\n6,0,1\n"
     said = modelled(replay(tmp_path, text, where=["gpus < 2"], skip_invalid=True))
-    assert said[-1] == "Rows of trace.csv that are left out: 1 not gpus < 2, 1 never ran, or had not ended."
+    assert said[-1] == "Rows of trace.csv that are left out: 1 not gpus < 2, 1 ran for 0 s."
 
 
 def test_what_the_trace_says_is_the_traces_and_a_scaled_load_is_told(tmp_path):

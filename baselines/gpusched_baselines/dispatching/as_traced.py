@@ -31,15 +31,16 @@ class AsTraced:
 
     A job starts at its traced start, on the configuration that it ran on (`JobTable.traced_config`). Where that is not
     free then, it waits for it, since jobs before it may end moments late: durations are blurred within their
-    resolution. After `patience_s` it takes as many GPUs of another type on which its time is closest; where no type has
-    them, it starts as soon as one has. Jobs that wait are asked in the order of their traced starts, and one that does
+    resolution. Where the trace names the GPU type, it waits for GPUs of that type. Else the type is a guess, and after
+    `patience_s` it takes as many GPUs of another type on which its time is closest; where no type has them, it starts
+    as soon as one has. Jobs that wait are asked in the order of their traced starts, and one that does
     not fit holds none back. It says nothing of jobs whose start is not known, and so runs on replays of traces with
     start times only.
 
     Args:
         name: Name, as tables show it.
-        patience_s: How long after its traced start a job waits for what it ran on before it takes another GPU type [s],
-            ≥ 0; several times the resolution of the trace.
+        patience_s: How long after its traced start a job whose GPU type is not known waits for what it ran on before it
+            takes another [s], ≥ 0; several times the resolution of the trace.
 
     Raises:
         InputError: The patience is out of its range.
@@ -85,13 +86,14 @@ def _decide(board: Board, order: Ints, patience_s: float) -> None:
         if start > now:
             jobs[job, at.WAKE_S] = start
             continue
-        config = int(jobs[job, at.TRACED_CONFIG])
+        told = int(jobs[job, at.TRACED_CONFIG])
+        config = -2 - told if told < -1 else told
         if may_have(board, job, config):
             place(board, job, config)
         elif now < start + patience_s:
             jobs[job, at.WAKE_S] = start + patience_s
             continue
-        else:
+        elif told >= 0:
             _place_elsewhere(board, job, config)
         jobs[job, at.WAKE_S] = np.inf
 

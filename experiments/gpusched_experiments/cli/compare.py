@@ -51,6 +51,7 @@ def compare_command(
     trace_format: options.TraceFormatOption = None,
     where: options.WhereOption = None,
     skip_invalid: options.SkipInvalidOption = False,
+    encoding: options.EncodingOption = None,
     jobs: options.JobsOption = None,
     nodes: options.NodesOption = None,
     settings: options.SetOption = None,
@@ -94,6 +95,7 @@ def compare_command(
     if form is not None and form not in TABLE_FORMATS:
         raise InputError("--format", form, f"one of {', '.join(TABLE_FORMATS)}")
     scenario = options.scenario_or_track(scenario, track)
+    settings = options.with_encoding(settings, encoding)
     workload = options.chosen_workload(
         instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
     )

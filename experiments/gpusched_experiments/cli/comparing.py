@@ -40,6 +40,7 @@ from gpusched_experiments.report.comparison_folder import (
     comparison_files,
 )
 from gpusched_experiments.report.journal import key_of, measured_by
+from gpusched_experiments.report.recorded_times import Traced
 
 ALWAYS_OF_A_TRACE = (
     "Due dates and slowdown follow from what jobs are offered: one schedule may be late under one rule alone.",
@@ -120,7 +121,7 @@ def conduct(plan: ComparisonPlan, out: str | Path, charts: ModuleType | None) ->
         bar.show(finished)
         compared = tuple(
             Compared.of(_run(plan, part, own, folder, bar, record=index == 0), plan.reference, part.gpu_demand,
-                        part.modelled())
+                        part.modelled(), None if part.trace is None else Traced.of(part.trace))
             for index, (part, own) in enumerate(zip(parts, keys, strict=True))
         )  # fmt: skip
         _write(plan, parts[0], folder, compared)

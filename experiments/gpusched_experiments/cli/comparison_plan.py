@@ -14,12 +14,12 @@ from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.workload import Workload
 from gpusched_experiments.report.backends.backend import Backend
 from gpusched_experiments.report.processes import PROCESSES
+from gpusched_experiments.report.recorded_times import AS_TRACED
 
 USUAL_SEEDS = "0-39"
 USUAL_SEEDS_OF_THE_SAME_JOBS = "0-4"  # of a trace, whose runs are long, and of one instance
 USUAL_REFERENCE = "edf"
 MOST_WORKERS = 4  # by default
-AS_TRACED = "as-traced"
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,8 @@ def print_comparisons(
     """
     cut = False
     for each in compared:
+        if each.not_claimed and each.replay is not None:
+            console.print(each.replay.sentence, style="bold red", markup=False)
         for table in each.tables(reference, instance):
             shown = fitting(table, console.width)
             cut = cut or len(shown.columns) < len(table.columns)

@@ -18,7 +18,7 @@ from gpusched_experiments.cli.tables import print_table
 from gpusched_experiments.cli.terminal import drawing_or_note, output, say_if_one_seed
 from gpusched_experiments.report import PolicyStatistics, RunSummary, compare, summarise
 from gpusched_experiments.report.billing import Billing
-from gpusched_experiments.report.comparison_table import SHORT, TENTHS, fared_table, means_over
+from gpusched_experiments.report.comparison_table import COUNTS, SHORT, fared_table, means_over
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
 from gpusched_experiments.report.table import MONEY, PERCENT, Column, Table
 
@@ -109,7 +109,7 @@ def _print(runs: Sequence[RunSummary], agent: str, instance: str | None) -> None
         Column("energy_eur", "energy €", lambda row: row.energy_eur, MONEY),
         Column("tardiness_eur", "tardiness €", lambda row: row.tardiness_eur, MONEY),
         Column("total_eur", "total €", lambda row: row.total_eur, MONEY),
-        Column("late_jobs", "late jobs", lambda row: row.late_jobs, TENTHS),
+        Column("late_jobs", "late jobs", lambda row: row.late_jobs, COUNTS),
         Column("ms_per_job", "ms per job", lambda row: ms_per_job(runs, row.policy), SHORT),
         Column("saving", f"saving of {agent}", saving, PERCENT, interval=True),
     )

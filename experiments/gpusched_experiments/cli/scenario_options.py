@@ -55,6 +55,9 @@ WhereOption = Annotated[
 SkipInvalidOption = Annotated[
     bool, typer.Option("--skip-invalid", help="Leave rows of the trace that are not valid out, and count them.")
 ]
+EncodingOption = Annotated[
+    str | None, typer.Option("--encoding", help="Encoding of the trace, such as cp1252; default: utf-8.")
+]
 JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of jobs; of a trace, the first so many.")]
 NodesOption = Annotated[int | None, typer.Option("--nodes", "-n", help="Number of nodes.")]
 WorkersOption = Annotated[
@@ -162,6 +165,11 @@ def scenario_settings(
         replay = made.trace.model_dump(exclude_defaults=True) | {"format": made.trace.format}
         given |= {f"trace.{name}": value for name, value in replay.items()} | {"jobs.count": made.jobs.count}
     return given | values
+
+
+def with_encoding(settings: list[str] | None, encoding: str | None) -> list[str] | None:
+    """Return the settings of `--set` with that of `--encoding`."""
+    return settings if encoding is None else [*(settings or []), f"trace.encoding={encoding}"]
 
 
 def _counts(jobs: int | None, nodes: int | None) -> dict[str, object]:

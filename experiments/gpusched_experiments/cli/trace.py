@@ -10,8 +10,9 @@ import typer
 
 from gpusched_env.workload import Scenario, Trace, modelled, replayed_trace
 from gpusched_env.workload.site import Site
+from gpusched_env.workload.traces.gpu_types import gpu_types_named, ways_out
 from gpusched_env.workload.traces.read import read_selected
-from gpusched_env.workload.traces.summary import TraceSummary
+from gpusched_env.workload.traces.summary import TraceSummary, TypeLoad
 from gpusched_experiments.cli import scenario_options as options
 
 QUICK_JOBS = 2_000
@@ -24,6 +25,7 @@ def trace_command(
     trace_format: options.TraceFormatOption = None,
     where: options.WhereOption = None,
     skip_invalid: options.SkipInvalidOption = False,
+    encoding: options.EncodingOption = None,
     scenario: options.ScenarioOption = "default",
     jobs: options.JobsOption = None,
     nodes: options.NodesOption = None,
@@ -39,6 +41,7 @@ def trace_command(
 
     - **gpusched trace jobs.txt --scenario mine.toml**, with jobs.txt from **sacct -P**
     """
+    settings = options.with_encoding(settings, encoding)
     chosen = options.chosen_scenario(
         scenario, file, trace_format, jobs, nodes, settings, where=where, skip_invalid=skip_invalid
     )
@@ -46,7 +49,7 @@ def trace_command(
     assert replay is not None  # noqa: S101 - there is a FILE
     trace = read_selected(replay.path, replay.format, replay.columns, replay.selection, chosen.jobs.count)
     site = Site.of(chosen)
-    summary = TraceSummary.of(trace, site)
+    summary = TraceSummary.of(trace, site, chosen)
     given = _given(trace_format, where, skip_invalid, scenario, nodes, settings)
     command = _command(file, trace, given, jobs)
     said = modelled(chosen, replayed_trace(chosen))
@@ -55,6 +58,9 @@ def trace_command(
         return
     for label, text in _lines(trace, summary, scenario, site):
         typer.echo(f"{label:{LABEL}}{text}".rstrip())
+    types = gpu_types_named(chosen, trace)
+    if None in types.values():
+        typer.echo(f"\nThe cluster does not have all of these GPU types: {ways_out(chosen, types)}")
     typer.echo("\nWhat the trace does not say:")
     for sentence in said:
         typer.echo(f"- {sentence}")
@@ -105,6 +111,8 @@ def _lines(trace: Trace, summary: TraceSummary, scenario: str, site: Site) -> It
     for index, asked in enumerate(summary.demand):
         text = f"{asked.gpus:>6}  {asked.jobs:6.1%} of jobs {asked.gpu_hours:6.1%} of GPU-hours"
         yield "" if index else "GPUs", text
+    for index, own in enumerate(summary.gpu_types):
+        yield "" if index else "GPU types", _of_type(own)
     load = "all jobs come at once" if summary.load is None else f"{summary.load:.2f}"
     yield "load", f"{load} on the {site.gpus:,} GPUs of {len(site.nodes):,} nodes of scenario {scenario}"
     most = site.most_gpus_of_a_job
@@ -113,6 +121,15 @@ def _lines(trace: Trace, summary: TraceSummary, scenario: str, site: Site) -> It
     told = (("tenant", summary.tenants), ("user", summary.users))
     known = [f"{count:,} {what}{'s' if count > 1 else ''}" for what, count in told if count]
     yield "of", ", ".join(known) or "nobody: the trace names no tenants or users"
+
+
+def _of_type(own: TypeLoad) -> str:
+    """Say how many jobs name a GPU type, and what they are for the cluster's GPUs of it."""
+    text = f"{own.name or 'none':>6}  {own.jobs:,} jobs, {own.gpu_hours:,.1f} GPU-hours"
+    if own.gpu_type is None or not own.gpus:
+        return f"{text}; the cluster has none"
+    load = "" if own.load is None else f"load {own.load:.2f} on "
+    return f"{text}; {load}the {own.gpus:,} GPUs of {own.gpu_type}"
 
 
 def _starts(summary: TraceSummary) -> str:

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Any
 from gpusched_env.errors import InputError
 from gpusched_env.formats.recorded_result import read_result
 from gpusched_experiments.page.comparison_report import comparison_data
-from gpusched_experiments.page.verdict import verdict
+from gpusched_experiments.page.verdict import verdict_of
 from gpusched_experiments.report.comparison_folder import Compared
 from gpusched_experiments.report.fared import NAN, GroupFared
+from gpusched_experiments.report.recorded_times import Traced
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.statistics import GroupStatistics
 
@@ -41,8 +42,10 @@ def comparison_report(folder: Path) -> ReportData:
         document["reference"],
         recorded=_recorded(folder, document.get("recorded", {}), runs),
         provenance=document["provenance"],
-        tables=tuple(table for each in compared for table in each.tables(document["reference"], instance)),
-        modelled=tuple(dict.fromkeys(sentence for each in compared for sentence in each.modelled)),
+        tables=compared[0].tables(document["reference"], instance),
+        more_tables=tuple(table for each in compared[1:] for table in each.tables(document["reference"], instance)),
+        modelled=_modelled(compared),
+        not_claimed=compared[0].not_claimed,
         verdict=_verdict(compared, document["reference"]),
         scenario=scenario.read_text(encoding="utf-8") if scenario.is_file() else "",
     )
@@ -68,16 +71,39 @@ def _compared(folder: Path, document: dict[str, Any], part: dict[str, Any]) -> C
     runs = tuple(_run(folder, each) for each in part["runs"])
     if not runs:
         raise InputError(str(folder / "results.json"), [], "one run or more")
-    compared = Compared.of(runs, document["reference"], part.get("gpu_demand", ""), tuple(part.get("modelled", ())))
+    traced, rule = part.get("traced"), part.get("gpu_demand", "")
+    try:
+        known = None if traced is None else Traced.from_dict(traced)
+    except (KeyError, TypeError) as error:
+        raise InputError(f"{folder / 'results.json'}: traced", traced, f"what a trace knows ({error})") from error
+    compared = Compared.of(runs, document["reference"], rule, tuple(part.get("modelled", ())), known)
     return replace(compared, groups=tuple(map(_group, part.get("groups", ()))))
 
 
+def _modelled(compared: Sequence[Compared]) -> tuple[str, ...]:
+    """Return what is modelled under every rule of GPU demand; what holds under some alone comes first."""
+    rules: dict[str, list[str]] = {}
+    for each in compared:
+        for sentence in each.modelled:
+            rules.setdefault(sentence, []).append(each.gpu_demand)
+    some = [
+        f"Tables of {', '.join(of)} demand: {sentence}" for sentence, of in rules.items() if len(of) < len(compared)
+    ]
+    return (*some, *(sentence for sentence, of in rules.items() if len(of) == len(compared)))
+
+
 def _verdict(compared: Sequence[Compared], reference: str) -> tuple[str, ...]:
-    """Say what came out under every rule of GPU demand, as it may differ; nothing of a single one."""
+    """Say what came out under every rule of GPU demand, as it may differ."""
+    verdicts = [verdict_of(each, reference) for each in compared]
     if len(compared) == 1:
-        return ()
-    said = [f"GPU demand {each.gpu_demand}: {' '.join(verdict(each.runs, reference))}" for each in compared]
-    return (*said, f"The figures are those of {compared[0].gpu_demand} demand.")
+        return (" ".join(verdicts[0]),)
+    firsts = {said[0] for said in verdicts} if all(each.not_claimed for each in compared) else set()
+    common = tuple(firsts) if len(firsts) == 1 else ()  # what ran is the same under every rule
+    each_rule = (
+        f"GPU demand {each.gpu_demand}: {' '.join(said[len(common) :])}"
+        for each, said in zip(compared, verdicts, strict=True)
+    )
+    return (*common, *each_rule, f"The figures are those of {compared[0].gpu_demand} demand.")
 
 
 def _group(values: dict[str, Any]) -> GroupStatistics:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.model.tenancy import machines
@@ -26,8 +27,10 @@ def comparison_data(
     provenance: Mapping[str, Any] | None = None,
     scenario: str = "",
     tables: tuple[Table, ...] = (),
+    more_tables: tuple[Table, ...] = (),
     modelled: tuple[str, ...] = (),
     verdict: tuple[str, ...] = (),
+    not_claimed: str = "",
 ) -> ReportData:
     """Put the report of a comparison together.
 
@@ -38,20 +41,28 @@ def comparison_data(
         provenance: Where it comes from; its facts name the scenario or the instance's file.
         scenario: The scenario as TOML; by default that of the facts.
         tables: The tables; by default that of `comparison_table`.
+        more_tables: Tables that stand below the figures.
         modelled: What is modelled, beside what the facts and the first recorded run say.
         verdict: What to say first, a paragraph each; by default it is computed from the runs.
+        not_claimed: A policy of which, and against which, no saving is shown.
     """
     facts = (provenance or {}).get("facts", {})
     file = facts.get("instance_file") or None
-    name = file or getattr(scenario_of(facts), "name", "") or (recorded[0].instance.name if recorded else "")
+    replay = getattr(scenario_of(facts), "trace", None)
+    of_trace = "" if replay is None else f"{Path(replay.path).name} (format {replay.format})"
+    name = (
+        file or of_trace or getattr(scenario_of(facts), "name", "") or (recorded[0].instance.name if recorded else "")
+    )
     told = modelled_of(recorded[0].instance, facts) if recorded else ()
     return ReportData(
         title=f"Policies compared on {name}" if name else "Policies compared",
         question=_question(runs, recorded, name, same=file is not None),
         tables=tables or (comparison_table(summarise(runs, reference), reference, file),),
+        more_tables=more_tables,
         runs=tuple(runs),
         reference=reference,
         verdict=verdict,
+        not_claimed=not_claimed,
         recorded=tuple(recorded),
         modelled=(*modelled, *told),
         scenario=scenario or scenario_text(facts),

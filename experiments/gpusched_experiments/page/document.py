@@ -62,7 +62,7 @@ def _drawings(data: ReportData) -> list[Drawing]:
     drawings: list[Drawing | None] = []
     if data.runs:
         drawings.append(cost_drawing(summarise(data.runs, data.reference), data.runs))
-        drawings.append(savings_drawing(data.runs, data.reference))
+        drawings.append(_savings(data))
     recorded = data.recorded
     if data.runs:
         by_cost = sorted(recorded, key=lambda result: sum(costs_of(data.runs, result.policy)))
@@ -75,6 +75,16 @@ def _drawings(data: ReportData) -> list[Drawing]:
     return [drawing for drawing in (*drawings, *data.drawings) if drawing is not None]
 
 
+def _savings(data: ReportData) -> Drawing | None:
+    """Draw the savings, without the policy of which none are to be shown."""
+    runs = [run for run in data.runs if run.policy != data.not_claimed]
+    return (
+        savings_drawing(runs, data.reference if data.reference != data.not_claimed else runs[0].policy)
+        if runs
+        else None
+    )
+
+
 def _head(data: ReportData) -> list[str]:
     """Write what stands above the figures: title, question, verdict, tables."""
     said = data.verdict or ((" ".join(verdict(data.runs, data.reference)),) if data.runs else ())
@@ -82,11 +92,17 @@ def _head(data: ReportData) -> list[str]:
     return [
         f'<header>\n<h1>{escape(data.title)}</h1>\n<p class="question">{escape(data.question)}</p>\n</header>',
         f'<div class="verdict">{paragraphs}</div>' if paragraphs else "",
+        _modelled(data),
         *(_table(table, data.marked) for table in data.tables),
         f"<section>{markdown_html(data.page)}</section>" if data.page else "",
         *map(_picture, data.pictures),
         f'<p class="note">{escape(NO_INTERVALS)}</p>' if data.runs and not data.recorded else "",
     ]
+
+
+def _modelled(data: ReportData) -> str:
+    sentences = "".join(f"<li>{escape(sentence)}</li>\n" for sentence in data.modelled)
+    return f"<h2>What is modelled</h2>\n<ul>\n{sentences}</ul>" if sentences else ""
 
 
 def _table(table: Table, marked: str) -> str:
@@ -135,11 +151,11 @@ def _picture(picture: Picture) -> str:
 
 
 def _rest(data: ReportData) -> list[str]:
-    """Write what stands below the figures: what is modelled, the scenario, and where it comes from."""
-    sentences = "".join(f"<li>{escape(sentence)}</li>\n" for sentence in data.modelled)
+    """Write what stands below the figures: more tables, the scenario, and where it all comes from."""
     scenario = f"<details>\n<summary>Scenario (TOML)</summary>\n<pre>{escape(data.scenario)}</pre>\n</details>"
     return [
-        f"<h2>What is modelled</h2>\n<ul>\n{sentences}</ul>" if sentences else "",
+        "<h2>More tables</h2>" if data.more_tables else "",
+        *(_table(table, data.marked) for table in data.more_tables),
         origin_html(data.provenance),
         scenario if data.scenario else "",
     ]

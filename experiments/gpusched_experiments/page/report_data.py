@@ -46,6 +46,7 @@ class ReportData:
         title: Its title.
         question: What was compared, a sentence or a paragraph.
         tables: Its tables, the main one first.
+        more_tables: Tables that stand below the figures.
         runs: The runs that are compared: every policy on the same seeds. The verdict and the figures of costs and
             savings are computed from them.
         reference: Name of the policy of `runs` that savings are measured against.
@@ -56,6 +57,7 @@ class ReportData:
         drawings: Figures beside those that are made of the runs.
         marked: The row of each table, by its first column's text, that is marked; empty for the one that costs least.
         modelled: What is modelled, a sentence each.
+        not_claimed: A policy of which, and against which, no saving is shown.
         scenario: The scenario as TOML.
         provenance: Where it all comes from, as `gpusched_env.provenance.provenance` says it.
 
@@ -66,6 +68,7 @@ class ReportData:
     title: str
     question: str
     tables: tuple[Table, ...] = ()
+    more_tables: tuple[Table, ...] = ()
     runs: tuple[RunSummary, ...] = ()
     reference: str = ""
     recorded: tuple[Result, ...] = ()
@@ -75,6 +78,7 @@ class ReportData:
     drawings: tuple[Drawing, ...] = ()
     marked: str = ""
     modelled: tuple[str, ...] = ()
+    not_claimed: str = ""
     scenario: str = ""
     provenance: Mapping[str, Any] = field(default_factory=dict)
 

@@ -5,12 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusched_env.rendering.duration import duration_text
+from gpusched_experiments.report.comparison_table import count_text
 from gpusched_experiments.report.estimate import LEAST_SEEDS, paired_saving
 from gpusched_experiments.report.statistics import summarise
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    from gpusched_experiments.report.comparison_folder import Compared
     from gpusched_experiments.report.estimate import Estimate
     from gpusched_experiments.report.run_summary import RunSummary
     from gpusched_experiments.report.statistics import PolicyStatistics
@@ -30,13 +32,34 @@ def saving_against(runs: Sequence[RunSummary], policy: str, other: str) -> Estim
     return paired_saving(costs_of(runs, policy), costs_of(runs, other))
 
 
-def verdict(runs: Sequence[RunSummary], reference: str) -> tuple[str, ...]:
+def verdict_of(compared: Compared, reference: str) -> tuple[str, ...]:
+    """Say what came out under one rule for the GPU demand of a trace, or without one.
+
+    A replay that is not the schedule that ran is said to be none, and what is left is compared without it. Where the
+    trace has no due dates, energy comes first.
+
+    Args:
+        compared: What came out.
+        reference: Name of the policy that savings are measured against.
+    """
+    runs, none = compared.runs, compared.not_claimed
+    left = tuple(run for run in runs if run.policy != none)
+    against = reference if reference != none else left[0].policy if left else none
+    modelled = compared.traced is not None and not compared.traced.due_dates
+    said = verdict(left, against, due_dates_modelled=modelled) if left else ()
+    return (compared.replay.sentence, *said) if none and compared.replay is not None else said
+
+
+def verdict(runs: Sequence[RunSummary], reference: str, *, due_dates_modelled: bool = False) -> tuple[str, ...]:
     """Say which policy is cheapest, by how much against the reference and the next, and what it gives up for that.
 
     Args:
         runs: The runs of a comparison: the same seeds for every policy.
         reference: Name of the policy that savings are measured against.
+        due_dates_modelled: Whether energy is to be compared first, since tardiness is modelled.
     """
+    if due_dates_modelled:
+        return (*_energy(runs, reference), *verdict(runs, reference))
     rows = sorted(summarise(runs, reference), key=lambda row: row.total_eur)
     best, against = rows[0], next(row for row in rows if row.policy == reference)
     if len(rows) == 1:
@@ -51,6 +74,25 @@ def verdict(runs: Sequence[RunSummary], reference: str) -> tuple[str, ...]:
         count = f"{best.runs} seed{'s' if best.runs > 1 else ''}"
         sentences.append(f"With {count} there is no interval: another draw of workloads may say otherwise.")
     return tuple(sentences)
+
+
+def _energy(runs: Sequence[RunSummary], reference: str) -> tuple[str, ...]:
+    """Say what energy every policy needs against the reference, the least first, and that all else is modelled."""
+    euros = {
+        name: [run.energy_eur for run in sorted(runs, key=lambda run: run.seed) if run.policy == name]
+        for name in dict.fromkeys(run.policy for run in runs)
+    }
+    others = sorted((name for name in euros if name != reference), key=lambda name: sum(euros[name]))
+    parts = [
+        f"{name} {sum(euros[name]) / len(euros[name]):,.2f} €, "
+        + _less(paired_saving(euros[name], euros[reference]), "" if place else reference)
+        for place, name in enumerate(others)
+    ]
+    own = f"{reference} {sum(euros[reference]) / len(euros[reference]):,.2f} €"
+    return (
+        f"Energy of a run: {'; '.join([*parts, own])}.",
+        "Due dates are modelled, and so is the cost of tardiness; with it:",
+    )
 
 
 def _first(runs: Sequence[RunSummary], best: PolicyStatistics, against: PolicyStatistics) -> str:
@@ -74,13 +116,16 @@ def _next(runs: Sequence[RunSummary], best: PolicyStatistics, after: PolicyStati
 
 
 def _less(saved: Estimate, other: str) -> str:
-    """Say `19.0 % less than edf (95 % interval 11.1 % to 25.5 %)`, and whether the interval leaves it open."""
+    """Say `19.0 % less than edf (95 % interval 11.1 % to 25.5 %)`, or more, and whether the interval leaves it open."""
     if not abs(saved.value) >= SAME:  # NaN where both cost nothing
-        return f"as much as {other}"
-    text = f"{100 * saved.value:.1f} % less than {other}"
+        return f"as much as {other}" if other else "as much"
+    more = saved.value < 0.0
+    sign = -100 if more else 100
+    text = f"{sign * saved.value:.1f} % {'more' if more else 'less'}{f' than {other}' if other else ''}"
     if saved.interval is None:
         return text
-    low, high = saved.interval
+    low, high = saved.interval[::-1] if more else saved.interval
+    low, high = sign / 100 * low, sign / 100 * high
     text += f" (95 % interval {100 * low:.1f} % to {100 * high:.1f} %"
     return f"{text}, so it may be chance)" if low <= 0.0 <= high else f"{text})"
 
@@ -95,7 +140,7 @@ def _price(best: PolicyStatistics, against: PolicyStatistics) -> list[str]:
         own, other = duration_text(best.mean_completion_s), duration_text(against.mean_completion_s)
         sentences.append(f"Its jobs take longer: {own} from submission to completion on average, against {other}.")
     if best.late_jobs > against.late_jobs:
-        late = f"{best.late_jobs:.1f} jobs a run end late, against {against.late_jobs:.1f}"
+        late = f"{count_text(best.late_jobs)} jobs a run end late, against {count_text(against.late_jobs)}"
         sentences.append(f"More of its jobs are late: {late}.")
     return sentences
 

@@ -23,8 +23,9 @@ from gpusched_experiments.report.comparison_table import (
 )
 from gpusched_experiments.report.journal import NAME as JOURNAL
 from gpusched_experiments.report.journal import Journal
+from gpusched_experiments.report.recorded_times import AS_TRACED, Replay, Traced
 from gpusched_experiments.report.results_file import document_json
-from gpusched_experiments.report.statistics import summarise, summarise_groups
+from gpusched_experiments.report.statistics import summarise, summarise_groups, without_savings
 from gpusched_experiments.report.table import csv_text
 
 if TYPE_CHECKING:
@@ -56,6 +57,7 @@ class Compared:
         rows: The statistics of every policy.
         groups: Those of every tenant and class, where there are several.
         modelled: What the figures depend on that a trace does not say, a sentence each.
+        traced: What the trace knows of the schedule that ran; None without a trace.
     """
 
     gpu_demand: str
@@ -63,13 +65,34 @@ class Compared:
     rows: tuple[PolicyStatistics, ...]
     groups: tuple[GroupStatistics, ...]
     modelled: tuple[str, ...]
+    traced: Traced | None = None
 
     @classmethod
     def of(
-        cls, runs: Sequence[RunSummary], reference: str, gpu_demand: str = "", modelled: tuple[str, ...] = ()
+        cls,
+        runs: Sequence[RunSummary],
+        reference: str,
+        gpu_demand: str = "",
+        modelled: tuple[str, ...] = (),
+        traced: Traced | None = None,
     ) -> Compared:
-        """Summarise these runs."""
-        return cls(gpu_demand, tuple(runs), summarise(runs, reference), summarise_groups(runs), modelled)
+        """Summarise these runs; a replay that is not the schedule that ran has no savings, and none are against it."""
+        made = cls(gpu_demand, tuple(runs), summarise(runs, reference), summarise_groups(runs), modelled, traced)
+        rows = tuple(
+            without_savings(row) if made.not_claimed and made.not_claimed in {row.policy, reference} else row
+            for row in made.rows
+        )
+        return replace(made, rows=rows)
+
+    @property
+    def replay(self) -> Replay | None:
+        """Return the recorded times beside those of the replay, if both are known."""
+        return Replay.of(self.traced, self.rows)
+
+    @property
+    def not_claimed(self) -> str:
+        """Name the policy that is not the schedule that ran, though it replays it; empty if there is none."""
+        return AS_TRACED if self.replay is not None and not self.replay.is_what_ran else ""
 
     @property
     def best(self) -> str:
@@ -77,7 +100,9 @@ class Compared:
         return min(self.rows, key=lambda row: row.total_eur).policy
 
     def tables(self, reference: str, instance: str | None = None) -> tuple[Table, ...]:
-        """List its tables: costs, jobs and machines, and tenants and classes, where there are several.
+        """List its tables: costs, jobs and machines, the replay beside the record, and tenants and classes.
+
+        The last two are there where it is known what ran, and where there are several of them.
 
         Args:
             reference: Name of the policy that savings are measured against.
@@ -85,7 +110,8 @@ class Compared:
         """
         costs = comparison_table(self.rows, reference, instance, of_trace=bool(self.gpu_demand))
         groups = (groups_table(self.groups),) if self.groups else ()
-        tables = (costs, fared_table(self.rows), *groups)
+        replayed = () if self.replay is None else (self.replay.table(),)
+        tables = (costs, fared_table(self.rows), *replayed, *groups)
         return (
             tuple(replace(t, title=f"{t.title}, GPU demand: {self.gpu_demand}") for t in tables)
             if self.gpu_demand
@@ -178,23 +204,14 @@ def comparison_files(
         provenance: Where the results come from.
     """
     first = compared[0]
-    more = [
-        {"gpu_demand": each.gpu_demand, "modelled": each.modelled, "policies": list(map(asdict, each.rows)),
-         "groups": list(map(asdict, each.groups)), "runs": [run.as_dict() for run in each.runs]}
-        for each in compared[1:]
-    ]  # fmt: skip
     results = document_json(
         "gpusched comparison",
         provenance,
         reference=reference,
         seeds=sorted({run.seed for run in first.runs}),
-        gpu_demand=first.gpu_demand,
-        modelled=first.modelled,
         recorded=dict(recorded),
-        policies=[asdict(row) for row in first.rows],
-        groups=[asdict(group) for group in first.groups],
-        runs=[run.as_dict() for run in first.runs],
-        more=more,
+        **_document(first),
+        more=[_document(each) for each in compared[1:]],
     )
     files = {
         "results.json": results,
@@ -204,6 +221,17 @@ def comparison_files(
     if first.groups:
         files["groups.csv"] = _all_groups_csv(compared)
     return files
+
+
+def _document(compared: Compared) -> dict[str, Any]:
+    return {
+        "gpu_demand": compared.gpu_demand,
+        "modelled": compared.modelled,
+        "traced": None if compared.traced is None else asdict(compared.traced),
+        "policies": [asdict(row) for row in compared.rows],
+        "groups": [asdict(group) for group in compared.groups],
+        "runs": [run.as_dict() for run in compared.runs],
+    }
 
 
 def _all_runs_csv(compared: Sequence[Compared]) -> str:

@@ -18,7 +18,13 @@ if TYPE_CHECKING:
 
 T = TypeVar("T")
 
-TENTHS: Form = "{:.1f}".format
+
+def count_text(count: float) -> str:
+    """Write a mean of counts: a whole number as such, others to a tenth."""
+    return f"{count:,.0f}" if float(count).is_integer() else f"{count:,.1f}"
+
+
+COUNTS: Form = count_text
 WHOLE: Form = "{:.0f}".format
 SHORT: Form = "{:.3g}".format
 TWO: Form = "{:,.2f}".format
@@ -55,7 +61,7 @@ def comparison_table(
             "energy_saving", f"energy saving vs {reference}", saving("energy_saving"), PERCENT, interval=True,
             main=False,
         ),
-        Column("late_jobs", "late jobs", lambda row: row.late_jobs, TENTHS),
+        Column("late_jobs", "late jobs", lambda row: row.late_jobs, COUNTS),
         Column("completion_s", "mean completion", lambda row: row.mean_completion_s, duration_text),
         Column("clairvoyant_gap", "gap, clairvoyant", lambda row: row.clairvoyant_gap, PERCENT, main=False),
     )  # fmt: skip
@@ -96,8 +102,8 @@ def groups_table(groups: Sequence[GroupStatistics], most: int | None = MOST_GROU
         Column("kind", "jobs of", lambda row: row.mean.kind),
         Column("name", "name", lambda row: row.mean.name),
         Column("policy", "policy", lambda row: row.policy),
-        Column("jobs", "jobs", lambda row: row.mean.jobs, TENTHS),
-        Column("late_jobs", "late jobs", lambda row: row.mean.late_jobs, TENTHS),
+        Column("jobs", "jobs", lambda row: row.mean.jobs, COUNTS),
+        Column("late_jobs", "late jobs", lambda row: row.mean.late_jobs, COUNTS),
         Column("energy_eur", "energy €", lambda row: row.mean.energy_eur, MONEY),
         Column("tardiness_eur", "tardiness €", lambda row: row.mean.tardiness_eur, MONEY),
         Column("waiting_s", "waiting", lambda row: row.mean.waiting_s, duration_text),

@@ -32,6 +32,7 @@ class Fared:
         energy_kwh: Energy, with that of the data centre around the nodes (its PUE) [kWh]; NaN if the bill says nothing
             of it (`Billing.kwh`).
         waiting_s: Mean time from submission to the first start [s].
+        p95_waiting_s: Its 95th percentile over the jobs [s].
         median_completion_s: Median time from submission to completion [s].
         p95_completion_s: Its 95th percentile over the jobs [s].
         p99_completion_s: Its 99th percentile [s].
@@ -44,6 +45,7 @@ class Fared:
 
     energy_kwh: float = NAN
     waiting_s: float = NAN
+    p95_waiting_s: float = NAN
     median_completion_s: float = NAN
     p95_completion_s: float = NAN
     p99_completion_s: float = NAN
@@ -71,6 +73,7 @@ class Fared:
         return cls(
             energy_kwh=billing.kwh(result.energy_eur, instance.energy_price_eur_per_kwh),
             waiting_s=float(np.mean(result.start_s - submission_s)),
+            p95_waiting_s=float(np.percentile(result.start_s - submission_s, 95)),
             median_completion_s=median,
             p95_completion_s=p95,
             p99_completion_s=p99,

@@ -84,13 +84,13 @@ class RunSummary:
 
     @classmethod
     def from_dict(cls, values: Mapping[str, Any], groups: tuple[GroupFared, ...] = ()) -> RunSummary:
-        """Take the summary from what `as_dict` gave, of which null stands for NaN.
+        """Take the summary from what `as_dict` gave, of which null stands for NaN, and so do missing ones of `fared`.
 
         Raises:
-            KeyError: A value is missing.
+            KeyError: Another value is missing.
         """
         own: dict[str, Any] = {name: NAN if values[name] is None else values[name] for name in _NAMES}
-        fared: dict[str, Any] = {name: NAN if values[name] is None else values[name] for name in _FARED}
+        fared: dict[str, Any] = {name: NAN if values.get(name) is None else values[name] for name in _FARED}
         own["co2_kg"] = values["co2_kg"]
         return cls(**own, fared=Fared(**fared), groups=groups)
 

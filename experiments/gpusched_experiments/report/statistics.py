@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
@@ -103,6 +103,11 @@ def summarise(runs: Iterable[RunSummary], reference: str) -> tuple[PolicyStatist
         if [run.seed for run in group] != seeds:
             raise InputError(f"runs of {name}", [run.seed for run in group], f"the seeds of {reference}: {seeds}")
     return tuple(_statistics(group, ordered[reference]) for group in ordered.values())
+
+
+def without_savings(row: PolicyStatistics) -> PolicyStatistics:
+    """Return the row with savings that are not known."""
+    return replace(row, saving=NAN, saving_interval=None, energy_saving=NAN, energy_saving_interval=None)
 
 
 def summarise_groups(runs: Iterable[RunSummary]) -> tuple[GroupStatistics, ...]:

@@ -25,6 +25,7 @@ from gpusched_env.workload.scenario.track_header import TrackHeader
 from gpusched_env.workload.tables.own_epochs import PUBLISHED
 from gpusched_env.workload.traces.presets import check_format
 from gpusched_env.workload.traces.read import detect_format, read_selected
+from gpusched_env.workload.traces.rows import UTF_8
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -114,7 +115,8 @@ def scenario_for_trace(
     if trace_format is not None:
         check_format(trace_format)
     chosen = load_scenario("default") if base is None else base
-    kind = detect_format(path) if trace_format is None else trace_format
+    encoding = UTF_8 if chosen.trace is None else chosen.trace.encoding
+    kind = detect_format(path, encoding) if trace_format is None else trace_format
     replay = {} if chosen.trace is None else chosen.trace.model_dump(exclude_none=True)
     replay |= {"path": str(Path(path).resolve()), "format": kind}
     trace = TraceReplay(**replay)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import codecs
 from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -12,6 +13,7 @@ from gpusched_env.workload.scenario.settings import CountFromZero, Positive, Set
 from gpusched_env.workload.traces.columns import TRACE_FIELDS
 from gpusched_env.workload.traces.presets import FORMATS, TraceFormat
 from gpusched_env.workload.traces.read import Selection
+from gpusched_env.workload.traces.rows import UTF_8
 from gpusched_env.workload.traces.where import Condition
 
 
@@ -34,6 +36,7 @@ class TraceReplay(Settings):
     columns: dict[str, str] = Field(
         default_factory=dict, description="Columns whose names differ from the format's: field = column."
     )
+    encoding: str = Field(default=UTF_8, description="Encoding of the file, such as cp1252.")
     sort: bool | None = Field(default=None, description="Sort by submission? By default all formats but generic.")
     where: Annotated[tuple[str, ...], BeforeValidator(_conditions)] = Field(
         default=(), description='Conditions that jobs must meet, such as "gpus > 0" or "state = COMPLETED".'
@@ -49,7 +52,10 @@ class TraceReplay(Settings):
         description="What the GPUs that a job asked for mean: elastic (any count), at-most (up to them), exact.",
     )
     reference_gpu_type: str | None = Field(
-        default=None, description="GPU type on which the trace's durations hold. By default the cluster's first."
+        default=None, description="GPU type of rows that name none. By default the cluster's first."
+    )
+    gpu_types: dict[str, str] = Field(
+        default_factory=dict, description="GPU types that the trace calls otherwise: its name = the cluster's type."
     )
     resolution_s: Positive = Field(
         default=1.0,
@@ -68,6 +74,10 @@ class TraceReplay(Settings):
         for field in self.columns:
             if field not in TRACE_FIELDS:
                 raise InputError("columns", field, f"the fields {', '.join(TRACE_FIELDS)}")
+        try:
+            codecs.lookup(self.encoding)
+        except LookupError:
+            raise InputError("encoding", self.encoding, "an encoding by its name in Python, such as cp1252") from None
         if self.time_scale is not None and self.load is not None:
             raise InputError("load", self.load, "either load or time_scale")
         return self
@@ -75,4 +85,4 @@ class TraceReplay(Settings):
     @property
     def selection(self) -> Selection:
         """Say which jobs of the file are taken."""
-        return Selection(self.sort, self.first, self.where, self.skip_invalid)
+        return Selection(self.sort, self.first, self.where, self.skip_invalid, self.encoding)

@@ -11,7 +11,7 @@ Kind = Literal["number", "date"]
 MISSING = ("", "none", "null", "nan", "na", "n/a", "unknown", "nat", "-")
 """What stands where nothing is known, in small letters."""
 
-_FORMS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f%:z", "%Y-%m-%d %H:%M")
+_FORMS = ("%Y-%m-%d %H:%M:%S%.f", "%Y-%m-%d %H:%M:%S%.f%:z", "%Y-%m-%d %H:%M", "%d.%m.%Y %H:%M:%S%.f", "%d.%m.%Y %H:%M")
 
 
 def missing(text: pl.Series) -> pl.Series:

@@ -32,15 +32,21 @@ TRACE_FIELDS = (
     "end_s",
     "tenant",
     "user",
+    "gpu_type",
 )
 """What a trace may say of a job; submission_s and timestamp are two words for one."""
 
-_TIME = f"a number of seconds, {LONGEST} at most, or a time such as 2017-10-09 07:01:55 or 2017-10-09T07:01:55+02:00"
+_TIME = (
+    f"a number of seconds, {LONGEST} at most, or a time such as 2017-10-09 07:01:55, 2017-10-09T07:01:55+02:00 or "
+    "09.10.2017 07:01:55"
+)
 _ONE_KIND = "a column holds either dates or numbers of seconds, and all of a file the same"
 
 
 def find_columns(file: str, names: Sequence[str], preset: Preset, columns: Mapping[str, str]) -> dict[str, str]:
     """Find the column of every field; one that `columns` names wins over the format's, which is left out if missing.
+
+    A field for which `columns` has an empty name is not read.
 
     Raises:
         InputError: `columns` names a field or a column that there is not, or a field has none that needs one; then
@@ -50,14 +56,14 @@ def find_columns(file: str, names: Sequence[str], preset: Preset, columns: Mappi
         if field not in TRACE_FIELDS:
             raise InputError("trace.columns", field, f"the fields {', '.join(TRACE_FIELDS)}")
     for field, name in columns.items():
-        if name not in names:
+        if name and name not in names:
             raise InputError(f"{file}: column for {field}", name, f"one of its columns {', '.join(names)}")
     column_of = {field: field for field in TRACE_FIELDS if field in names} if preset.own_names else {}
     column_of |= {field: name for field, name in preset.columns.items() if name in names}
     for chosen, other in (("submission_s", "timestamp"), ("timestamp", "submission_s")):
         if chosen in columns and other not in columns:
             column_of.pop(other, None)
-    column_of |= columns
+    column_of = {field: name for field, name in (column_of | columns).items() if name}
     times = [field for field in ("submission_s", "timestamp") if field in column_of]
     if len(times) == 2:
         raise InputError(f"{file}: columns", times, "one column for either submission_s or timestamp")
@@ -137,6 +143,11 @@ class TraceColumns:
         """Give a field as texts, one per row, empty ones where there is none."""
         return tuple(self._text(field).fill_null("").to_list())
 
+    def known_names(self, field: str) -> tuple[str, ...]:
+        """Return a field as texts, one per row, empty where nothing is known."""
+        text = self._text(field)
+        return tuple(pl.select(pl.when(~missing(text)).then(text).fill_null("")).to_series().to_list())
+
     def texts(self, field: str) -> tuple[str, ...]:
         """Give a field as texts, one per row; rows without one are not valid."""
         self.check(field, self._text(field).is_not_null().to_numpy(), "a text")
@@ -170,6 +181,14 @@ class TraceColumns:
         with np.errstate(invalid="ignore"):
             self.check(field, np.isfinite(times) & (np.abs(times) <= LONGEST_S), _TIME)
         return times
+
+    def check_times(self, field: str, needless: NDArray[np.bool_]) -> None:
+        """Leave rows out whose cell holds what is no time, or raise InputError; `needless` ones, (rows,), pass."""
+        text = self._text(field)
+        read = missing(text) | plain(text).is_not_null()
+        if not read.all():
+            read |= micros(text).is_not_null()
+        self.check(field, read.to_numpy() | needless, _TIME)
 
     def check(self, field: str, good: NDArray[np.bool_], allowed: str) -> None:
         """Leave rows out that are not good in this field, or raise InputError with row and value of the first."""

@@ -1,4 +1,4 @@
-"""Which column of a file may be which field, by its name: for errors that can be pasted back corrected."""
+"""Which column may be which field, and which name which GPU type: for errors that can be pasted back corrected."""
 
 from __future__ import annotations
 
@@ -33,6 +33,15 @@ def likely_column(field: str, names: Collection[str]) -> str | None:
     return name if best >= ALIKE else None
 
 
+def likely_gpu_type(spelling: str, gpu_types: Collection[str]) -> str | None:
+    """Return the GPU type that a spelling of a trace has as one of its words, such as H100 in nvidia_h100_80gb.
+
+    Names that are merely alike, such as H100 and V100, are different types; None if no word is a type.
+    """
+    words = re.split(r"[^a-z0-9]+", spelling.lower())
+    return next((name for name in gpu_types if name.lower() in words), None)
+
+
 def settings_for(fields: Sequence[str], names: Sequence[str]) -> str:
     """Write the options that name a column for each field: the likely one, or COLUMN.
 
@@ -46,7 +55,7 @@ def settings_for(fields: Sequence[str], names: Sequence[str]) -> str:
             found = ends if all(name for _, name in ends) else found
         for each, name in found:
             left = [other for other in left if other != name]
-            said.append(f"--set trace.columns.{each}={_shell(name or 'COLUMN')}")
+            said.append(f"--set trace.columns.{each}={shell_word(name or 'COLUMN')}")
     return " ".join(said)
 
 
@@ -58,5 +67,6 @@ def _alike(name: str, word: str) -> float:
     return max(within, SequenceMatcher(None, name, word).ratio())
 
 
-def _shell(name: str) -> str:
-    return name if re.fullmatch(r"[\w.:-]+", name) else f"'{name}'"
+def shell_word(name: str) -> str:
+    """Return a name as a shell takes it: in quotes if there are signs in it."""
+    return name if re.fullmatch(r"[\w.:=-]+", name) else f"'{name}'"

@@ -67,13 +67,14 @@ SACCT = Preset(
     "sacct",
     {
         "submission_s": "Submit", "start_s": "Start", "end_s": "End", "duration_s": "elapsed_s", "gpus": "gpus",
-        "tenant": "Account", "user": "User",
+        "tenant": "Account", "user": "User", "gpu_type": "gpu_type",
     },
     hint="sacct -P -a -o JobID,Submit,Start,End,ElapsedRaw,AllocTRES,State,User,Account prints all",
 )  # fmt: skip
 PAI = Preset(
     "pai",
-    {"submission_s": "start_time", "start_s": "start_time", "end_s": "end_time", "user": "user"},
+    {**dict.fromkeys(("submission_s", "start_s"), "start_time"), "end_s": "end_time"}
+    | {name: name for name in ("user", "gpu_type")},
     frozenset({"plan_gpu", "start_time", "end_time"}),
     factors=("inst_num", "plan_gpu"),
     ones=("inst_num",),
@@ -92,7 +93,8 @@ TABLES = (
     ),
     Preset(
         "openb",
-        {"submission_s": "creation_time", "start_s": "scheduled_time", "end_s": "deletion_time"},
+        {"submission_s": "creation_time", "start_s": "scheduled_time", "end_s": "deletion_time"}
+        | {"gpu_type": "gpu_spec"},
         frozenset({"creation_time", "deletion_time", "gpu_milli", "num_gpu"}),
         factors=("gpu_milli", "num_gpu"),
         unit=0.001,

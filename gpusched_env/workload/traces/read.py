@@ -11,9 +11,10 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload.traces.columns import TraceColumns, find_columns, with_made_columns
-from gpusched_env.workload.traces.presets import GENERIC, TraceFormat, check_format
-from gpusched_env.workload.traces.rows import layout_of, read_rows
-from gpusched_env.workload.traces.sieve import NEVER_RAN, NO_GPUS, Sieve
+from gpusched_env.workload.traces.presets import GENERIC, SACCT, TraceFormat, check_format
+from gpusched_env.workload.traces.rows import UTF_8, layout_of, read_rows
+from gpusched_env.workload.traces.sacct import earlier_attempts
+from gpusched_env.workload.traces.sieve import EARLIER, NEVER_RAN, NO_GPUS, NO_TIME, Sieve
 from gpusched_env.workload.traces.trace import Trace
 from gpusched_env.workload.traces.where import Condition
 
@@ -27,7 +28,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Selection:
-    """Which jobs of a trace are taken.
+    """Which jobs of a trace are taken, and in which encoding its file is.
 
     Args:
         sort: Whether to sort by submission (stable); by default all formats but `generic`.
@@ -35,12 +36,14 @@ class Selection:
         where: Conditions on columns of the file or on fields; rows that do not meet them all are left out.
         skip_invalid: Whether rows that are not valid are left out, and counted; by default those of jobs without a GPU
             and of jobs that never ran, in all formats but `generic`.
+        encoding: The file's encoding, as Python names it.
     """
 
     sort: bool | None = None
     first: int = 0
     where: tuple[str, ...] = ()
     skip_invalid: bool | None = None
+    encoding: str = UTF_8
 
 
 def read_trace(
@@ -53,6 +56,7 @@ def read_trace(
     first: int = 0,
     where: Sequence[str] = (),
     skip_invalid: bool | None = None,
+    encoding: str = UTF_8,
 ) -> Trace:
     """Read a trace; `docs/traces.md` documents the formats.
 
@@ -67,6 +71,7 @@ def read_trace(
             do not meet them all are left out and counted.
         skip_invalid: Whether rows that are not valid are left out and counted; by default only jobs without a GPU and
             jobs that never ran, in all formats but generic.
+        encoding: The file's encoding, as Python names it, such as cp1252.
 
     Returns:
         The trace; its times start at 0 with its first job.
@@ -76,7 +81,8 @@ def read_trace(
             allowed; names field, row (1 is the first below the header), value and what is allowed.
     """
     check_format(format)
-    return read_selected(path, format, columns or {}, Selection(sort, first, tuple(where), skip_invalid), jobs)
+    selection = Selection(sort, first, tuple(where), skip_invalid, encoding)
+    return read_selected(path, format, columns or {}, selection, jobs)
 
 
 def read_selected(
@@ -84,37 +90,44 @@ def read_selected(
 ) -> Trace:
     """Read a trace as `read_trace` does."""
     check_format(format_name)
-    layout, file = layout_of(path, format_name), Path(path).name
+    layout, file = layout_of(path, format_name, selection.encoding), Path(path).name
     preset = layout.preset
     table = read_rows(path, layout)
     column_of = find_columns(file, table.columns[1:], preset, columns)
     table = with_made_columns(table, preset, column_of)
     sieve = Sieve(file, table, skips=selection.skip_invalid is True)
+    if preset is SACCT:
+        sieve.leave_out(earlier_attempts(table), EARLIER)
     for condition in map(Condition.parse, selection.where):
         sieve.leave_out(~condition.holds(table, column_of).to_numpy(), f"not {condition.text}")
     fields = TraceColumns(sieve, column_of)
+    without = fields.missing("gpus") | fields.zero("gpus")
+    for field in ("start_s", "end_s"):
+        if fields.has(field):
+            fields.check_times(field, without)
     if preset.skips if selection.skip_invalid is None else selection.skip_invalid:
-        _leave_out_what_never_ran(fields)
+        _leave_out_what_never_ran(fields, without)
     trace = _parse(fields, preset)
     return _selected(trace, fields, selection, preset.sorts if selection.sort is None else selection.sort, jobs)
 
 
-def detect_format(path: str | Path) -> TraceFormat:
+def detect_format(path: str | Path, encoding: str = UTF_8) -> TraceFormat:
     """Tell a trace's format by its columns, or by how it begins where it is no CSV file; generic if it is no other.
 
     Raises:
         InputError: The file cannot be read.
     """
-    return layout_of(path).preset.format
+    return layout_of(path, encoding=encoding).preset.format
 
 
-def _leave_out_what_never_ran(fields: TraceColumns) -> None:
-    never = fields.missing("duration_s") | fields.zero("duration_s")
+def _leave_out_what_never_ran(fields: TraceColumns, without: NDArray[np.bool_]) -> None:
+    """Leave out the rows of jobs that never ran, that ran for no time, and `without` GPUs, shape (rows,)."""
+    never = fields.missing("duration_s")
     if fields.has("start_s"):
         never |= fields.missing("start_s")
-    without = fields.missing("gpus") | fields.zero("gpus")
     fields.sieve.leave_out(without & ~never, NO_GPUS)
     fields.sieve.leave_out(never, NEVER_RAN)
+    fields.sieve.leave_out(fields.zero("duration_s"), NO_TIME)
 
 
 def _parse(fields: TraceColumns, preset: Preset) -> Trace:
@@ -139,6 +152,7 @@ def _parse(fields: TraceColumns, preset: Preset) -> Trace:
     values["gpus"] = fields.numbers("gpus", "a whole number >= 1, or a share of one GPU > 0 and < 1", _whole_or_share)
     names = {"application": fields.texts("application")} if fields.has("application") else {}
     names |= {field: fields.names(field) for field in ("tenant", "user") if fields.has(field)}
+    names |= {field: fields.known_names(field) for field in ("gpu_type",) if fields.has(field)}
     rows = np.flatnonzero(fields.sieve.taken)
     if not len(rows):
         reasons = ", ".join(f"{count:,} {reason}" for reason, count in fields.sieve.skipped.items())

@@ -63,9 +63,9 @@ def epochs_of_duration(
     applications: tuple[Application, ...],
     choice: NDArray[np.int64],
     fractions: NDArray[np.float64],
-    reference_gpu_type: str,
+    gpu_type: NDArray[np.str_],
 ) -> NDArray[np.float64]:
-    """Size each job so that its realised run takes the trace's duration on the reference GPU type.
+    """Size each job so that its realised run takes the trace's duration on the GPU type on which that holds.
 
     E_j = duration / (fraction · τ), with τ of the job's application on the GPUs that it asked for. Where the
     application was not measured on so many GPUs, the GPU-seconds are kept on the most that it was measured on, or on
@@ -76,19 +76,20 @@ def epochs_of_duration(
         applications: The applications.
         choice: Index of every job's application, shape (J,).
         fractions: Epochs needed / maximum epochs of every job, shape (J,).
-        reference_gpu_type: GPU type on which the durations hold.
+        gpu_type: GPU type on which every job's duration holds, shape (J,), `gpu_type_of_jobs`.
 
     Returns:
         Maximum epochs, shape (J,).
 
     Raises:
-        InputError: An application was never measured on the reference GPU type.
+        InputError: An application was never measured on such a GPU type.
     """
     seconds = np.empty(len(trace))
-    for index, gpus in {(int(a), float(g)) for a, g in zip(choice, trace.gpus, strict=True)}:
-        tau = _times_on(applications[index], reference_gpu_type)
+    kinds = set(zip(choice.tolist(), trace.gpus.tolist(), gpu_type.tolist(), strict=True))
+    for index, gpus, name in kinds:
+        tau = _times_on(applications[index], name)
         measured = max((g for g in tau if g <= gpus), default=min(tau))
-        seconds[(choice == index) & (trace.gpus == gpus)] = tau[measured] * measured / gpus
+        seconds[(choice == index) & (trace.gpus == gpus) & (gpu_type == name)] = tau[measured] * measured / gpus
     epochs: NDArray[np.float64] = trace.duration_s / (fractions * seconds)
     return epochs
 

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.traces.packed import first_line
+from gpusched_env.workload.traces.packed import first_line, text_of
 from gpusched_env.workload.traces.philly_json import read_philly_json
 from gpusched_env.workload.traces.presets import (
     GENERIC,
@@ -29,6 +29,7 @@ _PAI_COLUMNS = (
     "gpu_type",
 )  # fmt: skip
 _PAI_STATES = {"Terminated", "Running", "Failed", "Waiting"}
+UTF_8 = "utf-8"
 _SEPARATORS = (",", ";", "\t", "|")
 
 
@@ -40,24 +41,30 @@ class Layout:
         preset: Where it says what.
         separator: What stands between cells.
         header: Names of its columns where it has no header line; None: it has one.
+        encoding: Its encoding, as Python names it.
     """
 
     preset: Preset
     separator: str = ","
     header: tuple[str, ...] | None = None
+    encoding: str = UTF_8
 
 
-def layout_of(path: str | Path, name: str | None = None) -> Layout:
+def layout_of(path: str | Path, name: str | None = None, encoding: str = UTF_8) -> Layout:
     """Tell how a file is laid out by how it begins.
 
     Args:
         path: The file.
         name: Its format; by default that is told, too.
+        encoding: Its encoding, as Python names it.
 
     Raises:
         InputError: The file cannot be read.
     """
-    path = Path(path)
+    return replace(_layout_of(Path(path), name, encoding), encoding=encoding)
+
+
+def _layout_of(path: Path, name: str | None, encoding: str) -> Layout:
     first = first_line(path)
     if first.lstrip("\ufeff \t").startswith(("[", "{")) and name in {None, "philly"}:
         return Layout(PHILLY_JSON)
@@ -68,7 +75,7 @@ def layout_of(path: str | Path, name: str | None = None) -> Layout:
     if name == "sacct" or (name is None and piped and "JobID" in first):
         return Layout(SACCT, "|" if piped else ",")
     separator = next((sign for sign in _SEPARATORS if sign in first), ",")
-    names = _read_text(path, Layout(GENERIC, separator), rows=0).columns if name is None else []
+    names = _read_text(path, Layout(GENERIC, separator, encoding=encoding), rows=0).columns if name is None else []
     return Layout(preset_of_columns(names) if name is None else table_preset(name), separator)
 
 
@@ -98,7 +105,7 @@ def _read_text(path: Path, layout: Layout, rows: int | None = None) -> pl.DataFr
     piped = layout.separator == "|"
     try:
         table = pl.read_csv(
-            path,
+            path if layout.encoding == UTF_8 else _recoded(path, layout.encoding),
             infer_schema=False,
             n_rows=rows,
             separator=layout.separator,
@@ -107,13 +114,20 @@ def _read_text(path: Path, layout: Layout, rows: int | None = None) -> pl.DataFr
         )
     except pl.exceptions.NoDataError:
         raise InputError(path.name, "empty file", "a header and at least one row below it") from None
-    except (pl.exceptions.PolarsError, OSError) as error:
-        allowed = "a CSV file in UTF-8 with a header and as many cells in every row"
+    except (pl.exceptions.PolarsError, OSError, UnicodeError) as error:
+        other = "; --encoding cp1252 (trace.encoding) reads another encoding" if layout.encoding == UTF_8 else ""
+        encoding = layout.encoding.upper()
+        allowed = f"a CSV file in {encoding} with a header and as many cells in every row{other}"
         raise InputError(path.name, str(error).splitlines()[0], allowed) from None
     if layout.header is not None:
         return table.rename(dict(zip(table.columns, layout.header, strict=True)))
     _check_header(path.name, table.columns)
     return table
+
+
+def _recoded(path: Path, encoding: str) -> bytes:
+    text = text_of(path)
+    return text.encode() if isinstance(text, str) else text.decode(encoding).encode()
 
 
 def _check_header(file: str, names: list[str]) -> None:

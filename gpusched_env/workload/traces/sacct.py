@@ -2,31 +2,39 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+import numpy as np
 import polars as pl
 
 from gpusched_env.workload.traces.cells import missing
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 _STEP = r"\."
 _ELAPSED = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
 _OF_GPUS = r"^(?:gres[:/])?gpu(?::|$)"
 _NOTE = r"\([^)]*\)"  # which ones, as in gpu:2(IDX:0,1)
 _FACTORS = (86400.0, 3600.0, 60.0, 1.0)
+_TYPE_OF_TRES = pl.element().str.extract(r"^gres/gpu:([^=]+)=[1-9]", 1)
+_TYPE_OF_GRES = pl.element().str.strip_chars().str.extract(r"^(?:gres[:/])?gpu:(\d*[^\d:(][^:(]*)", 1)
 _TRES = ("AllocTRES", "ReqTRES")
 _GRES = ("AllocGRES", "ReqGRES", "ReqGres", "AllocGres")
 
 
 def jobs_of_sacct(table: pl.DataFrame) -> pl.DataFrame:
-    """Leave job steps (`123.batch`) out, and add what a job ran, `elapsed_s` [s], and its number of GPUs, `gpus`.
+    """Leave job steps (`123.batch`) out; add what a job ran, `elapsed_s` [s], and number and type of its GPUs.
 
     Args:
         table: What `sacct -P` printed, as texts. It needs `ElapsedRaw` or `Elapsed`, or both `Start` and `End`; and the
             GPUs stand in `AllocTRES`, `ReqTRES`, `AllocGRES` or `ReqGRES`, the first that says something of a job. A
-            column that is missing is not added.
+            column that is missing is not added: `gpus`, and `gpu_type` where no job names a type.
 
     Returns:
         The table; a job without an end has no `elapsed_s`.
     """
-    identity = next((name for name in ("JobID", "JobIDRaw") if name in table.columns), None)
+    identity = _identity(table)
     if identity is not None:
         table = table.filter(~pl.col(identity).str.contains(_STEP).fill_null(value=False))
     added = []
@@ -37,7 +45,25 @@ def jobs_of_sacct(table: pl.DataFrame) -> pl.DataFrame:
         added.append(elapsed.cast(pl.String).alias("elapsed_s"))
     if (gpus := _gpus(table)) is not None:
         added.append(gpus.cast(pl.String).alias("gpus"))
+    if (gpu_type := _gpu_type(table)) is not None:
+        added.append(gpu_type.alias("gpu_type"))
     return table.with_columns(added)
+
+
+def earlier_attempts(table: pl.DataFrame) -> NDArray[np.bool_]:
+    """Return which rows have one with the same JobID, cluster and user below them, shape (rows,).
+
+    `sacct -D` prints a row for each attempt of a job that was queued again, and other tools print what it told twice.
+    """
+    keys = [name for name in (_identity(table), "Cluster", "User") if name is not None and name in table.columns]
+    if _identity(table) is None:
+        return np.zeros(len(table), dtype=np.bool_)
+    earlier: NDArray[np.bool_] = (~table.select(pl.struct(keys)).to_series().is_last_distinct()).to_numpy()
+    return earlier
+
+
+def _identity(table: pl.DataFrame) -> str | None:
+    return next((name for name in ("JobID", "JobIDRaw") if name in table.columns), None)
 
 
 def _elapsed(table: pl.DataFrame) -> pl.Series | None:
@@ -59,6 +85,15 @@ def _gpus(table: pl.DataFrame) -> pl.Series | None:
     said = [_of_tres(table[name]) for name in _TRES if name in table.columns]
     said += [_of_gres(table[name]) for name in _GRES if name in table.columns]
     return pl.select(pl.coalesce([*said, pl.lit(0)])).to_series() if said else None
+
+
+def _gpu_type(table: pl.DataFrame) -> pl.Series | None:
+    """Return each job's GPU type, several with + between, by the first column that names any; None if none does."""
+    said = [table[name].str.split(",").list.eval(_TYPE_OF_TRES) for name in _TRES if name in table.columns]
+    said += [table[name].str.split(",").list.eval(_TYPE_OF_GRES) for name in _GRES if name in table.columns]
+    names = [each.list.drop_nulls().list.unique(maintain_order=True).list.join("+") for each in said]
+    found = pl.select(pl.coalesce(pl.when(each != "").then(each) for each in names)).to_series() if names else None
+    return None if found is None or found.is_null().all() else found
 
 
 def _of_tres(text: pl.Series) -> pl.Series:

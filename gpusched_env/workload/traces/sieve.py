@@ -15,6 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 NEVER_RAN = "never ran, or had not ended"
+EARLIER = "an earlier attempt of a job that was queued again"
+NO_TIME = "ran for 0 s"
 NO_GPUS = "asked for no GPU"
 
 LEAVE_OUT = "--skip-invalid (trace.skip_invalid) leaves such rows out"

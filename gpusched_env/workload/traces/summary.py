@@ -7,7 +7,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.workload.traces.gpu_types import gpu_types_named
+
 if TYPE_CHECKING:
+    from gpusched_env.workload.scenario.scenario import Scenario
     from gpusched_env.workload.site import Site
     from gpusched_env.workload.traces.trace import Trace
 
@@ -31,6 +34,27 @@ class Demand:
 
 
 @dataclass(frozen=True, slots=True)
+class TypeLoad:
+    """Jobs whose rows name one GPU type.
+
+    Attributes:
+        name: The type as the file spells it; empty for rows that name none.
+        gpu_type: The scenario's type that it stands for; None if the cluster has none such.
+        jobs: Number of jobs.
+        gpu_hours: Their work [GPU·h].
+        gpus: GPUs of that type in the cluster.
+        load: GPU-seconds / (these GPUs · span); None if all jobs come at once, or there are no such GPUs.
+    """
+
+    name: str
+    gpu_type: str | None
+    jobs: int
+    gpu_hours: float
+    gpus: int
+    load: float | None
+
+
+@dataclass(frozen=True, slots=True)
 class TraceSummary:
     """What was understood of a trace, and what it means for a cluster.
 
@@ -48,6 +72,7 @@ class TraceSummary:
         wait_s: Median and 95 % of the time from submission to start [s], if there are start times.
         tenants: How many tenants there are, None if the trace does not tell.
         users: How many users, likewise.
+        gpu_types: The jobs by the GPU type that their rows name, the most frequent first; empty if none names one.
     """
 
     jobs: int
@@ -63,10 +88,11 @@ class TraceSummary:
     wait_s: tuple[float, float] | None
     tenants: int | None
     users: int | None
+    gpu_types: tuple[TypeLoad, ...]
 
     @classmethod
-    def of(cls, trace: Trace, site: Site) -> TraceSummary:
-        """Sum up a trace as it was read, and as it would come to a cluster."""
+    def of(cls, trace: Trace, site: Site, scenario: Scenario) -> TraceSummary:
+        """Sum up a trace as it was read, and as it would come to the cluster of a scenario, which is `site`."""
         span = float(trace.submission_s[-1])
         waits = None if trace.start_s is None else trace.start_s - trace.submission_s
         return cls(
@@ -83,12 +109,26 @@ class TraceSummary:
             wait_s=None if waits is None else _quantiles(waits),
             tenants=None if trace.tenant is None else len(set(trace.tenant)),
             users=None if trace.user is None else len(set(trace.user)),
+            gpu_types=_type_loads(trace, site, scenario),
         )
 
 
 def _quantiles(seconds: np.ndarray) -> tuple[float, float]:
     median, high = np.quantile(seconds, (0.5, 0.95))
     return float(median), float(high)
+
+
+def _type_loads(trace: Trace, site: Site, scenario: Scenario) -> tuple[TypeLoad, ...]:
+    if trace.gpu_type is None or not any(trace.gpu_type):
+        return ()
+    named, span, loads = np.array(trace.gpu_type), float(trace.submission_s[-1]), []
+    for name, gpu_type in gpu_types_named(scenario, trace).items():
+        chosen = named == name
+        work = float(np.dot(trace.duration_s[chosen], trace.gpus[chosen]))
+        gpus = sum(node.gpus for node in site.nodes if node.gpu_type == gpu_type)
+        load = work / (gpus * span) if gpus and span > 0.0 else None
+        loads.append(TypeLoad(name, gpu_type, int(chosen.sum()), work / 3600.0, gpus, load))
+    return tuple(loads)
 
 
 def _demand(trace: Trace) -> tuple[Demand, ...]:

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 _ARRAYS = ("submission_s", "duration_s", "gpus", "due_s", "tardiness_weight_eur_per_s", "start_s")
-_TEXTS = ("application", "tenant", "user")
+_TEXTS = ("application", "tenant", "user", "gpu_type")
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -34,6 +34,7 @@ class Trace:
             trace has start times.
         tenant: Names of whom each job was for, one per job, if the trace has them.
         user: Names of who submitted each job, likewise.
+        gpu_type: GPU type that each job ran on, as the file spells it; empty where it names none.
         format: Name of the file's format.
         columns: Column of each field in the file.
         skipped: Reasons for which rows of the file were left out, and how many were.
@@ -50,6 +51,7 @@ class Trace:
     start_s: NDArray[np.float64] | None = None
     tenant: tuple[str, ...] | None = None
     user: tuple[str, ...] | None = None
+    gpu_type: tuple[str, ...] | None = None
     format: str = "generic"
     columns: tuple[tuple[str, str], ...] = ()
     skipped: tuple[tuple[str, int], ...] = ()

@@ -16,28 +16,34 @@ if TYPE_CHECKING:
 
 
 def traced_configurations(
-    trace: Trace, site: Site, seconds: NDArray[np.float64], reference_gpu_type: str
-) -> NDArray[np.int64]:
-    """Give the configuration that is closest to what each job ran on, shape (J,).
+    trace: Trace, site: Site, seconds: NDArray[np.float64], gpu_type: NDArray[np.str_], named: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the configuration that is closest to what each job ran on, and whether its GPU type is known.
 
-    It has the GPUs that the job asked for, as `trace.gpu_demand` = exact counts them, on the GPU type on which the
-    durations hold. Where a job cannot run on that, it is the one with the next smaller number of GPUs that it can, else
-    the next larger; of those with equal numbers one of the reference type, else the fastest.
+    It has the GPUs that the job asked for, as `trace.gpu_demand` = exact counts them, on the GPU type on which its
+    duration holds. Where a job cannot run on that, it is the one with the next smaller number of GPUs that it can, else
+    the next larger; of those with equal numbers one of that type, else the fastest. A job whose row names a type is on
+    that type, with as many GPUs as it can have there, wherever it can run on it at all.
 
     Args:
         trace: The trace, clipped to the largest configuration.
         site: The cluster and its configurations.
         seconds: τ of every job on every configuration, shape (J, C), finite for one at least; inf where not offered.
-        reference_gpu_type: GPU type on which the durations hold.
+        gpu_type: GPU type on which every job's duration holds, shape (J,).
+        named: Whether every job's row names it, shape (J,).
+
+    Returns:
+        Indices of the configurations, (J,), and whether each is of the type that the job's row names, (J,).
     """
     size = np.array([c.gpus for c in site.configurations])
-    on_reference = np.array([c.gpu_type == reference_gpu_type for c in site.configurations])
+    of_type = gpu_type[:, None] == np.array([c.gpu_type for c in site.configurations])
+    known = named & np.any(of_type & np.isfinite(seconds), axis=1)
     demand = demand_of(trace, site, size, np.isfinite(seconds))
     wanted = demand[:, None]
     short = np.where(size <= wanted, wanted - size, size + size.max())
-    short[~np.isfinite(seconds)] = np.inf
+    short[~np.isfinite(seconds) | (known[:, None] & ~of_type)] = np.inf
     near = short == short.min(axis=1, keepdims=True)
-    same = near & on_reference
+    same = near & of_type
     chosen = np.where(np.any(same, axis=1, keepdims=True), same, near)
     index: NDArray[np.int64] = np.where(chosen, seconds, np.inf).argmin(axis=1)
-    return index
+    return index, known

@@ -118,6 +118,81 @@ def test_settings_of_a_replay_win_over_options_and_a_scenario_with_a_trace_takes
     assert (values["trace.where"], values["trace.skip_invalid"]) == (("gpus < 9",), True)
 
 
+MINE = """base = "default"
+[[gpu_types]]
+name = "L4-8"
+like = "L4"
+gpus_per_node = 8
+[[cluster.pools]]
+gpu_type = "H100"
+nodes = 6
+gpus_per_node = 8
+[[cluster.pools]]
+gpu_type = "L4-8"
+nodes = 10
+"""
+SACCT = """JobID|Submit|Start|End|ElapsedRaw|AllocTRES|State
+1|2026-09-01T08:00:00|2026-09-01T08:00:02|2026-09-01T09:00:02|3600|cpu=8,gres/gpu:h100=8,gres/gpu=8|COMPLETED
+2|2026-09-01T08:10:00|2026-09-01T08:10:04|2026-09-01T10:10:04|7200|cpu=8,gres/gpu:l4=1,gres/gpu=1|COMPLETED
+3|2026-09-01T08:20:00|2026-09-01T08:20:06|2026-09-01T08:50:06|1800|cpu=8,gres/gpu:l4=4,gres/gpu=4|FAILED
+"""
+
+
+@pytest.fixture
+def jobs(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "mine.toml").write_text(MINE, encoding="utf-8")
+    (tmp_path / "jobs.txt").write_text(SACCT, encoding="utf-8")
+    return "jobs.txt"
+
+
+def test_jobs_and_load_are_told_by_the_type_that_rows_name(jobs):
+    """8 GPU-hours on 48 H100 in 20 min; 2 h on one L4 and half an hour on four are 4 GPU-hours on 80."""
+    lines = gpusched("trace", jobs, "--scenario", "mine.toml").stdout.splitlines()
+    assert "GPU types        l4  2 jobs, 4.0 GPU-hours; load 0.15 on the 80 GPUs of L4-8" in lines
+    assert "               h100  1 jobs, 8.0 GPU-hours; load 0.50 on the 48 GPUs of H100" in lines
+
+
+def test_types_that_the_cluster_does_not_have_are_shown_by_trace_and_refused_by_compare(jobs):
+    shown = gpusched("trace", jobs)
+    assert shown.exit_code == 0
+    assert "h100  1 jobs, 8.0 GPU-hours; the cluster has none" in shown.stdout
+    assert "--set trace.gpu_types.l4=TYPE --set trace.gpu_types.h100=TYPE" in shown.stdout
+    refused = gpusched("compare", "--trace", jobs, "--policies", "edf", "--seeds", "0")
+    assert (refused.exit_code, refused.stderr.count("\n")) == (2, 1)
+    assert "jobs.txt: gpu_type = 'l4 2 jobs, h100 1 jobs'" in refused.stderr
+
+
+def test_the_replay_of_a_trace_that_fits_has_the_recorded_waits_whatever_the_reference_type(jobs, tmp_path):
+    """The recorded waits are 2, 4 and 6 s, as-traced's are the same, and neither hangs on the reference type."""
+    said = []
+    for reference in ("H100", "L4-8"):
+        done = gpusched(
+            "compare", "--trace", jobs, "-s", "mine.toml", "-p", "as-traced,edf", "--reference", "as-traced",
+            "--seeds", "0", "--gpu-demand", "exact", "-w", 1, "--out", reference,
+            "--set", f"trace.reference_gpu_type={reference}",
+        )  # fmt: skip
+        assert done.exit_code == 0, done.output
+        said.append(json.loads((tmp_path / reference / "results.json").read_text(encoding="utf-8")))
+    for each in said:
+        recorded, replayed = each["traced"]["recorded"], each["policies"][0]
+        assert recorded["waiting_s"] == pytest.approx(4.0)
+        assert replayed["fared"]["waiting_s"] == pytest.approx(4.0, abs=1.0)
+        assert replayed["mean_completion_s"] == pytest.approx(recorded["completion_s"], abs=1.0)
+    assert [run["energy_eur"] for run in said[0]["runs"]] == [run["energy_eur"] for run in said[1]["runs"]]
+    page = (tmp_path / "H100" / "report.html").read_text(encoding="utf-8")
+    assert "<h1>Policies compared on jobs.txt (format sacct)</h1>" in page
+
+
+def test_another_encoding_is_named_by_an_option_that_the_next_command_has_too(jobs, tmp_path):
+    (tmp_path / jobs).write_bytes(SACCT.replace("COMPLETED", "erledigt, für").encode("cp1252"))
+    refused = gpusched("trace", jobs, "--scenario", "mine.toml")
+    assert (refused.exit_code, "--encoding cp1252" in refused.stderr) == (2, True)
+    done = gpusched("trace", jobs, "--scenario", "mine.toml", "--encoding", "cp1252")
+    assert done.exit_code == 0, done.output
+    assert "--set trace.encoding=cp1252" in done.stdout.splitlines()[-1]
+
+
 def test_policies_are_compared_with_the_schedule_that_really_ran(trace, tmp_path):
     done = gpusched(
         "compare", "--trace", trace, "-p", "as-traced,edf", "--reference", "as-traced", "--nodes", 3, "--seeds", "0",

@@ -81,7 +81,11 @@ def test_under_two_rules_of_gpu_demand_the_verdict_is_told_for_each(compared):
     assert elastic.startswith("GPU demand elastic: edf, the reference, is cheapest: ")
     assert exact.startswith("GPU demand exact: agent:x is cheapest: ")
     assert figures == "The figures are those of elastic demand."
-    assert data.modelled[:3] == ("Demand is elastic.", "Due dates are modelled.", "Demand is exact.")
+    assert data.modelled[:3] == (
+        "Tables of elastic demand: Demand is elastic.",
+        "Tables of exact demand: Demand is exact.",
+        "Due dates are modelled.",
+    )
     best = re.findall(r'<tr class="best"><th scope="row">([^<]*)<', report_html(data))
     assert best == ["edf", "agent:x"]  # in the tables of costs
 

@@ -44,7 +44,7 @@ def test_a_policy_that_saves_by_delaying_is_told_on():
     )
     said = " ".join(verdict(runs, "edf"))
     assert "Its jobs take longer: 2 h from submission to completion on average, against 1 h." in said
-    assert "More of its jobs are late: 2.0 jobs a run end late, against 0.0." in said
+    assert "More of its jobs are late: 2 jobs a run end late, against 0." in said
 
 
 def test_nothing_is_said_of_delays_that_are_none():

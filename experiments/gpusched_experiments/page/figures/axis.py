@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.rendering.duration import axis_unit
+from gpusched_env.rendering.duration import axis_unit, duration_text
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
     from gpusched_env.rendering.timeline import Timeline
 
 NEAR = 1.15  # due dates beyond so many times the last completion would squeeze the bars
+MOST_JOBS = 0.99  # part of the jobs that are done when the axis ends, where the others would squeeze them
+FAR = 1.5  # how many times as long as these jobs the others must take for that
 MOST_STEPS = 4000  # of a line over time; more are averaged
 
 
@@ -28,19 +30,33 @@ class Axis:
         end_s: Its end [s].
         unit_s: Its unit [s].
         unit: The unit's name.
+        note: What lies beyond its end, a sentence; empty if nothing does.
     """
 
     end_s: float
     unit_s: float
     unit: str
+    note: str = ""
 
     @classmethod
     def of(cls, timelines: Sequence[Timeline]) -> Axis:
-        """Make the axis that has all of these finished runs, and the due dates that are not far beyond their ends."""
+        """Make the axis that has all of these finished runs, and the due dates that are not far beyond their ends.
+
+        Where the last hundredth of the jobs of every run takes much longer than all others, it ends before that.
+        """
         last_s = max(timeline.now_s for timeline in timelines)
+        most_s = max(float(np.quantile(timeline.completion_s, MOST_JOBS)) for timeline in timelines)
+        shown_s, note = last_s, ""
+        if last_s > FAR * most_s:
+            shown_s = 1.1 * most_s
+            count = max(int(np.sum(timeline.completion_s > shown_s)) for timeline in timelines)
+            note = (
+                f" The axis ends at {duration_text(shown_s)}. Up to {count} of a policy's jobs end later, the last at "
+                f"{duration_text(last_s)}: zoom out to see them."
+            )
         due_s = timelines[0].instance.jobs.due_s
-        end_s = 1.01 * max(last_s, float(due_s[due_s <= NEAR * last_s].max(initial=0.0)))
-        return cls(end_s, *axis_unit(end_s))
+        end_s = 1.01 * max(shown_s, float(due_s[due_s <= NEAR * shown_s].max(initial=0.0)))
+        return cls(end_s, *axis_unit(end_s), note)
 
 
 def thinned(times: NDArray[np.float64], values: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:

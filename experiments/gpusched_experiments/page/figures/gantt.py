@@ -41,13 +41,13 @@ def gantt_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
     shown, left_out = _that_fit(timelines)
     if not shown:
         return None
-    axis = Axis.of(shown)
+    axis, workload = Axis.of(shown), workload_of(recorded)
     shares = " A bar lower than its GPU's row has a share of it." if _any_shares(shown) else ""
     without = f" Without {', '.join(left_out)}, whose intervals are too many to draw." if left_out else ""
     return Drawing(
         name="gantt",
         title="Who ran where",
-        caption=f"{workload_of(recorded)[0].upper()}{workload_of(recorded)[1:]}. {HOW_TO_READ}{shares}{without}",
+        caption=f"{workload[0].upper()}{workload[1:]}. {HOW_TO_READ}{shares}{without}{axis.note}",
         alt="; ".join(
             f"{each.policy}: {len(each.bars)} intervals, {int(each.late.sum())} of {len(each.late)} jobs late"
             for each in shown

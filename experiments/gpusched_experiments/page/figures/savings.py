@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from gpusched_experiments.report.estimate import Estimate
     from gpusched_experiments.report.run_summary import RunSummary
 
-ROW_PX = 44
+ROW_PX = 56
 MOST_LOSS = -1.0  # a policy that costs more than twice as much lies beyond the axis at first
 
 
@@ -83,8 +83,8 @@ def _view(other: str, savings: dict[str, Estimate]) -> View:
 
 
 def _label(name: str, saved: Estimate) -> str:
-    """Write the policy's name, which is plotly's text already, and below it what it saves."""
-    return f"{name}<br><span style='font-size:10.5px'>{_text(saved)}</span>"
+    """Write the policy's name, which is plotly's text already, and below it what it saves and the interval."""
+    return f"{name}<br><span style='font-size:10.5px'>{_text(saved).replace(' [', '<br>[')}</span>"
 
 
 def _length(start: float | None, end: float | None) -> float:

@@ -56,7 +56,7 @@ def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
     return Drawing(
         name="usage",
         title="How busy the cluster is" + (", and what it costs an hour" if has_rates else ""),
-        caption=f"{what} over time on {workload_of(recorded)}.{more}{why}",
+        caption=f"{what} over time on {workload_of(recorded)}.{more}{why}{axis.note}",
         alt="; ".join(words),
         views=(View("", tuple(traces), _layout(axis, has_rates=has_rates), 560 if has_rates else 340),),
     )
