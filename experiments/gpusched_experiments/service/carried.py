@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_agents.steering.features import RECENT
 from gpusched_agents.steering.policy import SteeringPolicy
 from gpusched_baselines.shared_gpus.fill import Fill
+from gpusched_baselines.steering_env.features import RECENT
 from gpusched_env.simulator import layout as at
 from gpusched_experiments.service.memory import Memory, generator_of, random_state
 
