@@ -35,8 +35,8 @@ def knob_set(inputs: int, outputs: int) -> str | None:
 class KnobPolicy(StsX):
     """STS-X with knobs that an actor sets; it decides as in an episode of the steering environment.
 
-    The knobs stand in the first row of the policy's memory, behind STS-X's columns: the number of the round in which
-    they were set, then the knobs.
+    The knobs stand in the first row of the policy's memory and in those of active jobs, behind STS-X's columns: the
+    number of the round in which they were set, then the knobs.
 
     Args:
         actor: Sets the knobs.
@@ -82,15 +82,22 @@ class KnobPolicy(StsX):
     def _steering(self, board: Board, rate: Floats) -> Steering:
         stored = self._stored(board)
         round_ = int(board.count[at.ROUND])
-        if stored[0] == 0.0 or ((round_ - 1) % self.rounds == 0 and stored[0] != round_):
+        if not self._holds(stored[0, 0], round_) and (round_ - 1) % self.rounds > 0:
+            stored[0] = stored[stored[:, 0].argmax()]  # of a run that goes on with other rows, as in the service
+        if not self._holds(stored[0, 0], round_):
             seen = np.zeros(feature_count(board.room.shape[0]))
             observe(board, rate, seen)
-            stored[0], stored[1:] = round_, self.actor.act(seen.astype(np.float32))
+            stored[0, 0], stored[0, 1:] = round_, self.actor.act(seen.astype(np.float32))
+        stored[board.active[: board.count[at.ACTIVE]]] = stored[0]
         return steering_of(self._present(board), board, rate)
 
+    def _holds(self, since: float, round_: int) -> bool:
+        """Whether what was set in one round, 0 for none, holds in another."""
+        return since > 0.0 and (since - 1) // self.rounds == (round_ - 1) // self.rounds
+
     def _stored(self, board: Board) -> Floats:
-        """Return where the knobs stand, (1 + K,): the round in which they were set, 0 before the first, and they."""
-        return board.memory[0, FREE_COLUMNS + board.room.shape[0] :]
+        """Return where the knobs stand, (J, 1 + K): the round in which they were set, and they."""
+        return board.memory[:, FREE_COLUMNS + board.room.shape[0] :]
 
     def _present(self, board: Board) -> Knobs:
-        return knobs_of(self._stored(board)[1:], board.facts.configs, board.room.shape[0])
+        return knobs_of(self._stored(board)[0, 1:], board.facts.configs, board.room.shape[0])

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_agents.steering.knob_policy import KnobPolicy
 from gpusched_agents.steering.policy import SteeringPolicy
 from gpusched_baselines.shared_gpus.fill import Fill
 from gpusched_baselines.steering_env.features import RECENT
@@ -25,12 +26,13 @@ if TYPE_CHECKING:
 MOST_WEIGHTS = 5_000
 """Jobs that are over of which a policy that looks at their weights sees the latest."""
 
+AGENTS = (SteeringPolicy, KnobPolicy)  # which observe what the latest submissions need
 NO_JOB = -1  # stands in place of the jobs that are over where a policy looks at none
 
 
 def jobs_over(policy: Policy) -> int:
     """Say at how many jobs that are over a policy looks: Fill at their weights, an agent at what they needed."""
-    return MOST_WEIGHTS if isinstance(policy, Fill) else RECENT if isinstance(policy, SteeringPolicy) else 0
+    return MOST_WEIGHTS if isinstance(policy, Fill) else RECENT if isinstance(policy, AGENTS) else 0
 
 
 @dataclass(frozen=True)
