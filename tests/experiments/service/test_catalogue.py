@@ -66,6 +66,7 @@ def test_a_key_that_can_be_guessed_is_refused(key: str):
         (["--workers", "0"], "--workers = 0; allowed: a whole number >= 1"),
         (["--timeout", "0"], "--timeout = 0.0; allowed: a number > 0"),
         (["--max-jobs", "5000"], "--max-jobs = 5000; allowed: a whole number from 1 to 4,000"),
+        (["--receive-timeout", "0"], "--receive-timeout = 0.0; allowed: a number > 0"),
         (["--max-waiting", "-1"], "--max-waiting = -1; allowed: a whole number >= 0"),
         (["--policies", "edf,other"], "--policies = 'other'; allowed: all, usual, or some of fifo"),
         (["--agent", "mine"], "--agent = 'mine'; allowed: NAME=DIR, each name once"),
