@@ -48,7 +48,7 @@ LAST_NODES = 37  # mark of these nodes (`whole_nodes.mark`)
 OPPORTUNISTIC = 38  # 1 if it is in the class that gets what guaranteed jobs leave: a label that policies may read
 TENANT = 39  # index of its tenant
 TRACED_START_S = 40  # when it really started, by its trace; NaN but for policies that replay (`policy.Replaying`)
-TRACED_CONFIG = 41  # configuration that it really ran on, likewise, or -1
+TRACED_CONFIG = 41  # configuration that it really ran on, likewise, or -1; -2 - c: c, and its GPU type is known
 JOB_COLUMNS = 42
 
 # fate: float64 (J, FATE_COLUMNS). What no policy may know.

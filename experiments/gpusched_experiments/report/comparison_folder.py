@@ -109,6 +109,9 @@ class Compared:
             instance: Name of the instance, if all seeds ran the same one.
         """
         costs = comparison_table(self.rows, reference, instance, of_trace=bool(self.gpu_demand))
+        if self.not_claimed == reference:
+            none = f"Saving: n/a, since {reference} is not the schedule that ran."
+            costs = replace(costs, notes=tuple(none if n.startswith("Saving:") else n for n in costs.notes))
         groups = (groups_table(self.groups),) if self.groups else ()
         replayed = () if self.replay is None else (self.replay.table(),)
         tables = (costs, fared_table(self.rows), *replayed, *groups)

@@ -63,7 +63,7 @@ def find_columns(file: str, names: Sequence[str], preset: Preset, columns: Mappi
     for chosen, other in (("submission_s", "timestamp"), ("timestamp", "submission_s")):
         if chosen in columns and other not in columns:
             column_of.pop(other, None)
-    column_of = {field: name for field, name in (column_of | columns).items() if name}
+    column_of = {field: name for field, name in {**column_of, **columns}.items() if name}
     times = [field for field in ("submission_s", "timestamp") if field in column_of]
     if len(times) == 2:
         raise InputError(f"{file}: columns", times, "one column for either submission_s or timestamp")

@@ -116,7 +116,7 @@ def test_a_replay_that_is_not_what_ran_is_said_to_be_none_and_nothing_is_saved_a
     for form in ("md", "json", "html", "tex"):
         assert "The replay is not the schedule that ran" in comparisons_text((found,), "as-traced", None, form)
     markdown = found.markdown("as-traced", None)
-    assert "n/a" in markdown
+    assert "Saving: n/a, since as-traced is not the schedule that ran." in markdown
     assert "89.8%" not in markdown
 
 

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 NEAR = 1.15  # due dates beyond so many times the last completion would squeeze the bars
 MOST_JOBS = 0.99  # part of the jobs that are done when the axis ends, where the others would squeeze them
 FAR = 1.5  # how many times as long as these jobs the others must take for that
-MOST_STEPS = 4000  # of a line over time; more are averaged
+MOST_STEPS = 2000  # of a line over time; more are averaged
 
 
 @dataclass(frozen=True, slots=True)
