@@ -25,7 +25,7 @@ def minari():
 
 
 @pytest.fixture(scope="module")
-def data(minari, tmp_path_factory):
+def data(minari, tmp_path_factory):  # noqa: ARG001 - it skips where Minari is missing
     folder = tmp_path_factory.mktemp("recorded") / "data"
     wanted = ("--policies", "sts-x,edf,random", "--track", "busy", "--jobs", 6, "--nodes", 2, "--seeds", "1000-1001")
     done = gpusched("record", *wanted, "--out", folder)
