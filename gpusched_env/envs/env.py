@@ -226,11 +226,25 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         """Draw the run so far: a text (`ansi`), or a Gantt chart, uint8 (H, W, 3), one for each round (`rgb_array`)."""
         if self.render_mode == "ansi":
             return rendering.render_text(self._state)
-        if self.render_mode != "rgb_array":
+        if self.render_mode is None:
+            gymnasium.logger.warn(
+                "You are calling render method without specifying any render mode. You can specify the render_mode at "
+                'initialization, e.g. gymnasium.make(..., render_mode="rgb_array")'
+            )
             return None
         if self._frames is None:
             self._frames = rendering.GanttFrames()
         return self._frames.frame(self._state)
+
+    def __str__(self) -> str:
+        """Name the environment, and say what it runs and how large its spaces are."""
+        name, instance = super().__str__()[1:-1], self._state.instance
+        return (
+            f"<{name}: {self.source.name}, {len(instance.jobs)} jobs, {len(instance.nodes)} nodes, "
+            f"{len(self.configurations)} configurations, {len(self.feature_names)} features>"
+        )
+
+    __repr__ = __str__
 
     @property
     def max_idle_reviews(self) -> int | None:

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
-from itertools import product
 from typing import Any
 
 import gymnasium
 
-from gpusched_env.workload import list_tracks
+from gpusched_env.workload import list_tracks, step_limit_of
 
 ENVIRONMENT_ID = "gpusched_env/GpuCluster-v0"
-MOST_STEPS = 100_000
-"""Steps after which an episode on a track is truncated, unless told otherwise."""
 
 _ENTRY_POINTS = ("gpusched_env.envs.env:GpuClusterEnv", "gpusched_env.envs.vector:GpuClusterVectorEnv")
 # By kind: the entry points of a single and of a vector environment, and its settings.
@@ -30,22 +27,24 @@ def track_id(track: str, kind: str = "") -> str:
 def register_envs() -> None:
     """Register `gpusched_env/GpuCluster-v0`, an id for every track, and the flat twin of each, once.
 
-    Environments of a track have its scenario and its reward scale, and end after `MOST_STEPS` steps. No scenario is
-    loaded here.
+    Environments of a track have its scenario, its reward scale and its number of steps at most. No scenario is loaded
+    here.
     """
     _register(ENVIRONMENT_ID, "")
     _register("gpusched_env/GpuClusterFlat-v0", "Flat")
-    for track, kind in product(list_tracks(), _KINDS):
-        _register(track_id(track, kind), kind, MOST_STEPS, scenario=track, reward_scale=None)
+    for track in list_tracks():
+        limit = step_limit_of(track)
+        for kind in _KINDS:
+            _register(track_id(track, kind), kind, limit, scenario=track, reward_scale=None)
 
 
-def _register(name: str, kind: str, most_steps: int | None = None, **settings: object) -> None:
+def _register(name: str, kind: str, step_limit: int | None = None, **settings: object) -> None:
     (single, vector), own = _KINDS[kind]
     if name not in gymnasium.registry:
         gymnasium.register(
             id=name,
             entry_point=single,
             vector_entry_point=vector,
-            max_episode_steps=most_steps,
+            max_episode_steps=step_limit,
             kwargs={**settings, **own},
         )

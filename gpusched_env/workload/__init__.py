@@ -50,7 +50,15 @@ from gpusched_env.workload.traces.modelled import modelled
 from gpusched_env.workload.traces.read import detect_format, read_trace
 from gpusched_env.workload.traces.replay import replayed_trace
 from gpusched_env.workload.traces.trace import Trace
-from gpusched_env.workload.track import SUITE_VERSION, Track, list_tracks, load_track, reward_scale_of, track_toml
+from gpusched_env.workload.track import (
+    SUITE_VERSION,
+    Track,
+    list_tracks,
+    load_track,
+    reward_scale_of,
+    step_limit_of,
+    track_toml,
+)
 
 __all__ = [
     "SUITE_VERSION",
@@ -109,6 +117,7 @@ __all__ = [
     "reward_scale_of",
     "scenario_for_trace",
     "scenario_toml",
+    "step_limit_of",
     "track_toml",
     "two_point_distribution",
     "with_tenancy",

@@ -76,6 +76,12 @@ def reward_scale_of(scenario: str | Path | Scenario) -> float:
     return 1.0 if header is None else TrackHeader(**header).reward_scale_eur
 
 
+def step_limit_of(track: str) -> int | None:
+    """Return the steps after which an episode on a track of the suite is truncated; no scenario is loaded for it."""
+    limit: int | None = (_header(track_place(track)) or {}).get("max_episode_steps")
+    return limit
+
+
 def _header(place: str | Path) -> dict[str, Any] | None:
     """Return the section `track` of a scenario's file, if it has one."""
     return tomllib.loads(text_of(place)[0]).get("track")

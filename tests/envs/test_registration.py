@@ -13,8 +13,10 @@ import pytest
 from gymnasium.utils.env_checker import check_env
 from gymnasium.vector import AutoresetMode
 
-from gpusched_env import ENVIRONMENT_ID, GpuClusterVectorEnv, load_scenario, register_envs, track_id
+from gpusched_baselines import make_policy
+from gpusched_env import ENVIRONMENT_ID, GpuClusterVectorEnv, load_scenario, register_envs, rollout, track_id
 from gpusched_env.workload import list_tracks, load_track, reward_scale_of
+from vector_twins import random_actions
 
 FLAT_ID = "gpusched_env/GpuClusterFlat-v0"
 IDS = [ENVIRONMENT_ID, FLAT_ID, *(track_id(track, kind) for track, kind in product(list_tracks(), ("", "Flat")))]
@@ -59,6 +61,7 @@ def test_make_vec_of_a_track_is_the_compiled_environment_and_ends_as_the_single_
         assert env.unwrapped.scenario == load_track(track).scenario.replace(FEW)
         assert env.unwrapped.reward_scale == reward_scale_of(track) == load_track(track).reward_scale_eur
         assert many.single_observation_space == env.observation_space
+        assert env.spec.max_episode_steps == load_track(track).max_episode_steps >= 30_000
         assert env.spec.max_episode_steps == many.spec.max_episode_steps == many.spec.kwargs["max_episode_steps"]
 
 
@@ -83,3 +86,22 @@ def test_the_module_before_the_colon_registers_every_id():
 def test_the_reward_scale_of_what_is_no_track_is_1():
     assert reward_scale_of("tiny") == reward_scale_of(load_scenario("slack")) == 1.0
     assert gymnasium.make(ENVIRONMENT_ID, scenario="slack", settings=FEW).unwrapped.reward_scale == 1.0
+
+
+@pytest.mark.parametrize("track", ["slack", "lognormal", "whole-nodes", "pairs", "openb"])
+def test_episodes_of_edf_return_about_minus_10(track):
+    policy = make_policy("edf")
+    asking = {"job_order": policy.job_order, "preemption": policy.preemption, "milestones": 0}
+    env = gymnasium.make(track_id(track), **asking)
+    seeds = load_track(track).seeds("training")[:5]
+    returns = [rollout(env.unwrapped, policy, seed=seed)[1] for seed in seeds]
+    assert -13.0 < np.mean(returns) < -7.0
+
+
+def test_a_random_agent_is_not_cut_off_on_a_track():
+    env = gymnasium.make_vec("gpusched_env/Slack-v0", 2)
+    rng, ended = np.random.default_rng(0), np.zeros(2, bool)
+    infos = env.reset(seed=[100_000, 100_001])[1]
+    while not ended.any():
+        _, _, ended, truncated, infos = env.step(random_actions(infos["action_mask"], rng, invalid=0.0))
+        assert not truncated.any()

@@ -18,8 +18,8 @@ def policies(incomplete: str) -> list[str]:
 
 
 def a_scenario(incomplete: str) -> list[str]:
-    """Complete the name of a built-in scenario."""
-    return [name for name in list_scenarios() if name.startswith(incomplete)]
+    """Complete the name of a built-in scenario or track."""
+    return [name for name in (*list_scenarios(), *list_tracks()) if name.startswith(incomplete)]
 
 
 def a_track(incomplete: str) -> list[str]:

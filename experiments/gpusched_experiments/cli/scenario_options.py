@@ -21,7 +21,7 @@ ScenarioOption = Annotated[
     typer.Option(
         "--scenario",
         "-s",
-        help="A built-in scenario (see `gpusched scenarios`) or a .toml file.",
+        help="A built-in scenario (see `gpusched scenarios`), a track (see `gpusched tracks`) or a .toml file.",
         autocompletion=completion.a_scenario,
     ),
 ]

@@ -28,6 +28,9 @@ class TrackHeader(Settings):
     reward_scale_eur: Positive = Field(
         default=1.0, description="Cost that counts as a reward of -1 [€]: a tenth of EDF's on the validation seeds."
     )
+    max_episode_steps: Count | None = Field(
+        default=None, description="Steps that end an episode: three times the most that random decisions took."
+    )
     hard: str = Field(description="What is hard about it, a line.")
     weights: str = Field(description="Why its tardiness weights are what they are, a line.")
 
