@@ -84,6 +84,8 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         shared_features: Whether every configuration has the further features for shared clusters too: the pace that it
             would have now, its priority, what a switch costs, whether the job is opportunistic (`COMPANY_FEATURES`).
         flat: Whether observations are one vector, (F,).
+        discount_rate: Rate ρ of `info["discount"]` [1/s], ≥ 0: a step that moves the clock by Δt seconds has
+            exp(-ρ Δt), and one within a round has 1.
         asking: How rounds ask: the settings of `gpusched_env.simulator.Asking` by name, `preemption` and others.
 
     Attributes:
@@ -110,6 +112,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         max_idle_reviews: int | None = MAX_IDLE_REVIEWS,
         shared_features: bool = False,
         flat: bool = False,
+        discount_rate: float = 0.0,
         **asking: Unpack[AskingSettings],
     ) -> None:
         if render_mode is not None and render_mode not in RENDER_MODES:
@@ -128,7 +131,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         if reward_scale is None:
             reward_scale = reward_scale_of(scenario) if instance is None and reward is None else 1.0
         self._reward: Reward = CostReward(reward_scale) if reward is None else reward
-        self.reward_scale = reward_scale
+        self.reward_scale, self.discount_rate = reward_scale, checks.not_negative("discount_rate", discount_rate)
         self.scenario: Scenario | None = self.source.scenario
         self._begin(self.source.make(0))
         self.configurations = self._state.instance.configurations
@@ -178,7 +181,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         run_to_round(self._state.board, self._state.hidden)
         self._running, self._stalled, self._invalid = self._jobs_to_ask(), False, 0
         observation, mask = self._observe()
-        return observation, self._info(mask, 0.0, 0.0)
+        return observation, self._info(mask, 0.0, 0.0, 0.0)
 
     def step(self, action: np.int64 | int) -> tuple[Observation, float, bool, bool, dict[str, Any]]:
         """Decide for the job at hand; after the last job of the round, time runs to the next one.
@@ -190,7 +193,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             Observation, reward, terminated, truncated, and info: `action_mask` (int8, (1 + C,)), `job` (index of the
             job at hand, -1 at the end), `time_s`, `energy_eur` and `tardiness_eur` (accrued in this step),
             `total_energy_eur`, `total_tardiness_eur` and `invalid_actions` (of the episode), `stalled` (whether this
-            step truncated it).
+            step truncated it), `discount` (see `discount_rate`).
 
         Raises:
             InputError: The action is not in the action space, or a reward of your own returns no finite number.
@@ -201,7 +204,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         chosen = action_index(action, self._actions)
         state = self._state
         clock = state.board.clock
-        energy, tardiness = clock[at.BILL], clock[at.LATENESS]
+        before, energy, tardiness = clock[at.NOW], clock[at.BILL], clock[at.LATENESS]
         state.make_room()
         if not decide(state.board, state.hidden, chosen):
             self._invalid += 1
@@ -210,7 +213,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         energy_eur = float(clock[at.BILL] - energy)
         tardiness_eur = float(clock[at.LATENESS] - tardiness)
         observation, mask = self._observe()
-        info = self._info(mask, energy_eur, tardiness_eur)
+        info = self._info(mask, float(clock[at.NOW] - before), energy_eur, tardiness_eur)
         reward = finite_reward(self._reward(energy_eur, tardiness_eur))
         return observation, reward, not self._running, self._stalled, info
 
@@ -314,7 +317,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         observe(self._state.board, self._notes, job, *rows, queue, mask)
         return flat if self.flat else dict(zip(PARTS, (job, options, cluster, queue), strict=True)), mask
 
-    def _info(self, mask: NDArray[np.int8], energy_eur: float, tardiness_eur: float) -> dict[str, Any]:
+    def _info(self, mask: NDArray[np.int8], passed_s: float, energy_eur: float, tardiness_eur: float) -> dict[str, Any]:
         clock = self._state.board.clock
         return {
             "action_mask": mask,
@@ -326,4 +329,6 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             "total_tardiness_eur": float(clock[at.LATENESS]),
             "invalid_actions": self._invalid,
             "stalled": self._stalled,
+            # numpy's exponential, as in the vector environment: the standard library's may differ in the last bit
+            "discount": float(np.exp(-self.discount_rate * passed_s)) if passed_s > 0.0 else 1.0,
         }

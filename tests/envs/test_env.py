@@ -447,6 +447,21 @@ def test_rendering_as_a_picture_has_one_size():
     assert not np.array_equal(first, later)
 
 
+def test_rendering_without_a_mode_warns_as_gymnasium_does():
+    env = GpuClusterEnv("tiny")
+    env.reset(seed=0)
+    with pytest.warns(UserWarning, match="without specifying any render mode"):
+        assert env.render() is None
+
+
+def test_an_environment_says_what_it_runs_and_how_large_its_spaces_are():
+    env = make(settings={"jobs.count": 7})
+    said = f"<GpuClusterEnv<{ENVIRONMENT_ID}>: tiny, 7 jobs, 3 nodes, {env.action_space.n - 1} configurations, "
+    assert str(env.unwrapped) == repr(env.unwrapped)
+    assert str(env.unwrapped) == f"{said}{len(env.unwrapped.feature_names)} features>"
+    assert str(GpuClusterEnv("tiny")).startswith("<GpuClusterEnv instance: tiny, ")
+
+
 @pytest.mark.slow
 def test_record_video_works(tmp_path: Path):
     pytest.importorskip("moviepy")

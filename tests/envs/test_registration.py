@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import warnings
 from itertools import product
+from pathlib import Path
 
 import gymnasium
 import numpy as np
@@ -18,6 +20,7 @@ from gpusched_env import ENVIRONMENT_ID, GpuClusterVectorEnv, load_scenario, reg
 from gpusched_env.workload import list_tracks, load_track, reward_scale_of
 from vector_twins import random_actions
 
+PAGE = Path(__file__).parents[2] / "docs" / "environment.md"
 FLAT_ID = "gpusched_env/GpuClusterFlat-v0"
 IDS = [ENVIRONMENT_ID, FLAT_ID, *(track_id(track, kind) for track, kind in product(list_tracks(), ("", "Flat")))]
 FEW = {"jobs.count": 5}
@@ -105,3 +108,15 @@ def test_a_random_agent_is_not_cut_off_on_a_track():
     while not ended.any():
         _, _, ended, truncated, infos = env.step(random_actions(infos["action_mask"], rng, invalid=0.0))
         assert not truncated.any()
+
+
+def test_the_page_lists_the_ids_scales_and_step_limits_of_all_tracks():
+    rows = re.findall(
+        r"^\| `([\w-]+)` \| `(\S+)` \| `(\S+)` \| (\S+) \| (\S+) \|$", PAGE.read_text("utf-8"), re.MULTILINE
+    )
+    expected = []
+    for name in list_tracks():
+        track = load_track(name)
+        ids = track_id(name), track_id(name, "Flat")
+        expected.append((name, *ids, f"{track.reward_scale_eur:g}", f"{track.max_episode_steps:,}"))
+    assert rows == expected

@@ -87,7 +87,7 @@ def unpack(
         for job in range(run.board.count[at.SUBMITTED]):
             disclose(run.board, run.hidden, job)
         measure(run.board)
-    runs = Runs(fresh, crew, episodes.common, episodes.singles[0].option_features)
+    runs = Runs(fresh, crew, episodes.common, episodes.singles[0])
     runs.invalid[:] = given["invalid"]
     episodes.resume(seeds, generators)
     limits.steps[:] = given["steps"]

@@ -37,8 +37,8 @@ OPENED = -1  # thread 0, once it has opened the step
 PATIENCE = 5_000  # times that a helper looks in vain for a new round before it stops: some 100 µs
 
 # money: float64 (MONEY_ROWS, N).
-TIME, ENERGY, TARDINESS, TOTAL_ENERGY, TOTAL_TARDINESS = range(5)
-MONEY_ROWS = 5
+TIME, PASSED, ENERGY, TARDINESS, TOTAL_ENERGY, TOTAL_TARDINESS = range(6)
+MONEY_ROWS = 6
 
 
 class Seen(NamedTuple):
@@ -47,7 +47,8 @@ class Seen(NamedTuple):
     Attributes:
         job, options, cluster, queue: The observations, (N, ...).
         mask: What can be placed now, (N, 1 + C).
-        money: The present time [s], the energy and tardiness costs of the step and of the episode [€], (MONEY_ROWS, N).
+        money: The present time [s], how far the step moved it [s], and the energy and tardiness costs of the step and
+            of the episode [€], (MONEY_ROWS, N).
         at_hand: The job at hand, -1 at the end, (N,).
         idle: Events in a row at which nothing ran and nothing was to come, (N,).
     """
@@ -139,13 +140,14 @@ def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handl
         fetch_ahead(boards, notes, i)
         board = board_at(boards, i)
         clock = board.clock
-        energy, tardiness = clock[at.BILL], clock[at.LATENESS]
+        before, energy, tardiness = clock[at.NOW], clock[at.BILL], clock[at.LATENESS]
         if actions[i] != LOOK and not decide(board, hidden_at(hidden, i), actions[i]):
             invalid[i] += 1
         observe(board, notes_at(notes, i), job[i], options[i], cluster[i], queue[i], mask[i])
         at_hand[i] = _job_at_hand(board)
         idle[i] = board.count[at.IDLE]
         money[TIME, i] = clock[at.NOW]
+        money[PASSED, i] = clock[at.NOW] - before
         money[ENERGY, i] = clock[at.BILL] - energy
         money[TARDINESS, i] = clock[at.LATENESS] - tardiness
         money[TOTAL_ENERGY, i] = clock[at.BILL]

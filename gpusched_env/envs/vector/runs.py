@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from gpusched_env.envs.env import GpuClusterEnv
     from gpusched_env.envs.vector.threads import Crew
     from gpusched_env.simulator import State, View
     from gpusched_env.simulator.state import Common
@@ -28,18 +29,21 @@ class Runs:
         states: New runs, one for each environment.
         crew: The threads that share the work.
         common: What the runs have in common.
-        option_features: Features of every configuration that observations have.
+        single: A single environment with the same arguments.
 
     Attributes:
         states: The runs.
         invalid: Actions of each episode that could not be placed, (N,).
+        single: That environment.
     """
 
-    def __init__(self, states: Sequence[State], crew: Crew, common: Common, option_features: int) -> None:
+    def __init__(self, states: Sequence[State], crew: Crew, common: Common, single: GpuClusterEnv) -> None:
         self.states = list(states)
         self.invalid = np.zeros(len(states), dtype=np.int64)
-        self._crew, self._common, self._option_features, self._lent = crew, common, option_features, False
+        self.single, self._crew, self._common, self._lent = single, crew, common, False
         self._shape = len(states[0].instance.configurations), len(states[0].instance.gpu_types)
+        # Of flat observations callers get the parts end to end, so that the parts can be written again.
+        self._kept = self._new_parts() if single.flat else None
         self._notes = [Notes.of(state.board, common) for state in states]
         self._handles = Handles(*(new_handles(len(states)) for _ in Handles._fields))
         own = zip(self.states, self._notes, strict=True)
@@ -64,13 +68,10 @@ class Runs:
 
         `meanwhile` is other work for the calling thread, which may be done then, or not (`Crew.step`).
         """
-        size, (configurations, types) = len(actions), self._shape
+        size = len(actions)
         seen = Seen(
-            job=np.empty((size, len(JOB_FEATURES)), np.float32),
-            options=np.empty((size, configurations, self._option_features), np.float32),
-            cluster=np.empty((size, types, len(CLUSTER_FEATURES)), np.float32),
-            queue=np.empty((size, len(QUEUE_FEATURES)), np.float32),
-            mask=np.empty((size, 1 + configurations), np.int8),
+            *(self._kept or self._new_parts()),
+            mask=np.empty((size, 1 + self._shape[0]), np.int8),
             money=np.empty((MONEY_ROWS, size)),
             at_hand=np.empty(size, np.int64),
             idle=np.empty(size, np.int64),
@@ -114,13 +115,21 @@ class Runs:
 
     def __getstate__(self) -> dict[str, Any]:
         """Give what a copy is made from: its handles are those of its own runs."""
-        return {
-            name: getattr(self, name) for name in ("states", "invalid", "_crew", "_common", "_option_features", "_lent")
-        }
+        return {name: getattr(self, name) for name in ("states", "invalid", "single", "_crew", "_common", "_lent")}
 
     def __setstate__(self, values: Mapping[str, Any]) -> None:
-        self.__init__(values["states"], values["_crew"], values["_common"], values["_option_features"])  # type: ignore[misc]
+        self.__init__(values["states"], values["_crew"], values["_common"], values["single"])  # type: ignore[misc]
         self.invalid[:], self._lent = values["invalid"], values["_lent"]
+
+    def _new_parts(self) -> tuple[NDArray[np.float32], ...]:
+        """Make the arrays of `Seen` for the parts of observations."""
+        size, (configurations, types) = len(self.states), self._shape
+        return (
+            np.empty((size, len(JOB_FEATURES)), np.float32),
+            np.empty((size, configurations, self.single.option_features), np.float32),
+            np.empty((size, types, len(CLUSTER_FEATURES)), np.float32),
+            np.empty((size, len(QUEUE_FEATURES)), np.float32),
+        )
 
     def _step(self, actions: NDArray[np.int64], seen: Seen, meanwhile: Callable[[], None] | None = None) -> None:
         for notes in self._notes if self._lent else ():

@@ -68,6 +68,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         threads: Threads that share the work, ≥ 1; by default one per usable core, if there are enough environments.
         shared_features: As for `GpuClusterEnv`.
         flat: As for `GpuClusterEnv`; observations are then (N, F).
+        discount_rate: As for `GpuClusterEnv`.
         asking: As for `GpuClusterEnv`.
 
     Raises:
@@ -91,6 +92,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         threads: int | None = None,
         shared_features: bool = False,
         flat: bool = False,
+        discount_rate: float = 0.0,
         **asking: Unpack[AskingSettings],
     ) -> None:
         self.num_envs = checks.whole("num_envs", num_envs)
@@ -103,6 +105,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             "max_idle_reviews": max_idle_reviews,
             "shared_features": shared_features,
             "flat": flat,
+            "discount_rate": discount_rate,
         }
         self._limits = Limits(self.num_envs, max_idle_reviews, max_episode_steps)
         self._episodes = Episodes(self.num_envs, keywords, scenario, settings, instance)
@@ -115,7 +118,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self._choices = 1 + len(self.configurations)
         self._reward: Reward = CostReward() if reward is None else reward
         self._scales = np.resize([float(one.reward_scale) for one in self._episodes.singles], self.num_envs)
-        self._flat, self.feature_names = flat, single.feature_names
+        self.feature_names = single.feature_names
         most = max(1, self.num_envs // LEAST_SHARE)
         wanted = min(usable_cores(), most) if threads is None else checks.whole("threads", threads)
         self._crew = Crew(min(wanted, self.num_envs))
@@ -152,8 +155,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self._ended[some] = False
         self._limits.steps[some] = 0
         seen = runs.look()
-        infos = infos_of_some(seen, runs.invalid, self._limits.stalled(seen.idle), some)
-        return observations_of(seen, flat=self._flat), infos
+        infos = infos_of_some(runs, seen, self._limits.stalled(seen.idle), some)
+        return observations_of(runs, seen), infos
 
     def step(self, actions: Any) -> Stepped:
         """Decide for the job at hand in every environment.
@@ -197,15 +200,15 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
             rewards[again] = 0.0
         infos: dict[str, Any] = {}
         if np.count_nonzero(ended) and self.autoreset_mode is AutoresetMode.SAME_STEP:
-            infos = final_infos_of(seen, runs.invalid, stalled, ended, flat=self._flat)
+            infos = final_infos_of(runs, seen, stalled, ended)
             self._begin_next(ended)
             runs.look_again(seen, np.flatnonzero(ended))
             stalled, self._ended = self._limits.stalled(seen.idle), np.zeros_like(ended)
             self._limits.steps[ended] = 0
         else:
             self._ended = ended
-        infos.update(infos_of(seen, runs.invalid, stalled))
-        return observations_of(seen, flat=self._flat), rewards, over, truncated, infos
+        infos.update(infos_of(runs, seen, stalled))
+        return observations_of(runs, seen), rewards, over, truncated, infos
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Give what can be placed now, bool (N, 1 + C); waiting is always allowed.
@@ -217,7 +220,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
 
     def observations(self) -> Observations:
         """Give the present observations again, as after `set_state`."""
-        return observations_of(self._present.look(), flat=self._flat)
+        return observations_of(self._present, self._present.look())
 
     @property
     def jobs(self) -> NDArray[np.int64]:
@@ -286,7 +289,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         if self._runs is None:
             episodes = self._episodes
             first = [states[i] for i in range(self.num_envs)]
-            self._runs = Runs(first, self._crew, episodes.common, episodes.singles[0].option_features)
+            self._runs = Runs(first, self._crew, episodes.common, episodes.singles[0])
             self._runs.open(states)
         else:
             self._runs.begin(states)

@@ -21,6 +21,7 @@ def test_names_are_completed():
     assert completion.a_policy("edf") == [name for name in policy_names() if name.startswith("edf")]
     assert completion.a_policy("agent:d") == ["agent:default"]
     assert completion.a_scenario("tin") == ["tiny"]
+    assert completion.a_scenario("sla") == ["slack"]
     assert completion.a_track("bus") == ["busy"]
     assert completion.policies("edf,sts-") == ["edf,sts-x", "edf,sts-published", "edf,sts-ipopt", "edf,sts-highs"]
     assert "edf,edf" not in completion.policies("edf,e")
