@@ -6,6 +6,7 @@ import gymnasium
 import numpy as np
 import pytest
 
+torch = pytest.importorskip("torch", reason='pip install "gpusched-env[agents]"')
 sb3 = pytest.importorskip("stable_baselines3", reason='pip install "gpusched-env[agents]"')
 contrib = pytest.importorskip("sb3_contrib", reason='pip install "gpusched-env[agents]"')
 env_util = pytest.importorskip("stable_baselines3.common.env_util", reason='pip install "gpusched-env[agents]"')
@@ -19,6 +20,15 @@ ON_FLAT = {
     "DQN": (sb3.DQN, {"learning_starts": 50, "buffer_size": 500}),
     "MaskablePPO": (contrib.MaskablePPO, STEPS),
 }
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    """Let the small networks not wait for threads."""
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    yield
+    torch.set_num_threads(threads)
 
 
 def train(algorithm, env_id, settings, **keywords):
