@@ -23,7 +23,7 @@ def test_its_checker_finds_nothing_wrong(env_id):
 
 def test_its_rollout_is_that_of_gymnasium_and_its_masks_keep_it_from_what_cannot_be_placed():
     base, plain = torchrl.GymEnv(FLAT, categorical_action_encoding=True, **SMALL), gymnasium.make(FLAT, **SMALL)
-    mask = Binary(int(plain.action_space.n), dtype=torch.bool)
+    mask = Binary(int(plain.action_space.n), dtype=torch.int8)
     base.set_info_dict_reader(default_info_dict_reader(["action_mask"], spec={"action_mask": mask}))
     env = torchrl.TransformedEnv(base, torchrl.ActionMask())
     torch.manual_seed(0)
