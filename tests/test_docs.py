@@ -5,12 +5,14 @@ from __future__ import annotations
 import contextlib
 import io
 import re
+import warnings
 from dataclasses import fields
 from pathlib import Path
 
 import gymnasium
 import numpy as np
 import pytest
+from typer.testing import CliRunner
 
 import gpusched_agents
 import gpusched_baselines
@@ -20,6 +22,7 @@ from gpusched_baselines import policy_names
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, builtin_scenarios
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.simulator import Asking, kernels
+from gpusched_experiments.cli.app import app
 
 ROOT = Path(__file__).parents[1]
 PAGES = (
@@ -48,6 +51,19 @@ PAGES = (
     "docs/systems/hived.md",
 )
 PHILLY = "timestamp,duration,num_gpus\n2017-10-09 07:01:55,66.0,1\n2017-10-09 07:13:03,2951.0,4\n"
+NEEDS = {
+    "RecordVideo": ("moviepy", "films need moviepy"),
+    "gpusched_agents": ("sb3_contrib", "needs the extra `agents`"),
+    "sb3_contrib": ("sb3_contrib", "needs the extra `agents`"),
+    "stable_baselines3": ("stable_baselines3", "needs the extra `agents`"),
+    "ray.rllib": ("ray.rllib", 'RLlib is not installed: pip install "ray[rllib]"'),
+    "torchrl": ("torchrl.envs", "TorchRL is not installed: pip install torchrl"),
+    "pufferlib": ("pufferlib.vector", "PufferLib is not installed: pip install --no-deps pufferlib-core"),
+    "minari": ("minari", "needs the extra `minari`"),
+}
+"""What a block needs whose text has the word, and why it is skipped where that is missing."""
+WARN = ("ray.rllib", "torchrl", "pufferlib", "minari")
+RECORDED = ("record", "--policies", "sts-x,edf,random", "--track", "busy", "--jobs", "3", "--out", "data")
 BLOCK = re.compile(r"^```python\n(.*?)^```\n(?:\n```text\n(.*?)^```\n)?", re.MULTILINE | re.DOTALL)
 
 
@@ -71,16 +87,21 @@ def python_blocks() -> list[object]:
 
 @pytest.mark.parametrize(("code", "said"), python_blocks())
 def test_each_python_block_runs_alone_and_prints_what_the_page_says(code, said, tmp_path, monkeypatch):
-    if "RecordVideo" in code:
-        pytest.importorskip("moviepy", reason="films need moviepy")
-    if "gpusched_agents" in code or "sb3_contrib" in code:
-        pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
-    if "philly.csv" in code:
-        (tmp_path / "philly.csv").write_text(PHILLY, encoding="utf-8")
     monkeypatch.chdir(tmp_path)
     printed = io.StringIO()
-    with contextlib.redirect_stdout(printed):
-        exec(compile(code, "page", "exec", dont_inherit=True), {"__name__": "__main__"})  # noqa: S102 - our own pages
+    with warnings.catch_warnings():
+        if any(word in code for word in WARN):
+            warnings.simplefilter("ignore")  # of other libraries about themselves
+        for word, (package, reason) in NEEDS.items():
+            if word in code:
+                pytest.importorskip(package, reason=reason, exc_type=ImportError)
+        if "philly.csv" in code:
+            (tmp_path / "philly.csv").write_text(PHILLY, encoding="utf-8")
+        if "minari" in code:
+            monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "data"))
+            assert CliRunner().invoke(app, RECORDED).exit_code == 0
+        with contextlib.redirect_stdout(printed):
+            exec(compile(code, "page", "exec", dont_inherit=True), {"__name__": "__main__"})  # noqa: S102 - our pages
     if said:
         assert printed.getvalue().strip() == said.strip()
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.errors import InputError
-from gpusched_env.simulator import NAMED_ORDERS, Asking, JobPolicy, Result, check_fit
+from gpusched_env.simulator import NAMED_ORDERS, Asking, JobPolicy, Policy, Result, check_fit
 from gpusched_env.simulator.asking import AS_A_POLICY
 from gpusched_env.simulator.simulate import check_stalled
 
@@ -42,11 +42,7 @@ def rollout(
     inner = env.unwrapped
     if not isinstance(inner, GpuClusterEnv):
         raise InputError("env", type(inner).__name__, "a GpuClusterEnv")
-    if not isinstance(policy, JobPolicy):
-        raise InputError("policy", getattr(policy, "name", policy), "a policy that decides job by job (has `choose`)")
-    if callable(policy.job_order):
-        raise InputError(f"{policy.name}: job_order", "a rule", f"for an environment: one of {', '.join(NAMED_ORDERS)}")
-    wanted = replace(AS_A_POLICY, job_order=policy.job_order, preemption=policy.preemption)
+    wanted = asking_of(policy)
     for field in fields(Asking):
         own, allowed = getattr(inner.asking, field.name), getattr(wanted, field.name)
         if own != allowed and field.name != "idle_review_s":
@@ -64,6 +60,19 @@ def rollout(
             done = terminated or truncated
             check_stalled(inner.view.board, policy.name)
     return inner.result(policy.name), rewards
+
+
+def asking_of(policy: Policy) -> Asking:
+    """Return how an environment must ask `policy` to decide as it does in `simulate`; `idle_review_s` is free.
+
+    Raises:
+        InputError: The policy decides whole rounds only, or orders the jobs by a rule of its own.
+    """
+    if not isinstance(policy, JobPolicy):
+        raise InputError("policy", getattr(policy, "name", policy), "a policy that decides job by job (has `choose`)")
+    if callable(policy.job_order):
+        raise InputError(f"{policy.name}: job_order", "a rule", f"for an environment: one of {', '.join(NAMED_ORDERS)}")
+    return replace(AS_A_POLICY, job_order=policy.job_order, preemption=policy.preemption)
 
 
 @contextmanager

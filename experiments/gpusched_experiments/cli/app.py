@@ -12,6 +12,7 @@ from gpusched_experiments.cli.evaluate import evaluate_command
 from gpusched_experiments.cli.leaderboard import leaderboard_command
 from gpusched_experiments.cli.one_line_errors import OneLineErrors
 from gpusched_experiments.cli.policies import policies_command
+from gpusched_experiments.cli.record import record_command
 from gpusched_experiments.cli.report import report_command
 from gpusched_experiments.cli.reproduce import reproduce_command
 from gpusched_experiments.cli.scenarios import scenarios_command
@@ -36,6 +37,7 @@ app.command("simulate")(simulate_command)
 app.command("report")(report_command)
 app.command("train")(train_command)
 app.command("evaluate")(evaluate_command)
+app.command("record")(record_command)
 app.command("audit")(audit_command)
 app.command("certify")(certify_command)
 app.command("reproduce")(reproduce_command)

@@ -148,15 +148,16 @@ def scenario_settings(
     settings: list[str] | None,
     where: list[str] | None = None,
     skip_invalid: bool = False,
+    option: str = "--scenario-set",
 ) -> dict[str, object]:
-    """Give the settings that the options of a training describe, by dotted name; `--scenario-set` wins over all others.
+    """Return the settings that the options of a training describe, by dotted name; those of `option` win.
 
     A trace is looked at with the settings of the first scenario.
 
     Raises:
         InputError: There is no such scenario, file or setting, or a value is not allowed.
     """
-    values = dict(parse_setting(text, option="--scenario-set") for text in settings or [])
+    values = dict(parse_setting(text, option=option) for text in settings or [])
     made = chosen_scenario(
         scenarios[0], trace, trace_format, jobs, nodes, settings, where=where, skip_invalid=skip_invalid
     )

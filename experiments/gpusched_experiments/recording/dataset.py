@@ -1,0 +1,81 @@
+"""Datasets: for each policy the episodes of some seeds, in a folder that Minari reads (extra `minari`)."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import gymnasium
+import minari
+from minari.dataset.minari_storage import MinariStorage
+
+from gpusched_env.files import new_folder
+from gpusched_env.provenance import provenance
+from gpusched_experiments.recording.episode import Recorder, episode_of
+from gpusched_experiments.recording.plan import dataset_id
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
+
+    from gpusched_experiments.recording.plan import Recording
+
+
+def record(
+    recordings: Sequence[Recording],
+    seeds: Sequence[int],
+    out: str | Path,
+    environment: str,
+    settings: Mapping[str, Any],
+    namespace: str,
+    on_episode: Callable[[str, int], None] = lambda _policy, _seed: None,
+) -> list[str]:
+    """Write a Minari dataset for each policy: all of them, or none.
+
+    An episode is the run of one seed until all jobs are done: observations, actions, rewards, terminations,
+    truncations, and infos with the action masks.
+
+    Args:
+        recordings: The policies.
+        seeds: Seeds of the instances.
+        out: The folder to make, new or empty: what `MINARI_DATASETS_PATH` shall name.
+        environment: Id of the environment.
+        settings: Its settings by keyword, of values that JSON can hold.
+        namespace: What the names of the datasets begin with.
+        on_episode: Called with policy and seed after each episode.
+
+    Returns:
+        The names of the datasets, as `minari.load_dataset` takes them.
+
+    Raises:
+        InputError: The folder holds something, or cannot be written; or a value is not allowed.
+    """
+    names = [dataset_id(namespace, each.name) for each in recordings]
+    with new_folder(out) as folder:
+        for name, recording in zip(names, recordings, strict=True):
+            env: gymnasium.Env[Any, Any] = gymnasium.make(
+                environment, max_episode_steps=-1, **settings, **recording.settings
+            )
+            place = folder / name / "data"
+            place.mkdir(parents=True)
+            storage = MinariStorage.new(place, env.observation_space, env.action_space, env.spec)
+            recorder = Recorder(env)
+            for seed in seeds:
+                storage.update_episodes([episode_of(recorder, recording.policy, seed)])
+                on_episode(recording.name, seed)
+            storage.update_metadata(_metadata(name, recording, seeds, env))
+    return names
+
+
+def _metadata(name: str, recording: Recording, seeds: Sequence[int], env: gymnasium.Env[Any, Any]) -> dict[str, Any]:
+    """Return what the dataset says of itself; the environment, with all its settings, has been written before."""
+    environment = env.spec.id if env.spec else None
+    facts = {"policy": recording.name, "seeds": list(seeds), "environment": environment}
+    scenario = env.unwrapped.scenario.model_dump(mode="json")
+    return {
+        "dataset_id": name,
+        "minari_version": minari.__version__,
+        "algorithm_name": recording.name,
+        "description": f"Episodes of {recording.name} in {environment}, one for each seed.",
+        "requirements": ["gpusched-env"],
+        "provenance": provenance(**facts, reward_scale_eur=env.unwrapped.reward_scale, scenario=scenario),
+    }
