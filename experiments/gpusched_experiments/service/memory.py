@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 SIGNATURE_BYTES = 32
+FORMAT = b"2"  # is signed too: what was written in another format is refused
 OF_JOBS = 4  # columns of what is kept of every job, beside the policy's memory
 USUAL = 1.0  # the pace of a job alone, which is not written
 ALLOWED = "null, or the memory that a service with the same key and version answered to a request of this policy"
@@ -103,7 +104,7 @@ class Memory:
 
 
 def _signature(key: bytes, payload: bytes) -> bytes:
-    return hmac.digest(key, payload, hashlib.sha256)
+    return hmac.digest(key, FORMAT + payload, hashlib.sha256)
 
 
 def random_state(rng: np.random.Generator) -> dict[str, Any]:
