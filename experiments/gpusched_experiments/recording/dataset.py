@@ -8,6 +8,7 @@ import gymnasium
 import minari
 from minari.dataset.minari_storage import MinariStorage
 
+from gpusched_env.errors import InputError
 from gpusched_env.files import new_folder
 from gpusched_env.provenance import provenance
 from gpusched_experiments.recording.episode import Recorder, episode_of
@@ -60,7 +61,11 @@ def record(
             storage = MinariStorage.new(place, env.observation_space, env.action_space, env.spec)
             recorder = Recorder(env)
             for seed in seeds:
-                storage.update_episodes([episode_of(recorder, recording.policy, seed)])
+                episode = episode_of(recorder, recording.policy, seed)
+                try:
+                    storage.update_episodes([episode])
+                except OSError as error:  # the disk is full, say
+                    raise InputError("path", str(out), f"a place that can be written ({error})") from error
                 on_episode(recording.name, seed)
             storage.update_metadata(_metadata(name, recording, seeds, env))
     return names
