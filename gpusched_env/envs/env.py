@@ -241,7 +241,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
 
     def __str__(self) -> str:
         """Name the environment, and say what it runs and how large its spaces are."""
-        name, instance = super().__str__()[1:-1], self._state.instance
+        name, instance = super().__str__()[1:-1], self._state.instance  # type: ignore[no-untyped-call]
         return (
             f"<{name}: {self.source.name}, {len(instance.jobs)} jobs, {len(instance.nodes)} nodes, "
             f"{len(self.configurations)} configurations, {len(self.feature_names)} features>"

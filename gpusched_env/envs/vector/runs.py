@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -20,6 +20,8 @@ if TYPE_CHECKING:
     from gpusched_env.envs.vector.threads import Crew
     from gpusched_env.simulator import State, View
     from gpusched_env.simulator.state import Common
+
+    Parts: TypeAlias = tuple[NDArray[np.float32], NDArray[np.float32], NDArray[np.float32], NDArray[np.float32]]
 
 
 class Runs:
@@ -121,7 +123,7 @@ class Runs:
         self.__init__(values["states"], values["_crew"], values["_common"], values["single"])  # type: ignore[misc]
         self.invalid[:], self._lent = values["invalid"], values["_lent"]
 
-    def _new_parts(self) -> tuple[NDArray[np.float32], ...]:
+    def _new_parts(self) -> Parts:
         """Make the arrays of `Seen` for the parts of observations."""
         size, (configurations, types) = len(self.states), self._shape
         return (
