@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium
 import minari
@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from gpusched_env import GpuClusterEnv
     from gpusched_experiments.recording.plan import Recording
 
 
@@ -73,14 +74,17 @@ def record(
 
 def _metadata(name: str, recording: Recording, seeds: Sequence[int], env: gymnasium.Env[Any, Any]) -> dict[str, Any]:
     """Return what the dataset says of itself; the environment, with all its settings, has been written before."""
-    environment = env.spec.id if env.spec else None
-    facts = {"policy": recording.name, "seeds": list(seeds), "environment": environment}
-    scenario = env.unwrapped.scenario.model_dump(mode="json")
+    environment, inner = env.spec.id if env.spec else "", cast("GpuClusterEnv", env.unwrapped)
+    scenario = None if inner.scenario is None else inner.scenario.model_dump(mode="json")
+    made = provenance(
+        policy=recording.name, seeds=list(seeds), environment=environment, reward_scale_eur=inner.reward_scale,
+        scenario=scenario,
+    )  # fmt: skip
     return {
         "dataset_id": name,
         "minari_version": minari.__version__,
         "algorithm_name": recording.name,
         "description": f"Episodes of {recording.name} in {environment}, one for each seed.",
         "requirements": ["gpusched-env"],
-        "provenance": provenance(**facts, reward_scale_eur=env.unwrapped.reward_scale, scenario=scenario),
+        "provenance": made,
     }
