@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import gymnasium
 import minari
 from minari.dataset.minari_storage import MinariStorage
 
+from gpusched_env.errors import InputError
 from gpusched_env.files import new_folder
 from gpusched_env.provenance import provenance
 from gpusched_experiments.recording.episode import Recorder, episode_of
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
     from pathlib import Path
 
+    from gpusched_env import GpuClusterEnv
     from gpusched_experiments.recording.plan import Recording
 
 
@@ -60,7 +62,11 @@ def record(
             storage = MinariStorage.new(place, env.observation_space, env.action_space, env.spec)
             recorder = Recorder(env)
             for seed in seeds:
-                storage.update_episodes([episode_of(recorder, recording.policy, seed)])
+                episode = episode_of(recorder, recording.policy, seed)
+                try:
+                    storage.update_episodes([episode])
+                except OSError as error:  # the disk is full, say
+                    raise InputError("path", str(out), f"a place that can be written ({error})") from error
                 on_episode(recording.name, seed)
             storage.update_metadata(_metadata(name, recording, seeds, env))
     return names
@@ -68,14 +74,17 @@ def record(
 
 def _metadata(name: str, recording: Recording, seeds: Sequence[int], env: gymnasium.Env[Any, Any]) -> dict[str, Any]:
     """Return what the dataset says of itself; the environment, with all its settings, has been written before."""
-    environment = env.spec.id if env.spec else None
-    facts = {"policy": recording.name, "seeds": list(seeds), "environment": environment}
-    scenario = env.unwrapped.scenario.model_dump(mode="json")
+    environment, inner = env.spec.id if env.spec else "", cast("GpuClusterEnv", env.unwrapped)
+    scenario = None if inner.scenario is None else inner.scenario.model_dump(mode="json")
+    made = provenance(
+        policy=recording.name, seeds=list(seeds), environment=environment, reward_scale_eur=inner.reward_scale,
+        scenario=scenario,
+    )  # fmt: skip
     return {
         "dataset_id": name,
         "minari_version": minari.__version__,
         "algorithm_name": recording.name,
         "description": f"Episodes of {recording.name} in {environment}, one for each seed.",
         "requirements": ["gpusched-env"],
-        "provenance": provenance(**facts, reward_scale_eur=env.unwrapped.reward_scale, scenario=scenario),
+        "provenance": made,
     }

@@ -135,6 +135,19 @@ def test_a_folder_that_holds_something_is_left_as_it_is(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["mine.txt"]
 
 
+@pytest.mark.usefixtures("minari")
+def test_a_disk_that_is_full_is_one_error_and_leaves_nothing(tmp_path, monkeypatch):
+    def full(*_):
+        raise OSError(28, "No space left on device")
+
+    storage = pytest.importorskip("minari.dataset._storages.hdf5_storage").HDF5Storage
+    monkeypatch.setattr(storage, "update_episodes", full)
+    done = gpusched("record", "-p", "edf", "-s", "tiny", "--seeds", "3", "--out", tmp_path / "data")
+    assert done.exit_code == 2
+    assert "No space left on device" in done.stderr
+    assert not list(tmp_path.iterdir())
+
+
 def test_without_minari_the_error_says_how_to_install_it(tmp_path, monkeypatch):
     monkeypatch.setitem(sys.modules, "minari", None)
     done = gpusched("record", "-p", "edf", "-s", "tiny", "--out", tmp_path / "data")
