@@ -121,7 +121,7 @@ def test_an_interrupted_training_resumes_and_ends_as_if_nothing_had_happened(
     trained, tmp_path, monkeypatch, steps, kept
 ):
     """It goes on from the last update before the interrupt, which falls before an evaluation, or before none."""
-    monkeypatch.setattr("gpusched_agents.training.training.REMEMBER_S", 0.0)
+    monkeypatch.setattr("gpusched_agents.training.sb3_training.REMEMBER_S", 0.0)
     report = gpusched_agents.Training._report
 
     def interrupt(self, text):
@@ -155,7 +155,7 @@ def test_other_settings_in_the_same_folder_are_refused(trained):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--agent", "sac"], ["--agent", "sac", "dqn"]),
+        (["--agent", "trpo"], ["--agent", "trpo", "dqn", "sac"]),
         (["--steps", "-1"], ["--steps", "-1"]),
         (["--patience", "endless"], ["--patience", "endless"]),
         (["--scenario", "nowhere"], ["scenario", "nowhere", "tiny"]),
@@ -255,7 +255,7 @@ def test_a_folder_with_something_else_in_it_is_refused(tmp_path):
 
 
 def test_without_the_extra_one_line_says_how_to_install_it(tmp_path, monkeypatch):
-    for module in ("training", "make"):
+    for module in ("training", "sb3_training", "make"):
         monkeypatch.delitem(sys.modules, f"gpusched_agents.training.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
     done = train(tmp_path / "run")
