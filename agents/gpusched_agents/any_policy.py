@@ -1,4 +1,4 @@
-"""Policies by name: `NAME` of a reference policy, `agent:NAME` or `agent:DIR` of an agent, `sb3:FILE.zip` of a model."""
+"""Policies by name: reference policies, agents (`agent:NAME`, `agent:DIR`), and models (`sb3:FILE.zip`)."""
 
 from __future__ import annotations
 

@@ -19,8 +19,8 @@ from gymnasium import spaces
 
 from gpusched_agents.any_policy import archive_path
 from gpusched_agents.files.convert import UnsafeLoadWarning, read_archive
-from gpusched_agents.steering.actor import MlpActor
 from gpusched_agents.network.job_model import JobModelPolicy
+from gpusched_agents.steering.actor import MlpActor
 from gpusched_agents.steering.knob_policy import KnobPolicy, knob_set
 from gpusched_env.errors import InputError
 

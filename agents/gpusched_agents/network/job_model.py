@@ -1,4 +1,4 @@
-"""A perceptron that chooses for one job after the other, as a policy: what Stable-Baselines3 learns on `GpuClusterEnv`."""
+"""What Stable-Baselines3 learns on `GpuClusterEnv`, as a policy: a perceptron that chooses for one job at a time."""
 
 from __future__ import annotations
 
@@ -20,7 +20,6 @@ from gpusched_env.simulator.ordering import ask_order
 
 if TYPE_CHECKING:
     from numpy.random import Generator
-    from numpy.typing import NDArray
 
     from gpusched_agents.steering.actor import MlpActor
     from gpusched_env.model import Instance
@@ -67,14 +66,22 @@ class JobModelPolicy:
             InputError: It was trained for other numbers of configurations or GPU types.
         """
         configs, types = len(instance.configurations), len(instance.gpu_types)
-        inputs = len(JOB_FEATURES) + configs * len(OPTION_FEATURES) + types * len(CLUSTER_FEATURES) + len(QUEUE_FEATURES)
+        inputs = (
+            len(JOB_FEATURES) + configs * len(OPTION_FEATURES) + types * len(CLUSTER_FEATURES) + len(QUEUE_FEATURES)
+        )
         if (self.actor.inputs, len(self.actor.layers[-1][1])) != (inputs, 1 + configs):
-            allowed = f"those of the model's training: it has {len(self.actor.layers[-1][1])} actions, not {1 + configs}"
+            allowed = (
+                f"those of the model's training: it has {len(self.actor.layers[-1][1])} actions, not {1 + configs}"
+            )
             raise InputError("instance.configurations", f"{configs} of {types} GPU types", allowed)
 
-    def decide(self, view: View, rng: Generator) -> None:
+    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - it draws nothing
         """Place the jobs of this round, one after the other."""
-        order, notes, count = ask_order(view, self.job_order, waiting_only=not self.preemption), Notes.of(view.board), view.count
+        order, notes, count = (
+            ask_order(view, self.job_order, waiting_only=not self.preemption),
+            Notes.of(view.board),
+            view.count,
+        )
         for k, job in enumerate(order):
             view.board.count[at.ASKED] = k
             action = self._action(view, notes)

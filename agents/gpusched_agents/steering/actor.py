@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
@@ -56,7 +57,7 @@ class MlpActor:
         sizes = [np.shape(weight) for weight, _ in self.layers]
         fit = bool(sizes) and all(len(size) == 2 for size in sizes)
         fit = fit and all(np.shape(bias) == size[:1] for (_, bias), size in zip(self.layers, sizes, strict=True))
-        if not fit or any(after[1] != before[0] for before, after in zip(sizes, sizes[1:], strict=False)):
+        if not fit or any(after[1] != before[0] for before, after in pairwise(sizes)):
             raise InputError("layers", sizes, "matrices (outputs, inputs), each with a bias, that fit one another")
 
     @classmethod

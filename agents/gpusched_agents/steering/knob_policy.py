@@ -7,11 +7,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.steering_env.features import JOBS, OPTIONS, ROUND
-from gpusched_baselines.steering_env.knobs import SETS, Knobs, knob_count, knobs_of, steering_of
-from gpusched_baselines.steering_env.observation import feature_count, look_at_jobs, observe
+from gpusched_baselines.steering_env.knobs import SETS, Knobs, forget_cheapest, knob_count, knobs_of, steering_of
+from gpusched_baselines.steering_env.observation import feature_count, observe
 from gpusched_baselines.sts_x import StsX
-from gpusched_baselines.sts_x import memory as of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
@@ -28,7 +26,7 @@ if TYPE_CHECKING:
 
 
 def knob_set(inputs: int, outputs: int) -> str | None:
-    """Return which set of knobs an actor of these sizes has, `round` or `jobs`; None if it is of no such environment."""
+    """Return which set of knobs an actor of these sizes has, `round` or `jobs`; None for other sizes."""
     types = (inputs - feature_count(0)) // (feature_count(1) - feature_count(0))
     fits = types > 0 and feature_count(types) == inputs
     return next((name for name in SETS if fits and knob_count(types, name) == outputs), None)
@@ -82,10 +80,10 @@ class KnobPolicy(StsX):
         return FREE_COLUMNS + types + 1 + knob_count(types, self.knobs)
 
     def _plan(self, view: View) -> None:
-        StsX._plan(self, view)
+        super(KnobPolicy, self)._plan(view)  # a class with slots has no plain super()
         board = view.board
         if self._present(board).priced:  # as in the environment: what is cheapest now need not be so next time
-            board.memory[board.active[: board.count[at.ACTIVE]], of.CHEAPEST] = 0.0
+            forget_cheapest(board)
 
     def _steering(self, board: Board, rate: Floats) -> Steering:
         stored = self._stored(board)
@@ -94,12 +92,7 @@ class KnobPolicy(StsX):
             seen = np.zeros(feature_count(board.room.shape[0]))
             observe(board, rate, seen)
             stored[0], stored[1:] = round_, self.actor.act(seen.astype(np.float32))
-        knobs = self._present(board)
-        features = np.empty((board.count[at.ACTIVE], len(JOBS)))
-        if len(knobs.by_feature):
-            options = np.empty((board.facts.configs.shape[0], len(OPTIONS)))
-            look_at_jobs(board, rate, features, np.empty(len(ROUND)), options)
-        return steering_of(knobs, rate, features)
+        return steering_of(self._present(board), board, rate)
 
     def _stored(self, board: Board) -> Floats:
         """Return where the knobs stand, (1 + K,): the round in which they were set, 0 before the first, and they."""

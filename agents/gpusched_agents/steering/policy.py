@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.steering_env.features import JOBS, OPTIONS, ROUND, observe_round
 from gpusched_agents.steering.network import CALM, URGENT, say
+from gpusched_baselines.steering_env.features import JOBS, OPTIONS, ROUND, observe_round
 from gpusched_baselines.sts_x import StsX
 from gpusched_baselines.sts_x.appraisal import FREE_RATE
 from gpusched_baselines.sts_x.steering import KNOBS, Steering

@@ -9,13 +9,11 @@ import numpy as np
 from gpusched_baselines.look_ahead.base import plan_by
 from gpusched_baselines.look_ahead.rest import cost_of_rest
 from gpusched_baselines.look_ahead.stage import reset
-from gpusched_baselines.planning.cheapest import cheapest_fitting
 from gpusched_baselines.sts_x import memory as of
+from gpusched_baselines.sts_x.policy import carry_out
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.choice import apply_choice
 from gpusched_env.simulator.events import accrue, advance, next_event
-from gpusched_env.simulator.placement.placement import may_have, place, prefer_place
 from gpusched_env.simulator.rounds import PRESSURE, begin_round, commit_round, order_by
 
 if TYPE_CHECKING:
@@ -27,32 +25,6 @@ if TYPE_CHECKING:
 # What a plan says of a job of the round.
 CONFIG, NODE, GPU, WAKE = range(4)
 PLAN_COLUMNS = 4
-
-
-@kernel
-def choose_planned(board: Board, job: int) -> tuple[int, float]:
-    """Give what the plan of the round says, configuration and wake-up, or what fits if that does not."""
-    config, wake = int(board.memory[job, of.PLANNED]), board.memory[job, of.WAKE]
-    if config < 0 or may_have(board, job, config):
-        return config, wake
-    # The placement came out otherwise than planned.
-    if wake <= board.clock[at.NOW]:
-        wake = np.inf
-    return cheapest_fitting(board, board.least_rate, job), wake
-
-
-@kernel
-def carry_out(board: Board) -> None:
-    """Decide the round as planned, in the order in which it asks."""
-    memory = board.memory
-    for i in range(board.count[at.TO_ASK]):
-        job = board.order[i]
-        config, wake = choose_planned(board, job)
-        apply_choice(board, job, False, wake)
-        if config >= 0:
-            if memory[job, of.NODE] >= 0.0:
-                prefer_place(board, job, int(memory[job, of.NODE]), int(memory[job, of.GPU]))
-            place(board, job, config)
 
 
 @lean_kernel
@@ -102,7 +74,7 @@ def roll_out(
 @kernel
 def _decide(board: Board, hidden: Hidden) -> None:
     order_by(board, PRESSURE, False)
-    carry_out(board)
+    carry_out(board, board.order[: board.count[at.TO_ASK]])
     commit_round(board, hidden)
 
 

@@ -16,6 +16,8 @@ from gpusched_baselines.steering_env.features import (
     LENGTH,
     TIME_LEFT,
 )
+from gpusched_baselines.steering_env.observation import job_features
+from gpusched_baselines.sts_x import memory as of
 from gpusched_baselines.sts_x.steering import KNOBS, Steering
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator.run import Board
 
 # What an action of 1 stands for: the natural logarithm of a factor.
 MOST_OF_TYPE = 0.5  # on the cost rate of a GPU type
@@ -124,19 +127,23 @@ def knobs_of(action: NDArray[np.float64], configs: Ints, gpu_types: int) -> Knob
     )
 
 
-@kernel
-def steering_of(knobs: Knobs, rate: Floats, features: Floats) -> Steering:
+def steering_of(knobs: Knobs, board: Board, rate: Floats) -> Steering:
     """Return what the knobs say of a round.
 
     Args:
         knobs: The knobs.
-        rate: Cost rates with which STS-X plans [€/s], (C,).
-        features: Of the active jobs, (A, len(JOBS)); read only where the knobs have coefficients.
+        board: The board, at the beginning of a round, with the times with which STS-X plans.
+        rate: Cost rates with which it plans [€/s], (C,).
     """
-    said = np.empty((features.shape[0], KNOBS))
-    for i in range(said.shape[0]):
-        for k in range(KNOBS):
-            said[i, k] = knobs.jobs[k]
-            for f in range(knobs.by_feature.shape[0]):
-                said[i, k] += knobs.by_feature[f, k] * features[i, SEEN[f]]
+    said = np.empty((board.count[at.ACTIVE], KNOBS))
+    said[:] = knobs.jobs
+    if len(knobs.by_feature):
+        said += job_features(board, rate)[:, SEEN] @ knobs.by_feature
     return Steering(said, rate * knobs.urgent, rate * knobs.deferrable, not knobs.priced, knobs.patience)
+
+
+@kernel
+def forget_cheapest(board: Board) -> None:
+    """Let STS-X look up anew where the active jobs are cheapest, after a round at other rates."""
+    for i in range(board.count[at.ACTIVE]):
+        board.memory[board.active[i], of.CHEAPEST] = 0.0

@@ -33,7 +33,12 @@ def feature_names(gpu_types: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the numbers of an observation, in their order: 26 + 6 for each GPU type."""
     means = (f"mean over the active jobs: {name}" for name in JOBS)
     urgent = "share of the active jobs without slack in their cheapest configuration"
-    return (*ROUND[:MEANS], *means, urgent, *(f"{gpu_type}: {name}" for gpu_type in gpu_types for name in OPTIONS[:TYPES]))
+    return (
+        *ROUND[:MEANS],
+        *means,
+        urgent,
+        *(f"{gpu_type}: {name}" for gpu_type in gpu_types for name in OPTIONS[:TYPES]),
+    )
 
 
 def feature_count(gpu_types: int) -> int:
@@ -53,6 +58,14 @@ def look_at_jobs(board: Board, rate: Floats, jobs: Floats, whole: Floats, option
         memory[board.active[i], of.CHEAPEST] = cheapest[i]
 
 
+def job_features(board: Board, rate: Floats) -> Floats:
+    """Return the features of the active jobs, (A, len(JOBS)); see `look_at_jobs`."""
+    jobs = np.empty((board.count[at.ACTIVE], len(JOBS)))
+    options = np.empty((board.facts.configs.shape[0], len(OPTIONS)))
+    look_at_jobs(board, rate, jobs, np.empty(len(ROUND)), options)
+    return jobs
+
+
 @kernel
 def observe(board: Board, rate: Floats, seen: Floats) -> None:
     """Write the observation of an open round.
@@ -63,7 +76,11 @@ def observe(board: Board, rate: Floats, seen: Floats) -> None:
         seen: Written: the numbers of `feature_names`, (26 + 6 V,), from -1 to 1.
     """
     total, configs = board.count[at.ACTIVE], board.facts.configs
-    jobs, whole, options = np.zeros((total, len(JOBS))), np.zeros(len(ROUND)), np.zeros((configs.shape[0], len(OPTIONS)))
+    jobs, whole, options = (
+        np.zeros((total, len(JOBS))),
+        np.zeros(len(ROUND)),
+        np.zeros((configs.shape[0], len(OPTIONS))),
+    )
     look_at_jobs(board, rate, jobs, whole, options)
     seen[:] = 0.0
     seen[:MEANS] = whole[:MEANS]

@@ -1,4 +1,4 @@
-"""A run that STS-X decides with given knobs, some rounds in one compiled call, and the waste of it."""
+"""A run that STS-X decides with given knobs, and the waste of it."""
 
 from __future__ import annotations
 
@@ -6,15 +6,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.look_ahead.roll_out import carry_out
 from gpusched_baselines.planning.company import beside_company, write_times
-from gpusched_baselines.steering_env.features import JOBS, OPTIONS, ROUND
-from gpusched_baselines.steering_env.knobs import Knobs, knobs_of, steering_of
-from gpusched_baselines.steering_env.observation import look_at_jobs, observe
-from gpusched_baselines.sts_x import memory as of
-from gpusched_baselines.sts_x.policy import StsX
+from gpusched_baselines.steering_env.knobs import forget_cheapest, knobs_of, steering_of
+from gpusched_baselines.steering_env.observation import observe
+from gpusched_baselines.sts_x.policy import StsX, carry_out
 from gpusched_baselines.sts_x.round import plan_round
-from gpusched_env.kernel import kernel, threaded_kernel
+from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import advance
 from gpusched_env.simulator.rounds import PRESSURE, begin_round, commit_round, order_by
@@ -24,7 +21,6 @@ from gpusched_env.simulator.state import State
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_baselines.sts_x.appraisal import Parts
     from gpusched_env.arrays import Floats
     from gpusched_env.model import Instance
     from gpusched_env.simulator.run import Board, Hidden
@@ -65,15 +61,26 @@ class SteeredRun:
         Raises:
             StalledError: Every job waits for ever (see `gpusched_env.simulate`).
         """
-        board, done = self.state.board, 0
+        state, plan, parts = self.state, self._plan, POLICY.parts
+        board, count = state.board, state.board.count
         knobs = knobs_of(action, board.facts.configs, board.room.shape[0])
-        at_once = rounds if not self._by_duty and not board.count[at.LOGGING] else 1
-        while done < rounds and not self.over:
-            self.state.make_room()
-            arguments = self._plan, self._beside, self.state.hidden, POLICY.parts, self._rate
-            done += decide_rounds(board, *arguments, knobs, at_once)
-            self._rate = POLICY.rates(board) if self._by_duty else self._rate
+        jobs, hidden, done = len(state.instance.jobs), state.hidden, 0
+        while done < rounds and count[at.DONE] < jobs:
+            rate = POLICY.rates(board) if self._by_duty else self._rate
+            write_plan_times(board, plan, self._beside)
+            plan_round(plan, parts, steering_of(knobs, plan, rate))
+            if knobs.priced:  # what is cheapest at these rates need not be so in the next round
+                forget_cheapest(board)
+            order_by(board, PRESSURE, False)
+            carry_out(board, board.order[: count[at.TO_ASK]])
+            commit_round(board, hidden)
+            if board.count[at.LOGGING]:
+                state.make_room()
+                hidden = state.hidden
+            next_round(board, hidden)
+            done += 1
         check_stalled(board, POLICY.name)
+        self._rate = POLICY.rates(board) if self._by_duty else self._rate
         return done
 
     def observe(self, seen: Floats) -> None:
@@ -108,43 +115,6 @@ def write_plan_times(board: Board, plan: Board, beside: bool) -> None:
         for c in range(board.tau.shape[1]):
             plan.tau[job, c] = board.tau[job, c]
     write_times(board, plan.tau)
-
-
-@threaded_kernel
-def decide_rounds(
-    board: Board, plan: Board, beside: bool, hidden: Hidden, parts: Parts, rate: Floats, knobs: Knobs, most: int
-) -> int:
-    """Decide the open round and those that follow, `most` at most, and open the next one.
-
-    Args:
-        board: The board.
-        plan: The same, with times of its own for planning where `beside`.
-        beside: Whether it has.
-        hidden: What no policy gets.
-        parts: The parts of STS-X that are in use.
-        rate: Cost rates to plan with [€/s], (C,).
-        knobs: The knobs.
-        most: Rounds at most, ≥ 1.
-
-    Returns:
-        The rounds decided.
-    """
-    configs = board.facts.configs.shape[0]
-    for done in range(most):
-        write_plan_times(board, plan, beside)
-        features = np.empty((board.count[at.ACTIVE], len(JOBS)))
-        if knobs.by_feature.shape[0] > 0:
-            look_at_jobs(plan, rate, features, np.empty(len(ROUND)), np.empty((configs, len(OPTIONS))))
-        plan_round(plan, parts, steering_of(knobs, rate, features))
-        if knobs.priced:  # what is cheapest at these rates need not be so in the next round
-            for i in range(board.count[at.ACTIVE]):
-                board.memory[board.active[i], of.CHEAPEST] = 0.0
-        order_by(board, PRESSURE, False)
-        carry_out(board)
-        commit_round(board, hidden)
-        if not next_round(board, hidden):
-            return done + 1
-    return most
 
 
 @kernel

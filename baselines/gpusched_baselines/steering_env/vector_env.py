@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -74,25 +75,18 @@ class GpuSteeringVectorEnv(SyncVectorEnv):
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every environment; see `gymnasium.vector.SyncVectorEnv.reset`."""
         seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int | np.integer) else seed
-        mask = (options or {}).get("reset_mask")
-        if mask is None and (seeds is None or len(seeds) == self.num_envs):
-            each: Any = [None] * self.num_envs if seeds is None else seeds
-            self._prepare(
-                [lambda e=e, s=s: e.prepare_reset(s, options) for e, s in zip(self._inner, each, strict=True)]
-            )
+        if "reset_mask" not in (options or {}) and (seeds is None or len(seeds) == self.num_envs):
+            each = [None] * self.num_envs if seeds is None else seeds
+            self._prepare([partial(e.prepare_reset, s, options) for e, s in zip(self._inner, each, strict=True)])
         return super().reset(seed=seeds, options=options)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step every environment; see `gymnasium.vector.SyncVectorEnv.step`."""
+        begins = self._autoreset_envs & (self.autoreset_mode is AutoresetMode.NEXT_STEP)
         at_once = self.autoreset_mode is AutoresetMode.SAME_STEP
-        begin = (
-            self._autoreset_envs if self.autoreset_mode is AutoresetMode.NEXT_STEP else np.zeros(self.num_envs, bool)
-        )
+        each = zip(self._inner, np.asarray(actions), begins, strict=True)
         self._prepare(
-            [
-                (lambda e=e: e.prepare_reset(None, None)) if again else (lambda e=e, a=a: e.prepare_step(a, at_once))
-                for e, a, again in zip(self._inner, np.asarray(actions), begin, strict=True)
-            ]
+            [partial(e.prepare_reset) if again else partial(e.prepare_step, a, at_once) for e, a, again in each]
         )
         return super().step(actions)
 
@@ -112,7 +106,7 @@ class GpuSteeringVectorEnv(SyncVectorEnv):
         if set(state) != expected:
             raise InputError("state", sorted(set(state) ^ expected)[:3], "what get_state of as many returned")
         own = [{name: state[f"{i}/{name}"] for name in names} for i in range(self.num_envs)]
-        self._prepare([lambda e=e, s=s: e.set_state(s) for e, s in zip(self._inner, own, strict=True)])
+        self._prepare([partial(e.set_state, s) for e, s in zip(self._inner, own, strict=True)])
         for env, one in zip(self.envs, own, strict=True):
             if isinstance(env, TimeLimit):
                 env._elapsed_steps = len(one["actions"])  # noqa: SLF001 - it has no other way
@@ -152,7 +146,7 @@ class _Prepared(GpuSteeringEnv):
         if begin and self._step[2]:
             self.prepare_reset(None, None)
 
-    def prepare_reset(self, seed: int | None, options: dict[str, Any] | None) -> None:
+    def prepare_reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Compute the next reset."""
         self._reset = super().reset(seed=seed, options=options)
         if self.reward == "saving":

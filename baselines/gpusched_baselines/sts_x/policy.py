@@ -85,13 +85,13 @@ class StsX:
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - STS-X draws nothing
         """Place all active jobs, by decreasing pressure."""
         self._plan(view)
-        _decide(view.board, ask_order(view, self.job_order, waiting_only=False))
+        carry_out(view.board, ask_order(view, self.job_order, waiting_only=False))
 
     def choose(self, view: View, job: int) -> Choice:
         """Choose the configuration, the wake-up and the place of one job."""
         if view.memory[job, of.ROUND] != view.count[at.ROUND]:
             self._plan(view)
-        config, wake = _choose(view.board, job)
+        config, wake = choose_planned(view.board, job)
         if config < 0 or view.memory[job, of.NODE] < 0:
             return Choice(int(config), float(wake))
         node, gpu = int(view.memory[job, of.NODE]), int(view.memory[job, of.GPU])
@@ -123,9 +123,10 @@ class StsX:
 
 
 @kernel
-def _decide(board: Board, order: Ints) -> None:
+def carry_out(board: Board, order: Ints) -> None:
+    """Decide the open round as planned, job by job in the given order, (A,)."""
     for job in order:
-        config, wake = _choose(board, job)
+        config, wake = choose_planned(board, job)
         apply_choice(board, job, False, wake)
         if config >= 0:
             if board.memory[job, of.NODE] >= 0.0:
@@ -134,8 +135,8 @@ def _decide(board: Board, order: Ints) -> None:
 
 
 @kernel
-def _choose(board: Board, job: int) -> tuple[int, float]:
-    """Give what the plan of the round says, configuration and wake-up, or what fits if that does not."""
+def choose_planned(board: Board, job: int) -> tuple[int, float]:
+    """Return what the plan of the round says, configuration and wake-up, or what fits if that does not."""
     config, wake = int(board.memory[job, of.PLANNED]), board.memory[job, of.WAKE]
     if config < 0 or may_have(board, job, config):
         return config, wake

@@ -13,7 +13,7 @@ from gpusched_baselines.sts_x.appraisal import Parts, Plans, appraise, caution
 from gpusched_baselines.sts_x.plan import plan_ahead, price_out
 from gpusched_baselines.sts_x.spread import spread
 from gpusched_baselines.sts_x.steering import RESTART, WEIGHT, Steering, factor
-from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.kernel import kernel, lean_kernel, threaded_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import (
     forget_place,
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board
 
 
-@kernel
+@threaded_kernel
 def plan_round(board: Board, parts: Parts, steering: Steering) -> None:
     """Plan the round on an empty cluster; write what every job shall get to `memory`, and nothing else.
 

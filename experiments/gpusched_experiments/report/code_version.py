@@ -108,11 +108,8 @@ def agent_version(name: str) -> str:
         InputError: There is no such agent.
     """
     digest = _digest(_DECIDES_FOR_AGENTS)
-    if name.startswith(SB3):
-        files_of = [archive_path(name)]
-    else:
-        files_of = [find_agent(name) / file for file in AGENT_FILES]
-    for path in files_of:
+    paths = [archive_path(name)] if name.startswith(SB3) else [find_agent(name) / file for file in AGENT_FILES]
+    for path in paths:
         digest.update(hashlib.sha256(path.read_bytes()).digest())
     return digest.hexdigest()[:16]
 

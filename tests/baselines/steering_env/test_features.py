@@ -10,9 +10,9 @@ import pytest
 
 from crowded import crowded
 from gpusched_agents.spec import features_of
+from gpusched_baselines import StsX
 from gpusched_baselines.steering_env import features as of
 from gpusched_baselines.steering_env.features import JOBS, OPTIONS, ROUND, observe_round
-from gpusched_baselines import StsX
 from gpusched_baselines.sts_x.appraisal import FREE_RATE
 from gpusched_env import (
     Cells,
