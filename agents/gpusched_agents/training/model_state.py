@@ -56,7 +56,8 @@ def unpack_model(checkpoint: Checkpoint, model: BaseAlgorithm) -> None:
                 described["state"][index] = {key: torch.from_numpy(array) for key, array in state.items()}
         optimizer.load_state_dict(described)
     for name in _tensors(model):
-        getattr(model, name).data = torch.from_numpy(checkpoint.arrays[name].copy())
+        tensor = getattr(model, name)
+        tensor.data = torch.from_numpy(checkpoint.arrays[name].reshape(tensor.shape).copy())
     model.env.set_state(checkpoint.get("env"))  # type: ignore[union-attr]
     seen = checkpoint.get("observation")
     model._last_obs = seen.get(FLAT, seen)  # type: ignore[assignment]  # noqa: SLF001

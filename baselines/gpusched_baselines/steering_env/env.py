@@ -204,7 +204,7 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
             raise InputError("workload", self._workload, "one of a seed: an instance is not kept")
         generator = json.dumps(self.np_random.bit_generator.state).encode()
         return {
-            "workload": np.array(self._workload),
+            "workload": np.array([self._workload]),
             "actions": np.array(self._actions, dtype=np.float64).reshape(-1, len(self.knobs)),
             "generator": np.frombuffer(generator, np.uint8),
         }
@@ -216,7 +216,7 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
             InputError: It is no such state, or one of an environment with other arguments.
         """
         try:
-            workload, actions = int(state["workload"]), np.asarray(state["actions"], dtype=np.float64)
+            workload, actions = int(np.asarray(state["workload"]).item()), np.asarray(state["actions"], dtype=np.float64)
             self.np_random.bit_generator.state = json.loads(bytes(state["generator"]))
         except (KeyError, TypeError, ValueError) as error:
             raise InputError("state", sorted(state), "what get_state returned") from error
