@@ -176,7 +176,7 @@ class AgentSpec:
 
 def features_of(network: str) -> dict[str, tuple[str, ...]]:
     """Return the names of the features that a network observes in this release, by the field of the spec."""
-    return OBSERVED[network]
+    return OBSERVED.get(network, FEATURES)
 
 
 def _one_of(field: str, value: str, allowed: Sequence[str]) -> None:
