@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.look_ahead.roll_out import carry_out, choose_planned, write_plan
+from gpusched_baselines.look_ahead.roll_out import write_plan
 from gpusched_baselines.look_ahead.search import best_plan
 from gpusched_baselines.look_ahead.settings import Settings
-from gpusched_baselines.planning.company import rates_by_duty
 from gpusched_baselines.sts_x import memory as of
-from gpusched_baselines.sts_x.appraisal import FREE_RATE
+from gpusched_baselines.sts_x.policy import StsX, carry_out, choose_planned
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.choice import Choice
 from gpusched_env.simulator.ordering import ask_order
@@ -20,7 +19,6 @@ from gpusched_env.simulator.ordering import ask_order
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_env.arrays import Floats
     from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board
 
@@ -53,7 +51,7 @@ class LookAhead:
         """Place all active jobs, by decreasing pressure."""
         self._plan(view.board)
         ask_order(view, self.job_order, waiting_only=False)
-        carry_out(view.board)
+        carry_out(view.board, ask_order(view, self.job_order, waiting_only=False))
 
     def choose(self, view: View, job: int) -> Choice:
         """Choose the configuration, the wake-up and the place of one job."""
@@ -68,10 +66,4 @@ class LookAhead:
 
     def _plan(self, board: Board) -> None:
         rng = np.random.default_rng([self.settings.seed, int(board.count[at.ROUND]), int(board.count[at.SUBMITTED])])
-        write_plan(board, best_plan(board, planning_rate(board), self.settings, rng))
-
-
-def planning_rate(board: Board) -> Floats:
-    """Give the cost rates that STS-X plans with [€/s], (C,)."""
-    rate = rates_by_duty(board, np.where(np.isfinite(board.least_rate), board.least_rate, board.planning_rate))
-    return rate if rate.any() else FREE_RATE * board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS
+        write_plan(board, best_plan(board, StsX().rates(board), self.settings, rng))

@@ -5,9 +5,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from gpusched_baselines import StsX
 from gpusched_baselines.look_ahead import LookAhead
 from gpusched_baselines.look_ahead.base import BASES
-from gpusched_baselines.look_ahead.policy import planning_rate
 from gpusched_baselines.look_ahead.proposals import Order, deviations, plan_of, same_plan
 from gpusched_baselines.look_ahead.roll_out import CONFIG, WAKE, roll_out
 from gpusched_baselines.look_ahead.settings import Settings
@@ -41,14 +41,14 @@ def test_a_roll_out_with_the_true_epochs_costs_what_the_simulator_says(name: str
     state, stage = begun(instance)
     fate = np.full((len(instance.jobs), at.FATE_COLUMNS), np.inf)
     fate[:, at.NEEDED] = instance.jobs.epochs_needed
-    rate = planning_rate(state.board)
+    rate = StsX().rates(state.board)
     cost, _ = roll_out(stage, fate, rate, plan_of(stage, rate, BASES[name]), BASES[name], np.inf, 10_000)
     assert cost == pytest.approx(simulate(instance, make_policy(name)).total_eur, rel=1e-3)
 
 
 def test_a_roll_out_stops_in_time():
     state, stage = begun(random_instance(1, span_s=0.0))
-    rate, base = planning_rate(state.board), BASES["sts-x"]
+    rate, base = StsX().rates(state.board), BASES["sts-x"]
     fate = np.full((12, at.FATE_COLUMNS), np.inf)
     fate[:, at.NEEDED] = state.board.jobs[:, at.MAX_EPOCHS]
     plan = plan_of(stage, rate, base)
@@ -58,7 +58,7 @@ def test_a_roll_out_stops_in_time():
 
 def test_a_job_that_is_told_to_wait_waits_for_a_while_and_others_are_planned_without_it():
     state, stage = begun(random_instance(1, span_s=0.0))
-    rate, base = planning_rate(state.board), BASES["sts-x"]
+    rate, base = StsX().rates(state.board), BASES["sts-x"]
     own = plan_of(stage, rate, base)
     job = int(np.flatnonzero(own[:, CONFIG] >= 0)[0])
     told = plan_of(stage, rate, base, Order(job, -1))
@@ -69,7 +69,7 @@ def test_a_job_that_is_told_to_wait_waits_for_a_while_and_others_are_planned_wit
 
 def test_deviations_differ_from_the_plan_and_from_one_another():
     state, stage = begun(random_instance(3, span_s=0.0, kinds=True))
-    rate, base = planning_rate(state.board), BASES["sts-x"]
+    rate, base = StsX().rates(state.board), BASES["sts-x"]
     own = plan_of(stage, rate, base)
     found = deviations(stage, rate, base, own, 30, np.random.default_rng(0))
     assert len(found) > 5

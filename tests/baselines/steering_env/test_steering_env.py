@@ -1,0 +1,215 @@
+"""The steering environment: what it says of STS-X, of rewards and of knobs."""
+
+from __future__ import annotations
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.utils.env_checker import check_env
+
+from gpusched_agents.steering.actor import MlpActor
+from gpusched_agents.steering.knob_policy import KnobPolicy
+from gpusched_baselines import StsX
+from gpusched_baselines.steering_env import GpuSteeringEnv
+from gpusched_baselines.steering_env.env import FIRST_WORKLOAD
+from gpusched_baselines.steering_env.knobs import MOST_OF_SIZE, MOST_OF_TYPE, knob_count, knob_names, knobs_of
+from gpusched_baselines.steering_env.observation import feature_count
+from gpusched_env import Configuration, InputError, load_scenario, make_instance, simulate
+from gpusched_env.envs.env_input import FIRST_DRAWN_SEED
+from instances import HOUR
+from small_instances import hours_job, kilowatt_cluster
+
+SMALL = {"jobs.count": 12}
+KINDS = ("default", "sharing", "hosts-and-guests", "multi-node", "byteps", "tenants", "hosts", "published-high")
+ONE = Configuration("V", 1)
+
+
+def small(name: str = "default", **keywords: object) -> GpuSteeringEnv:
+    return GpuSteeringEnv(name, settings=SMALL, **keywords)
+
+
+def episode(env: GpuSteeringEnv, act: object, seed: int = 5) -> tuple[list[float], dict]:
+    """Run an episode; give its rewards and its last info."""
+    observation, info = env.reset(seed=seed)
+    rewards, over = [], False
+    while not over:
+        observation, reward, over, truncated, info = env.step(act(observation))
+        assert not truncated
+        rewards.append(reward)
+    return rewards, info
+
+
+def random_actor(env: GpuSteeringEnv, seed: int = 0) -> MlpActor:
+    rng = np.random.default_rng(seed)
+    shapes = [(8, len(env.features)), (len(env.knobs), 8)]
+    return MlpActor(tuple((rng.normal(size=s).astype(np.float32), np.zeros(s[0], np.float32)) for s in shapes))
+
+
+@pytest.mark.parametrize("name", KINDS)
+def test_an_action_of_0_is_sts_x_to_the_last_bit(name: str):
+    env = small(name)
+    rewards, info = episode(env, lambda _: np.zeros(len(env.knobs)))
+    expected = simulate(make_instance(load_scenario(name).replace(SMALL), 5), StsX(), record=False)
+    assert (info["total_energy_eur"], info["total_tardiness_eur"]) == (expected.energy_eur, expected.tardiness_eur)
+    assert info["base_total_eur"] == info["total_eur"] == expected.total_eur
+    assert not any(rewards)
+
+
+@pytest.mark.parametrize("name", ["default", "sharing", "hosts-and-guests"])
+@pytest.mark.parametrize("knobs", ["round", "jobs"])
+def test_the_policy_of_an_actor_costs_what_the_episode_cost(name: str, knobs: str):
+    env = small(name, knobs=knobs, rounds=3)
+    actor = random_actor(env)
+    _, info = episode(env, actor.act)
+    policy = KnobPolicy(name="k", actor=actor, rounds=3, knobs=knobs)
+    result = simulate(make_instance(load_scenario(name).replace(SMALL), 5), policy, record=False)
+    assert result.total_eur == info["total_eur"] != info["base_total_eur"]
+
+
+def test_rewards_sum_to_what_they_promise():
+    ends = {}
+    for reward in ("saving", "waste", "cost"):
+        for seed in (0, 1):
+            env = small(reward=reward)
+            rewards, info = episode(env, random_actor(env, seed).act)
+            ends[reward, seed] = sum(rewards) * env.reward_scale_eur, info
+    for seed in (0, 1):
+        saved, info = ends["saving", seed]
+        assert saved == pytest.approx(info["base_total_eur"] - info["total_eur"], abs=1e-9)
+        assert ends["cost", seed][0] == pytest.approx(-info["total_eur"], rel=1e-12)
+    costs = [ends["cost", seed][1]["total_eur"] for seed in (0, 1)]
+    assert costs[0] != costs[1]
+    assert ends["waste", 0][0] + costs[0] == pytest.approx(ends["waste", 1][0] + costs[1], rel=1e-9)
+
+
+def test_waste_by_hand():
+    """A GPU of 1 €/h, 1 h of work due after half an hour at 2 €/h: what is late cannot be helped, nothing is wasted."""
+    job = hours_job(0.5, {ONE: 1.0}, 2.0)
+    env = GpuSteeringEnv(instance=kilowatt_cluster([job], [1], [ONE]), reward="waste")
+    rewards, info = episode(env, lambda _: np.zeros(len(env.knobs)))
+    assert (info["total_energy_eur"], info["total_tardiness_eur"]) == pytest.approx((1.0, 1.0))
+    assert sum(rewards) == pytest.approx(0.0, abs=1e-12)
+    assert env.reward_scale_eur == pytest.approx(1.0)
+
+
+def test_two_jobs_on_one_gpu_waste_the_tardiness_of_the_second():
+    job = hours_job(1.0, {ONE: 1.0}, 2.0)
+    env = GpuSteeringEnv(instance=kilowatt_cluster([job, job], [1], [ONE]), reward="waste")
+    rewards, info = episode(env, lambda _: np.zeros(len(env.knobs)))
+    assert info["time_s"] == pytest.approx(2 * HOUR)
+    assert -sum(rewards) == pytest.approx(info["total_tardiness_eur"]) == pytest.approx(2.0)
+
+
+def test_observations_have_named_numbers_from_minus_1_to_1_and_end_with_0():
+    env = small("sharing")
+    types = len(env.instance.gpu_types)
+    assert len(env.features) == feature_count(types) == len(set(env.features))
+    assert len(env.knobs) == knob_count(types) == 2 * types + 8 == len(set(env.knobs))
+    observation, _ = env.reset(seed=1)
+    over = False
+    while not over:
+        assert observation in env.observation_space
+        assert observation.any()
+        observation, _, over, _, _ = env.step(env.action_space.sample())
+    assert not observation.any()
+
+
+def test_looking_changes_nothing():
+    env = small("hosts-and-guests", rounds=1)
+    env.reset(seed=3)
+    before = env._run.state.board.memory.copy()
+    env._observe()
+    np.testing.assert_array_equal(env._run.state.board.memory[:, 15], before[:, 15])
+
+
+def test_seeds_are_those_of_comparisons_and_workloads_come_again():
+    env = small(workloads=3)
+    _, info = env.reset(seed=7)
+    assert info["workload"] == 7
+    assert env.instance == make_instance(load_scenario("default").replace(SMALL), 7)
+    drawn = [env.reset()[1]["workload"] for _ in range(30)]
+    assert set(drawn) == set(range(FIRST_WORKLOAD, FIRST_WORKLOAD + 3))
+    env.reset(seed=7)
+    assert [env.reset()[1]["workload"] for _ in range(30)] == drawn
+    assert env.reset(options={"workload": 30_001})[1]["workload"] == 30_001
+    fresh = small(workloads=None)
+    assert fresh.reset()[1]["workload"] >= FIRST_DRAWN_SEED
+
+
+def test_the_knobs_are_logarithms_of_factors():
+    instance = make_instance(load_scenario("default"), 0)
+    board = small()
+    board.reset(seed=0)
+    configs, types = board._run.state.board.facts.configs, len(instance.gpu_types)
+    action = np.zeros(knob_count(types))
+    action[0], action[types + 1], action[2 * types] = 1.0, -1.0, 1.0
+    knobs = knobs_of(action, configs, types)
+    for c, configuration in enumerate(instance.configurations):
+        v = instance.type_of_configuration[c]
+        urgent = MOST_OF_TYPE * (v == 0) + MOST_OF_SIZE * np.log2(configuration.gpus_per_node)
+        assert knobs.urgent[c] == pytest.approx(np.exp(urgent))
+        assert knobs.deferrable[c] == pytest.approx(np.exp(-MOST_OF_TYPE * (v == 1)))
+    assert knobs.priced
+    assert not knobs_of(np.zeros(knob_count(types)), configs, types).priced
+
+
+def test_a_type_that_is_said_to_be_costly_is_used_less():
+    env = GpuSteeringEnv("slack", settings={"jobs.count": 40}, render_mode="ansi")
+    name = env.knobs.index("price of V100, deferrable")
+    used = []
+    for price in (-1.0, 1.0):
+        action = np.zeros(len(env.knobs))
+        action[name] = action[env.knobs.index("price of V100, urgent")] = price
+        episode(env, lambda _, action=action: action, seed=0)
+        state = env._run.state
+        log = state.hidden.log[: state.board.count[3]]
+        v100 = [c.gpu_type == "V100" for c in env.instance.configurations]
+        used.append(np.where(np.array(v100)[log[:, 2].astype(int)], log[:, 5] - log[:, 3], 0.0).sum())
+        assert "jobs" in env.render()
+    assert used[0] > 1.5 * used[1]
+
+
+def test_names_of_the_knobs():
+    assert knob_names(["V", "W"])[:6] == (
+        "price of V, urgent", "price of W, urgent", "price of V, deferrable", "price of W, deferrable",
+        "price by log2(GPUs), urgent", "price by log2(GPUs), deferrable",
+    )  # fmt: skip
+    assert len(knob_names(["V"], "jobs")) == knob_count(1, "jobs") == 45
+
+
+@pytest.mark.parametrize(
+    ("keywords", "field"),
+    [({"rounds": 0}, "rounds"), ({"reward": "x"}, "reward"), ({"knobs": "x"}, "knobs"), ({"workloads": 0}, "workloads"),
+     ({"render_mode": "human"}, "render_mode"), ({"scenario": "slak"}, "scenario")],
+)  # fmt: skip
+def test_bad_settings_are_refused(keywords: dict, field: str):
+    with pytest.raises(InputError) as error:
+        GpuSteeringEnv(**keywords)
+    assert error.value.field == field
+
+
+def test_bad_actions_and_options_are_refused():
+    env = small()
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.step(np.zeros(len(env.knobs)))
+    env.reset(seed=0)
+    for action in (np.zeros(3), np.full(len(env.knobs), np.nan), "x"):
+        with pytest.raises(InputError, match="action"):
+            env.step(action)
+    for options in ({"seed": 1}, {"workload": -1}, {"instance": 3}, {"workload": 1, "instance": None}):
+        with pytest.raises(InputError, match="options"):
+            env.reset(options=options)
+
+
+def test_numbers_beyond_1_are_clipped():
+    env = small()
+    ends = [episode(env, lambda _, size=size: np.full(len(env.knobs), size))[1]["total_eur"] for size in (1.0, 7.0)]
+    assert ends[0] == ends[1]
+
+
+@pytest.mark.parametrize("identifier", ["gpusched_env/GpuSteering-v0", "gpusched_env/SlackSteering-v0"])
+def test_the_checkers_have_nothing_to_say(identifier: str):
+    env = gymnasium.make(identifier, settings=SMALL)
+    check_env(env.unwrapped, skip_render_check=True)
+    sb3 = pytest.importorskip("stable_baselines3.common.env_checker")
+    sb3.check_env(env.unwrapped)
