@@ -1,7 +1,8 @@
 """Learned agents: training them, keeping them in folders, and comparing them fairly.
 
-Only training in the environment and what belongs to it (`Training`, `SchedulerVecEnv`, `make_sb3_vec_env`,
-`convert_sb3_zip`) needs torch and Stable-Baselines3, the extra `agents`, and imports them when it is first asked for.
+Only training in an environment and what belongs to it (`Training`, `KnobTraining` and its `SteeringConfig`,
+`SchedulerVecEnv`, `make_sb3_vec_env`, `convert_sb3_zip`, `load_sb3`) needs torch and Stable-Baselines3, the extra
+`agents`, and imports them when it is first asked for.
 An agent decides without them, and learns to steer without them (`SteeringTraining`).
 """
 
@@ -30,7 +31,9 @@ if TYPE_CHECKING:
     from gpusched_agents.steering.training import SteeringTraining
     from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, EsConfig, MaskablePpoConfig, PpoConfig
     from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
+    from gpusched_agents.training.knob_training import KnobTraining
     from gpusched_agents.training.make import make_training
+    from gpusched_agents.training.steering_config import SteeringConfig
     from gpusched_agents.training.training import Training
 
 __all__ = [
@@ -43,11 +46,13 @@ __all__ = [
     "Evaluation",
     "ImitationConfig",
     "KnobPolicy",
+    "KnobTraining",
     "MaskablePpoConfig",
     "Model",
     "NetworkConfig",
     "PpoConfig",
     "SchedulerVecEnv",
+    "SteeringConfig",
     "SteeringPolicy",
     "SteeringTraining",
     "Training",
@@ -78,7 +83,9 @@ _MODULES = {
     "steering.knob_policy": ("KnobPolicy",),
     "steering.policy": ("SteeringPolicy",),
     "steering.training": ("SteeringTraining",),
+    "training.knob_training": ("KnobTraining",),
     "training.make": ("make_training",),
+    "training.steering_config": ("SteeringConfig",),
     "training.training": ("Training",),
     "sb3": ("SchedulerVecEnv", "make_sb3_vec_env"),
 }

@@ -10,18 +10,24 @@ import numpy as np
 from gpusched_agents.files.find_agent import find_agent
 from gpusched_agents.files.storage import load_agent
 from gpusched_agents.network.inference import KINDS, choose_now, decide_round, flat_weights
+from gpusched_agents.steering.actor import MlpActor
+from gpusched_agents.steering.knob_policy import KnobPolicy
 from gpusched_agents.steering.network import flat_of
 from gpusched_agents.steering.policy import SteeringPolicy
+from gpusched_agents.training.steering_config import SQUASHED
 from gpusched_env.errors import InputError
 from gpusched_env.observation import Notes
 from gpusched_env.simulator.choice import Choice
 from gpusched_env.simulator.ordering import ask_order
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.random import Generator
     from numpy.typing import NDArray
 
     from gpusched_agents.spec import AgentSpec
+    from gpusched_agents.training.config import NetworkConfig
     from gpusched_env.model import Instance
     from gpusched_env.simulator import View
 
@@ -82,7 +88,7 @@ class AgentPolicy:
         return view.board, Notes.of(view.board), self.weights, self.width, network, self.guarded, *wakes
 
 
-def load_policy(text: str) -> AgentPolicy | SteeringPolicy:
+def load_policy(text: str) -> AgentPolicy | SteeringPolicy | KnobPolicy:
     """Load the agent that `agent:NAME` or `agent:DIR` names, as a policy of that name.
 
     Raises:
@@ -96,8 +102,26 @@ def load_policy(text: str) -> AgentPolicy | SteeringPolicy:
         raise InputError(
             f"{text}: milestones", spec.asking.milestones, "0: outside of environments nobody asks at milestones"
         )
-    if spec.network == "steering":
-        hidden = description.network.hidden
-        return SteeringPolicy(name=text, spec=spec, weights=flat_of(weights, hidden), hidden=hidden)
     network = description.network
+    if spec.network == "steering":
+        return SteeringPolicy(name=text, spec=spec, weights=flat_of(weights, network.hidden), hidden=network.hidden)
+    if spec.network == "knobs":
+        return knob_policy(text, spec, network, weights, description.algorithm)
     return AgentPolicy(text, spec, flat_weights(spec.network, weights), network.hidden, network.guard)
+
+
+def knob_policy(
+    name: str, spec: AgentSpec, network: NetworkConfig, weights: Mapping[str, NDArray[np.float32]], algorithm: str
+) -> KnobPolicy:
+    """Return the policy that sets the knobs of STS-X with a network.
+
+    Args:
+        name: Name, as tables show it.
+        spec: What it was trained for.
+        network: The settings of its network.
+        weights: Its weights, by name.
+        algorithm: What it was trained by: tanh is on the actions of `SQUASHED` ones, and ReLU between their layers.
+    """
+    squash = algorithm in SQUASHED
+    actor = MlpActor.of(weights, "relu" if squash else "tanh", squash=squash)
+    return KnobPolicy(name=name, spec=spec, actor=actor, rounds=network.rounds, knobs=network.knobs)

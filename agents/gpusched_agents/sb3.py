@@ -11,6 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
+from gpusched_baselines.steering_env import GpuSteeringVectorEnv
 from gpusched_env.envs.vector import GpuClusterVectorEnv
 from gpusched_env.errors import InputError
 
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from gpusched_env.workload import Scenario
 
 EPISODE_KEYWORDS = ("total_energy_eur", "total_tardiness_eur", "invalid_actions")
-"""What `info["episode"]` has beside return `r`, length `l` and time `t` [s]."""
+"""What `info["episode"]` has beside return `r`, length `l` and time `t` [s], as far as the environment tells it."""
 ONE_OF_MANY = {"instance": "instances", "job": "jobs", "view": "views"}
 SAME_FOR_ALL = {"action_space": "single_action_space", "observation_space": "single_observation_space"}
 FINAL = ("final_obs", "final_info")
@@ -39,9 +40,12 @@ class SchedulerVecEnv(VecEnv):
     The info of a step is an empty dict, which saves its cost; only where an episode ends it is all that the single
     environment gives, with `terminal_observation`, `TimeLimit.truncated` and `episode`.
 
+    Steering environments have no masks; PPO, A2C, SAC, TD3 and TQC train on them.
+
     Args:
-        vector: A vector environment of `GpuClusterEnv` in the autoreset mode SAME_STEP: a `GpuClusterVectorEnv`, or one
-            of gymnasium's own over single environments, wrapped or not, that keep `info["action_mask"]`.
+        vector: A vector environment of `GpuClusterEnv` or `GpuSteeringEnv` in the autoreset mode SAME_STEP: a
+            `GpuClusterVectorEnv`, a `GpuSteeringVectorEnv`, or one of gymnasium's own over single environments, wrapped
+            or not; where those ask for single jobs, they keep `info["action_mask"]`.
 
     Raises:
         InputError: `vector` is no vector environment, or in another autoreset mode.
@@ -74,7 +78,7 @@ class SchedulerVecEnv(VecEnv):
         )
         self._reset_seeds()
         self._reset_options()
-        self._masks = infos["action_mask"].astype(np.bool_)
+        self._masks = infos["action_mask"].astype(np.bool_) if "action_mask" in infos else None
         self._returns[:], self._lengths[:] = 0.0, 0
         self.reset_infos = [_one_of(infos, i) for i in range(self.num_envs)]
         return observations
@@ -101,7 +105,7 @@ class SchedulerVecEnv(VecEnv):
             and a dict per environment (see the class).
         """
         observations, rewards, terminated, truncated, infos = self.vector.step(self._actions)
-        self._masks = infos["action_mask"].astype(np.bool_)
+        self._masks = infos["action_mask"].astype(np.bool_) if "action_mask" in infos else None
         self._returns += rewards
         self._lengths += 1
         dones = terminated | truncated
@@ -114,10 +118,10 @@ class SchedulerVecEnv(VecEnv):
         """Give what can be placed now in every environment, (N, 1 + C); waiting is always allowed.
 
         Raises:
-            gymnasium.error.ResetNeeded: No episode has begun.
+            gymnasium.error.ResetNeeded: No episode has begun, or the environments have no masks.
         """
         if self._masks is None:
-            raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
+            raise gymnasium.error.ResetNeeded("no episode with action masks is running: call reset()")
         return self._masks.copy()
 
     def env_method(
@@ -177,12 +181,13 @@ class SchedulerVecEnv(VecEnv):
             shapes = [np.shape(one) for one in kept]
             raise InputError("state", shapes, f"episode_returns and episode_lengths, both ({self.num_envs},)")
         vector.set_state(rest)
-        self._masks = vector.action_masks()
+        self._masks = vector.action_masks() if isinstance(vector, GpuClusterVectorEnv) else None
         self._returns[:], self._lengths[:] = kept
 
-    def _native(self) -> GpuClusterVectorEnv:
-        if not isinstance(self.vector, GpuClusterVectorEnv):
-            raise InputError("vector", type(self.vector).__name__, "a GpuClusterVectorEnv: no other has a state")
+    def _native(self) -> GpuClusterVectorEnv | GpuSteeringVectorEnv:
+        if not isinstance(self.vector, GpuClusterVectorEnv | GpuSteeringVectorEnv):
+            allowed = "a GpuClusterVectorEnv or GpuSteeringVectorEnv: no other has a state"
+            raise InputError("vector", type(self.vector).__name__, allowed)
         return self.vector
 
     def _attribute(self, name: str, i: int) -> Any:
@@ -203,7 +208,7 @@ class SchedulerVecEnv(VecEnv):
             "r": round(float(self._returns[i]), 6),
             "l": int(self._lengths[i]),
             "t": round(time.time() - self._begin_s, 6),
-            **{key: info[key] for key in EPISODE_KEYWORDS},
+            **{key: info[key] for key in EPISODE_KEYWORDS if key in info},
         }
         self._returns[i], self._lengths[i] = 0.0, 0
         self.reset_infos[i] = _one_of(infos, i)

@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
 
-from gpusched_baselines.steering_env.features import JOBS, OPTIONS, ROUND, TYPES
+from gpusched_baselines.steering_env.features import JOBS, MEANS, OPTIONS, ROUND, TYPES
+from gpusched_baselines.steering_env.knobs import knob_names
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import Kind
@@ -18,7 +19,7 @@ if TYPE_CHECKING:
     from gpusched_env.model import Configuration, GpuType
     from gpusched_env.simulator.asking import AskingSettings
 
-NETWORKS = ("set", "mlp", "steering")
+NETWORKS = ("set", "mlp", "steering", "knobs")
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST = 2**31 - 1
 DEFAULT = Asking()
@@ -34,6 +35,13 @@ STEERING_FEATURES = {
     "cluster_features": OPTIONS[:TYPES],
     "queue_features": ROUND,
 }
+KNOB_FEATURES = {
+    "job_features": JOBS,
+    "option_features": knob_names(()),
+    "cluster_features": OPTIONS[:TYPES],
+    "queue_features": ROUND[:MEANS],
+}
+OBSERVED = {"set": FEATURES, "mlp": FEATURES, "steering": STEERING_FEATURES, "knobs": KNOB_FEATURES}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -42,15 +50,16 @@ class AgentSpec:
 
     Args:
         network: `set` scores every configuration with the same weights, so it takes any number of them; `mlp` takes
-            one vector, so it takes only what it was trained with; `steering` tells STS-X what is dear and urgent.
+            one vector, so it takes only what it was trained with; `steering` tells STS-X what is dear and urgent;
+            `knobs` sets the knobs of STS-X, so it takes only as many GPU types as it was trained with.
         configurations: Names of the configurations at training, in their order.
         gpu_types: Names of the GPU types at training, in their order.
         max_configurations: Most configurations that it may be used with; for an mlp, those of training.
-        max_gpu_types: Most GPU types that it may be used with; for an mlp, those of training.
+        max_gpu_types: Most GPU types that it may be used with; for an mlp, those of training; for knobs, as many.
         kinds: Kinds of configurations that it met in training: `single-node`, `multi-node`, `shared`.
         asking: How its rounds ask.
         job_features: Names of the features it observes; so with the next three.
-        option_features: Of a configuration.
+        option_features: Of a configuration; for knobs, the names of those that are not prices of GPU types.
         cluster_features: Of a GPU type.
         queue_features: Of the other jobs.
 
@@ -95,7 +104,7 @@ class AgentSpec:
         """Make the spec of an agent that is trained on these configurations and GPU types.
 
         Args:
-            network: `set`, `mlp` or `steering`.
+            network: `set`, `mlp`, `steering` or `knobs`.
             configurations: Those of training.
             gpu_types: Those of training.
             max_configurations: Most configurations that it may be used with; by default, as many as in training.
@@ -122,7 +131,8 @@ class AgentSpec:
 
         Raises:
             InputError: It was trained with another version of the observation, there are more configurations or GPU
-                types than it can take (for an mlp: other ones), or a configuration of a kind that it never met.
+                types than it can take (for an mlp: other ones; for knobs: fewer GPU types), or a configuration of a
+                kind that it never met.
         """
         self.check_features()
         self._check_fit("configurations", [c.name for c in configurations], self.max_configurations)
@@ -144,8 +154,9 @@ class AgentSpec:
     def _check_most(self, field: str, trained_with: int) -> None:
         most = _whole(field, getattr(self, field), 1)
         object.__setattr__(self, field, most)
-        if most < trained_with or (self.network == "mlp" and most != trained_with):
-            relation = "exactly" if self.network == "mlp" else "at least"
+        exactly = self._exactly(field)
+        if most < trained_with or (exactly and most != trained_with):
+            relation = "exactly" if exactly else "at least"
             raise InputError(field, most, f"{relation} {trained_with}, the number at training")
 
     def _check_fit(self, field: str, names: list[str], most: int) -> None:
@@ -153,13 +164,19 @@ class AgentSpec:
         if self.network == "mlp" and tuple(names) != trained_with:
             allowed = f"those that the agent was trained with, in their order: {', '.join(trained_with)}"
             raise InputError(f"instance.{field}", names, allowed)
-        if len(names) > most:
-            raise InputError(f"instance.{field}", f"{len(names)} of them", f"at most {most}, which the agent can take")
+        exactly = self._exactly(field)
+        if len(names) > most or (exactly and len(names) < most):
+            allowed = f"{'exactly' if exactly else 'at most'} {most}, which the agent can take"
+            raise InputError(f"instance.{field}", f"{len(names)} of them", allowed)
+
+    def _exactly(self, field: str) -> bool:
+        """Return whether it can take no fewer than the most."""
+        return self.network == "mlp" or (self.network == "knobs" and field.endswith("gpu_types"))
 
 
 def features_of(network: str) -> dict[str, tuple[str, ...]]:
-    """Give the names of the features that a network observes in this release, by the field of the spec."""
-    return STEERING_FEATURES if network == "steering" else FEATURES
+    """Return the names of the features that a network observes in this release, by the field of the spec."""
+    return OBSERVED.get(network, FEATURES)
 
 
 def _one_of(field: str, value: str, allowed: Sequence[str]) -> None:

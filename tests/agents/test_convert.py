@@ -25,6 +25,7 @@ from gpusched_agents.network.policies import ScoringExtractor
 from gpusched_agents.policy import load_policy
 from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithms import CLASSES
+from gpusched_agents.training.config import NetworkConfig
 from gpusched_env import GpuClusterEnv, InputError, simulate
 
 if TYPE_CHECKING:
@@ -95,7 +96,7 @@ def test_a_converted_agent_says_where_it_comes_from(archive: Path, tmp_path: Pat
     assert (facts["converted_from"], facts["seed"], facts["steps"]) == ("model.zip", 7, 0)
     assert len(facts["archive_sha256"]) == 64
     assert facts["packages"].keys() == {"stable-baselines3", "sb3-contrib", "torch"}
-    assert {name: array.shape for name, array in weights.items()} == weight_shapes(spec(), HIDDEN)
+    assert {name: array.shape for name, array in weights.items()} == weight_shapes(spec(), NetworkConfig(hidden=HIDDEN))
 
 
 def refused(*words: str, archive: Path, algorithm: str = "ppo", of: AgentSpec | None = None) -> None:

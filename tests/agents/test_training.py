@@ -25,6 +25,8 @@ from gpusched_agents.policy import load_policy
 from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, MaskablePpoConfig, PpoConfig
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
+from gpusched_agents.training.make import make_training
+from gpusched_agents.training.steering_config import SteeringConfig
 from gpusched_agents.training.training import Training
 from gpusched_env import FIRST_DRAWN_SEED, InputError, load_scenario, make_instance, simulate
 from gpusched_env.envs.vector.episodes import Episodes
@@ -46,6 +48,16 @@ BASE = TrainingConfig(
     evaluate_every=80,
 )
 WITHOUT = ImitationConfig(steps=0)
+SMALL_BUFFER = {"learning_starts": 16, "batch_size": 16, "gradient_steps": 2, "buffer_size": 200}
+KNOBS = TrainingConfig(
+    agent=SteeringConfig("ppo", PPO, workloads=6),
+    scenarios=("tiny",),
+    steps=160,
+    envs=ENVS,
+    network=NetworkConfig("knobs", hidden=8, rounds=4),
+    validation_seeds=(500, 501),
+    evaluate_every=40,
+)
 CASES = {
     "maskable-ppo": BASE,
     "ppo": replace(BASE, agent=PpoConfig(**PPO)),
@@ -66,6 +78,9 @@ CASES = {
     "no imitation": replace(BASE, imitation=WITHOUT),
     "imitation alone": replace(BASE, steps=0),
     "two kinds of clusters": replace(BASE, scenarios=("tiny", "default"), validation_seeds=(500,), steps=64),
+    "knobs by ppo": KNOBS,
+    "knobs by sac": replace(KNOBS, agent=SteeringConfig("sac", SMALL_BUFFER, workloads=6), steps=96),
+    "knobs by td3": replace(KNOBS, agent=SteeringConfig("td3", SMALL_BUFFER, workloads=6), steps=96),
 }
 
 
@@ -113,7 +128,7 @@ def whole_runs(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], Path
     @cache
     def run(name: str) -> Path:
         folder = tmp_path_factory.mktemp("whole") / "run"
-        Training(CASES[name], folder, command="train").run()
+        make_training(CASES[name], folder, command="train").run()
         return folder
 
     return run
@@ -139,10 +154,10 @@ def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(
 ):
     """Stopped before its first checkpoint, and then in every session one to three reports after the next one."""
     with pytest.raises(Stopped):
-        Training(CASES[name], tmp_path / "run", on_progress=stop_after(1)).run()
+        make_training(CASES[name], tmp_path / "run", on_progress=stop_after(1)).run()
     stops = 0
     for more in (1, 2, 3) * 4:
-        training = Training(CASES[name], tmp_path / "run")
+        training = make_training(CASES[name], tmp_path / "run")
         evaluated = max(1, len(training.progress.curve))
         training._on_progress = stop_after(more, lambda: len(training.progress.curve) > evaluated)  # noqa: B023
         try:
@@ -155,7 +170,7 @@ def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(
     same(outcome(tmp_path / "run"), outcome(whole_runs(name)))
 
 
-@pytest.mark.parametrize("name", ["maskable-ppo", "dqn"])
+@pytest.mark.parametrize("name", ["maskable-ppo", "dqn", "knobs by ppo", "knobs by sac"])
 def test_a_run_stopped_right_after_any_checkpoint_ends_as_if_it_had_not_been(
     name: str, whole_runs: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -166,7 +181,7 @@ def test_a_run_stopped_right_after_any_checkpoint_ends_as_if_it_had_not_been(
         raise Stopped
 
     for _ in range(20):
-        training = Training(CASES[name], tmp_path / "run")
+        training = make_training(CASES[name], tmp_path / "run")
         with monkeypatch.context() as patch:
             patch.setattr(Checkpoint, "write", write_and_stop)
             phase = training.progress.phase
@@ -264,14 +279,14 @@ def test_reinforcement_learning_begins_with_the_best_imitator_a_little_more_deci
     assert not training.model.policy.optimizer.state
 
 
-@pytest.mark.parametrize("name", ["maskable-ppo", "dqn"])
+@pytest.mark.parametrize("name", ["maskable-ppo", "dqn", "knobs by sac"])
 def test_a_run_is_a_function_of_its_settings(name: str, whole_runs: Callable[[str], Path], tmp_path: Path):
     np.random.default_rng(0)
     torch.manual_seed(77)
     np.random.seed(77)  # noqa: NPY002 - the state of the process must not matter
-    Training(CASES[name], tmp_path / "again").run()
+    make_training(CASES[name], tmp_path / "again").run()
     same(outcome(tmp_path / "again"), outcome(whole_runs(name)))
-    Training(replace(CASES[name], seed=1), tmp_path / "other").run()
+    make_training(replace(CASES[name], seed=1), tmp_path / "other").run()
     assert outcome(tmp_path / "other")["weights"] != outcome(whole_runs(name))["weights"]
 
 
@@ -345,7 +360,7 @@ def test_no_episode_of_training_runs_on_a_held_out_seed(
     seeds: list[int] = []
     make = Episodes.instance
     monkeypatch.setattr(Episodes, "instance", lambda all_, i, seed: seeds.append(seed) or make(all_, i, seed))
-    Training(CASES[name], tmp_path / "run").run()
+    make_training(CASES[name], tmp_path / "run").run()
     assert len(seeds) >= least
     assert len(set(seeds)) == len(seeds)
     assert min(seeds) >= FIRST_DRAWN_SEED > max(CASES[name].validation_seeds)

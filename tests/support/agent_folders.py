@@ -11,6 +11,7 @@ from gpusched_agents.files.description import AgentDescription
 from gpusched_agents.files.storage import save_agent
 from gpusched_agents.files.weight_shapes import weight_shapes
 from gpusched_agents.spec import AgentSpec
+from gpusched_agents.training.config import NetworkConfig
 from gpusched_env.model import Configuration, GpuType
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator.asking import AskingSettings
@@ -66,5 +67,6 @@ def single_node_agent(folder: Path) -> str:
 def weights(seed: int = 0, of: AgentSpec | None = None) -> dict[str, NDArray[np.float32]]:
     """Draw the weights of a small network; one of `spec()` if none is given."""
     rng = np.random.default_rng(seed)
-    shapes = weight_shapes(of or spec(), HIDDEN)
+    chosen = of or spec()
+    shapes = weight_shapes(chosen, NetworkConfig(chosen.network, HIDDEN))
     return {name: rng.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}

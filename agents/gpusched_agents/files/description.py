@@ -7,7 +7,7 @@ import re
 from dataclasses import dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from gpusched_agents.training.config import NetworkConfig
+from gpusched_agents.training.config import OF_KNOBS, NetworkConfig
 from gpusched_env.errors import InputError
 from gpusched_env.formats.json_fields import check_fields, value_of
 from gpusched_env.model import checks
@@ -22,6 +22,8 @@ ORIGIN = ("made_utc", "command", "python", "platform", "packages", "facts")
 """What `gpusched_env.provenance.provenance` gives."""
 POINT = ("steps", "seconds", "total_eur")
 """What every point of a training curve has."""
+LATER = ("guard", *OF_KNOBS)
+"""Settings of a network that may be missing, and then have their defaults."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -77,7 +79,8 @@ class AgentDescription:
 
 def _check_network(entry: Any, spec: AgentSpec) -> None:
     where = "config.network"
-    entry = {"guard": False} | entry if isinstance(entry, dict) else entry  # which agents have not always had
+    if isinstance(entry, dict):  # which agents have not always had
+        entry = {each.name: each.default for each in fields(NetworkConfig) if each.name in LATER} | entry
     check_fields(where, entry, {field.name for field in fields(NetworkConfig)})
     if entry["kind"] != spec.network:
         raise InputError(f"{where}.kind", entry["kind"], f"{spec.network}, as its spec says")

@@ -45,7 +45,7 @@ def save_agent(
             else or cannot be written.
     """
     data = weights_bytes(weights)
-    check_shapes(weights, weight_shapes(description.spec, description.network.hidden))
+    check_shapes(weights, weight_shapes(description.spec, description.network))
     written = replace(description, weights_sha256=hashlib.sha256(data).hexdigest(), weights_bytes=len(data))
     text = description_text(written)
     with new_folder(folder, ours=AGENT_FILES) as draft:
@@ -74,7 +74,7 @@ def load_agent(folder: str | Path) -> tuple[AgentDescription, dict[str, NDArray[
         raise InputError(str(path), "other content", f"the weights that {DESCRIPTION} was written with (by their hash)")
     try:
         weights = read_weights(data)
-        check_shapes(weights, weight_shapes(description.spec, description.network.hidden))
+        check_shapes(weights, weight_shapes(description.spec, description.network))
     except InputError as error:
         raise InputError(f"{path}: {error.field}", error.value, error.allowed) from error
     return description, weights

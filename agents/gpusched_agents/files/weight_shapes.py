@@ -5,20 +5,29 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 from gpusched_agents.steering.network import shapes
+from gpusched_baselines.steering_env.knobs import knob_count
+from gpusched_baselines.steering_env.observation import feature_count
 
 if TYPE_CHECKING:
     from gpusched_agents.spec import AgentSpec
+    from gpusched_agents.training.config import NetworkConfig
 
 Shapes = dict[str, tuple[int, ...]]
 
 
-def weight_shapes(spec: AgentSpec, hidden: int) -> Shapes:
-    """Give the shapes of a network's arrays by name: matrices are (outputs, inputs).
+def weight_shapes(spec: AgentSpec, network: NetworkConfig) -> Shapes:
+    """Return the shapes of a network's arrays by name: matrices are (outputs, inputs).
 
     Args:
         spec: What the network was trained for.
-        hidden: Width of its layers.
+        network: Its settings.
     """
+    hidden = network.hidden
+    if spec.network == "knobs":
+        types = len(spec.gpu_types)
+        sizes = [feature_count(types), *[hidden] * network.layers, knob_count(types, network.knobs)]
+        layers = [_layer(str(index), sizes[index + 1], sizes[index]) for index in range(network.layers + 1)]
+        return {name: shape for layer in layers for name, shape in layer.items()}
     if spec.network == "steering":
         jobs, options = len(spec.job_features), len(spec.cluster_features) + len(spec.option_features)
         return shapes(jobs, options, len(spec.queue_features), hidden)

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from numpy.typing import NDArray
 
 ACTIVATIONS = ("tanh", "relu")
+PARTS = ("weight", "bias")
 
 
 class Actor(Protocol):
@@ -56,6 +59,20 @@ class MlpActor:
         fit = fit and all(np.shape(bias) == size[:1] for (_, bias), size in zip(self.layers, sizes, strict=True))
         if not fit or any(after[1] != before[0] for before, after in pairwise(sizes)):
             raise InputError("layers", sizes, "matrices (outputs, inputs), each with a bias, that fit one another")
+
+    @classmethod
+    def of(cls, arrays: Mapping[str, NDArray[np.float32]], activation: str, *, squash: bool) -> Self:
+        """Make the perceptron whose weights and biases `arrays` gave.
+
+        Raises:
+            InputError: They do not fit one another.
+        """
+        layers = [(arrays[f"{i}.weight"], arrays[f"{i}.bias"]) for i in range(len(arrays) // 2)]
+        return cls(tuple(layers), activation, squash)
+
+    def arrays(self) -> dict[str, NDArray[np.float32]]:
+        """Return weights and biases by name, `0.weight` and `0.bias` of the first layer."""
+        return {f"{i}.{name}": layer[k] for i, layer in enumerate(self.layers) for k, name in enumerate(PARTS)}
 
     @property
     def inputs(self) -> int:

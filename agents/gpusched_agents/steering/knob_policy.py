@@ -16,6 +16,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import FREE_COLUMNS
 
 if TYPE_CHECKING:
+    from gpusched_agents.spec import AgentSpec
     from gpusched_agents.steering.actor import Actor
     from gpusched_baselines.sts_x.steering import Steering
     from gpusched_env.arrays import Floats
@@ -42,6 +43,7 @@ class KnobPolicy(StsX):
         actor: Sets the knobs.
         rounds: After how many rounds it sets them again, ≥ 1, as in its training.
         knobs: Which there are, `round` or `jobs`, as in its training.
+        spec: What it was trained for, if that is known.
 
     Raises:
         InputError: A value is not allowed.
@@ -50,6 +52,7 @@ class KnobPolicy(StsX):
     actor: Actor
     rounds: int = 16
     knobs: str = "round"
+    spec: AgentSpec | None = None
 
     def __post_init__(self) -> None:
         StsX.__post_init__(self)
@@ -60,8 +63,11 @@ class KnobPolicy(StsX):
         """Check that the actor fits an instance.
 
         Raises:
-            InputError: It was trained for another number of GPU types.
+            InputError: It was trained for another number of GPU types, or, where that is known, for other kinds of
+                configurations.
         """
+        if self.spec is not None:
+            self.spec.check(instance.configurations, instance.gpu_types)
         types = len(instance.gpu_types)
         needed = feature_count(types), knob_count(types, self.knobs)
         if (self.actor.inputs, self.actor.outputs) != needed:

@@ -14,13 +14,12 @@ from gpusched_agents.spec import AgentSpec
 from gpusched_agents.steering.evolution import Evolution, first_weights
 from gpusched_agents.steering.network import arrays_of, flat_of, named_weights, own_shapes, seen_weights
 from gpusched_agents.steering.policy import SteeringPolicy
-from gpusched_agents.steering.workers import Workers, relative_cost, validate, validation_costs
+from gpusched_agents.steering.workers import Workers, relative_cost, validate
 from gpusched_agents.training.algorithm_config import EsConfig
-from gpusched_agents.training.references import BASE, reference_names
+from gpusched_agents.training.references import costs_over_base, reference_names
 from gpusched_agents.training.run import ResumableTraining
 from gpusched_agents.training.run_folder import CHECKPOINT
 from gpusched_agents.training.worlds import DRAWN, places, validation_instance, validation_places
-from gpusched_baselines import make_policy
 from gpusched_env import make_instance
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Asking
@@ -112,13 +111,8 @@ class SteeringTraining(ResumableTraining):
         """
         record = self._run.record
         if "base_eur_each" not in record:
-            names = reference_names(self.config)
-            self._report(f"measuring {', '.join(names)}")
-            base = validation_costs(self.config, make_policy(BASE))
-            others = {name: validation_costs(self.config, make_policy(name), self._listed) for name in names[1:]}
-            costs = {BASE: base[: self._listed]} | others
-            record["references"] = {name: float(cost.mean()) for name, cost in costs.items()}
-            record["base_eur_each"] = base.tolist()
+            self._report(f"measuring {', '.join(reference_names(self.config))}")
+            record |= costs_over_base(self.config)
             self._run.write_record()
         known: dict[str, float] = record["references"]
         return known

@@ -9,15 +9,20 @@ from typing import Any
 
 import numpy as np
 
-from gpusched_agents.training.algorithm_config import AgentConfig, EsConfig, MaskablePpoConfig, check_flag
+from gpusched_agents.training.algorithm_config import EsConfig, MaskablePpoConfig, check_flag
+from gpusched_agents.training.steering_config import AnyAgentConfig, SteeringConfig
 from gpusched_baselines.registry import teacher_names
+from gpusched_baselines.steering_env.env import ROUNDS
+from gpusched_baselines.steering_env.knobs import SETS
 from gpusched_env import FIRST_DRAWN_SEED
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import Scenario, load_scenario
 
 TRACK_VALIDATION = range(20_000, 20_020)  # seeds on which what is done on a track may be chosen
-NETWORKS = ("set", "mlp", "steering")
+NETWORKS = ("set", "mlp", "steering", "knobs")
+OF_KNOBS = ("layers", "rounds", "knobs")  # fields of `NetworkConfig` that only such networks have
+UNSET: Any = object()  # in the place of a default that depends on the algorithm
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,17 +31,24 @@ class NetworkConfig:
 
     Args:
         kind: `set` scores every configuration with the same weights, and fits any cluster; `mlp` is a plain perceptron;
-            `steering` tells STS-X what is dear and urgent, is what `es` trains, and fits any cluster.
+            `steering` tells STS-X what is dear and urgent, is what `es` trains, and fits any cluster; `knobs` is a
+            perceptron that sets the knobs of STS-X, is what `SteeringConfig` trains, and fits one number of GPU types.
         hidden: Width of its layers, 1 to 1,024.
         distribution: Whether it sees what comes from the distribution of epochs.
         guard: Whether it is kept from choices that must be late where another is not and costs less, where it decides
             (`gpusched_agents.network.guard`); not while it learns. One that steers has none: STS-X weighs that.
+        layers: Hidden layers of `knobs`, ≥ 1; the others have their own number.
+        rounds: Rounds after which `knobs` sets them again, ≥ 1.
+        knobs: Which there are: `round` or `jobs`, as `GpuSteeringEnv` has it.
     """
 
     kind: str = "set"
     hidden: int = 64
     distribution: bool = True
     guard: bool = False
+    layers: int = 1
+    rounds: int = ROUNDS
+    knobs: str = "round"
 
     def __post_init__(self) -> None:
         if self.kind not in NETWORKS:
@@ -45,8 +57,14 @@ class NetworkConfig:
             raise InputError("network.hidden", self.hidden, "a whole number from 1 to 1024")
         check_flag("network.distribution", self.distribution)
         check_flag("network.guard", self.guard)
-        if self.guard and self.kind == "steering":
+        if self.guard and self.kind in {"steering", "knobs"}:
             raise InputError("network.guard", self.guard, "False, for a network that steers")
+        if self.kind == "knobs" and not self.distribution:
+            raise InputError("network.distribution", self.distribution, "True, for a network that sets knobs")
+        for name in ("layers", "rounds"):
+            checks.whole(f"network.{name}", getattr(self, name))
+        if self.knobs not in SETS:
+            raise InputError("network.knobs", self.knobs, " or ".join(SETS))
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,9 +124,10 @@ class TrainingConfig:
             learn on several kinds of clusters at once.
         scenario_settings: New values of settings, by dotted name, that go to every scenario: `{"cluster.nodes": 20}`;
             numbers, texts, and lists and mappings of them.
-        steps: Decisions of reinforcement learning, ≥ 0.
+        steps: Decisions of reinforcement learning, ≥ 0; by default 500,000, and 20,000 steps of the steering
+            environment.
         seed: Seed of everything, ≥ 0.
-        envs: Environments that run at once, ≥ 1.
+        envs: Environments that run at once, ≥ 1; by default 32, and 8 steering environments.
         network: The network.
         imitation: The warm start.
         tardiness_factor: What a euro of tardiness counts in training, > 0. Tardiness is so dear that single misses
@@ -117,35 +136,39 @@ class TrainingConfig:
             over an episode the same for every policy, so only the noise is less.
         validation_seeds: Seeds of the workloads that decide which agent is kept, below `gpusched_env.FIRST_DRAWN_SEED`
             or those of tracks: no training episode runs on those.
-        evaluate_every: Decisions between two evaluations, ≥ 1; a checkpoint is written with each.
+        evaluate_every: Decisions between two evaluations, ≥ 1; a checkpoint is written with each. By default 50,000,
+            and 2,048 steps of the steering environment.
         patience: Evaluations without a better one after which training stops, ≥ 1.
         threads: Threads of PyTorch, ≥ 1: one is fastest on a busy machine. With other threads the same run may round
             otherwise.
     """
 
-    agent: AgentConfig = field(default_factory=MaskablePpoConfig)
+    agent: AnyAgentConfig = field(default_factory=MaskablePpoConfig)
     scenarios: tuple[str, ...] = ("default",)
     scenario_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    steps: int = 500_000
+    steps: int = UNSET
     seed: int = 0
-    envs: int = 32
+    envs: int = UNSET
     network: NetworkConfig = field(default_factory=NetworkConfig)
     imitation: ImitationConfig = field(default_factory=ImitationConfig)
     tardiness_factor: float = 0.1
     above_least: bool = True
     validation_seeds: tuple[int, ...] = tuple(range(500, 505))
-    evaluate_every: int = 50_000
+    evaluate_every: int = UNSET
     patience: int = 8
     threads: int = 1
 
     def __post_init__(self) -> None:
-        for name, kind in (("agent", AgentConfig), ("network", NetworkConfig), ("imitation", ImitationConfig)):
+        for name, kind in (("agent", AnyAgentConfig), ("network", NetworkConfig), ("imitation", ImitationConfig)):
             if not isinstance(getattr(self, name), kind):
                 raise InputError(name, getattr(self, name), "settings, such as those by default")
-        if isinstance(self.agent, EsConfig):  # what suits the other algorithms by default does not suit it
-            usual = ("network", NetworkConfig(), STEERING_NETWORK), ("imitation", ImitationConfig(), NO_WARM_START)
-            for name, default, fitting in usual:
-                object.__setattr__(self, name, fitting if getattr(self, name) == default else getattr(self, name))
+        if fitting := FITTING.get(type(self.agent)):  # what suits the other algorithms by default does not suit it
+            usual = ("network", NetworkConfig(), fitting), ("imitation", ImitationConfig(), NO_WARM_START)
+            for name, default, own in usual:
+                object.__setattr__(self, name, own if getattr(self, name) == default else getattr(self, name))
+        counts = STEERING_COUNTS if isinstance(self.agent, SteeringConfig) else COUNTS
+        for name, count in counts.items():
+            object.__setattr__(self, name, count if getattr(self, name) is UNSET else getattr(self, name))
         for name in ("scenarios", "validation_seeds"):
             if not isinstance(getattr(self, name), list | tuple) or not getattr(self, name):
                 raise InputError(name, getattr(self, name), "a list, one or more")
@@ -163,6 +186,11 @@ class TrainingConfig:
         if self.steps + self.imitation.steps == 0:
             raise InputError("steps", self.steps, "more than 0, where there is no imitation either")
 
+    @property
+    def steers(self) -> bool:
+        """Whether its agent steers STS-X, and begins as STS-X."""
+        return type(self.agent) in FITTING
+
     def loaded_scenarios(self) -> tuple[Scenario, ...]:
         """Load the scenarios, one for each name, with `scenario_settings` in them.
 
@@ -179,6 +207,8 @@ class TrainingConfig:
         """Give the settings as JSON can hold them, the algorithm's name among those of the agent."""
         document = asdict(self)
         document["agent"] = {"algorithm": self.agent.algorithm, **document["agent"]}
+        if self.network.kind != "knobs":
+            document["network"] = {name: value for name, value in document["network"].items() if name not in OF_KNOBS}
         plain: dict[str, Any] = _plain(document)
         return plain
 
@@ -219,14 +249,14 @@ def _check_held_out(seeds: tuple[int, ...]) -> None:
             raise InputError(name, seed, allowed)
 
 
-def _check_together(agent: AgentConfig, network: NetworkConfig, imitation: ImitationConfig) -> None:
+def _check_together(agent: AnyAgentConfig, network: NetworkConfig, imitation: ImitationConfig) -> None:
     """Check that the network and the warm start are those of the algorithm."""
-    steers = isinstance(agent, EsConfig)
-    if (network.kind == "steering") != steers:
-        allowed = f"{'steering' if steers else 'set or mlp'}, for {agent.algorithm}"
-        raise InputError("network.kind", network.kind, allowed)
-    if steers and imitation.steps > 0:
-        raise InputError("imitation.steps", imitation.steps, "0, for es: it begins as STS-X")
+    fitting = FITTING.get(type(agent))
+    kinds = (fitting.kind,) if fitting else ("set", "mlp")
+    if network.kind not in kinds:
+        raise InputError("network.kind", network.kind, f"{' or '.join(kinds)}, for {agent.algorithm}")
+    if fitting and imitation.steps > 0:
+        raise InputError("imitation.steps", imitation.steps, f"0, for {agent.algorithm}: it begins as STS-X")
 
 
 def _check_names(scenarios: tuple[str, ...]) -> None:
@@ -236,3 +266,7 @@ def _check_names(scenarios: tuple[str, ...]) -> None:
 
 
 STEERING_NETWORK, NO_WARM_START = NetworkConfig("steering", hidden=8), ImitationConfig(steps=0)
+FITTING: dict[type, NetworkConfig] = {EsConfig: STEERING_NETWORK, SteeringConfig: NetworkConfig("knobs", hidden=32)}
+"""The usual network of algorithms that steer, by the class of their settings: it may be of no other kind."""
+COUNTS = {"steps": 500_000, "envs": 32, "evaluate_every": 50_000}
+STEERING_COUNTS = {"steps": 20_000, "envs": 8, "evaluate_every": 2_048}

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_agents.steering.training import SteeringTraining
 from gpusched_agents.training.algorithm_config import EsConfig
+from gpusched_agents.training.steering_config import SteeringConfig
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from stable_baselines3.common.callbacks import BaseCallback
 
     from gpusched_agents.training.config import TrainingConfig
+    from gpusched_agents.training.knob_training import KnobTraining
     from gpusched_agents.training.training import Training
 
 
@@ -27,8 +29,10 @@ def make_training(
     command: str | None = None,
     on_progress: Callable[[int, int, str], None] | None = None,
     callbacks: Sequence[BaseCallback] = (),
-) -> Training | SteeringTraining:
-    """Make the training run of these settings: a `SteeringTraining` for `es`, else a `Training`.
+) -> Training | KnobTraining | SteeringTraining:
+    """Make the training run of these settings.
+
+    It is a `SteeringTraining` for `es`, a `KnobTraining` for a `SteeringConfig`, else a `Training`.
 
     Args:
         config: The settings.
@@ -44,7 +48,9 @@ def make_training(
         MissingExtraError: torch or Stable-Baselines3 is not installed, and it is not `es`, which needs neither.
     """
     if not isinstance(config.agent, EsConfig):
-        sb3: type[Training] = import_module("gpusched_agents").Training  # from there: it says which extra is missing
+        # From there: it says which extra is missing.
+        kind = "KnobTraining" if isinstance(config.agent, SteeringConfig) else "Training"
+        sb3: type[Training | KnobTraining] = getattr(import_module("gpusched_agents"), kind)
         return sb3(config, folder, name=name, command=command, on_progress=on_progress, callbacks=callbacks)
     if callbacks:
         raise InputError("callbacks", list(callbacks), "none, for es: it is not of Stable-Baselines3")

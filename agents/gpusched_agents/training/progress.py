@@ -36,11 +36,6 @@ class Progress:
         """Decisions so far."""
         return self.imitated + self.learnt
 
-    @property
-    def best_eur(self) -> float:
-        """The least mean cost of any evaluation [€]; inf before the first."""
-        return min((point["total_eur"] for point in self.curve), default=float("inf"))
-
 
 def cost_of(point: Mapping[str, Any]) -> float:
     """Give that by which evaluations are compared: what the agent costs over STS-X if that was measured, else in €."""

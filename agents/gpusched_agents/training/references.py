@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_agents.training.algorithm_config import EsConfig
+from gpusched_agents.steering.workers import validation_costs
 from gpusched_agents.training.progress import best_point
 from gpusched_baselines import make_policy
 from gpusched_env import simulate
@@ -24,7 +24,7 @@ BASE = "sts-x"  # what a steering agent begins as
 def reference_names(config: TrainingConfig) -> tuple[str, ...]:
     """Give the policies that a run is measured by: its teacher, if it has one, STS and EDF."""
     teacher = (config.imitation.teacher,) if config.imitation.steps else ()
-    if isinstance(config.agent, EsConfig):
+    if config.steers:
         teacher = (BASE,)
     return tuple(dict.fromkeys(teacher + USUAL))
 
@@ -35,6 +35,20 @@ def reference_costs(names: Iterable[str], instances: Sequence[Instance]) -> dict
         name: float(np.mean([simulate(one, make_policy(name), record=False).total_eur for one in instances]))
         for name in names
     }
+
+
+def costs_over_base(config: TrainingConfig) -> dict[str, Any]:
+    """Return what an agent that steers is measured by, as training.json holds it.
+
+    Returns:
+        `references`: mean cost of each reference policy on the validation workloads of the scenarios [€]; and
+        `base_eur_each`: that of STS-X on each, and on each drawn one [€].
+    """
+    listed = len(config.scenarios) * len(config.validation_seeds)  # workloads that choose it, but drawn ones
+    base, *others = reference_names(config)
+    each = validation_costs(config, make_policy(base))
+    costs = {base: each[:listed]} | {name: validation_costs(config, make_policy(name), listed) for name in others}
+    return {"references": {name: float(cost.mean()) for name, cost in costs.items()}, "base_eur_each": each.tolist()}
 
 
 def warnings_of(
@@ -60,14 +74,14 @@ def warnings_of(
 
 def first_agent(config: TrainingConfig) -> str:
     """Say what the agent is before it has learnt anything."""
-    if isinstance(config.agent, EsConfig):
-        return f"{config.agent.begin or BASE} itself"
+    if config.steers:
+        return f"{getattr(config.agent, 'begin', '') or BASE} itself"
     return "the untrained one"
 
 
 def _advice(config: TrainingConfig) -> str:
     """Say what helps most: a warm start, or a longer one; nothing but time helps who steers."""
-    if isinstance(config.agent, EsConfig):
+    if config.steers:
         return "try more decisions (--steps), or another --seed, in another --out"
     if config.imitation.steps == 0:
         return "try a warm start (--imitate sts-x), or more decisions (--steps)"

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import time
 from dataclasses import asdict
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,16 +12,11 @@ from gpusched_agents.files.export import actor_of, export_network
 from gpusched_agents.network.inference import flat_weights
 from gpusched_agents.policy import AgentPolicy
 from gpusched_agents.spec import AgentSpec
-from gpusched_agents.training.algorithm_config import DqnConfig, EsConfig
+from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, PpoConfig
 from gpusched_agents.training.algorithms import TRAINED_UNDER, make_env, make_model
 from gpusched_agents.training.imitation import Imitation, Teacher
-from gpusched_agents.training.logs import Logs, Watch, open_logs
-from gpusched_agents.training.model_state import pack_model, unpack_model
-from gpusched_agents.training.progress import Progress
 from gpusched_agents.training.references import reference_costs, reference_names
-from gpusched_agents.training.run import ResumableTraining
-from gpusched_agents.training.run_folder import CHECKPOINT, LOGS
-from gpusched_env import make_instance, simulate
+from gpusched_agents.training.sb3_training import Sb3Training
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
@@ -33,16 +26,15 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from stable_baselines3.common.callbacks import BaseCallback
 
-    from gpusched_agents.files.description import AgentDescription
     from gpusched_agents.training.checkpoint import Checkpoint
     from gpusched_agents.training.config import TrainingConfig
+    from gpusched_agents.training.logs import Logs
     from gpusched_agents.training.run import OnProgress
 
 MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a set network may be used with
-REMEMBER_S = 5.0  # between two moments that are kept in memory, for an interrupt
 
 
-class Training(ResumableTraining):
+class Training(Sb3Training):
     """A training run in a folder, which it can be stopped in and resumed from at any moment.
 
     The folder holds `training.json` (settings, origin, what reference policies cost, and warnings at the end),
@@ -76,42 +68,17 @@ class Training(ResumableTraining):
         on_progress: OnProgress | None = None,
         callbacks: Sequence[BaseCallback] = (),
     ) -> None:
-        if isinstance(config.agent, EsConfig):
-            raise InputError(
-                "agent", config.agent.algorithm, "an algorithm of Stable-Baselines3; make_training takes all"
-            )
-        self._callbacks = list(callbacks)
-        torch.set_num_threads(config.threads)
-        self._instances = [
-            make_instance(scenario, seed) for scenario in config.loaded_scenarios() for seed in config.validation_seeds
-        ]
-        self._best: dict[str, NDArray[np.float32]] = {}
-        self._remembered: Checkpoint | None = None
-        self._remembered_s = -REMEMBER_S
-        self._env = make_env(config)
-        self.model = make_model(config, self._env)
         agent = config.agent
+        if not isinstance(agent, PpoConfig | A2cConfig | DqnConfig):
+            raise InputError("agent", agent.algorithm, "an algorithm that decides job by job; make_training takes all")
+        torch.set_num_threads(config.threads)
+        model: Any = make_model(config, make_env(config))
         self._generator = np.random.default_rng([config.seed, 2])
         self._imitation: Imitation | None = None
         if not isinstance(agent, DqnConfig):
-            model: Any = self.model
             self._imitation = Imitation(model, config.imitation, self._generator, agent.gamma, agent.gae_lambda)
         # Not before: bad input leaves nothing behind.
-        super().__init__(config, folder, name, command, on_progress, _versions())
-
-    def run(self) -> AgentDescription:
-        """Train to the end, and give the description of the agent that is kept: the best one evaluated."""
-        try:
-            with open_logs(self.folder / LOGS) as logs:
-                if self.progress.phase == "imitation":
-                    self._imitate(logs)
-                if self.progress.phase == "learning":
-                    self._learn(logs)
-        except KeyboardInterrupt:
-            self._write_remembered()
-            raise
-        self._env.close()
-        return self._end()
+        super().__init__(config, folder, name, command, on_progress, callbacks, model)
 
     @property
     def references(self) -> dict[str, float]:
@@ -136,11 +103,6 @@ class Training(ResumableTraining):
             self._begin_learning()
         self.progress.phase, self.progress.worse = "learning", 0
         self._write_checkpoint()
-
-    def _begin_episodes(self) -> None:
-        observation: Any = self._env.reset()
-        self.model._last_obs = observation  # noqa: SLF001
-        self.model._last_episode_starts = np.ones(self.config.envs, dtype=np.bool_)  # noqa: SLF001
 
     def _clone(self, imitation: Imitation, logs: Logs) -> None:
         next_evaluation = _next_multiple(imitation.done, self.config.evaluate_every)
@@ -183,50 +145,6 @@ class Training(ResumableTraining):
             self.progress.imitated += self.config.envs
             self._report(f"watching {self.config.imitation.teacher}")
 
-    def _learn(self, logs: Logs) -> None:
-        left = self.config.steps - self.progress.learnt
-        if left > 0 and self.progress.worse < self.config.patience:
-            self.model.set_logger(logs.of_learning(self.progress.imitated))
-            model: Any = self.model
-            watch = Watch(lambda: self._look(logs))
-            model.learn(left, callback=[watch, *self._callbacks], reset_num_timesteps=False)
-            if self.progress.worse < self.config.patience:  # else its last step taught it nothing
-                self.progress.learnt = model.num_timesteps
-        if not self.progress.curve or self.progress.curve[-1]["steps"] < self.progress.steps:
-            self._evaluate(logs, {})
-        self.progress.phase = "done"
-        self._write_checkpoint()
-
-    def _look(self, logs: Logs) -> bool:
-        """Evaluate and write a checkpoint if it is time, between two updates; False ends the training."""
-        self.progress.learnt = self.model.num_timesteps
-        self._report(f"learning with {self.config.agent.algorithm}")
-        last = self.progress.curve[-1]["steps"] if self.progress.curve else -1
-        if self.progress.steps - last >= self.config.evaluate_every:
-            self._evaluate(logs, {})
-            self._write_checkpoint()
-        self._remember()
-        return self.progress.worse < self.config.patience
-
-    def _evaluate(self, logs: Logs, measured: Mapping[str, float]) -> None:
-        """Run the agent on the held-out workloads; keep it if it is the best so far."""
-        weights = self._weights()
-        policy = self._policy(weights)
-        results = [simulate(instance, policy, record=False) for instance in self._instances]
-        total = float(np.mean([result.total_eur for result in results]))
-        tardiness = float(np.mean([result.tardiness_eur for result in results]))
-        progress = self.progress
-        better = total < progress.best_eur
-        progress.worse = 0 if better else progress.worse + 1
-        progress.curve.append(self._begin_point() | {"total_eur": total, "tardiness_eur": tardiness} | dict(measured))
-        for name, value in {"total_eur": total, "tardiness_eur": tardiness, **measured}.items():
-            logs.evaluations.record(f"evaluation/{name}", value)
-        logs.evaluations.dump(progress.steps)
-        self._write_curve()
-        if better:
-            self._best = weights
-            self._save_agent()
-
     def _weights(self) -> dict[str, NDArray[np.float32]]:
         if self.progress.phase == "imitation" and self._imitation is not None:
             return export_network(self._imitation.average)
@@ -244,39 +162,16 @@ class Training(ResumableTraining):
         flat = flat_weights(network.kind, weights)
         return AgentPolicy(self.name, self._spec(), flat, network.hidden, network.guard)
 
-    def _save_agent(self) -> AgentDescription:
-        return self._save(self._spec(), self._best)
-
     def _unpack(self, checkpoint: Checkpoint) -> None:
-        unpack_model(checkpoint, self.model)
-        self._best = checkpoint.get("best")
+        super()._unpack(checkpoint)
         self._generator.bit_generator.state = checkpoint.facts["generator"]
         if self._imitation is not None:
             self._imitation.done = checkpoint.facts["progress"]["imitated"]
             average = {name: torch.from_numpy(array) for name, array in checkpoint.get("average").items()}
             self._imitation.average.load_state_dict(average)
 
-    def _write_checkpoint(self) -> None:
-        self._checkpoint().write(self.folder / CHECKPOINT)
-        self.resumes_at, self._remembered = self.progress.steps, None
-
-    def _remember(self) -> None:
-        """Keep this moment, between two updates, in memory; not a replay buffer, which is large."""
-        if self._imitation is not None and time.monotonic() - self._remembered_s >= REMEMBER_S:
-            self._remembered = self._checkpoint().copy()
-            self._remembered_s = time.monotonic()
-
-    def _write_remembered(self) -> None:
-        """Write the moment that was kept last as a checkpoint, if it is later than the one that was written last."""
-        if self._remembered is not None:
-            steps = Progress(**self._remembered.facts["progress"]).steps
-            self._remembered.write(self.folder / CHECKPOINT)
-            self.resumes_at, self._remembered = steps, None
-
     def _checkpoint(self) -> Checkpoint:
-        checkpoint = self._begin_checkpoint()
-        pack_model(checkpoint, self.model)
-        checkpoint.put("best", self._best)
+        checkpoint = super()._checkpoint()
         if self._imitation is not None:
             checkpoint.put("average", self._imitation.average.state_dict())
         checkpoint.facts["generator"] = self._generator.bit_generator.state
@@ -285,7 +180,3 @@ class Training(ResumableTraining):
 
 def _next_multiple(done: int, interval: int) -> int:
     return (done // interval + 1) * interval
-
-
-def _versions() -> dict[str, str]:
-    return {name: version(name) for name in ("stable-baselines3", "sb3-contrib", "torch")}

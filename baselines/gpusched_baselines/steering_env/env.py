@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import TYPE_CHECKING, Any
 
 import gymnasium
@@ -115,6 +116,7 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
         self._run: SteeredRun | None = None
         self._base: BaseRun | None = None
         self._frames: rendering.GanttFrames | None = None
+        self._actions: list[NDArray[np.float64]] = []  # of this episode
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
@@ -163,6 +165,7 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
         chosen, clock = action_array(action, len(self.knobs)), run.state.board.clock
         energy, tardiness, before = clock[at.BILL], clock[at.LATENESS], self._worth
         rounds = run.decide(chosen, self.rounds)
+        self._actions.append(chosen)
         self._worth = self._measure()
         info = self._info(float(clock[at.BILL] - energy), float(clock[at.LATENESS] - tardiness), rounds)
         return self._observe(), (self._worth - before) / self.reward_scale_eur, run.over, False, info
@@ -188,6 +191,45 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
             self._base = BASE_RUNS.get(self._key, self._instance) if known else BaseRun.of(self._instance)
         return self._base
 
+    def get_state(self) -> dict[str, NDArray[Any]]:
+        """Return what the next steps depend on, as plain arrays: the workload's seed, the actions and the generator.
+
+        Raises:
+            InputError: The episode replays an instance, whose seed nobody knows.
+            gymnasium.error.ResetNeeded: No episode has begun.
+        """
+        if self._run is None:
+            raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
+        if self._workload < 0:
+            raise InputError("workload", self._workload, "one of a seed: an instance is not kept")
+        generator = json.dumps(self.np_random.bit_generator.state).encode()
+        return {
+            "workload": np.array([self._workload]),
+            "actions": np.array(self._actions, dtype=np.float64).reshape(-1, len(self.knobs)),
+            "generator": np.frombuffer(generator, np.uint8),
+        }
+
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `get_state` returned, exactly: the actions of the episode are played again.
+
+        Raises:
+            InputError: It is no such state, or one of an environment with other arguments.
+        """
+        try:
+            workload, actions = int(np.asarray(state["workload"]).item()), np.asarray(state["actions"], dtype=np.float64)
+            self.np_random.bit_generator.state = json.loads(bytes(state["generator"]))
+        except (KeyError, TypeError, ValueError) as error:
+            raise InputError("state", sorted(state), "what get_state returned") from error
+        if actions.shape[1:] != (len(self.knobs),):
+            raise InputError("state['actions']", actions.shape, f"actions of {len(self.knobs)} knobs")
+        self._begin({"workload": workload}, None)
+        run: Any = self._run
+        for action in actions:
+            if run.over:
+                raise InputError("state['actions']", len(actions), "no more actions than the episode has steps")
+            run.decide(action, self.rounds)
+        self._actions, self._worth = list(actions), self._measure()
+
     def _begin(self, given: Mapping[str, Any], seed: int | None) -> None:
         instance = given.get("instance")
         if instance is None:
@@ -198,6 +240,7 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
             check_shape(instance, self._shape)
             self._workload, self._instance = -1, instance
         self._run, self._base = SteeredRun(self._instance, record=self.render_mode is not None), None
+        self._actions = []
         board = self._run.state.board
         types, gpus = board.nodes[:, at.NODE_TYPE], board.nodes[:, at.NODE_GPUS]
         self.reward_scale_eur = float(3600.0 * board.node_rate[types, gpus].sum()) or 1.0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -12,12 +13,14 @@ from gymnasium.wrappers import TimeLimit
 
 from gpusched_baselines.steering_env.env import GpuSteeringEnv
 from gpusched_env.envs.vector.threads import usable_cores
+from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Mapping
 
     import gymnasium
+    from numpy.typing import NDArray
 
 
 class GpuSteeringVectorEnv(SyncVectorEnv):
@@ -28,7 +31,8 @@ class GpuSteeringVectorEnv(SyncVectorEnv):
 
     Args:
         num_envs: Number of environments, ≥ 1.
-        scenario: As `GpuSteeringEnv` takes it.
+        scenario: As `GpuSteeringEnv` takes it, or several: environment i runs scenario i mod their number. All must
+            have equally many GPU types.
         threads: Threads, ≥ 1; by default as many as there are cores, and no more than environments.
         autoreset_mode: As gymnasium defines it.
         max_episode_steps: Steps after which an episode is truncated, ≥ 1; None: never.
@@ -52,27 +56,61 @@ class GpuSteeringVectorEnv(SyncVectorEnv):
         wanted = usable_cores() if threads is None else checks.whole("threads", threads)
         limit = None if max_episode_steps is None else checks.whole("max_episode_steps", max_episode_steps)
 
-        def make() -> gymnasium.Env[Any, Any]:
-            env = _Prepared(scenario, **keywords)
+        several = [scenario] if isinstance(scenario, str) or not isinstance(scenario, Sequence) else scenario
+        if not several:
+            raise InputError("scenario", scenario, "at least one scenario")
+
+        def make(index: int) -> gymnasium.Env[Any, Any]:
+            env = _Prepared(several[index % len(several)], **keywords)
             return env if limit is None else TimeLimit(env, limit)
 
-        super().__init__([make] * number, autoreset_mode=autoreset_mode)
+        envs = [make(index) for index in range(number)]
+        sizes = [len(env.unwrapped.instance.gpu_types) for env in envs]  # type: ignore[attr-defined]
+        if len(set(sizes)) > 1:
+            allowed = f"scenarios with equally many GPU types, which observations and actions go by, not {sizes}"
+            raise InputError("scenario", [getattr(one, "name", one) for one in several], allowed)
+        super().__init__([lambda env=env: env for env in envs], autoreset_mode=autoreset_mode)
         self._pool = ThreadPoolExecutor(min(wanted, number), "gpusched-steering")
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every environment; see `gymnasium.vector.SyncVectorEnv.reset`."""
         seeds = [seed + i for i in range(self.num_envs)] if isinstance(seed, int | np.integer) else seed
         if "reset_mask" not in (options or {}) and (seeds is None or len(seeds) == self.num_envs):
-            each = seeds or [None] * self.num_envs
+            each = [None] * self.num_envs if seeds is None else seeds
             self._prepare([partial(e.prepare_reset, s, options) for e, s in zip(self._inner, each, strict=True)])
         return super().reset(seed=seeds, options=options)
 
     def step(self, actions: Any) -> tuple[Any, Any, Any, Any, dict[str, Any]]:
         """Step every environment; see `gymnasium.vector.SyncVectorEnv.step`."""
         begins = self._autoreset_envs & (self.autoreset_mode is AutoresetMode.NEXT_STEP)
+        at_once = self.autoreset_mode is AutoresetMode.SAME_STEP
         each = zip(self._inner, np.asarray(actions), begins, strict=True)
-        self._prepare([partial(e.prepare_reset) if again else partial(e.prepare_step, a) for e, a, again in each])
+        self._prepare(
+            [partial(e.prepare_reset) if again else partial(e.prepare_step, a, at_once) for e, a, again in each]
+        )
         return super().step(actions)
+
+    def get_state(self) -> dict[str, NDArray[Any]]:
+        """Return what the next steps depend on, as plain arrays; see `GpuSteeringEnv.get_state`."""
+        parts = {f"{i}/{name}": array for i, env in enumerate(self._inner) for name, array in env.get_state().items()}
+        return {**parts, "ended": self._autoreset_envs.copy()}
+
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `get_state` returned, exactly; threads share the steps that are played again.
+
+        Raises:
+            InputError: It is no such state, or one of an environment with other arguments.
+        """
+        names = ("workload", "actions", "generator")
+        expected = {f"{i}/{name}" for i in range(self.num_envs) for name in names} | {"ended"}
+        if set(state) != expected:
+            raise InputError("state", sorted(set(state) ^ expected)[:3], "what get_state of as many returned")
+        own = [{name: state[f"{i}/{name}"] for name in names} for i in range(self.num_envs)]
+        self._prepare([partial(e.set_state, s) for e, s in zip(self._inner, own, strict=True)])
+        for env, one in zip(self.envs, own, strict=True):
+            if isinstance(env, TimeLimit):
+                env._elapsed_steps = len(one["actions"])  # noqa: SLF001 - it has no other way
+        self._autoreset_envs = np.array(state["ended"], dtype=np.bool_)
 
     def close_extras(self, **kwargs: Any) -> None:
         """End the threads, and close the environments."""
@@ -95,28 +133,33 @@ class GpuSteeringVectorEnv(SyncVectorEnv):
 
 
 class _Prepared(GpuSteeringEnv):
-    """An environment whose next step or reset may have been computed before it is asked for."""
+    """An environment whose next step and reset may have been computed before they are asked for."""
 
-    _ready: Any = None
+    def __init__(self, scenario: Any, **keywords: Any) -> None:
+        super().__init__(scenario, **keywords)
+        self._step: Any = None
+        self._reset: Any = None
 
-    def prepare_step(self, action: Any) -> None:
-        """Compute the next step."""
-        self._ready = super().step(action)
+    def prepare_step(self, action: Any, begin: bool) -> None:
+        """Compute the next step; where it ends the episode, and `begin` is True, the reset after it, too."""
+        self._step = super().step(action)
+        if begin and self._step[2]:
+            self.prepare_reset(None, None)
 
     def prepare_reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """Compute the next reset."""
-        self._ready = super().reset(seed=seed, options=options)
+        self._reset = super().reset(seed=seed, options=options)
         if self.reward == "saving":
             self.base_run()
 
     def forget(self) -> None:
-        """Compute it anew when it is asked for."""
-        self._ready = None
+        """Compute them anew when they are asked for."""
+        self._step = self._reset = None
 
     def reset(self, **given: Any) -> tuple[Any, dict[str, Any]]:
-        ready, self._ready = self._ready, None
+        ready, self._reset = self._reset, None
         return super().reset(**given) if ready is None else ready
 
     def step(self, action: Any) -> tuple[Any, float, bool, bool, dict[str, Any]]:
-        ready, self._ready = self._ready, None
+        ready, self._step = self._step, None
         return super().step(action) if ready is None else ready

@@ -32,8 +32,7 @@ FIGURE, DRAWS = "curve", "gpusched_experiments.report.drawing"
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpusched_agents.steering.training import SteeringTraining
-    from gpusched_agents.training.training import Training
+    from gpusched_agents.training.run import ResumableTraining
 
 
 @with_training_options
@@ -63,18 +62,20 @@ def train_command(
     nodes: workload_options.NodesOption = None,
     scenario_set: workload_options.ScenarioSetOption = None,
 ) -> None:
-    """Train an agent: first it imitates a reference policy, then it learns by itself.
+    """Train an agent: one that steers STS-X begins as STS-X, another one imitates a policy first; then it learns by itself.
 
     The best agent of all evaluations is in DIR/agent, the curve in DIR/curve.csv, drawn in DIR/curve.png and .svg,
     TensorBoard's logs in DIR/logs. Stop it at any moment: the same command goes on from its last checkpoint, and ends
     where it would have ended.
 
     For example:
+    - **gpusched train --track slack --agent ppo --out runs/slack**
+
     - **gpusched train --scenario tiny --imitation-steps 20000 --steps 10000 --out runs/tiny**
 
-    - **gpusched train --scenario tiny --agent a2c --imitate sts --imitation-steps 10000 --steps 5000 --out runs/a2c**
+    - **gpusched train --scenario tiny --agent a2c --network set --imitate sts --imitation-steps 10000 --steps 5000 --out runs/a2c**
 
-    - **gpusched train --track slack --agent es --steps 500000 --out runs/slack**
+    - **gpusched train --track slack --agent es --steps 500000 --out runs/es**
 
     - **gpusched train --scenario default,high --imitation-steps 60000 --steps 20000 --set agent.learning_rate=1e-4 --out runs/two**
 
@@ -106,7 +107,7 @@ def train_command(
         typer.echo(f"warning: {warning}", err=True)
 
 
-def _going_on(training: "Training | SteeringTraining | None", folder: Path) -> str:
+def _going_on(training: "ResumableTraining | None", folder: Path) -> str:
     """Say what the same command will do after an interrupt."""
     if training is not None and training.resumes_at is not None:
         return f"goes on at {training.resumes_at:,} steps"
@@ -125,7 +126,7 @@ class _Screen:
         self._printed = 0
 
     @contextmanager
-    def shown(self, training: "Training | SteeringTraining") -> "Iterator[None]":
+    def shown(self, training: "ResumableTraining") -> "Iterator[None]":
         """Say where the training goes on, and show it until the end of the body."""
         progress, config = training.progress, training.config
         self._curve, self._printed = progress.curve, len(progress.curve)
@@ -165,7 +166,7 @@ class _Screen:
         self._printed = len(self._curve)
 
 
-def _draw_curve(training: "Training | SteeringTraining") -> None:
+def _draw_curve(training: "ResumableTraining") -> None:
     """Draw the curve beside its table, where matplotlib is installed: an agent can be trained without it."""
     try:
         drawing: Any = import_module(DRAWS)
@@ -176,7 +177,7 @@ def _draw_curve(training: "Training | SteeringTraining") -> None:
         write_atomically(Path(training.folder) / name, content)
 
 
-def _print_end(training: "Training | SteeringTraining") -> None:
+def _print_end(training: "ResumableTraining") -> None:
     """Say how long it took, where the agent is, what it cost, and how to compare it."""
     config, progress = training.config, training.progress
     best = best_point(progress.curve)

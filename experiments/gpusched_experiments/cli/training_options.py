@@ -8,8 +8,9 @@ from typing import Any
 
 import typer
 
-from gpusched_agents.training.algorithm_config import ALGORITHMS, EsConfig
-from gpusched_agents.training.config import TRACK_VALIDATION, TrainingConfig
+from gpusched_agents.training.algorithm_config import ALGORITHMS
+from gpusched_agents.training.config import STEERING_COUNTS, TRACK_VALIDATION, TrainingConfig
+from gpusched_agents.training.steering_config import ALL_ALGORITHMS, SteeringConfig, agent_config, known_settings
 from gpusched_agents.training.worlds import TRAINING_SEEDS
 from gpusched_baselines.registry import teacher_names
 from gpusched_env.errors import InputError
@@ -23,6 +24,7 @@ TRACK_SEEDS = "20000-20004"
 EXAMPLE = "agent.learning_rate=1e-4"
 USUAL = TrainingConfig()
 SCENARIO_SETTINGS = "scenario_settings"  # which has options of its own
+OWN_OF_KNOBS = ("reward", "workloads")  # settings of `SteeringConfig` beside those of its algorithm
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,11 +58,20 @@ class Option:
         return Parameter(self.name, Parameter.KEYWORD_ONLY, default=option, annotation=self.kind | None)
 
 
+BY_JOB = (
+    "maskable-ppo and dqn decide job by job; es steers STS-X; the others set its knobs, but ppo and a2c with --network "
+    "set or mlp decide job by job."
+)
+OFTEN = f"{STEERING_COUNTS['evaluate_every']:,} of knobs"
 _SEEDS = f"{USUAL.validation_seeds[0]}-{USUAL.validation_seeds[-1]}"
 OPTIONS = tuple(
     Option(*each)
     for each in (
-        ("agent", str, f"The algorithm: {', '.join(ALGORITHMS)}.", None, ("--agent", "-a"), USUAL.agent.algorithm),
+        (
+            "agent", str,
+            f"The algorithm: {', '.join(ALL_ALGORITHMS)}. {BY_JOB}",
+            None, ("--agent", "-a"), USUAL.agent.algorithm,
+        ),
         (
             "scenario", str,
             f"Built-in scenarios or .toml files, separated by commas; default: {','.join(USUAL.scenarios)}.",
@@ -70,20 +81,34 @@ OPTIONS = tuple(
             "track", str,
             f"Tracks in place of scenarios, separated by commas, or {ALL}; validation seeds are {TRACK_SEEDS} then.",
         ),
-        ("steps", int, f"Decisions of reinforcement learning; default: {USUAL.steps:,}.", "steps"),
+        (
+            "steps", int,
+            f"Decisions of reinforcement learning; default: {USUAL.steps:,}, {STEERING_COUNTS['steps']:,} of knobs.",
+            "steps",
+        ),
         (
             "imitate", str,
             f"Teacher of the warm start: {', '.join(teacher_names())}, or {NONE}; default: {USUAL.imitation.teacher}.",
         ),
         ("imitation_steps", int, f"Its decisions; default: {USUAL.imitation.steps:,}.", "imitation.steps"),
-        ("network", str, f"set or mlp; steering for es; default: {USUAL.network.kind}.", "network.kind"),
-        ("hidden", int, f"Width of its layers; default: {USUAL.network.hidden}.", "network.hidden"),
+        (
+            "network", str,
+            f"set or mlp, where it decides job by job; default: {USUAL.network.kind}. Others: steering (es), knobs.",
+            "network.kind",
+        ),
+        (
+            "hidden", int, f"Width of its layers; default: {USUAL.network.hidden}, 32 of knobs, 8 of es.",
+            "network.hidden",
+        ),
         (
             "distribution", bool, "Whether it sees what comes from the distribution of epochs.", "network.distribution",
             ("--distribution/--no-distribution",),
         ),
         ("seed", int, f"Seed of everything; default: {USUAL.seed}.", "seed"),
-        ("envs", int, f"Environments that run at once; default: {USUAL.envs}.", "envs"),
+        (
+            "envs", int,
+            f"Environments that run at once; default: {USUAL.envs}, {STEERING_COUNTS['envs']} of knobs.", "envs",
+        ),
         (
             "validation_seeds", str,
             f"Seeds of the workloads that decide which agent is kept: 500-504, or 0,3,5; default: {_SEEDS}.",
@@ -91,7 +116,7 @@ OPTIONS = tuple(
         ),
         (
             "evaluate_every", int,
-            f"Decisions between two evaluations, each with a checkpoint; default: {USUAL.evaluate_every:,}.",
+            f"Decisions between two evaluations, each with a checkpoint; default: {USUAL.evaluate_every:,}, {OFTEN}.",
             "evaluate_every",
         ),
         (
@@ -149,9 +174,9 @@ def training_config(
         InputError: There is no such algorithm, teacher or setting, or a value is not allowed; names the option.
     """
     agent = options.get("agent", USUAL.agent.algorithm)
-    if agent not in ALGORITHMS:
-        raise InputError("--agent", agent, f"one of {', '.join(ALGORITHMS)}")
-    algorithm = ALGORITHMS[agent]
+    if agent not in ALL_ALGORITHMS:
+        raise InputError("--agent", agent, f"one of {', '.join(ALL_ALGORITHMS)}")
+    algorithm = agent_config(agent, _network(options, settings))
     if "track" in options:
         for name in scenario_names(options):
             _check_track(name)
@@ -159,12 +184,12 @@ def training_config(
         options = {**held_out, "scenario": ",".join(scenario_names(options))}
     usual = TrainingConfig(agent=algorithm())
     given = _given(options, settings, _known(usual))
-    if algorithm is EsConfig:
-        _check_steering(given)
+    if usual.steers:
+        _check_steering(given, usual)
     values = {name: one.value for name, one in given.items()}
     try:
         return TrainingConfig(
-            agent=algorithm(**_section("agent", values)),
+            agent=algorithm(**_agent_section(usual, values)),
             network=replace(usual.network, **_section("network", values)),
             imitation=replace(usual.imitation, **_section("imitation", values)),
             scenario_settings=scenario_settings or {},
@@ -216,27 +241,51 @@ def _given(options: Mapping[str, Any], settings: Sequence[str], known: Mapping[s
     return {name: _Given(one.option, _read(one, known[name])) for name, one in given.items()}
 
 
-def _check_steering(given: Mapping[str, _Given]) -> None:
-    """Check that nothing was given that `es` has no use for.
+def _network(options: Mapping[str, Any], settings: Sequence[str]) -> str | None:
+    """Return the kind of the network that was asked for, if one was."""
+    told = [parse_setting(text, EXAMPLE) for text in settings if text.partition("=")[0].strip() == "network.kind"]
+    return str(told[-1][1]) if told else options.get("network")
+
+
+def _check_steering(given: Mapping[str, _Given], usual: TrainingConfig) -> None:
+    """Check that nothing was given that an agent that steers has no use for.
 
     By themselves the settings of a network and of a warm start that are those of other algorithms by default would pass
     for settings that nobody gave.
     """
+    name_of, kind = usual.agent.algorithm, usual.network.kind
+    both = isinstance(usual.agent, SteeringConfig) and name_of in ALGORITHMS
+    other = "; with --network set or mlp it decides job by job, and may imitate" if both else ""
     for name, one in given.items():
-        if name == "network.kind" and one.value != "steering":
-            raise InputError(one.option, one.value, "steering, for es")
+        if name == "network.kind" and one.value != kind:
+            raise InputError(one.option, one.value, f"{kind}, for {name_of}")
         if name.startswith("imitation.") and (name, one.value) != ("imitation.steps", 0):
-            raise InputError(one.option, one.value, "none, or 0 steps, for es: it begins as STS-X")
+            raise InputError(one.option, one.value, f"none, or 0 steps, for {name_of}: it begins as STS-X{other}")
+
+
+def _agent_section(usual: TrainingConfig, values: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the arguments of the settings of the algorithm."""
+    given = _section("agent", values)
+    if not isinstance(usual.agent, SteeringConfig):
+        return given
+    own = {name: given.pop(name) for name in OWN_OF_KNOBS if name in given}
+    return {**own, "settings": given}
 
 
 def _known(whole: TrainingConfig) -> dict[str, _Setting]:
     """Give every setting of an algorithm's by its dotted name, with its default."""
     sections = {"agent.": whole.agent, "network.": whole.network, "imitation.": whole.imitation}
-    return {
+    keywords: dict[str, _Setting] = {}
+    if isinstance(whole.agent, SteeringConfig):  # which checks its settings itself
+        own = {name: getattr(whole.agent, name) for name in OWN_OF_KNOBS}
+        keywords = {f"agent.{name}": _Setting(value, optional=False) for name, value in own.items()}
+        keywords |= {f"agent.{name}": _Setting(None, optional=True) for name in known_settings(whole.agent.algorithm)}
+        del sections["agent."]
+    return keywords | {
         prefix + each.name: _Setting(getattr(section, each.name), "None" in str(each.type))
         for prefix, section in {"": whole, **sections}.items()
         for each in fields(section)
-        if f"{each.name}." not in sections and each.name != SCENARIO_SETTINGS
+        if f"{each.name}." not in {"agent.", *sections} and each.name != SCENARIO_SETTINGS
     }
 
 

@@ -23,6 +23,7 @@ from gpusched_agents.steering.network import (
     seen_weights,
     shapes,
 )
+from gpusched_agents.training.config import NetworkConfig
 from gpusched_baselines.steering_env.features import DUE_LOAD, JOBS, OFFERED, OPTIONS, ROUND
 from gpusched_baselines.sts_x.steering import KNOBS
 from gpusched_env import GpuType
@@ -140,7 +141,7 @@ def test_arrays_and_weights_end_to_end_are_the_same():
 
 def test_the_shapes_are_those_of_the_features_in_the_spec():
     spec = AgentSpec.of("steering", MET, [GpuType("V", 1000.0, 0.0, 16.0, 8)])
-    assert weight_shapes(spec, HIDDEN) == own_shapes(HIDDEN)
+    assert weight_shapes(spec, NetworkConfig("steering", HIDDEN)) == own_shapes(HIDDEN)
     assert own_shapes(7) == shapes(len(JOBS), len(OPTIONS), len(ROUND), 7)
     assert shapes(2, 3, 4, 5) == {
         "job.weight": (KNOBS, 6), "job.bias": (KNOBS,), "code.weight": (5, 7), "code.bias": (5,),

@@ -121,7 +121,7 @@ def test_an_interrupted_training_resumes_and_ends_as_if_nothing_had_happened(
     trained, tmp_path, monkeypatch, steps, kept
 ):
     """It goes on from the last update before the interrupt, which falls before an evaluation, or before none."""
-    monkeypatch.setattr("gpusched_agents.training.training.REMEMBER_S", 0.0)
+    monkeypatch.setattr("gpusched_agents.training.sb3_training.REMEMBER_S", 0.0)
     report = gpusched_agents.Training._report
 
     def interrupt(self, text):
@@ -144,6 +144,44 @@ def test_an_interrupted_training_resumes_and_ends_as_if_nothing_had_happened(
     assert total == [line.split(",")[3] for line in (trained[0] / "curve.csv").read_text().splitlines()]
 
 
+KNOBS = (
+    "--scenario", "tiny", "--agent", "ppo", "--envs", 4, "--steps", 128, "--evaluate-every", 48, "--hidden", 8,
+    "--validation-seeds", "500-501", "--set", "agent.n_steps=8", "--set", "agent.batch_size=16",
+    "--set", "agent.workloads=4",
+)  # fmt: skip
+
+
+@pytest.mark.usefixtures("interruptible")
+def test_an_agent_that_sets_knobs_is_interrupted_resumed_and_compared(tmp_path, monkeypatch):
+    monkeypatch.setattr("gpusched_agents.training.sb3_training.REMEMBER_S", 0.0)
+    whole, run = tmp_path / "whole", tmp_path / "run"
+    done = gpusched("train", *KNOBS, "--out", whole)
+    assert done.exit_code == 0, done.output
+    assert "1.000 of sts-x's" in done.stderr
+    assert "sts-x itself   best so far" in done.stderr
+    report = gpusched_agents.KnobTraining._report
+
+    def interrupt(self, text):
+        report(self, text)
+        if self.progress.steps >= 96:
+            signal.raise_signal(signal.SIGINT)
+
+    with monkeypatch.context() as patch:
+        patch.setattr(gpusched_agents.KnobTraining, "_report", interrupt)
+        stopped = gpusched("train", *KNOBS, "--out", run)
+    assert stopped.exit_code == 130
+    assert stopped.stderr.splitlines()[-1] == "error: interrupted; the same command goes on at 64 steps"
+    resumed = gpusched("train", *KNOBS, "--out", run)
+    assert resumed.exit_code == 0, resumed.output
+    assert "resuming at 64 steps" in resumed.stderr
+    assert weights(run) == weights(whole)
+    program, *arguments = shlex.split(resumed.stdout.splitlines()[-1].removeprefix("compare it: "))
+    assert (program, arguments[-2:]) == ("gpusched", ["--scenario", "tiny"])
+    compared = gpusched(*arguments, "--seeds", "0", "-w", 1, "--out", tmp_path / "compared")
+    assert compared.exit_code == 0, compared.output
+    assert f"agent:{run / 'agent'}" in compared.stdout.replace("\n", "")
+
+
 def test_other_settings_in_the_same_folder_are_refused(trained):
     before = sorted(trained[0].rglob("*"))
     done = train(trained[0], "--seed", 5)
@@ -155,7 +193,7 @@ def test_other_settings_in_the_same_folder_are_refused(trained):
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["--agent", "sac"], ["--agent", "sac", "dqn"]),
+        (["--agent", "trpo"], ["--agent", "trpo", "dqn", "sac"]),
         (["--steps", "-1"], ["--steps", "-1"]),
         (["--patience", "endless"], ["--patience", "endless"]),
         (["--scenario", "nowhere"], ["scenario", "nowhere", "tiny"]),
@@ -255,7 +293,7 @@ def test_a_folder_with_something_else_in_it_is_refused(tmp_path):
 
 
 def test_without_the_extra_one_line_says_how_to_install_it(tmp_path, monkeypatch):
-    for module in ("training", "make"):
+    for module in ("training", "sb3_training", "make"):
         monkeypatch.delitem(sys.modules, f"gpusched_agents.training.{module}", raising=False)
     monkeypatch.setitem(sys.modules, "torch", None)
     done = train(tmp_path / "run")

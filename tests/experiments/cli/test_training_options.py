@@ -6,6 +6,7 @@ import pytest
 
 from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, EsConfig, MaskablePpoConfig, PpoConfig
 from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
+from gpusched_agents.training.steering_config import SteeringConfig
 from gpusched_env.errors import InputError
 from gpusched_env.workload import list_tracks
 from gpusched_experiments.cli.training_options import OPTIONS, training_config
@@ -26,7 +27,30 @@ def test_without_options_everything_has_its_default():
 
 @pytest.mark.parametrize("algorithm", [MaskablePpoConfig, PpoConfig, A2cConfig, DqnConfig, EsConfig])
 def test_an_algorithm_is_chosen_by_its_name(algorithm):
-    assert config(agent=algorithm.algorithm) == TrainingConfig(agent=algorithm())
+    by_job = {"network": "set"} if algorithm in {PpoConfig, A2cConfig} else {}
+    assert config(agent=algorithm.algorithm, **by_job) == TrainingConfig(agent=algorithm())
+
+
+@pytest.mark.parametrize("algorithm", ["ppo", "a2c", "sac", "td3", "tqc"])
+def test_algorithms_of_stable_baselines3_set_knobs_unless_a_network_decides_job_by_job(algorithm):
+    assert config(agent=algorithm) == TrainingConfig(agent=SteeringConfig(algorithm))
+    assert config(agent=algorithm, network="knobs") == TrainingConfig(agent=SteeringConfig(algorithm))
+    if algorithm in {"ppo", "a2c"}:
+        assert config(agent=algorithm, network="mlp").agent == {"ppo": PpoConfig, "a2c": A2cConfig}[algorithm]()
+        assert config(("network.kind=set",), agent=algorithm).network.kind == "set"
+
+
+def test_settings_of_an_algorithm_that_sets_knobs():
+    settings = ("agent.learning_rate=1e-2", "agent.target_kl=none", "agent.workloads=7", "network.rounds=4")
+    made = config(settings, agent="ppo", hidden=16, steps=500, imitate="none")
+    assert made == TrainingConfig(
+        agent=SteeringConfig("ppo", {"learning_rate": 0.01, "target_kl": None}, workloads=7),
+        steps=500,
+        network=NetworkConfig("knobs", hidden=16, rounds=4),
+    )
+    assert config(("agent.ent_coef=auto_0.5", "agent.reward=waste"), agent="sac").agent == SteeringConfig(
+        "sac", {"ent_coef": "auto_0.5"}, reward="waste"
+    )
 
 
 def test_every_option_sets_what_it_names():
@@ -120,7 +144,15 @@ def test_nobody_to_imitate_means_no_warm_start():
 @pytest.mark.parametrize(
     ("options", "field", "words"),
     [
-        ({"agent": "sac"}, "--agent", "maskable-ppo, ppo, a2c, dqn, es"),
+        ({"agent": "trpo"}, "--agent", "maskable-ppo, ppo, a2c, dqn, es, sac, td3, tqc"),
+        ({"agent": "ppo", "imitate": "sts-x"}, "--imitate", "for ppo: it begins as STS-X; with --network set or mlp"),
+        ({"agent": "sac", "imitation_steps": 5}, "--imitation-steps", "none, or 0 steps, for sac"),
+        ({"agent": "sac", "network": "set"}, "--network", "knobs, for sac"),
+        ({"agent": "ppo", "network": "steering"}, "--network", "knobs, for ppo"),
+        ({"agent": "maskable-ppo", "network": "knobs"}, "--network", "set or mlp, for maskable-ppo"),
+        ({"agent": "ppo", "settings": ("agent.gamma=2",)}, "--set agent.gamma", "0 to 1"),
+        ({"agent": "ppo", "settings": ("agent.buffer_size=9",)}, "--set", "agent.reward, agent.workloads"),
+        ({"agent": "ppo", "settings": ("network.layers=0",)}, "--set network.layers", ">= 1"),
         ({"track": "slack", "scenario": "tiny"}, "--track", "nothing beside --scenario"),
         ({"track": "slack", "validation_seeds": "30000"}, "validation_seeds[0]", "20000 to 20019 of tracks"),
         ({"agent": "es", "network": "set"}, "--network", "steering, for es"),

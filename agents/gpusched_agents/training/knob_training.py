@@ -1,0 +1,112 @@
+"""A training run on the steering environment: an algorithm of Stable-Baselines3 learns to set the knobs of STS-X."""
+
+from __future__ import annotations
+
+from dataclasses import asdict
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import torch
+
+from gpusched_agents.files.sb3_zip import actor_of_model
+from gpusched_agents.policy import knob_policy
+from gpusched_agents.spec import AgentSpec
+from gpusched_agents.steering.workers import relative_cost
+from gpusched_agents.training.knob_model import make_knob_env, make_knob_model
+from gpusched_agents.training.references import costs_over_base, reference_names
+from gpusched_agents.training.sb3_training import Sb3Training
+from gpusched_agents.training.steering_config import SteeringConfig
+from gpusched_env.errors import InputError
+from gpusched_env.simulator import Asking
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    from gpusched_agents.steering.knob_policy import KnobPolicy
+    from gpusched_agents.training.config import TrainingConfig
+    from gpusched_agents.training.logs import Logs
+    from gpusched_agents.training.run import OnProgress
+
+MOST_CONFIGURATIONS = 256  # that an agent may be used with
+
+
+class KnobTraining(Sb3Training):
+    """A training run in a folder, which it can be stopped in and resumed from at any moment; see `Training`.
+
+    The agent begins as STS-X. The one that is kept is that of the evaluation with the least cost on the validation
+    workloads over STS-X's: `relative` in the curve, a geometric mean over scenarios.
+
+    Args:
+        config: The settings; its agent is a `SteeringConfig`.
+        folder: A new folder, or that of the same run, which is then resumed.
+        name: Name of the agent.
+        command: The command that made it; by default the present process's.
+        on_progress: Called with steps done, steps in all, and what is being done.
+        callbacks: Callbacks of Stable-Baselines3, as of `Training`.
+
+    Attributes:
+        progress: How far it has come, with the curve.
+        resumes_at: Steps at which the same command would go on; None: from the beginning.
+
+    Raises:
+        InputError: The scenarios have different numbers of GPU types, there are fewer environments than scenarios, a
+            setting is none that the algorithm takes, the folder belongs to a run with other settings, or its checkpoint
+            is not whole.
+    """
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        folder: str | Path,
+        *,
+        name: str = "agent",
+        command: str | None = None,
+        on_progress: OnProgress | None = None,
+        callbacks: Sequence[BaseCallback] = (),
+    ) -> None:
+        if not isinstance(config.agent, SteeringConfig):
+            raise InputError("agent", config.agent.algorithm, "a SteeringConfig; make_training takes all")
+        torch.set_num_threads(config.threads)
+        model = make_knob_model(config, config.agent, make_knob_env(config, config.agent))
+        # Not before: bad input leaves nothing behind.
+        super().__init__(config, folder, name, command, on_progress, callbacks, model)
+
+    @property
+    def references(self) -> dict[str, float]:
+        """Mean costs of STS-X, STS and EDF on the validation workloads [€]; run once, when first asked for."""
+        record = self._run.record
+        if "base_eur_each" not in record:
+            self._report(f"measuring {', '.join(reference_names(self.config))}")
+            record |= costs_over_base(self.config)
+            self._run.write_record()
+        known: dict[str, float] = record["references"]
+        return known
+
+    def _imitate(self, logs: Logs) -> None:
+        """Begin the episodes, and evaluate the agent that has learnt nothing: there is nobody to imitate."""
+        self._begin_episodes()
+        self._evaluate(logs, {})
+        self.progress.phase = "learning"
+        self._write_checkpoint()
+
+    def _relative(self, totals: NDArray[np.float64]) -> dict[str, float]:
+        _ = self.references  # which measures what STS-X costs
+        return {"relative": relative_cost(self.config, totals, np.array(self._run.record["base_eur_each"]))}
+
+    def _weights(self) -> dict[str, NDArray[np.float32]]:
+        return actor_of_model(self.model).arrays()
+
+    def _policy(self, weights: Mapping[str, NDArray[np.float32]]) -> KnobPolicy:
+        return knob_policy(self.name, self._spec(), self.config.network, weights, self.config.agent.algorithm)
+
+    def _spec(self) -> AgentSpec:
+        """Return the spec: it has met the configurations of all scenarios."""
+        met = {each.name: each for instance in self._instances for each in instance.configurations}
+        asking: Any = asdict(Asking(milestones=0, deadline_wake_ups=True, consolidation=True))
+        gpu_types = self._instances[0].gpu_types
+        most = max(MOST_CONFIGURATIONS, len(met))
+        return AgentSpec.of("knobs", list(met.values()), gpu_types, max_configurations=most, **asking)

@@ -1,0 +1,177 @@
+"""What training runs with Stable-Baselines3 share: learning, evaluation, and exact checkpoints (extra `agents`)."""
+
+from __future__ import annotations
+
+import time
+from abc import abstractmethod
+from importlib.metadata import version
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusched_agents.training.logs import Logs, Watch, open_logs
+from gpusched_agents.training.model_state import pack_model, unpack_model
+from gpusched_agents.training.progress import Progress, cost_of
+from gpusched_agents.training.run import ResumableTraining
+from gpusched_agents.training.run_folder import CHECKPOINT, LOGS
+from gpusched_env import make_instance, simulate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+    from pathlib import Path
+
+    from numpy.typing import NDArray
+    from stable_baselines3.common.base_class import BaseAlgorithm
+    from stable_baselines3.common.callbacks import BaseCallback
+
+    from gpusched_agents.files.description import AgentDescription
+    from gpusched_agents.spec import AgentSpec
+    from gpusched_agents.training.checkpoint import Checkpoint
+    from gpusched_agents.training.config import TrainingConfig
+    from gpusched_agents.training.run import OnProgress
+    from gpusched_env import Policy
+
+REMEMBER_S = 5.0  # between two moments that are kept in memory, for an interrupt
+
+
+class Sb3Training(ResumableTraining):
+    """A training run of a model of Stable-Baselines3: see `Training`.
+
+    Args:
+        config: The settings, and what follows, as of `Training`.
+        model: The model, untrained, with its environments about to begin.
+    """
+
+    def __init__(
+        self,
+        config: TrainingConfig,
+        folder: str | Path,
+        name: str,
+        command: str | None,
+        on_progress: OnProgress | None,
+        callbacks: Sequence[BaseCallback],
+        model: BaseAlgorithm,
+    ) -> None:
+        self.model, self._callbacks = model, list(callbacks)
+        self._env: Any = model.env
+        self._instances = [
+            make_instance(scenario, seed) for scenario in config.loaded_scenarios() for seed in config.validation_seeds
+        ]
+        self._best: dict[str, NDArray[np.float32]] = {}
+        self._remembered: Checkpoint | None = None
+        self._remembered_s = -REMEMBER_S
+        packages = {each: version(each) for each in ("stable-baselines3", "sb3-contrib", "torch")}
+        super().__init__(config, folder, name, command, on_progress, packages)
+
+    def run(self) -> AgentDescription:
+        """Train to the end, and give the description of the agent that is kept: the best one evaluated."""
+        try:
+            with open_logs(self.folder / LOGS) as logs:
+                if self.progress.phase == "imitation":
+                    self._imitate(logs)
+                if self.progress.phase == "learning":
+                    self._learn(logs)
+        except KeyboardInterrupt:
+            self._write_remembered()
+            raise
+        self._env.close()
+        return self._end()
+
+    @abstractmethod
+    def _imitate(self, logs: Logs) -> None:
+        """Do what comes before reinforcement learning: at least begin the episodes, and evaluate the first agent."""
+
+    @abstractmethod
+    def _weights(self) -> dict[str, NDArray[np.float32]]:
+        """Return the weights of the present agent."""
+
+    @abstractmethod
+    def _policy(self, weights: Mapping[str, NDArray[np.float32]]) -> Policy:
+        """Return the agent with these weights as a policy."""
+
+    @abstractmethod
+    def _spec(self) -> AgentSpec:
+        """Return what the agent is trained for."""
+
+    def _begin_episodes(self) -> None:
+        self.model._last_obs = self._env.reset()  # noqa: SLF001
+        self.model._last_episode_starts = np.ones(self.config.envs, dtype=np.bool_)  # noqa: SLF001
+
+    def _learn(self, logs: Logs) -> None:
+        left = self.config.steps - self.progress.learnt
+        if left > 0 and self.progress.worse < self.config.patience:
+            self.model.set_logger(logs.of_learning(self.progress.imitated))
+            model: Any = self.model
+            watch = Watch(lambda: self._look(logs))
+            model.learn(left, callback=[watch, *self._callbacks], reset_num_timesteps=False)
+            if self.progress.worse < self.config.patience:  # else its last step taught it nothing
+                self.progress.learnt = model.num_timesteps
+        if not self.progress.curve or self.progress.curve[-1]["steps"] < self.progress.steps:
+            self._evaluate(logs, {})
+        self.progress.phase = "done"
+        self._write_checkpoint()
+
+    def _look(self, logs: Logs) -> bool:
+        """Evaluate and write a checkpoint if it is time, between two updates; False ends the training."""
+        self.progress.learnt = self.model.num_timesteps
+        self._report(f"learning with {self.config.agent.algorithm}")
+        last = self.progress.curve[-1]["steps"] if self.progress.curve else -1
+        if self.progress.steps - last >= self.config.evaluate_every:
+            self._evaluate(logs, {})
+            self._write_checkpoint()
+        self._remember()
+        return self.progress.worse < self.config.patience
+
+    def _evaluate(self, logs: Logs, measured: Mapping[str, float]) -> None:
+        """Run the agent on the held-out workloads; keep it if it is the best so far."""
+        weights, progress = self._weights(), self.progress
+        policy = self._policy(weights)
+        results = [simulate(instance, policy, record=False) for instance in self._instances]
+        totals = np.array([result.total_eur for result in results])
+        tardiness = float(np.mean([result.tardiness_eur for result in results]))
+        found = {"total_eur": float(np.mean(totals)), "tardiness_eur": tardiness, **self._relative(totals), **measured}
+        better = all(cost_of(found) < cost_of(point) for point in progress.curve)
+        progress.worse = 0 if better else progress.worse + 1
+        progress.curve.append(self._begin_point() | found)
+        for name, value in found.items():
+            logs.evaluations.record(f"evaluation/{name}", value)
+        logs.evaluations.dump(progress.steps)
+        self._write_curve()
+        if better:
+            self._best = weights
+            self._save_agent()
+
+    def _relative(self, totals: NDArray[np.float64]) -> dict[str, float]:  # noqa: ARG002 - where there is a base
+        """Return what else an evaluation measures by the costs on the validation workloads [€]."""
+        return {}
+
+    def _save_agent(self) -> AgentDescription:
+        return self._save(self._spec(), self._best)
+
+    def _unpack(self, checkpoint: Checkpoint) -> None:
+        unpack_model(checkpoint, self.model)
+        self._best = checkpoint.get("best")
+
+    def _write_checkpoint(self) -> None:
+        self._checkpoint().write(self.folder / CHECKPOINT)
+        self.resumes_at, self._remembered = self.progress.steps, None
+
+    def _remember(self) -> None:
+        """Keep this moment, between two updates, in memory; not a replay buffer, which is large."""
+        has_buffer = getattr(self.model, "replay_buffer", None) is not None
+        if not has_buffer and time.monotonic() - self._remembered_s >= REMEMBER_S:
+            self._remembered = self._checkpoint().copy()
+            self._remembered_s = time.monotonic()
+
+    def _write_remembered(self) -> None:
+        """Write the moment that was kept last as a checkpoint, if it is later than the one that was written last."""
+        if self._remembered is not None:
+            steps = Progress(**self._remembered.facts["progress"]).steps
+            self._remembered.write(self.folder / CHECKPOINT)
+            self.resumes_at, self._remembered = steps, None
+
+    def _checkpoint(self) -> Checkpoint:
+        checkpoint = self._begin_checkpoint()
+        pack_model(checkpoint, self.model)
+        checkpoint.put("best", self._best)
+        return checkpoint

@@ -1,0 +1,200 @@
+"""Trainings on the steering environment: what they begin as, what they learn on, and the agents that they keep.
+
+That they are resumed exactly, and keep the best agent, is tested with the other trainings of Stable-Baselines3.
+"""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
+
+from stable_baselines3.common.callbacks import BaseCallback
+
+from gpusched_agents import (
+    KnobTraining,
+    NetworkConfig,
+    PpoConfig,
+    SteeringConfig,
+    Training,
+    TrainingConfig,
+    make_training,
+)
+from gpusched_agents.files.storage import load_agent, save_agent
+from gpusched_agents.policy import load_policy
+from gpusched_agents.steering.knob_policy import KnobPolicy
+from gpusched_agents.training.knob_model import first_workloads
+from gpusched_agents.training.references import first_agent, reference_names, warnings_of
+from gpusched_agents.training.steering_config import CLASSES
+from gpusched_baselines import make_policy
+from gpusched_baselines.steering_env import GpuSteeringEnv
+from gpusched_env import InputError, load_scenario, make_instance, simulate
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SMALL: dict[str, dict[str, Any]] = {
+    "ppo": {"n_steps": 8, "batch_size": 16, "learning_rate": 0.02},
+    "a2c": {"n_steps": 8, "learning_rate": 0.02},
+}
+BUFFER = {"learning_starts": 16, "batch_size": 16, "buffer_size": 200}
+SEEDS = (500, 501)
+
+
+def config_of(algorithm: str = "ppo", **changes: Any) -> TrainingConfig:
+    usual = {
+        "agent": SteeringConfig(algorithm, SMALL.get(algorithm, BUFFER), workloads=4),
+        "scenarios": ("tiny",),
+        "steps": 64,
+        "envs": 4,
+        "network": NetworkConfig("knobs", hidden=8, layers=2, rounds=3),
+        "validation_seeds": SEEDS,
+        "evaluate_every": 32,
+    }
+    return TrainingConfig(**(usual | changes))
+
+
+pytestmark = pytest.mark.usefixtures("one_thread")
+
+
+@pytest.mark.parametrize("algorithm", CLASSES)
+def test_an_agent_begins_as_sts_x_and_decides_as_its_model_does_in_the_environment(algorithm: str, tmp_path: Path):
+    config = config_of(algorithm)
+    training = make_training(config, tmp_path / "run")
+    assert isinstance(training, KnobTraining)
+    training.run()
+    first, *_, last = training.progress.curve
+    costs = [simulate(make_instance(load_scenario("tiny"), seed), make_policy("sts-x")).total_eur for seed in SEEDS]
+    assert (first["total_eur"], first["relative"]) == (np.mean(costs), 1.0)
+    env, costs = GpuSteeringEnv("tiny", rounds=3), []
+    for seed in SEEDS:
+        observation, _ = env.reset(options={"workload": seed})
+        ended = False
+        while not ended:
+            action, _ = training.model.predict(observation, deterministic=True)
+            observation, _, ended, _, info = env.step(action)
+        costs.append(info["total_eur"])
+    assert last["total_eur"] == pytest.approx(np.mean(costs), rel=1e-9)
+    assert last["total_eur"] != first["total_eur"]
+
+
+def test_an_agent_comes_out_of_its_folder_as_it_went_in(tmp_path: Path):
+    config = config_of("sac", network=NetworkConfig("knobs", hidden=5, layers=3, rounds=7, knobs="jobs"))
+    make_training(config, tmp_path / "run").run()
+    description, weights = load_agent(tmp_path / "run" / "agent")
+    assert (description.algorithm, description.spec.network, description.network) == ("sac", "knobs", config.network)
+    policy = load_policy(f"agent:{tmp_path / 'run' / 'agent'}")
+    assert isinstance(policy, KnobPolicy)
+    assert (policy.rounds, policy.knobs, policy.spec) == (7, "jobs", description.spec)
+    assert [weight.shape[0] for weight, _ in policy.actor.layers[:-1]] == [5, 5, 5]
+    for name, array in policy.actor.arrays().items():
+        np.testing.assert_array_equal(array, weights[name])
+    fewer = load_scenario("tiny").replace({"cluster.gpu_types": ["T4"]})
+    with pytest.raises(InputError, match="exactly 3, which the agent can take") as caught:
+        simulate(make_instance(fewer, 0), policy)
+    assert "instance.gpu_types = '1 of them'" in str(caught.value)
+    with pytest.raises(InputError, match=r"weights\.0\.weight"):
+        save_agent(tmp_path / "other", description, weights | {"0.weight": weights["1.weight"]})
+
+
+PROGRAM = """
+import sys
+sys.modules |= dict.fromkeys(["torch", "stable_baselines3", "sb3_contrib"])  # so that to import one fails
+from gpusched_agents import SteeringConfig, make_any_policy
+from gpusched_env import load_scenario, make_instance, simulate
+from gpusched_env.errors import MissingExtraError
+print(simulate(make_instance(load_scenario("tiny"), 500), make_any_policy(sys.argv[1])).total_eur)
+try:
+    SteeringConfig()
+except MissingExtraError as error:
+    print(error)
+"""
+
+
+def test_an_agent_decides_without_torch(tmp_path: Path):
+    make_training(config_of(), tmp_path / "run").run()
+    name = f"agent:{tmp_path / 'run' / 'agent'}"
+    done = subprocess.run([sys.executable, "-c", PROGRAM, name], capture_output=True, text=True, check=True)
+    cost, error = done.stdout.splitlines()
+    assert float(cost) == simulate(make_instance(load_scenario("tiny"), 500), load_policy(name)).total_eur
+    assert "gpusched-env[agents]" in error
+
+
+def test_episodes_run_on_training_workloads_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
+    seeds: list[int] = []
+    begin = GpuSteeringEnv._begin
+
+    def noting(env: GpuSteeringEnv, *arguments: Any) -> None:
+        begin(env, *arguments)
+        seeds.append(env._workload)
+
+    monkeypatch.setattr(GpuSteeringEnv, "_begin", noting)
+    make_training(config_of(seed=500), tmp_path / "run").run()
+    assert set(seeds) == set(range(100_000, 100_004))
+    agent = SteeringConfig(workloads=5)
+    assert len(set(first_workloads(config_of(envs=5), agent))) == 5
+    assert len(first_workloads(config_of(envs=12), agent)) == 12
+    assert first_workloads(config_of(seed=1), agent) != first_workloads(config_of(seed=2), agent)
+
+
+def test_callbacks_watch_it(tmp_path: Path):
+    counts = []
+
+    class Counts(BaseCallback):
+        def _on_step(self) -> bool:
+            counts.append(self.num_timesteps)
+            return True
+
+    make_training(config_of(), tmp_path / "run", callbacks=[Counts()]).run()
+    assert counts == list(range(4, 68, 4))
+
+
+def test_scenarios_share_the_environments_and_count_alike(tmp_path: Path):
+    config = config_of(scenarios=("tiny", "default"), scenario_settings={"jobs.count": 6}, steps=32)
+    training = KnobTraining(config, tmp_path / "run")
+    names = [env.unwrapped.source.name for env in training._env.vector.envs]
+    assert names == ["tiny", "default"] * 2
+    training.run()
+    each = np.array(training._run.record["base_eur_each"]).reshape(2, 2).mean(axis=1)
+    assert training.references["sts-x"] == pytest.approx(each.mean())
+    assert training.progress.curve[0]["relative"] == 1.0
+
+
+@pytest.mark.parametrize(
+    ("field", "changes"),
+    [
+        ("envs", {"scenarios": ("tiny", "high"), "envs": 1}),
+        ("scenario", {"scenarios": ("tiny", "published-high")}),
+        ("agent", {"agent": SteeringConfig("ppo", {"n_steps": 1}), "envs": 1}),
+    ],
+)
+def test_what_does_not_fit_is_one_error_and_leaves_nothing(field: str, changes: dict[str, Any], tmp_path: Path):
+    with pytest.raises(InputError) as caught:
+        KnobTraining(config_of(**changes), tmp_path / "run")
+    assert caught.value.field == field
+    assert not list(tmp_path.iterdir())
+
+
+def test_the_training_that_fits_the_settings_is_made(tmp_path: Path):
+    by_job = TrainingConfig(agent=PpoConfig(), scenarios=("tiny",), envs=2)
+    with pytest.raises(InputError, match="a SteeringConfig"):
+        KnobTraining(by_job, tmp_path / "run")
+    with pytest.raises(InputError, match="decides job by job"):
+        Training(config_of(), tmp_path / "run")
+    assert not (tmp_path / "run").exists()
+
+
+def test_what_is_measured_by_and_said_against_it():
+    config = config_of()
+    assert reference_names(config) == ("sts-x", "sts", "edf")
+    assert first_agent(config) == "sts-x itself"
+    curve = [{"steps": 0, "total_eur": 9.0, "relative": 1.0}, {"steps": 5, "total_eur": 10.0, "relative": 1.1}]
+    (said,) = warnings_of(config, curve, {"sts-x": 9.0, "edf": 11.0})
+    assert "is sts-x itself: nothing after step 0 was better; try more decisions (--steps)" in said
+    assert replace(config, seed=1).steers

@@ -1,0 +1,118 @@
+"""The state of steering environments: from it they go on exactly, alone and side by side."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import gymnasium
+import numpy as np
+import pytest
+from gymnasium.vector import AutoresetMode, SyncVectorEnv
+
+from gpusched_baselines.steering_env import GpuSteeringEnv, GpuSteeringVectorEnv
+from gpusched_env import InputError, load_scenario, make_instance
+
+SMALL: dict[str, Any] = {"rounds": 2, "workloads": 3}
+
+
+def single() -> GpuSteeringEnv:
+    return GpuSteeringEnv("tiny", **SMALL)
+
+
+def vector(mode: AutoresetMode = AutoresetMode.SAME_STEP, scenario: Any = "tiny", **more: Any) -> GpuSteeringVectorEnv:
+    return GpuSteeringVectorEnv(3, scenario, autoreset_mode=mode, **SMALL, **more)
+
+
+def play(env: Any, steps: int, seed: int) -> list[Any]:
+    """Play at random; return all that the steps returned, as plain values, with a reset after an episode's end."""
+    rng, told = np.random.default_rng(seed), []
+    for _ in range(steps):
+        seen, reward, ended, _, info = env.step(rng.uniform(-1.0, 1.0, env.action_space.shape))
+        plain = {name: value for name, value in info.items() if name not in {"final_obs", "final_info"}}
+        told.append((seen.tolist(), np.asarray(reward).tolist(), np.asarray(ended).tolist(), repr(plain)))
+        if isinstance(env, GpuSteeringEnv) and ended:
+            told.append(env.reset()[0].tolist())
+    return told
+
+
+@pytest.mark.parametrize("before", [0, 3])
+def test_an_environment_goes_on_from_its_state_into_the_next_episodes(before: int):
+    one, other = single(), single()
+    one.reset(seed=7)
+    play(one, before, 0)
+    state = one.get_state()
+    other.reset(seed=8)
+    other.set_state(state)
+    assert other.instance == one.instance
+    expected = play(one, 30, 1)
+    assert sum(isinstance(entry, list) for entry in expected) >= 2, "no other episode has begun"
+    assert play(other, 30, 1) == expected
+
+
+@pytest.mark.parametrize("mode", [AutoresetMode.SAME_STEP, AutoresetMode.NEXT_STEP])
+@pytest.mark.parametrize("limit", [None, 4])
+def test_a_vector_environment_does_too(mode: AutoresetMode, limit: int | None):
+    scenarios = ["tiny", load_scenario("tiny").replace({"jobs.count": 4})]
+    one, other = (vector(mode, scenarios, max_episode_steps=limit) for _ in range(2))
+    one.reset(seed=3)
+    for steps in (2, 9):
+        play(one, steps, steps)
+        other.set_state(one.get_state())
+        expected = play(one, 12, 5)
+        assert play(other, 12, 5) == expected
+    assert [env.unwrapped.instance for env in one.envs] == [env.unwrapped.instance for env in other.envs]
+    one.close()
+    other.close()
+
+
+def test_a_step_and_the_reset_after_it_are_those_of_one_thread():
+    mode = AutoresetMode.SAME_STEP
+    threads, alone = vector(mode, threads=2), SyncVectorEnv([single] * 3, autoreset_mode=mode)
+    for env in (threads, alone):
+        env.reset(seed=2)
+    made, expected = play(threads, 25, 4), play(alone, 25, 4)
+    assert any(any(step[2]) for step in expected), "no episode has ended"
+    assert made == expected
+    threads.close()
+    alone.close()
+
+
+def test_scenarios_take_turns_and_must_have_equally_many_gpu_types():
+    several = vector(scenario=["tiny", "default", "tiny"]) if same_types("tiny", "default") else None
+    assert several is None or several.num_envs == 3
+    other = load_scenario("tiny").replace({"cluster.gpu_types": ["T4"]})
+    with pytest.raises(InputError, match="equally many GPU types") as caught:
+        vector(scenario=["tiny", other])
+    assert caught.value.field == "scenario"
+    with pytest.raises(InputError, match="at least one scenario"):
+        vector(scenario=[])
+
+
+def same_types(*names: str) -> bool:
+    return len({len(make_instance(load_scenario(name), 0).gpu_types) for name in names}) == 1
+
+
+def test_what_is_no_state_is_refused():
+    env = single()
+    with pytest.raises(gymnasium.error.ResetNeeded):
+        env.get_state()
+    env.reset(options={"instance": make_instance(load_scenario("tiny"), 3)})
+    with pytest.raises(InputError, match="an instance is not kept"):
+        env.get_state()
+    env.reset(seed=1)
+    play(env, 1, 0)
+    state = env.get_state()
+    for wrong in (
+        {},
+        state | {"generator": np.zeros(3, np.uint8)},
+        state | {"actions": np.zeros((1, 3))},
+        state | {"actions": np.zeros((10_000, len(env.knobs)))},
+    ):
+        with pytest.raises(InputError) as caught:
+            env.set_state(wrong)
+        assert caught.value.field.startswith("state")
+    many = vector()
+    many.reset(seed=0)
+    with pytest.raises(InputError, match="what get_state of as many returned"):
+        many.set_state({name: array for name, array in many.get_state().items() if not name.startswith("2/")})
+    many.close()
