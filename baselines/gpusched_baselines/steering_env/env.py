@@ -216,7 +216,8 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
             InputError: It is no such state, or one of an environment with other arguments.
         """
         try:
-            workload, actions = int(np.asarray(state["workload"]).item()), np.asarray(state["actions"], dtype=np.float64)
+            workload = int(np.asarray(state["workload"]).item())
+            actions = np.asarray(state["actions"], dtype=np.float64)
             self.np_random.bit_generator.state = json.loads(bytes(state["generator"]))
         except (KeyError, TypeError, ValueError) as error:
             raise InputError("state", sorted(state), "what get_state returned") from error
