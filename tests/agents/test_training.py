@@ -52,7 +52,7 @@ SMALL_BUFFER = {"learning_starts": 16, "batch_size": 16, "gradient_steps": 2, "b
 KNOBS = TrainingConfig(
     agent=SteeringConfig("ppo", PPO, workloads=6),
     scenarios=("tiny",),
-    steps=160,
+    steps=256,
     envs=ENVS,
     network=NetworkConfig("knobs", hidden=8, rounds=4),
     validation_seeds=(500, 501),

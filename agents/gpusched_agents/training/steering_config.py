@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cache, partial
 from importlib import import_module
@@ -44,6 +44,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "td3": {**OFF_POLICY, "action_noise": 0.2},
     "tqc": OFF_POLICY,
 }
+RECURRENT = "; an agent's folder holds no LSTM: train it with sb3-contrib itself, on gpusched_env/GpuSteering-v0"
 # Arguments of the constructors that are no settings: what a training gives itself, and what no checkpoint holds.
 OWN = {
     "policy", "env", "policy_kwargs", "seed", "device", "verbose", "tensorboard_log", "stats_window_size",
@@ -81,7 +82,7 @@ class SteeringConfig:
 
     def __post_init__(self) -> None:
         if self.algorithm not in CLASSES:
-            raise InputError("agent.algorithm", self.algorithm, f"one of {', '.join(CLASSES)}")
+            raise InputError("agent.algorithm", self.algorithm, one_of(CLASSES, self.algorithm))
         if self.reward not in REWARDS:
             raise InputError("agent.reward", self.reward, f"one of {', '.join(REWARDS)}")
         if checks.whole("agent.workloads", self.workloads) > MOST_WORKLOADS:
@@ -103,6 +104,12 @@ class SteeringConfig:
 
 AnyAgentConfig: TypeAlias = AgentConfig | SteeringConfig
 ALL_ALGORITHMS = tuple(dict.fromkeys((*ALGORITHMS, *CLASSES)))
+
+
+def one_of(algorithms: Iterable[str], given: str) -> str:
+    """Return which algorithms there are, where another one was given, and why RecurrentPPO is not among them."""
+    there = f"one of {', '.join(algorithms)}"
+    return there + RECURRENT if given == "recurrent-ppo" else there
 
 
 def agent_config(algorithm: str, network: str | None = None) -> Callable[..., AnyAgentConfig]:

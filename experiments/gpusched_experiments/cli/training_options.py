@@ -10,7 +10,13 @@ import typer
 
 from gpusched_agents.training.algorithm_config import ALGORITHMS
 from gpusched_agents.training.config import STEERING_COUNTS, TRACK_VALIDATION, TrainingConfig
-from gpusched_agents.training.steering_config import ALL_ALGORITHMS, SteeringConfig, agent_config, known_settings
+from gpusched_agents.training.steering_config import (
+    ALL_ALGORITHMS,
+    SteeringConfig,
+    agent_config,
+    known_settings,
+    one_of,
+)
 from gpusched_agents.training.worlds import TRAINING_SEEDS
 from gpusched_baselines.registry import teacher_names
 from gpusched_env.errors import InputError
@@ -175,7 +181,7 @@ def training_config(
     """
     agent = options.get("agent", USUAL.agent.algorithm)
     if agent not in ALL_ALGORITHMS:
-        raise InputError("--agent", agent, f"one of {', '.join(ALL_ALGORITHMS)}")
+        raise InputError("--agent", agent, one_of(ALL_ALGORITHMS, agent))
     algorithm = agent_config(agent, _network(options, settings))
     if "track" in options:
         for name in scenario_names(options):
