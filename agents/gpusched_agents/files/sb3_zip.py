@@ -20,7 +20,7 @@ from gymnasium import spaces
 from gpusched_agents.any_policy import archive_path
 from gpusched_agents.files.convert import UnsafeLoadWarning, read_archive
 from gpusched_agents.network.job_model import JobModelPolicy
-from gpusched_agents.steering.actor import MlpActor
+from gpusched_agents.steering.actor import LstmActor, MlpActor
 from gpusched_agents.steering.knob_policy import KnobPolicy, knob_set
 from gpusched_env.errors import InputError
 
@@ -38,10 +38,12 @@ BY_POLICY = {
     "stable_baselines3.dqn.policies": stable_baselines3.DQN,
     "sb3_contrib.tqc.policies": sb3_contrib.TQC,
     "sb3_contrib.common.maskable.policies": sb3_contrib.MaskablePPO,
+    "sb3_contrib.common.recurrent.policies": sb3_contrib.RecurrentPPO,
 }
 ON_POLICY = "stable_baselines3.common.policies"
 ACTIVATIONS = {torch.nn.Tanh: "tanh", torch.nn.ReLU: "relu"}
 TAKEN = "a perceptron (MlpPolicy or MultiInputPolicy) of PPO, A2C, SAC, TD3, TQC, DQN or MaskablePPO"
+LSTM = "MlpLstmPolicy of RecurrentPPO with one layer, on a steering environment"
 
 
 def load_sb3(text: str, *, rounds: int = 16) -> KnobPolicy | JobModelPolicy:
@@ -61,12 +63,16 @@ def load_sb3(text: str, *, rounds: int = 16) -> KnobPolicy | JobModelPolicy:
         InputError: There is no such file, it is not whole, or its model is no perceptron of these environments.
     """
     model = _load(archive_path(text))
-    actor = actor_of_model(model)
+    actor: MlpActor | LstmActor = actor_of_model(model)
+    if isinstance(model, sb3_contrib.RecurrentPPO):
+        actor = lstm_of_model(model)
     if isinstance(model.action_space, spaces.Box):
         knobs = knob_set(actor.inputs, actor.outputs)
         if knobs is None:
             raise InputError("model.action_space", model.action_space, "that of a steering environment")
         return KnobPolicy(name=text, actor=actor, rounds=rounds, knobs=knobs)
+    if not isinstance(actor, MlpActor):
+        raise InputError("model.action_space", model.action_space, LSTM)
     flat = not isinstance(model.observation_space, spaces.Dict)
     parts = None if flat else tuple(model.observation_space.spaces)  # type: ignore[attr-defined]
     return JobModelPolicy(name=text, actor=actor, parts=parts, masks=isinstance(model, sb3_contrib.MaskablePPO))
@@ -99,7 +105,7 @@ def actor_of_model(model: BaseAlgorithm) -> MlpActor:
         InputError: The model has none, or one with other layers than linear ones between tanh or ReLU.
     """
     policy: Any = model.policy
-    if hasattr(policy, "mlp_extractor"):  # PPO, A2C, MaskablePPO
+    if hasattr(policy, "mlp_extractor"):  # PPO, A2C, MaskablePPO; of RecurrentPPO what is behind the LSTM
         layers, squash = [*policy.mlp_extractor.policy_net, policy.action_net], False
     elif hasattr(policy, "q_net"):  # DQN
         layers, squash = list(policy.q_net.q_net), False
@@ -108,12 +114,26 @@ def actor_of_model(model: BaseAlgorithm) -> MlpActor:
     else:  # TD3, whose last layer is tanh
         layers, squash = list(policy.actor.mu)[:-1], True
     kinds = {type(layer) for layer in layers} - {torch.nn.Linear}
-    extractor = type(getattr(policy, "features_extractor", None) or policy.actor.features_extractor).__name__
+    acting = next(part for part in (getattr(policy, "q_net", None), getattr(policy, "actor", None), policy) if part)
+    extractor = type(acting.features_extractor).__name__
     if len(kinds) > 1 or not kinds <= set(ACTIVATIONS) or extractor not in {"FlattenExtractor", "CombinedExtractor"}:
         raise InputError("model.policy", f"{type(policy).__name__} with {extractor}", TAKEN)
     linear = [layer for layer in layers if isinstance(layer, torch.nn.Linear)]
     activation = ACTIVATIONS[kinds.pop()] if kinds else "tanh"
     return MlpActor(tuple((_array(one.weight), _array(one.bias)) for one in linear), activation, squash)
+
+
+def lstm_of_model(model: BaseAlgorithm) -> LstmActor:
+    """Take the LSTM with which a recurrent model acts out of it, with the perceptron behind it.
+
+    Raises:
+        InputError: It has several layers.
+    """
+    lstm = model.policy.lstm_actor  # type: ignore[union-attr]
+    if lstm.num_layers > 1:
+        raise InputError("model.policy", f"an LSTM of {lstm.num_layers} layers", LSTM)
+    bias = _array(lstm.bias_ih_l0) + _array(lstm.bias_hh_l0)
+    return LstmActor(_array(lstm.weight_ih_l0), _array(lstm.weight_hh_l0), bias, actor_of_model(model))
 
 
 def _array(tensor: torch.Tensor) -> NDArray[np.float32]:

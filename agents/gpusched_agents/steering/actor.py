@@ -1,4 +1,4 @@
-"""Perceptrons that set the knobs, as plain arrays: what algorithms of Stable-Baselines3 learn, run without torch."""
+"""Networks that set the knobs, as plain arrays: what algorithms of Stable-Baselines3 learn, run without torch."""
 
 from __future__ import annotations
 
@@ -30,8 +30,17 @@ class Actor(Protocol):
     def outputs(self) -> int:
         """How many knobs it sets."""
 
-    def act(self, observation: NDArray[np.float32]) -> NDArray[np.float64]:
-        """Return the knobs, (outputs,), from -1 to 1, for an observation, (inputs,)."""
+    @property
+    def state_size(self) -> int:
+        """How many numbers it carries from one step to the next."""
+
+    def act(self, observation: NDArray[np.float32], state: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the knobs, (outputs,), from -1 to 1.
+
+        Args:
+            observation: What it observes, (inputs,).
+            state: What it carries on, (state_size,), 0 at the beginning of a run; written. None: the beginning.
+        """
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -84,7 +93,16 @@ class MlpActor:
         """How many knobs it sets."""
         return int(self.layers[-1][0].shape[0])
 
-    def act(self, observation: NDArray[np.float32]) -> NDArray[np.float64]:
+    @property
+    def state_size(self) -> int:
+        """It carries nothing on."""
+        return 0
+
+    def act(
+        self,
+        observation: NDArray[np.float32],
+        state: NDArray[np.float64] | None = None,  # noqa: ARG002 - it has none
+    ) -> NDArray[np.float64]:
         """Return the knobs, (outputs,), from -1 to 1, for an observation, (inputs,)."""
         scores = self.score(observation)
         return (np.tanh(scores) if self.squash else np.clip(scores, -1.0, 1.0)).astype(np.float64)
@@ -97,3 +115,60 @@ class MlpActor:
             if index < len(self.layers) - 1:
                 x = np.tanh(x) if self.activation == "tanh" else np.maximum(x, np.float32(0.0))
         return x
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class LstmActor:
+    """An LSTM of one layer (Hochreiter and Schmidhuber, 1997), and a perceptron on what it gives.
+
+    Args:
+        inner: Weights on the observation, of the four gates in PyTorch's order, (4 H, inputs).
+        outer: Weights on what it gave in the step before, (4 H, H).
+        bias: The sum of both biases, (4 H,).
+        head: The perceptron, on H numbers.
+
+    Raises:
+        InputError: The arrays do not fit one another.
+    """
+
+    inner: NDArray[np.float32]
+    outer: NDArray[np.float32]
+    bias: NDArray[np.float32]
+    head: MlpActor
+
+    def __post_init__(self) -> None:
+        width = self.head.inputs
+        shapes = [np.shape(array) for array in (self.inner, self.outer, self.bias)]
+        if shapes != [(4 * width, *shapes[0][1:2]), (4 * width, width), (4 * width,)]:
+            raise InputError("lstm", shapes, f"arrays of an LSTM of {width} numbers, on which the head is")
+
+    @property
+    def inputs(self) -> int:
+        """How many numbers it observes."""
+        return int(self.inner.shape[1])
+
+    @property
+    def outputs(self) -> int:
+        """How many knobs it sets."""
+        return self.head.outputs
+
+    @property
+    def state_size(self) -> int:
+        """How many numbers it carries on: what it gave, and its cells."""
+        return 2 * self.head.inputs
+
+    def act(self, observation: NDArray[np.float32], state: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
+        """Return the knobs, (outputs,), from -1 to 1; see `Actor`."""
+        width = self.head.inputs
+        carried = np.zeros(2 * width) if state is None else state
+        given, cells = carried.astype(np.float32).reshape(2, width)
+        into, keep, new, out = (self.inner @ observation + self.outer @ given + self.bias).reshape(4, width)
+        cells = _sigmoid(keep) * cells + _sigmoid(into) * np.tanh(new)
+        given = _sigmoid(out) * np.tanh(cells)
+        carried[:] = np.concatenate([given, cells])
+        return self.head.act(given)
+
+
+def _sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
+    half = np.float32(0.5)
+    return half + half * np.tanh(half * x)  # which no number is too large for

@@ -37,7 +37,7 @@ class KnobPolicy(StsX):
     """STS-X with knobs that an actor sets; it decides as in an episode of the steering environment.
 
     The knobs stand in the first row of the policy's memory and in those of active jobs, behind STS-X's columns: the
-    number of the round in which they were set, then the knobs.
+    number of the round in which they were set, then the knobs, then what the actor carries on.
 
     Args:
         actor: Sets the knobs.
@@ -77,7 +77,7 @@ class KnobPolicy(StsX):
     def memory_columns(self, instance: Instance) -> int:
         """Return the columns of memory that it needs."""
         types = len(instance.gpu_types)
-        return FREE_COLUMNS + types + 1 + knob_count(types, self.knobs)
+        return FREE_COLUMNS + types + 1 + knob_count(types, self.knobs) + self.actor.state_size
 
     def _plan(self, view: View) -> None:
         super(KnobPolicy, self)._plan(view)  # a class with slots has no plain super()
@@ -88,12 +88,13 @@ class KnobPolicy(StsX):
     def _steering(self, board: Board, rate: Floats) -> Steering:
         stored = self._stored(board)
         round_ = int(board.count[at.ROUND])
-        if not self._holds(stored[0, 0], round_) and (round_ - 1) % self.rounds > 0:
-            stored[0] = stored[stored[:, 0].argmax()]  # of a run that goes on with other rows, as in the service
+        if not self._holds(stored[0, 0], round_):
+            stored[0] = stored[stored[:, 0].argmax()]  # another row, in a run that goes on with other jobs (service)
         if not self._holds(stored[0, 0], round_):
             seen = np.zeros(feature_count(board.room.shape[0]))
             observe(board, rate, seen)
-            stored[0, 0], stored[0, 1:] = round_, self.actor.act(seen.astype(np.float32))
+            last = 1 + self.actor.outputs
+            stored[0, 0], stored[0, 1:last] = round_, self.actor.act(seen.astype(np.float32), stored[0, last:])
         stored[board.active[: board.count[at.ACTIVE]]] = stored[0]
         return steering_of(self._present(board), board, rate)
 
@@ -102,8 +103,8 @@ class KnobPolicy(StsX):
         return since > 0.0 and (since - 1) // self.rounds == (round_ - 1) // self.rounds
 
     def _stored(self, board: Board) -> Floats:
-        """Return where the knobs stand, (J, 1 + K): the round in which they were set, and they."""
+        """Return where the knobs stand, (J, 1 + K + S): the round in which they were set, they, the actor's state."""
         return board.memory[:, FREE_COLUMNS + board.room.shape[0] :]
 
     def _present(self, board: Board) -> Knobs:
-        return knobs_of(self._stored(board)[0, 1:], board.facts.configs, board.room.shape[0])
+        return knobs_of(self._stored(board)[0, 1 : 1 + self.actor.outputs], board.facts.configs, board.room.shape[0])

@@ -1,0 +1,117 @@
+"""Models of Stable-Baselines3 as policies: what was taken out of an archive acts as the model does."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import gymnasium
+import numpy as np
+import pytest
+
+import gpusched_env  # noqa: F401 - registers the ids
+from gpusched_agents.any_policy import is_agent, make_any_policy
+from gpusched_agents.steering.actor import LstmActor, MlpActor
+from gpusched_baselines.steering_env import GpuSteeringEnv
+from gpusched_env import GpuClusterEnv, InputError, load_scenario, make_instance, simulate
+
+sb3 = pytest.importorskip("stable_baselines3")
+contrib = pytest.importorskip("sb3_contrib")
+torch = pytest.importorskip("torch")
+
+from gpusched_agents.files.convert import UnsafeLoadWarning  # noqa: E402
+from gpusched_agents.files.sb3_zip import load_sb3  # noqa: E402
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+SMALL = {"jobs.count": 12}
+STEERS = {"ppo": sb3.PPO, "a2c": sb3.A2C, "sac": sb3.SAC, "td3": sb3.TD3, "tqc": contrib.TQC}
+BY_JOB = {"ppo": sb3.PPO, "dqn": sb3.DQN, "maskable": contrib.MaskablePPO}
+
+
+def drawn(model: object) -> object:
+    """Draw the weights of a model, so that it says something."""
+    generator = torch.Generator().manual_seed(0)
+    for parameter in model.policy.parameters():
+        parameter.data.normal_(0.0, 0.4, generator=generator)
+    return model
+
+
+def load(model: object, path: Path) -> object:
+    model.save(path / "model.zip")
+    with pytest.warns(UnsafeLoadWarning, match="runs the code"):
+        return make_any_policy(f"sb3:{path / 'model.zip'}")
+
+
+def total(env: gymnasium.Env, model: object, seed: int, masked: bool = False) -> float:
+    """Return what an episode costs in which the model acts through its own `predict`."""
+    observation, info = env.reset(seed=seed)
+    state, first, over = None, np.ones(1, dtype=bool), False
+    while not over:
+        masks = {"action_masks": info["action_mask"].astype(bool)} if masked else {}
+        action, state = model.predict(observation, state, first, deterministic=True, **masks)
+        first, (observation, _, over, truncated, info) = np.zeros(1, dtype=bool), env.step(action)
+        over |= truncated
+    return info["total_energy_eur"] + info["total_tardiness_eur"]
+
+
+@pytest.mark.parametrize("name", STEERS)
+def test_a_model_that_steers_costs_as_policy_what_it_costs_in_the_environment(name: str, tmp_path: Path):
+    env = GpuSteeringEnv("default", settings=SMALL)
+    model = drawn(STEERS[name]("MlpPolicy", env, device="cpu", policy_kwargs={"net_arch": [16, 16]}))
+    policy = load(model, tmp_path)
+    assert isinstance(policy.actor, MlpActor)
+    result = simulate(make_instance(load_scenario("default").replace(SMALL), 3), policy, record=False)
+    assert result.total_eur == pytest.approx(total(env, model, 3), rel=1e-6)
+    assert result.total_eur != total(env, drawn(model), 4)
+
+
+def test_a_recurrent_model_carries_its_state_on(tmp_path: Path):
+    env = GpuSteeringEnv("default", settings=SMALL, rounds=4)
+    keywords = {"lstm_hidden_size": 8, "net_arch": [8]}
+    model = drawn(contrib.RecurrentPPO("MlpLstmPolicy", env, device="cpu", policy_kwargs=keywords))
+    model.save(tmp_path / "model.zip")
+    with pytest.warns(UnsafeLoadWarning):
+        policy = load_sb3(str(tmp_path / "model.zip"), rounds=4)
+    assert isinstance(policy.actor, LstmActor)
+    result = simulate(make_instance(load_scenario("default").replace(SMALL), 3), policy, record=False)
+    assert result.total_eur == pytest.approx(total(env, model, 3), rel=1e-6)
+    seen, state = np.ones(policy.actor.inputs, np.float32), np.zeros(policy.actor.state_size)
+    first, second = policy.actor.act(seen, state), policy.actor.act(seen, state)
+    assert not np.allclose(first, second)
+    np.testing.assert_array_equal(policy.actor.act(seen), first)
+
+
+@pytest.mark.parametrize("flat", [True, False])
+@pytest.mark.parametrize("name", BY_JOB)
+def test_a_model_that_chooses_for_jobs_costs_what_it_costs_in_the_environment(name: str, flat: bool, tmp_path: Path):
+    env = GpuClusterEnv("tiny", flat=flat)
+    kind = "MlpPolicy" if flat else "MultiInputPolicy"
+    extra = {"buffer_size": 100} if name == "dqn" else {}
+    model = drawn(BY_JOB[name](kind, env, device="cpu", policy_kwargs={"net_arch": [16]}, **extra))
+    result = simulate(make_instance(load_scenario("tiny"), 3), load(model, tmp_path), record=False)
+    assert result.total_eur == pytest.approx(total(env, model, 3, name == "maskable"), rel=1e-6)
+
+
+def test_a_model_of_other_gpu_types_is_refused(tmp_path: Path):
+    model = sb3.PPO("MlpPolicy", GpuSteeringEnv("default", settings=SMALL), device="cpu")
+    policy = load(model, tmp_path)
+    with pytest.raises(InputError, match="gpu_types"):
+        simulate(make_instance(load_scenario("published-high"), 0), policy)
+    other = sb3.PPO("MlpPolicy", GpuClusterEnv("tiny", flat=True), device="cpu")
+    by_job = load(other, tmp_path)
+    with pytest.raises(InputError, match="configurations"):
+        simulate(make_instance(load_scenario("published-high"), 0), by_job)
+
+
+def test_what_is_no_such_model_is_refused(tmp_path: Path):
+    assert is_agent("sb3:model.zip")
+    with pytest.raises(InputError, match="archive"):
+        make_any_policy(f"sb3:{tmp_path / 'none.zip'}")
+    (tmp_path / "text.zip").write_text("no archive")
+    with pytest.raises(InputError, match="archive"):
+        make_any_policy(f"sb3:{tmp_path / 'text.zip'}")
+    other = sb3.PPO("MlpPolicy", gymnasium.make("Pendulum-v1"), device="cpu")
+    other.save(tmp_path / "pendulum.zip")
+    with pytest.warns(UnsafeLoadWarning), pytest.raises(InputError, match="steering"):
+        make_any_policy(f"sb3:{tmp_path / 'pendulum'}")
