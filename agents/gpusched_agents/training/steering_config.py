@@ -29,11 +29,12 @@ SQUASHED = ("sac", "td3", "tqc")
 ON_POLICY = {"final_learning_rate": 1e-4, "gamma": 0.9, "log_std_init": -1.0, "critic_hidden": 64}
 OFF_POLICY = {
     "learning_rate": 1e-3,
-    "final_learning_rate": None,
+    "final_learning_rate": 1e-4,
     "gamma": 0.9,
+    "batch_size": 128,
     "buffer_size": 50_000,
     "learning_starts": 512,
-    "gradient_steps": 4,
+    "gradient_steps": 2,
     "critic_hidden": 64,
     "action_noise": None,
 }
