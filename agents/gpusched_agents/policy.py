@@ -10,11 +10,10 @@ import numpy as np
 from gpusched_agents.files.find_agent import find_agent
 from gpusched_agents.files.storage import load_agent
 from gpusched_agents.network.inference import KINDS, choose_now, decide_round, flat_weights
-from gpusched_agents.steering.actor import MlpActor
+from gpusched_agents.steering.actor import SQUASHED, MlpActor
 from gpusched_agents.steering.knob_policy import KnobPolicy
 from gpusched_agents.steering.network import flat_of
 from gpusched_agents.steering.policy import SteeringPolicy
-from gpusched_agents.training.steering_config import SQUASHED
 from gpusched_env.errors import InputError
 from gpusched_env.observation import Notes
 from gpusched_env.simulator.choice import Choice

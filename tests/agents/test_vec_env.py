@@ -13,6 +13,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 
+from gpusched_baselines.steering_env import GpuSteeringVectorEnv
 from gpusched_env import GpuClusterEnv, InputError, load_scenario, make_instance
 from gpusched_env.envs.vector import GpuClusterVectorEnv
 from gpusched_env.simulator import layout as at
@@ -343,4 +344,26 @@ def test_native_environments_stand_behind_the_maker():
     expected = [single(job_order="pressure", reward_scale=1.0, milestones=0).reset(seed=7 + i)[0] for i in range(2)]
     first = env.reset()
     assert all(same({key: values[i] for key, values in first.items()}, expected[i]) for i in range(2))
+    env.close()
+
+
+def test_steering_environments_have_no_masks_and_tell_their_episodes():
+    steering = GpuSteeringVectorEnv(2, "tiny", rounds=3, workloads=2, autoreset_mode=AutoresetMode.SAME_STEP)
+    env = vec_env.SchedulerVecEnv(steering)
+    env.seed_each([100_000, 100_001])
+    assert env.reset().shape == (2, *env.observation_space.shape)
+    with pytest.raises(gymnasium.error.ResetNeeded, match="with action masks"):
+        env.action_masks()
+    returns, ended = np.zeros(2), []
+    while not ended:
+        observations, rewards, dones, infos = env.step(np.full((2, *env.action_space.shape), 0.3))
+        returns += rewards
+        ended = np.flatnonzero(dones).tolist()
+    told = infos[ended[0]]
+    assert told["episode"]["r"] == pytest.approx(returns[ended[0]], abs=1e-5)
+    assert told["episode"]["total_energy_eur"] == told["total_energy_eur"]
+    assert "invalid_actions" not in told["episode"]
+    assert not told["terminal_observation"].any(), "all 0 at the end"
+    assert observations[ended[0]].any(), "that of the next episode"
+    assert "base_total_eur" in told
     env.close()

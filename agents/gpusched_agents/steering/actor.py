@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 ACTIVATIONS = ("tanh", "relu")
 PARTS = ("weight", "bias")
+SQUASHED = ("sac", "td3", "tqc")
+"""Algorithms that put tanh on their actions, and ReLU between their layers; the others have tanh there."""
 
 
 class Actor(Protocol):

@@ -31,8 +31,8 @@ def make_knob_env(config: TrainingConfig, agent: SteeringConfig) -> SchedulerVec
     """
     if config.envs < len(config.scenarios):
         raise InputError("envs", config.envs, f"at least {len(config.scenarios)}, one for each scenario")
-    network = config.network
-    given = {"rounds": network.rounds, "knobs": network.knobs, "reward": agent.reward, "workloads": agent.workloads}
+    given: dict[str, Any] = {name: getattr(config.network, name) for name in ("rounds", "knobs")}
+    given |= {"reward": agent.reward, "workloads": agent.workloads}
     scenarios = config.loaded_scenarios()
     return SchedulerVecEnv(
         GpuSteeringVectorEnv(config.envs, scenarios, autoreset_mode=AutoresetMode.SAME_STEP, **given)

@@ -60,7 +60,7 @@ def unpack_model(checkpoint: Checkpoint, model: BaseAlgorithm) -> None:
         tensor.data = torch.from_numpy(checkpoint.arrays[name].reshape(tensor.shape).copy())
     model.env.set_state(checkpoint.get("env"))  # type: ignore[union-attr]
     seen = checkpoint.get("observation")
-    model._last_obs = seen.get(FLAT, seen)  # type: ignore[assignment]  # noqa: SLF001
+    model._last_obs = seen.get(FLAT, seen)  # noqa: SLF001
     model._last_episode_starts = checkpoint.arrays.get("starts")  # noqa: SLF001
     torch.set_rng_state(torch.from_numpy(checkpoint.arrays["torch"]))
     name, *rest = checkpoint.facts["numpy"]

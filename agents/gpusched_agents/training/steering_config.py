@@ -9,6 +9,7 @@ from importlib import import_module
 from inspect import signature
 from typing import Any, TypeAlias
 
+from gpusched_agents.steering.actor import SQUASHED
 from gpusched_agents.training.algorithm_config import ALGORITHMS, AgentConfig, check_flag
 from gpusched_baselines.steering_env.env import REWARDS, WORKLOADS
 from gpusched_env.errors import InputError, MissingExtraError
@@ -23,17 +24,15 @@ CLASSES = {
     "tqc": ("sb3_contrib", "TQC"),
 }
 """Package and class of every algorithm, by its name."""
-SQUASHED = ("sac", "td3", "tqc")
-"""Those with a replay buffer: tanh is on their actions, and ReLU between their layers; else tanh is there."""
-
 ON_POLICY = {"final_learning_rate": 1e-4, "gamma": 0.9, "log_std_init": -1.0, "critic_hidden": 64}
 OFF_POLICY = {
     "learning_rate": 1e-3,
-    "final_learning_rate": None,
+    "final_learning_rate": 1e-4,
     "gamma": 0.9,
+    "batch_size": 128,
     "buffer_size": 50_000,
     "learning_starts": 512,
-    "gradient_steps": 4,
+    "gradient_steps": 2,
     "critic_hidden": 64,
     "action_noise": None,
 }

@@ -117,6 +117,7 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
         self._base: BaseRun | None = None
         self._frames: rendering.GanttFrames | None = None
         self._actions: list[NDArray[np.float64]] = []  # of this episode
+        self._worth = 0.0  # what the rewards until now sum to [€], but for a constant
 
     def reset(
         self, *, seed: int | None = None, options: dict[str, Any] | None = None

@@ -69,7 +69,8 @@ class GpuSteeringVectorEnv(SyncVectorEnv):
         if len(set(sizes)) > 1:
             allowed = f"scenarios with equally many GPU types, which observations and actions go by, not {sizes}"
             raise InputError("scenario", [getattr(one, "name", one) for one in several], allowed)
-        super().__init__([lambda env=env: env for env in envs], autoreset_mode=autoreset_mode)
+        made = iter(envs)
+        super().__init__([lambda: next(made)] * number, autoreset_mode=autoreset_mode)
         self._pool = ThreadPoolExecutor(min(wanted, number), "gpusched-steering")
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
@@ -109,7 +110,7 @@ class GpuSteeringVectorEnv(SyncVectorEnv):
         self._prepare([partial(e.set_state, s) for e, s in zip(self._inner, own, strict=True)])
         for env, one in zip(self.envs, own, strict=True):
             if isinstance(env, TimeLimit):
-                env._elapsed_steps = len(one["actions"])  # noqa: SLF001 - it has no other way
+                env._elapsed_steps = len(one["actions"])  # type: ignore[assignment]  # noqa: SLF001 - no other way
         self._autoreset_envs = np.array(state["ended"], dtype=np.bool_)
 
     def close_extras(self, **kwargs: Any) -> None:

@@ -19,7 +19,7 @@ ROOT = Path(__file__).parents[3]
 PAGES = ("README.md", "docs/index.md", "docs/cli.md", "docs/agents.md", "docs/quickstart.md")
 ASKED = "GPUSCHED_LONG_TESTS" in os.environ
 # They take minutes, so they run only where they are asked for.
-LONG = tuple(f"--out runs/{name}" for name in ("tiny", "mine", "two", "larger", "slack", "es", "sac"))
+LONG = tuple(f"--out runs/{name}" for name in ("tiny", "mine", "two", "larger", "slack", "es"))
 ELSEWHERE = ("--out runs/watched",)  # needs what is no dependency
 HOURS = ("--out runs/first", "--out runs/second")  # of the agent that is shipped
 
