@@ -43,7 +43,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "td3": {**OFF_POLICY, "action_noise": 0.2},
     "tqc": OFF_POLICY,
 }
-RECURRENT = "; an agent's folder holds no LSTM: train it with sb3-contrib on gpusched_env/GpuSteering-v0, sb3:FILE takes it"
+RECURRENT = "; no folder holds an LSTM: train it with sb3-contrib on gpusched_env/GpuSteering-v0, sb3:FILE takes it"
 # Arguments of the constructors that are no settings: what a training gives itself, and what no checkpoint holds.
 OWN = {
     "policy", "env", "policy_kwargs", "seed", "device", "verbose", "tensorboard_log", "stats_window_size",
