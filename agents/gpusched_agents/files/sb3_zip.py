@@ -129,10 +129,11 @@ def lstm_of_model(model: BaseAlgorithm) -> LstmActor:
     Raises:
         InputError: It has several layers.
     """
-    lstm = model.policy.lstm_actor  # type: ignore[union-attr]
+    policy: Any = model.policy
+    lstm = policy.lstm_actor
     if lstm.num_layers > 1:
         raise InputError("model.policy", f"an LSTM of {lstm.num_layers} layers", LSTM)
-    bias = _array(lstm.bias_ih_l0) + _array(lstm.bias_hh_l0)
+    bias: NDArray[np.float32] = _array(lstm.bias_ih_l0) + _array(lstm.bias_hh_l0)
     return LstmActor(_array(lstm.weight_ih_l0), _array(lstm.weight_hh_l0), bias, actor_of_model(model))
 
 

@@ -104,7 +104,7 @@ class JobModelPolicy:
             "queue": np.empty(len(QUEUE_FEATURES), np.float32),
         }
         mask = np.empty(1 + configs, np.int8)
-        observe(board, notes, *(seen[part] for part in PARTS), mask)
+        observe(board, notes, seen["job"], seen["options"], seen["cluster"], seen["queue"], mask)
         scores = self.actor.score(np.concatenate([seen[part].ravel() for part in self.parts or PARTS]))
         action = int(np.argmax(np.where(mask > 0, scores, -np.inf) if self.masks else scores))
         return action if mask[action] else 0
