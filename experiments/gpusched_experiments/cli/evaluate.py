@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from gpusched_agents.any_policy import is_agent
+from gpusched_agents.any_policy import SB3, is_agent
 from gpusched_agents.files.find_agent import PREFIX
 from gpusched_env.errors import InputError
 from gpusched_experiments.cli import backend_options as backends
@@ -26,7 +26,7 @@ USUAL_SEEDS = "0-9"
 
 
 def evaluate_command(
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="agent:NAME of one that is shipped, or its folder.")],
+    agent: Annotated[str, typer.Argument(metavar="AGENT", help="agent:NAME of one that is shipped, its folder, or a model's .zip.")],
     scenario: options.ScenarioOption = "default",
     seeds: Annotated[
         str | None,
@@ -68,7 +68,7 @@ def evaluate_command(
         instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
     )
     usual = USUAL_SEEDS if instance is None else USUAL_SEEDS_OF_THE_SAME_JOBS
-    name = agent if is_agent(agent) else PREFIX + agent
+    name = agent if is_agent(agent) else (SB3 if agent.endswith(".zip") else PREFIX) + agent
     others = [other.strip() for other in against.split(",")]
     if len({name, *others}) < 1 + len(others):
         raise InputError("--against", against, "names of policies separated by commas, each once, without the agent")
