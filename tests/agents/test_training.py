@@ -166,7 +166,7 @@ def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(
             stops += 1
         else:
             break
-    assert stops >= (1 if name in {"imitation alone", "no imitation", "two kinds of clusters"} else 2)
+    assert stops >= (1 if name in {"imitation alone", "no imitation", "two kinds of clusters", "knobs by ppo"} else 2)
     same(outcome(tmp_path / "run"), outcome(whole_runs(name)))
 
 

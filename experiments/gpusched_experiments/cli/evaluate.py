@@ -26,7 +26,9 @@ USUAL_SEEDS = "0-9"
 
 
 def evaluate_command(
-    agent: Annotated[str, typer.Argument(metavar="AGENT", help="agent:NAME of one that is shipped, its folder, or a model's .zip.")],
+    agent: Annotated[
+        str, typer.Argument(metavar="AGENT", help="agent:NAME of one that is shipped, its folder, or a model's .zip.")
+    ],
     scenario: options.ScenarioOption = "default",
     seeds: Annotated[
         str | None,

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
+from checkpoints import with_digest
 from gpusched_env import ENVIRONMENT_ID, GpuClusterVectorEnv, InputError
 from vector_twins import Twins, assert_same, few_jobs, random_actions
 
@@ -83,9 +84,9 @@ def test_a_checkpoint_that_says_that_a_stalled_episode_goes_on_is_refused():
     state = env.get_state()
     assert state["ended"].tolist() == [True]
     with pytest.raises(InputError, match=r"^state\['ended'\]\[0\] = False"):
-        env.set_state(state | {"ended": np.array([False])})
+        env.set_state(with_digest(state | {"ended": np.array([False])}))
     with pytest.raises(InputError, match=r"^state\['steps'\]"):
-        env.set_state(state | {"steps": np.array([-1])})
+        env.set_state(with_digest(state | {"steps": np.array([-1])}))
 
 
 def test_make_vec_takes_a_number_of_steps_in_the_mode_of_its_own():
