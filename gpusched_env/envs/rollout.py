@@ -10,6 +10,7 @@ from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import NAMED_ORDERS, Asking, JobPolicy, Policy, Result, check_fit
 from gpusched_env.simulator.asking import AS_A_POLICY
+from gpusched_env.simulator.policy import AskedAs
 from gpusched_env.simulator.simulate import check_stalled
 
 if TYPE_CHECKING:
@@ -72,6 +73,8 @@ def asking_of(policy: Policy) -> Asking:
         raise InputError("policy", getattr(policy, "name", policy), "a policy that decides job by job (has `choose`)")
     if callable(policy.job_order):
         raise InputError(f"{policy.name}: job_order", "a rule", f"for an environment: one of {', '.join(NAMED_ORDERS)}")
+    if isinstance(policy, AskedAs):
+        return policy.asking
     return replace(AS_A_POLICY, job_order=policy.job_order, preemption=policy.preemption)
 
 

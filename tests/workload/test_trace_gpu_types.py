@@ -95,8 +95,14 @@ def test_types_that_the_cluster_does_not_have_are_one_error_with_counts_and_ways
     assert str(error.value) == (
         "trace.csv: gpu_type = 'nvidia_h100_80gb 2 jobs, b200 1 jobs'; allowed: GPU types of the cluster (H100, L4-8); "
         "say which of them each is: --set trace.gpu_types.nvidia_h100_80gb=H100 --set trace.gpu_types.b200=TYPE; "
-        "or take other rows: --where 'gpu_type in (L4)'; or leave the column unread: --set trace.columns.gpu_type="
+        'or take other rows: --where "gpu_type in (L4)"; or leave the column unread: --set trace.columns.gpu_type='
     )
+
+
+def test_a_name_with_dots_is_mapped_as_one(tmp_path):
+    scenario = replay(tmp_path, MIXED.replace("h100", "a100_1g.5gb"), **{"trace.gpu_types.a100_1g.5gb": "H100"})
+    assert scenario.trace.gpu_types == {"a100_1g.5gb": "H100"}
+    assert traced_on(scenario)[0] == "H100x8"
 
 
 def test_other_spellings_are_mapped_whatever_their_letters_and_an_empty_text_names_no_type(tmp_path):

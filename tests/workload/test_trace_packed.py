@@ -10,8 +10,10 @@ from typing import TYPE_CHECKING
 
 import pytest
 
+from gpusched_env import load_scenario, make_instance
 from gpusched_env.errors import InputError
 from gpusched_env.workload import detect_format, read_trace
+from gpusched_env.workload.traces import packed
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -67,3 +69,32 @@ def test_a_compressed_file_that_breaks_off_is_one_error(pack, tmp_path):
     path.write_bytes(pack(FILES["philly"].encode())[:-9])
     with pytest.raises(InputError, match="cluster_job_log"):
         read_trace(path, "philly")
+
+
+def test_a_small_file_that_opens_to_one_huge_cell_is_refused_at_once(tmp_path, monkeypatch):
+    monkeypatch.setattr(packed, "MOST_OF_LINE", 1 << 12)
+    path = tmp_path / "trace.csv.gz"
+    rows = "submission_s,duration_s,gpus\n" + "0,60,1\n" * 2_000
+    path.write_bytes(gzip.compress(rows.encode()))
+    assert len(read_trace(path, "generic").gpus) == 2_000
+    for huge in ("x" * 5_000, "x" * 5_000 + "\n0,60,1\n", "0,60,1\n" + "x" * 9_000):
+        path.write_bytes(gzip.compress((rows + huge).encode()))
+        with pytest.raises(InputError, match="lines of 4,096 bytes at most"):
+            read_trace(path, "generic")
+
+
+@pytest.mark.parametrize("encoding", ["rot13", "base64", "no-such"])
+def test_what_encodes_no_text_is_no_encoding(encoding):
+    with pytest.raises(InputError, match="encoding"):
+        load_scenario("default").replace({"trace": {"path": "x.csv", "format": "generic", "encoding": encoding}})
+
+
+def test_half_a_file_is_refused_in_every_encoding(tmp_path):
+    path = tmp_path / "trace.csv.gz"
+    path.write_bytes(gzip.compress(("submission_s,duration_s,gpus\n" + "0,60,1\n" * 2_000).encode())[:60])
+    for encoding in ("utf-8", "cp1252"):
+        scenario = load_scenario("default").replace(
+            {"trace": {"path": str(path), "format": "generic", "encoding": encoding}, "jobs.count": 1}
+        )
+        with pytest.raises(InputError, match=r"trace\.csv\.gz"):
+            make_instance(scenario, 0)

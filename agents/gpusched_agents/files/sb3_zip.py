@@ -23,6 +23,7 @@ from gpusched_agents.network.job_model import JobModelPolicy
 from gpusched_agents.steering.actor import LstmActor, MlpActor
 from gpusched_agents.steering.knob_policy import KnobPolicy, knob_set
 from gpusched_env.errors import InputError
+from gpusched_env.observation import PARTS
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -75,14 +76,19 @@ def load_sb3(text: str, *, rounds: int = 16) -> KnobPolicy | JobModelPolicy:
         raise InputError("model.action_space", model.action_space, LSTM)
     flat = not isinstance(model.observation_space, spaces.Dict)
     parts = None if flat else tuple(model.observation_space.spaces)  # type: ignore[attr-defined]
+    if parts is not None and set(parts) != set(PARTS):
+        raise InputError("model.observation_space", model.observation_space, "that of GpuClusterEnv")
     return JobModelPolicy(name=text, actor=actor, parts=parts, masks=isinstance(model, sb3_contrib.MaskablePPO))
 
 
 def _load(path: Path) -> BaseAlgorithm:
     data = read_archive(path)
-    with zipfile.ZipFile(io.BytesIO(data)) as archive:
-        described = json.loads(archive.read("data"))
-    module = described.get("policy_class", {}).get("__module__", "")
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            described = json.loads(archive.read("data"))
+        module = described["policy_class"]["__module__"]
+    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError("archive", str(path), f"an archive that Stable-Baselines3 saved ({error!r})") from error
     algorithm: Any = BY_POLICY.get(module)
     if module == ON_POLICY:
         algorithm = stable_baselines3.PPO if "clip_range" in described else stable_baselines3.A2C
@@ -106,7 +112,7 @@ def actor_of_model(model: BaseAlgorithm) -> MlpActor:
     """
     policy: Any = model.policy
     if hasattr(policy, "mlp_extractor"):  # PPO, A2C, MaskablePPO; of RecurrentPPO what is behind the LSTM
-        layers, squash = [*policy.mlp_extractor.policy_net, policy.action_net], False
+        layers, squash = [*policy.mlp_extractor.policy_net, policy.action_net], bool(policy.squash_output)
     elif hasattr(policy, "q_net"):  # DQN
         layers, squash = list(policy.q_net.q_net), False
     elif hasattr(policy.actor, "latent_pi"):  # SAC, TQC

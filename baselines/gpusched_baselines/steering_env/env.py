@@ -117,6 +117,8 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
         self._base: BaseRun | None = None
         self._frames: rendering.GanttFrames | None = None
         self._actions: list[NDArray[np.float64]] = []  # of this episode
+        self._workload = -1
+        self._key: tuple[str, int] | None = None  # what tells the workload from others; None: given to `reset`
         self._worth = 0.0  # what the rewards until now sum to [€], but for a constant
 
     def reset(
@@ -188,7 +190,7 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
     def base_run(self) -> BaseRun:
         """Return the run of STS-X alone on the workload of this episode; it is made when it is first asked for."""
         if self._base is None:
-            known = self._workload >= 0
+            known = self._key is not None
             self._base = BASE_RUNS.get(self._key, self._instance) if known else BaseRun.of(self._instance)
         return self._base
 
@@ -201,8 +203,8 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
         """
         if self._run is None:
             raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
-        if self._workload < 0:
-            raise InputError("workload", self._workload, "one of a seed: an instance is not kept")
+        if self._key is None:
+            raise InputError("workload", self._workload, "one of a seed: an instance that reset was given is not kept")
         generator = json.dumps(self.np_random.bit_generator.state).encode()
         return {
             "workload": np.array([self._workload]),
@@ -224,7 +226,7 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
             raise InputError("state", sorted(state), "what get_state returned") from error
         if actions.shape[1:] != (len(self.knobs),):
             raise InputError("state['actions']", actions.shape, f"actions of {len(self.knobs)} knobs")
-        self._begin({"workload": workload}, None)
+        self._begin({} if workload < 0 else {"workload": workload}, max(0, workload))
         run: Any = self._run
         for action in actions:
             if run.over:
@@ -235,12 +237,13 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
     def _begin(self, given: Mapping[str, Any], seed: int | None) -> None:
         instance = given.get("instance")
         if instance is None:
-            self._workload = checks.seed(given["workload"], "options['workload']") if given else self._chosen(seed)
+            chosen = checks.seed(given["workload"], "options['workload']") if given else self._chosen(seed)
+            self._workload = -1 if self.source.scenario is None else chosen
             self._key = self._source_key, self._workload
-            self._instance = self.source.make(self._workload)
+            self._instance = self.source.make(chosen)
         else:
             check_shape(instance, self._shape)
-            self._workload, self._instance = -1, instance
+            self._workload, self._instance, self._key = -1, instance, None
         self._run, self._base = SteeredRun(self._instance, record=self.render_mode is not None), None
         self._actions = []
         board = self._run.state.board

@@ -12,6 +12,7 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 
 from gpusched_baselines.steering_env.env import GpuSteeringEnv
+from gpusched_baselines.steering_env.knobs import action_array
 from gpusched_env.envs.vector.threads import usable_cores
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -85,7 +86,11 @@ class GpuSteeringVectorEnv(SyncVectorEnv):
         """Step every environment; see `gymnasium.vector.SyncVectorEnv.step`."""
         begins = self._autoreset_envs & (self.autoreset_mode is AutoresetMode.NEXT_STEP)
         at_once = self.autoreset_mode is AutoresetMode.SAME_STEP
-        each = zip(self._inner, np.asarray(actions), begins, strict=True)
+        if len(actions) != self.num_envs:
+            raise InputError("actions", f"{len(actions)} of them", f"{self.num_envs}, one for each environment")
+        knobs = len(self._inner[0].knobs)
+        chosen = [None if again else action_array(a, knobs) for a, again in zip(actions, begins, strict=True)]
+        each = zip(self._inner, chosen, begins, strict=True)  # all are good before anyone steps
         self._prepare(
             [partial(e.prepare_reset) if again else partial(e.prepare_step, a, at_once) for e, a, again in each]
         )

@@ -3,7 +3,7 @@
 import os
 from dataclasses import dataclass
 
-from gpusched_agents.any_policy import OR_AN_AGENT, is_agent, make_any_policy
+from gpusched_agents.any_policy import OR_AN_AGENT, SB3, is_agent, make_any_policy
 from gpusched_baselines.registry import policy_descriptions, usual_policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -114,6 +114,8 @@ def _policies_of_file(said: Comparison) -> tuple[Policy, ...]:
     known = policy_descriptions()
     names = usual_policy_names() if said.policies is None else said.policies
     for index, name in enumerate(names):
+        if name.startswith(SB3):  # a file that somebody sent must not run code
+            raise InputError(f"compare.policies[{index}]", name, "no model, whose code would run: use --policies")
         if name not in known and not is_agent(name):
             raise InputError(f"compare.policies[{index}]", name, f"one of {', '.join(known)}{OR_AN_AGENT}")
     return tuple(make_any_policy(name) for name in names)

@@ -8,7 +8,7 @@ from rich.box import SIMPLE_HEAD
 from rich.markup import escape
 from rich.table import Table
 
-from gpusched_agents.any_policy import is_agent, make_any_policy
+from gpusched_agents.any_policy import SB3, is_agent, make_any_policy
 from gpusched_baselines.registry import POLICIES, ablation_names, usual_policy_names
 from gpusched_env.simulator import Policy
 from gpusched_experiments.cli.terminal import output
@@ -30,7 +30,7 @@ def print_policy(name: str) -> None:
     parts = ablation_names(name)
     if parts:
         console.print(f"without one of its parts: {', '.join(parts)}", soft_wrap=True, markup=False)
-    made = "load_policy" if is_agent(name) else "make_policy"
+    made = ("load_sb3" if name.startswith(SB3) else "load_policy") if is_agent(name) else "make_policy"
     where = "gpusched_agents" if is_agent(name) else "gpusched_baselines"
     console.print(f'in Python: from {where} import {made}; {made}("{name}")', soft_wrap=True, markup=False)
 

@@ -86,9 +86,3 @@ def record_command(
         written = record(chosen, numbers, out, environment, keywords, load_scenario(place).name, on_episode)
     for name in written:
         typer.echo(f"wrote {Path(out) / name}")
-
-
-def _usual_seeds(track: str | None) -> tuple[int, ...]:
-    if track is None:
-        return tuple(range(FIRST_DRAWN_SEED, FIRST_DRAWN_SEED + EPISODES))
-    return load_track(track).seeds("training")[:EPISODES]

@@ -60,6 +60,13 @@ OwnApplications = Annotated[str | tuple[OwnApplication, ...] | None, BeforeValid
 RestartSeconds = Annotated[float | Literal["measured"] | None, BeforeValidator(_restart)]
 
 
+def _path_of(name: str) -> list[str]:
+    """Return the sections of a dotted name, and its last part: names of a trace's GPU types have dots of their own."""
+    if name.startswith(NAMED_BY_TRACES):
+        return ["trace", "gpu_types", name.removeprefix(NAMED_BY_TRACES)]
+    return name.split(".")
+
+
 def _check_mapping(values: object) -> None:
     if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
         raise InputError("settings", values, 'a mapping of dotted names to values, such as {"cluster.nodes": 20}')
@@ -121,6 +128,9 @@ class Weights(Settings):
         if self.max_eur_per_s < self.min_eur_per_s:
             raise InputError("max_eur_per_s", self.max_eur_per_s, f"at least min_eur_per_s ({self.min_eur_per_s})")
         return self
+
+
+NAMED_BY_TRACES = "trace.gpu_types."
 
 
 class Scenario(Settings):
@@ -241,7 +251,7 @@ class Scenario(Settings):
         for name in GIVEN_HISTOGRAMS if given else ():
             data["epochs"].pop(name, None)
         for name, value in values.items():
-            *sections, last = name.split(".")
+            *sections, last = _path_of(name)
             section: Any = data
             for part in sections:
                 section = section.setdefault(part, {})

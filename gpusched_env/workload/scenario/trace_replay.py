@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import codecs
+from contextlib import suppress
 from typing import Annotated, Self
 
 from pydantic import BeforeValidator, Field, model_validator
@@ -75,8 +75,9 @@ class TraceReplay(Settings):
             if field not in TRACE_FIELDS:
                 raise InputError("columns", field, f"the fields {', '.join(TRACE_FIELDS)}")
         try:
-            codecs.lookup(self.encoding)
-        except LookupError:
+            with suppress(UnicodeError):  # two bytes are no text in every encoding
+                b"  ".decode(self.encoding)
+        except LookupError:  # also of those that encode no text, such as base64
             raise InputError("encoding", self.encoding, "an encoding by its name in Python, such as cp1252") from None
         if self.time_scale is not None and self.load is not None:
             raise InputError("load", self.load, "either load or time_scale")

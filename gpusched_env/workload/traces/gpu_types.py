@@ -83,7 +83,7 @@ def ways_out(scenario: Scenario, types: dict[str, str | None]) -> str:
     had = [shell_word(name) for name, of in types.items() if of is not None and name]
     likely = {name: likely_gpu_type(name, scenario.cluster.gpu_types) or "TYPE" for name in unknown[:_SHOWN]}
     mapped = " ".join(f"--set {shell_word(f'trace.gpu_types.{name}={of}')}" for name, of in likely.items())
-    rows = f"--where 'gpu_type in ({', '.join(had)})'" if had else "--where 'gpu_type = NAME'"
+    rows = f'--where "gpu_type in ({", ".join(had)})"' if had else "--where 'gpu_type = NAME'"
     return (
         f"say which of them each is: {mapped}; or take other rows: {rows}; or leave the column unread: "
         "--set trace.columns.gpu_type="

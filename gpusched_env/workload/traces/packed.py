@@ -20,6 +20,8 @@ _GZIP = b"\x1f\x8b"
 _ZSTD = b"\x28\xb5\x2f\xfd"
 _OTHERS = {b"BZh": "bzip2", b"\xfd7zXZ\0": "xz", b"PK\x03\x04": "zip"}
 _HEAD = 1 << 16
+MOST_OF_LINE = 1 << 24
+"""Bytes of a line at most, in a table that is compressed: a small file may open to one huge cell."""
 _NOWHERE = "\x01"  # a separator that stands in no text, so that lines stay whole
 
 
@@ -42,6 +44,24 @@ def first_line(path: Path) -> str:
         raise
     except UNREADABLE:
         return ""
+
+
+def check_lines(path: Path) -> None:
+    """Check that no line of a table that gzip compressed is too long to be one.
+
+    Raises:
+        InputError: One is.
+        UNREADABLE: It cannot be read.
+    """
+    if _kind(path) != _GZIP:
+        return
+    begun = 0  # bytes of the line so far
+    with gzip.open(path) as file:
+        while part := file.read(MOST_OF_LINE):
+            first = part.find(b"\n")
+            if begun + (len(part) if first < 0 else first) > MOST_OF_LINE:
+                raise InputError(path.name, "a line that is longer", f"lines of {MOST_OF_LINE:,} bytes at most")
+            begun = begun + len(part) if first < 0 else len(part) - part.rfind(b"\n") - 1
 
 
 def text_of(path: Path) -> str | bytes:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass, replace
 from pathlib import Path
 
 import polars as pl
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.traces.packed import first_line, text_of
+from gpusched_env.workload.traces.packed import check_lines, first_line, text_of
 from gpusched_env.workload.traces.philly_json import read_philly_json
 from gpusched_env.workload.traces.presets import (
     GENERIC,
@@ -104,6 +105,7 @@ def _read_text(path: Path, layout: Layout, rows: int | None = None) -> pl.DataFr
         raise InputError("trace.path", str(path), "a CSV file that exists")
     piped = layout.separator == "|"
     try:
+        check_lines(path)
         table = pl.read_csv(
             path if layout.encoding == UTF_8 else _recoded(path, layout.encoding),
             infer_schema=False,
@@ -114,10 +116,10 @@ def _read_text(path: Path, layout: Layout, rows: int | None = None) -> pl.DataFr
         )
     except pl.exceptions.NoDataError:
         raise InputError(path.name, "empty file", "a header and at least one row below it") from None
-    except (pl.exceptions.PolarsError, OSError, UnicodeError) as error:
+    except (pl.exceptions.PolarsError, OSError, EOFError, zlib.error, UnicodeError) as error:
         other = "; --encoding cp1252 (trace.encoding) reads another encoding" if layout.encoding == UTF_8 else ""
         encoding = layout.encoding.upper()
-        allowed = f"a CSV file in {encoding} with a header and as many cells in every row{other}"
+        allowed = f"a whole CSV file in {encoding} with a header and as many cells in every row{other}"
         raise InputError(path.name, str(error).splitlines()[0], allowed) from None
     if layout.header is not None:
         return table.rename(dict(zip(table.columns, layout.header, strict=True)))

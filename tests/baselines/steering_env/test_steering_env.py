@@ -14,6 +14,8 @@ from gpusched_baselines.steering_env import GpuSteeringEnv
 from gpusched_baselines.steering_env.env import FIRST_WORKLOAD
 from gpusched_baselines.steering_env.knobs import MOST_OF_SIZE, MOST_OF_TYPE, knob_count, knob_names, knobs_of
 from gpusched_baselines.steering_env.observation import feature_count
+from gpusched_baselines.steering_env.run import SteeredRun
+from gpusched_baselines.sts_x import memory as of
 from gpusched_env import Configuration, InputError, load_scenario, make_instance, simulate
 from gpusched_env.envs.env_input import FIRST_DRAWN_SEED
 from instances import HOUR
@@ -115,11 +117,11 @@ def test_observations_have_named_numbers_from_minus_1_to_1_and_end_with_0():
 
 
 def test_looking_changes_nothing():
-    env = small("hosts-and-guests", rounds=1)
-    env.reset(seed=3)
-    before = env._run.state.board.memory.copy()
-    env._observe()
-    np.testing.assert_array_equal(env._run.state.board.memory[:, 15], before[:, 15])
+    run = SteeredRun(make_instance(load_scenario("hosts-and-guests").replace(SMALL), 3))
+    memory, seen = run.state.board.memory, np.zeros(feature_count(len(run.state.instance.gpu_types)))
+    run.observe(seen)
+    assert seen.any()
+    assert not memory[:, of.CHEAPEST].any()  # STS-X would keep what was found before its first round
 
 
 def test_seeds_are_those_of_comparisons_and_workloads_come_again():
@@ -199,6 +201,17 @@ def test_bad_actions_and_options_are_refused():
     for options in ({"seed": 1}, {"workload": -1}, {"instance": 3}, {"workload": 1, "instance": None}):
         with pytest.raises(InputError, match="options"):
             env.reset(options=options)
+
+
+def test_one_instance_is_no_workload_of_a_seed_and_its_state_goes_on():
+    env = GpuSteeringEnv(instance=make_instance(load_scenario("default").replace(SMALL), 3))
+    observation, info = env.reset()
+    assert info["workload"] == -1
+    observation = env.step(np.ones(len(env.knobs)))[0]
+    state = env.get_state()
+    env.reset(seed=9)
+    env.set_state(state)
+    np.testing.assert_array_equal(env._observe(), observation)
 
 
 def test_numbers_beyond_1_are_clipped():

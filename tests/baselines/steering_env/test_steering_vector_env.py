@@ -50,8 +50,12 @@ def test_an_error_in_a_thread_is_raised_and_what_comes_after_is_right():
     env.reset(seed=1)
     bad = np.zeros(env.action_space.shape)
     bad[1, 0] = np.nan
+    before = [inner.unwrapped._run.state.board.clock[0] for inner in env.envs]
     with pytest.raises(InputError, match="action"):
         env.step(bad)
+    assert [inner.unwrapped._run.state.board.clock[0] for inner in env.envs] == before  # nobody has stepped
+    with pytest.raises(InputError, match="actions"):
+        env.step(bad[:1])
     with pytest.raises(InputError):
         GpuSteeringVectorEnv(0)
     first = env.reset(seed=1)[0]
