@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import zipfile
 from typing import TYPE_CHECKING
 
 import gymnasium
@@ -13,7 +14,7 @@ from gpusched_agents.any_policy import is_agent, make_any_policy
 from gpusched_agents.steering.actor import LstmActor, MlpActor
 from gpusched_baselines import StsX
 from gpusched_baselines.steering_env import GpuSteeringEnv
-from gpusched_env import GpuClusterEnv, InputError, load_scenario, make_instance, simulate
+from gpusched_env import GpuClusterEnv, InputError, load_scenario, make_instance, rollout, simulate
 
 sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
@@ -116,3 +117,19 @@ def test_what_is_no_such_model_is_refused(tmp_path: Path):
     other.save(tmp_path / "pendulum.zip")
     with pytest.warns(UnsafeLoadWarning), pytest.raises(InputError, match="steering"):
         make_any_policy(f"sb3:{tmp_path / 'pendulum'}")
+
+
+def test_a_model_for_jobs_drives_the_environment_that_it_was_trained_in(tmp_path: Path):
+    env = GpuClusterEnv("tiny", flat=True)
+    policy = load(drawn(sb3.PPO("MlpPolicy", env, device="cpu", policy_kwargs={"net_arch": [16]})), tmp_path)
+    result, _ = rollout(env, policy, seed=3)
+    assert result.total_eur == simulate(make_instance(load_scenario("tiny"), 3), policy, record=False).total_eur
+
+
+def test_an_archive_with_other_data_is_refused(tmp_path: Path):
+    sb3.PPO("MlpPolicy", GpuSteeringEnv("default", settings=SMALL), device="cpu").save(tmp_path / "model.zip")
+    with zipfile.ZipFile(tmp_path / "model.zip") as good, zipfile.ZipFile(tmp_path / "bad.zip", "w") as bad:
+        for name in good.namelist():
+            bad.writestr(name, b"[]" if name == "data" else good.read(name))
+    with pytest.raises(InputError, match="archive"):
+        load_sb3(str(tmp_path / "bad.zip"))

@@ -97,7 +97,7 @@ def test_what_is_no_state_is_refused():
     with pytest.raises(gymnasium.error.ResetNeeded):
         env.get_state()
     env.reset(options={"instance": make_instance(load_scenario("tiny"), 3)})
-    with pytest.raises(InputError, match="an instance is not kept"):
+    with pytest.raises(InputError, match="an instance that reset was given is not kept"):
         env.get_state()
     env.reset(seed=1)
     play(env, 1, 0)
