@@ -28,8 +28,8 @@ def rollout(
 
     Args:
         env: A `GpuClusterEnv`, wrapped or not, with the policy's own `job_order` and `preemption` and with
-            `milestones=0` and neither `deadline_wake_ups` nor `consolidation`, so that it asks when `simulate` does; for
-            a policy that says how it is `asking`, with that.
+            `milestones=0` and neither `deadline_wake_ups` nor `consolidation`, so that it asks when `simulate` does; a
+            policy that says how it is `asking` wants just that.
         policy: A policy that decides job by job.
         seed: Seed of the instance.
         instance: An instance to replay, in place of the seed's.
