@@ -145,7 +145,7 @@ def test_nobody_to_imitate_means_no_warm_start():
     ("options", "field", "words"),
     [
         ({"agent": "trpo"}, "--agent", "maskable-ppo, ppo, a2c, dqn, es, sac, td3, tqc"),
-        ({"agent": "recurrent-ppo"}, "--agent", "train it with sb3-contrib itself"),
+        ({"agent": "recurrent-ppo"}, "--agent", "train it with sb3-contrib"),
         ({"agent": "ppo", "imitate": "sts-x"}, "--imitate", "for ppo: it begins as STS-X; with --network set or mlp"),
         ({"agent": "sac", "imitation_steps": 5}, "--imitation-steps", "none, or 0 steps, for sac"),
         ({"agent": "sac", "network": "set"}, "--network", "knobs, for sac"),

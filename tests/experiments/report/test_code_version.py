@@ -11,7 +11,10 @@ from gpusched_env.envs.vector.threads import usable_cores
 from gpusched_experiments.report.code_version import agent_version, code_version, commit, machine
 
 module = sys.modules[code_version.__wrapped__.__module__]
-READS = {f"gpusched_agents.{name}" for name in ("spec", "files.description", "files.find_agent", "files.storage")}
+READS = {
+    f"gpusched_agents.{name}"
+    for name in ("spec", "files.description", "files.find_agent", "files.storage", "training.config")
+}
 """What reads agents: that they are read as they were written is tested elsewhere."""
 
 

@@ -183,7 +183,7 @@ def test_a_comparison_is_printed_as_a_table_with_savings_against_the_first_polic
     ]  # fmt: skip
     assert lines[2].split() == [
         "edf", f"{edf.energy_eur:,.2f}", f"{edf.tardiness_eur:,.2f}", f"{edf.total_eur:,.2f}",
-        f"{edf.late_jobs:.1f}", f"{edf.saving:+.1%}",
+        f"{edf.late_jobs:g}", f"{edf.saving:+.1%}",
     ]  # fmt: skip
     assert len({len(line) for line in lines[:3]}) == 1
     assert "saving vs edf" in repr(compare(["fifo", "edf"], "tiny", 2, reference="edf"))
