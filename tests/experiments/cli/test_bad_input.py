@@ -141,6 +141,14 @@ def test_a_wrong_trace_is_refused(folder, text, words):
         assert word in error
 
 
+def test_a_scenario_file_cannot_let_a_models_code_run(folder):
+    (folder / "sent.toml").write_text("[compare]\npolicies = ['edf', 'sb3:model.zip']\n")
+    (folder / "model.zip").write_text("whatever")
+    error = refused(folder, "compare", "-s", "sent.toml", "--out", "out")
+    for word in ("compare.policies[1]", "sb3:model.zip", "--policies"):
+        assert word in error
+
+
 def test_a_policy_of_a_scenario_file_that_does_not_exist_is_refused(folder):
     (folder / "bad.toml").write_text("[compare]\npolicies = ['edf', 'slurm']\n")
     error = refused(folder, "compare", "-s", "bad.toml", "--out", "out")
