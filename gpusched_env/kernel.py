@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
+import builtins
+import re
+from dis import get_instructions
 from functools import cache
+from hashlib import sha256
 from pathlib import Path
-from types import ModuleType
+from types import CodeType, ModuleType
 from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
 
 import numba
+import numpy as np
 from numba.core.cpu import CPUTargetOptions
 from numba.core.dispatcher import Dispatcher
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
 # Numba's option is private. It is said for every kernel, since one that leaves it open takes it from its first caller.
 COUNTING, LEAN = ({"_nrt": True}, {"_nrt": False}) if hasattr(CPUTargetOptions, "_nrt") else ({}, {})
+
+_ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
+_RECORD = re.compile(r"^class (\w+\((?:NamedTuple|NamedArrays)\):\n(?:(?: {4}.*)?\n)+)", re.MULTILINE)
+_FIELD = re.compile(r"^(?:\w+\(|    \w+: .*)", re.MULTILINE)
+_NAMED_ARRAYS = str(Path(__file__).with_name("named_arrays.py"))
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -57,19 +67,71 @@ def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     stored = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if stored is not None:
         # Numba discards a cached kernel when the file that defines it changes, but not when a constant or a kernel that
-        # it takes from another file does: a stale kernel would then compute something else, silently. So every kernel
-        # carries the stamp of all sources it can come from.
-        stored._source_stamp = _stamp(_packages(function))  # noqa: SLF001
+        # it takes from another file does: a stale kernel would then compute something else, silently. And it discards
+        # all kernels of a file for a changed comment. So a kernel is kept under a digest of all that it is made of.
+        compiled._digest = _digest(function, options)  # noqa: SLF001
+        stored._source_stamp = compiled._digest  # noqa: SLF001
     typed: Callable[P, R] = compiled
     return typed
 
 
-def _packages(function: Callable[..., Any]) -> frozenset[Path]:
-    """List the packages that a kernel can come from: its own, this one, and those of kernels that its file imports."""
-    imported = list(function.__globals__.values())
-    imported += [value for module in imported if isinstance(module, ModuleType) for value in vars(module).values()]
-    kernels = [value.py_func for value in imported if isinstance(value, Dispatcher)]
-    return frozenset({_package(__file__), *(_package(f.__code__.co_filename) for f in (function, *kernels))})
+def _digest(function: Callable[..., Any], options: object = None) -> str:
+    """Digest what a kernel is made of: its code, the constants and kernels that it reads, and the records of arrays.
+
+    What stands below it in its own file is not there yet, so a kernel that reads such a name depends on the whole file.
+    """
+    code = function.__code__
+    digest = sha256(repr(options).encode())
+    records = {_records(_package(file)) for file in (__file__, code.co_filename)}
+    for text in (*sorted(records), *_parts(code, function.__globals__, code.co_filename)):
+        digest.update(f"{text}\n".encode())
+    for cell in function.__closure__ or ():
+        digest.update(_value(cell.cell_contents).encode())
+    return digest.hexdigest()
+
+
+def _parts(code: CodeType, names: dict[str, Any], file: str) -> Iterator[str]:
+    """Yield the code, and the values of all globals and of attributes of modules that it reads."""
+    yield code.co_code.hex()
+    yield repr((code.co_names, code.co_varnames, code.co_freevars))
+    for constant in code.co_consts:
+        if isinstance(constant, CodeType):
+            yield from _parts(constant, names, file)
+        else:
+            yield repr(constant)
+    module: Any = None
+    for step in get_instructions(code):
+        if step.opname in _ATTRIBUTES and isinstance(module, ModuleType):
+            module = getattr(module, step.argval, None)
+            yield f"{step.argval} {_value(module)}"
+        elif step.opname == "LOAD_GLOBAL":
+            known = step.argval in names or hasattr(builtins, step.argval) or step.argval == code.co_name
+            yield step.argval if known else _text(file)
+            module = names.get(step.argval)
+            yield _value(module)
+        else:
+            module = None
+
+
+def _value(value: Any) -> str:
+    """Write a value that a kernel reads, so that another value is written otherwise."""
+    if hasattr(value, "_digest"):
+        return str(value._digest)  # noqa: SLF001
+    if isinstance(value, np.ndarray):
+        return f"{value.dtype} {value.shape} {sha256(value.tobytes()).hexdigest()}"
+    if isinstance(value, Dispatcher):
+        return _digest(value.py_func)
+    if isinstance(value, ModuleType | type) or callable(value):
+        return str(getattr(value, "__qualname__", None) or getattr(value, "__name__", type(value)))
+    return repr(value)
+
+
+@cache
+def _records(package: Path) -> str:
+    """Digest the fields of all tuples and records of arrays of a package: kernels read them by their places."""
+    texts = [path.read_text(encoding="utf-8") for path in sorted(package.rglob("*.py"))]
+    fields = [_FIELD.findall(found) for text in texts if "Named" in text for found in _RECORD.findall(text)]
+    return sha256(f"{fields} {_text(__file__)} {_text(_NAMED_ARRAYS)}".encode()).hexdigest()
 
 
 @cache
@@ -82,7 +144,5 @@ def _package(file: str) -> Path:
 
 
 @cache
-def _stamp(packages: frozenset[Path]) -> tuple[float, int]:
-    """Give the newest change and the total size of all sources in `packages` and below."""
-    stats = [path.stat() for package in packages for path in package.rglob("*.py")]
-    return max(s.st_mtime for s in stats), sum(s.st_size for s in stats)
+def _text(file: str) -> str:
+    return Path(file).read_text(encoding="utf-8")

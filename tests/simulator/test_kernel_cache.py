@@ -5,17 +5,17 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
-from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numba
 import pytest
 
-import gpusched_baselines
-import gpusched_env
 from gpusched_baselines.planning.plan import solve
-from gpusched_env import kernel as module
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator.placement.placement import place
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set: nothing is kept")
 PRINT = "from tiny.area import area; print(area(2.0), len(area.stats.cache_hits))"
@@ -48,10 +48,6 @@ def run(package: Path, program: str = PRINT) -> tuple[float, int]:
     return float(result), int(hits)
 
 
-def stamp(*packages: Path) -> tuple[float, int]:
-    return module._stamp.__wrapped__(frozenset(packages))
-
-
 @compiled_only
 def test_a_kernel_is_kept_until_a_constant_in_another_file_changes(tiny):
     assert run(tiny) == (6.0, 0)
@@ -61,45 +57,70 @@ def test_a_kernel_is_kept_until_a_constant_in_another_file_changes(tiny):
 
 
 @compiled_only
-def test_the_cache_of_a_kernel_carries_the_stamp_of_all_its_sources():
-    """The attribute is Numba's own and private: should it move, kernels would silently lose their stamp."""
-    assert place._cache._cache_file._source_stamp == stamp(Path(gpusched_env.__file__).parent)
-
-
-def test_a_changed_constant_in_another_file_changes_the_stamp(tiny):
-    before = stamp(tiny)
-    assert stamp(tiny) == before
-    (tiny / "constants.py").write_text("HEIGHT = 50.0\n", encoding="utf-8")
-    assert stamp(tiny) != before
-
-
-def test_a_file_that_was_changed_without_changing_its_size_changes_the_stamp(tiny):
-    before = stamp(tiny)
-    (tiny / "constants.py").write_text("HEIGHT = 5.0\n", encoding="utf-8")
-    later = before[0] + 10.0
-    os.utime(tiny / "constants.py", (later, later))
-    assert stamp(tiny) != before
-
-
-def test_a_changed_file_in_a_folder_below_changes_the_stamp(tiny):
-    (tiny / "deeper").mkdir()
-    (tiny / "deeper" / "constants.py").write_text("WIDTH = 3.0\n", encoding="utf-8")
-    before = stamp(tiny)
-    (tiny / "deeper" / "constants.py").write_text("WIDTH = 50.0\n", encoding="utf-8")
-    assert stamp(tiny) != before
+def test_the_cache_of_a_kernel_carries_its_digest():
+    """The attribute is Numba's own and private: should it move, kernels would silently lose their digest."""
+    assert len(place._digest) == 64
+    assert place._cache._cache_file._source_stamp == place._digest != solve._digest
 
 
 @compiled_only
-def test_the_stamp_of_a_kernel_covers_all_packages_that_it_takes_kernels_from():
-    """Whole packages: kernels in one folder take constants and kernels from others."""
-    env, baselines = (Path(package.__file__).parent for package in (gpusched_env, gpusched_baselines))
+def test_a_kernel_is_kept_when_only_a_comment_or_another_kernel_of_its_file_changes(tiny):
+    assert run(tiny) == (6.0, 0)
+    with (tiny / "area.py").open("a", encoding="utf-8") as file:
+        file.write("\n\n# A comment.\n@kernel\ndef twice(width):\n    return 2.0 * width\n")
+    assert run(tiny) == (6.0, 1)
 
-    def of_its_own() -> None:
-        """Stand in a file that imports `solve` and `layout`."""
 
-    assert module._packages(place.py_func) == {env}
-    assert module._packages(solve.py_func) == {env, baselines}
-    assert module._packages(of_its_own) == {env, baselines, Path(__file__).parent}
+@compiled_only
+@pytest.mark.parametrize(
+    ("before", "after", "result"),
+    [
+        ("return helped(width)", "return helped(width) + 1.0", 7.0),
+        ("return width * c.HEIGHT", "return width * c.HEIGHT + 2.0", 8.0),
+        ("wide: float\n    high: float", "high: float\n    wide: float", 12.0),
+        ("HEIGHT = 3.0", "HEIGHT = 5.0", 10.0),
+    ],
+)
+def test_a_kernel_is_compiled_anew_when_anything_changes_that_it_is_made_of(tiny, before, after, result):
+    """Its own code, that of a kernel from another file, the order of a tuple's fields, a constant of a module."""
+    (tiny / "helper.py").write_text(
+        "from typing import NamedTuple\n"
+        "from gpusched_env.kernel import kernel\n"
+        "from tiny import constants as c\n\n\n"
+        "class Sides(NamedTuple):\n"
+        "    wide: float\n    high: float\n\n\n"
+        "@kernel\ndef helped(width):\n    return width * c.HEIGHT\n\n\n"
+        "@kernel\ndef wide(sides):\n    return sides.wide\n",
+        encoding="utf-8",
+    )
+    (tiny / "area.py").write_text(
+        "from gpusched_env.kernel import kernel\n"
+        "from tiny.helper import Sides, helped, wide\n\n\n"
+        "@kernel\ndef area(width):\n    return helped(width)\n",
+        encoding="utf-8",
+    )
+    program = PRINT
+    if "wide" in before and "float" in before:
+        program = "from tiny.helper import Sides, wide; print(wide(Sides(6.0, 12.0)), len(wide.stats.cache_hits))"
+    assert run(tiny, program) == (6.0, 0)
+    assert run(tiny, program) == (6.0, 1)
+    for path in tiny.glob("*.py"):
+        path.write_text(path.read_text(encoding="utf-8").replace(before, after), encoding="utf-8")
+    assert run(tiny, program) == (result, 0)
+
+
+@compiled_only
+def test_a_kernel_that_reads_what_stands_below_it_depends_on_its_whole_file(tiny):
+    text = (
+        "from gpusched_env.kernel import kernel\n\n\n"
+        "@kernel\ndef area(width):\n    return below(width)\n\n\n"
+        "@kernel\ndef below(width):\n    return 3.0 * width\n"
+    )
+    (tiny / "area.py").write_text(text, encoding="utf-8")
+    assert run(tiny) == (6.0, 0)
+    assert run(tiny) == (6.0, 1)
+    (tiny / "area.py").write_text(text.replace("3.0", "4.0"), encoding="utf-8")
+    assert run(tiny) == (8.0, 0)
 
 
 @compiled_only

@@ -14,7 +14,6 @@ import gpusched_agents
 import gpusched_baselines
 import gpusched_env
 import gpusched_experiments
-from gpusched_env import kernel
 from gpusched_env.files import write_atomically
 from gpusched_env.simulator.placement.placement import place
 
@@ -45,12 +44,17 @@ def _noted() -> list[str]:
 
 
 def _origin() -> list[Any]:
-    folders = frozenset(Path(package.__file__ or "").parent for package in PACKAGES)
-    stamp = kernel._stamp(folders)  # noqa: SLF001 - the one that decides whether a compiled kernel is used
-    return [*stamp, numba.__version__, platform.python_version(), get_host_cpu_name()]
+    return [*_stamp(), numba.__version__, platform.python_version(), get_host_cpu_name()]
 
 
 def _file() -> Path:
     """Give the file: it lies with compiled kernels, and goes when they do."""
     kernels: Any = place
     return Path(kernels.stats.cache_path) / NAME
+
+
+def _stamp() -> tuple[float, int]:
+    """Give the newest change and the total size of all sources."""
+    folders = [Path(package.__file__ or "").parent for package in PACKAGES]
+    stats = [path.stat() for folder in folders for path in folder.rglob("*.py")]
+    return max(s.st_mtime for s in stats), sum(s.st_size for s in stats)
