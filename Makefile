@@ -4,7 +4,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 PIP := $(BIN)/python -m pip install --quiet --disable-pip-version-check -c constraints.txt
 
-.PHONY: help demo test types wheel bench docs docs-serve clean
+.PHONY: help demo test check types wheel bench docs docs-serve clean
 .DEFAULT_GOAL := help
 
 help:  ## list the commands
@@ -37,7 +37,14 @@ test: $(VENV)/.dev  ## lint, types, layers, the built wheel in a bare environmen
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports
 	$(MAKE) -j 2 types wheel
-	$(BIN)/python -m pytest -n 2
+	$(BIN)/python -m pytest -n 2 --durations=30
+
+check: $(VENV)/.dev  ## lint, types, layers, and the tests that are not slow: some minutes, once kernels are compiled
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/lint-imports
+	$(BIN)/mypy
+	$(BIN)/python -m pytest -n 2 -q -m "not slow"
 
 types: $(VENV)/.dev
 	$(BIN)/mypy

@@ -13,6 +13,7 @@ from benchmarks import (
     before_after,
     bounds,
     compiled_policy,
+    house,
     learning,
     rounds,
     runs,
@@ -35,8 +36,8 @@ if TYPE_CHECKING:
 
     from benchmarks.figure import Figure
 
-BEFORE_AFTER = "before-after"
-"""The one that is measured only when it is named."""
+BESIDE = {"before-after": before_after, "house": house}
+"""Those that are measured beside an earlier commit, and only when they are named."""
 BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "rounds": rounds.measure,
     "steps": steps.measure,
@@ -50,7 +51,7 @@ BENCHMARKS: dict[str, Callable[[], list[Figure]]] = {
     "compiled-policy": compiled_policy.measure,
     "state": state.measure,
     "service": service.measure,
-    BEFORE_AFTER: before_after.measure,
+    **{name: module.measure for name, module in BESIDE.items()},
 }
 TITLES = {
     "rounds": "Decision rounds: all jobs at t = 0, five GPU types, fresh states",
@@ -65,7 +66,8 @@ TITLES = {
     "compiled-policy": "A policy of one's own, compiled and in plain Python: examples/compiled_policy.py",
     "state": "How kernels get the state",
     "service": "Decisions of a service: 100 nodes, 400 jobs at first, five GPU types; from the request to the answer",
-    BEFORE_AFTER: "How many times as fast the present sources are as those of the commit before, in pairs",
+    "before-after": "How many times as fast the present sources are as those of the commit before, in pairs",
+    "house": "Size and order of the sources, beside an earlier commit",
 }
 
 
@@ -73,23 +75,23 @@ def main(arguments: Sequence[str]) -> int:
     """Measure, print the tables, and write the figures; give the exit code: 0, or 2 for bad input."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks", description="Measure speed; takes some minutes.")
     parser.add_argument(
-        "names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}; by default all but the last"
+        "names", nargs="*", metavar="NAME", help=f"one of {', '.join(BENCHMARKS)}; by default all but the last two"
     )
     parser.add_argument("--out", default="results/bench.json", help="file for the figures (default: %(default)s)")
     parser.add_argument(
         "--before",
-        default=before_after.BEFORE,
+        default=house.BEFORE,
         metavar="COMMIT",
-        help="what `before-after` holds the present sources against (default: %(default)s)",
+        help="what `before-after` and `house` hold the present sources against (default: %(default)s)",
     )
     options = parser.parse_args(arguments)
     unknown = [name for name in options.names if name not in BENCHMARKS]
     if unknown:
         parser.error(str(InputError("NAME", unknown[0], f"one of {', '.join(BENCHMARKS)}")))
-    names = options.names or [name for name in BENCHMARKS if name != BEFORE_AFTER]
+    names = options.names or [name for name in BENCHMARKS if name not in BESIDE]
     chosen = {name: measure for name, measure in BENCHMARKS.items() if name in names}
-    if BEFORE_AFTER in chosen:
-        chosen[BEFORE_AFTER] = partial(before_after.measure, options.before)
+    for name in chosen.keys() & BESIDE.keys():
+        chosen[name] = partial(BESIDE[name].measure, options.before)
     try:
         _run(chosen, options.out, arguments)
     except InputError as error:

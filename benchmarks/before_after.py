@@ -13,18 +13,16 @@ from typing import TYPE_CHECKING
 from benchmarks.busy import busy
 from benchmarks.child import REPOSITORY, run_python
 from benchmarks.figure import Figure, at_least
+from benchmarks.house import BEFORE
 from benchmarks.startup import FIRST_STEP
-from benchmarks.trees import Worker, checked_out, environment_of, size_of
+from benchmarks.trees import Worker, checked_out, environment_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
 
     from benchmarks.figure import Target
 
-BEFORE = "00bd46d"
-"""The commit that the present sources are held against unless another is named."""
 FASTER, NO_SLOWER, AS_FAST, WORTH_A_THREAD = at_least(1.2), at_least(0.97), at_least(1.0), at_least(0.95)
-FEWER_LINES = at_least(2000)
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +125,7 @@ def measure(
     cold_starts: int = 2,
     warm_starts: int = 8,
 ) -> list[Figure]:
-    """Pair the present sources with those of the commit `before`: ratios of speeds, and sizes.
+    """Pair the present sources with those of the commit `before`: ratios of speeds.
 
     Args:
         before: The commit.
@@ -145,7 +143,7 @@ def measure(
         for case in cases:
             print(f"  {case.name.strip()} ...", file=sys.stderr, flush=True)
             figures.append(_measured(case, old, now, sittings))
-        return [*figures, *_sizes(size_of(path), size_of(REPOSITORY))]
+        return figures
 
 
 def paired(below: Callable[[], float], above: Callable[[], float], pairs: int) -> tuple[float, ...]:
@@ -188,14 +186,3 @@ def _starts(old: Tree, now: Tree, cold: int, warm: int) -> list[Figure]:
         Figure("cold start", tuple(ratio), "times", NO_SLOWER, note),
         Figure("warm start", paired(old.start, now.start, warm), "times", NO_SLOWER),
     ]
-
-
-def _sizes(before: dict[str, int], now: dict[str, int]) -> list[Figure]:
-    figures = []
-    for name, count in now.items():
-        of_source = name == "lines of source"
-        change = before[name] - count if of_source else count - before[name]
-        shown = f"{name}, {'fewer' if of_source else 'more'} than before"
-        note = f"{before[name]:,} before, {count:,} now"
-        figures.append(Figure(shown, (float(change),), name.split()[0], FEWER_LINES if of_source else None, note))
-    return figures

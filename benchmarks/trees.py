@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import ast
 import os
 import signal
 import subprocess
@@ -18,7 +17,7 @@ from gpusched_env.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-PACKAGES = ("gpusched_env", "baselines", "agents", "experiments")
+PACKAGES = ("gpusched_env", "baselines", "agents", "experiments", "reproductions")
 PROGRAM = Path(__file__).with_name("either_tree.py")
 
 
@@ -29,16 +28,16 @@ def checked_out(commit: str) -> Iterator[Path]:
     Raises:
         InputError: There is no such commit here.
     """
-    known = _git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", check=False).strip()
+    known = git("rev-parse", "--verify", "--quiet", f"{commit}^{{commit}}", check=False).strip()
     if not known:
         raise InputError("before", commit, "a commit of this repository")
     with _orderly_end(), tempfile.TemporaryDirectory() as folder:
         tree = str(Path(folder, "before"))
         try:
-            _git("worktree", "add", "--detach", tree, known)
+            git("worktree", "add", "--detach", tree, known)
             yield Path(tree)
         finally:
-            _git("worktree", "remove", "--force", tree, check=False)
+            git("worktree", "remove", "--force", tree, check=False)
 
 
 @contextmanager
@@ -108,50 +107,13 @@ class Worker:
         return line
 
 
-def size_of(tree: Path) -> dict[str, int]:
-    """Count what Git knows of a tree: lines of its packages, and what they must not lose."""
-    sources = [path for package in PACKAGES for path in _python_files(tree, package)]
-    parsed = [ast.parse(path.read_text(encoding="utf-8")) for path in sources]
-    tests = [ast.parse(path.read_text(encoding="utf-8")) for path in _python_files(tree, "tests")]
-    return {
-        "lines of source": sum(_lines(path) for path in sources),
-        "lines of docstrings": sum(_docstring_lines(node) for module in parsed for node in ast.walk(module)),
-        "checks (uses of InputError)": sum(_is_check(node) for module in parsed for node in ast.walk(module)),
-        "tests": sum(_is_test(node) for module in tests for node in ast.walk(module)),
-        "lines of gpusched_env/audit": sum(_lines(path) for path in _python_files(tree, "gpusched_env/audit")),
-    }
-
-
-def _python_files(tree: Path, folder: str) -> list[Path]:
-    listed = _git("-C", str(tree), "ls-files", "-z", "--", folder).split("\0")
-    return [path for path in (tree / name for name in listed if name.endswith(".py")) if path.is_file()]
-
-
-def _lines(path: Path) -> int:
-    return len(path.read_text(encoding="utf-8").splitlines())
-
-
-def _docstring_lines(node: ast.AST) -> int:
-    if not isinstance(node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef):
-        return 0
-    return len((ast.get_docstring(node) or "").splitlines())
-
-
-def _is_check(node: ast.AST) -> bool:
-    return isinstance(node, ast.Call) and isinstance(node.func, ast.Name) and node.func.id == "InputError"
-
-
-def _is_test(node: ast.AST) -> bool:
-    return isinstance(node, ast.FunctionDef) and node.name.startswith("test_")
-
-
 def _pipe(pipe: IO[str] | None) -> IO[str]:
     if pipe is None:
         raise RuntimeError("the process has no pipe")
     return pipe
 
 
-def _git(*arguments: str, check: bool = True) -> str:
+def git(*arguments: str, check: bool = True) -> str:
     """Run Git in the repository; give what it printed.
 
     Raises:
