@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from books import check_books
-from gpusched_env.envs.vector.checkpoint import changing, digest
+from gpusched_env.envs.vector.checkpoint import changing
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import bill_rate
 from vector_twins import random_actions
@@ -24,11 +24,6 @@ def parts_of(env: GpuClusterVectorEnv, state: dict[str, np.ndarray], i: int) -> 
         first = sum(int(np.prod(before[name])) for before in shapes[:i])
         parts[name] = state[name][first : first + int(np.prod(shape))].reshape(shape)
     return parts
-
-
-def with_digest(state: dict[str, np.ndarray]) -> dict[str, np.ndarray]:
-    """Give a spoilt state the digest of its arrays, so that only the checks of a run's state can refuse it."""
-    return state | {"digest": digest(state)}
 
 
 def play(env: GpuClusterVectorEnv, steps: int, seed: int) -> list[tuple]:

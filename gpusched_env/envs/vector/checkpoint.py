@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.envs.vector.checkpoint_check import check_run, checked_arrays
 from gpusched_env.envs.vector.episodes import REPLAYED
 from gpusched_env.envs.vector.runs import Runs
 from gpusched_env.errors import InputError
@@ -27,6 +26,9 @@ if TYPE_CHECKING:
     from gpusched_env.simulator import State
 
 LOW = 2**64 - 1
+OF_BOARD = ("jobs", "nodes", "clock", "count", "active", "order", "memory", "cells")
+NAMES = (*OF_BOARD, "fate", "invalid", "steps", "ended", "instance_seed", "generator", "arguments", "digest")
+"""The arrays of a checkpoint."""
 
 
 def pack(runs: Runs, episodes: Episodes, limits: Limits, ended: NDArray[np.bool_]) -> dict[str, NDArray[Any]]:
@@ -68,7 +70,10 @@ def unpack(
         InputError: It is no such state, or is not as `pack` gave it, or is one with other arguments, or its instances
             come out differently here; then nothing has changed.
     """
-    given = checked_arrays(state, len(episodes.seeds))
+    given = {name: state.get(name) if hasattr(state, "get") else None for name in NAMES}
+    for name, array in given.items():
+        if not isinstance(array, np.ndarray):
+            raise InputError(f"state[{name!r}]", array, "an array, as get_state gave it")
     if not np.array_equal(given["digest"], digest(given)):
         raise InputError("state", "arrays that do not belong to its digest", "what get_state gave, unchanged")
     if given["arguments"].tobytes() != _arguments(episodes, limits):
@@ -83,10 +88,7 @@ def unpack(
             raise InputError(f"state[{name!r}]", f"{given[name].size} numbers", f"{ends[-1]}, as its instances need")
         for part, values in zip(parts, np.split(given[name], ends[:-1]), strict=True):
             part[...] = values.reshape(part.shape)
-    idle = np.array([run.board.count[at.IDLE] for run in fresh])
-    cut_off = limits.cut_off(limits.stalled(idle), given["steps"])
-    for i, run in enumerate(fresh):
-        check_run(i, run, episodes.state(run.instance), bool(given["ended"][i]), bool(cut_off[i]))
+    for run in fresh:
         for job in range(run.board.count[at.SUBMITTED]):
             disclose(run.board, run.hidden, job)
         measure(run.board)
@@ -99,18 +101,14 @@ def unpack(
 
 def changing(state: State) -> dict[str, NDArray[Any]]:
     """Give the arrays of a run that change in it, by name, but for what follows from them and the instance."""
-    board = state.board
-    own = {
-        name: getattr(board, name) for name in ("jobs", "nodes", "clock", "count", "active", "order", "memory", "cells")
-    }
-    return own | {"fate": state.hidden.fate}
+    return {name: getattr(state.board, name) for name in OF_BOARD} | {"fate": state.hidden.fate}
 
 
 def digest(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:
-    """Return the SHA-256 over the names, shapes and bytes of all arrays but the digest itself, (32,)."""
+    """Return the SHA-256 over the names, types, shapes and bytes of all arrays but the digest itself, (32,)."""
     hashed = hashlib.sha256()
     for name in sorted(arrays.keys() - {"digest"}):
-        hashed.update(f"{name}{arrays[name].shape}".encode())
+        hashed.update(f"{name}{arrays[name].dtype.str}{arrays[name].shape}".encode())
         hashed.update(arrays[name].tobytes())
     return np.frombuffer(hashed.digest(), dtype=np.uint8).copy()
 

@@ -2,7 +2,7 @@
 
 What is free of a node follows from its mask alone: a block is an aligned power of two of GPUs, and the free cell in
 which it lies is the largest free block around it. So binding and letting go are two operations on bits, and cells merge
-by themselves (`buddies` has the same rule for any levels, in Python).
+by themselves.
 """
 
 from __future__ import annotations

@@ -10,10 +10,9 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from checkpoints import check_costs, parts_of, play, with_digest
+from checkpoints import parts_of, play
 from gpusched_env import GpuClusterVectorEnv, InputError, make_instance
-from gpusched_env.envs.vector import checkpoint_check
-from gpusched_env.simulator import Choice
+from gpusched_env.envs.vector.checkpoint import NAMES
 from gpusched_env.simulator import layout as at
 from vector_twins import all_kinds, assert_same, few_jobs, helped, random_actions
 
@@ -158,12 +157,12 @@ def test_arrays_that_are_no_checkpoint_are_refused_and_the_environment_stays_as_
     state, before = env.get_state(), env.get_state()
     change(state)
     with pytest.raises(InputError, match="state"):
-        env.set_state(with_digest(state))
+        env.set_state(state)
     assert_same(env.get_state(), before)
     play(env, 5, 0)
 
 
-@pytest.mark.parametrize("name", sorted(checkpoint_check.KINDS.keys() - {"cells"}))  # there are none here
+@pytest.mark.parametrize("name", sorted({*NAMES} - {"cells"}))  # there are none here
 def test_a_checkpoint_with_one_byte_changed_is_refused_whichever_array_it_is_in(name):
     """Also a policy's memory, of which nothing else says what it must be."""
     env = make(2)
@@ -186,247 +185,47 @@ KINDS = {
 }
 
 
-def middle(kind: str, preemption: bool) -> GpuClusterVectorEnv:
-    """Play two environments until the first is in a round in which a spoiler finds whatever it looks for."""
-    env = GpuClusterVectorEnv(2, KINDS[kind], preemption=preemption, milestones=2)
-    env.reset(seed=3)
-    rng = np.random.default_rng(0)
-    for _ in range(2000):
-        env.step(random_actions(env.action_masks(), rng))
-        board = env.views[0].board
-        submitted, done = board.count[[at.SUBMITTED, at.DONE]]
-        rows, active = board.jobs[:submitted], board.active[: board.count[at.ACTIVE]]
-        runs = board.jobs[active, at.OLD_CONFIG] >= 0
-        if not (len(active) >= 3 and submitted < len(board.jobs) and done and runs.any() and not runs.all()):
-            continue
-        found = [
-            (board.jobs[active, at.CONFIG] >= 0).any(),
-            board.count[at.TO_ASK] > 1,
-            (board.nodes[:, at.OLD_FREE] < board.nodes[:, at.NODE_GPUS]).any(),
-            kind != "shared" or (rows[active, at.OLD_SLOT] >= 0).any(),
-            kind != "multi-node" or (board.nodes[:, at.OLD_NEXT] >= 0).any(),
-        ]
-        if all(found):
-            return env
-    raise AssertionError("no such round")
-
-
-def running(parts: dict[str, np.ndarray]) -> int:
-    """Give a job that ran until the present round."""
-    return int(np.flatnonzero((parts["jobs"][:, at.OLD_CONFIG] >= 0) & np.isnan(parts["jobs"][:, at.END_S]))[0])
-
-
-def spoil_job(column: int, to: float):
-    def change(parts: dict[str, np.ndarray]) -> None:
-        parts["jobs"][running(parts), column] = to
-
-    return change
-
-
-def spoil_first(name: str, *index: object, to: float):
-    def change(parts: dict[str, np.ndarray]) -> None:
-        parts[name][index] = to
-
-    return change
-
-
-def all_free(parts: dict[str, np.ndarray]) -> None:
-    for column in (at.FREE, at.OLD_FREE):
-        parts["nodes"][:, column] = parts["nodes"][:, at.NODE_GPUS]
-
-
-def one_more(name: str, *index: object, by: float = 1.0):
-    def change(parts: dict[str, np.ndarray]) -> None:
-        parts[name][index] += by
-
-    return change
-
-
-def of_jobs(*columns: int, by: float):
-    """Add to columns of a job that runs."""
-
-    def change(parts: dict[str, np.ndarray]) -> None:
-        parts["jobs"][running(parts), columns] += by
-
-    return change
-
-
-def of_future_jobs(column: int, to: float):
-    def change(parts: dict[str, np.ndarray]) -> None:
-        parts["jobs"][parts["count"][at.SUBMITTED] :, column] = to
-
-    return change
-
-
-def swapped(name: str):
-    def change(parts: dict[str, np.ndarray]) -> None:
-        parts[name][[0, 1]] = parts[name][[1, 0]]
-
-    return change
-
-
-def elsewhere(parts: dict[str, np.ndarray]) -> None:
-    """Let a job that ran have run on the next node."""
-    row = parts["jobs"][running(parts)]
-    row[at.OLD_NODE] = (row[at.OLD_NODE] + 1) % len(parts["nodes"])
-
-
-SPOILT = {
-    "free GPUs": all_free,
-    "one free GPU less": one_more("nodes", 0, at.FREE, by=-1),
-    "one free GPU less before": one_more("nodes", 0, at.OLD_FREE, by=-1),
-    "node type": spoil_first("nodes", 0, at.NODE_TYPE, to=9),
-    "node size": one_more("nodes", 0, at.NODE_GPUS),
-    "bill": spoil_first("clock", at.BILL, to=1e9),
-    "bill nan": spoil_first("clock", at.BILL, to=np.nan),
-    "bill rate": one_more("clock", at.BILL_RATE, by=1e-3),
-    "lateness": one_more("clock", at.LATENESS),
-    "tardiness": of_jobs(at.TARDINESS, by=1.0),
-    "energy": of_jobs(at.ENERGY, by=1.0),
-    "epochs": spoil_job(at.EPOCHS, to=1e9),
-    "one epoch less": of_jobs(at.EPOCHS, by=-0.01),
-    "epochs at the beginning": of_jobs(at.ANCHOR_EPOCHS, by=-0.01),
-    "pace": spoil_job(at.PACE, to=0.5),
-    "pace nan": spoil_job(at.PACE, to=np.nan),
-    "now nan": spoil_first("clock", at.NOW, to=np.nan),
-    "now inf": spoil_first("clock", at.NOW, to=np.inf),
-    "now back": spoil_first("clock", at.NOW, to=-1e6),
-    "now later": one_more("clock", at.NOW, by=1.0),
-    "idle": one_more("count", at.IDLE),
-    "last busy": one_more("clock", at.LAST_BUSY),
-    "price": one_more("clock", at.PRICE),
-    "finish nan": spoil_first("fate", slice(None), at.FINISH_S, to=np.nan),
-    "finish past": spoil_first("fate", slice(None), at.FINISH_S, to=0.0),
-    "needed": spoil_first("fate", 1, at.NEEDED, to=0.5),
-    "start": spoil_job(at.START_S, to=np.nan),
-    "end": spoil_job(at.END_S, to=1.0),
-    "base": spoil_job(at.BASE_S, to=-1.0),
-    "ready": of_jobs(at.READY_S, by=7.0),
-    "wake": spoil_first("jobs", slice(None), at.WAKE_S, to=np.nan),
-    "wake far away": spoil_job(at.WAKE_S, to=1e300),
-    "milestone": spoil_job(at.MILESTONE, to=0.0),
-    "half a switch": spoil_job(at.SWITCHES, to=0.5),
-    "due date": of_jobs(at.DUE, by=1.0),
-    "distribution": spoil_job(at.DISTRIBUTION, to=500.0),
-    "configuration": spoil_job(at.CONFIG, to=500.0),
-    "configuration before": spoil_job(at.OLD_CONFIG, to=500.0),
-    "configuration nan": spoil_job(at.OLD_CONFIG, to=np.nan),
-    "node before": spoil_job(at.OLD_NODE, to=np.nan),
-    "another node": elsewhere,
-    "slot": spoil_job(at.SLOT, to=99.0),
-    "slot before": of_jobs(at.OLD_SLOT, by=1.0),
-    "home": spoil_job(at.HOME, to=99.0),
-    "last node": spoil_job(at.LAST_NODE, to=99.0),
-    "last nodes": spoil_job(at.LAST_NODES, to=0.5),
-    "switching": of_jobs(at.RESUMING_S, by=1.0),
-    "distances": one_more("count", at.DISTANCES),
-    "chain": spoil_first("nodes", 0, at.NEXT, to=99),
-    "chain before": spoil_first("nodes", 0, at.OLD_NEXT, to=0),
-    "chain of all": spoil_first("nodes", slice(None), at.OLD_NEXT, to=1),
-    "twice active": spoil_first("active", 1, to=0),
-    "active": swapped("active"),
-    "active nowhere": spoil_first("active", slice(None), to=-1),
-    "order": swapped("order"),
-    "order twice": spoil_first("order", slice(None), to=0),
-    "order nowhere": spoil_first("order", slice(None), to=9_000),
-    "many active": spoil_first("count", at.ACTIVE, to=10_000),
-    "submitted": one_more("count", at.SUBMITTED),
-    "done": one_more("count", at.DONE),
-    "asked": spoil_first("count", at.ASKED, to=-1),
-    "to ask": one_more("count", at.TO_ASK),
-    "logging": spoil_first("count", at.LOGGING, to=1),
-    "preemption": one_more("count", at.PREEMPTION),
-    "due date to come": of_future_jobs(at.DUE, 5.0),
-    "configuration to come": of_future_jobs(at.CONFIG, -1.0),
-}
-
-
-@pytest.fixture(scope="module", params=[(kind, preemption) for kind in KINDS for preemption in (True, False)], ids=str)
-def in_the_middle(request):
-    return middle(*request.param)
-
-
-@pytest.mark.parametrize("what", SPOILT)
-def test_a_spoilt_checkpoint_is_refused_and_the_environment_stays_as_it_was(in_the_middle, what):
-    env = in_the_middle
-    state, before = env.get_state(), env.get_state()
-    SPOILT[what](parts_of(env, state, 0))
-    assert any(not np.array_equal(state[name], before[name], equal_nan=True) for name in parts_of(env, state, 0))
-    with pytest.raises(InputError, match="environment 0"):
-        env.set_state(with_digest(state))
-    assert_same(env.get_state(), before)
-
-
-def test_a_place_chosen_for_a_job_is_part_of_a_checkpoint_if_there_is_such_a_place(in_the_middle):
-    env = in_the_middle
-    before = env.get_state()
-    job, view = int(env.jobs[0]), env.views[0]
-    view.apply(job, Choice(-1, node=len(view.nodes) - 1, gpu=0))
-    state = env.get_state()
-    env.set_state(before)
-    env.set_state(state)
-    assert env.views[0].jobs[job, [at.HOME, at.HOME_SLOT]].tolist() == [len(view.nodes) - 1, 0.0]
-    parts_of(env, state, 0)["jobs"][job, at.HOME_SLOT] = view.nodes[-1, at.NODE_GPUS]
-    with pytest.raises(InputError, match="environment 0"):
-        env.set_state(with_digest(state))
-    env.set_state(before)
-
-
-def test_a_gpu_shared_by_less_than_jobs_have_is_refused():
-    env = middle("shared", preemption=True)
-    for column in range(at.NODE_COLUMNS, env.views[0].nodes.shape[1]):
-        state = env.get_state()
-        parts_of(env, state, 0)["nodes"][0, column] += 1
-        with pytest.raises(InputError, match="nodes"):
-            env.set_state(with_digest(state))
-
-
 SPOILERS = {
     np.dtype(np.float64): (np.nan, np.inf, -np.inf, -1.0, 0.0, 1.0, 0.5, 3.0, 99.0, 1e9, 1e300, -1e300),
     np.dtype(np.int64): (-1, 0, 1, 3, 99, 2**40, 2**62, 2**63 - 1, -(2**63)),
 }
 
 
-def spoil_one_number(env: GpuClusterVectorEnv, state: dict[str, np.ndarray], rng: np.random.Generator) -> str:
-    """Change a number anywhere: to one that is nowhere at home, or to one near by. Say which."""
+def spoil_one_number(env: GpuClusterVectorEnv, state: dict[str, np.ndarray], rng: np.random.Generator) -> None:
+    """Change a number anywhere: to one that is nowhere at home, or to one near by."""
     i = int(rng.integers(env.num_envs))
     parts = parts_of(env, state, i)
     name = str(rng.choice([name for name, array in parts.items() if array.size]))
     array = parts[name]
     index = tuple(int(rng.integers(length)) for length in array.shape)
-    before, draw, whole = array[index], rng.random(), array.dtype == np.int64
+    draw, whole = rng.random(), array.dtype == np.int64
     if draw < 0.5:
         array[index] = rng.choice(SPOILERS[array.dtype])
     elif draw < 0.75:
         array[index] = rng.choice(array.ravel())
     else:
         array[index] += rng.choice([-1, 1]) * (1 if whole else 10.0 ** rng.uniform(-6, 3))
-    return f"{name}{index} = {before} -> {array[index]}"
 
 
 @pytest.mark.parametrize("preemption", [True, False])
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("steps", [3, 60, 200])
-def test_one_spoilt_number_is_refused_or_the_environment_runs_on_in_order(kind, preemption, steps):
-    """Whatever it is: a plan in a policy's memory may change, and what only counts; nothing that a kernel follows."""
-    rng, refused = np.random.default_rng(steps), 0
-    settings = {"preemption": preemption, "milestones": 2, "deadline_wake_ups": steps == 60}
-    env, other = (GpuClusterVectorEnv(2, KINDS[kind], **settings) for _ in range(2))
+@pytest.mark.parametrize("steps", [3, 60])
+def test_a_checkpoint_with_one_number_changed_is_refused_and_the_environment_stays_as_it_was(kind, preemption, steps):
+    """Kernels follow what is in it without looking: it must be a state that a run was in."""
+    rng = np.random.default_rng(steps)
+    env, other = (GpuClusterVectorEnv(2, KINDS[kind], preemption=preemption, milestones=2) for _ in range(2))
     env.reset(seed=steps)
     play(env, steps, steps)
     other.reset(seed=0)
+    before = other.get_state()
     for _ in range(60):
-        state = env.get_state()
-        told = spoil_one_number(env, state, rng)
-        try:
-            other.set_state(with_digest(state))
-        except InputError:
-            refused += 1
+        state, honest = env.get_state(), env.get_state()
+        spoil_one_number(env, state, rng)
+        if all(state[name].tobytes() == honest[name].tobytes() for name in state):
             continue
-        for stepped in play(other, 15, 0):
-            assert np.isfinite(stepped[1]).all(), told
-        check_costs(other)
-    assert refused > 20
+        with pytest.raises(InputError, match="state"):
+            other.set_state(state)
+        assert_same(other.get_state(), before)
 
 
 def meddle(env: GpuClusterVectorEnv, rng: np.random.Generator) -> None:

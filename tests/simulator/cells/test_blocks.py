@@ -6,9 +6,9 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from buddies import Buddies, Cell
 from gpusched_env.simulator.cells import blocks
 from gpusched_env.simulator.cells.blocks import choose_block, free_around, mask_of
-from gpusched_env.simulator.cells.buddies import Buddies, Cell
 
 
 def hosts_of(*gpus: int) -> np.ndarray:
