@@ -4,37 +4,42 @@
 `gymnasium.make_vec` many at once; `simulate` runs a policy without it. Reference policies are in `gpusched_baselines`.
 """
 
-from gpusched_env.envs.env import GpuClusterEnv
-from gpusched_env.envs.env_input import FIRST_DRAWN_SEED
+from typing import TYPE_CHECKING
+
 from gpusched_env.envs.registration import ENVIRONMENT_ID, register_envs, track_id
-from gpusched_env.envs.reward import CostReward, Reward
-from gpusched_env.envs.rollout import rollout
-from gpusched_env.envs.vector import GpuClusterVectorEnv
-from gpusched_env.errors import InputError
-from gpusched_env.formats import load_instance, save_instance
-from gpusched_env.model import (
-    Cells,
-    Configuration,
-    Duty,
-    EpochDistribution,
-    GpuType,
-    Instance,
-    Interference,
-    Job,
-    JobTable,
-    Node,
-    Synchronisation,
-    Tenant,
-)
-from gpusched_env.simulator import ActiveJobs, JobPolicy, Policy, Result, StalledError, View, simulate
+from gpusched_env.lazy import lazy_names
 from gpusched_env.version import VERSION
-from gpusched_env.workload import (
-    Scenario,
-    builtin_scenarios,
-    load_scenario,
-    make_instance,
-    read_trace,
-)
+
+if TYPE_CHECKING:
+    from gpusched_env.envs.env import GpuClusterEnv
+    from gpusched_env.envs.env_input import FIRST_DRAWN_SEED
+    from gpusched_env.envs.reward import CostReward, Reward
+    from gpusched_env.envs.rollout import rollout
+    from gpusched_env.envs.vector import GpuClusterVectorEnv
+    from gpusched_env.errors import InputError
+    from gpusched_env.formats import load_instance, save_instance
+    from gpusched_env.model import (
+        Cells,
+        Configuration,
+        Duty,
+        EpochDistribution,
+        GpuType,
+        Instance,
+        Interference,
+        Job,
+        JobTable,
+        Node,
+        Synchronisation,
+        Tenant,
+    )
+    from gpusched_env.simulator import ActiveJobs, JobPolicy, Policy, Result, StalledError, View, simulate
+    from gpusched_env.workload import (
+        Scenario,
+        builtin_scenarios,
+        load_scenario,
+        make_instance,
+        read_trace,
+    )
 
 __all__ = [
     "ENVIRONMENT_ID",
@@ -78,3 +83,5 @@ __all__ = [
 __version__ = VERSION
 
 register_envs()
+
+__getattr__ = lazy_names(__name__, __file__)

@@ -3,44 +3,39 @@
 from __future__ import annotations
 
 from functools import partial
+from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gpusched_baselines.dispatching.as_traced import AsTraced
-from gpusched_baselines.dispatching.dispatch import (
-    edf,
-    edf_conditional_mean,
-    edf_mean,
-    edf_preemptive,
-    fifo,
-    priority,
-)
-from gpusched_baselines.dispatching.greedy import Greedy
-from gpusched_baselines.dispatching.hived import HiveD
-from gpusched_baselines.dispatching.time_slice import TimeSlice
-from gpusched_baselines.gavel import Gavel, GavelCost
-from gpusched_baselines.gavel.policy import OBJECTIVES
-from gpusched_baselines.index_rules import atc, atc_company, atc_worst, gittins, las, sept, srpt_worst
-from gpusched_baselines.look_ahead import LookAhead
-from gpusched_baselines.search.local_search import LocalSearch
-from gpusched_baselines.search.path_relinking import PathRelinking
-from gpusched_baselines.search.random_greedy import (
-    RandomGreedy,
-    random_greedy_conditional_mean,
-    random_greedy_mean,
-)
-from gpusched_baselines.shared_gpus.antman import AntMan
-from gpusched_baselines.shared_gpus.fill import Fill
-from gpusched_baselines.shared_gpus.pack import Pack
 from gpusched_baselines.shipped_policy import ShippedPolicy
-from gpusched_baselines.sts.sts import Sts
-from gpusched_baselines.sts_x.policy import StsX
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
 
     from gpusched_env.simulator import Policy
+
+
+def _make(place: str, *arguments: Any, **settings: Any) -> Callable[[], Policy]:
+    """Return what imports and makes a policy, given as `module:name`: whoever lists policies loads none of them."""
+
+    def make() -> Policy:
+        module, _, name = place.partition(":")
+        policy: Policy = getattr(import_module(f"gpusched_baselines.{module}"), name)(*arguments, **settings)
+        return policy
+
+    return make
+
+
+GAVEL_OBJECTIVES = {
+    "las": "max-min fairness of time on GPU types of unequal speed, by rounds",
+    "makespan": "the jobs that are there are done soonest",
+    "finish-time": "the worst time to completion, relative to that with a fair share, is least",
+    "cost-slo": "most epochs per euro while due dates are met",
+    "hierarchical": "max-min fairness by water filling, among entities and in them",
+    "fifo": "in order, each on the fastest GPU type with room",
+}
+"""A line on every objective of Gavel."""
 
 _ablation = partial(ShippedPolicy, origin="ours", usual=False, ablation_of="sts-x")
 _index = partial(ShippedPolicy, origin="ours", usual=False)
@@ -51,9 +46,9 @@ _solved = partial(ShippedPolicy, origin="ours", usual=False, compiled=False)
 def _gavels(suffix: str, *, aware: bool) -> dict[str, ShippedPolicy]:
     """Make the records of Gavel's policies; those that take all GPU types for equally fast are ablations."""
     found = {}
-    for objective, line in OBJECTIVES.items():
+    for objective, line in GAVEL_OBJECTIVES.items():
         of, name = f"gavel-{objective}", f"gavel-{objective}{suffix}"
-        make = partial(Gavel, objective, aware=aware, name=name)
+        make = _make("gavel.policy:Gavel", objective, aware=aware, name=name)
         says, ablates = (f"Gavel: {line}", None) if aware else (f"{of} that takes all GPU types for equally fast", of)
         found[name] = _solved(make, says, ablation_of=ablates)
     return found
@@ -62,53 +57,64 @@ def _gavels(suffix: str, *, aware: bool) -> dict[str, ShippedPolicy]:
 POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
     {
         "fifo": ShippedPolicy(
-            fifo, "First submitted, first served; the cheapest configuration that meets the due date", teacher=4
+            _make("dispatching.dispatch:fifo"),
+            "First submitted, first served; the cheapest configuration that meets the due date",
+            teacher=4,
         ),
         "edf": ShippedPolicy(
-            edf, "Earliest due date first; the cheapest configuration that meets it", teacher=3, style=1
+            _make("dispatching.dispatch:edf"),
+            "Earliest due date first; the cheapest configuration that meets it",
+            teacher=3,
+            style=1,
         ),
         "edf-preemptive": ShippedPolicy(
-            edf_preemptive, "EDF that places all jobs anew in every round: what preemption alone saves", origin="ours"
+            _make("dispatching.dispatch:edf_preemptive"),
+            "EDF that places all jobs anew in every round: what preemption alone saves",
+            origin="ours",
         ),
         "priority": ShippedPolicy(
-            priority, "Largest tardiness weight first; the cheapest configuration that meets the due date", teacher=5
+            _make("dispatching.dispatch:priority"),
+            "Largest tardiness weight first; the cheapest configuration that meets the due date",
+            teacher=5,
         ),
         "greedy": ShippedPolicy(
-            Greedy, "All jobs anew by pressure; the cheapest configuration that meets the due date", style=3
+            _make("dispatching.greedy:Greedy"),
+            "All jobs anew by pressure; the cheapest configuration that meets the due date",
+            style=3,
         ),
         "greedy-fill": ShippedPolicy(
-            partial(Greedy, fill=True),
+            _make("dispatching.greedy:Greedy", fill=True),
             "Greedy, and then idle GPUs of a node go to the job that gains the most speed",
             origin="ours",
         ),
         "random-greedy": ShippedPolicy(
-            RandomGreedy,
+            _make("search.random_greedy:RandomGreedy"),
             "Greedy and up to 1,000 randomised constructions a round; the best by a proxy",
             slow=True,
             style=2,
         ),
         "random-greedy-fill": ShippedPolicy(
-            partial(RandomGreedy, fill=True),
+            _make("search.random_greedy:RandomGreedy", fill=True),
             "Random Greedy with passing on to the next best, and idle GPUs for the job that gains the most speed",
             origin="ours",
             usual=False,
             slow=True,
         ),
         "sts": ShippedPolicy(
-            Sts,
+            _make("sts.sts:Sts"),
             "Stochastic: plan each job against the distribution of its epochs, speed up if it survives",
             teacher=2,
             style=0,
         ),
         "sts-x": ShippedPolicy(
-            StsX,
+            _make("sts_x.policy:StsX"),
             "STS over all GPU types at once; tardiness and GPU-seconds have a price, and who can wait does",
             origin="ours",
             teacher=1,
             style=4,
         ),
         "look-ahead": ShippedPolicy(
-            LookAhead,
+            _make("look_ahead.policy:LookAhead"),
             "STS-X or ATC, whichever sampled roll-outs of the rounds to come favour, and changes that they favour",
             origin="ours",
             usual=False,
@@ -116,39 +122,39 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             teacher=6,
         ),
         "sts-published": ShippedPolicy(
-            partial(Sts, rank="published", name="sts-published"),
+            _make("sts.sts:Sts", rank="published", name="sts-published"),
             "STS with the published rank of GPU types: all alike on which a job has time enough",
             usual=False,
         ),
         "sts-ipopt": ShippedPolicy(
-            partial(Sts, solver="ipopt", name="sts-ipopt"),
+            _make("sts.sts:Sts", solver="ipopt", name="sts-ipopt"),
             "STS as published: ten iterations of Ipopt, used as they are",
             usual=False,
             compiled=False,
         ),
         "sts-highs": ShippedPolicy(
-            partial(Sts, solver="highs", name="sts-highs"),
+            _make("sts.sts:Sts", solver="highs", name="sts-highs"),
             "STS with HiGHS on the linear program over bins",
             origin="ours",
             usual=False,
             compiled=False,
         ),
         "edf-mean": ShippedPolicy(
-            edf_mean,
+            _make("dispatching.dispatch:edf_mean"),
             "EDF on mean instead of worst-case execution times",
             usual=False,
             style=6,
             worst_case="edf",
         ),
         "edf-conditional-mean": ShippedPolicy(
-            edf_conditional_mean,
+            _make("dispatching.dispatch:edf_conditional_mean"),
             "EDF on the execution times expected given the epochs done",
             origin="ours",
             usual=False,
             worst_case="edf",
         ),
         "random-greedy-mean": ShippedPolicy(
-            random_greedy_mean,
+            _make("search.random_greedy:random_greedy_mean"),
             "Random Greedy on mean instead of worst-case execution times",
             usual=False,
             slow=True,
@@ -156,7 +162,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             worst_case="random-greedy",
         ),
         "random-greedy-conditional-mean": ShippedPolicy(
-            random_greedy_conditional_mean,
+            _make("search.random_greedy:random_greedy_conditional_mean"),
             "Random Greedy on the execution times expected given the epochs done",
             origin="ours",
             usual=False,
@@ -164,7 +170,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             worst_case="random-greedy",
         ),
         "local-search": ShippedPolicy(
-            LocalSearch,
+            _make("search.local_search:LocalSearch"),
             "Random Greedy's best, improved by exchanges and moves of jobs as long as the proxy falls",
             origin="ours",
             usual=False,
@@ -172,82 +178,101 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             style=7,
         ),
         "path-relinking": ShippedPolicy(
-            PathRelinking,
+            _make("search.path_relinking:PathRelinking"),
             "The best of Random Greedy's ten best rounds and of the paths between them",
             origin="ours",
             usual=False,
             slow=True,
         ),
         "atc": _index(
-            atc,
+            _make("index_rules.policy:atc"),
             "Weight per expected GPU-seconds left, less with slack, first; efficient configurations",
             worst_case="atc-worst",
         ),
-        "atc-company": _index(atc_company, "ATC that plans shares of a GPU beside the company to be expected there"),
-        "atc-worst": _index(atc_worst, "ATC on the GPU-seconds left in the worst case"),
-        "gittins": _index(gittins, "Weight per GPU-second at the best moment to give up first"),
-        "sept": _index(
-            sept, "Weight per expected GPU-seconds left first; efficient configurations", worst_case="srpt-worst"
+        "atc-company": _index(
+            _make("index_rules.policy:atc_company"),
+            "ATC that plans shares of a GPU beside the company to be expected there",
         ),
-        "srpt-worst": _index(srpt_worst, "Weight per GPU-seconds left in the worst case first"),
-        "las": _index(las, "Least GPU-seconds attained per weight first, by quanta"),
+        "atc-worst": _index(_make("index_rules.policy:atc_worst"), "ATC on the GPU-seconds left in the worst case"),
+        "gittins": _index(
+            _make("index_rules.policy:gittins"), "Weight per GPU-second at the best moment to give up first"
+        ),
+        "sept": _index(
+            _make("index_rules.policy:sept"),
+            "Weight per expected GPU-seconds left first; efficient configurations",
+            worst_case="srpt-worst",
+        ),
+        "srpt-worst": _index(
+            _make("index_rules.policy:srpt_worst"), "Weight per GPU-seconds left in the worst case first"
+        ),
+        "las": _index(_make("index_rules.policy:las"), "Least GPU-seconds attained per weight first, by quanta"),
         "time-slice": ShippedPolicy(
-            TimeSlice,
+            _make("dispatching.time_slice:TimeSlice"),
             "Urgent jobs at once, the others in turns of a quantum, least GPU-seconds attained per weight first",
             origin="ours",
             usual=False,
             compiled=False,
         ),
         **_gavels("", aware=True),
-        "gavel-cost": _solved(GavelCost, "Gavel's least cost with due dates over all configurations, lateness priced"),
+        "gavel-cost": _solved(
+            _make("gavel.policy:GavelCost"),
+            "Gavel's least cost with due dates over all configurations, lateness priced",
+        ),
         "antman": _sharing(
-            AntMan, "AntMan: guaranteed jobs are hosts, by submission; opportunistic ones guests on the least busy GPU"
+            _make("shared_gpus.antman:AntMan"),
+            "AntMan: guaranteed jobs are hosts, by submission; opportunistic ones guests on the least busy GPU",
         ),
         "fill": _sharing(
-            Fill, "As FIKIT: jobs of the highest class own GPUs; others fill the gaps where they are fastest"
+            _make("shared_gpus.fill:Fill"),
+            "As FIKIT: jobs of the highest class own GPUs; others fill the gaps where they are fastest",
         ),
-        "pack": _sharing(Pack, "As Lucid: shortest first; two jobs on a GPU if their applications go together"),
+        "pack": _sharing(
+            _make("shared_gpus.pack:Pack"),
+            "As Lucid: shortest first; two jobs on a GPU if their applications go together",
+        ),
         **_gavels(":agnostic", aware=False),
         "hived": ShippedPolicy(
-            HiveD,
+            _make("dispatching.hived:HiveD"),
             "FIFO in every tenant's virtual cluster of cells, and opportunistic jobs on what nobody uses",
             usual=False,
         ),
         "as-traced": ShippedPolicy(
-            AsTraced,
+            _make("dispatching.as_traced:AsTraced"),
             "The schedule that really ran: of traces that tell when jobs started, and on how many GPUs",
             origin="ours",
             usual=False,
             replays=True,
         ),
         "sts-x:alone-rates": _ablation(
-            partial(StsX, full_nodes=0.0, name="sts-x:alone-rates"),
+            _make("sts_x.policy:StsX", full_nodes=0.0, name="sts-x:alone-rates"),
             "STS-X at the rates of a job alone on its node",
         ),
         "sts-x:no-waiting": _ablation(
-            partial(StsX, waits=False, name="sts-x:no-waiting"), "STS-X in which no job with slack waits"
+            _make("sts_x.policy:StsX", waits=False, name="sts-x:no-waiting"), "STS-X in which no job with slack waits"
         ),
         "sts-x:no-consolidation": _ablation(
-            partial(StsX, consolidates=False, name="sts-x:no-consolidation"),
+            _make("sts_x.policy:StsX", consolidates=False, name="sts-x:no-consolidation"),
             "STS-X in which no job leaves a node that the round can do without",
         ),
         "sts-x:no-spreading": _ablation(
-            partial(StsX, spreads=False, name="sts-x:no-spreading"), "STS-X that leaves idle GPUs idle"
+            _make("sts_x.policy:StsX", spreads=False, name="sts-x:no-spreading"), "STS-X that leaves idle GPUs idle"
         ),
         "sts-x:guaranteed": _ablation(
-            partial(StsX, guarantees=True, name="sts-x:guaranteed"), "STS-X that meets due dates whatever that costs"
+            _make("sts_x.policy:StsX", guarantees=True, name="sts-x:guaranteed"),
+            "STS-X that meets due dates whatever that costs",
         ),
         "sts-x:no-price": _ablation(
-            partial(StsX, priced=False, name="sts-x:no-price"), "STS-X in which GPU-seconds have no price"
+            _make("sts_x.policy:StsX", priced=False, name="sts-x:no-price"), "STS-X in which GPU-seconds have no price"
         ),
         "sts-x:by-slack": _ablation(
-            partial(StsX, by_value=False, name="sts-x:by-slack"), "STS-X with jobs that must be late by slack too"
+            _make("sts_x.policy:StsX", by_value=False, name="sts-x:by-slack"),
+            "STS-X with jobs that must be late by slack too",
         ),
         "sts-x:moving": _ablation(
-            partial(StsX, stays=False, name="sts-x:moving"), "STS-X in which jobs may move without need"
+            _make("sts_x.policy:StsX", stays=False, name="sts-x:moving"), "STS-X in which jobs may move without need"
         ),
         "sts-x:worst-company": _ablation(
-            partial(StsX, company=False, name="sts-x:worst-company"),
+            _make("sts_x.policy:StsX", company=False, name="sts-x:worst-company"),
             "STS-X that plans shares of a GPU beside the worst neighbours there can be",
         ),
     }

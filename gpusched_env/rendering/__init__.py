@@ -4,18 +4,16 @@
 asked for.
 """
 
-from __future__ import annotations
+from typing import TYPE_CHECKING
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
-
-from gpusched_env.errors import MissingExtraError
-from gpusched_env.rendering.text import render_text
+from gpusched_env.lazy import lazy_names
 
 if TYPE_CHECKING:
+    from gpusched_env.errors import MissingExtraError
     from gpusched_env.rendering.figure_files import figure_bytes
     from gpusched_env.rendering.frames import GanttFrames
     from gpusched_env.rendering.gantt import gantt_figure, gantt_rgb, render_gantt_rgb
+    from gpusched_env.rendering.text import render_text
 
 __all__ = [
     "GanttFrames",
@@ -27,21 +25,4 @@ __all__ = [
     "render_text",
 ]
 
-_NEED_MATPLOTLIB = {
-    "GanttFrames": "frames",
-    "figure_bytes": "figure_files",
-    "gantt_figure": "gantt",
-    "gantt_rgb": "gantt",
-    "render_gantt_rgb": "gantt",
-}
-
-
-def __getattr__(name: str) -> Any:
-    """Import what needs matplotlib when it is first asked for (PEP 562).
-
-    Raises:
-        MissingExtraError: matplotlib is not installed.
-    """
-    if name in _NEED_MATPLOTLIB:
-        return getattr(import_module(f"gpusched_env.rendering.{_NEED_MATPLOTLIB[name]}"), name)
-    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+__getattr__ = lazy_names(__name__, __file__)

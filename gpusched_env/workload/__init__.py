@@ -1,64 +1,69 @@
 """Workloads: applications, scenarios, traces, and the instances made from them."""
 
-from gpusched_env.workload.families import (
-    beta_distribution,
-    geometric_distribution,
-    histogram_of_runs,
-    lognormal_distribution,
-    two_point_distribution,
-)
-from gpusched_env.workload.generator import InstanceMaker, make_instance
-from gpusched_env.workload.interference_model import (
-    InterferenceModel,
-    MeasuredPairs,
-    RandomInflation,
-    SharingJobs,
-    SharingTimes,
-)
-from gpusched_env.workload.load import offered_load
-from gpusched_env.workload.scenario.applications import OwnApplication
-from gpusched_env.workload.scenario.arrivals import Arrivals
-from gpusched_env.workload.scenario.cluster import Cluster, GpuTypeOverride, Pool
-from gpusched_env.workload.scenario.comparison import Comparison
-from gpusched_env.workload.scenario.due_dates import DueDates
-from gpusched_env.workload.scenario.epochs import (
-    BetaEpochs,
-    Epochs,
-    GeometricEpochs,
-    HistogramEpochs,
-    LognormalEpochs,
-    TwoPointEpochs,
-)
-from gpusched_env.workload.scenario.gpu_types import OwnGpuType
-from gpusched_env.workload.scenario.interconnect import Interconnect
-from gpusched_env.workload.scenario.scenario import Jobs, Prices, Scenario, Weights
-from gpusched_env.workload.scenario.scenario_file import (
-    builtin_scenarios,
-    list_scenarios,
-    load_scenario,
-    scenario_for_trace,
-    scenario_toml,
-)
-from gpusched_env.workload.scenario.seeds import parse_seeds
-from gpusched_env.workload.scenario.sharing import Sharing
-from gpusched_env.workload.scenario.trace_replay import TraceReplay
-from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
-from gpusched_env.workload.tables.colocation import builtin_max_inflation, builtin_slowdowns
-from gpusched_env.workload.tables.communication import Communication, builtin_communication
-from gpusched_env.workload.tenancy import with_tenancy
-from gpusched_env.workload.traces.modelled import modelled
-from gpusched_env.workload.traces.read import detect_format, read_trace
-from gpusched_env.workload.traces.replay import replayed_trace
-from gpusched_env.workload.traces.trace import Trace
-from gpusched_env.workload.track import (
-    SUITE_VERSION,
-    Track,
-    list_tracks,
-    load_track,
-    reward_scale_of,
-    step_limit_of,
-    track_toml,
-)
+from typing import TYPE_CHECKING
+
+from gpusched_env.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from gpusched_env.workload.families import (
+        beta_distribution,
+        geometric_distribution,
+        histogram_of_runs,
+        lognormal_distribution,
+        two_point_distribution,
+    )
+    from gpusched_env.workload.generator import InstanceMaker, make_instance
+    from gpusched_env.workload.interference_model import (
+        InterferenceModel,
+        MeasuredPairs,
+        RandomInflation,
+        SharingJobs,
+        SharingTimes,
+    )
+    from gpusched_env.workload.load import offered_load
+    from gpusched_env.workload.scenario.applications import OwnApplication
+    from gpusched_env.workload.scenario.arrivals import Arrivals
+    from gpusched_env.workload.scenario.cluster import Cluster, GpuTypeOverride, Pool
+    from gpusched_env.workload.scenario.comparison import Comparison
+    from gpusched_env.workload.scenario.due_dates import DueDates
+    from gpusched_env.workload.scenario.epochs import (
+        BetaEpochs,
+        Epochs,
+        GeometricEpochs,
+        HistogramEpochs,
+        LognormalEpochs,
+        TwoPointEpochs,
+    )
+    from gpusched_env.workload.scenario.gpu_types import OwnGpuType
+    from gpusched_env.workload.scenario.interconnect import Interconnect
+    from gpusched_env.workload.scenario.scenario import Jobs, Prices, Scenario, Weights
+    from gpusched_env.workload.scenario.scenario_file import (
+        builtin_scenarios,
+        list_scenarios,
+        load_scenario,
+        scenario_for_trace,
+        scenario_toml,
+    )
+    from gpusched_env.workload.scenario.seeds import parse_seeds
+    from gpusched_env.workload.scenario.sharing import Sharing
+    from gpusched_env.workload.scenario.trace_replay import TraceReplay
+    from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
+    from gpusched_env.workload.tables.colocation import builtin_max_inflation, builtin_slowdowns
+    from gpusched_env.workload.tables.communication import Communication, builtin_communication
+    from gpusched_env.workload.tenancy import with_tenancy
+    from gpusched_env.workload.traces.modelled import modelled
+    from gpusched_env.workload.traces.read import detect_format, read_trace
+    from gpusched_env.workload.traces.replay import replayed_trace
+    from gpusched_env.workload.traces.trace import Trace
+    from gpusched_env.workload.track import (
+        SUITE_VERSION,
+        Track,
+        list_tracks,
+        load_track,
+        reward_scale_of,
+        step_limit_of,
+        track_toml,
+    )
 
 __all__ = [
     "SUITE_VERSION",
@@ -122,3 +127,5 @@ __all__ = [
     "two_point_distribution",
     "with_tenancy",
 ]
+
+__getattr__ = lazy_names(__name__, __file__)

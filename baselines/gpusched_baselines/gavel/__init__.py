@@ -1,6 +1,13 @@
 """Gavel: shares of time by linear programs, and rounds that come near them."""
 
-from gpusched_baselines.gavel.demand import Demand
-from gpusched_baselines.gavel.policy import Gavel, GavelCost
+from typing import TYPE_CHECKING
+
+from gpusched_env.lazy import lazy_names
+
+if TYPE_CHECKING:
+    from gpusched_baselines.gavel.demand import Demand
+    from gpusched_baselines.gavel.policy import Gavel, GavelCost
 
 __all__ = ["Demand", "Gavel", "GavelCost"]
+
+__getattr__ = lazy_names(__name__, __file__)

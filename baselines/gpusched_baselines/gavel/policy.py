@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
@@ -37,16 +37,6 @@ if TYPE_CHECKING:
 
 Objective = Literal["las", "makespan", "finish-time", "cost-slo", "hierarchical", "fifo"]
 """What Gavel's shares of time are best for."""
-
-OBJECTIVES: dict[Objective, str] = {
-    "las": "max-min fairness of time on GPU types of unequal speed, by rounds",
-    "makespan": "the jobs that are there are done soonest",
-    "finish-time": "the worst time to completion, relative to that with a fair share, is least",
-    "cost-slo": "most epochs per euro while due dates are met",
-    "hierarchical": "max-min fairness by water filling, among entities and in them",
-    "fifo": "in order, each on the fastest GPU type with room",
-}
-"""A line on every objective."""
 
 _AWARE: dict[str, Callable[[Demand], NDArray[np.float64]]] = {
     "las": las,
@@ -99,8 +89,8 @@ class Gavel:
     solver: str = "highs"
 
     def __post_init__(self) -> None:
-        if not callable(self.objective) and self.objective not in OBJECTIVES:
-            raise InputError("objective", self.objective, f"{', '.join(OBJECTIVES)}, or a function")
+        if not callable(self.objective) and self.objective not in get_args(Objective):
+            raise InputError("objective", self.objective, f"{', '.join(get_args(Objective))}, or a function")
         checks.duration("round_s", self.round_s)
         checks.seconds("reset_s", self.reset_s)
         if not callable(self.entities):

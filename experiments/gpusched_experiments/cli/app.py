@@ -1,54 +1,53 @@
 """The commands, put together."""
 
-from typing import Annotated
+from importlib import import_module
+from typing import Annotated, Any
 
 import typer
 
 from gpusched_env.version import VERSION
-from gpusched_experiments.cli.audit import audit_command
-from gpusched_experiments.cli.certify import certify_command
-from gpusched_experiments.cli.compare import compare_command
-from gpusched_experiments.cli.evaluate import evaluate_command
-from gpusched_experiments.cli.leaderboard import leaderboard_command
 from gpusched_experiments.cli.one_line_errors import OneLineErrors
-from gpusched_experiments.cli.policies import policies_command
-from gpusched_experiments.cli.record import record_command
-from gpusched_experiments.cli.report import report_command
-from gpusched_experiments.cli.reproduce import reproduce_command
-from gpusched_experiments.cli.scenarios import scenarios_command
-from gpusched_experiments.cli.serve import serve_command
-from gpusched_experiments.cli.simulate import simulate_command
-from gpusched_experiments.cli.study import study_command
-from gpusched_experiments.cli.trace import trace_command
-from gpusched_experiments.cli.tracks import tracks_command
-from gpusched_experiments.cli.train import train_command
-from gpusched_experiments.cli.warm_up import warm_up_command
+
+COMMANDS = (
+    "compare", "simulate", "report", "train", "evaluate", "record", "audit", "certify", "reproduce", "leaderboard",
+    "study", "trace", "serve", "scenarios", "tracks", "policies", "warm-up",
+)  # fmt: skip
+"""The commands, in the order of the help; `NAME` is `NAME_command` in the module `NAME`."""
+
+
+class Commands(OneLineErrors):
+    """The commands; each is imported when it is run or helped with."""
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's
+        """List the names in the order of the help."""
+        return list(COMMANDS)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> Any:
+        """Find a command; for an unknown one, what it may have been is looked for among all."""
+        if args and args[0] not in COMMANDS:
+            for name in COMMANDS:
+                self.get_command(ctx, name)
+        return super().resolve_command(ctx, args)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> Any:
+        """Import a command; None if there is no such command."""
+        if cmd_name in COMMANDS and cmd_name not in self.commands:
+            name = cmd_name.replace("-", "_")
+            one = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
+            function = getattr(import_module(f"gpusched_experiments.cli.{name}"), f"{name}_command")
+            one.command(cmd_name)(function)
+            self.commands[cmd_name] = typer.main.get_command(one)
+        return super().get_command(ctx, cmd_name)
+
 
 app = typer.Typer(
     name="gpusched",
-    cls=OneLineErrors,
+    cls=Commands,
     invoke_without_command=True,
     rich_markup_mode="markdown",
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-app.command("compare")(compare_command)
-app.command("simulate")(simulate_command)
-app.command("report")(report_command)
-app.command("train")(train_command)
-app.command("evaluate")(evaluate_command)
-app.command("record")(record_command)
-app.command("audit")(audit_command)
-app.command("certify")(certify_command)
-app.command("reproduce")(reproduce_command)
-app.command("leaderboard")(leaderboard_command)
-app.command("study")(study_command)
-app.command("trace")(trace_command)
-app.command("serve")(serve_command)
-app.command("scenarios")(scenarios_command)
-app.command("tracks")(tracks_command)
-app.command("policies")(policies_command)
-app.command("warm-up")(warm_up_command)
 
 
 def _print_version(wanted: bool) -> None:

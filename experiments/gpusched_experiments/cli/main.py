@@ -29,6 +29,7 @@ def _run() -> None:
 
     try:
         app = import_module("gpusched_experiments.cli.app").app
+        import_module("gpusched_experiments.cli.terminal").write_plainly(sys.stdout, sys.stderr)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] not in NEEDED:
             raise
@@ -37,7 +38,6 @@ def _run() -> None:
         )
         sys.stderr.write(f"error: {missing}\n")
         sys.exit(2)
-    import_module("gpusched_experiments.cli.terminal").write_plainly(sys.stdout, sys.stderr)
     import_module("gpusched_experiments.cli.compiling").tell_of_compiling()
     app(prog_name=NAME)
 

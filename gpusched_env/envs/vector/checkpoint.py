@@ -70,7 +70,7 @@ def unpack(
         InputError: It is no such state, or is not as `pack` gave it, or is one with other arguments, or its instances
             come out differently here; then nothing has changed.
     """
-    given = {name: state.get(name) if hasattr(state, "get") else None for name in NAMES}
+    given: dict[str, Any] = {name: state.get(name) if hasattr(state, "get") else None for name in NAMES}
     for name, array in given.items():
         if not isinstance(array, np.ndarray):
             raise InputError(f"state[{name!r}]", array, "an array, as get_state gave it")

@@ -1,0 +1,47 @@
+"""Packages whose names are imported when they are first asked for (PEP 562)."""
+
+from __future__ import annotations
+
+import ast
+import sys
+from functools import cache
+from importlib import import_module
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def lazy_names(package: str, file: str) -> Callable[[str], Any]:
+    """Return the `__getattr__` of a package: it gives what its file imports under `if TYPE_CHECKING:`.
+
+    So type checkers, linters and pages find the same names as a program does, and a program loads only what it uses.
+
+    Args:
+        package: The package's `__name__`.
+        file: Its `__file__`.
+    """
+
+    def get(name: str) -> Any:
+        module = _modules(file).get(name)
+        if module is None:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        value = getattr(import_module(module), name)
+        setattr(sys.modules[package], name, value)
+        return value
+
+    return get
+
+
+@cache
+def _modules(file: str) -> dict[str, str]:
+    """Return the module of each name that is imported for type checkers."""
+    return {
+        alias.name: str(statement.module)
+        for block in ast.parse(Path(file).read_text(encoding="utf-8")).body
+        if isinstance(block, ast.If) and isinstance(block.test, ast.Name) and block.test.id == "TYPE_CHECKING"
+        for statement in block.body
+        if isinstance(statement, ast.ImportFrom)
+        for alias in statement.names
+    }
