@@ -81,7 +81,7 @@ def _digest(function: Callable[..., Any], options: object = None) -> str:
     What stands below it in its own file is not there yet, so a kernel that reads such a name depends on the whole file.
     """
     code = function.__code__
-    digest = sha256(repr(options).encode())
+    digest = sha256(f"{function.__module__} {options}".encode())
     records = {_records(_package(file)) for file in (__file__, code.co_filename)}
     for text in (*sorted(records), *_parts(code, function.__globals__, code.co_filename)):
         digest.update(f"{text}\n".encode())

@@ -215,7 +215,7 @@ def crowded(seed: int) -> Instance:
 @pytest.mark.parametrize(("make", "near"), [(small_random_instance, 0.85), (crowded, 0.9)])
 def test_it_is_below_the_optimum_of_small_static_instances(make: Callable[[int], Instance], near: float):
     """It does not see base power, which is much of the cost in the first kind of instance, and none in the second."""
-    certify = pytest.importorskip("gpusched_experiments.certify", reason="Pyomo is not installed")
+    certify = pytest.importorskip("gpusched_reproductions.certify", reason="Pyomo is not installed")
     pytest.importorskip("highspy", reason="highspy is not installed: pip install 'gpusched-env[solvers]'")
     ratios = []
     for seed in range(6):

@@ -18,7 +18,8 @@ from gpusched_experiments.leaderboard import plan as module
 from gpusched_experiments.leaderboard.chart import ratio_chart
 from gpusched_experiments.leaderboard.standings import track_results
 from gpusched_experiments.leaderboard.tables import details_table, knowing_table, overall_table, tracks_table
-from gpusched_experiments.published import Choice, run_experiment
+from gpusched_experiments.report.experiment import Choice
+from gpusched_experiments.report.experiment_run import run_experiment
 from gpusched_experiments.report.measure import bound_of
 from gpusched_experiments.report.run import Runs
 

@@ -8,7 +8,7 @@ from gpusched_env.files import write_atomically
 from gpusched_env.provenance import provenance
 from gpusched_env.workload import load_track
 from gpusched_experiments.leaderboard import leaderboard
-from gpusched_experiments.published.reproduction import write_tables
+from gpusched_experiments.report.experiment_run import write_tables
 from gpusched_experiments.report.results_file import document_json
 from gpusched_experiments.report.run import Runs
 

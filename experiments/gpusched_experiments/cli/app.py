@@ -1,10 +1,13 @@
 """The commands, put together."""
 
+from collections.abc import Callable
 from importlib import import_module
+from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
 
+from gpusched_env.errors import InputError
 from gpusched_env.version import VERSION
 from gpusched_experiments.cli.one_line_errors import OneLineErrors
 
@@ -13,6 +16,9 @@ COMMANDS = (
     "study", "trace", "serve", "scenarios", "tracks", "policies", "warm-up",
 )  # fmt: skip
 """The commands, in the order of the help; `NAME` is `NAME_command` in the module `NAME`."""
+REPRODUCTIONS, FROM_A_CHECKOUT = "gpusched_reproductions", ("certify", "reproduce", "study")
+"""A package that is not in the wheel, and its commands."""
+ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
 class Commands(OneLineErrors):
@@ -34,10 +40,22 @@ class Commands(OneLineErrors):
         if cmd_name in COMMANDS and cmd_name not in self.commands:
             name = cmd_name.replace("-", "_")
             one = typer.Typer(add_completion=False, rich_markup_mode="markdown", pretty_exceptions_enable=False)
-            function = getattr(import_module(f"gpusched_experiments.cli.{name}"), f"{name}_command")
-            one.command(cmd_name)(function)
+            if cmd_name in FROM_A_CHECKOUT and find_spec(REPRODUCTIONS) is None:
+                one.command(cmd_name, context_settings=ANYTHING)(_missing(cmd_name))
+            else:
+                package = REPRODUCTIONS if cmd_name in FROM_A_CHECKOUT else "gpusched_experiments"
+                one.command(cmd_name)(getattr(import_module(f"{package}.cli.{name}"), f"{name}_command"))
             self.commands[cmd_name] = typer.main.get_command(one)
         return super().get_command(ctx, cmd_name)
+
+
+def _missing(command: str) -> Callable[..., None]:
+    def missing() -> None:
+        allowed = f"in a checkout of the project only, as {', '.join(FROM_A_CHECKOUT)} are"
+        raise InputError("command", command, allowed)
+
+    missing.__doc__ = "Run from a checkout of the project only."
+    return missing
 
 
 app = typer.Typer(

@@ -16,7 +16,8 @@ from gpusched_experiments.cli.tables import print_outcome
 from gpusched_experiments.cli.terminal import drawing_or_note
 from gpusched_experiments.leaderboard import QUICK_POLICIES, default_policies, leaderboard, misfits
 from gpusched_experiments.leaderboard.submission import Plan
-from gpusched_experiments.published import Choice, run_experiment
+from gpusched_experiments.report.experiment import Choice
+from gpusched_experiments.report.experiment_run import run_experiment
 from gpusched_experiments.report.lists import each_once
 from gpusched_experiments.untrusted.limits import USUAL, Limits
 

@@ -17,7 +17,7 @@ from rich.progress import (
 )
 
 from gpusched_experiments.cli.terminal import progress_output
-from gpusched_experiments.published import Experiment
+from gpusched_experiments.report.experiment import Experiment
 
 EACH_S = 10.0  # between two lines where there is no terminal
 

@@ -23,7 +23,7 @@ from gpusched_experiments.cli.progress import decisions_bar
 from gpusched_experiments.cli.training_callbacks import EXAMPLE as CALLBACK
 from gpusched_experiments.cli.training_callbacks import make_callbacks
 from gpusched_experiments.cli.training_options import EXAMPLE, scenario_names, training_config, with_training_options
-from gpusched_experiments.learning.training_figure import RELATIVE, training_chart
+from gpusched_experiments.report.training_figure import RELATIVE, training_chart
 
 CHECKPOINT = "checkpoint.safetensors"
 TRACK = "track:"

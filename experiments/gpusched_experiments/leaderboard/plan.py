@@ -14,8 +14,8 @@ from gpusched_env.workload import SUITE_VERSION, make_instance
 from gpusched_experiments.leaderboard import tables
 from gpusched_experiments.leaderboard.chart import ratio_chart
 from gpusched_experiments.leaderboard.standings import BOUND_ROW, RUN_ROW
-from gpusched_experiments.published.experiment import Experiment
 from gpusched_experiments.report.cell import Cell
+from gpusched_experiments.report.experiment import Experiment
 from gpusched_experiments.report.measure import BOUND
 
 if TYPE_CHECKING:
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gpusched_env.workload import Track
     from gpusched_env.workload.track import Purpose
-    from gpusched_experiments.published.choice import Choice
+    from gpusched_experiments.report.experiment import Choice
 
 QUICK_POLICIES = ("edf", "edf-conditional-mean", "greedy", "sts", "sts-x")
 QUICK_SEEDS = 2

@@ -24,8 +24,8 @@ from gpusched_experiments.leaderboard.plan import (
     seeds_of,
 )
 from gpusched_experiments.leaderboard.standings import BOUND_ROW, RUN_ROW
-from gpusched_experiments.published.reproduction import write_tables
 from gpusched_experiments.report.cell import Cell, origin
+from gpusched_experiments.report.experiment_run import write_tables
 from gpusched_experiments.report.measure import BOUND
 from gpusched_experiments.report.record import where_made
 from gpusched_experiments.report.results_file import document_json
@@ -43,9 +43,9 @@ if TYPE_CHECKING:
     from gpusched_env.workload.track import Purpose
     from gpusched_experiments.leaderboard.against import Place, Recorded
     from gpusched_experiments.leaderboard.checking import Checked
-    from gpusched_experiments.published.experiment import Experiment
-    from gpusched_experiments.published.reproduction import Watcher
     from gpusched_experiments.report.chart import Drawing
+    from gpusched_experiments.report.experiment import Experiment
+    from gpusched_experiments.report.experiment_run import Watcher
     from gpusched_experiments.report.run import Row, Values
     from gpusched_experiments.untrusted.entry import Entry
     from gpusched_experiments.untrusted.limits import Limits

@@ -16,7 +16,7 @@ from gpusched_experiments.leaderboard.standings import (
     overall,
     track_results,
 )
-from gpusched_experiments.published.columns import reference_of
+from gpusched_experiments.report.columns import reference_of
 from gpusched_experiments.report.estimate import mean, saving, share
 from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, PLAIN, RATIO, SHARE, Column, Table
 

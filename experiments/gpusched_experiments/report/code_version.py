@@ -8,6 +8,7 @@ import subprocess
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
+from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,10 +27,14 @@ _DECIDES = (
     ("gpusched_env", "workload"),
     ("gpusched_env", "simulator"),
     ("gpusched_env", "kernel.py"),
-    ("gpusched_experiments", "published/changes"),
-    ("gpusched_experiments", "published/measures.py"),
-    ("gpusched_experiments", "published/reference_instances.py"),
+    ("gpusched_env", "named_arrays.py"),
+    ("gpusched_reproductions", "published/changes"),
+    ("gpusched_reproductions", "published/measures.py"),
+    ("gpusched_reproductions", "published/reference_instances.py"),
     ("gpusched_experiments", "report/measure.py"),
+    ("gpusched_experiments", "report/run_summary.py"),
+    ("gpusched_experiments", "report/fared.py"),
+    ("gpusched_experiments", "report/usage.py"),
     ("gpusched_baselines", ""),
 )
 # What turns a view into an agent's choice; how agents are trained cannot change what one that is there gives.
@@ -44,7 +49,7 @@ _DECIDES_FOR_AGENTS = (
     ("gpusched_agents", "steering/network.py"),
     ("gpusched_agents", "steering/policy.py"),
 )
-_SOURCES = ("gpusched_env", "baselines", "agents", "experiments")
+_SOURCES = ("gpusched_env", "baselines", "agents", "experiments", "reproductions")
 _PACKAGES = ("gpusched-env", "numpy", "numba", "scipy")
 
 
@@ -69,7 +74,7 @@ def systems_version() -> str:
     Returns:
         16 hexadecimal digits.
     """
-    return _digest((("gpusched_experiments", "systems"),)).hexdigest()[:16]
+    return _digest((("gpusched_reproductions", "systems"),)).hexdigest()[:16]
 
 
 @cache
@@ -123,6 +128,8 @@ def _digest(places: Iterable[tuple[str, str]]) -> hashlib._Hash:
     """Hash every source and table in these places, each a package and a file or folder in it ("" for all of it)."""
     digest = hashlib.sha256()
     for package, path in places:
+        if find_spec(package) is None:  # what is reproduced runs from a checkout only
+            continue
         root = files(package)
         for name, content in sorted(_contents(root.joinpath(path) if path else root, path)):
             digest.update(f"{package}/{name} {len(content)}\n".encode())

@@ -3,7 +3,9 @@ import subprocess
 import sys
 
 import pytest
+from typer.testing import CliRunner
 
+from gpusched_experiments.cli.app import FROM_A_CHECKOUT, app
 from gpusched_experiments.cli.main import run
 
 
@@ -65,3 +67,13 @@ def test_without_the_extra_it_says_how_to_install_it(package, monkeypatch, capsy
     assert error.startswith(f"error: the commands of gpusched need {package}")
     assert error.endswith('install it with: pip install "gpusched-env[cli]"\n')
     assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize("name", FROM_A_CHECKOUT)
+def test_a_command_that_is_not_installed_says_where_it_runs(name, monkeypatch):
+    monkeypatch.setattr("gpusched_experiments.cli.app.find_spec", lambda _: None)
+    done = CliRunner().invoke(app, [name, "--seeds", "3"])
+    assert done.exit_code == 2
+    assert done.stderr == (
+        f"error: command = '{name}'; allowed: in a checkout of the project only, as certify, reproduce, study are\n"
+    )

@@ -6,10 +6,10 @@ import pytest
 from gpusched_baselines import make_policy
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
-from gpusched_experiments.published import measures
-from gpusched_experiments.published.changes import SpeedUp, Told
-from gpusched_experiments.published.measures import ONE_ROUND, one_round
 from gpusched_experiments.report.cell import Cell
+from gpusched_reproductions.published import measures
+from gpusched_reproductions.published.changes import SpeedUp, Told
+from gpusched_reproductions.published.measures import ONE_ROUND, one_round
 
 TINY = load_scenario("tiny")
 CELL = Cell((("nodes", 3),), TINY, "edf", 1)

@@ -23,35 +23,38 @@ def version_of(root, monkeypatch):
     return code_version.__wrapped__()
 
 
+def write_places(folder: Path) -> list[Path]:
+    """Write a source at every place that decides a run; give them."""
+    paths = [folder / package / path for package, path in module._DECIDES]
+    sources = [path if path.suffix == ".py" else path / "one.py" for path in paths]
+    for source in sources:
+        source.parent.mkdir(parents=True, exist_ok=True)
+        source.write_text("one")
+    return sources
+
+
 def test_the_version_follows_every_source_and_table_that_decides_a_run(tmp_path, monkeypatch):
-    for name in (
-        "gpusched_env/model/job.py",
-        "gpusched_env/workload/tables/data/times.csv",
-        "gpusched_baselines/sts.py",
-    ):
-        (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
-        (tmp_path / name).write_text("one")
-    (tmp_path / "gpusched_env/simulator").mkdir()
-    (tmp_path / "gpusched_env/kernel.py").write_text("one")
-    (tmp_path / "gpusched_experiments/published/changes").mkdir(parents=True)
-    (tmp_path / "gpusched_experiments/published/measures.py").write_text("one")
-    (tmp_path / "gpusched_experiments/published/reference_instances.py").write_text("one")
-    (tmp_path / "gpusched_experiments/report").mkdir()
-    (tmp_path / "gpusched_experiments/report/measure.py").write_text("one")
+    sources = write_places(tmp_path)
     versions = {version_of(tmp_path, monkeypatch)}
     assert versions == {version_of(tmp_path, monkeypatch)}
     (tmp_path / "gpusched_experiments" / "report" / "table.py").write_text("reports do not decide")
     (tmp_path / "gpusched_env" / "model" / "notes.md").write_text("nor do notes")
     assert versions == {version_of(tmp_path, monkeypatch)}
-    for name in (
-        "gpusched_env/model/job.py", "gpusched_env/workload/tables/data/times.csv", "gpusched_baselines/sts.py",
-        "gpusched_experiments/published/measures.py", "gpusched_experiments/published/reference_instances.py",
-    ):  # fmt: skip
-        (tmp_path / name).write_text("two")
+    table = tmp_path / "gpusched_env/workload/tables/data/times.csv"
+    table.parent.mkdir(parents=True)
+    for path in (*sources, table, tmp_path / "gpusched_env/simulator/new.py"):
+        path.write_text("two")
         versions.add(version_of(tmp_path, monkeypatch))
-    (tmp_path / "gpusched_env/simulator/new.py").write_text("")
-    versions.add(version_of(tmp_path, monkeypatch))
-    assert len(versions) == 7
+    assert len(versions) == len(sources) + 3
+    assert {"named_arrays.py", "measures.py", "measure.py", "run_summary.py"} <= {path.name for path in sources}
+
+
+def test_where_nothing_is_reproduced_the_rest_decides(tmp_path, monkeypatch):
+    write_places(tmp_path)
+    monkeypatch.setattr(module, "find_spec", lambda name: None if name == "gpusched_reproductions" else name)
+    before = version_of(tmp_path, monkeypatch)
+    (tmp_path / "gpusched_reproductions/published/measures.py").write_text("two")
+    assert version_of(tmp_path, monkeypatch) == before
 
 
 def test_every_place_that_decides_a_run_is_there():
@@ -62,15 +65,7 @@ def test_every_place_that_decides_a_run_is_there():
 
 
 def test_a_source_that_is_renamed_is_other_code(tmp_path, monkeypatch):
-    for name in ("model", "workload", "simulator"):
-        (tmp_path / "gpusched_env" / name).mkdir(parents=True)
-    (tmp_path / "gpusched_env/kernel.py").write_text("")
-    (tmp_path / "gpusched_experiments/published/changes").mkdir(parents=True)
-    (tmp_path / "gpusched_experiments/published/measures.py").write_text("")
-    (tmp_path / "gpusched_experiments/published/reference_instances.py").write_text("")
-    (tmp_path / "gpusched_experiments/report").mkdir()
-    (tmp_path / "gpusched_experiments/report/measure.py").write_text("")
-    (tmp_path / "gpusched_baselines").mkdir()
+    write_places(tmp_path)
     (tmp_path / "gpusched_baselines/a.py").write_text("same")
     before = version_of(tmp_path, monkeypatch)
     (tmp_path / "gpusched_baselines/a.py").rename(tmp_path / "gpusched_baselines/b.py")

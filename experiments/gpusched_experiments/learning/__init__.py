@@ -1,6 +1,0 @@
-"""A study of learning: does an agent learn, and from what?"""
-
-from gpusched_experiments.learning.conduct import StudyWatcher, study
-from gpusched_experiments.learning.plan import StudyPlan, TrainingRun, evaluated_often
-
-__all__ = ["StudyPlan", "StudyWatcher", "TrainingRun", "evaluated_often", "study"]

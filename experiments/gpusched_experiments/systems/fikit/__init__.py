@@ -1,5 +1,0 @@
-"""FIKIT: a job that comes first, and others in the gaps between its kernels."""
-
-from gpusched_experiments.systems.fikit import kernels, pairs
-
-PARTS = (*pairs.PARTS, *kernels.PARTS)

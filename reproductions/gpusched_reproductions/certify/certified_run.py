@@ -1,0 +1,167 @@
+"""Certify policies: how far each is from the optimum of small instances, by a solver's own bound."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import asdict, dataclass
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+
+import numpy as np
+
+from gpusched_baselines.search.proxy import proxy_cost
+from gpusched_baselines.solvers import SolverFailedError
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.simulator import State, simulate
+from gpusched_reproductions.certify.instances import static_instance
+from gpusched_reproductions.certify.round import certify_round
+from gpusched_reproductions.certify.static import certify_static
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
+
+    from gpusched_env.model import Instance
+    from gpusched_env.simulator import Policy, View
+
+Problem: TypeAlias = Literal["round", "known", "hidden"]
+PROBLEMS: tuple[Problem, ...] = get_args(Problem)
+TOLERANCE = 1e-6  # relative: what the solver's tolerances may let a cost be below its bound
+OPTIMAL = 1e-4  # relative: closer than this is the optimum
+
+
+class BoundBrokenError(RuntimeError):
+    """A policy costs less than a bound that no policy can undercut: simulator, policy or program are wrong."""
+
+
+@dataclass(frozen=True, slots=True)
+class CertifiedRun:
+    """One policy on one small problem.
+
+    Attributes:
+        problem: "round": the proxy cost of the first round. "known": the cost of the whole instance if every job needs
+            all its epochs and policies know it. "hidden": the same with epochs drawn and hidden, as usual; the bound
+            knows them.
+        seed: Seed of the instance and of the policy's randomness.
+        jobs: Number of jobs.
+        nodes: Number of nodes.
+        policy: Name of the policy.
+        cost_eur: What the policy costs [€].
+        best_eur: The best solution that the solver found [€].
+        bound_eur: The solver's bound: no policy costs less [€].
+        solver_s: Wall clock of the solver [s].
+    """
+
+    problem: Problem
+    seed: int
+    jobs: int
+    nodes: int
+    policy: str
+    cost_eur: float
+    best_eur: float
+    bound_eur: float
+    solver_s: float
+
+    @property
+    def gap(self) -> float:
+        """Give how far the policy is from the optimum at most: cost / bound - 1; NaN if the bound is 0."""
+        return self.cost_eur / self.bound_eur - 1.0 if self.bound_eur > 0.0 else math.nan
+
+    @property
+    def solver_gap(self) -> float:
+        """Give how far the solver's own solution is from the optimum at most; NaN if the bound is 0."""
+        return self.best_eur / self.bound_eur - 1.0 if self.bound_eur > 0.0 else math.nan
+
+    @property
+    def optimal(self) -> bool:
+        """Say whether the policy is surely optimal, up to a hundredth of a percent."""
+        return self.cost_eur <= self.bound_eur * (1.0 + OPTIMAL)
+
+    def as_dict(self) -> dict[str, Any]:
+        """Give all values, derived ones included, by name."""
+        return {**asdict(self), "gap": self.gap, "solver_gap": self.solver_gap, "optimal": self.optimal}
+
+
+def certify(
+    make: Callable[[int], Instance],
+    policies: Sequence[Policy],
+    seeds: Sequence[int],
+    *,
+    problems: Iterable[Problem] = PROBLEMS,
+    limit_s: float = 10.0,
+    on_problem: Callable[[], None] | None = None,
+) -> tuple[CertifiedRun, ...]:
+    """Solve small problems by mixed-integer programs, and compare every policy with the solver's bound.
+
+    Args:
+        make: Gives the instance of a seed, always the same one; all its jobs are put at time 0.
+        policies: The policies.
+        seeds: The seeds, ≥ 0.
+        problems: Which problems to make of every instance.
+        limit_s: Most wall clock of the solver for each problem [s], > 0.
+        on_problem: Called after every problem.
+
+    Returns:
+        The runs by seed, problem and policy, in the order given.
+
+    Raises:
+        InputError: There is no policy or seed, an instance is not small, or jobs on one GPU slow one another down.
+        SolverMissingError: Pyomo or highspy is missing.
+        SolverFailedError: The solver found no solution of a problem.
+        BoundBrokenError: A policy costs less than the bound.
+    """
+    chosen = tuple(problems)
+    for field, values in (("policies", policies), ("seeds", seeds), ("problems", chosen)):
+        if not values:
+            raise InputError(field, list(values), "one or more")
+    checks.positive("limit_s", limit_s)
+    runs: list[CertifiedRun] = []
+    for seed in seeds:
+        instance = make(checks.whole("seed", seed, 0))
+        for problem in chosen:
+            try:
+                runs += _certified(problem, instance, policies, seed, limit_s)
+            except SolverFailedError as error:
+                reason = f"{error.reason} on problem {problem}, seed {seed}; a larger limit or fewer jobs may help"
+                raise SolverFailedError(error.solver, reason) from error
+            if on_problem is not None:
+                on_problem()
+    return tuple(runs)
+
+
+def _certified(
+    problem: Problem, instance: Instance, policies: Sequence[Policy], seed: int, limit_s: float
+) -> Iterator[CertifiedRun]:
+    if problem not in PROBLEMS:
+        raise InputError("problems", problem, f"one of {', '.join(PROBLEMS)}")
+    static = static_instance(instance, known=problem == "known")
+    if problem == "round":
+        optimum = certify_round(_first_round(static), limit_s=limit_s)
+        best_eur, bound_eur, solver_s = optimum.best_eur, optimum.bound_eur, optimum.seconds
+    else:
+        whole = certify_static(static, limit_s=limit_s)
+        best_eur, bound_eur, solver_s = whole.best_eur, whole.bound_eur, whole.seconds
+    for policy in policies:
+        if problem == "round":
+            cost_eur = _round_eur(static, policy, seed)
+        else:
+            cost_eur = simulate(static, policy, seed=seed, record=False).total_eur
+        if cost_eur < bound_eur * (1.0 - TOLERANCE):
+            raise BoundBrokenError(
+                f"policy {policy.name} costs {cost_eur} € on problem {problem}, seed {seed}, below {bound_eur} €"
+            )
+        size = len(static.jobs), len(static.nodes)
+        yield CertifiedRun(problem, seed, *size, policy.name, cost_eur, best_eur, bound_eur, solver_s)
+
+
+def _first_round(instance: Instance, preemption: bool = True) -> View:
+    state = State(instance, record=False)
+    state.advance()
+    state.begin_round(preemption)
+    return state.view
+
+
+def _round_eur(instance: Instance, policy: Policy, seed: int) -> float:
+    """Give the proxy cost of what a policy decides in the first round."""
+    view = _first_round(instance, policy.preemption)
+    policy.decide(view, np.random.default_rng(seed))
+    return float(proxy_cost(view.board, view.active))

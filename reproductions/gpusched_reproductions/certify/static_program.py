@@ -1,0 +1,141 @@
+"""The mixed-integer program of a small static instance: a lower bound on the cost of every schedule."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from gpusched_baselines.solvers.errors import SolverFailedError
+from gpusched_baselines.solvers.pyomo_highs import NAME, load_pyomo, new_highs, solve
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from numpy.typing import NDArray
+
+    from gpusched_env.model import JobTable
+    from gpusched_reproductions.certify.patterns import Patterns
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StaticSolution:
+    """What the program says on one grid of times.
+
+    Attributes:
+        boundaries_s: The beginnings of the intervals [s], from 0; the last interval has no end, (K,).
+        seconds: How long each pattern holds in each interval [s], (K, P).
+        objective_eur: Cost of the best solution found [€]; no schedule need cost so little.
+        bound_eur: No schedule costs less [€].
+    """
+
+    boundaries_s: NDArray[np.float64]
+    seconds: NDArray[np.float64]
+    objective_eur: float
+    bound_eur: float
+
+
+def solve_static(
+    jobs: JobTable, patterns: Patterns, boundaries_s: Iterable[float], limit_s: float = 60.0
+) -> StaticSolution:
+    """Solve the program of jobs that are all there at time 0 and need `epochs_needed`.
+
+    Every schedule, preemptive or not, spends some time y_{k,p} ≥ 0 in pattern p within interval k, which begins at t_k.
+    So it satisfies
+
+    - Σ_p y_{k,p} ≤ the length of interval k;
+    - Σ_{k,p} speed_{j,p} · y_{k,p} ≥ X_j for every job;
+    - T_j ≥ (t_k - d_j) · z_{j,k} + the time that job j works in interval k, for every interval that begins at its
+      due date or later, where z_{j,k} is 1 if it works in that interval or a later one, else 0.
+
+    Its cost is Σ rate_p · y_{k,p} + Σ ω_j · T_j or more. Due dates are always boundaries, so an interval lies wholly
+    before or after one. Where no job is late, the program is exact, since patterns within an interval may be put in any
+    order; where several late jobs end in the same interval, each may count as if it went first, and finer
+    boundaries make the bound sharper.
+
+    Args:
+        jobs: The jobs.
+        patterns: What they can hold at one time.
+        boundaries_s: Further times at which an interval begins [s]; 0 and the due dates are always among them.
+        limit_s: Most wall clock [s].
+
+    Raises:
+        SolverMissingError: Pyomo or highspy is missing.
+        SolverFailedError: HiGHS found no solution.
+    """
+    starts = np.unique([0.0, *jobs.due_s.tolist(), *boundaries_s])
+    program = _Program(jobs, patterns, starts)
+    model = program.model(load_pyomo())
+    solved = solve(new_highs(presolve=False, seconds=limit_s), model)
+    if solved is None:
+        raise SolverFailedError(NAME, "it finds no schedule at all")
+    seconds = np.array([[model.held[k, p].value for p in model.patterns] for k in model.intervals])
+    return StaticSolution(starts, np.maximum(0.0, seconds) * program.unit_s, solved.objective, max(0.0, solved.bound))
+
+
+class _Program:
+    """The program in Pyomo, with time in a unit that suits the instance."""
+
+    def __init__(self, jobs: JobTable, patterns: Patterns, starts: NDArray[np.float64]) -> None:
+        finite = np.where(np.isfinite(jobs.seconds_per_epoch), jobs.seconds_per_epoch, 0.0)
+        slowest_s = jobs.epochs_needed * finite.max(axis=1)
+        self.unit_s = float(slowest_s.max())
+        self._slowest = slowest_s / self.unit_s
+        self._starts = starts / self.unit_s
+        self._lengths = np.append(np.diff(self._starts), np.inf)
+        self._due = jobs.due_s / self.unit_s
+        self._weight = jobs.tardiness_weight_eur_per_s * self.unit_s
+        self._rate = patterns.rate_eur_per_s * self.unit_s
+        self._share = patterns.speed * self.unit_s / jobs.epochs_needed  # of the job's epochs, per unit of time
+        self._runs = [np.flatnonzero(patterns.speed[:, j] > 0.0).tolist() for j in range(len(jobs))]
+
+    def model(self, pyomo: Any) -> Any:
+        """Build the program; `held[k, p]` is the time that pattern p is held in interval k."""
+        model = pyomo.ConcreteModel()
+        model.jobs, model.intervals = range(len(self._due)), range(len(self._starts))
+        model.patterns = range(len(self._rate))
+        model.held = pyomo.Var(model.intervals, model.patterns, bounds=(0.0, None))
+        model.late = pyomo.Var(model.jobs, bounds=(0.0, None))
+        self._add_work(pyomo, model)
+        self._add_lateness(pyomo, model)
+        energy = pyomo.quicksum(
+            float(self._rate[p]) * model.held[k, p] for k in model.intervals for p in model.patterns
+        )
+        tardiness = pyomo.quicksum(float(self._weight[j]) * model.late[j] for j in model.jobs)
+        model.cost = pyomo.Objective(expr=energy + tardiness)
+        return model
+
+    def _add_work(self, pyomo: Any, model: Any) -> None:
+        def no_longer_than_the_interval(model: Any, k: int) -> Any:
+            return pyomo.quicksum(model.held[k, p] for p in model.patterns) <= float(self._lengths[k])
+
+        def all_epochs_are_done(model: Any, j: int) -> Any:
+            done = (float(self._share[p, j]) * model.held[k, p] for k in model.intervals for p in self._runs[j])
+            return pyomo.quicksum(done) >= 1.0
+
+        model.no_longer = pyomo.Constraint(model.intervals[:-1], rule=no_longer_than_the_interval)
+        model.all_done = pyomo.Constraint(model.jobs, rule=all_epochs_are_done)
+
+    def _add_lateness(self, pyomo: Any, model: Any) -> None:
+        after = [(j, k) for j in model.jobs for k in model.intervals if self._starts[k] >= self._due[j]]
+        pairs = [(j, k) for j, k in after if self._weight[j] > 0.0]
+        model.goes_on = pyomo.Var(pairs, domain=pyomo.Binary)
+
+        def working(j: int, k: int) -> Any:
+            return pyomo.quicksum(model.held[k, p] for p in self._runs[j])
+
+        def works_only_if_it_goes_on(model: Any, j: int, k: int) -> Any:
+            return working(j, k) <= float(min(self._lengths[k], self._slowest[j])) * model.goes_on[j, k]
+
+        # This follows from the others, and makes the search shorter.
+        def goes_on_before_it_goes_on(model: Any, j: int, k: int) -> Any:
+            return model.goes_on[j, k] <= model.goes_on[j, k - 1]
+
+        def lateness(model: Any, j: int, k: int) -> Any:
+            return model.late[j] >= float(self._starts[k] - self._due[j]) * model.goes_on[j, k] + working(j, k)
+
+        later = [(j, k) for j, k in pairs if (j, k - 1) in model.goes_on]
+        model.works_only_if = pyomo.Constraint(pairs, rule=works_only_if_it_goes_on)
+        model.no_gap = pyomo.Constraint(later, rule=goes_on_before_it_goes_on)
+        model.lateness = pyomo.Constraint(pairs, rule=lateness)

@@ -1,0 +1,144 @@
+"""`gpusched reproduce`."""
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from gpusched_env.errors import InputError
+from gpusched_env.workload import parse_seeds
+from gpusched_experiments.cli import backend_options as backends
+from gpusched_experiments.cli.policies import parse_policies
+from gpusched_experiments.cli.progress import ExperimentWatcher
+from gpusched_experiments.cli.reports import write_report
+from gpusched_experiments.cli.tables import print_outcome
+from gpusched_experiments.cli.terminal import drawing_or_note
+from gpusched_experiments.report.experiment import Choice, Experiment
+from gpusched_experiments.report.experiment_run import reproduce
+from gpusched_reproductions.published import EXPERIMENTS
+from gpusched_reproductions.published.experiments.conformance import CONFORMANCE, FOLDER
+from gpusched_reproductions.published.reference_instances import reference_names
+from gpusched_reproductions.systems.catalogue import ALL as ALL_SYSTEMS
+from gpusched_reproductions.systems.catalogue import SYSTEMS, parts_of
+from gpusched_reproductions.systems.show import show_systems
+
+if TYPE_CHECKING:
+    from gpusched_experiments.report.backends.backend import Backend
+    from gpusched_experiments.report.chart import Drawing
+
+ALL = "all"
+NAMES = (*EXPERIMENTS, ALL, *SYSTEMS, ALL_SYSTEMS)
+DRAWS = "gpusched_experiments.report.drawing"
+OUT, QUICK_OUT = "results/reproduce", "results/reproduce-quick"
+
+
+def reproduce_command(
+    experiment: Annotated[
+        str, typer.Argument(metavar="EXPERIMENT", help=f"One of {', '.join(NAMES)}.")
+    ],
+    quick: Annotated[
+        bool, typer.Option("--quick", help="Few seeds and small clusters, in a minute or two: to try it, not to cite.")
+    ] = False,
+    policies: Annotated[
+        str | None,
+        typer.Option(
+            "--policies", "-p",
+            help="Policies and agents (agent:NAME, agent:DIR), separated by commas; default: the experiment's.",
+        ),
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", help="Seeds of every policy and size: 0-19, or 0,3,5; default: by size.")
+    ] = None,
+    nodes: Annotated[
+        str | None, typer.Option("--nodes", "-n", help="Numbers of nodes: 10,20,50; default: those of the experiment.")
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core. Timings run alone.")
+    ] = None,
+    backend: backends.BackendOption = backends.USUAL,
+    ray_address: backends.RayAddressOption = None,
+    out: Annotated[
+        str | None,
+        typer.Option(
+            "--out", "-o", metavar="DIR",
+            help=f"Folder; every experiment has a subfolder in it; default: {OUT}, with --quick {QUICK_OUT}.",
+        ),
+    ] = None,
+) -> None:  # fmt: skip
+    """Run the published experiments again: tables with 95 % intervals, figures, and what the sources reported.
+
+    **cost**: STS against Random Greedy and EDF. **mean-times**: planning on mean instead of worst-case times.
+    **sharing**: GPU sharing on and off. **why**: what makes the saving, one change at a time. **load**: the saving as
+    the cluster fills. **sts-x**: our own policy and its parts. **lessons**: when it pays to know, to plan, to preempt,
+    track by track. **agents**: a trained agent against all of them. **scaling**: time of one round.
+    **conformance**: the published program's answers, if at hand, beside ours. **all**: all of these.
+
+    **pipeswitch**, **antman**, **fikit**, **gavel**, **byteps**, **hived**: systems that share clusters, each beside
+    its own published numbers. **systems**: all of them.
+
+    A command that was stopped goes on where it was when it is given again: finished runs are kept, unless the code or
+    the settings have changed. The full set of all takes most of an hour on two cores.
+
+    For example:
+    - **gpusched reproduce all --quick**
+
+    - **gpusched reproduce cost --policies edf,sts --nodes 10,20 --seeds 0-9**
+
+    - **gpusched reproduce all --out docs/results**
+    """
+    where = backends.chosen_backend(backend, ray_address)
+    drawing = cast("Drawing | None", drawing_or_note(DRAWS))
+    root = Path(out if out is not None else (QUICK_OUT if quick else OUT))
+    if experiment in (*SYSTEMS, ALL_SYSTEMS):
+        _refuse({"--policies": policies, "--seeds": seeds, "--nodes": nodes}, experiment)
+        processes = backends.chosen_workers(workers, where)
+        _show(experiment, root / ALL_SYSTEMS, quick, processes, where, drawing)
+        return
+    chosen = _experiments(experiment)
+    choice = Choice(
+        quick=quick,
+        seeds=None if seeds is None else parse_seeds(seeds, "--seeds"),
+        nodes=None if nodes is None else _node_counts(nodes),
+        policies=None if policies is None else tuple(policy.name for policy in parse_policies(policies)),
+    )
+    processes = backends.chosen_workers(workers, where)
+    for each in chosen:
+        if experiment == ALL and each is CONFORMANCE and not reference_names(FOLDER):
+            typer.echo(f"note: without conformance, since the reference instances are not in {FOLDER}")
+            continue
+        with ExperimentWatcher.shown() as watcher:
+            outcome = reproduce(each, choice, root, workers=processes, watcher=watcher, drawing=drawing, backend=where)
+        print_outcome(f"{each.title}: {outcome.table.title}", outcome)
+        typer.echo(f"wrote {write_report(outcome.folder)}")
+
+
+def _refuse(options: dict[str, str | None], system: str) -> None:
+    for name, value in options.items():
+        if value is not None:
+            raise InputError(name, value, f"nothing with {system}, whose runs are those of its publication")
+
+
+def _show(system: str, folder: Path, quick: bool, processes: int, where: "Backend", drawing: "Drawing | None") -> None:
+    with ExperimentWatcher.shown() as watcher:
+        outcome = show_systems(
+            parts_of(system), folder, quick=quick, workers=processes, watcher=watcher, drawing=drawing, backend=where
+        )
+    print_outcome(outcome.table.title, outcome)
+
+
+def _experiments(name: str) -> tuple[Experiment, ...]:
+    if name == ALL:
+        return tuple(EXPERIMENTS.values())
+    if name not in EXPERIMENTS:
+        raise InputError("experiment", name, f"one of {', '.join(NAMES)}")
+    return (EXPERIMENTS[name],)
+
+
+def _node_counts(text: str) -> tuple[int, ...]:
+    try:
+        counts = tuple(int(part) for part in text.split(","))
+    except ValueError:
+        counts = ()
+    if not counts or min(counts) < 1 or len(set(counts)) != len(counts):
+        raise InputError("--nodes", text, "whole numbers >= 1 separated by commas, each once: 10,20,50")
+    return counts

@@ -1,0 +1,172 @@
+"""`gpusched study`."""
+
+import sys
+from contextlib import contextmanager
+from typing import TYPE_CHECKING, Annotated, cast
+
+import typer
+
+from gpusched_agents.study import USUAL_VARIANTS, VARIANTS
+from gpusched_agents.training.config import TrainingConfig
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.workload import parse_seeds
+from gpusched_experiments.cli import backend_options as backends
+from gpusched_experiments.cli import interruption
+from gpusched_experiments.cli import scenario_options as workload_options
+from gpusched_experiments.cli.progress import Bar, decisions_bar
+from gpusched_experiments.cli.tables import print_outcome
+from gpusched_experiments.cli.terminal import drawing_or_note
+from gpusched_experiments.cli.training_options import scenario_names, training_config
+from gpusched_reproductions.cli.reproduce import DRAWS
+from gpusched_reproductions.learning import StudyPlan, evaluated_often, study
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator, Mapping
+
+    from gpusched_experiments.report.chart import Drawing
+
+OUT, QUICK_OUT = "results/study", "results/study-quick"
+SCENARIOS = "high,low,mixed,default"
+STEPS, QUICK_STEPS = 1_000_000, 8_192
+QUICK = ("envs=16", "validation_seeds=500-501", "imitation.batch_size=128", "imitation.averaging=0.9")
+EVALUATIONS, QUICK_EVALUATIONS = 20, 4
+OWN = ("steps", "seed", "imitation.steps", "network.kind", "network.distribution")
+"""Settings that the study varies, or has an option for."""
+EXAMPLE = "agent.learning_rate=3e-4"
+
+
+def study_command(
+    quick: Annotated[
+        bool, typer.Option("--quick", help="One seed and few decisions, in minutes: to try it, not to cite.")
+    ] = False,
+    steps: Annotated[
+        int | None,
+        typer.Option(
+            "--steps", help=f"Decisions of a training, imitation included; default: {STEPS:,}, quick {QUICK_STEPS:,}."
+        ),
+    ] = None,
+    seeds: Annotated[
+        str | None, typer.Option("--seeds", help="Seeds of the trainings of every variant; default: 0-2, quick 0.")
+    ] = None,
+    variants: Annotated[
+        str | None,
+        typer.Option("--variants", help=f"Separated by commas, of {', '.join(VARIANTS)}; default: the first five."),
+    ] = None,
+    scenario: Annotated[
+        str,
+        typer.Option("--scenario", "-s", help="Scenarios with the same configurations, separated by commas."),
+    ] = SCENARIOS,
+    test_seeds: Annotated[
+        str | None,
+        typer.Option("--test-seeds", help="Seeds of the held-out workloads; default: 0-19, quick 0-1."),
+    ] = None,
+    workers: Annotated[
+        int | None, typer.Option("--workers", "-w", help="Trainings at once; default: one for each core.")
+    ] = None,
+    backend: backends.BackendOption = backends.USUAL,
+    ray_address: backends.RayAddressOption = None,
+    out: Annotated[
+        str | None,
+        typer.Option("--out", "-o", metavar="DIR", help=f"Folder; default: {OUT}, with --quick {QUICK_OUT}."),
+    ] = None,
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--set", metavar="NAME=VALUE", help=f"Any other setting of all trainings, such as {EXAMPLE}; repeatable."
+        ),
+    ] = None,
+    trace: workload_options.TraceOption = None,
+    trace_format: workload_options.TraceFormatOption = None,
+    where: workload_options.WhereOption = None,
+    skip_invalid: workload_options.SkipInvalidOption = False,
+    jobs: workload_options.JobsOption = None,
+    nodes: workload_options.NodesOption = None,
+    scenario_set: workload_options.ScenarioSetOption = None,
+) -> None:  # fmt: skip
+    """Does an agent learn, and from what? Train it whole and without one of its parts, several times each.
+
+    Then every agent is run on workloads that no training saw, beside edf, sts and sts-x. Ends in a table, learning
+    curves (table.md, table.csv, scenarios.csv, curves.csv, curves.png, curves.svg) and a record (summary.json). The
+    trainings are in DIR/runs, which may be large. Stop it at any moment: the same command goes on where it was.
+
+    For example:
+    - **gpusched study --quick**
+
+    - **gpusched study --variants full,no-imitation --steps 300000 --seeds 0-4 --out results/imitation**
+    """
+    folder = out if out is not None else (QUICK_OUT if quick else OUT)
+    machines = backends.chosen_backend(backend, ray_address)
+    decisions = checks.whole("--steps", (QUICK_STEPS if quick else STEPS) if steps is None else steps)
+    names = scenario_names({"scenario": scenario})
+    changes = workload_options.scenario_settings(
+        names, trace, trace_format, jobs, nodes, scenario_set, where, skip_invalid
+    )
+    plan = StudyPlan(
+        base=_base(scenario, changes, settings or [], decisions, quick=quick),
+        steps=decisions,
+        variants=USUAL_VARIANTS if variants is None else _variants(variants),
+        training_seeds=parse_seeds(seeds or ("0" if quick else "0-2"), "--seeds"),
+        test_seeds=parse_seeds(test_seeds or ("0-1" if quick else "0-19"), "--test-seeds"),
+    )
+    processes = backends.chosen_workers(workers, machines)
+    drawing = cast("Drawing | None", drawing_or_note(DRAWS))
+    try:
+        with _Screen.shown() as screen:
+            outcome = study(plan, folder, workers=processes, watcher=screen, drawing=drawing, backend=machines)
+    except KeyboardInterrupt:
+        interruption.say("the same command goes on from the last checkpoints")
+        sys.exit(interruption.exit_code())
+    print_outcome("Learning, part by part", outcome)
+
+
+def _variants(text: str) -> tuple[str, ...]:
+    names = tuple(name.strip() for name in text.split(","))
+    if len(set(names)) != len(names) or not set(names) <= set(VARIANTS):
+        raise InputError("--variants", text, f"names separated by commas, each once, of {', '.join(VARIANTS)}")
+    return names
+
+
+def _base(
+    scenario: str, changes: "Mapping[str, object]", settings: list[str], steps: int, *, quick: bool
+) -> TrainingConfig:
+    """Give the settings that all trainings share: the usual ones, those of --quick, and those of --set.
+
+    Args:
+        scenario: Names of the scenarios, separated by commas.
+        changes: Settings of all scenarios, by dotted name.
+        settings: `NAME=VALUE` of the trainings.
+        steps: Decisions of a training, ≥ 1.
+        quick: Whether --quick was given.
+    """
+    given = {text.partition("=")[0].strip(): text for text in settings}
+    for name in OWN:
+        if name in given:
+            raise InputError("--set", given[name], "a setting that the study neither varies nor has an option for")
+    usual = QUICK if quick else ()
+    config = training_config({"scenario": scenario}, (*usual, *settings), changes)
+    times = QUICK_EVALUATIONS if quick else EVALUATIONS
+    return config if "evaluate_every" in given else evaluated_often(config, steps, times)
+
+
+class _Screen:
+    """Shows one bar: decisions of all trainings, then runs on held-out workloads."""
+
+    def __init__(self, bar: Bar) -> None:
+        self._bar = bar
+
+    @classmethod
+    @contextmanager
+    def shown(cls) -> "Iterator[_Screen]":
+        """Show the bar until the end of the body."""
+        bar = decisions_bar()
+        with bar.progress:
+            yield cls(bar)
+
+    def training(self, done: int, total: int, finished: int, runs: int) -> None:
+        """Show how far the trainings are."""
+        self._bar.show(done, total, f"decisions: {finished} of {runs} trainings have ended")
+
+    def evaluating(self, done: int, total: int) -> None:
+        """Show how far the runs on held-out workloads are."""
+        self._bar.show(done, total, f"of {total} runs on held-out workloads")

@@ -1,0 +1,197 @@
+"""Train every run of a study, several at once, each in a process of its own."""
+
+from __future__ import annotations
+
+import multiprocessing
+import sys
+from dataclasses import dataclass
+from functools import partial
+from importlib.util import find_spec
+from multiprocessing.connection import wait
+from typing import TYPE_CHECKING, Any
+
+from gpusched_agents.study import finished_training, train
+from gpusched_agents.training.algorithm_config import EsConfig
+from gpusched_env.child_processes import deaf_children
+from gpusched_env.errors import InputError
+from gpusched_env.provenance import provenance
+from gpusched_env.rendering import MissingExtraError
+from gpusched_experiments.report.processes import PROCESSES, WorkerError, call_all, start_worker
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from multiprocessing.connection import Connection
+    from multiprocessing.context import SpawnProcess
+    from pathlib import Path
+
+    from gpusched_experiments.report.backends.backend import Backend
+    from gpusched_reproductions.learning.plan import TrainingRun
+
+NEEDED = ("torch", "stable_baselines3", "sb3_contrib")
+INTERRUPTED = 130
+
+
+def train_all(
+    runs: Sequence[TrainingRun],
+    folder: Path,
+    workers: int,
+    on_progress: Callable[[int, int], None],
+    backend: Backend = PROCESSES,
+) -> None:
+    """Train every run that is not finished, each in its subfolder of `folder`, where it goes on if it was stopped.
+
+    Args:
+        runs: The trainings, begun in this order.
+        folder: Folder of all of them.
+        workers: Most at once, ≥ 1; with 1 process everything happens in this one.
+        on_progress: Called with the decisions taken so far, over all trainings, and the number of finished trainings;
+            those of another machine are heard of when they end.
+        backend: What makes the processes; all its machines must see `folder`.
+
+    Raises:
+        InputError: A training in `folder` has other settings.
+        MissingExtraError: There is something to train, and what trains it is not installed.
+        WorkerError: A training ended early; the others were stopped.
+    """
+    tally = _Tally({run.name: 0 for run in runs}, on_progress)
+    waiting = [run for run in runs if finished_training(run.config, folder / run.name) is None]
+    for run in runs:
+        if run not in waiting:
+            tally.end(run)
+    if any(not isinstance(run.config.agent, EsConfig) for run in waiting):
+        _check_installed()
+    command = str(provenance()["command"])
+    if backend != PROCESSES:
+        _train_elsewhere(waiting, folder, workers, command, tally, backend)
+    elif workers == 1:
+        for run in waiting:
+            train(run.config, folder / run.name, run.name, command, tally.of(run))
+            tally.end(run)
+    else:
+        _train_in_processes(waiting, folder, workers, command, tally)
+
+
+@dataclass(slots=True)
+class _Tally:
+    """Adds up how far all trainings are."""
+
+    decisions: dict[str, int]
+    on_progress: Callable[[int, int], None]
+    finished: int = 0
+
+    def of(self, run: TrainingRun) -> Callable[[int, int, str], None]:
+        def told(done: int, _total: int, _text: str) -> None:
+            self.decisions[run.name] = done
+            self.tell()
+
+        return told
+
+    def end(self, run: TrainingRun) -> None:
+        self.decisions[run.name] = run.decisions
+        self.finished += 1
+        self.tell()
+
+    def tell(self) -> None:
+        self.on_progress(sum(self.decisions.values()), self.finished)
+
+
+@dataclass(slots=True)
+class _Process:
+    """A training that runs in a process of its own."""
+
+    run: TrainingRun
+    process: SpawnProcess
+    receiver: Connection[Any, Any]
+
+    def receive(self, tally: _Tally) -> bool:
+        """Take what the training says; True when it has ended well.
+
+        Raises:
+            InputError: It was given bad input.
+            WorkerError: It ended otherwise than well.
+        """
+        try:
+            message = self.receiver.recv()
+        except EOFError:
+            self.process.join()
+            if self.process.exitcode != 0:
+                text = f"the training {self.run.name} ended early, perhaps out of memory; try fewer workers"
+                raise WorkerError(text) from None
+            tally.end(self.run)
+            return True
+        if isinstance(message, Exception):
+            raise message
+        tally.of(self.run)(message, self.run.decisions, "")
+        return False
+
+
+def _train_elsewhere(
+    waiting: Sequence[TrainingRun], folder: Path, workers: int, command: str, tally: _Tally, backend: Backend
+) -> None:
+    calls = [partial(_train_quietly, run, folder.absolute(), command) for run in waiting]
+    for index, () in call_all(calls, (), workers, backend):
+        run = waiting[index]
+        if finished_training(run.config, folder / run.name) is None:
+            raise InputError(str(folder), run.name, "a folder that all machines share, so that trainings are seen here")
+        tally.end(run)
+
+
+def _train_quietly(run: TrainingRun, folder: Path, command: str) -> tuple[()]:
+    try:
+        train(run.config, folder / run.name, run.name, command, lambda _done, _total, _text: None)
+    except InputError:
+        raise
+    except Exception as error:
+        raise _failed(run, error) from error
+    return ()
+
+
+def _failed(run: TrainingRun, error: Exception) -> WorkerError:
+    return WorkerError(f"the training {run.name} failed: {type(error).__name__}: {error}")
+
+
+def _train_in_processes(
+    waiting: Iterable[TrainingRun], folder: Path, workers: int, command: str, tally: _Tally
+) -> None:
+    left, running = list(waiting), list[_Process]()
+    try:
+        while left or running:
+            while left and len(running) < workers:
+                running.append(_begin(left.pop(0), folder, command))
+            said = wait([each.receiver for each in running])
+            running = [each for each in running if each.receiver not in said or not each.receive(tally)]
+    finally:
+        for each in running:  # they are at a checkpoint or lose what came after it
+            each.process.terminate()
+        for each in running:
+            each.process.join()
+
+
+def _begin(run: TrainingRun, folder: Path, command: str) -> _Process:
+    context = multiprocessing.get_context("spawn")
+    receiver, sender = context.Pipe(duplex=False)
+    process = context.Process(target=_work, args=(sender, run, folder, command), name=run.name)
+    with deaf_children():
+        process.start()
+    sender.close()  # so that the receiver notices when the process has ended
+    return _Process(run, process, receiver)
+
+
+def _work(sender: Connection[Any, Any], run: TrainingRun, folder: Path, command: str) -> None:
+    """Train, in a process that ends with its parent."""
+    start_worker(())
+    try:
+        train(run.config, folder / run.name, run.name, command, lambda done, _total, _text: sender.send(done))
+    except InputError as error:
+        sender.send(error)
+    except KeyboardInterrupt:
+        sys.exit(INTERRUPTED)
+    except Exception as error:  # noqa: BLE001 - the parent raises it
+        sender.send(_failed(run, error))
+    sender.close()
+
+
+def _check_installed() -> None:
+    for package in NEEDED:
+        if find_spec(package) is None:
+            raise MissingExtraError(package, "agents", "algorithms of Stable-Baselines3")

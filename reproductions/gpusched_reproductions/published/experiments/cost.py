@@ -1,0 +1,148 @@
+"""`cost`: what STS saves against Random Greedy and EDF."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import product
+from operator import attrgetter
+from typing import TYPE_CHECKING
+
+from gpusched_experiments.report import columns as of
+from gpusched_experiments.report.chart import Band, Chart, Panel
+from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, pooled_saving, pooled_share, saving, share
+from gpusched_experiments.report.experiment import PAPER, THESIS, Experiment, Reported, Size, Sizes
+from gpusched_experiments.report.table import PERCENT, SHARE, Column, Table
+from gpusched_reproductions.published.workloads import MEASURED, published_cells
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpusched_experiments.report.run import Runs
+
+SIZES = Sizes(
+    full=(Size(10, 20, 20), Size(20, 20, 10), Size(50, 20, 5), Size(100, 20, 5)),
+    quick=(Size(3, 5, 5), Size(6, 5, 5)),
+)
+STOCHASTIC = ("sts", "sts-x")  # whose saving is asked for; without them, that of the last policy
+REPORTED_ENERGY, REPORTED_TOTAL = "38 to 40 %", "32 to 80 %"
+MEAN = "mean of the published"
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """The runs of a policy and of another one at some arrivals, by size, and whether their saving was reported."""
+
+    policy: str
+    other: str
+    arrivals: str
+    own: list[Runs]
+    others: list[Runs]
+
+    @property
+    def reported(self) -> bool:
+        return self.policy == "sts" and self.other in {"edf", "random-greedy"} and self.arrivals != MEASURED
+
+
+def _pairs(runs: Runs) -> Iterator[_Pair]:
+    subjects = [name for name in runs.policies if name in STOCHASTIC] or [runs.policies[-1]]
+    for subject, other in product(subjects, runs.policies):
+        if subject == other or (other in subjects and subjects.index(other) > subjects.index(subject)):
+            continue
+        known = [str(arrivals) for arrivals in runs.labels("arrivals")]
+        published = [arrivals for arrivals in known if arrivals != MEASURED]
+        for arrivals in (*published, *([MEAN] if published else []), *(name for name in known if name == MEASURED)):
+            chosen = published if arrivals == MEAN else [arrivals]
+            places = [part for each in chosen for part in runs.where(arrivals=each).parts("nodes")]
+            own, others = ([place.where(policy) for place in places] for policy in (subject, other))
+            yield _Pair(subject, other, arrivals, own, others)
+
+
+def _saved(name: str, title: str, cost: str) -> Column[_Pair]:
+    def value(pair: _Pair) -> Estimate:
+        return pooled_saving(list(zip(pair.own, pair.others, strict=True)), cost, LEAST_SEEDS)
+
+    return Column(name, title, value, PERCENT, interval=True)
+
+
+def _reported(name: str, figure: str) -> Column[_Pair]:
+    return Column(name, "reported", lambda pair: figure if pair.reported else None)
+
+
+def _late(name: str, title: str, whose: str) -> Column[_Pair]:
+    runs = attrgetter(whose)
+    return Column(
+        name, title, lambda pair: pooled_share(runs(pair), "late_jobs", "jobs", LEAST_SEEDS), SHARE, interval=True
+    )
+
+
+def _summary(runs: Runs) -> Table:
+    """Give the saving of every stochastic policy against every other one, the mean over the sizes."""
+    columns = (
+        Column("policy", "policy", attrgetter("policy")),
+        Column("against", "against", attrgetter("other")),
+        Column("arrivals", "arrivals", attrgetter("arrivals")),
+        _saved("energy_saving", "energy saved", "energy_eur"),
+        _reported("reported_energy_saving", REPORTED_ENERGY),
+        _saved("total_saving", "total cost saved", "total_eur"),
+        _reported("reported_total_saving", REPORTED_TOTAL),
+        _late("late_share", "late jobs", "own"),
+        _late("late_share_against", "late jobs of the other", "others"),
+    )
+    notes = (
+        f"Reported: energy {REPORTED_ENERGY} ({THESIS}), total cost {REPORTED_TOTAL} ({PAPER}).",
+        f"Numbers of nodes with fewer than {LEAST_SEEDS} common seeds are left out here, unless all have fewer.",
+    )
+    return Table.of("What is saved, the mean over the numbers of nodes", columns, _pairs(runs), notes)
+
+
+def _details(runs: Runs) -> Table:
+    reference = of.reference_of(runs)
+    saved = of.saved_against(reference, "energy", "total")
+    columns = (*of.places("arrivals", "nodes"), *of.COSTS, *saved, of.LATE, of.SWITCHES)
+    notes = ("Savings are over the seeds that both policies ran on; means are over the policy's own.",)
+    return Table.of("Every number of nodes", columns, runs.groups("arrivals", "nodes"), notes)
+
+
+def _chart(runs: Runs) -> Chart:
+    reference = of.reference_of(runs)
+    others = [name for name in runs.policies if name != reference]
+    band = Band(0.38, 0.40, "reported for sts: 38 to 40 %")
+    bands = (band,) if reference == "edf" and "sts" in runs.policies else ()
+    rows: tuple[list[Panel], ...] = ([], [], [])
+    shares = [share(group.own, "late_jobs", "jobs").value for group in runs.groups("arrivals", "nodes")]
+    most = max(0.01, 1.3 * max(shares))
+    for arrivals in runs.labels("arrivals"):
+        some = runs.where(arrivals=arrivals)
+        cost = of.lines(some, "nodes", lambda group: share(group.own, "energy_eur", "jobs"), runs.policies)
+        saved = of.lines(some, "nodes", lambda g: saving(g.own, g.beside(reference), "energy_eur"), others)
+        late = of.lines(some, "nodes", lambda group: share(group.own, "late_jobs", "jobs"), runs.policies)
+        rows[0].append(Panel(f"{arrivals} arrivals", "nodes", "energy cost per job [€]", cost))
+        rows[1].append(Panel("", "nodes", f"energy saved against {reference}", saved, percent=True, bands=bands))
+        rows[2].append(Panel("", "nodes", "late jobs", late, percent=True, y_range=(0.0, most)))
+    return Chart("Cost against the number of nodes, 10 jobs a node", tuple(map(tuple, rows)))
+
+
+COST = Experiment(
+    name="cost",
+    title="Cost of STS against Random Greedy and EDF",
+    question=(
+        "How much does the stochastic policy save? The published inputs at the published arrival rates, 10 jobs a "
+        "node; beside them the package's measured workload (scenario default). edf-preemptive is EDF that thinks "
+        "again about all jobs in every round, as STS does."
+    ),
+    policies=("edf", "edf-preemptive", "greedy", "random-greedy", "sts", "sts-x"),
+    labels=("arrivals", "nodes"),
+    cells=published_cells(SIZES),
+    summary=_summary,
+    details=_details,
+    chart=_chart,
+    reported=(
+        Reported(
+            "energy cost of STS below Random Greedy and EDF, due dates kept, high, exponential and low arrival rates, "
+            "10 to 100 nodes, 10 jobs a node",
+            f"{REPORTED_ENERGY} on average",
+            THESIS,
+        ),
+        Reported("total cost of STS below them", REPORTED_TOTAL, PAPER),
+    ),
+)

@@ -1,0 +1,117 @@
+"""E-FK1 and E-FK3: what priorities that fill gaps are worth for measured pairs of training jobs."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.pace.by_duty import pace_by_duty
+from gpusched_reproductions.systems.fikit.measured import GAVEL, measured_pairs
+from gpusched_reproductions.systems.fikit.one_gpu import OVERHEAD, by_default, filling
+from gpusched_reproductions.systems.part import Check, Findings, Part
+
+if TYPE_CHECKING:
+    from gpusched_reproductions.systems.fikit.measured import Pair
+
+FIKIT = "FIKIT, abstract: 1.32 to 16.41 times, inference beside inference"
+LOW = "FIKIT, abstract: 0.86 to 1"
+PERIOD_S, PERIODS = 1000.0, 10
+ALONE_S = 1000.0
+
+
+def first_ones(quick: bool) -> Findings:
+    """Compare the first job beside the other by default and with filling: by formula, and in the simulator."""
+    checks: list[Check] = []
+    for gpu in ("V100", "P100"):
+        pairs = measured_pairs(gpu)
+        gains = np.array([pair.slowdown / (1.0 + OVERHEAD) for pair in pairs])
+        sample = pairs[:: 40 if quick else 1]
+        simulated = [_simulated(pair) for pair in sample]
+        off = max(
+            abs(gain - pair.slowdown / (1.0 + OVERHEAD)) for pair, (gain, _) in zip(sample, simulated, strict=True)
+        )
+        worst = max(slowest for _, slowest in simulated)
+        checks += [
+            Check(f"{gpu}: pairs", float(len(pairs))),
+            Check(f"{gpu}: speed-up of the first job, least", float(gains.min()), 0.95),
+            *(
+                Check(f"{gpu}: speed-up, {q:.0%} quantile", float(np.quantile(gains, q)))
+                for q in (0.25, 0.5, 0.75, 0.9)
+            ),
+            _greatest(gpu, gains),
+            Check(f"{gpu}: share of pairs above 3.4", float(np.mean(gains > 3.4))),
+            Check(f"{gpu}: first job over alone, worst of {len(sample)} simulated", worst, 1.0, 1.05),
+            Check(f"{gpu}: largest difference of simulated from formula", off, 0.0, 1e-6),
+        ]
+    gains = np.array([pair.slowdown for pair in measured_pairs("V100")]) / (1.0 + OVERHEAD)
+    checks += [
+        Check(f"V100: share of pairs below {gain:g}", float(np.mean(gains < gain)), 0.3, 0.9, None, FIKIT)
+        for gain in (1.32, 16.41)
+    ]
+    return Findings(tuple(checks))
+
+
+def _greatest(gpu: str, gains: np.ndarray) -> Check:
+    low, high = (8.0, 12.0) if gpu == "P100" else (-np.inf, np.inf)
+    return Check(f"{gpu}: speed-up of the first job, greatest", float(gains.max()), low, high, 16.41, FIKIT)
+
+
+def _simulated(pair: Pair) -> tuple[float, float]:
+    """Give the speed-up of the first job in the simulator, and its time with filling over alone."""
+    long_s = 2.0 * ALONE_S * pair.slowdown
+    alone_s = filling(pair, (0.0,), ALONE_S, long_s)[0]
+    return by_default(pair, (0.0,), ALONE_S, long_s)[0] / alone_s, alone_s / ALONE_S
+
+
+def other_ones(quick: bool) -> Findings:
+    """Compare a job that runs all the time beside first ones that come and go: by default over with filling."""
+    checks: list[Check] = []
+    for gpu in ("V100", "P100"):
+        pairs = measured_pairs(gpu)
+        for busy in (0.05, 0.1, 0.2, 0.3):
+            ratios = np.array([_rate_ratio(pair, busy) for pair in pairs])
+            low, high = (0.9, 1.05) if busy <= 0.2 else (-np.inf, np.inf)
+            what = f"{gpu}, first ones {busy:.0%} of the time: default / filling"
+            checks += [
+                Check(f"{what}, 25% quantile", float(np.quantile(ratios, 0.25))),
+                Check(f"{what}, median", float(np.median(ratios)), low, high, None, LOW),
+                Check(f"{what}, 75% quantile", float(np.quantile(ratios, 0.75))),
+            ]
+        sample = pairs[:: 80 if quick else 8]
+        off = [abs(_simulated_ratio(pair, 0.1) - _rate_ratio(pair, 0.1)) for pair in sample]
+        checks.append(
+            Check(f"{gpu}: median difference of {len(sample)} simulated from formula", float(np.median(off)), 0.0, 0.02)
+        )
+    return Findings(tuple(checks))
+
+
+def _rate_ratio(pair: Pair, busy: float) -> float:
+    """Give the time of the other job by default over that with filling, in the long run.
+
+    First ones would keep to `busy` of the time alone; they take longer beside the other, all of the time at most.
+    """
+    together = min(1.0, busy * pair.slowdown)
+    default = 1.0 - together * (1.0 - 1.0 / pair.other_slowdown)
+    return (1.0 - busy * (1.0 + OVERHEAD) * (1.0 - _guest_pace(pair))) / default
+
+
+def _guest_pace(pair: Pair) -> float:
+    demand, sharing = np.zeros(at.PRIORITIES), np.zeros(at.SHARING_COLUMNS)
+    demand[:2] = pair.other_duty, pair.duty
+    sharing[[at.OVERHEAD, at.FILLED, at.LEAST_PACE]] = OVERHEAD, 0.85, 0.02
+    return float(pace_by_duty(demand, 0, sharing))
+
+
+def _simulated_ratio(pair: Pair, busy: float) -> float:
+    submissions = tuple(PERIOD_S * k for k in range(50 * PERIODS))
+    long_s = PERIOD_S * PERIODS
+    default, filled = (run(pair, submissions, busy * PERIOD_S, long_s)[1] for run in (by_default, filling))
+    return default / filled
+
+
+PARTS = (
+    Part("fikit", "first", "The job that comes first: default sharing against filling", first_ones, GAVEL),
+    Part("fikit", "other", "The job that fills gaps: default sharing against filling", other_ones, GAVEL),
+)

@@ -1,0 +1,85 @@
+"""HiveD's public cases: which pods go where, which wait, whom they preempt, and which are refused."""
+
+from __future__ import annotations
+
+import copy
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from gpusched_env.errors import InputError
+from gpusched_reproductions.systems.hived.plain_yaml import read_yaml
+from gpusched_reproductions.systems.hived.pods import Cases
+from gpusched_reproductions.systems.hived.scheduler import Scheduler
+from gpusched_reproductions.systems.part import Check, Findings
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from gpusched_reproductions.systems.hived.pods import Answer
+
+DATA = Path("../shared/data/hived")
+SOURCE = "github.com/microsoft/hivedscheduler 66f26ac (MIT), its algorithm's tests and design example"
+BACKTRACKING = ("pod39", "pod40")
+ALLOWED = {"0.0.3.2", "0.0.3.3", "0.0.4.3"}
+"""Two pods on an empty cluster, and the nodes that they may use: of what is split for the second only the last will do.
+(The cases do not say which nodes their authors allow; these are the ones that they expect to be used.)"""
+
+
+def run(quick: bool) -> Findings:  # noqa: ARG001 - it takes no time
+    """Schedule the pods of the cases on the cluster of the design example."""
+    told, cases = read_yaml(DATA / "cluster.yaml"), Cases.read(DATA / "cases.json")
+    placed, last = in_order(told, cases), backtracking(told, cases)
+    agree = sum(answer == cases.expected(pod) for pod, answer in placed.items())
+    all_of = float(len(placed))
+    back = sum(answer == cases.expected(pod) for pod, answer in last.items())
+    refused = float(sum(refusals(told, cases).values()) + refuses_too_much(told))
+    cases_refused = float(len(cases.refused) + 1)
+    return Findings(
+        (
+            Check("pods 1-9 and 16-25 as expected", float(agree), all_of, all_of, all_of, SOURCE),
+            Check("pods 39 and 40 as expected", float(back), 2.0, 2.0, 2.0, SOURCE),
+            Check("requests and assignments refused as expected", refused, cases_refused, cases_refused, cases_refused),
+        )
+    )
+
+
+def in_order(told: Mapping[str, Any], cases: Cases) -> dict[str, Answer]:
+    """Schedule the pods that must be scheduled, one after the other."""
+    scheduler = Scheduler(told)
+    return {pod: _ask(scheduler, cases, pod, None) for pod in cases.in_order}
+
+
+def backtracking(told: Mapping[str, Any], cases: Cases) -> dict[str, Answer]:
+    """Schedule the pods of `BACKTRACKING` on the empty cluster."""
+    scheduler = Scheduler(told)
+    return {pod: _ask(scheduler, cases, pod, ALLOWED) for pod in BACKTRACKING}
+
+
+def refusals(told: Mapping[str, Any], cases: Cases) -> dict[str, bool]:
+    """Say of every group of pods that must be refused, by its first, whether one of it is."""
+    found = {}
+    for pods in cases.refused:
+        scheduler = Scheduler(told)
+        found[pods[0]] = False
+        for pod in pods:
+            try:
+                _ask(scheduler, cases, pod, None)
+            except InputError:
+                found[pods[0]] = True
+    return found
+
+
+def refuses_too_much(told: Mapping[str, Any]) -> bool:
+    """Say whether virtual clusters that do not fit are refused: with one more cell than there is room for."""
+    more = copy.deepcopy(dict(told))
+    more["virtualClusters"]["VC1"]["virtualCells"][0]["cellNumber"] += 3
+    try:
+        Scheduler(more)
+    except InputError:
+        return True
+    return False
+
+
+def _ask(scheduler: Scheduler, cases: Cases, pod: str, allowed: set[str] | None) -> Answer:
+    told = cases.pods[pod]
+    return scheduler.schedule(pod, told, cases.gangs[told["gang"]], allowed)

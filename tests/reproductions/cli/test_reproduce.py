@@ -1,0 +1,107 @@
+import csv
+import json
+
+import pytest
+from typer.testing import CliRunner
+
+from gpusched_env.rendering import MissingExtraError
+from gpusched_experiments.cli import terminal
+from gpusched_experiments.cli.app import app
+from gpusched_reproductions.published import EXPERIMENTS
+
+FILES = {"report.html", "cells.csv", "table.md", "table.csv", "summary.csv", "figure.png", "figure.svg", "record.json"}
+
+
+def gpusched(*arguments):
+    return CliRunner().invoke(app, [str(argument) for argument in arguments])
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    return tmp_path
+
+
+def test_an_experiment_ends_in_a_table_and_the_paths_of_its_files(folder):
+    done = gpusched("reproduce", "cost", "-p", "edf,sts", "--nodes", "3,2", "--seeds", "0-1,5", "-w", 1, "--out", "a/b")
+    assert done.exit_code == 0, done.output
+    assert {path.name for path in (folder / "a/b/cost").iterdir()} == FILES
+    for name in FILES:
+        assert f"wrote a/b/cost/{name}" in done.stdout
+    for words in ("Cost of STS", "energy saved", "38 to 40 %", "mean of the"):
+        assert words in done.stdout
+    with (folder / "a/b/cost/cells.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert len(rows) == 5 * 2 * 2 * 3
+    assert {(row["nodes"], row["policy"], row["seed"]) for row in rows} == {
+        (nodes, policy, seed) for nodes in "23" for policy in ("edf", "sts") for seed in "015"
+    }
+    facts = json.loads((folder / "a/b/cost/record.json").read_text())["provenance"]["facts"]
+    assert (facts["finished"], facts["runs"], facts["quick"]) == (True, 60, False)
+
+
+@pytest.mark.slow
+def test_all_runs_every_experiment_once_and_a_second_time_nothing(folder):
+    arguments = ("reproduce", "all", "--quick", "-p", "edf,sts", "--nodes", 2, "--seeds", 0, "-w", 1)
+    done = gpusched(*arguments)
+    assert done.exit_code == 0, done.output
+    # Conformance runs only where the reference instances are: not beside this folder.
+    experiments = set(EXPERIMENTS) - {"conformance"}
+    assert "note: without conformance" in done.stdout
+    assert {path.name for path in (folder / "results/reproduce-quick").iterdir()} == experiments
+    assert "mean-times: 10 of 10 runs are finished already, 10 of them from the experiments beside it" in done.stderr
+    again = gpusched(*arguments)
+    assert again.exit_code == 0
+    for name in experiments:
+        record = (folder / "results/reproduce-quick" / name / "record.json").read_text()
+        facts = json.loads(record)["provenance"]["facts"]
+        assert facts["reused"] == facts["runs"]
+
+
+def test_without_matplotlib_there_are_no_figures_and_it_is_said(folder, monkeypatch):
+    def no_module(_):
+        raise MissingExtraError("matplotlib", "plot", "charts")
+
+    monkeypatch.setattr(terminal, "import_module", no_module)
+    done = gpusched("reproduce", "cost", "-p", "edf,sts", "--nodes", 2, "--seeds", 0, "-w", 1)
+    assert done.exit_code == 0
+    assert "note: no figures, since charts need matplotlib" in done.stderr
+    assert {path.name for path in (folder / "results/reproduce/cost").iterdir()} == FILES - {"figure.png", "figure.svg"}
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        (["costs"], ["experiment", "costs", "mean-times", "all"]),
+        (["cost", "-p", "slurm"], ["policy", "slurm", "random-greedy"]),
+        (["cost", "-p", "edf,edf"], ["--policies", "each once"]),
+        (["cost", "--seeds", "5-1"], ["--seeds", "5-1"]),
+        (["cost", "--nodes", "0"], ["--nodes", "0", "whole numbers >= 1"]),
+        (["cost", "--nodes", "3,x"], ["--nodes", "3,x"]),
+        (["cost", "--nodes", "3,3"], ["--nodes", "3,3", "each once"]),
+        (["cost", "--nodes", "1000000"], ["cluster.nodes", "1000000"]),
+        (["cost", "--workers", "0"], ["--workers", "0"]),
+    ],
+)
+def test_bad_input_is_one_line_and_nothing_is_written(folder, options, words):
+    done = gpusched("reproduce", *options)
+    assert done.exit_code == 2, done.output
+    assert done.stderr.startswith("error: ")
+    assert done.stderr.count("\n") == 1
+    for word in words:
+        assert word in done.stderr
+    assert not list(folder.iterdir())
+
+
+def test_a_place_that_cannot_be_written_is_named(folder):
+    (folder / "taken").write_text("precious")
+    done = gpusched("reproduce", "cost", "-p", "edf,sts", "--nodes", 2, "--seeds", 0, "-w", 1, "--out", "taken")
+    assert done.exit_code == 2
+    assert "taken" in done.stderr
+    assert (folder / "taken").read_text() == "precious"
+
+
+def test_the_help_names_every_experiment():
+    shown = gpusched("reproduce", "--help").stdout
+    for name in ("cost", "mean-times", "sharing", "scaling", *EXPERIMENTS, "all"):
+        assert name in shown
