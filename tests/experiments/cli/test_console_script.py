@@ -5,7 +5,7 @@ import sys
 import pytest
 from typer.testing import CliRunner
 
-from gpusched_experiments.cli.app import FROM_A_CHECKOUT, app
+from gpusched_experiments.cli.app import FROM_A_CHECKOUT, Commands, app
 from gpusched_experiments.cli.main import run
 
 
@@ -71,7 +71,7 @@ def test_without_the_extra_it_says_how_to_install_it(package, monkeypatch, capsy
 
 @pytest.mark.parametrize("name", FROM_A_CHECKOUT)
 def test_a_command_that_is_not_installed_says_where_it_runs(name, monkeypatch):
-    monkeypatch.setattr("gpusched_experiments.cli.app.find_spec", lambda _: None)
+    monkeypatch.setitem(Commands.get_command.__globals__, "find_spec", lambda _: None)
     done = CliRunner().invoke(app, [name, "--seeds", "3"])
     assert done.exit_code == 2
     assert done.stderr == (
