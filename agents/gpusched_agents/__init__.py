@@ -8,26 +8,25 @@ An agent decides without them, and learns to steer without them (`SteeringTraini
 
 from __future__ import annotations
 
-from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from gpusched_agents.evaluate import evaluate
-from gpusched_agents.evaluation import Evaluation
-from gpusched_agents.model import Model
-from gpusched_env.rendering import MissingExtraError
+from gpusched_env.errors import MissingExtraError
+from gpusched_env.lazy import lazy_names
 from gpusched_env.version import VERSION
 
 if TYPE_CHECKING:
     from gpusched_agents.any_policy import make_any_policy
+    from gpusched_agents.evaluation import Evaluation, evaluate
     from gpusched_agents.files.convert import convert_sb3_zip
     from gpusched_agents.files.description import AgentDescription
     from gpusched_agents.files.sb3_zip import load_sb3
     from gpusched_agents.files.storage import load_agent, save_agent
+    from gpusched_agents.model import Model
     from gpusched_agents.policy import AgentPolicy, load_policy
     from gpusched_agents.sb3 import SchedulerVecEnv, make_sb3_vec_env
     from gpusched_agents.spec import AgentSpec
     from gpusched_agents.steering.knob_policy import KnobPolicy
-    from gpusched_agents.steering.policy import SteeringPolicy
+    from gpusched_agents.steering.network import SteeringPolicy
     from gpusched_agents.steering.training import SteeringTraining
     from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, EsConfig, MaskablePpoConfig, PpoConfig
     from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
@@ -70,25 +69,7 @@ __all__ = [
 
 __version__ = VERSION
 
-_MODULES = {
-    "any_policy": ("make_any_policy",),
-    "policy": ("AgentPolicy", "load_policy"),
-    "spec": ("AgentSpec",),
-    "training.algorithm_config": ("A2cConfig", "DqnConfig", "EsConfig", "MaskablePpoConfig", "PpoConfig"),
-    "training.config": ("ImitationConfig", "NetworkConfig", "TrainingConfig"),
-    "files.convert": ("convert_sb3_zip",),
-    "files.description": ("AgentDescription",),
-    "files.sb3_zip": ("load_sb3",),
-    "files.storage": ("load_agent", "save_agent"),
-    "steering.knob_policy": ("KnobPolicy",),
-    "steering.policy": ("SteeringPolicy",),
-    "steering.training": ("SteeringTraining",),
-    "training.knob_training": ("KnobTraining",),
-    "training.make": ("make_training",),
-    "training.steering_config": ("SteeringConfig",),
-    "training.training": ("Training",),
-    "sb3": ("SchedulerVecEnv", "make_sb3_vec_env"),
-}
+_get = lazy_names(__name__, __file__)
 _OF_THE_EXTRA = ("sb3_contrib", "stable_baselines3", "torch")
 
 
@@ -98,11 +79,8 @@ def __getattr__(name: str) -> Any:
     Raises:
         MissingExtraError: torch or Stable-Baselines3 is not installed.
     """
-    module = next((module for module, names in _MODULES.items() if name in names), None)
-    if module is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     try:
-        return getattr(import_module(f"{__name__}.{module}"), name)
+        return _get(name)
     except ModuleNotFoundError as error:
         package = (error.name or "").partition(".")[0]
         if package not in _OF_THE_EXTRA:

@@ -16,7 +16,7 @@ pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 
 from stable_baselines3 import PPO
 
-from gpusched_agents import evaluate
+from gpusched_agents import evaluation as evaluate
 from gpusched_agents.files.convert import UnsafeLoadWarning, convert_sb3_zip
 from gpusched_agents.files.export import actor_of
 from gpusched_agents.files.storage import load_agent

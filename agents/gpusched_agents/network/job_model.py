@@ -33,7 +33,7 @@ class JobModelPolicy:
     """The best scored action for one job after the other; what cannot be placed means wait.
 
     When every job has waited for `MAX_IDLE_REVIEWS` reviews, and nothing is still to come, the job at hand is decided
-    by EDF, as in `gpusched_agents.evaluate`: so every run ends, and the waiting is paid for.
+    by EDF, as in `gpusched_agents.evaluation`: so every run ends, and the waiting is paid for.
 
     Args:
         name: Name, as tables show it.
