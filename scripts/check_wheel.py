@@ -38,7 +38,7 @@ assert gpusched_env.simulate(env.unwrapped.instance, gpusched_baselines.Sts()).t
 for name in gpusched_env.builtin_scenarios():
     gpusched_env.load_scenario(name)
 from gpusched_baselines.steering_env import GpuSteeringEnv
-from gpusched_agents.files.find_agent import find_agent, shipped_agents
+from gpusched_agents.files.storage import find_agent, shipped_agents
 from gpusched_agents.files.storage import load_agent
 for name in shipped_agents():
     load_agent(find_agent(name))

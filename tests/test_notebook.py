@@ -11,7 +11,7 @@ import pytest
 from gpusched_baselines import edf
 from gpusched_env import load_scenario, make_instance, simulate
 from gpusched_env.notebook import dotted_names, facts_table
-from gpusched_env.simulator.busy_chart import MOST_NODES, busy_chart
+from gpusched_env.simulator.result import MOST_NODES, busy_chart
 
 SCENARIO = load_scenario("tiny").replace({"cluster.nodes": 4, "jobs.count": 7})
 INSTANCE = make_instance(SCENARIO, 0)

@@ -6,7 +6,7 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpusched_agents.files.find_agent import PREFIX, shipped_agents
+from gpusched_agents.files.storage import PREFIX, shipped_agents
 from gpusched_baselines.registry import POLICIES, make_policy
 from gpusched_env.errors import InputError
 

@@ -7,17 +7,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_agents.files.find_agent import find_agent
-from gpusched_agents.files.storage import load_agent
+from gpusched_agents.files.storage import find_agent, load_agent
 from gpusched_agents.network.inference import KINDS, choose_now, decide_round, flat_weights
 from gpusched_agents.steering.actor import SQUASHED, MlpActor
 from gpusched_agents.steering.knob_policy import KnobPolicy
-from gpusched_agents.steering.network import flat_of
-from gpusched_agents.steering.policy import SteeringPolicy
+from gpusched_agents.steering.network import SteeringPolicy, flat_of
 from gpusched_env.errors import InputError
 from gpusched_env.observation import Notes
-from gpusched_env.simulator.choice import Choice
 from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.policy import Choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from gpusched_env.model import Configuration, GpuType
-    from gpusched_env.simulator.asking import AskingSettings
+    from gpusched_env.simulator.policy import AskingSettings
 
 NETWORKS = ("set", "mlp", "steering", "knobs")
 KINDS: tuple[Kind, ...] = get_args(Kind)

@@ -30,8 +30,7 @@ if TYPE_CHECKING:
     from gpusched_baselines.gavel import Gavel, GavelCost
     from gpusched_baselines.index_rules import IndexRule, atc, atc_company, atc_worst, gittins, las, sept, srpt_worst
     from gpusched_baselines.planning.exact import solve_single_job
-    from gpusched_baselines.planning.single_job import SingleJobProblem
-    from gpusched_baselines.planning.single_job_plan import Plan, Segment
+    from gpusched_baselines.planning.single_job import Plan, Segment, SingleJobProblem
     from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names, usual_policy_names
     from gpusched_baselines.search.local_search import LocalSearch
     from gpusched_baselines.search.path_relinking import PathRelinking

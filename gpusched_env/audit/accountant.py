@@ -6,16 +6,13 @@ import math
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from gpusched_env.audit.allowed import check_allowed
 from gpusched_env.audit.bill import Bill, check_bill, make_bill
-from gpusched_env.audit.cells import check_cells
 from gpusched_env.audit.difference import Difference, same_amount
-from gpusched_env.audit.holding import check_together, lives
-from gpusched_env.audit.lines import check_lines
-from gpusched_env.audit.origin import check_origin, check_rounds
+from gpusched_env.audit.holding import check_allowed, check_together, lives
 from gpusched_env.audit.progress import check_progress
-from gpusched_env.audit.record import read_record
-from gpusched_env.audit.tenants import check_quotas
+from gpusched_env.audit.reading import check_lines
+from gpusched_env.audit.record import check_origin, check_rounds, read_record
+from gpusched_env.audit.tenants import check_cells, check_quotas
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

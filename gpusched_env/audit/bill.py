@@ -8,8 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpusched_env.audit.difference import Difference, same_amount
-from gpusched_env.audit.duties import duty_of, paces
-from gpusched_env.audit.stretches import stretches
+from gpusched_env.audit.paces import duty_of, paces, stretches
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -6,10 +6,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpusched_env.audit.difference import Difference
+from gpusched_env.audit.reading import TIME, Range, index_below
+from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
+    from gpusched_env.audit.reading import Fields
     from gpusched_env.audit.record import IntervalRecord, Record
 
 
@@ -80,3 +83,46 @@ def check_together(record: Record, by_job: list[list[Holding]]) -> Iterator[Diff
                 if line.end_s != holding.end_s:
                     what = f"end_s, as on node {holding.lines[0].node} (line {holding.lines[0].line})"
                     yield Difference(line.where, line.end_s, holding.end_s, what)
+
+
+def check_allowed(record: Record) -> Iterator[Difference]:
+    """Compare GPUs, GPU type, memory, permission and shared GPU of each interval with the instance."""
+    for interval in record.intervals:
+        configuration = record.configurations[interval.configuration]
+        node, job = record.nodes[interval.node], record.jobs[interval.job]
+        if interval.gpus != configuration.gpus:
+            yield Difference(interval.where, interval.gpus, configuration.gpus, "GPUs of the configuration")
+        if node.gpu_type != configuration.gpu_type:
+            yield Difference(interval.where, configuration.gpu_type, node.gpu_type, f"GPU type on node {interval.node}")
+        if job.seconds_per_epoch[configuration.column] is None:
+            yield Difference(interval.where, interval.configuration, "not allowed", "configuration of the job")
+        memory = record.gpu_types[configuration.gpu_type].memory_gib * configuration.share
+        if job.memory_gib > memory:
+            yield Difference(interval.where, job.memory_gib, memory, "memory needed on a GPU, and there [GiB]")
+        yield from _check_gpu(record, interval)
+
+
+def _check_gpu(record: Record, interval: IntervalRecord) -> Iterator[Difference]:
+    """A share has a numbered GPU, and whole GPUs have none."""
+    is_shared, most = record.configurations[interval.configuration].is_shared, record.nodes[interval.node].gpus
+    if is_shared and interval.gpu < 0:
+        yield Difference(interval.where, interval.gpu, f"0 to {most - 1}", "number of the shared GPU")
+    if not is_shared and interval.gpu >= 0:
+        yield Difference(interval.where, interval.gpu, -1, "number of the shared GPU, -1 for whole GPUs")
+
+
+def check_traced(table: Fields, submission: list[float], seconds: list[list[float | None]]) -> None:
+    """Check when and on what jobs really ran, where a trace has told: a start after the submission, on what is allowed.
+
+    Raises:
+        InputError: One of the two columns is missing, or a value cannot be.
+    """
+    told = [name for name in ("traced_start_s", "traced_config") if table.optional(name, None) is not None]
+    if not told:
+        return
+    count = len(submission)
+    for index, start in enumerate(table.numbers("traced_start_s", count, TIME)):
+        Range("a number >= submission_s", submission[index]).check(f"{table.name('traced_start_s')}[{index}]", start)
+    for index, config in enumerate(table.wholes("traced_config", count, index_below(len(seconds[0])))):
+        if seconds[index][config] is None:
+            raise InputError(f"{table.name('traced_config')}[{index}]", config, "one that the job may use")

@@ -6,12 +6,23 @@ from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
+from gpusched_env.audit.holding import check_traced
 from gpusched_env.audit.interference_record import GuestRecord, read_duty, read_guests, read_slowdown
-from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, POSITIVE, TIME, Range, index_below
-from gpusched_env.audit.reading import Fields, items_of, number, numbers_of, read_json
-from gpusched_env.audit.synchronisation import SynchronisationRecord, read_synchronisation
+from gpusched_env.audit.paces import SynchronisationRecord, read_synchronisation
+from gpusched_env.audit.reading import (
+    AT_LEAST_ONE,
+    NOT_NEGATIVE,
+    POSITIVE,
+    TIME,
+    Fields,
+    Range,
+    index_below,
+    items_of,
+    number,
+    numbers_of,
+    read_json,
+)
 from gpusched_env.audit.tenants import TenantsRecord, read_tenants
-from gpusched_env.audit.traced import check_traced
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:

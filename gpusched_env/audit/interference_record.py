@@ -5,8 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, Range
-from gpusched_env.audit.reading import items_of, numbers_of
+from gpusched_env.audit.reading import AT_LEAST_ONE, NOT_NEGATIVE, Range, items_of, numbers_of
 
 if TYPE_CHECKING:
     from gpusched_env.audit.reading import Fields

@@ -6,16 +6,72 @@ import csv
 import io
 import json
 import math
+from dataclasses import dataclass
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from gpusched_env.audit.ranges import ANY
+from gpusched_env.audit.difference import Difference
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
     from pathlib import Path
 
-    from gpusched_env.audit.ranges import Range
+    from gpusched_env.audit.holding import Holding
+    from gpusched_env.audit.record import Record
+
+
+def check_lines(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:
+    """Check that lines are sorted by start, job and node, and that no line goes on with what another one ends."""
+    keys = [(line.start_s, line.job, line.node) for line in record.intervals]
+    for line, (before, after) in zip(record.intervals[1:], pairwise(keys), strict=True):
+        if after < before:
+            yield Difference(line.where, after, before, "order: start, job, node, not before those of the line above")
+    for life in by_job:
+        for earlier, later in pairwise(life):
+            if later.continues(earlier):
+                what = f"start: it goes on with what line {earlier.lines[0].line} holds, with which it is one interval"
+                yield Difference(later.where, later.start_s, earlier.start_s, what)
+
+
+@dataclass(frozen=True, slots=True)
+class Range:
+    """What a number may be.
+
+    Attributes:
+        allowed: The range in words, as errors give it.
+        lowest: Least number.
+        highest: Largest number.
+        open: Whether the least number itself is out of the range.
+    """
+
+    allowed: str
+    lowest: float = -math.inf
+    highest: float = math.inf
+    open: bool = False
+
+    def check(self, where: str, value: float) -> None:
+        """Raise InputError, which names the field `where`, unless `value` is in the range."""
+        if not self.lowest <= value <= self.highest or (self.open and value == self.lowest):
+            raise InputError(where, value, self.allowed)
+
+    def check_each(self, where: str, values: Sequence[float]) -> None:
+        """Check every value of the list `where`."""
+        for index, value in enumerate(values):
+            self.check(f"{where}[{index}]", value)
+
+
+ANY = Range("a finite number")
+TIME = Range("a number >= 0 and <= 1e12", 0.0, 1e12)
+NOT_NEGATIVE = Range("a number >= 0", 0.0)
+POSITIVE = Range("a number > 0", 0.0, open=True)
+AT_LEAST_ONE = Range("a number >= 1", 1.0)
+
+
+def index_below(count: int) -> Range:
+    """Give the range of the indices into a list of `count` values."""
+    return Range(f"an index from 0 to {count - 1}", 0, count - 1)
+
 
 _MOST_DIGITS = 18
 

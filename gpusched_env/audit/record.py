@@ -5,14 +5,25 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+from gpusched_env.audit.difference import Difference
 from gpusched_env.audit.instance_record import read_instance
-from gpusched_env.audit.ranges import AT_LEAST_ONE, NOT_NEGATIVE, Range, index_below
-from gpusched_env.audit.reading import number_of, read_json, read_rows, whole_of
+from gpusched_env.audit.reading import (
+    AT_LEAST_ONE,
+    NOT_NEGATIVE,
+    Range,
+    index_below,
+    number_of,
+    read_json,
+    read_rows,
+    whole_of,
+)
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
     from pathlib import Path
 
+    from gpusched_env.audit.holding import Holding
     from gpusched_env.audit.instance_record import (
         ConfigurationRecord,
         GpuTypeRecord,
@@ -21,8 +32,8 @@ if TYPE_CHECKING:
         NodeRecord,
     )
     from gpusched_env.audit.interference_record import GuestRecord
+    from gpusched_env.audit.paces import SynchronisationRecord
     from gpusched_env.audit.reading import Fields
-    from gpusched_env.audit.synchronisation import SynchronisationRecord
     from gpusched_env.audit.tenants import TenantsRecord
 
 _INTERVAL_COLUMNS = ("job", "node", "gpus", "gpu", "configuration", "start_s", "ready_s", "end_s", "epochs")
@@ -165,3 +176,26 @@ def _claims(path: Path, jobs: int) -> list[dict[str, float]]:
             raise InputError(f"{path.name} line {line}, job", row["job"], f"{line - 2}: one line per job, in order")
         claims.append(claim)
     return claims
+
+
+def check_origin(record: Record) -> Iterator[Difference]:
+    """Compare those facts of the provenance that are there with run.json and instance.json."""
+    name, seed, run = record.instance_name, record.instance_seed, record.run
+    true = {"policy": run.text("policy"), "seed": run.whole("seed"), "instance": name, "instance_seed": seed}
+    facts = run.fields("provenance").optional("facts", {})
+    for fact, value in true.items():
+        if isinstance(facts, dict) and facts.get(fact, value) != value:
+            yield Difference(f"run.json: provenance.facts.{fact}", facts[fact], value, fact)
+    scenario = facts.get("scenario") if isinstance(facts, dict) else None
+    if isinstance(scenario, dict) and scenario.get("name", name) != name:
+        yield Difference("run.json: provenance.facts.scenario.name", scenario["name"], name, "name of the instance")
+
+
+def check_rounds(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:
+    """Count the rounds that must have been: one at each time at which a holding begins, or ends before the job."""
+    times = {line.start_s for line in record.intervals}
+    times |= {holding.end_s for life in by_job for holding in life[:-1]}
+    rounds = record.run.whole("rounds")
+    if rounds < len(times):
+        what = "rounds, and different times at which an interval begins, or ends before its job does"
+        yield Difference("run.json", rounds, len(times), what)

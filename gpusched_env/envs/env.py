@@ -12,6 +12,8 @@ from gpusched_env import rendering
 from gpusched_env.envs.env_input import (
     MAX_IDLE_REVIEWS,
     NEVER,
+    CostReward,
+    Reward,
     action_index,
     check_shape,
     draw_seed,
@@ -19,7 +21,6 @@ from gpusched_env.envs.env_input import (
     idle_limit,
     shape_of,
 )
-from gpusched_env.envs.reward import CostReward, Reward
 from gpusched_env.envs.source import source_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -37,7 +38,7 @@ from gpusched_env.observation import (
 from gpusched_env.observation.options import write_mask
 from gpusched_env.simulator import Asking, Result, State, View
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.decisions import decide, run_to_round
+from gpusched_env.simulator.rounds import decide, run_to_round
 from gpusched_env.workload import reward_scale_of
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model import Instance
-    from gpusched_env.simulator.asking import AskingSettings
+    from gpusched_env.simulator.policy import AskingSettings
     from gpusched_env.workload import Scenario
 
 Observation: TypeAlias = "dict[str, NDArray[np.float32]] | NDArray[np.float32]"

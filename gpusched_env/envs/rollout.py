@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import NAMED_ORDERS, Asking, JobPolicy, Policy, Result, check_fit
-from gpusched_env.simulator.asking import AS_A_POLICY
-from gpusched_env.simulator.policy import AskedAs
+from gpusched_env.simulator.policy import AS_A_POLICY, AskedAs
 from gpusched_env.simulator.simulate import check_stalled
 
 if TYPE_CHECKING:

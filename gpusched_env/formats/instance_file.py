@@ -11,12 +11,27 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
-from gpusched_env.formats.interference_fields import interference_fields, interference_of
-from gpusched_env.formats.job_columns import job_columns, job_table
-from gpusched_env.formats.json_fields import check_fields, check_lengths, json_list, value_of, values_of
-from gpusched_env.formats.json_layout import TABLES, json_layout
-from gpusched_env.formats.synchronisation_field import FIELD, synchronisation_field, synchronisation_of
-from gpusched_env.formats.tenants_json import FIELDS, tenants_document, tenants_of
+from gpusched_env.formats.job_columns import (
+    FIELD,
+    FIELDS,
+    interference_fields,
+    interference_of,
+    job_columns,
+    job_table,
+    synchronisation_field,
+    synchronisation_of,
+    tenants_document,
+    tenants_of,
+)
+from gpusched_env.formats.json_fields import (
+    TABLES,
+    check_fields,
+    check_lengths,
+    json_layout,
+    json_list,
+    value_of,
+    values_of,
+)
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Node
 
 if TYPE_CHECKING:

@@ -2,10 +2,9 @@
 
 from gpusched_env.model.configuration import Configuration
 from gpusched_env.model.distribution import EpochDistribution
-from gpusched_env.model.duty import Duty
 from gpusched_env.model.gpu_type import GpuType
 from gpusched_env.model.instance import Instance
-from gpusched_env.model.interference import Interference
+from gpusched_env.model.interference import Duty, Interference
 from gpusched_env.model.job import Job
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.node import Node

@@ -9,11 +9,10 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.model.duty import Duty
-from gpusched_env.model.instance_table import instance_table
-from gpusched_env.model.job_table import JobTable
+from gpusched_env.model.interference import Duty
+from gpusched_env.model.job_table import JobTable, instance_table
 from gpusched_env.model.offers import single_node_configurations
-from gpusched_env.model.tenancy import beyond_quota, check_tenants
+from gpusched_env.model.tenant import beyond_quota, check_tenants
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -65,3 +65,94 @@ class Interference:
         return self.fastest == other.fastest and np.array_equal(self.slowdown, other.slowdown)
 
     __hash__ = None  # type: ignore[assignment]
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Duty:
+    """Jobs that share a GPU divide its time: each alone keeps the GPU busy for its duty, a part of the time.
+
+    From the highest priority of a share down, with R = 1 at first, all jobs of a priority, of duties D in sum, run at
+    the pace min(1, R / D), where 1 is as alone; those above others lose a part: pace / (1 + `overhead`). R falls by
+    what they took, and after the highest priority to the part `filled` of what is left, since guests cannot fill every
+    gap. The pace of those after the highest is `least_pace` / max(1, G) at least, G the sum of their duties.
+
+    One priority alone is fair sharing, slow-down max(1, D) (Salus, Gandiva's packing, MPS); two are a host and its
+    guests (AntMan, FIKIT, Orion, TGS).
+
+    Args:
+        duty: Part of the time for which application a keeps a GPU of type v busy while it is alone there, (V, A), in
+            (0, 1]; V and A as in the instance's `gpu_types` and `jobs.applications`.
+        overhead: What a job loses to guests, as a part of its time, > 0.
+        filled: Part of the time left by the highest priority that others can use, in [0, 1].
+        least_pace: Least pace of those below the highest priority, however busy the GPU is, > 0; if their duties sum to
+            more than 1 it is divided by the sum. So they get that part of the GPU's time at most, and it is no more
+            than the overhead makes free: overhead / (1 + overhead).
+        idle_power_w: Power of a GPU of each type that is held and does nothing [W], (V,), ≥ 0: a GPU then draws idle +
+            (busy - idle) · Σ duty · pace. None: a GPU that is held draws the power of a busy one.
+        fastest: Whether a share goes to the open GPU on which it is fastest; else to the fullest.
+
+    Raises:
+        InputError: It has another form, or a number is out of its range.
+    """
+
+    duty: NDArray[np.float64]
+    overhead: float = 0.03
+    filled: float = 0.85
+    least_pace: float = 0.02
+    idle_power_w: NDArray[np.float64] | None = None
+    fastest: bool = True
+
+    def __post_init__(self) -> None:
+        duty = checks.frozen_array(self.duty)
+        object.__setattr__(self, "duty", duty)
+        if duty.ndim != 2:
+            raise InputError("interference.duty", duty.shape, "an array (GPU types, applications)")
+        good = (duty > 0.0) & (duty <= 1.0)
+        if not np.all(good):
+            v, a = (int(i) for i in np.argwhere(~good)[0])
+            raise InputError(f"interference.duty[{v}, {a}]", float(duty[v, a]), "a number > 0 and <= 1")
+        checks.positive("interference.overhead", self.overhead)
+        if checks.not_negative("interference.filled", self.filled) > 1.0:
+            raise InputError("interference.filled", self.filled, "a number from 0 to 1")
+        most = self.overhead / (1.0 + self.overhead)
+        if checks.positive("interference.least_pace", self.least_pace) > most:
+            allowed = f"at most overhead / (1 + overhead) = {most:.6g}: what hosts leave to guests"
+            raise InputError("interference.least_pace", self.least_pace, allowed)
+        if not isinstance(self.fastest, bool):
+            raise InputError("interference.fastest", self.fastest, "True or False")
+        self._check_power()
+
+    def _check_power(self) -> None:
+        if self.idle_power_w is None:
+            return
+        idle = checks.frozen_array(self.idle_power_w)
+        object.__setattr__(self, "idle_power_w", idle)
+        if idle.shape != self.duty.shape[:1]:
+            raise InputError(
+                "interference.idle_power_w", idle.shape, f"{len(self.duty)} numbers, one for each GPU type"
+            )
+        for v, watts in enumerate(idle.tolist()):
+            checks.not_negative(f"interference.idle_power_w[{v}]", watts)
+
+    def most_slowdown(self, least_share: float) -> float:
+        """Give the greatest factor that there can be, where no share is smaller than `least_share`."""
+        return (1.0 + self.overhead) * max(1.0, 1.0 / least_share) / self.least_pace
+
+    def __repr__(self) -> str:
+        """Say in a line how large it is."""
+        return checks.short_repr(self)
+
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Give what rebuilds the value, arrays read-only again."""
+        return checks.rebuilt(self)
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Duty):
+            return False
+        numbers = (self.overhead, self.filled, self.least_pace, self.fastest)
+        same = numbers == (other.overhead, other.filled, other.least_pace, other.fastest)
+        if self.idle_power_w is None or other.idle_power_w is None:
+            return same and self.idle_power_w is other.idle_power_w and np.array_equal(self.duty, other.duty)
+        return same and np.array_equal(self.duty, other.duty) and np.array_equal(self.idle_power_w, other.idle_power_w)
+
+    __hash__ = None  # type: ignore[assignment]

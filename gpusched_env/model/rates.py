@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.kernel import kernel
-from gpusched_env.model.duty import Duty
-from gpusched_env.model.tenancy import largest_billed
+from gpusched_env.model.interference import Duty
+from gpusched_env.model.tenant import largest_billed
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation import notes as of
 from gpusched_env.observation.notation import Names, squash
-from gpusched_env.observation.tallies import TALLY_COLUMNS
+from gpusched_env.observation.notes import TALLY_COLUMNS
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:

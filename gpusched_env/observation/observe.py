@@ -8,10 +8,9 @@ from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation.cluster import write_cluster
 from gpusched_env.observation.company import write_company
 from gpusched_env.observation.job import write_job
-from gpusched_env.observation.notes import write_spare
+from gpusched_env.observation.notes import ROUND, bring_up_to_date, write_spare
 from gpusched_env.observation.options import OPTION_FEATURES, write_mask, write_options
 from gpusched_env.observation.queue import write_queue
-from gpusched_env.observation.tallies import ROUND, bring_up_to_date
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:

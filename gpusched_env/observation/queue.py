@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.kernel import lean_kernel
-from gpusched_env.observation import tallies as of
+from gpusched_env.observation import notes as of
 from gpusched_env.observation.notation import Names, squash
-from gpusched_env.observation.tallies import slack_ratio
+from gpusched_env.observation.notes import slack_ratio
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.rendering.bars import Bar, bars_of
+from gpusched_env.rendering.lanes import Bar, bars_of
 from gpusched_env.simulator import Result, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.rounds import stays

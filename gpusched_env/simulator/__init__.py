@@ -1,9 +1,7 @@
 """The one simulator: the state of a run, compiled kernels that move it, and what a policy is."""
 
-from gpusched_env.simulator.asking import Asking
-from gpusched_env.simulator.choice import Choice
 from gpusched_env.simulator.ordering import NAMED_ORDERS, ActiveJobs, Order, ask_order
-from gpusched_env.simulator.policy import JobPolicy, Policy, can_decide, check_fit
+from gpusched_env.simulator.policy import Asking, Choice, JobPolicy, Policy, can_decide, check_fit
 from gpusched_env.simulator.result import Result
 from gpusched_env.simulator.run import Board, Facts, Hidden
 from gpusched_env.simulator.simulate import StalledError, simulate

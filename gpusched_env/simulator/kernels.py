@@ -8,12 +8,11 @@ kernels, except `Choice` and `ask_order`, which are for the Python around them.
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cells.lying import is_lent, let_empty_cells_go, survey
-from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.due_dates import due_wake_s, misses
 from gpusched_env.simulator.events import bill_rate, charge
 from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.pace.neighbours import neighbours
 from gpusched_env.simulator.pace.now import pace_beside
+from gpusched_env.simulator.pace.sharing import neighbours
 from gpusched_env.simulator.placement.pace_now import pace_now, seconds_now
 from gpusched_env.simulator.placement.placement import (
     fits,
@@ -28,6 +27,7 @@ from gpusched_env.simulator.placement.placement import (
 )
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.room import clear, measure
+from gpusched_env.simulator.policy import Choice, apply_choice
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sorting import ranked, ranked_in_groups
 from gpusched_env.simulator.survival import Curve, bin_of, curve_of, expected_left, expected_rest, survival_after

@@ -11,7 +11,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import rounds
-from gpusched_env.simulator.pressure import pressures
+from gpusched_env.simulator.sorting import pressures
 from gpusched_env.simulator.survival import expected_left
 
 if TYPE_CHECKING:

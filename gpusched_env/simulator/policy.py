@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, runtime_checkable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol, TypedDict, runtime_checkable
+
+import numpy as np
 
 from gpusched_env.errors import InputError
+from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.ordering import NAMED_ORDERS
+from gpusched_env.simulator.placement.placement import forget_place
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -13,11 +20,9 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from gpusched_env.model import Instance
-    from gpusched_env.simulator.asking import Asking
-    from gpusched_env.simulator.choice import Choice
     from gpusched_env.simulator.ordering import Order
+    from gpusched_env.simulator.run import Board
     from gpusched_env.simulator.view import View
-
 
 FREE_COLUMNS = 16  # columns of a policy's memory, beside one for each GPU type
 
@@ -124,3 +129,86 @@ def can_decide(policy: Policy, instance: Instance) -> bool:
     except InputError:
         return False
     return True
+
+
+class AskingSettings(TypedDict, total=False):
+    """The settings of `Asking` as keywords of an environment."""
+
+    preemption: bool
+    job_order: str
+    milestones: int
+    idle_review_s: float
+    deadline_wake_ups: bool
+    consolidation: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Asking:
+    """How an environment asks its agent.
+
+    Args:
+        preemption: Whether a round begins from an empty cluster and asks every active job; else running jobs keep their
+            GPUs and only waiting ones are asked.
+        job_order: Order in which a round asks its jobs: `pressure`, `submission`, `due` or `weight`.
+        milestones: Each job wakes its round at so many equal fractions of its maximum epochs, ≥ 0 (0: never).
+        idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
+        deadline_wake_ups: Whether a job that would miss its due date as it runs, or waits, wakes its round just before
+            the cheapest configuration that would still meet it no longer does (in place of `wake_up`).
+        consolidation: Whether a job whose previous node is off in this round goes to one of the same GPU type that is
+            on, if it has room and the move costs no restart; else jobs go back wherever they fit.
+
+    Raises:
+        InputError: One of them is of the wrong kind or out of its range.
+    """
+
+    preemption: bool = True
+    job_order: str = "pressure"
+    milestones: int = 4
+    idle_review_s: float = 3600.0
+    deadline_wake_ups: bool = False
+    consolidation: bool = False
+
+    def __post_init__(self) -> None:
+        if not isinstance(self.job_order, str) or self.job_order not in NAMED_ORDERS:
+            raise InputError("job_order", self.job_order, f"one of {', '.join(NAMED_ORDERS)}")
+        checks.whole("milestones", self.milestones, 0)
+        checks.duration("idle_review_s", self.idle_review_s)
+        for name in ("preemption", "deadline_wake_ups", "consolidation"):
+            flag = getattr(self, name)
+            if not isinstance(flag, bool | np.bool_):
+                raise InputError(name, flag, "True or False")
+            object.__setattr__(self, name, bool(flag))
+
+
+AS_A_POLICY = Asking(milestones=0)
+"""How `simulate` asks: at events and wake-ups only. Order and preemption are then the policy's own."""
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """What a policy chooses for a job.
+
+    Args:
+        config: The configuration's index, or -1 to wait.
+        wake_s: When the job shall be asked again [s]: inf for never, -inf for never and to say that no plan holds;
+            None leaves the wake-up that it has.
+        leaves: Whether it is placed as if it came anew: where it fits best, and not on its previous node first.
+        node: The node, the first of several, on which it is placed if it fits there, in place of its previous one; if
+            it does not, it is placed as if it came anew. None leaves the previous one.
+        gpu: The shared GPU of that node, likewise; a share without one goes where it fits best. None without a node.
+    """
+
+    config: int
+    wake_s: float | None = None
+    leaves: bool = False
+    node: int | None = None
+    gpu: int | None = None
+
+
+@kernel
+def apply_choice(board: Board, job: int, leaves: bool, wake_s: float) -> None:
+    """Do what was chosen for a job, but the placing; NaN leaves its wake-up as it is."""
+    if leaves:
+        forget_place(board, job)
+    if not np.isnan(wake_s):
+        board.jobs[job, at.WAKE_S] = wake_s

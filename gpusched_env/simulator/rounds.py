@@ -6,16 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cells.lying import let_empty_cells_go, lies_as_before, remember
-from gpusched_env.simulator.events import bill_rate, log_interval, pace, pass_milestones
-from gpusched_env.simulator.pace.write import write_paces
+from gpusched_env.simulator.due_dates import due_wake_s
+from gpusched_env.simulator.events import advance, bill_rate, log_interval, pace, pass_milestones
+from gpusched_env.simulator.pace.now import write_paces
+from gpusched_env.simulator.placement.placement import forget_place, moves_on, place
 from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.placement.whole_nodes import same_chain
-from gpusched_env.simulator.pressure import pressure
-from gpusched_env.simulator.sorting import ranked
+from gpusched_env.simulator.sorting import pressure, ranked
 from gpusched_env.simulator.switching import ready_s, remember_place
 
 if TYPE_CHECKING:
@@ -154,3 +155,56 @@ def order_round(board: Board, waiting_only: bool) -> None:
         order[i] = members[ranks[i]]
     count[at.TO_ASK] = chosen
     count[at.ASKED] = 0
+
+
+@kernel
+def run_to_round(board: Board, hidden: Hidden) -> None:
+    """Run to the next round that asks at least one job, and open it; with none left to ask, every job is done."""
+    count = board.count
+    preemption = count[at.PREEMPTION] > 0
+    count[at.TO_ASK] = 0
+    count[at.ASKED] = 0
+    while advance(board, hidden):
+        if count[at.ACTIVE] == 0:
+            continue
+        begin_round(board, preemption)
+        order_by(board, count[at.ORDER], not preemption)
+        if count[at.TO_ASK] > 0:
+            return
+        commit_round(board, hidden)
+
+
+@lean_kernel
+def decide(board: Board, hidden: Hidden, action: int) -> bool:
+    """Apply `action` to the job at hand; after the last job, run to the next round.
+
+    Returns:
+        False if the action could not be placed: then the job waits.
+    """
+    count = board.count
+    placed = act(board, board.order[count[at.ASKED]], action)
+    count[at.ASKED] += 1
+    if count[at.ASKED] == count[at.TO_ASK]:
+        commit_round(board, hidden)
+        run_to_round(board, hidden)
+    return placed
+
+
+@kernel
+def act(board: Board, job: int, action: int) -> bool:
+    """Apply `action` to a job: 0 = wait, a = configuration a - 1.
+
+    If `count` asks for it, the job settles on a node that is on, and wakes its round in time for its due date.
+
+    Returns:
+        False if the action could not be placed: then the job waits.
+    """
+    count = board.count
+    placed = action == 0
+    if action > 0 and board.tau[job, action - 1] < np.inf:
+        if count[at.CONSOLIDATES] > 0 and moves_on(board, job, action - 1)[1]:
+            forget_place(board, job)
+        placed = place(board, job, action - 1)
+    if count[at.DUE_WAKES] > 0:
+        board.jobs[job, at.WAKE_S] = due_wake_s(board, job)
+    return placed

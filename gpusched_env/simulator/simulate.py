@@ -10,8 +10,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.asking import AS_A_POLICY
-from gpusched_env.simulator.policy import AskedAs, Policy, Replaying, check_fit, memory_columns
+from gpusched_env.simulator.policy import AS_A_POLICY, AskedAs, Policy, Replaying, check_fit, memory_columns
 from gpusched_env.simulator.result import Result
 from gpusched_env.simulator.state import State
 

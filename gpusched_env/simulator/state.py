@@ -8,17 +8,16 @@ import numpy as np
 
 from gpusched_env.model import checks
 from gpusched_env.model.rates import Rates, kilowatts, write_config_rates, write_node_rates
-from gpusched_env.model.tenancy import kinds_of_nodes, quotas
+from gpusched_env.model.tenant import kinds_of_nodes, quotas
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.asking import AS_A_POLICY, Asking
-from gpusched_env.simulator.cells import blocks
+from gpusched_env.simulator.cells import lying as blocks
 from gpusched_env.simulator.events import advance
 from gpusched_env.simulator.ordering import NAMED_ORDERS
 from gpusched_env.simulator.pace import sharing
-from gpusched_env.simulator.pace.interconnect import helper_count, iteration_table
+from gpusched_env.simulator.pace.now import helper_count, iteration_table
 from gpusched_env.simulator.placement.node_index import new_room
 from gpusched_env.simulator.placement.room import measure
-from gpusched_env.simulator.policy import FREE_COLUMNS
+from gpusched_env.simulator.policy import AS_A_POLICY, FREE_COLUMNS, Asking
 from gpusched_env.simulator.rounds import begin_round, commit_round
 from gpusched_env.simulator.run import Board, Facts, Hidden
 from gpusched_env.simulator.survival import DistributionTable

@@ -20,14 +20,14 @@ if TYPE_CHECKING:
         SharingJobs,
         SharingTimes,
     )
-    from gpusched_env.workload.load import offered_load
+    from gpusched_env.workload.job_times import offered_load
     from gpusched_env.workload.scenario.applications import OwnApplication
     from gpusched_env.workload.scenario.arrivals import Arrivals
     from gpusched_env.workload.scenario.cluster import Cluster, GpuTypeOverride, Pool
-    from gpusched_env.workload.scenario.comparison import Comparison
-    from gpusched_env.workload.scenario.due_dates import DueDates
+    from gpusched_env.workload.scenario.comparison import Comparison, parse_seeds
     from gpusched_env.workload.scenario.epochs import (
         BetaEpochs,
+        DueDates,
         Epochs,
         GeometricEpochs,
         HistogramEpochs,
@@ -35,7 +35,6 @@ if TYPE_CHECKING:
         TwoPointEpochs,
     )
     from gpusched_env.workload.scenario.gpu_types import OwnGpuType
-    from gpusched_env.workload.scenario.interconnect import Interconnect
     from gpusched_env.workload.scenario.scenario import Jobs, Prices, Scenario, Weights
     from gpusched_env.workload.scenario.scenario_file import (
         builtin_scenarios,
@@ -44,12 +43,15 @@ if TYPE_CHECKING:
         scenario_for_trace,
         scenario_toml,
     )
-    from gpusched_env.workload.scenario.seeds import parse_seeds
-    from gpusched_env.workload.scenario.sharing import Sharing
+    from gpusched_env.workload.scenario.sharing import Interconnect, Sharing
     from gpusched_env.workload.scenario.trace_replay import TraceReplay
     from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
-    from gpusched_env.workload.tables.colocation import builtin_max_inflation, builtin_slowdowns
-    from gpusched_env.workload.tables.communication import Communication, builtin_communication
+    from gpusched_env.workload.tables.colocation import (
+        Communication,
+        builtin_communication,
+        builtin_max_inflation,
+        builtin_slowdowns,
+    )
     from gpusched_env.workload.tenancy import with_tenancy
     from gpusched_env.workload.traces.modelled import modelled
     from gpusched_env.workload.traces.read import detect_format, read_trace

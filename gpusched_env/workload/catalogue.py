@@ -8,7 +8,7 @@ from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.switching_costs import SwitchingCosts, switching_costs
+from gpusched_env.workload.network import SwitchingCosts, switching_costs
 from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
 from gpusched_env.workload.tables.own_applications import applications_of, read_applications
 from gpusched_env.workload.tables.reading import read_table

@@ -11,22 +11,24 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Duty, Instance, JobTable, Tenant, checks
 from gpusched_env.model.tenant import tenant_name
 from gpusched_env.workload.catalogue import Catalogue
+from gpusched_env.workload.families import draw_fractions, given_library, make_library
 from gpusched_env.workload.interference_model import interference_model
 from gpusched_env.workload.job_times import application_times, job_times
-from gpusched_env.workload.library import draw_fractions, given_library, make_library
-from gpusched_env.workload.network import Network
+from gpusched_env.workload.network import Network, switching_columns
 from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
-from gpusched_env.workload.scenario.due_dates import due_dates
-from gpusched_env.workload.scenario.epochs import HistogramEpochs
+from gpusched_env.workload.scenario.epochs import HistogramEpochs, due_dates
 from gpusched_env.workload.scenario.scenario import Scenario
 from gpusched_env.workload.site import Site
-from gpusched_env.workload.switching_costs import switching_columns
 from gpusched_env.workload.tenancy import with_tenancy
 from gpusched_env.workload.traces.demand import offered
-from gpusched_env.workload.traces.dither import dithered
 from gpusched_env.workload.traces.gpu_types import gpu_type_of_jobs, names_a_type
-from gpusched_env.workload.traces.replay import choose_applications, epochs_of_duration, replayed_trace
-from gpusched_env.workload.traces.traced_schedule import traced_configurations
+from gpusched_env.workload.traces.replay import (
+    choose_applications,
+    dithered,
+    epochs_of_duration,
+    replayed_trace,
+    traced_configurations,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Generator as Generation

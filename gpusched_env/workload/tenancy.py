@@ -10,8 +10,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Interference, Node
-from gpusched_env.model.tenancy import check_fit
-from gpusched_env.model.tenant import BETWEEN, LENT, TENANCIES, name_of
+from gpusched_env.model.tenant import BETWEEN, LENT, TENANCIES, check_fit, name_of
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

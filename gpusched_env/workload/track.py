@@ -6,6 +6,7 @@ import tomllib
 from typing import TYPE_CHECKING, Any, Literal
 
 from gpusched_env.errors import InputError
+from gpusched_env.workload.scenario.comparison import TrackHeader, parse_seeds
 from gpusched_env.workload.scenario.scenario import Scenario
 from gpusched_env.workload.scenario.scenario_file import (
     TRACK,
@@ -14,8 +15,6 @@ from gpusched_env.workload.scenario.scenario_file import (
     setting_line,
     text_of,
 )
-from gpusched_env.workload.scenario.seeds import parse_seeds
-from gpusched_env.workload.scenario.track_header import TrackHeader
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -18,9 +18,8 @@ from stable_baselines3 import PPO
 
 from gpusched_agents import evaluation as evaluate
 from gpusched_agents.files.convert import UnsafeLoadWarning, convert_sb3_zip
-from gpusched_agents.files.export import actor_of
-from gpusched_agents.files.storage import load_agent
-from gpusched_agents.files.weight_shapes import weight_shapes
+from gpusched_agents.files.storage import actor_of, load_agent
+from gpusched_agents.files.weights_file import weight_shapes
 from gpusched_agents.network.policies import ScoringExtractor
 from gpusched_agents.policy import load_policy
 from gpusched_agents.spec import AgentSpec

@@ -19,10 +19,16 @@ from hypothesis import strategies as st
 from safetensors.numpy import save
 
 from agent_folders import description, mlp_description, network, spec, weights
-from gpusched_agents.files import find_agent as shipping
-from gpusched_agents.files.agent_json import description_text, read_description
-from gpusched_agents.files.find_agent import find_agent, shipped_agents
-from gpusched_agents.files.storage import AGENT_FILES, load_agent, load_description, save_agent
+from gpusched_agents.files import storage as shipping
+from gpusched_agents.files.description import description_text, read_description
+from gpusched_agents.files.storage import (
+    AGENT_FILES,
+    find_agent,
+    load_agent,
+    load_description,
+    save_agent,
+    shipped_agents,
+)
 from gpusched_agents.files.weights_file import check_shapes
 from gpusched_agents.training.config import NetworkConfig
 from gpusched_env.errors import InputError

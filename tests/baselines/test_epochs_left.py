@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import DispatchPolicy, RandomGreedy
-from gpusched_baselines.planning.epochs_left import by_pressure, epochs_left
+from gpusched_baselines.planning.cheapest import by_pressure, epochs_left
 from gpusched_env import ActiveJobs, InputError
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at

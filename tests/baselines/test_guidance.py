@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusched_baselines.search.guidance import guidance
+from gpusched_baselines.search.path_relinking import guidance
 from gpusched_env.simulator import State, View
 from instances import HOUR, three_jobs
 

@@ -8,7 +8,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from gpusched_baselines.planning.hull import lower_hull
+from gpusched_baselines.planning.plan import lower_hull
 
 
 def hull_of(tau: list[float], price: list[float]) -> list[int]:

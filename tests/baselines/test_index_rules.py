@@ -10,9 +10,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import IndexRule, atc, atc_worst, gittins, las, make_policy, sept, srpt_worst
-from gpusched_baselines.index_rules.efficient import cheapest_by, efficient, prices
-from gpusched_baselines.index_rules.quantum import best_quantum
-from gpusched_baselines.index_rules.ranks import rank_jobs
+from gpusched_baselines.index_rules.ranks import best_quantum, cheapest_by, efficient, prices, rank_jobs
 from gpusched_env import (
     Configuration,
     EpochDistribution,

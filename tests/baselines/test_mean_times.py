@@ -16,7 +16,7 @@ from gpusched_baselines.search.constructions import Constructions
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.choice import Choice
+from gpusched_env.simulator.policy import Choice
 from instances import HOUR, random_instance
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)

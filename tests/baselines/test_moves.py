@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from books import check_books
 from constructed import constructed, may_take, proxy
-from gpusched_baselines.search.moves import sweep_moves
+from gpusched_baselines.search.exchanges import sweep_moves
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at

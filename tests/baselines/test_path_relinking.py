@@ -10,8 +10,7 @@ from hypothesis import strategies as st
 from books import check_books
 from gpusched_baselines import PathRelinking, RandomGreedy
 from gpusched_baselines.search.constructions import Constructions
-from gpusched_baselines.search.guidance import guidance
-from gpusched_baselines.search.relinking import relink
+from gpusched_baselines.search.path_relinking import guidance, relink
 from gpusched_env import InputError, Instance, simulate
 from gpusched_env.simulator import State, View
 from gpusched_env.simulator import layout as at

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusched_baselines.search.picks import pick_config, pick_node, shortlist
+from gpusched_baselines.search.constructions import pick_config, pick_node, shortlist
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import State
 from gpusched_env.simulator.placement.placement import take

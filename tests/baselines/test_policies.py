@@ -21,7 +21,7 @@ from gpusched_baselines import (
 )
 from gpusched_baselines.look_ahead import LookAhead
 from gpusched_baselines.registry import POLICIES, ablation_names, teacher_names
-from gpusched_baselines.search.proxy import proxy_cost
+from gpusched_baselines.search.proxy_parts import proxy_cost
 from gpusched_env import ActiveJobs, InputError, JobPolicy, Policy, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at

@@ -13,7 +13,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusched_baselines.search.proxy import proxy_cost
+from gpusched_baselines.search.proxy_parts import proxy_cost
 from gpusched_env.simulator import State
 from instances import three_jobs
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusched_baselines.search.relinking import relink
+from gpusched_baselines.search.path_relinking import relink
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import State, View
 from gpusched_env.simulator import layout as at

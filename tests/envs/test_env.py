@@ -28,7 +28,7 @@ from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.decisions import decide
+from gpusched_env.simulator.rounds import decide
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -8,19 +8,24 @@ from typer.testing import CliRunner
 
 from agent_folders import single_node_agent
 from gpusched_agents.any_policy import is_agent
-from gpusched_agents.files.find_agent import shipped_agents
+from gpusched_agents.files.storage import shipped_agents
 from gpusched_baselines import clairvoyant_bound
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.workload import Track, load_scenario, make_instance
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.leaderboard import default_policies, leaderboard, misfits
 from gpusched_experiments.leaderboard import plan as module
-from gpusched_experiments.leaderboard.chart import ratio_chart
 from gpusched_experiments.leaderboard.standings import track_results
-from gpusched_experiments.leaderboard.tables import details_table, knowing_table, overall_table, tracks_table
+from gpusched_experiments.leaderboard.tables import (
+    details_table,
+    knowing_table,
+    overall_table,
+    ratio_chart,
+    tracks_table,
+)
+from gpusched_experiments.report.cell import bound_of
 from gpusched_experiments.report.experiment import Choice
 from gpusched_experiments.report.experiment_run import run_experiment
-from gpusched_experiments.report.measure import bound_of
 from gpusched_experiments.report.run import Runs
 
 FILES = {"report.html",

@@ -17,13 +17,13 @@ from gpusched_env.simulator import simulate
 from gpusched_env.workload import Track, load_scenario, make_instance
 from gpusched_experiments.cli import submitting
 from gpusched_experiments.cli.app import app
-from gpusched_experiments.leaderboard import against, checking, entry_runs, submission
+from gpusched_experiments.leaderboard import against, entry_runs, submission
+from gpusched_experiments.leaderboard import entry_runs as checking
 from gpusched_experiments.leaderboard.against import check_same_world, read_recorded
-from gpusched_experiments.leaderboard.checking import Checked, check_entry
+from gpusched_experiments.leaderboard.entry_runs import Checked, check_entry
 from gpusched_experiments.leaderboard.submission import Plan, check_names, submit
 from gpusched_experiments.page import folder_report
-from gpusched_experiments.untrusted.errors import EntryError
-from gpusched_experiments.untrusted.limits import USUAL, Limits
+from gpusched_experiments.untrusted.entry import USUAL, EntryError, Limits
 from gpusched_experiments.untrusted.remote_policy import policy_seed
 
 SOURCE = "from gpusched_baselines import make_policy\ndef make():\n    return make_policy('sts')\n"

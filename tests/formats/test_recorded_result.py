@@ -2,8 +2,7 @@ import numpy as np
 import pytest
 
 from gpusched_env.errors import InputError
-from gpusched_env.formats.recorded_result import read_result
-from gpusched_env.formats.run_folder import write_run
+from gpusched_env.formats.run_folder import read_result, write_run
 from gpusched_env.simulator import layout as at
 from report_pages import ran
 from small_instances import small_random_instance

@@ -14,8 +14,7 @@ from gpusched_baselines.dispatching.dispatch import edf
 from gpusched_env import load_scenario, make_instance
 from gpusched_env.errors import InputError
 from gpusched_env.files import new_folder, write_atomically
-from gpusched_env.formats.recorded_result import read_result
-from gpusched_env.formats.run_folder import RUN_FILES, read_run, write_run
+from gpusched_env.formats.run_folder import RUN_FILES, read_result, read_run, write_run
 from gpusched_env.model import EpochDistribution, GpuType, Instance, JobTable, Node, single_node_configurations
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result, simulate

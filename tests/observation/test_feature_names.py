@@ -13,7 +13,7 @@ from gpusched_env import load_scenario, make_instance
 from gpusched_env.observation import Notes, cluster, job, observe, options, queue
 from gpusched_env.observation.notation import Names
 from gpusched_env.simulator import Asking, State
-from gpusched_env.simulator.decisions import decide, run_to_round
+from gpusched_env.simulator.rounds import decide, run_to_round
 
 if TYPE_CHECKING:
     from types import ModuleType

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 
 from gpusched_env.errors import InputError
-from gpusched_env.rendering import animation
-from gpusched_env.rendering.animation import form_of, rounds_to_show, write_animation
+from gpusched_env.rendering import frames as animation
+from gpusched_env.rendering.frames import form_of, rounds_to_show, write_animation
 
 PIL = pytest.importorskip("PIL.Image")
 

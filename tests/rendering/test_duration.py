@@ -1,6 +1,6 @@
 import pytest
 
-from gpusched_env.rendering.duration import axis_unit, duration_text
+from gpusched_env.rendering.text import axis_unit, duration_text
 
 
 @pytest.mark.parametrize(

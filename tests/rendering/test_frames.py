@@ -9,7 +9,7 @@ from gpusched_env import GpuClusterEnv
 from gpusched_env.rendering import GanttFrames, render_gantt_rgb
 from gpusched_env.rendering.frames import FRAME_DPI, FRAME_INCHES, scene_of
 from gpusched_env.rendering.gantt_drawing import Drawing
-from gpusched_env.rendering.gantt_due_dates import _shown
+from gpusched_env.rendering.gantt_panel import _shown
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import State, simulate
 from gpusched_env.simulator import layout as at

@@ -10,7 +10,7 @@ import pytest
 from gpusched_env import GpuClusterEnv, InputError
 from gpusched_env.simulator import Asking, State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.asking import AskingSettings
+from gpusched_env.simulator.policy import AskingSettings
 from instances import three_jobs
 
 WRONG = [

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from boards import board_of
-from gpusched_env.simulator.placement.best_fit import best_fit, fit_key
+from gpusched_env.simulator.placement.node_index import best_fit, fit_key
 
 # type, GPUs, free now, free before the round
 NODES = np.array([[0, 8, 8, 8], [0, 8, 3, 3], [1, 4, 4, 4], [0, 8, 5, 2]], dtype=np.int64)

@@ -10,13 +10,14 @@ from hypothesis import strategies as st
 
 from boards import board_of
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.best_fit import best_fit, fit_key
 from gpusched_env.simulator.placement.node_index import (
     LEAST_NODES,
     MOST_GPUS,
+    best_fit,
     count_fitting,
     find_node,
     find_ranked,
+    fit_key,
     most_free,
     new_room,
 )

@@ -8,7 +8,7 @@ import pytest
 from gpusched_env import ActiveJobs, Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import State
 from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.pressure import pressures
+from gpusched_env.simulator.sorting import pressures
 from instances import HOUR
 
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))

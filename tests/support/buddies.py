@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.model.cells import LEVELS, check_levels
+from gpusched_env.model.tenant import LEVELS, check_levels
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence

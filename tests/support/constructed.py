@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 
 from gpusched_baselines.search.constructions import Constructions
-from gpusched_baselines.search.proxy import proxy_cost
+from gpusched_baselines.search.proxy_parts import proxy_cost
 from gpusched_env.simulator import State, View
 from gpusched_env.simulator import layout as at
 from instances import random_instance

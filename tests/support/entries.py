@@ -7,8 +7,7 @@ import threading
 from typing import TYPE_CHECKING
 
 from gpusched_experiments.untrusted.channel import Channel
-from gpusched_experiments.untrusted.entry import Entry
-from gpusched_experiments.untrusted.limits import USUAL, Limits
+from gpusched_experiments.untrusted.entry import USUAL, Entry, Limits
 from gpusched_experiments.untrusted.process import Process
 from gpusched_experiments.untrusted.serving import Server
 

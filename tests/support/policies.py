@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusched_baselines import make_policy
 from gpusched_baselines.look_ahead import LookAhead
-from gpusched_baselines.look_ahead.settings import Settings
+from gpusched_baselines.look_ahead.policy import Settings
 from gpusched_env.simulator.ordering import ask_order
 
 if TYPE_CHECKING:

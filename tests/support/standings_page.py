@@ -9,8 +9,8 @@ from gpusched_env.provenance import provenance
 from gpusched_env.workload import load_track
 from gpusched_experiments.leaderboard import leaderboard
 from gpusched_experiments.report.experiment_run import write_tables
-from gpusched_experiments.report.results_file import document_json
 from gpusched_experiments.report.run import Runs
+from gpusched_experiments.report.store import document_json
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -5,9 +5,8 @@ import pytest
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload import Arrivals
-from gpusched_env.workload.scenario.arrivals import submission_times
-from gpusched_env.workload.scenario.profiled_arrivals import profiled_times
-from gpusched_env.workload.tables.arrival_profiles import ArrivalProfile, arrival_profile
+from gpusched_env.workload.scenario.arrivals import profiled_times, submission_times
+from gpusched_env.workload.tables.colocation import ArrivalProfile, arrival_profile
 
 MANY = 40_000
 

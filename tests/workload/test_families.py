@@ -22,8 +22,7 @@ from gpusched_env.workload import (
     lognormal_distribution,
     two_point_distribution,
 )
-from gpusched_env.workload.families import histograms
-from gpusched_env.workload.library import draw_fractions, given_library, make_library
+from gpusched_env.workload.families import draw_fractions, given_library, histograms, make_library
 
 FRACTIONS = st.floats(0.05, 0.95)
 BINS = st.integers(1, 200)

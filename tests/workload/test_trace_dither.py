@@ -15,7 +15,7 @@ import pytest
 from gpusched_env import GpuClusterEnv, Instance
 from gpusched_env.observation import JOB_FEATURES, OPTION_FEATURES
 from gpusched_env.workload import builtin_applications, make_instance, scenario_for_trace
-from gpusched_env.workload.traces import dither
+from gpusched_env.workload.traces import replay as dither
 from gpusched_env.workload.traces.trace import Trace
 
 if TYPE_CHECKING:

@@ -15,9 +15,9 @@ from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEAT
 from gpusched_env.observation.observe import observe
 from gpusched_env.observation.options import SHARE
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.choice import apply_choice
 from gpusched_env.simulator.due_dates import due_wake_s
 from gpusched_env.simulator.placement.placement import moves_on, place
+from gpusched_env.simulator.policy import apply_choice
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -14,9 +14,9 @@ from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEAT
 from gpusched_env.observation.observe import observe
 from gpusched_env.simulator import Asking
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.choice import Choice
-from gpusched_env.simulator.decisions import act
 from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.policy import Choice
+from gpusched_env.simulator.rounds import act
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -12,7 +12,7 @@ import numpy as np
 from gymnasium import spaces
 from stable_baselines3.common.vec_env import VecEnv
 
-from gpusched_agents.training.work import WorkMeter
+from gpusched_agents.training.worlds import WorkMeter
 from gpusched_env.errors import InputError
 from gpusched_env.observation import CLUSTER_FEATURES, OPTION_FEATURES, observation_space
 

@@ -2,17 +2,29 @@
 
 from __future__ import annotations
 
+import multiprocessing
+from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Self
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from gpusched_agents.steering.network import own_shapes
+from gpusched_agents.steering.network import SteeringPolicy, own_shapes
+from gpusched_agents.training.algorithm_config import EsConfig
+from gpusched_agents.training.worlds import instance_at, validation_instance, validation_places
+from gpusched_env import simulate
+from gpusched_env.child_processes import deaf_children, end_with_parent
+from gpusched_env.envs.vector.threads import usable_cores
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
     from numpy.typing import NDArray
 
-    from gpusched_agents.training.algorithm_config import EsConfig
+    from gpusched_agents.spec import AgentSpec
+    from gpusched_agents.training.config import TrainingConfig
+    from gpusched_agents.training.worlds import Place
+    from gpusched_env.simulator import Policy
 
 FIRST, SECOND, TINY = 0.9, 0.99, 1e-12  # decay of Adam's moments, and what keeps its step finite
 CHANGES, INITIAL = 0, 1  # streams of random numbers
@@ -95,3 +107,108 @@ def first_weights(hidden: int, seed: int) -> NDArray[np.float64]:
     arrays = {name: np.zeros(shape) for name, shape in own_shapes(hidden).items()}
     arrays["code.weight"] = rng.normal(0.0, 1.0 / np.sqrt(8.0), arrays["code.weight"].shape)
     return np.concatenate([array.ravel() for array in arrays.values()])
+
+
+T = TypeVar("T")
+
+FREE = 1e-9  # what a run costs at least [€], so that a ratio of two exists
+
+
+class Workers:
+    """Processes that know the settings of a run; a context, at whose end they are gone.
+
+    Args:
+        config: The settings of the run.
+        spec: What its agent is trained for.
+        processes: How many, ≥ 1; by default as many as there are processors.
+    """
+
+    def __init__(self, config: TrainingConfig, spec: AgentSpec, processes: int | None = None) -> None:
+        self._config, self._spec = config, spec
+        self._processes = usable_cores() if processes is None else processes
+
+    def __enter__(self) -> Self:
+        """Make the processes ready to start."""
+        context = multiprocessing.get_context("spawn")
+        self._pool = ProcessPoolExecutor(self._processes, mp_context=context, initializer=end_with_parent)
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        """End them, whatever they are at."""
+        children = list((self._pool._processes or {}).values())  # noqa: SLF001 - nobody waits for what they are at
+        if error[0] is not None:
+            for child in children:
+                child.kill()
+        self._pool.shutdown(cancel_futures=True)
+
+    def differences(
+        self, candidates: NDArray[np.float32], where: Sequence[Place], most_jobs: int
+    ) -> tuple[NDArray[np.float64], int]:
+        """Run every pair of candidates on workloads of its own.
+
+        Args:
+            candidates: Weights, (2 P, W): a pair after the other.
+            where: The workloads, those of the first pair first, equally many for each.
+            most_jobs: Jobs of a workload at most.
+
+        Returns:
+            log(cost of a pair's first / cost of its second), (P, workloads of each), and the rounds of all runs.
+        """
+        pairs = np.repeat(candidates.reshape(-1, 2, candidates.shape[1]), 2 * len(where) // len(candidates), axis=0)
+        calls = [(self._config, self._spec, *call, most_jobs) for call in zip(pairs, where, strict=True)]
+        answers = self._map(_difference, calls)
+        differences = np.array([difference for difference, _ in answers]).reshape(len(candidates) // 2, -1)
+        return differences, sum(rounds for _, rounds in answers)
+
+    def validate(self, weights: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """Give costs and tardiness costs of an agent on the validation workloads [€], both (`validation_places`,)."""
+        config = self._config
+        policy = SteeringPolicy(spec=self._spec, weights=weights, hidden=config.network.hidden)
+        calls = [(config, policy, place) for place in validation_places(config)]
+        totals, tardiness = np.array(self._map(validate, calls)).T
+        return totals, tardiness
+
+    def _map(self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
+        """Make the calls of a function; give the answers in their order."""
+        with deaf_children():
+            futures = [self._pool.submit(function, *call) for call in calls]
+        return [future.result() for future in futures]
+
+
+def _difference(
+    config: TrainingConfig, spec: AgentSpec, pair: NDArray[np.float32], place: Place, most_jobs: int
+) -> tuple[float, int]:
+    instance = instance_at(config, place, most_jobs)
+    one, other = (
+        simulate(instance, SteeringPolicy(spec=spec, weights=weights, hidden=config.network.hidden), record=False)
+        for weights in pair
+    )
+    return float(np.log(max(one.total_eur, FREE) / max(other.total_eur, FREE))), one.rounds + other.rounds
+
+
+def validate(config: TrainingConfig, policy: Policy, place: Place) -> tuple[float, float]:
+    """Run a policy on a validation workload; give its cost and tardiness cost [€]."""
+    result = simulate(validation_instance(config, place), policy, record=False)
+    return result.total_eur, result.tardiness_eur
+
+
+def validation_costs(config: TrainingConfig, policy: Policy, first: int | None = None) -> NDArray[np.float64]:
+    """Give the costs of a policy on the validation workloads [€], all (`validation_places`,) or the first so many."""
+    return np.array([validate(config, policy, place)[0] for place in validation_places(config)[:first]])
+
+
+def relative_cost(config: TrainingConfig, costs: NDArray[np.float64], base: NDArray[np.float64]) -> float:
+    """Give the cost over another policy's, both [€] on the validation workloads, (`validation_places`,).
+
+    It is the geometric mean over scenarios, each with the mean of its seeds, and over drawn workloads, each alone;
+    the latter count as much as they do in the training.
+    """
+    seeds = len(config.validation_seeds)
+    listed = len(config.scenarios) * seeds
+    costs, base = np.maximum(costs, FREE), np.maximum(base, FREE)
+    means = [each[:listed].reshape(-1, seeds).mean(axis=1) for each in (costs, base)]
+    log = np.log(means[0] / means[1]).mean()
+    if len(costs) > listed and isinstance(config.agent, EsConfig):
+        drawn = np.log(costs[listed:] / base[listed:]).mean()
+        log += config.agent.drawn * (drawn - log)
+    return float(np.exp(log))

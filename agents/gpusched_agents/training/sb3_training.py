@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_agents.training.logs import Logs, Watch, open_logs
-from gpusched_agents.training.model_state import pack_model, unpack_model
-from gpusched_agents.training.progress import Progress, cost_of
-from gpusched_agents.training.run import ResumableTraining
-from gpusched_agents.training.run_folder import CHECKPOINT, LOGS
+from gpusched_agents.training.checkpoint import pack_model, unpack_model
+from gpusched_agents.training.logs import Logs, Progress, Watch, cost_of, open_logs
+from gpusched_agents.training.run import CHECKPOINT, LOGS, ResumableTraining
 from gpusched_env import make_instance, simulate
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.planning.hull import lower_hull, write_slopes
-from gpusched_baselines.planning.plan import LATE, solve
+from gpusched_baselines.planning.plan import LATE, lower_hull, solve, write_slopes
 from gpusched_env.kernel import kernel
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.rates import least_rate_eur_per_s

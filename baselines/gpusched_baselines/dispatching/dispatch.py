@@ -5,13 +5,20 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpusched_baselines.planning.cheapest import any_room, cheapest_with
-from gpusched_baselines.planning.epochs_left import RECKONED, Epochs, check_epochs, left_of, left_of_all
+from gpusched_baselines.planning.cheapest import (
+    RECKONED,
+    Epochs,
+    any_room,
+    cheapest_with,
+    check_epochs,
+    left_of,
+    left_of_all,
+)
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.choice import Choice
 from gpusched_env.simulator.ordering import Order, ask_order, check_order
 from gpusched_env.simulator.placement.placement import place
+from gpusched_env.simulator.policy import Choice
 
 if TYPE_CHECKING:
     from numpy.random import Generator

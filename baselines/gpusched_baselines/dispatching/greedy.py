@@ -6,9 +6,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from gpusched_baselines.dispatching.dispatch import dispatch
-from gpusched_baselines.dispatching.idle_gpus import give_idle_gpus
-from gpusched_baselines.dispatching.left_shares import give_left_shares
-from gpusched_baselines.planning.epochs_left import WORST_CASE, left_of_all
+from gpusched_baselines.dispatching.idle_gpus import give_idle_gpus, give_left_shares
+from gpusched_baselines.planning.cheapest import WORST_CASE, left_of_all
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.room import measure

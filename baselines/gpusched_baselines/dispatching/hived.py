@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.dispatching.dispatch import DispatchPolicy, fifo
-from gpusched_baselines.planning.cheapest import any_room, cheapest_with
-from gpusched_baselines.planning.epochs_left import RECKONED, left_of_all
+from gpusched_baselines.planning.cheapest import RECKONED, any_room, cheapest_with, left_of_all
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.cells import blocks
+from gpusched_env.simulator.cells import lying as blocks
 from gpusched_env.simulator.cells.lying import first_host, is_lent, let_empty_cells_go, survey
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.placement import place, prefer_place

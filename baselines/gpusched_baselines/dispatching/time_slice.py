@@ -14,7 +14,7 @@ from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.placement.placement import may_have
-from gpusched_env.simulator.pressure import pressure
+from gpusched_env.simulator.sorting import pressure
 
 if TYPE_CHECKING:
     from numpy.random import Generator

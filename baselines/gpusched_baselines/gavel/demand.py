@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.planning.epochs_left import Epochs, epochs_left
+from gpusched_baselines.planning.cheapest import Epochs, epochs_left
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
+from scipy.sparse import csr_array, hstack  # type: ignore[import-untyped]
 
-from gpusched_baselines.gavel.program import Program, raised
+from gpusched_baselines.gavel.program import Program, ProgramError, raised
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -127,3 +128,98 @@ def any_fifo(demand: Demand, rng: Generator) -> NDArray[np.float64]:
         x[j, k] = 1.0
         free[demand.kind[k]] -= demand.gpus[j, k]
     return x
+
+
+Within = Literal["fairness", "fifo"]
+"""How an entity's level is divided among its jobs: by their weights, or all to the first that can still get more."""
+
+STUCK = 1e-7  # a job whose dual value is larger, relative to the largest, cannot get more
+
+
+def slopes(
+    demand: Demand, entity_weight: NDArray[np.float64], within: Within, live: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Give what every job gets as the level rises by 1, (A,): its part of its entity's weight; 0 if it is stuck.
+
+    Args:
+        demand: The jobs, in the order of their submission.
+        entity_weight: Weights of the entities, > 0, (E,).
+        within: How an entity divides its weight.
+        live: The jobs that are not stuck, (A,).
+    """
+    entity = demand.entity
+    found = np.zeros(len(entity))
+    for e in np.unique(entity[live]):
+        mine = np.flatnonzero((entity == e) & live)
+        if within == "fifo":
+            found[mine[0]] = entity_weight[e]
+        else:
+            found[mine] = entity_weight[e] * demand.weight[mine] / demand.weight[mine].sum()
+    return found
+
+
+def water_filling(demand: Demand, entity_weight: NDArray[np.float64], within: Within) -> NDArray[np.float64]:
+    """Raise s_j · thr_j(x) / thr_j(x_prop) of all jobs by their slopes until some are stuck; then go on with the rest.
+
+    A job is stuck if its row of the program has a dual value: it cannot get more without another one that gets less.
+    One at least is in every step, so that there are at most A steps.
+
+    Args:
+        demand: The jobs, in the order of their submission.
+        entity_weight: Weights of the entities, > 0, (E,).
+        within: How an entity divides what it gets.
+
+    Returns:
+        Shares of time, (A, K).
+
+    Raises:
+        ProgramError: The solver gave up.
+    """
+    worth = demand.size[:, None] * demand.speed / demand.proportional[:, None]
+    live, level = np.any(demand.speed > 0.0, axis=1), np.zeros(len(worth))
+    x = np.zeros(worth.shape)
+    while live.any():
+        slope = slopes(demand, entity_weight, within, live)
+        found = raised(demand, worth, slope, level * (1.0 - 1e-9))
+        x, rise = found.x, float(found.extra[0])
+        level = level + slope * rise
+        stuck = live & (slope > 0.0) & (found.duals > STUCK * found.duals.max())
+        if not stuck.any():
+            break
+        live = live & ~stuck
+    return x
+
+
+LEAST = 0.01  # of its fastest speed that every job needs, however late it is due: else it might never run
+EAGER = 1e-3  # how much more an epoch that is left for later costs, relative to its energy
+
+
+def priced(demand: Demand, guard_s: float) -> NDArray[np.float64]:
+    """Minimise Σ_j Σ_c r_c x[j, c] + Σ_j (ω_j / fastest_j + e_j) u_j [€/s], (A, C).
+
+    thr_j(x) + u_j ≥ need_j. A job needs left_j / (due_j - t - guard), or its fastest speed where that is not enough.
+    Each epoch that it falls short makes it late by the seconds that one takes at its fastest, and must be done later,
+    for e_j, its least energy. So energy and tardiness are in the same euros per second, and due dates give way one by
+    one where there are not GPUs enough.
+
+    Args:
+        demand: The jobs and their options.
+        guard_s: How much sooner than due jobs are planned to end [s]: rounds are not a fluid.
+
+    Raises:
+        ProgramError: The solver gave up.
+    """
+    jobs = len(demand.job)
+    fastest = np.maximum(demand.speed.max(axis=1), 1e-300)
+    time_s = np.maximum(demand.due_in_s - guard_s, 1e-9)
+    need = np.clip(demand.left / time_s / fastest, LEAST, 1.0)  # as a fraction of the fastest speed
+    epoch = np.where(demand.speed > 0.0, demand.rate / np.maximum(demand.speed, 1e-300), np.inf).min(axis=1)
+    unit = max(float(demand.rate.max()), float(demand.tardiness.max()), 1e-300)
+    later = (demand.tardiness + (1.0 + EAGER) * epoch * fastest) / unit + EAGER
+    program = Program(demand, extra=jobs)
+    short = csr_array((-np.ones(jobs), (np.arange(jobs), np.arange(jobs))), (jobs, jobs))
+    rows = hstack([-program.per_job(demand.speed / fastest[:, None]), short])
+    found = program.least(demand.rate / unit, later, rows, -need)
+    if found is None:
+        raise ProgramError("jobs may be late, and yet there is no solution")
+    return found.x

@@ -7,21 +7,22 @@ from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
 
-from gpusched_baselines.gavel import memory as of
+from gpusched_baselines.gavel import round as of
 from gpusched_baselines.gavel.demand import elastic, rigid
-from gpusched_baselines.gavel.mechanism import Mechanism
 from gpusched_baselines.gavel.objectives import (
+    Within,
     any_fifo,
     cost_slo,
     fifo,
     finish_time,
     las,
     makespan,
+    priced,
     proportional_shares,
+    water_filling,
 )
-from gpusched_baselines.gavel.priced import priced
-from gpusched_baselines.gavel.water_filling import Within, water_filling
-from gpusched_baselines.planning.epochs_left import Epochs, check_epochs
+from gpusched_baselines.gavel.round import Mechanism
+from gpusched_baselines.planning.cheapest import Epochs, check_epochs
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 

@@ -2,19 +2,39 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Protocol
 
 import numpy as np
 
-from gpusched_baselines.gavel import memory as of
+from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import place
 from gpusched_env.simulator.sorting import ranked
 
 if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
+
+    from gpusched_baselines.gavel.demand import Demand
     from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board
+
+# Columns of the policy's memory with K options: first K with shares of time x, K with the time got since the last
+# reset [s], K with deficits [s]. Then:
+KNOWN = 0  # 1 if the job was there at the last reset
+# and, in the first row only:
+ROUND_END = 1  # when the present round ends [s]
+RESET_AT = 2  # time of the last reset [s]; 0: none, or one at the very beginning
+SEEN = 3  # 1 + submissions + completions until then
+TOTALS = 4  # from here: for each GPU type the time got on it by all [s]
+
+
+def columns(options: int, types: int) -> int:
+    """Count the columns for so many options and GPU types."""
+    return 3 * options + TOTALS + types
 
 
 @kernel
@@ -45,19 +65,19 @@ def reset(board: Board, jobs: Ints, x: Floats, kind: Ints, half_s: float) -> Non
     """
     memory, now, options = board.memory, board.clock[at.NOW], x.shape[1]
     own, types = 3 * options, board.room.shape[0]
-    since = now - memory[0, own + of.RESET_AT]
+    since = now - memory[0, own + RESET_AT]
     for v in range(types):
-        memory[0, own + of.TOTALS + v] = 0.0
+        memory[0, own + TOTALS + v] = 0.0
     for i in range(jobs.shape[0]):
         row = memory[jobs[i]]
         for k in range(options):
-            if row[own + of.KNOWN] > 0.0:
+            if row[own + KNOWN] > 0.0:
                 row[2 * options + k] += row[k] * since - (row[options + k] - half_s)
             row[k], row[options + k] = x[i, k], half_s
-            memory[0, own + of.TOTALS + kind[k]] += half_s
-        row[own + of.KNOWN] = 1.0
-    memory[0, own + of.RESET_AT] = now
-    memory[0, own + of.SEEN] = 1.0 + board.count[at.SUBMITTED] + board.count[at.DONE]
+            memory[0, own + TOTALS + kind[k]] += half_s
+        row[own + KNOWN] = 1.0
+    memory[0, own + RESET_AT] = now
+    memory[0, own + SEEN] = 1.0 + board.count[at.SUBMITTED] + board.count[at.DONE]
 
 
 @kernel
@@ -81,10 +101,10 @@ def place_by_priority(
     own, most = 3 * kind.shape[0], jobs.shape[0] * kind.shape[0]
     keys, who = np.empty((3, most)), np.empty((2, most), dtype=np.int64)
     for v in order:
-        n, total = 0, memory[0, own + of.TOTALS + v]
+        n, total = 0, memory[0, own + TOTALS + v]
         for i in range(jobs.shape[0]):
             row = memory[jobs[i]]
-            if board.jobs[jobs[i], at.CONFIG] >= 0 or row[own + of.KNOWN] == 0.0:
+            if board.jobs[jobs[i], at.CONFIG] >= 0 or row[own + KNOWN] == 0.0:
                 continue
             for k in range(options):
                 if kind[k] != v or config[i, k] < 0 or not (row[k] > 0.0 or idle_too):
@@ -96,7 +116,7 @@ def place_by_priority(
             i, k = who[0, r], who[1, r]
             if board.jobs[jobs[i], at.CONFIG] < 0 and place(board, jobs[i], config[i, k]):
                 memory[jobs[i], options + k] += round_s
-                memory[0, own + of.TOTALS + v] += round_s
+                memory[0, own + TOTALS + v] += round_s
 
 
 @kernel
@@ -109,3 +129,69 @@ def _by_keys(keys: Floats, size: int) -> Ints:
             sorted_keys[i] = keys[key, order[i]]
         order = order[ranked(sorted_keys, size)]
     return order
+
+
+class Plan(Protocol):
+    """What a policy brings to the mechanism."""
+
+    def demand(self, view: View) -> Demand:
+        """Give the jobs with their options."""
+
+    def shares(self, demand: Demand, rng: Generator) -> NDArray[np.float64]:
+        """Give their shares of time, (A, K)."""
+
+    def order(self, demand: Demand, rng: Generator) -> NDArray[np.int64]:
+        """Give the GPU types in the order in which rounds fill them, (V,)."""
+
+
+@dataclass(frozen=True, slots=True)
+class Mechanism:
+    """Rounds in which jobs get nearly their shares.
+
+    Args:
+        options: How many options jobs have.
+        round_s: Length of a round [s].
+        reset_s: Shares are solved for anew at most so often [s], and only if jobs have come or gone.
+        idle_too: Whether GPUs that are left go to jobs that have no share of their type.
+        at_once: Whether every event begins a round, arrivals and completions have shares solved for anew at once, and
+            `reset_s` after that it is done without them.
+    """
+
+    options: int
+    round_s: float
+    reset_s: float
+    idle_too: bool
+    at_once: bool = False
+
+    def decide(self, view: View, rng: Generator, plan: Plan) -> None:
+        """Begin a round if the last one is over or nothing runs any more; else leave everything as it is.
+
+        Raises:
+            InputError: The run has too little memory for the policy.
+        """
+        own, board = 3 * self.options, view.board
+        needs = columns(self.options, len(view.room))
+        if view.memory.shape[1] < needs:
+            raise InputError("memory_columns", view.memory.shape[1], f"{needs} or more")
+        end_s = float(view.memory[0, own + ROUND_END])
+        if not self.at_once and view.now_s < end_s and np.any(view.jobs[view.active, at.OLD_CONFIG] >= 0):
+            place_as_before(board)
+            wake_all(board, end_s)
+            return
+        demand = plan.demand(view)
+        if self._is_due(view):
+            x = plan.shares(demand, rng)
+            reset(board, demand.job, x, demand.kind, 0.5 * self.round_s)
+        order = plan.order(demand, rng)
+        place_by_priority(board, demand.job, demand.config, demand.kind, order, self.round_s, self.idle_too)
+        view.memory[0, own + ROUND_END] = view.now_s + self.round_s
+        wake_all(board, view.now_s + self.round_s)
+
+    def _is_due(self, view: View) -> bool:
+        """Say whether shares are to be solved for anew."""
+        own, first = 3 * self.options, view.memory[0]
+        changed = first[own + SEEN] != 1.0 + view.count[at.SUBMITTED] + view.count[at.DONE]
+        reset_at = first[own + RESET_AT]
+        # A reset at time 0 counts as none, as in Gavel's own simulator: the next one need not wait.
+        passed = reset_at == 0.0 or view.now_s - reset_at >= self.reset_s
+        return bool(changed or passed) if self.at_once else bool(changed and passed)

@@ -13,9 +13,9 @@ from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.placement import place
+from gpusched_env.simulator.policy import Choice, apply_choice
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -6,16 +6,110 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.index_rules.efficient import efficient
-from gpusched_baselines.index_rules.quantum import best_quantum
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.due_dates import misses
+from gpusched_env.simulator.placement.placement import may_have
 from gpusched_env.simulator.survival import bin_of, curve_of, expected_left, expected_rest
 from gpusched_env.simulator.switching import switch_s
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats
     from gpusched_env.simulator.run import Board
+    from gpusched_env.simulator.survival import Curve
+
+
+@kernel
+def prices(board: Board, gpu_price: float) -> Floats:
+    """Give r_c + μ · ρ · g_c of every configuration [€/s], (C,): its power, and its GPUs as others would pay for them.
+
+    r_c is the least rate, inf where the type has no node, g_c the GPUs held in all, ρ the rate of the full cluster per
+    GPU. Where energy is free ρ is 1, so that GPU-seconds alone count.
+
+    Args:
+        gpu_price: μ, how much more than its rate a GPU is worth, in multiples of ρ.
+    """
+    nodes, configs = board.nodes, board.facts.configs
+    rate, gpus = 0.0, 0
+    for n in range(nodes.shape[0]):
+        rate += board.node_rate[nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS]]
+        gpus += nodes[n, at.NODE_GPUS]
+    each = gpu_price * (rate / gpus if rate > 0.0 else 1.0)
+    price = np.empty(configs.shape[0])
+    for c in range(configs.shape[0]):
+        price[c] = board.least_rate[c] + each * (configs[c, at.CONFIG_SIZE] / at.UNITS)
+    return price
+
+
+@lean_kernel
+def efficient(board: Board, job: int, price: Floats) -> int:
+    """Find the configuration in which an epoch costs least; -1 if the job may use none that a node has."""
+    best, least = -1, np.inf
+    for c in range(price.shape[0]):
+        if board.tau[job, c] < np.inf and board.tau[job, c] * price[c] < least:
+            best, least = c, board.tau[job, c] * price[c]
+    return best
+
+
+@kernel
+def cheapest_by(board: Board, job: int, left: float, price: Floats) -> int:
+    """Choose among the configurations that fit now: the cheapest that meets the due date, else the cheapest.
+
+    A change of configuration that costs the job a restart takes so much longer, and its GPUs are paid for meanwhile.
+
+    Args:
+        job: The job's index.
+        left: The epochs that it is taken to have left.
+        price: What configurations cost [€/s], (C,).
+
+    Returns:
+        The configuration's index, or -1 if none fits. Of equals the first.
+    """
+    jobs, tau = board.jobs, board.tau
+    time_left = jobs[job, at.DUE] - board.clock[at.NOW]
+    best, least, late = -1, np.inf, True
+    for c in range(price.shape[0]):
+        if tau[job, c] == np.inf or not may_have(board, job, c):
+            continue
+        seconds = left * tau[job, c] + switch_s(board, job, c)
+        cost, misses_it = seconds * price[c], misses(seconds, time_left)
+        if best < 0 or (late and not misses_it) or (late == misses_it and cost < least):
+            best, least, late = c, cost, misses_it
+    return best
+
+
+SAME = 1e-12  # quanta whose ratios differ by less, relatively, are equal: then the longest, which interrupts least
+
+
+@kernel
+def best_quantum(curve: Curve, fraction: float, restart: float) -> tuple[float, float]:
+    """Find the bin edge ahead to which a run buys completions most cheaply.
+
+    A run from w = `fraction` to the edge x takes ∫ S(y)/S(w) dy from w to x in expectation, and completes the job with
+    probability 1 - S(x)/S(w). Their least ratio is 1 / the Gittins index. Jobs end at edges only, so that no other end
+    of a run is better.
+
+    Args:
+        curve: The survival function.
+        fraction: Epochs done, as a fraction of the maximum epochs.
+        restart: What a run takes before it begins, likewise.
+
+    Returns:
+        The least ratio, as a fraction of the maximum epochs per completion; and the edge, the last of equals. A job
+        that should be dead by now is taken to need everything that is left.
+    """
+    b = bin_of(curve.edges, fraction)
+    alive = curve.survival[b]
+    if alive <= 0.0:
+        return 1.0 - fraction + restart, 1.0
+    least, end, spent, bins = np.inf, 1.0, restart * alive, curve.survival.shape[0]
+    for k in range(b, bins):
+        spent += curve.survival[k] * (curve.edges[k + 1] - max(fraction, curve.edges[k]))
+        gone = alive - (curve.survival[k + 1] if k + 1 < bins else 0.0)
+        if gone > 0.0 and spent <= least * (1.0 + SAME) * gone:
+            least, end = spent / gone, curve.edges[k + 1]
+    return least, end
+
 
 EXPECTED, WORST_CASE, GITTINS, ATTAINED = range(4)
 """What counts as a job's work."""

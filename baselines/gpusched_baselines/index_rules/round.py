@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.index_rules.efficient import cheapest_by, prices
-from gpusched_baselines.index_rules.ranks import rank_jobs, review_epochs
+from gpusched_baselines.index_rules.ranks import cheapest_by, prices, rank_jobs, review_epochs
 from gpusched_baselines.planning.cheapest import any_room
 from gpusched_baselines.search.solution import HELD, keep, restore
 from gpusched_env.kernel import kernel, lean_kernel

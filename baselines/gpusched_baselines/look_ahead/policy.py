@@ -7,20 +7,69 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.look_ahead.roll_out import write_plan
+from gpusched_baselines.look_ahead.roll_out import BASES, write_plan
 from gpusched_baselines.look_ahead.search import best_plan
-from gpusched_baselines.look_ahead.settings import Settings
-from gpusched_baselines.sts_x import memory as of
+from gpusched_baselines.sts_x import steering as of
 from gpusched_baselines.sts_x.policy import StsX, carry_out, choose_planned
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.choice import Choice
 from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.policy import Choice
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much `LookAhead` tries in a round.
+
+    Args:
+        first: Draws of what jobs need, and of what comes, on which all plans are rolled out, ≥ 1.
+        second: Draws on which the cheapest quarter goes on, ≥ 0.
+        challenge: Draws on which the one that is cheapest then must win again, ≥ 2.
+        deviations: How many plans are drawn in which one job is told what to do, ≥ 0.
+        rounds: How many rounds a roll-out has, ≥ 1.
+        base_rounds: How many it has where bases are compared, ≥ 1: what one of them puts off counts in the end.
+        arrivals: How many jobs may come in a roll-out, ≥ 0.
+        certainty: How sure it must be that another plan is better, in standard errors of the difference, ≥ 0.
+        bases: The policies that roll-outs may follow, of "sts-x" and "atc"; the first one unless another is better.
+        seed: Seed of the draws, with the number of the round: so decisions are the same through every door.
+
+    Raises:
+        InputError: One of them is of the wrong kind or out of its range.
+    """
+
+    first: int = 3
+    second: int = 3
+    challenge: int = 8
+    deviations: int = 12
+    rounds: int = 16
+    base_rounds: int = 48
+    arrivals: int = 6
+    certainty: float = 2.0
+    bases: tuple[str, ...] = ("sts-x", "atc")
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("first", "rounds", "base_rounds"):
+            checks.whole(name, getattr(self, name), 1)
+        for name in ("second", "deviations", "arrivals"):
+            checks.whole(name, getattr(self, name), 0)
+        checks.whole("challenge", self.challenge, 2)
+        checks.not_negative("certainty", self.certainty)
+        checks.seed(self.seed)
+        if not isinstance(self.bases, tuple) or not self.bases or not set(self.bases) <= set(BASES):
+            raise InputError("bases", self.bases, f"a tuple of some of {', '.join(BASES)}")
+
+    @property
+    def heats(self) -> tuple[int, int, int]:
+        """Give the draws of a race, in parts."""
+        return self.first, self.second, self.challenge
 
 
 @dataclass(frozen=True, slots=True)

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gpusched_baselines.index_rules.round import plan_round as plan_by_index
-from gpusched_baselines.look_ahead.base import write_choice
-from gpusched_baselines.look_ahead.roll_out import CONFIG, WAKE
+from gpusched_baselines.look_ahead.roll_out import CONFIG, WAKE, write_choice
 from gpusched_baselines.look_ahead.stage import reset
-from gpusched_baselines.sts_x import memory as of
+from gpusched_baselines.sts_x import steering as of
 from gpusched_baselines.sts_x.round import plan_round
 from gpusched_baselines.sts_x.steering import unsteered
 from gpusched_env.kernel import kernel
@@ -20,7 +19,7 @@ from gpusched_env.simulator.survival import expected_left
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_baselines.look_ahead.base import Base
+    from gpusched_baselines.look_ahead.roll_out import Base
     from gpusched_baselines.look_ahead.stage import Stage
     from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator.run import Board

@@ -2,25 +2,134 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from types import MappingProxyType
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.look_ahead.base import plan_by
-from gpusched_baselines.look_ahead.rest import cost_of_rest
+from gpusched_baselines.index_rules.ranks import EXPECTED, Rule
+from gpusched_baselines.index_rules.round import choose_job
+from gpusched_baselines.index_rules.round import plan_round as plan_by_index
 from gpusched_baselines.look_ahead.stage import reset
-from gpusched_baselines.sts_x import memory as of
+from gpusched_baselines.sts_x import steering as of
+from gpusched_baselines.sts_x.appraisal import Parts
 from gpusched_baselines.sts_x.policy import carry_out
+from gpusched_baselines.sts_x.round import plan_round
+from gpusched_baselines.sts_x.steering import unsteered
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import accrue, advance, next_event
 from gpusched_env.simulator.rounds import PRESSURE, begin_round, commit_round, order_by
+from gpusched_env.simulator.sorting import ranked
+from gpusched_env.simulator.switching import switch_s
 
 if TYPE_CHECKING:
-    from gpusched_baselines.look_ahead.base import Base
+    from collections.abc import Mapping
+
     from gpusched_baselines.look_ahead.stage import Stage
     from gpusched_env.arrays import Floats
     from gpusched_env.simulator.run import Board, Hidden
+
+
+@kernel
+def cost_of_rest(board: Board, hidden: Hidden, rate: Floats) -> float:
+    """Estimate the energy and the tardiness of the jobs that are active when a roll-out stops [€].
+
+    Jobs that run go on, each in the configuration where what it still needs costs least, a change included. Those that
+    wait begin when the GPUs have done the work before them, by weight per work: as if all GPUs were one machine.
+
+    Args:
+        board: The board, between two rounds.
+        hidden: The fate that was drawn.
+        rate: Cost rates to plan with [€/s], (C,).
+    """
+    jobs, active, configs = board.jobs, board.active, board.facts.configs
+    size, gpus, work, total = board.count[at.ACTIVE], 0, 0.0, 0.0
+    for n in range(board.nodes.shape[0] - board.hosts.shape[0]):
+        gpus += board.nodes[n, at.NODE_GPUS]
+    keys, own = np.empty(size), np.zeros(size)
+    for i in range(size):
+        job = active[i]
+        left = max(0.0, hidden.fate[job, at.NEEDED] - jobs[job, at.EPOCHS])
+        held, best = int(jobs[job, at.CONFIG]), int(jobs[job, at.CHEAPEST])
+        shown = held if held >= 0 else best
+        own[i] = left * board.tau[job, shown] * configs[shown, at.CONFIG_SIZE] / at.UNITS
+        keys[i] = -np.inf if held >= 0 else -jobs[job, at.WEIGHT] / max(own[i], 1e-9)
+    for i in ranked(keys, size):
+        job = active[i]
+        left = max(0.0, hidden.fate[job, at.NEEDED] - jobs[job, at.EPOCHS])
+        runs = jobs[job, at.CONFIG] >= 0
+        total += _least(board, job, left, 0.0 if runs else work / gpus, rate)
+        work += own[i]
+    return total
+
+
+@kernel
+def _least(board: Board, job: int, left: float, begin: float, rate: Floats) -> float:
+    """Give the least that `left` epochs of a job cost that begin in `begin` seconds [€]."""
+    jobs, tau, now = board.jobs, board.tau, board.clock[at.NOW]
+    held, least = int(jobs[job, at.CONFIG]), np.inf
+    for c in range(tau.shape[1]):
+        if tau[job, c] == np.inf:
+            continue
+        seconds = left * tau[job, c] * (jobs[job, at.PACE] if c == held else 1.0)
+        if c == held:
+            seconds += max(0.0, jobs[job, at.READY_S] - now)
+        else:
+            seconds += jobs[job, at.RESTART_S] if held >= 0 else switch_s(board, job, c)
+        late = now + begin + seconds - max(jobs[job, at.DUE], now)
+        least = min(least, rate[c] * seconds + jobs[job, at.WEIGHT] * max(0.0, late))
+    return least
+
+
+class Base(NamedTuple):
+    """A policy that plans whole rounds.
+
+    Attributes:
+        by_index: Whether it is an index rule; else it is STS-X.
+        parts: The parts of STS-X that are in use.
+        rule: The index rule.
+    """
+
+    by_index: bool
+    parts: Parts
+    rule: Rule
+
+
+STS_X = Base(
+    by_index=False,
+    parts=Parts(waits=True, consolidates=True, spreads=True, guarantees=False, priced=True, by_value=True, stays=True),
+    rule=Rule(EXPECTED, 0.25, 0.5, 0.1),
+)
+
+BASES: Mapping[str, Base] = MappingProxyType({"sts-x": STS_X, "atc": STS_X._replace(by_index=True)})
+"""The policies that roll-outs may follow, by name."""
+
+
+@kernel
+def plan_by(board: Board, rate: Floats, base: Base) -> None:
+    """Plan the round by a policy; write what every job shall get to its memory, in the columns of STS-X.
+
+    Args:
+        board: The board with the times to plan with.
+        rate: Cost rates to plan with [€/s], (C,).
+        base: The policy.
+    """
+    if not base.by_index:
+        plan_round(board, base.parts, unsteered(board.count[at.ACTIVE], rate))
+        return
+    plan_by_index(board, base.rule)
+    for i in range(board.count[at.ACTIVE]):
+        write_choice(board, base.rule, board.active[i])
+
+
+@kernel
+def write_choice(board: Board, rule: Rule, job: int) -> None:
+    """Write what an index rule has chosen for a job to its memory, in the columns of STS-X; the place is open."""
+    config, wake = choose_job(board, rule, job)
+    board.memory[job, of.PLANNED], board.memory[job, of.WAKE] = config, wake
+    board.memory[job, of.NODE], board.memory[job, of.GPU] = -1.0, -1.0
+
 
 # What a plan says of a job of the round.
 CONFIG, NODE, GPU, WAKE = range(4)

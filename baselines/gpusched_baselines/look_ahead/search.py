@@ -7,18 +7,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.look_ahead.base import BASES, Base
-from gpusched_baselines.look_ahead.draws import Arrivals, draw_fate, uniforms
+from gpusched_baselines.look_ahead.draws import Arrivals, draw_fate, race, uniforms
 from gpusched_baselines.look_ahead.proposals import deviations, plan_of, same_plan
-from gpusched_baselines.look_ahead.race import race
-from gpusched_baselines.look_ahead.roll_out import roll_out
+from gpusched_baselines.look_ahead.roll_out import BASES, Base, roll_out
 from gpusched_baselines.look_ahead.stage import new_stage
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_baselines.look_ahead.settings import Settings
+    from gpusched_baselines.look_ahead.policy import Settings
     from gpusched_baselines.look_ahead.stage import Stage
     from gpusched_env.arrays import Floats
     from gpusched_env.simulator.run import Board

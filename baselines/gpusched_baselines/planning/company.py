@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace.by_duty import pace_by_duty
+from gpusched_env.simulator.pace.sharing import pace_by_duty
 from gpusched_env.simulator.run import Board
 
 if TYPE_CHECKING:

@@ -7,18 +7,17 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.planning import plan as kernels
-from gpusched_baselines.planning.first_segment import find_hull, new_scratch
 from gpusched_baselines.planning.lateness import add_late_point
-from gpusched_baselines.planning.single_job import SingleJobProblem
-from gpusched_baselines.planning.single_job_plan import Plan, Status, segments_of
+from gpusched_baselines.planning.plan import find_hull, new_scratch
+from gpusched_baselines.planning.single_job import Plan, SingleJobProblem, Status, segments_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from gpusched_baselines.planning.first_segment import Scratch
-    from gpusched_baselines.planning.single_job_plan import Segment
+    from gpusched_baselines.planning.plan import Scratch
+    from gpusched_baselines.planning.single_job import Segment
     from gpusched_env.model import EpochDistribution
 
 _STATUS: tuple[Status, Status, Status] = ("slack", "tight", "late")

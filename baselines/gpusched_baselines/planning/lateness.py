@@ -19,7 +19,7 @@ from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.survival import bin_of, curve_of
 
 if TYPE_CHECKING:
-    from gpusched_baselines.planning.first_segment import Scratch
+    from gpusched_baselines.planning.plan import Scratch
     from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator.run import Board
 

@@ -8,17 +8,73 @@ rise, the items taken of an edge are always the last bins: the plan starts slow 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.survival import bin_of, survival_after
+from gpusched_env.simulator.survival import bin_of, curve_of, survival_after
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator.run import Board
     from gpusched_env.simulator.survival import Curve
+
+
+@kernel
+def lower_hull(tau: Floats, price: Floats, hull: Ints) -> int:
+    """Walk the lower convex hull of the points (τ_c, p_c) from slow and cheap to fast and dear.
+
+    By gift wrapping: from the cheapest point, always on to the faster point that costs least per second saved. On
+    the way the cost of a second saved strictly rises.
+
+    Args:
+        tau: Seconds per epoch, (n,), > 0; inf where a configuration is not allowed.
+        price: Cost per epoch [€], (n,).
+        hull: Room for the indices of the hull's points, (n,).
+
+    Returns:
+        The number of points on the hull; 0 if no configuration is allowed.
+    """
+    at = -1
+    for c in range(tau.shape[0]):
+        if tau[c] == np.inf:
+            continue
+        if at < 0 or price[c] < price[at] or (price[c] == price[at] and tau[c] < tau[at]):
+            at = c
+    points = 0
+    while at >= 0:
+        hull[points] = at
+        points += 1
+        following = -1
+        least = np.inf
+        for c in range(tau.shape[0]):
+            if tau[c] < tau[at]:
+                slope = (price[c] - price[at]) / (tau[at] - tau[c])
+                if slope < least or (slope == least and tau[c] < tau[following]):
+                    following, least = c, slope
+        at = following
+    return points
+
+
+@lean_kernel
+def write_slopes(tau: Floats, price: Floats, slope: Floats) -> None:
+    """Write what a second costs that is saved between each point of a hull and the next [€/s].
+
+    Of points on one line each slope is the same but for rounding, which may let it fall: then it stays as it was.
+
+    Args:
+        tau: Seconds per epoch of the points, slow to fast, (K,).
+        price: Their cost per epoch [€], (K,).
+        slope: Written, (K - 1,) or longer; never falling.
+    """
+    for k in range(tau.shape[0] - 1):
+        slope[k] = (price[k + 1] - price[k]) / (tau[k] - tau[k + 1])
+        if k > 0:
+            slope[k] = max(slope[k], slope[k - 1])
+
 
 # What a plan can promise.
 SLACK, TIGHT, LATE = range(3)
@@ -149,3 +205,73 @@ def expected_cost(price: Floats, curve: Curve, first: int, largest: float, start
             epochs = starts[k + 1] - starts[k]
         cost += price[k] * epochs
     return cost
+
+
+class Scratch(NamedTuple):
+    """What the plans of a round are made in, one after the other.
+
+    Attributes:
+        members: The configurations of a problem, (C,).
+        seconds: Their seconds per epoch, (C,); inf where not allowed.
+        price: Their cost per epoch [€], (C,).
+        hull: Those of them on the hull, slow to fast, (C,).
+        points: Seconds and cost per epoch of the hull, and the cost of a second saved to the next point, (3, C).
+        starts: Epochs at which the hull's points start, (C + 1,).
+        ahead: The last bin in which each of them still runs, (C,); see `spend_slack`.
+    """
+
+    members: Ints
+    seconds: Floats
+    price: Floats
+    hull: Ints
+    points: Floats
+    starts: Floats
+    ahead: Ints
+
+
+@kernel
+def new_scratch(size: int) -> Scratch:
+    """Make the scratch of a round, for so many configurations."""
+    indices, figures = np.empty((3, size), dtype=np.int64), np.empty((5, size))
+    return Scratch(indices[0], figures[0], figures[1], indices[1], figures[2:], np.empty(size + 1), indices[2])
+
+
+@lean_kernel
+def find_hull(seconds: Floats, price: Floats, scratch: Scratch) -> int:
+    """Write the hull of configurations to `scratch`; return how many points it has: 0 if none is allowed.
+
+    Args:
+        seconds: Seconds per epoch, (n,); inf where not allowed.
+        price: Cost per epoch [€], (n,).
+        scratch: Its `hull` and `points` are written.
+    """
+    points = lower_hull(seconds, price, scratch.hull)
+    for k in range(points):
+        scratch.points[0, k], scratch.points[1, k] = seconds[scratch.hull[k]], price[scratch.hull[k]]
+    write_slopes(scratch.points[0, :points], scratch.points[1, :points], scratch.points[2])
+    return points
+
+
+@kernel
+def solve_job(board: Board, job: int, points: int, time_left: float, scratch: Scratch) -> tuple[int, float]:
+    """Plan a job over the hull of `scratch`, with so many points and so much time [s]; what `solve` gives."""
+    seconds, price, starts = scratch.points[0, :points], scratch.points[1, :points], scratch.starts[: points + 1]
+    largest, done = board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
+    slope = scratch.points[2, : points - 1]
+    return solve(seconds, price, slope, curve_of(board, job), done, largest, time_left, starts)
+
+
+@lean_kernel
+def first_segment(board: Board, job: int, scratch: Scratch) -> tuple[int, float]:
+    """Take the first segment of the plan that is long enough.
+
+    Returns:
+        Its place on the hull, and when it ends [s]; inf if it runs to the end.
+    """
+    starts, largest, done = scratch.starts, board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
+    k = 0
+    while starts[k + 1] < largest and starts[k + 1] - done < SHORTEST_SEGMENT * largest:
+        k += 1
+    if starts[k + 1] >= largest:
+        return k, np.inf
+    return k, board.clock[at.NOW] + (starts[k + 1] - done) * scratch.points[0, k]

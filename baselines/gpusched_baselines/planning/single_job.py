@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
 from gpusched_baselines.planning import plan as kernels
-from gpusched_baselines.planning.single_job_plan import Plan, Status, segments_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator.due_dates import misses
@@ -20,6 +19,59 @@ if TYPE_CHECKING:
 
     from gpusched_env.model import EpochDistribution
     from gpusched_env.simulator.survival import Curve
+
+Status = Literal["slack", "tight", "late"]
+
+
+@dataclass(frozen=True, slots=True)
+class Segment:
+    """A stretch of epochs run in one configuration.
+
+    Attributes:
+        configuration: Index into the configurations given to the solver.
+        start_epoch: First epoch.
+        end_epoch: Last epoch.
+    """
+
+    configuration: int
+    start_epoch: float
+    end_epoch: float
+
+
+@dataclass(frozen=True, slots=True)
+class Plan:
+    """An optimal plan: which configuration runs at which epoch.
+
+    Attributes:
+        status: If the due date must be met, "slack" (the cheapest configuration meets it), "tight" (the plan ends at
+            the due date if all epochs are needed) or "late" (even the fastest misses it; the plan is the fastest). If
+            tardiness is priced, "slack" as before, "late" if no time is left until the due date, and else "tight": if
+            all epochs are needed, the plan uses up that time, and may go on after it.
+        expected_cost_eur: Expected cost of the epochs left, and of the tardiness from now on if that is priced [€].
+        worst_case_s: Time if all epochs left are needed [s].
+        segments: The plan, slow to fast, without empty segments. Epochs after the due date are part of the last one.
+        expected_tardiness_eur: The part of `expected_cost_eur` that is tardiness; 0 unless that is priced.
+    """
+
+    status: Status
+    expected_cost_eur: float
+    worst_case_s: float
+    segments: tuple[Segment, ...]
+    expected_tardiness_eur: float = 0.0
+
+
+def segments_of(configurations: NDArray[np.int64], starts: NDArray[np.float64]) -> tuple[Segment, ...]:
+    """List the segments in which `configurations[k]` runs from `starts[k]` to `starts[k + 1]`, but for empty ones.
+
+    Args:
+        configurations: Indices of configurations, (K,).
+        starts: Epochs, never falling, (K + 1,).
+    """
+    return tuple(
+        Segment(int(c), float(start), float(end))
+        for c, start, end in zip(configurations, starts[:-1], starts[1:], strict=True)
+        if end > start
+    )
 
 
 NOTHING_LEFT = 1e-12  # of the maximum epochs: a rest that rounding leaves

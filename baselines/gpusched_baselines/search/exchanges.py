@@ -9,6 +9,9 @@ import numpy as np
 from gpusched_baselines.search import proxy_parts as its
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.events import bill_rate
+from gpusched_env.simulator.placement.placement import may_have, place, put_back
+from gpusched_env.simulator.placement.release import release
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
@@ -93,3 +96,97 @@ def _lateness_after(seen: its.Seen, first: float, i: int, k: int) -> float:
     if seen.jobs[i, its.HOLDS] < 0:
         late += its.own_lateness(seen, i, first) - its.own_lateness(seen, k, first)
     return late
+
+
+BETTER = 1.0 - 1e-12  # a move must make the cost smaller by more than rounding does
+
+
+@kernel
+def sweep_moves(board: Board, order: Ints, left: Floats) -> None:
+    """Let every job in turn take the configuration, in its best place, that makes the proxy cost of the round least.
+
+    A waiting job may take one too, if it fits and makes the round cheaper; no running job comes to wait.
+
+    Args:
+        order: The jobs of the round, (A,).
+        left: The epochs that they are taken to have left, (A,).
+    """
+    jobs, tau = board.jobs, board.tau
+    seen = its.see(board, order, left)
+    bill = bill_rate(board)
+    for i in range(order.shape[0]):
+        job, held = order[i], int(seen.jobs[i, its.HOLDS])
+        node, slot, chain = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]), _chain(board, job)
+        cost = _cost_with(seen, i, seen.jobs[i, its.ENDS_IN], bill)
+        idle = bill - _own_rate(board, job)
+        release(board, job)
+        config = _best_move(board, job, left[i], seen, i, idle, cost * BETTER)
+        if config < 0:
+            put_back(board, job, held, node, slot, chain)
+            continue
+        place(board, job, config)
+        bill = idle + _own_rate(board, job)
+        its.give(seen, i, config, left[i] * tau[job, config])
+
+
+@kernel
+def _chain(board: Board, job: int) -> Ints:
+    """Copy the column NEXT of the nodes, if `job` holds several of them; else give nothing."""
+    jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
+    config = int(jobs[job, at.CONFIG])
+    if config >= 0 and configs[config, at.CONFIG_NODES] > 1:
+        return nodes[:, at.NEXT].copy()
+    return np.empty(0, dtype=np.int64)
+
+
+@kernel
+def _own_rate(board: Board, job: int) -> float:
+    """Give by how much less the nodes would cost without `job` [€/s]."""
+    jobs, nodes, configs, node_rate = board.jobs, board.nodes, board.facts.configs, board.node_rate
+    config, node = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE])
+    if config < 0:
+        return 0.0
+    gpus = configs[config, at.CONFIG_GPUS]
+    units = configs[config, at.CONFIG_UNITS]
+    if units > 0 and nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])] > units:
+        return 0.0
+    rates, busy = node_rate[nodes[node, at.NODE_TYPE]], nodes[node, at.NODE_GPUS] - nodes[node, at.FREE]
+    return configs[config, at.CONFIG_NODES] * (rates[busy] - rates[busy - gpus])
+
+
+@kernel
+def _best_move(board: Board, job: int, left: float, seen: its.Seen, i: int, idle: float, cost: float) -> int:
+    """Find the configuration of `job`, which holds nothing, that makes the round cheapest; -1: none is below `cost`.
+
+    Without the job the nodes cost `idle` [€/s].
+    """
+    configs, tau = board.facts.configs, board.tau
+    best = -1
+    for c in range(configs.shape[0]):
+        seconds = left * tau[job, c]
+        if not its.may_take(seen, i, seconds) or not may_have(board, job, c):
+            continue
+        if _cost_with(seen, i, seconds, idle) >= cost:
+            continue
+        place(board, job, c)
+        rate = idle + _own_rate(board, job)
+        value = _cost_with(seen, i, seconds, rate)
+        release(board, job)
+        if value < cost:
+            best, cost = c, value
+    return best
+
+
+@lean_kernel
+def _cost_with(seen: its.Seen, i: int, seconds: float, bill: float) -> float:
+    """Give the proxy cost of the round [€], but what it charges for the other jobs that wait.
+
+    Job `i` runs for `seconds`, or waits (inf); the nodes cost `bill` [€/s].
+    """
+    first = min(seconds, its.first_beside(seen, i, i))
+    if first == np.inf:
+        return seen.jobs[i, its.IF_LEFT_OUT]
+    cost = bill * first + its.lateness(seen, first)
+    if seen.jobs[i, its.HOLDS] < 0:
+        return cost + (seen.jobs[i, its.IF_LEFT_OUT] if seconds == np.inf else its.own_lateness(seen, i, first))
+    return cost

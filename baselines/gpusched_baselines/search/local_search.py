@@ -9,9 +9,8 @@ import numpy as np
 
 from gpusched_baselines.search import proxy_parts as its
 from gpusched_baselines.search.constructions import Constructions
-from gpusched_baselines.search.exchanges import best_exchange, exchange
-from gpusched_baselines.search.moves import sweep_moves
-from gpusched_baselines.search.proxy import proxy_with
+from gpusched_baselines.search.exchanges import best_exchange, exchange, sweep_moves
+from gpusched_baselines.search.proxy_parts import proxy_with
 from gpusched_baselines.search.solution import HELD, keep, refuse_tenancy, restore
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks

@@ -10,11 +10,13 @@ import numpy as np
 from gpusched_baselines.dispatching.dispatch import dispatch
 from gpusched_baselines.dispatching.greedy import finish_round
 from gpusched_baselines.search.constructions import Constructions
-from gpusched_baselines.search.guidance import guidance
-from gpusched_baselines.search.relinking import relink
 from gpusched_baselines.search.solution import keep, refuse_tenancy, restore
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.events import charge
+from gpusched_env.simulator.placement.placement import place
+from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.room import measure
 
 if TYPE_CHECKING:
@@ -24,6 +26,111 @@ if TYPE_CHECKING:
     from gpusched_env.model import Instance
     from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board
+
+LEAST_COST_EUR = 1e-9  # a job that costs nothing counts as one that costs this
+
+
+@kernel
+def guidance(board: Board, order: Ints, left: Floats) -> float:
+    """Sum max execution time / (energy cost + tardiness cost) over the jobs that run [s/€]: the more the better.
+
+    All three are those of the epochs left; the energy cost is the job's part of that of its nodes, as full as they are.
+
+    Args:
+        order: The jobs of the round, (A,).
+        left: The epochs that they are taken to have left, (A,).
+    """
+    jobs, tau = board.jobs, board.tau
+    total = 0.0
+    for i in range(order.shape[0]):
+        config = int(jobs[order[i], at.CONFIG])
+        if config >= 0:
+            rate = charge(board, order[i], config)
+            total += merit(board, order[i], left[i], left[i] * tau[order[i], config], rate)
+    return total
+
+
+@kernel
+def merit(board: Board, job: int, left: float, seconds: float, rate: float) -> float:
+    """Give one job's part of the guidance [s/€], if it runs for `seconds` at `rate` [€/s]."""
+    jobs, now = board.jobs, board.clock[at.NOW]
+    late = max(0.0, now + seconds - jobs[job, at.DUE])
+    return left * jobs[job, at.MAX_TAU] / max(LEAST_COST_EUR, rate * seconds + jobs[job, at.WEIGHT] * late)
+
+
+@kernel
+def relink(board: Board, order: Ints, left: Floats, goal: Floats, held: Floats, kept: Ints) -> float:
+    """Go from what the jobs hold towards `goal`, a job at a time; keep the best solution on the way, but the start.
+
+    A move gives a job the configuration that it holds in the goal, in its best place, or lets it wait as there. Those
+    that gain most come first. One that does not fit is tried again after the others; if none fits, the running job
+    that would gain least waits until its configuration fits.
+
+    Args:
+        order: The jobs of the round, (A,).
+        left: The epochs that they are taken to have left, (A,).
+        goal: The configurations that they hold in the goal, (A,); -1: none.
+        held: What the jobs hold in the best solution, (A, HELD); written.
+        kept: The state of the nodes in it, (N, columns of `layout`); written.
+
+    Returns:
+        The guidance of the best solution [s/€]; -inf if nothing could be moved.
+    """
+    best = -np.inf
+    to_do = _moves(board, order, left, goal)
+    while to_do.shape[0] > 0:
+        failed = 0
+        for i in to_do:
+            if _move(board, order[i], int(goal[i])):
+                value = guidance(board, order, left)
+                if value > best:
+                    best = value
+                    keep(board, order, held, kept)
+            else:
+                to_do[failed] = i
+                failed += 1
+        if failed == to_do.shape[0] and not _let_one_wait(board, order, to_do):
+            break
+        to_do = to_do[:failed]
+    return best
+
+
+@kernel
+def _moves(board: Board, order: Ints, left: Floats, goal: Floats) -> Ints:
+    """List the positions of the jobs that hold another configuration in the goal, by decreasing gain.
+
+    The gain is that of the guidance, as if every job were alone on its nodes.
+    """
+    jobs, tau, rate = board.jobs, board.tau, board.planning_rate
+    gains = np.zeros(order.shape[0])
+    for i in range(order.shape[0]):
+        job, old, new = order[i], int(jobs[order[i], at.CONFIG]), int(goal[i])
+        if new >= 0:
+            gains[i] += merit(board, job, left[i], left[i] * tau[job, new], rate[new])
+        if old >= 0:
+            gains[i] -= merit(board, job, left[i], left[i] * tau[job, old], rate[old])
+    ranks = np.argsort(-gains, kind="mergesort")
+    return ranks[jobs[order[ranks], at.CONFIG] != goal[ranks]]
+
+
+@kernel
+def _move(board: Board, job: int, config: int) -> bool:
+    """Give `job` a configuration, if it fits, or let it wait (-1)."""
+    if config >= 0:
+        return place(board, job, config)
+    release(board, job)
+    return True
+
+
+@kernel
+def _let_one_wait(board: Board, order: Ints, to_do: Ints) -> bool:
+    """Let the last job of `to_do` that runs wait; return False if none runs."""
+    jobs = board.jobs
+    for i in to_do[::-1]:
+        if jobs[order[i], at.CONFIG] >= 0:
+            release(board, order[i])
+            return True
+    return False
 
 
 @dataclass(frozen=True, slots=True)

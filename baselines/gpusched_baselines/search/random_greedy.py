@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpusched_baselines.planning.epochs_left import Epochs, check_epochs
+from gpusched_baselines.planning.cheapest import Epochs, check_epochs
 from gpusched_baselines.search.constructions import Constructions
 from gpusched_baselines.search.solution import refuse_tenancy
 from gpusched_env.model import checks

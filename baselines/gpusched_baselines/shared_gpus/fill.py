@@ -3,23 +3,250 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from gpusched_baselines.shared_gpus.fill_round import FillRule, plan_fill
-from gpusched_baselines.shared_gpus.planned_round import carry_out, is_planned, planned_choice
+import numpy as np
+
+from gpusched_baselines.shared_gpus.gpus import guest_shares, has_room, look_again, look_at_gpus
+from gpusched_baselines.shared_gpus.hosting import may_own, place_host, put_share
+from gpusched_baselines.shared_gpus.planned_round import carry_out, is_planned, planned_choice, put_aside, write_plan
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import MOST_PRIORITIES
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.pace.now import pace_beside
+from gpusched_env.simulator.pace.sharing import neighbours
+from gpusched_env.simulator.placement.placement import place
+from gpusched_env.simulator.placement.quotas import may_become, within_quota
+from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.shared_gpus import slots
+from gpusched_env.simulator.sorting import pressure, ranked_in_groups
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_env.arrays import Ints
+    from gpusched_baselines.shared_gpus.gpus import Gpus
+    from gpusched_env.arrays import Ints, Mask
     from gpusched_env.simulator import View
-    from gpusched_env.simulator.choice import Choice
+    from gpusched_env.simulator.policy import Choice
     from gpusched_env.simulator.run import Board
+
+
+class FillRule(NamedTuple):
+    """The numbers of filling.
+
+    Attributes:
+        most_busy: M: a GPU takes a guest only while it is busy for less of the time.
+        classes: How many classes of jobs there are.
+    """
+
+    most_busy: float
+    classes: int
+
+
+@kernel
+def plan_fill(board: Board, rule: FillRule) -> None:
+    """Plan the round on an empty cluster, and write what every job shall get to `memory`; nothing else changes."""
+    jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
+    guests, rank = guest_shares(board), classes(board, rule.classes)
+    held, kept = put_aside(board, True)
+    for job in active:
+        if jobs[job, at.OLD_CONFIG] >= 0.0:
+            place(board, job, int(jobs[job, at.OLD_CONFIG]))
+    gpus, order = look_at_gpus(board, guests), _by_class(board, rank)
+    for i in order:
+        _succeed(board, guests, gpus, active[i])
+    closed, full = np.zeros(board.nodes.shape[0], dtype=np.int8), np.zeros(guests.shape[0], dtype=np.int8)
+    for i in order:
+        job = active[i]
+        if jobs[job, at.CONFIG] >= 0.0:
+            continue
+        if rank[i] == rule.classes - 1:
+            placed = place_host(board, guests, gpus, closed, full, job, -1.0)
+            placed = placed or place_host(board, guests, gpus, closed, np.zeros_like(full), job)
+            if placed or _take_over(board, guests, gpus, rank, i):
+                continue
+        _fill_in(board, rule, guests, gpus, rank[i], job)
+    write_plan(board, held, kept)
+
+
+@kernel
+def classes(board: Board, number: int) -> Ints:
+    """Give the class of every active job, 0 to `number` - 1, (A,): where its weight is among those submitted so far."""
+    weights = board.jobs[: board.count[at.SUBMITTED], at.WEIGHT]
+    rank = np.empty(board.count[at.ACTIVE], dtype=np.int64)
+    for i in range(rank.shape[0]):
+        weight, halves = board.jobs[board.active[i], at.WEIGHT], 0
+        for other in weights:
+            halves += 2 if other < weight else 1 if other == weight else 0
+        rank[i] = min(number - 1, number * halves // (2 * weights.shape[0]))
+    return rank
+
+
+@kernel
+def _by_class(board: Board, rank: Ints) -> Ints:
+    """Give the places in `active` by class, and then by pressure, the greatest first."""
+    jobs, keys = board.jobs, np.empty(rank.shape[0])
+    for i in range(rank.shape[0]):
+        job = board.active[i]
+        keys[i] = -pressure(board, job, jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS])
+    return ranked_in_groups(-rank, keys)
+
+
+@kernel
+def _succeed(board: Board, guests: Mask, gpus: Gpus, job: int) -> None:
+    """Let a guest become host of its GPU, if that has none and the share fits."""
+    jobs, config = board.jobs, int(board.jobs[job, at.CONFIG])
+    if config < 0 or guests[config] == 0:
+        return
+    node, gpu = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
+    if gpus.hosted[node * slots(board) + gpu] == 0:
+        _as_host(board, guests, gpus, job, node, gpu)
+
+
+@kernel
+def _as_host(board: Board, guests: Mask, gpus: Gpus, job: int, node: int, gpu: int) -> bool:
+    """Make a job host of a GPU, in place of the share of it that it holds, if any; say whether that fits."""
+    jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
+    held = int(jobs[job, at.CONFIG])
+    if held >= 0:
+        release(board, job)
+    for c in range(guests.shape[0]):
+        share = configs[c, at.CONFIG_UNITS] > 0 and guests[c] == 0
+        right = share and configs[c, at.CONFIG_TYPE] == nodes[node, at.NODE_TYPE] and board.tau[job, c] < np.inf
+        if right and has_room(board, c, node, gpu) and within_quota(board, job, c):
+            put_share(board, guests, gpus, job, c, node, gpu)
+            return True
+    if held >= 0:
+        put_share(board, guests, gpus, job, held, node, gpu)
+    return False
+
+
+@kernel
+def _take_over(board: Board, guests: Mask, gpus: Gpus, rank: Ints, i: int) -> bool:
+    """Make a job host in place of one of a lower class, on the GPU with least work of its own class or a higher one.
+
+    The former host stays as a guest if there is room; guests of a lower class than its own leave for it.
+
+    Args:
+        board: The run.
+        guests: The shares of guests, (C,).
+        gpus: The GPUs; kept up to date.
+        rank: Classes of the active jobs, (A,).
+        i: The job's place in `active`.
+    """
+    jobs, active, job = board.jobs, board.active, board.active[i]
+    host, least = -1, np.inf
+    for k in range(rank.shape[0]):
+        config = int(jobs[active[k], at.CONFIG])
+        if config < 0 or board.facts.configs[config, at.CONFIG_UNITS] == 0 or guests[config] != 0 or rank[k] >= rank[i]:
+            continue
+        if not may_become(board, job, config):
+            continue
+        if board.tau[job, config] < np.inf and _work_of(board, rank, k, rank[i]) < least:
+            host, least = k, _work_of(board, rank, k, rank[i])
+    if host < 0:
+        return False
+    other = active[host]
+    config, node, gpu = int(jobs[other, at.CONFIG]), int(jobs[other, at.NODE]), int(jobs[other, at.SLOT])
+    release(board, other)
+    put_share(board, guests, gpus, job, config, node, gpu)
+    for k in range(rank.shape[0]):  # guests that count less than the former host
+        there = int(jobs[active[k], at.NODE]) == node and int(jobs[active[k], at.SLOT]) == gpu
+        if there and rank[k] < rank[host] and not _fits_as_guest(board, guests, rank[host], other, node, gpu):
+            release(board, active[k])
+    _as_guest(board, guests, gpus, rank[host], other, node, gpu)
+    return True
+
+
+@kernel
+def _work_of(board: Board, rank: Ints, k: int, least_rank: int) -> float:
+    """Sum the duties of the jobs of a class from `least_rank` up on the GPU of active job k; 1 each if not known."""
+    jobs, active, facts = board.jobs, board.active, board.facts
+    total = 0.0
+    for other in range(rank.shape[0]):
+        together = jobs[active[other], at.NODE] == jobs[active[k], at.NODE]
+        if together and jobs[active[other], at.SLOT] == jobs[active[k], at.SLOT] and rank[other] >= least_rank:
+            v = board.nodes[int(jobs[active[k], at.NODE]), at.NODE_TYPE]
+            total += facts.duty[v, int(jobs[active[other], at.APPLICATION])] if facts.duty.shape[0] > 0 else 1.0
+    return total
+
+
+@lean_kernel
+def _may_be(board: Board, guests: Mask, own: int, job: int, config: int) -> bool:
+    """Say whether a job of class `own` may use a guest's share: none of a priority above its class."""
+    return (
+        guests[config] != 0
+        and board.facts.configs[config, at.CONFIG_PRIORITY] <= own
+        and board.tau[job, config] < np.inf
+        and may_become(board, job, config)
+    )
+
+
+@kernel
+def _fits_as_guest(board: Board, guests: Mask, own: int, job: int, node: int, gpu: int) -> bool:
+    for c in range(guests.shape[0]):
+        right = board.facts.configs[c, at.CONFIG_TYPE] == board.nodes[node, at.NODE_TYPE]
+        if right and _may_be(board, guests, own, job, c) and has_room(board, c, node, gpu):
+            return True
+    return False
+
+
+@kernel
+def _as_guest(board: Board, guests: Mask, gpus: Gpus, own: int, job: int, node: int, gpu: int) -> None:
+    """Make a job a guest of a GPU, if a share fits."""
+    for c in range(guests.shape[0]):
+        right = board.facts.configs[c, at.CONFIG_TYPE] == board.nodes[node, at.NODE_TYPE]
+        if right and _may_be(board, guests, own, job, c) and has_room(board, c, node, gpu):
+            put_share(board, guests, gpus, job, c, node, gpu)
+            return
+
+
+@kernel
+def _fill_in(board: Board, rule: FillRule, guests: Mask, gpus: Gpus, own: int, job: int) -> None:
+    """Place a job as a guest where it is fastest; on an idle GPU if it would be late there, or has no room.
+
+    A job to which nothing but guests' shares is open takes any of them on an idle GPU.
+    """
+    jobs, nothing = board.jobs, np.zeros(guests.shape[0], dtype=np.int8)
+    closed = np.zeros(board.nodes.shape[0], dtype=np.int8)
+    config, node, gpu, seconds = _fastest_gap(board, rule, guests, gpus, own, job)
+    left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]
+    late = config < 0 or misses(left * seconds, jobs[job, at.DUE] - board.clock[at.NOW])
+    if late and place_host(board, guests, gpus, closed, nothing, job, -1.0):
+        return
+    if config >= 0:
+        put_share(board, guests, gpus, job, config, node, gpu)
+    elif not may_own(board, guests, job) and place_host(board, nothing, gpus, closed, nothing, job, -1.0):
+        look_again(board, guests, gpus, int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]))
+
+
+@kernel
+def _fastest_gap(
+    board: Board, rule: FillRule, guests: Mask, gpus: Gpus, own: int, job: int
+) -> tuple[int, int, int, float]:
+    """Find the guest's share of a GPU in use on which an epoch takes least: share, node, GPU, seconds; -1: none."""
+    nodes, configs, per_node = board.nodes, board.facts.configs, slots(board)
+    best, node, gpu, least = -1, -1, -1, np.inf
+    last, before = neighbours(board)
+    alone = board.facts.planned[int(board.jobs[job, at.APPLICATION])]
+    for c in range(guests.shape[0]):
+        if not _may_be(board, guests, own, job, c):
+            continue
+        for index in range(last.shape[0]):
+            n, g = index // per_node, index % per_node
+            if last[index] < 0 or nodes[n, at.NODE_TYPE] != configs[c, at.CONFIG_TYPE]:
+                continue
+            if gpus.busy[index] >= rule.most_busy or not has_room(board, c, n, g):
+                continue
+            pace = pace_beside(board, job, c, last[index], before)
+            seconds = board.tau[job, c] / (alone[c] * pace) if pace > 0.0 else board.tau[job, c]
+            if seconds < least:
+                best, node, gpu, least = c, n, g, seconds
+    return best, node, gpu, least
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,7 @@ import numpy as np
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace.by_duty import pace_by_duty, write_demand
-from gpusched_env.simulator.pace.neighbours import neighbours
+from gpusched_env.simulator.pace.sharing import neighbours, pace_by_duty, write_demand
 from gpusched_env.simulator.placement.shared_gpus import slots
 
 if TYPE_CHECKING:

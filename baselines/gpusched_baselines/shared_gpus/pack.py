@@ -3,22 +3,192 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
-from gpusched_baselines.shared_gpus.pack_round import PackRule, plan_pack
-from gpusched_baselines.shared_gpus.planned_round import carry_out, is_planned, planned_choice
+import numpy as np
+
+from gpusched_baselines.planning.cheapest import worth
+from gpusched_baselines.shared_gpus.gpus import guest_shares, has_room, look_at_gpus
+from gpusched_baselines.shared_gpus.hosting import cheapest_host, place_whole, put_share
+from gpusched_baselines.shared_gpus.planned_round import carry_out, is_planned, planned_choice, put_aside, write_plan
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.model import checks
+from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.pace.now import pace_beside
+from gpusched_env.simulator.pace.sharing import neighbours
+from gpusched_env.simulator.placement.shared_gpus import slots
+from gpusched_env.simulator.sorting import ranked
+from gpusched_env.simulator.survival import expected_left
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_env.arrays import Ints
+    from gpusched_baselines.shared_gpus.gpus import Gpus
+    from gpusched_env.arrays import Ints, Mask
     from gpusched_env.simulator import View
-    from gpusched_env.simulator.choice import Choice
+    from gpusched_env.simulator.policy import Choice
     from gpusched_env.simulator.run import Board
+
+
+class PackRule(NamedTuple):
+    """The numbers of packing.
+
+    Attributes:
+        light: Mean speed beside others from which an application has the label 0.
+        medium: The same for the label 1; below it is 2.
+        most: Two jobs share a GPU if their labels sum to no more.
+    """
+
+    light: float
+    medium: float
+    most: int
+
+
+@kernel
+def plan_pack(board: Board, rule: PackRule) -> None:
+    """Plan the round, in which running jobs keep what they have, and write it to `memory`; nothing else changes."""
+    jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
+    guests, label = guest_shares(board), labels(board, rule)
+    held, kept = put_aside(board, False)
+    gpus, closed = look_at_gpus(board, guests), np.zeros(board.nodes.shape[0], dtype=np.int8)
+    for i in _shortest_first(board):
+        job, full = active[i], np.zeros(guests.shape[0], dtype=np.int8)
+        while jobs[job, at.CONFIG] < 0.0:
+            config = _cheapest_whole(board, full, job)
+            if config < 0:
+                break
+            full[config] = 1
+            share = _half(board, guests, config, job)
+            if share < 0:
+                place_whole(board, gpus, closed, job, config, False)
+                continue
+            node, gpu = _gpu_to_share(board, gpus, label, rule.most, share, job)
+            if node >= 0:
+                put_share(board, guests, gpus, job, share, node, gpu)
+        if not full.any():  # no whole GPUs are open to it
+            _place_share(board, guests, gpus, label, rule.most, job)
+    write_plan(board, held, kept)
+
+
+@kernel
+def _place_share(board: Board, guests: Mask, gpus: Gpus, label: Ints, most: int, job: int) -> None:
+    """Give a job that waits the cheapest share that meets its due date, if there is room."""
+    nothing = np.zeros_like(guests)
+    share = cheapest_host(board, nothing, nothing, job)
+    if share < 0:
+        return
+    node, gpu = _gpu_to_share(board, gpus, label, most, share, job)
+    if node >= 0:
+        put_share(board, guests, gpus, job, share, node, gpu)
+
+
+@kernel
+def labels(board: Board, rule: PackRule) -> Ints:
+    """Give the label of every application on every GPU type, (V, A): by its mean speed beside all, both jobs counted.
+
+    Where nothing is known of applications beside one another, all have the label 0.
+    """
+    facts = board.facts
+    types, total = max(facts.duty.shape[0], facts.slowdown.shape[0]), facts.planned.shape[0]
+    label = np.zeros((max(types, board.room.shape[0]), total), dtype=np.int64)
+    for v in range(types):
+        for one in range(total):
+            speed = 0.0
+            for other in range(total):
+                speed += _speed(board, v, one, other) / total
+            label[v, one] = 0 if speed >= rule.light else 1 if speed >= rule.medium else 2
+    return label
+
+
+@lean_kernel
+def _speed(board: Board, v: int, one: int, other: int) -> float:
+    """Give the mean speed of two applications on one GPU, 1 as alone."""
+    facts = board.facts
+    if facts.duty.shape[0] > 0:
+        return 1.0 / max(1.0, facts.duty[v, one] + facts.duty[v, other])
+    return 0.5 / facts.slowdown[v, one, other] + 0.5 / facts.slowdown[v, other, one]
+
+
+@kernel
+def _shortest_first(board: Board) -> Ints:
+    """Give the places in `active` of the jobs that wait, by the GPU-seconds that they are expected to need."""
+    jobs, active, total = board.jobs, board.active, board.count[at.ACTIVE]
+    key, waiting, members = np.empty(total), 0, np.empty(total, dtype=np.int64)
+    nothing = np.zeros(board.tau.shape[1], dtype=np.int8)
+    for i in range(total):
+        if jobs[active[i], at.CONFIG] < 0.0:
+            c = _cheapest_whole(board, nothing, active[i])
+            c = c if c >= 0 else cheapest_host(board, nothing, nothing, active[i])
+            gpus = board.facts.configs[c, at.CONFIG_SIZE] / at.UNITS
+            key[waiting] = expected_left(board, active[i]) * board.tau[active[i], c] * gpus if c >= 0 else np.inf
+            members[waiting] = i
+            waiting += 1
+    return members[ranked(key, waiting)[:waiting]]
+
+
+@kernel
+def _cheapest_whole(board: Board, full: Mask, job: int) -> int:
+    """Choose among whole GPUs not known to be full: the cheapest that meets the due date, else the fastest."""
+    jobs, tau, configs = board.jobs, board.tau, board.facts.configs
+    left, time_left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], jobs[job, at.DUE] - board.clock[at.NOW]
+    best, least = -1, (True, np.inf, np.inf)
+    for c in range(tau.shape[1]):
+        there = board.least_rate[c] < np.inf and configs[c, at.CONFIG_UNITS] == 0
+        if not there or full[c] != 0 or tau[job, c] == np.inf:
+            continue
+        value = worth(left * tau[job, c], time_left, board.planning_rate[c])
+        if best < 0 or value < least:
+            best, least = c, value
+    return best
+
+
+@kernel
+def _half(board: Board, guests: Mask, config: int, job: int) -> int:
+    """Find the share to take in place of one whole GPU: the largest of which two fit; -1: none is open to the job."""
+    configs = board.facts.configs
+    best, most = -1, 0
+    if configs[config, at.CONFIG_GPUS] > 1 or configs[config, at.CONFIG_NODES] > 1:
+        return best
+    for c in range(configs.shape[0]):
+        units = configs[c, at.CONFIG_UNITS]
+        right = guests[c] != 0 and configs[c, at.CONFIG_TYPE] == configs[config, at.CONFIG_TYPE]
+        if right and board.tau[job, c] < np.inf and most < units <= at.UNITS // 2:
+            best, most = c, units
+    return best
+
+
+@kernel
+def _gpu_to_share(board: Board, gpus: Gpus, label: Ints, most: int, share: int, job: int) -> tuple[int, int]:
+    """Choose an idle GPU, on the node with fewest free; else the one with one job beside which it is fastest.
+
+    Args:
+        board: The run.
+        gpus: The GPUs.
+        label: Labels of applications, (V, A).
+        most: The labels of two jobs on a GPU sum to no more.
+        share: The share.
+        job: The job.
+    """
+    nodes, jobs, per_node, v = board.nodes, board.jobs, slots(board), board.facts.configs[share, at.CONFIG_TYPE]
+    last, before = neighbours(board)
+    best, best_gpu, best_key = -1, -1, (-np.inf, -np.inf)
+    own = label[v, int(jobs[job, at.APPLICATION])]
+    for index in range(last.shape[0]):
+        n, gpu = index // per_node, index % per_node
+        if nodes[n, at.NODE_TYPE] != v or gpu >= nodes[n, at.NODE_GPUS] or not has_room(board, share, n, gpu):
+            continue
+        key = (2.0, -float(nodes[n, at.FREE]))
+        if gpus.jobs[index] > 0.0:
+            other = int(jobs[board.active[last[index]], at.APPLICATION])
+            if gpus.jobs[index] > 1.0 or own + label[v, other] > most:
+                continue
+            pace = pace_beside(board, job, share, last[index], before)
+            key = (pace if pace > 0.0 else 1.0, 0.0)
+        if key > best_key:
+            best, best_gpu, best_key = n, gpu, key
+    return best, best_gpu
 
 
 @dataclass(frozen=True, slots=True)

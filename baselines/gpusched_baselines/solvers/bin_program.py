@@ -6,13 +6,15 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusched_baselines.planning.single_job import SingleJobProblem
 from gpusched_baselines.solvers.errors import SolverFailedError
-from gpusched_baselines.solvers.pyomo_highs import NAME, TIGHTEST, load_pyomo, new_highs, solve
+from gpusched_baselines.solvers.pyomo_highs import NAME, TIGHTEST, load_pyomo, new_highs, require_highs, solve
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
-    from gpusched_baselines.planning.single_job import SingleJobProblem
+    from gpusched_baselines.planning.single_job import Plan
+    from gpusched_env.model import EpochDistribution
 
 
 class BinProgram:
@@ -95,3 +97,91 @@ def _bins_ahead(problem: SingleJobProblem) -> tuple[NDArray[np.float64], NDArray
     if problem.alive > 0.0:
         alive[first:] = problem.survival[first:] / problem.alive
     return lengths, alive
+
+
+def repaired(problem: SingleJobProblem, ends: ArrayLike) -> NDArray[np.float64]:
+    """Turn the ends of all segments but the last into breakpoints that cover the epochs left and meet the due date.
+
+    The ends are clipped to [w, E] and sorted. If the worst case then misses the due date, every end moves towards w by
+    the same factor θ, so that faster configurations begin earlier. The worst case is linear in θ, and at θ = 0 the
+    fastest configuration runs throughout, which is in time; so the largest θ that meets the due date is known.
+
+    Args:
+        problem: A problem whose fastest configuration meets the due date.
+        ends: Epoch at which configuration k ends, for all but the last, (K - 1,); finite.
+
+    Returns:
+        Breakpoints from w to E, never falling, (K + 1,).
+    """
+    w, largest = problem.epochs_done, problem.max_epochs
+    inner = np.sort(np.clip(np.asarray(ends, dtype=np.float64), w, largest))
+    starts = np.concatenate([[w], inner, [largest]])
+    worst = problem.worst_case_s(starts)
+    if worst > problem.time_left_s:
+        fastest = problem.epochs_left * problem.tau[-1]
+        theta = max(0.0, (problem.time_left_s - fastest) / (worst - fastest))
+        starts[1:-1] = w + theta * (inner - w)
+    return starts
+
+
+SHORTEST = 1e-12  # of the epochs left; a shorter run is the solver's tolerance
+
+
+class HighsSolver:
+    """Solves single-job problems one after the other, faster than `solve_highs`: it keeps a model of every shape."""
+
+    def __init__(self) -> None:
+        self._programs: dict[tuple[int, int], BinProgram] = {}
+
+    def __call__(self, problem: SingleJobProblem) -> Plan:
+        """Solve one problem; plan and errors are those of `solve_highs`."""
+        plan = problem.plan_without_choice()
+        if plan is not None:
+            require_highs()  # a missing solver shows at the first problem, not at the first hard one
+            return plan
+        shape = len(problem.survival), len(problem.tau)
+        if shape not in self._programs:
+            self._programs[shape] = BinProgram(*shape)
+        try:
+            totals = self._programs[shape].totals(problem)
+        except Exception:
+            del self._programs[shape]  # whatever state it is in
+            raise
+        totals[totals < SHORTEST * problem.epochs_left] = 0.0
+        ends = problem.epochs_done + np.cumsum(totals)[:-1]
+        return problem.plan_at(repaired(problem, ends))
+
+    def __reduce__(self) -> tuple[type[HighsSolver], tuple[()]]:
+        """Return what makes a fresh solver in another process."""
+        return type(self), ()
+
+
+def solve_highs(
+    seconds_per_epoch: ArrayLike,
+    cost_eur_per_epoch: ArrayLike,
+    distribution: EpochDistribution,
+    max_epochs: float,
+    time_left_s: float,
+    epochs_done: float = 0.0,
+) -> Plan:
+    """Solve the single-job problem as a linear program: how many epochs of every bin run in which configuration.
+
+    The arguments and the plan are those of `solve_single_job`. The program gives no order within a bin, and of bins
+    that cost the same any may be run faster; so each configuration's epochs are put end to end, slow to fast. That
+    takes as long and, since S does not rise, costs no more.
+
+    Args:
+        seconds_per_epoch: τ_c [s/epoch], (C,), > 0, in any order; inf where not allowed.
+        cost_eur_per_epoch: p_c [€/epoch], (C,), ≥ 0.
+        distribution: Distribution of the epochs needed.
+        max_epochs: Maximum epochs E, > 0.
+        time_left_s: Time to the due date D [s]; may be negative.
+        epochs_done: Epochs done w, in [0, E).
+
+    Raises:
+        InputError: A value is out of its range, or no configuration is allowed.
+        SolverMissingError: Pyomo or highspy is missing.
+        SolverFailedError: HiGHS found no solution.
+    """
+    tau, price = np.asarray(seconds_per_epoch), np.asarray(cost_eur_per_epoch)
+    return HighsSolver()(SingleJobProblem(tau, price, distribution, max_epochs, time_left_s, epochs_done))

@@ -8,16 +8,15 @@ from typing import TYPE_CHECKING, Literal, Protocol, get_args
 import numpy as np
 
 from gpusched_baselines.planning.exact import solve_exactly
+from gpusched_baselines.solvers.bin_program import HighsSolver
 from gpusched_baselines.solvers.errors import SolverFailedError, SolverFallbackWarning, SolverMissingError
-from gpusched_baselines.solvers.highs import HighsSolver
 from gpusched_baselines.solvers.ipopt import PUBLISHED_ITERATIONS, IpoptSolver
 from gpusched_baselines.solvers.nlp import NlpSolver
 from gpusched_env.errors import InputError
 from gpusched_env.simulator.due_dates import misses
 
 if TYPE_CHECKING:
-    from gpusched_baselines.planning.single_job import SingleJobProblem
-    from gpusched_baselines.planning.single_job_plan import Plan
+    from gpusched_baselines.planning.single_job import Plan, SingleJobProblem
 
 SolverName = Literal["exact", "highs", "ipopt", "nlp", "nlp-10"]
 SOLVER_NAMES: tuple[str, ...] = get_args(SolverName)

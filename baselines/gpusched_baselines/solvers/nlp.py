@@ -8,23 +8,16 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.planning.single_job import SingleJobProblem
-from gpusched_baselines.solvers.cyipopt_door import (
-    ACCEPTABLE,
-    NAME,
-    OUT_OF_ITERATIONS,
-    SOLVED,
-    load_cyipopt,
-    minimise,
-)
+from gpusched_baselines.solvers.bin_program import repaired
 from gpusched_baselines.solvers.errors import SolverFailedError
-from gpusched_baselines.solvers.repair import repaired
+from gpusched_baselines.solvers.ipopt import ACCEPTABLE, NAME, OUT_OF_ITERATIONS, SOLVED, load_cyipopt, minimise
 from gpusched_baselines.solvers.smoothed_program import SmoothedProgram
 from gpusched_env.model import checks
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from gpusched_baselines.planning.single_job_plan import Plan
+    from gpusched_baselines.planning.single_job import Plan
     from gpusched_env.model import EpochDistribution
 
 MOST_ITERATIONS = 3000

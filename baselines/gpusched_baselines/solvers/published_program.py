@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.solvers.smoothing import SmoothedSurvival
+from gpusched_baselines.solvers.smoothed_program import SmoothedSurvival
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

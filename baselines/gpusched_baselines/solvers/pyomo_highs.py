@@ -6,8 +6,7 @@ import time
 from dataclasses import dataclass
 from typing import Any
 
-from gpusched_baselines.solvers.errors import SolverFailedError
-from gpusched_baselines.solvers.loading import load
+from gpusched_baselines.solvers.errors import SolverFailedError, load
 
 NAME = "HiGHS"
 TIGHTEST = 1e-10  # the least tolerance that HiGHS takes

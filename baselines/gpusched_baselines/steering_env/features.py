@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.sts_x import memory as of
-from gpusched_baselines.sts_x.memory import epochs_expected
+from gpusched_baselines.sts_x import steering as of
+from gpusched_baselines.sts_x.appraisal import load_of_due_work
 from gpusched_baselines.sts_x.plan import cheapest_now
-from gpusched_baselines.sts_x.price import load_of_due_work
+from gpusched_baselines.sts_x.steering import epochs_expected
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.observation.notation import Names, squash
 from gpusched_env.simulator import layout as at

@@ -17,7 +17,7 @@ from gpusched_baselines.steering_env.features import (
     TIME_LEFT,
 )
 from gpusched_baselines.steering_env.observation import job_features
-from gpusched_baselines.sts_x import memory as of
+from gpusched_baselines.sts_x import steering as of
 from gpusched_baselines.sts_x.steering import KNOBS, Steering
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel

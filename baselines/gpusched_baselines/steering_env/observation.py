@@ -15,7 +15,7 @@ from gpusched_baselines.steering_env.features import (
     TYPES,
     observe_round,
 )
-from gpusched_baselines.sts_x import memory as of
+from gpusched_baselines.sts_x import steering as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at

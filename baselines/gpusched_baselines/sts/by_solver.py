@@ -17,7 +17,7 @@ from gpusched_env.simulator.switching import switch_s
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_baselines.planning.single_job_plan import Plan
+    from gpusched_baselines.planning.single_job import Plan
     from gpusched_baselines.solvers.fallback import SingleJobSolver
     from gpusched_env.simulator import View
 

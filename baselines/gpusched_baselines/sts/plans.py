@@ -6,16 +6,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.planning.first_segment import find_hull, first_segment, solve_job
-from gpusched_baselines.planning.plan import LATE, SLACK
-from gpusched_baselines.sts.decision import COST, FIRST, LATE_RANK, WAKE
+from gpusched_baselines.dispatching.idle_gpus import give_left_shares
+from gpusched_baselines.planning.cheapest import WORST_CASE, left_of_all
+from gpusched_baselines.planning.plan import LATE, SLACK, find_hull, first_segment, solve_job
+from gpusched_baselines.sts.decision import COST, FIRST, GIVEN, LATE_RANK, LEAST, WAKE
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.room import measure
+from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.switching import switch_s
 
 if TYPE_CHECKING:
-    from gpusched_baselines.planning.first_segment import Scratch
-    from gpusched_env.arrays import Floats
+    from gpusched_baselines.planning.plan import Scratch
+    from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator.run import Board
 
 
@@ -52,3 +55,24 @@ def _plan_type(
     config = members[scratch.hull[k]]
     wake += switch_s(board, job, config)
     return 0.0 if status == SLACK and published else cost, config, wake
+
+
+@kernel
+def finish(board: Board, order: Ints) -> None:
+    """Give what is left of shared GPUs to the jobs of the round, `order`, and remember what each had chosen itself.
+
+    A job keeps its own size as the least that it is planned with, so it may give back what it was given.
+    """
+    if slots(board) == 0:
+        return
+    jobs, memory, configs = board.jobs, board.memory, board.facts.configs
+    own = np.empty(order.shape[0], dtype=np.int64)
+    for i in range(order.shape[0]):
+        own[i] = int(jobs[order[i], at.CONFIG])
+    give_left_shares(board, order, left_of_all(board, order, WORST_CASE))
+    measure(board)
+    for i in range(order.shape[0]):
+        held = int(jobs[order[i], at.CONFIG])
+        memory[order[i], GIVEN] = held + 1 if held != own[i] else 0
+        if held != own[i]:
+            memory[order[i], LEAST] = configs[own[i], at.CONFIG_SIZE]

@@ -8,22 +8,21 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from gpusched_baselines.planning.cheapest import cheapest_fitting
-from gpusched_baselines.planning.first_segment import new_scratch
+from gpusched_baselines.planning.plan import new_scratch
 from gpusched_baselines.solvers.fallback import SOLVER_NAMES, FallbackSolver, SolverName
 from gpusched_baselines.sts.by_solver import choose_by_solver
 from gpusched_baselines.sts.decision import PLAN_COLUMNS, look, take_best
-from gpusched_baselines.sts.last_step import finish
-from gpusched_baselines.sts.plans import plan_types
+from gpusched_baselines.sts.plans import finish, plan_types
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
-from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.placement import place
+from gpusched_env.simulator.policy import Choice, apply_choice
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_baselines.planning.first_segment import Scratch
+    from gpusched_baselines.planning.plan import Scratch
     from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board

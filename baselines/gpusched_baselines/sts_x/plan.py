@@ -6,17 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.planning.first_segment import find_hull, first_segment, solve_job
 from gpusched_baselines.planning.lateness import add_late_point, first_choice, solve_late
-from gpusched_baselines.planning.plan import LATE, SHORTEST_SEGMENT
-from gpusched_baselines.sts_x import memory as of
-from gpusched_baselines.sts_x.memory import epochs_expected
+from gpusched_baselines.planning.plan import LATE, SHORTEST_SEGMENT, find_hull, first_segment, solve_job
+from gpusched_baselines.sts_x import steering as of
+from gpusched_baselines.sts_x.steering import epochs_expected
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.switching import switch_s
 
 if TYPE_CHECKING:
-    from gpusched_baselines.planning.first_segment import Scratch
+    from gpusched_baselines.planning.plan import Scratch
     from gpusched_env.arrays import Floats
     from gpusched_env.simulator.run import Board
 

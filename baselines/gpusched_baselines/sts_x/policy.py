@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusched_baselines.planning.cheapest import cheapest_fitting
 from gpusched_baselines.planning.company import beside_company, rates_by_duty
-from gpusched_baselines.sts_x import memory as of
+from gpusched_baselines.sts_x import steering as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts
 from gpusched_baselines.sts_x.round import plan_round
 from gpusched_baselines.sts_x.steering import Steering, unsteered
@@ -17,9 +17,9 @@ from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.choice import Choice, apply_choice
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.placement import may_have, place, prefer_place
+from gpusched_env.simulator.policy import Choice, apply_choice
 
 if TYPE_CHECKING:
     from numpy.random import Generator

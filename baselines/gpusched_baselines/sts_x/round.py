@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.planning.first_segment import Scratch, new_scratch
+from gpusched_baselines.planning.plan import Scratch, new_scratch
 from gpusched_baselines.search.solution import HELD, keep, restore
-from gpusched_baselines.sts_x import memory as of
+from gpusched_baselines.sts_x import steering as of
 from gpusched_baselines.sts_x.appraisal import Parts, Plans, appraise, caution
 from gpusched_baselines.sts_x.plan import plan_ahead, price_out
 from gpusched_baselines.sts_x.spread import spread

@@ -7,13 +7,12 @@ import typer
 
 from gpusched_env.errors import InputError
 from gpusched_experiments.cli import backend_options as backends
-from gpusched_experiments.cli import completion
 from gpusched_experiments.cli import scenario_options as options
+from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.comparing import conduct, instance_title, written
-from gpusched_experiments.cli.comparison_plan import ComparisonPlan
-from gpusched_experiments.cli.comparison_tables import print_comparisons
+from gpusched_experiments.cli.comparison_plan import ComparisonPlan, print_comparisons
 from gpusched_experiments.cli.terminal import drawing_or_note, output, say_if_one_seed
-from gpusched_experiments.report.comparison_formats import comparisons_text
+from gpusched_experiments.report.comparison_table import comparisons_text
 from gpusched_experiments.report.table_formats import TABLE_FORMATS
 
 DRAWS = "gpusched_experiments.report.figures"

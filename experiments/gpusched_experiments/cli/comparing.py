@@ -15,9 +15,9 @@ from gpusched_env.errors import InputError
 from gpusched_env.files import one_error, write_atomically
 from gpusched_env.formats import save_instance
 from gpusched_env.formats.instance_file import instance_json
-from gpusched_env.formats.recorded_result import read_result
+from gpusched_env.formats.run_folder import read_result
 from gpusched_env.model import Instance
-from gpusched_env.model.tenancy import machines
+from gpusched_env.model.tenant import machines
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
 from gpusched_env.simulator.policy import check_fit
@@ -26,10 +26,9 @@ from gpusched_env.workload.traces.modelled import modelled
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.progress import Bar, counting
-from gpusched_experiments.cli.reports import write_report
-from gpusched_experiments.cli.workload import Workload
+from gpusched_experiments.cli.report import write_report
+from gpusched_experiments.cli.scenario_options import Workload
 from gpusched_experiments.report import RunSummary, compare
-from gpusched_experiments.report.billing import Billing
 from gpusched_experiments.report.cell import origin
 from gpusched_experiments.report.comparison_folder import (
     FIGURES,
@@ -39,6 +38,7 @@ from gpusched_experiments.report.comparison_folder import (
     can_be_recorded,
     comparison_files,
 )
+from gpusched_experiments.report.fared import Billing
 from gpusched_experiments.report.journal import key_of, measured_by
 from gpusched_experiments.report.recorded_times import Traced
 

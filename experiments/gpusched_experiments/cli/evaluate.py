@@ -6,7 +6,7 @@ from typing import Annotated
 import typer
 
 from gpusched_agents.any_policy import SB3, is_agent
-from gpusched_agents.files.find_agent import PREFIX
+from gpusched_agents.files.storage import PREFIX
 from gpusched_env.errors import InputError
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli import scenario_options as options
@@ -17,9 +17,9 @@ from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.tables import print_table
 from gpusched_experiments.cli.terminal import drawing_or_note, output, say_if_one_seed
 from gpusched_experiments.report import PolicyStatistics, RunSummary, compare, summarise
-from gpusched_experiments.report.billing import Billing
 from gpusched_experiments.report.comparison_table import COUNTS, SHORT, fared_table, means_over
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
+from gpusched_experiments.report.fared import Billing
 from gpusched_experiments.report.table import MONEY, PERCENT, Column, Table
 
 USUAL_SEEDS = "0-9"

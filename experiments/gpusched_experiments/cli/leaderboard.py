@@ -11,15 +11,15 @@ from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli import submitting
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
-from gpusched_experiments.cli.reports import write_report
+from gpusched_experiments.cli.report import write_report
 from gpusched_experiments.cli.tables import print_outcome
 from gpusched_experiments.cli.terminal import drawing_or_note
 from gpusched_experiments.leaderboard import QUICK_POLICIES, default_policies, leaderboard, misfits
 from gpusched_experiments.leaderboard.submission import Plan
 from gpusched_experiments.report.experiment import Choice
 from gpusched_experiments.report.experiment_run import run_experiment
-from gpusched_experiments.report.lists import each_once
-from gpusched_experiments.untrusted.limits import USUAL, Limits
+from gpusched_experiments.report.runner import each_once
+from gpusched_experiments.untrusted.entry import USUAL, Limits
 
 if TYPE_CHECKING:
     from gpusched_env.workload.track import Purpose

@@ -12,7 +12,7 @@ from gpusched_env.simulator import StalledError
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli.interruption import INTERRUPTED
 from gpusched_experiments.report import WorkerError
-from gpusched_experiments.untrusted.errors import EntryError
+from gpusched_experiments.untrusted.entry import EntryError
 
 EXAMPLES = {"--out": "--out results/mine", "--policies": "--policies edf,sts", "--trace": "--trace jobs.csv"}
 """What may be given for options that have no default."""

@@ -122,7 +122,7 @@ class AnimationOptions:
         """
         if self.gif is None:
             return
-        animation: Any = import_module("gpusched_env.rendering.animation")
+        animation: Any = import_module("gpusched_env.rendering.frames")
         if Path(self.gif).suffix.lower() not in animation.FORMS:
             raise InputError("--gif", self.gif, "the name of a .gif, .mp4 or .webm file")
         _check_place("--gif", self.gif)
@@ -139,7 +139,7 @@ class AnimationOptions:
             policy: The policy.
             result: Its run.
         """
-        animation: Any = import_module("gpusched_env.rendering.animation")
+        animation: Any = import_module("gpusched_env.rendering.frames")
         rendering: Any = import_module("gpusched_env.rendering")
         frames, pictures = rendering.GanttFrames(), list[Any]()
         rounds = set(animation.rounds_to_show(result.rounds, self.frames))

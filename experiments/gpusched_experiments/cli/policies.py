@@ -1,20 +1,73 @@
 """`gpusched policies`."""
 
+import inspect
+import re
+from dataclasses import MISSING, fields, is_dataclass
 from typing import Annotated
 
 import typer
 from rich.box import SIMPLE_HEAD
+from rich.markup import escape
 from rich.table import Table
 
-from gpusched_agents.any_policy import make_any_policy
-from gpusched_agents.files.find_agent import PREFIX, find_agent, shipped_agents
-from gpusched_agents.files.storage import load_description
-from gpusched_baselines.registry import POLICIES, policy_descriptions, policy_names, usual_policy_names
+from gpusched_agents.any_policy import SB3, is_agent, make_any_policy
+from gpusched_agents.files.storage import PREFIX, find_agent, load_description, shipped_agents
+from gpusched_baselines.registry import POLICIES, ablation_names, policy_descriptions, policy_names, usual_policy_names
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy
-from gpusched_experiments.cli import completion
-from gpusched_experiments.cli.policy_view import print_policy
+from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.terminal import output
+
+
+def print_policy(name: str) -> None:
+    """Print what the policy or agent `name` does, and its settings with their values.
+
+    Raises:
+        InputError: There is no such policy.
+    """
+    policy, console = make_any_policy(name), output()
+    console.print(f"[bold]{escape(name)}[/bold]", "" if is_agent(name) else escape(POLICIES[name].line), sep="  ")
+    if not is_agent(name):
+        usual = "yes" if name in usual_policy_names() else "no"
+        console.print(f"by {POLICIES[name].origin}; among those that `gpusched compare` runs by default: {usual}")
+    console.print(f"takes GPUs from jobs that run: {'yes' if policy.preemption else 'no'}")
+    _print_settings(policy)
+    parts = ablation_names(name)
+    if parts:
+        console.print(f"without one of its parts: {', '.join(parts)}", soft_wrap=True, markup=False)
+    made = ("load_sb3" if name.startswith(SB3) else "load_policy") if is_agent(name) else "make_policy"
+    where = "gpusched_agents" if is_agent(name) else "gpusched_baselines"
+    console.print(f'in Python: from {where} import {made}; {made}("{name}")', soft_wrap=True, markup=False)
+
+
+def _print_settings(policy: Policy) -> None:
+    if not is_dataclass(policy):
+        return
+    said = _arguments(inspect.getdoc(type(policy)) or "")
+    table = Table(box=SIMPLE_HEAD, pad_edge=False)
+    for title in ("setting", "value", "what it is"):
+        table.add_column(title, no_wrap=title != "what it is")
+    for field in fields(policy):
+        plain = isinstance(getattr(policy, field.name), str | int | float | bool | None)
+        if field.init and field.name != "name" and (plain or field.default is not MISSING):
+            table.add_row(field.name, escape(repr(getattr(policy, field.name))), escape(said.get(field.name, "")))
+    if table.row_count:
+        output().print(table)
+
+
+def _arguments(doc: str) -> dict[str, str]:
+    """Read what a docstring in Google's style says of each argument."""
+    section = re.search(r"^(?:Args|Attributes):\n((?: .*\n?|\n)*)", doc, re.MULTILINE)
+    said: dict[str, str] = {}
+    name = ""
+    for line in section[1].splitlines() if section else []:
+        start = re.match(r" {4}(\w+): (.*)", line)
+        if start:
+            name, text = start[1], start[2]
+        else:
+            text = f"{said.get(name, '')} {line.strip()}"
+        said[name] = text.strip()
+    return said
 
 
 def policies_command(

@@ -11,8 +11,8 @@ from gpusched_env.envs.registration import ENVIRONMENT_ID, track_id
 from gpusched_env.errors import InputError
 from gpusched_env.files import check_new_folder
 from gpusched_env.workload import list_tracks, load_scenario, load_track, parse_seeds
-from gpusched_experiments.cli import completion
 from gpusched_experiments.cli import scenario_options as options
+from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.recording.plan import RANDOM, check_minari, recording_of
 

@@ -11,18 +11,18 @@ from rich.table import Table
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_env.files import check_new_folder, one_error
 from gpusched_env.formats.run_folder import MAY_HOLD, write_run
-from gpusched_env.model.tenancy import machines
-from gpusched_env.rendering.duration import duration_text
+from gpusched_env.model.tenant import machines
+from gpusched_env.rendering.text import duration_text
 from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import check_fit
-from gpusched_experiments.cli import completion, pictures
+from gpusched_experiments.cli import pictures
 from gpusched_experiments.cli import scenario_options as options
+from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.progress import counting
+from gpusched_experiments.cli.scenario_options import Workload
 from gpusched_experiments.cli.terminal import output
-from gpusched_experiments.cli.workload import Workload
-from gpusched_experiments.report.billing import Billing
-from gpusched_experiments.report.fared import Fared
+from gpusched_experiments.report.fared import Billing, Fared
 
 
 def simulate_command(

@@ -11,7 +11,10 @@ from typing import TextIO
 import typer
 from rich.console import Console
 
+from gpusched_agents.any_policy import known_policies
+from gpusched_baselines.registry import policy_names
 from gpusched_env.rendering import MissingExtraError
+from gpusched_env.workload import list_scenarios, list_tracks
 
 WIDE = 190
 
@@ -63,3 +66,25 @@ def drawing_or_note(module: str) -> ModuleType | None:
     except MissingExtraError as missing:
         typer.echo(f"note: no figures, since {missing}", err=True)
         return None
+
+
+def a_policy(incomplete: str) -> list[str]:
+    """Complete the name of a policy or of a shipped agent."""
+    agents = [name for name in known_policies() if name.startswith("agent:")]
+    return [name for name in (*policy_names(), *agents) if name.startswith(incomplete)]
+
+
+def policies(incomplete: str) -> list[str]:
+    """Complete the last of names separated by commas."""
+    before, comma, last = incomplete.rpartition(",")
+    return [f"{before}{comma}{name}" for name in a_policy(last) if name not in before.split(",")]
+
+
+def a_scenario(incomplete: str) -> list[str]:
+    """Complete the name of a built-in scenario or track."""
+    return [name for name in (*list_scenarios(), *list_tracks()) if name.startswith(incomplete)]
+
+
+def a_track(incomplete: str) -> list[str]:
+    """Complete the name of a built-in track."""
+    return [name for name in list_tracks() if name.startswith(incomplete)]

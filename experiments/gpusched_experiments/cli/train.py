@@ -12,11 +12,11 @@ import typer
 
 import gpusched_agents
 from gpusched_agents.files.description import NAME
-from gpusched_agents.training.progress import best_point, cost_of
+from gpusched_agents.training.logs import best_point, cost_of
 from gpusched_agents.training.references import first_agent
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import write_atomically
-from gpusched_env.rendering.duration import duration_text
+from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli import scenario_options as workload_options
 from gpusched_experiments.cli.progress import decisions_bar

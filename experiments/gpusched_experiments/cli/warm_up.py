@@ -8,13 +8,12 @@ import numba
 import typer
 
 from gpusched_baselines.planning.plan import solve
-from gpusched_env.rendering.duration import duration_text
+from gpusched_env.rendering.text import duration_text
 from gpusched_env.simulator.placement.placement import place
 from gpusched_experiments.cli.compiling import compiled_kernels
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import counting
-from gpusched_experiments.report.warm_up_all import warm_up_steps
-from gpusched_experiments.report.warm_up_record import is_compiled, note_compiled
+from gpusched_experiments.report.warm_up import is_compiled, note_compiled, warm_up_steps
 
 
 def warm_up_command(

@@ -7,16 +7,15 @@ from itertools import product
 from typing import TYPE_CHECKING
 
 from gpusched_agents.any_policy import is_agent, make_any_policy
-from gpusched_agents.files.find_agent import PREFIX, shipped_agents
+from gpusched_agents.files.storage import PREFIX, shipped_agents
 from gpusched_baselines.registry import POLICIES, policy_names
 from gpusched_env.simulator.policy import can_decide
 from gpusched_env.workload import SUITE_VERSION, make_instance
 from gpusched_experiments.leaderboard import tables
-from gpusched_experiments.leaderboard.chart import ratio_chart
 from gpusched_experiments.leaderboard.standings import BOUND_ROW, RUN_ROW
-from gpusched_experiments.report.cell import Cell
+from gpusched_experiments.leaderboard.tables import ratio_chart
+from gpusched_experiments.report.cell import BOUND, Cell
 from gpusched_experiments.report.experiment import Experiment
-from gpusched_experiments.report.measure import BOUND
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence

@@ -24,16 +24,14 @@ from gpusched_experiments.leaderboard.plan import (
     seeds_of,
 )
 from gpusched_experiments.leaderboard.standings import BOUND_ROW, RUN_ROW
-from gpusched_experiments.report.cell import Cell, origin
+from gpusched_experiments.report.cell import BOUND, Cell, origin
 from gpusched_experiments.report.experiment_run import write_tables
-from gpusched_experiments.report.measure import BOUND
 from gpusched_experiments.report.record import where_made
-from gpusched_experiments.report.results_file import document_json
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.runner import run_cells
-from gpusched_experiments.report.store import Store, stored_values
+from gpusched_experiments.report.store import Store, document_json, stored_values
 from gpusched_experiments.report.table import Outcome
-from gpusched_experiments.untrusted.errors import EntryError
+from gpusched_experiments.untrusted.entry import EntryError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -42,13 +40,12 @@ if TYPE_CHECKING:
     from gpusched_env.workload import Track
     from gpusched_env.workload.track import Purpose
     from gpusched_experiments.leaderboard.against import Place, Recorded
-    from gpusched_experiments.leaderboard.checking import Checked
+    from gpusched_experiments.leaderboard.entry_runs import Checked
     from gpusched_experiments.report.chart import Drawing
     from gpusched_experiments.report.experiment import Experiment
     from gpusched_experiments.report.experiment_run import Watcher
     from gpusched_experiments.report.run import Row, Values
-    from gpusched_experiments.untrusted.entry import Entry
-    from gpusched_experiments.untrusted.limits import Limits
+    from gpusched_experiments.untrusted.entry import Entry, Limits
 
 CELLS, OTHERS, RECORD = "cells.csv", "others.csv", "record.json"
 OUTCOME = (

@@ -16,6 +16,7 @@ from gpusched_experiments.leaderboard.standings import (
     overall,
     track_results,
 )
+from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.columns import reference_of
 from gpusched_experiments.report.estimate import mean, saving, share
 from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, PLAIN, RATIO, SHARE, Column, Table
@@ -134,3 +135,20 @@ def details_table(runs: Runs, reference: str) -> Table:
 
 def _mean_of(name: str, title: str) -> Column[Standing]:
     return Column(name, title, lambda each: mean(each.group.own, name).value, MONEY)
+
+
+CELL_INCHES = (0.62, 0.3)
+ROOM_INCHES = (1.7, 1.1)  # for the names
+
+
+def ratio_chart(runs: Runs) -> Chart:
+    """Draw the ratios as a map: a row for each policy, the best over all tracks first, and a column for each track."""
+    results = track_results(runs)
+    tracks = [result.name for result in results]
+    rows = tuple(series(each.policy, ((s.track, s.to_best) for s in each.standings)) for each in overall(results))
+    panel = Panel("", "track", "policy", rows, kind="map", categories=tuple(tracks))
+    width, height = (
+        cell * count + room
+        for cell, count, room in zip(CELL_INCHES, (len(tracks), len(rows)), ROOM_INCHES, strict=True)
+    )
+    return Chart("Total cost over that of the track's best policy", ((panel,),), (width, height))

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
-from gpusched_env.formats.recorded_result import read_result
+from gpusched_env.formats.run_folder import read_result
 from gpusched_experiments.page.comparison_report import comparison_data
 from gpusched_experiments.page.verdict import verdict_of
 from gpusched_experiments.report.comparison_folder import Compared

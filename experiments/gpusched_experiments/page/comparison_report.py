@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpusched_env.model.tenancy import machines
+from gpusched_env.model.tenant import machines
 from gpusched_experiments.page.report_data import ReportData
-from gpusched_experiments.page.scenario_facts import modelled_of, scenario_of, scenario_text
+from gpusched_experiments.page.run_report import modelled_of, scenario_of, scenario_text
 from gpusched_experiments.report.comparison_table import comparison_table
 from gpusched_experiments.report.statistics import summarise
 

@@ -4,27 +4,122 @@ from __future__ import annotations
 
 import base64
 from html import escape
-from typing import TYPE_CHECKING
+from importlib import import_module
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
+from gpusched_env.errors import MissingExtraError
+from gpusched_env.rendering import palette
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_experiments.page.figure import script_json
-from gpusched_experiments.page.figures.completion import completion_drawing
 from gpusched_experiments.page.figures.cost import cost_drawing
 from gpusched_experiments.page.figures.gantt import gantt_drawing
+from gpusched_experiments.page.figures.rates import completion_drawing
 from gpusched_experiments.page.figures.savings import savings_drawing
 from gpusched_experiments.page.figures.usage import usage_drawing
 from gpusched_experiments.page.markdown_html import markdown_html
-from gpusched_experiments.page.origin import origin_html
-from gpusched_experiments.page.plotly_script import plotly_script
-from gpusched_experiments.page.style import script_text, style_text
 from gpusched_experiments.page.verdict import costs_of, verdict
 from gpusched_experiments.report.statistics import summarise
 from gpusched_experiments.report.table_formats import html_table
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from gpusched_experiments.page.figure import Drawing
     from gpusched_experiments.page.report_data import Picture, ReportData
     from gpusched_experiments.report.table import Table
+
+LIGHT = {
+    "ink": palette.INK, "subtle": palette.SUBTLE, "grid": palette.GRID, "stripes": palette.STRIPES,
+    "paper": palette.PAPER, "late": palette.LATE, "energy": palette.ENERGY, "tardiness": palette.TARDINESS,
+    "link": "#1F5F93", "best": "#E7F2E9", "veil": "rgba(34,38,43,0.45)",
+    "lateness": "rgba(200,16,46,0.4)",
+}  # fmt: skip
+DARK = {
+    "ink": "#E6E9ED", "subtle": "#A2ABB5", "grid": "#363D45", "stripes": "#20252B", "paper": "#171A1E",
+    "late": "#FF5C72", "energy": "#5C9CCF", "tardiness": "#E0717E", "link": "#86BFEA", "best": "#1D3527",
+    "veil": "rgba(10,12,14,0.55)", "lateness": "rgba(255,60,90,0.45)",
+}  # fmt: skip
+
+
+def style_text() -> str:
+    """Give the page's style: colours as variables, dark ones where the reader prefers that, light ones on paper."""
+    light, dark = _variables(LIGHT), _variables(DARK)
+    return (
+        f":root{{color-scheme:light dark;{light}}}\n"
+        f"@media screen and (prefers-color-scheme:dark){{:root:not(.on-paper){{{dark}}}}}\n{_asset('report.css')}"
+    )
+
+
+def script_text() -> str:
+    """Give the page's own script, which draws the figures and sorts the tables."""
+    return _asset("report.js")
+
+
+def _variables(colours: dict[str, str]) -> str:
+    return "".join(f"--{name}:{colour};" for name, colour in colours.items())
+
+
+def _asset(name: str) -> str:
+    return files("gpusched_experiments.page").joinpath("assets", name).read_text(encoding="utf-8")
+
+
+def plotly_script() -> str:
+    """Give the whole of plotly.js, as it can stand in a `script` element.
+
+    Raises:
+        MissingExtraError: plotly is not installed.
+    """
+    try:
+        offline = import_module("plotly.offline")
+    except ModuleNotFoundError as error:
+        raise MissingExtraError("plotly", "report", "report pages") from error
+    script: str = offline.get_plotlyjs()
+    return script.replace("</script", r"<\/script")
+
+
+SHOWN_SEEDS = 12  # above it only the first and the last are named
+
+
+def origin_html(provenance: Mapping[str, Any]) -> str:
+    """Write the section; empty if nothing is known."""
+    rows = [(name, value) for name, value in _rows(provenance) if value]
+    if not rows:
+        return ""
+    lines = "\n".join(f"<dt>{escape(name)}</dt><dd>{value}</dd>" for name, value in rows)
+    return f"<h2>Where it comes from</h2>\n<dl>\n{lines}\n</dl>"
+
+
+def seeds_text(seeds: object) -> str:
+    """Write seeds as options take them: `0-19`, or `0,3,5`."""
+    if not isinstance(seeds, list | tuple) or not all(isinstance(seed, int) for seed in seeds):
+        return str(seeds or "")
+    if len(seeds) > 2 and list(seeds) == list(range(seeds[0], seeds[0] + len(seeds))):
+        return f"{seeds[0]}-{seeds[-1]}"
+    if len(seeds) > SHOWN_SEEDS:
+        return f"{len(seeds)} from {min(seeds)} to {max(seeds)}"
+    return ",".join(map(str, seeds))
+
+
+def _rows(provenance: Mapping[str, Any]) -> list[tuple[str, str]]:
+    """List what is known, written as HTML."""
+    facts = provenance.get("facts") if isinstance(provenance.get("facts"), dict) else {}
+    packages = provenance.get("packages") if isinstance(provenance.get("packages"), dict) else {}
+    command = str(provenance.get("command") or "")
+    seeds = facts.get("seeds", facts.get("seed", "")) if isinstance(facts, dict) else ""
+    versions = [f"{name} {version}" for name, version in (packages or {}).items() if version]
+    where = [str(provenance.get("platform") or ""), str((facts or {}).get("machine") or "")]
+    return [
+        ("command", f"<code>{escape(command)}</code>" if command else ""),
+        ("seeds", escape(seeds_text(seeds) if seeds != 0 else "0")),
+        (
+            "versions",
+            escape(", ".join([*versions, f"Python {provenance['python']}"] if "python" in provenance else versions)),
+        ),
+        ("machine", escape(", ".join(part for part in where if part))),
+        ("made", escape(str(provenance.get("made_utc") or "").replace("T", " ").replace("+00:00", " UTC"))),
+    ]
+
 
 # The browser is told to load nothing: what is not in the page cannot be asked for.
 POLICY = (

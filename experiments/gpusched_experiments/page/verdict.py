@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpusched_env.rendering.duration import duration_text
+from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.report.comparison_table import count_text
 from gpusched_experiments.report.estimate import LEAST_SEEDS, paired_saving
 from gpusched_experiments.report.statistics import summarise

@@ -10,7 +10,7 @@ from gpusched_agents.any_policy import make_any_policy
 from gpusched_env.envs.rollout import asking_of
 from gpusched_env.errors import MissingExtraError
 from gpusched_env.simulator import Asking, JobPolicy
-from gpusched_env.simulator.asking import AS_A_POLICY
+from gpusched_env.simulator.policy import AS_A_POLICY
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

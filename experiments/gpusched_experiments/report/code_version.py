@@ -13,8 +13,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusched_agents.any_policy import SB3, archive_path
-from gpusched_agents.files.find_agent import find_agent
-from gpusched_agents.files.storage import AGENT_FILES
+from gpusched_agents.files.storage import AGENT_FILES, find_agent
 from gpusched_env.envs.vector.threads import usable_cores
 
 if TYPE_CHECKING:
@@ -31,7 +30,7 @@ _DECIDES = (
     ("gpusched_reproductions", "published/changes"),
     ("gpusched_reproductions", "published/measures.py"),
     ("gpusched_reproductions", "published/reference_instances.py"),
-    ("gpusched_experiments", "report/measure.py"),
+    ("gpusched_experiments", "report/cell.py"),
     ("gpusched_experiments", "report/run_summary.py"),
     ("gpusched_experiments", "report/fared.py"),
     ("gpusched_experiments", "report/usage.py"),
@@ -47,7 +46,6 @@ _DECIDES_FOR_AGENTS = (
     ("gpusched_agents", "steering/actor.py"),
     ("gpusched_agents", "steering/knob_policy.py"),
     ("gpusched_agents", "steering/network.py"),
-    ("gpusched_agents", "steering/policy.py"),
 )
 _SOURCES = ("gpusched_env", "baselines", "agents", "experiments", "reproductions")
 _PACKAGES = ("gpusched-env", "numpy", "numba", "scipy")

@@ -14,11 +14,11 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import Policy, Result, simulate
 from gpusched_env.simulator.policy import check_fit
-from gpusched_experiments.report.billing import Billing
 from gpusched_experiments.report.comparison_table import comparison_table
-from gpusched_experiments.report.lists import each_once
+from gpusched_experiments.report.fared import Billing
 from gpusched_experiments.report.processes import PROCESSES, call_all
 from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.runner import each_once
 from gpusched_experiments.report.statistics import summarise
 from gpusched_experiments.report.table import Table, text_table
 from gpusched_experiments.report.table_formats import html_table

@@ -24,8 +24,8 @@ from gpusched_experiments.report.comparison_table import (
 from gpusched_experiments.report.journal import NAME as JOURNAL
 from gpusched_experiments.report.journal import Journal
 from gpusched_experiments.report.recorded_times import AS_TRACED, Replay, Traced
-from gpusched_experiments.report.results_file import document_json
 from gpusched_experiments.report.statistics import summarise, summarise_groups, without_savings
+from gpusched_experiments.report.store import document_json
 from gpusched_experiments.report.table import csv_text
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusched_env.rendering.palette import GRID, INK, PAPER, SUBTLE
 from gpusched_env.rendering.plotting import ConstrainedLayoutEngine, Figure, FigureCanvasAgg, FuncFormatter, rc_context
-from gpusched_experiments.report.styles import styles_of
+from gpusched_experiments.report.chart import styles_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -6,8 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gpusched_env.model import checks
-from gpusched_experiments.report.lists import each_once
-from gpusched_experiments.report.runner import is_slow
+from gpusched_experiments.report.runner import each_once, is_slow
 from gpusched_experiments.report.table import markdown
 
 if TYPE_CHECKING:

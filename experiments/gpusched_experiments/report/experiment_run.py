@@ -18,10 +18,9 @@ from gpusched_experiments.report.code_version import code_version
 from gpusched_experiments.report.experiment import available, page_markdown
 from gpusched_experiments.report.processes import PROCESSES
 from gpusched_experiments.report.record import Progress, record_json, recorded_facts
-from gpusched_experiments.report.results_file import write_results
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.runner import run_cells
-from gpusched_experiments.report.store import Store, stored_values
+from gpusched_experiments.report.store import Store, stored_values, write_results
 from gpusched_experiments.report.table import Outcome, Table, csv_text
 
 if TYPE_CHECKING:

@@ -13,8 +13,8 @@ from gpusched_env.errors import InputError
 from gpusched_env.files import one_error, write_atomically
 from gpusched_experiments.report import fared, run_summary
 from gpusched_experiments.report.fared import NAN, GroupFared
-from gpusched_experiments.report.results_file import finite
 from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.store import finite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

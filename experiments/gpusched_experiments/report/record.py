@@ -13,7 +13,7 @@ from gpusched_env.provenance import provenance
 from gpusched_env.workload import Scenario
 from gpusched_experiments.report.cell import SAYS_NOTHING
 from gpusched_experiments.report.code_version import agent_version, code_version, commit, machine
-from gpusched_experiments.report.results_file import document_json
+from gpusched_experiments.report.store import document_json
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence

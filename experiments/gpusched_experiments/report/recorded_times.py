@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.rendering.duration import duration_text
+from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.report.table import Column, Table
 
 if TYPE_CHECKING:

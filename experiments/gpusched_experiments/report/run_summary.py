@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from gpusched_experiments.report.billing import ENERGY
-from gpusched_experiments.report.fared import NAN, UNKNOWN, Fared, GroupFared, groups_fared
+from gpusched_experiments.report.fared import ENERGY, NAN, UNKNOWN, Fared, GroupFared, groups_fared
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gpusched_env.simulator import Result
-    from gpusched_experiments.report.billing import Billing
+    from gpusched_experiments.report.fared import Billing
 
 
 @dataclass(frozen=True, slots=True)

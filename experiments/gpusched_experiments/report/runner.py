@@ -6,10 +6,11 @@ from typing import TYPE_CHECKING
 
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_baselines.registry import POLICIES
+from gpusched_env.errors import InputError
 from gpusched_experiments.report.processes import PROCESSES, call_all
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from gpusched_experiments.report.backends.backend import Backend
     from gpusched_experiments.report.cell import Cell
@@ -62,3 +63,13 @@ def _weight(cell: Cell) -> float:
 def is_slow(policy: str) -> bool:
     """Say whether a policy tries a thousand constructions a round: it runs on fewer seeds where clusters are large."""
     return policy in POLICIES and POLICIES[policy].slow
+
+
+def each_once(field: str, values: Sequence[object]) -> None:
+    """Check that there are one or more of these values, each once.
+
+    Raises:
+        InputError: There is none, or one stands twice.
+    """
+    if not values or len(set(values)) != len(values):
+        raise InputError(field, list(values), "one or more, each once")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Generic, TypeAlias, TypeVar
 
 from gpusched_experiments.report.estimate import Estimate
-from gpusched_experiments.report.results_file import csv_lines
+from gpusched_experiments.report.store import csv_lines
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.model import Duty
-from gpusched_env.model.tenancy import machines
+from gpusched_env.model.tenant import machines
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import simulate
+from gpusched_experiments.report.cell import Measure
 from gpusched_experiments.report.fared import busy_s
-from gpusched_experiments.report.measure import Measure
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

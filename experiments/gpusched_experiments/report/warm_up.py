@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import json
+import platform
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
+import numba
 import numpy as np
+from llvmlite.binding import get_host_cpu_name
 
+import gpusched_agents
+import gpusched_baselines
+import gpusched_env
+import gpusched_experiments
+from gpusched_agents.any_policy import known_policies, make_any_policy
+from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv
+from gpusched_env.files import write_atomically
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import simulate
+from gpusched_env.simulator.placement.placement import place
 from gpusched_env.simulator.policy import can_decide
+from gpusched_experiments.report.cell import bound_of
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
     from gpusched_env.simulator import Policy
 
@@ -35,3 +50,91 @@ def warm_up(policies: Sequence[Policy]) -> None:
     for policy in policies:
         if can_decide(policy, instance):
             simulate(instance, policy, record=False)
+
+
+STEPS = 3
+"""Decisions taken in the environments."""
+
+
+def warm_up_steps(policies: Sequence[str] | None = None) -> Iterator[tuple[str, Callable[[], None]]]:
+    """Give what to do, each with its name: the bounds, the environments that train agents, every policy and agent.
+
+    Args:
+        policies: Names of policies and agents; None for all there are.
+
+    Raises:
+        InputError: There is no such policy.
+    """
+    yield "bounds", partial(_bounds)
+    yield "environment", _environment
+    yield "environments at once", _environments
+    for name in known_policies() if policies is None else policies:
+        yield name, partial(_policy, name)
+
+
+def _bounds() -> None:
+    bound_of(tiny_instance())
+
+
+def _policy(name: str) -> None:
+    """Run it as comparisons do, and as a run that is drawn or kept is."""
+    policy, instance = make_any_policy(name), tiny_instance()
+    if can_decide(policy, instance):
+        for record in (False, True):
+            simulate(instance, policy, record=record)
+
+
+def _environment() -> None:
+    env = GpuClusterEnv("tiny")
+    env.reset(seed=0)
+    for _ in range(STEPS):
+        env.step(int(np.flatnonzero(env.action_masks())[-1]))
+    env.close()
+
+
+def _environments() -> None:
+    env = GpuClusterVectorEnv(2, "tiny")
+    env.reset(seed=0)
+    for _ in range(STEPS):
+        env.step(np.array([np.flatnonzero(mask)[-1] for mask in env.action_masks()]))
+    env.close()
+
+
+PACKAGES = (gpusched_env, gpusched_baselines, gpusched_agents, gpusched_experiments)
+NAME = "gpusched-warm-up.json"
+
+
+def is_compiled(steps: Iterable[str]) -> bool:
+    """Say whether all these steps were compiled, by this very code, Numba and Python, for this processor."""
+    return set(steps) <= set(_noted())
+
+
+def note_compiled(steps: Iterable[str]) -> None:
+    """Note that these steps are compiled."""
+    text = json.dumps({"of": _origin(), "steps": sorted({*_noted(), *steps})})
+    write_atomically(_file(), text + "\n")
+
+
+def _noted() -> list[str]:
+    try:
+        noted = json.loads(_file().read_text(encoding="utf-8"))
+        return list(noted["steps"]) if noted["of"] == _origin() else []
+    except (OSError, ValueError, KeyError, TypeError):
+        return []
+
+
+def _origin() -> list[Any]:
+    return [*_stamp(), numba.__version__, platform.python_version(), get_host_cpu_name()]
+
+
+def _file() -> Path:
+    """Give the file: it lies with compiled kernels, and goes when they do."""
+    kernels: Any = place
+    return Path(kernels.stats.cache_path) / NAME
+
+
+def _stamp() -> tuple[float, int]:
+    """Give the newest change and the total size of all sources."""
+    folders = [Path(package.__file__ or "").parent for package in PACKAGES]
+    stats = [path.stat() for folder in folders for path in folder.rglob("*.py")]
+    return max(s.st_mtime for s in stats), sum(s.st_size for s in stats)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.simulator import layout as at
-from gpusched_experiments.service import costs
+from gpusched_experiments.service import fits as costs
 
 if TYPE_CHECKING:
     from gpusched_env.simulator import Board, State

@@ -7,8 +7,7 @@ from functools import cache
 from typing import TYPE_CHECKING
 
 from gpusched_agents.any_policy import is_agent, known_policies, make_any_policy
-from gpusched_agents.files.find_agent import PREFIX, find_agent
-from gpusched_agents.files.storage import load_description
+from gpusched_agents.files.storage import PREFIX, find_agent, load_description
 from gpusched_baselines.registry import POLICIES, usual_policy_names
 from gpusched_env.errors import InputError
 from gpusched_experiments.report.code_version import agent_version, code_version

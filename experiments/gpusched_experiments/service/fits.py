@@ -6,10 +6,17 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.events import charge, pace
+from gpusched_env.simulator.survival import bin_of, curve_of, expected_left, survival_after
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from gpusched_env.arrays import Floats
     from gpusched_env.model import Configuration
+    from gpusched_env.simulator.run import Board
     from gpusched_experiments.service.cluster import ClusterNames
     from gpusched_experiments.service.fields import DecideRequest
 
@@ -69,3 +76,37 @@ def usable(
         & within[np.minimum(tenant, len(within) - 1)]
     )
     return found
+
+
+ENERGY, TARDINESS, END_S, COLUMNS = 0, 1, 2, 3
+
+
+@kernel
+def expected_costs(board: Board) -> Floats:
+    """Give energy [€], tardiness [€] and the expected end [s] of every active job, (A, COLUMNS); NaN where it waits."""
+    jobs, active = board.jobs, board.active
+    found = np.full((board.count[at.ACTIVE], COLUMNS), np.nan)
+    for i in range(found.shape[0]):
+        job = active[i]
+        config = int(jobs[job, at.CONFIG])
+        if config < 0:
+            continue
+        now = board.clock[at.NOW]
+        ready, each_s, left = max(now, jobs[job, at.READY_S]), pace(board, job), expected_left(board, job)
+        found[i, END_S] = ready + each_s * left
+        found[i, ENERGY] = charge(board, job, config) * (found[i, END_S] - now)
+        due = max(now, jobs[job, at.DUE])
+        late_s = max(0.0, ready - due) + each_s * _epochs_after(board, job, max(0.0, due - ready) / each_s)
+        found[i, TARDINESS] = jobs[job, at.WEIGHT] * late_s
+    return found
+
+
+@kernel
+def _epochs_after(board: Board, job: int, epochs: float) -> float:
+    """Give the epochs that a job is expected to do after the next `epochs` ones."""
+    largest, done, curve = board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS], curve_of(board, job)
+    then = min(1.0, (done + epochs) / largest)
+    alive = curve.survival[bin_of(curve.edges, done / largest)]
+    if alive <= 0.0:
+        return (1.0 - then) * largest
+    return survival_after(curve, then) / alive * largest

@@ -15,16 +15,29 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Protocol
 
 from gpusched_env.errors import InputError
+from gpusched_env.simulator import simulate
+from gpusched_env.simulator.policy import can_decide
 from gpusched_experiments.report.processes import WorkerError, start_worker
+from gpusched_experiments.report.warm_up import tiny_instance
 from gpusched_experiments.service import problems
 from gpusched_experiments.service.catalogue import PolicyCatalogue
+from gpusched_experiments.service.client import ServicePolicy
 from gpusched_experiments.service.decision import Decider
-from gpusched_experiments.service.warm import warm_up_service
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
     from gpusched_experiments.service.limits import Limits
+
+
+def warm_up_service(decider: Decider) -> None:
+    """Run every policy once on a tiny instance through requests and answers."""
+    instance = tiny_instance()
+    for name in decider.policies.names:
+        if can_decide(decider.policies.make(name), instance):
+            asking = ServicePolicy("", name, instance, post=lambda _, body: decider(body))
+            simulate(instance, asking, record=False)
+
 
 OK, NOT_ALLOWED, TOO_LARGE, FAILED, BUSY, TOO_LONG = 200, 422, 413, 500, 503, 504
 READY = b"ready"

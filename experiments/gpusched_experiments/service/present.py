@@ -10,7 +10,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import submit
-from gpusched_env.simulator.pace.write import write_paces
+from gpusched_env.simulator.pace.now import write_paces
 from gpusched_env.simulator.placement.placement import may_have, put_back
 from gpusched_env.simulator.placement.whole_nodes import mark
 from gpusched_env.simulator.survival import SAME_EPOCH

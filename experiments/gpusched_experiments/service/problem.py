@@ -9,11 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.formats.interference_fields import interference_of
-from gpusched_env.formats.synchronisation_field import synchronisation_of
+from gpusched_env.formats.job_columns import interference_of, synchronisation_of
 from gpusched_env.model import EpochDistribution, Instance, JobTable
-from gpusched_experiments.service.cluster import no_node_now
-from gpusched_experiments.service.epochs import distribution_of
+from gpusched_experiments.service.cluster import distribution_of, no_node_now
 from gpusched_experiments.service.fits import held, memory_gib, usable, within_quota
 from gpusched_experiments.service.limits import MOST_CELLS
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.formats.interference_fields import interference_fields
-from gpusched_env.formats.synchronisation_field import synchronisation_field
+from gpusched_env.formats.job_columns import interference_fields, synchronisation_field
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.whole_nodes import mark
 

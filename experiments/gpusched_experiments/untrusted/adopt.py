@@ -11,7 +11,7 @@ from gpusched_env.simulator.kernels import at, kernel, release
 from gpusched_env.simulator.placement.placement import take
 from gpusched_env.simulator.placement.quotas import count_in, within_quota
 from gpusched_env.simulator.placement.whole_nodes import hold_nodes
-from gpusched_experiments.untrusted.errors import EntryError
+from gpusched_experiments.untrusted.entry import EntryError
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints

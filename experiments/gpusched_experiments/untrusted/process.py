@@ -15,20 +15,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from gpusched_experiments.untrusted.channel import Channel, ClosedError, NoMessageError, TooLateError
-from gpusched_experiments.untrusted.errors import EntryError, one_line
-from gpusched_experiments.untrusted.limits import GIB
-from gpusched_experiments.untrusted.loading import AGENT_FOLDER
+from gpusched_experiments.untrusted.entry import GIB, EntryError, one_line
 from gpusched_experiments.untrusted.lockdown import clean_environment, lacking
+from gpusched_experiments.untrusted.serving import AGENT_FOLDER
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from gpusched_experiments.untrusted.entry import Entry
-    from gpusched_experiments.untrusted.limits import Limits
+    from gpusched_experiments.untrusted.entry import Entry, Limits
 
 BEGIN = (
     "import json, sys; settings = json.loads(sys.argv[1]); sys.path[:] = settings['paths']; "
-    "from gpusched_experiments.untrusted.child import main; main(settings)"
+    "from gpusched_experiments.untrusted.serving import main; main(settings)"
 )
 
 

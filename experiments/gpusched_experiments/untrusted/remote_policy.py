@@ -11,7 +11,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import make_instance
 from gpusched_experiments.untrusted.adopt import adopt
-from gpusched_experiments.untrusted.errors import EntryError, one_line
+from gpusched_experiments.untrusted.entry import EntryError, one_line
 from gpusched_experiments.untrusted.seen_board import CONFIGURATION, SentBoard, parts_of, wanted_bytes, written
 
 if TYPE_CHECKING:

@@ -2,24 +2,119 @@
 
 from __future__ import annotations
 
+import os
+import sys
+import traceback
+from pathlib import Path
+from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpusched_env.model import Configuration
-from gpusched_env.simulator import Board, Facts, View, check_fit
+from gpusched_env.simulator import Board, Facts, Policy, View, check_fit
 from gpusched_env.simulator.policy import memory_columns
 from gpusched_env.workload import Scenario, make_instance
 from gpusched_experiments.untrusted.adopt import wanted_of
 from gpusched_experiments.untrusted.channel import Channel, ClosedError
-from gpusched_experiments.untrusted.loading import agent_maker, python_maker, said_of
+from gpusched_experiments.untrusted.lockdown import CACHE, NETWORK, leave_network, limit_resources, lock
 from gpusched_experiments.untrusted.seen_board import SEEN, BoardCopy, read
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from gpusched_env.model import Instance
-    from gpusched_env.simulator import Policy
+
+
+def main(settings: dict[str, Any]) -> None:
+    """Serve the process that has started this one until it is gone."""
+    limit_resources(settings["memory"], settings["processor_s"])
+    held = [NETWORK] if leave_network() else []
+    from gpusched_experiments.untrusted.serving import Server  # noqa: PLC0415 - it brings what is large
+
+    _keep_nothing_compiled()
+    channel = Channel(settings["in"], settings["out"])
+    compiled = [Path(os.environ[CACHE])] if os.environ.get(CACHE) else []
+    held += lock([Path.cwd(), *compiled])
+    Server(channel).serve(held)
+    os._exit(0)  # what it has left to be done at the end is not
+
+
+def _keep_nothing_compiled() -> None:
+    """Let Numba read what it has compiled before, and store nothing: files cannot be written here."""
+    from numba.core import caching  # noqa: PLC0415
+
+    def nothing(*_: object) -> None:
+        return None
+
+    cache: Any = caching.Cache
+    locator: Any = caching._CacheLocator  # noqa: SLF001 - there is no other way
+    cache.save_overload = nothing
+    locator.ensure_cache_path = nothing  # it looks whether a folder can be written
+
+
+AGENT_FOLDER = "agent"
+MODULE = "submitted"
+
+
+class Refused(Exception):  # noqa: N818 - it is an answer
+    """What the entry has is no policy; says why."""
+
+
+def agent_maker() -> Callable[[], Policy]:
+    """Load the agent in the present folder."""
+    from gpusched_agents.policy import load_policy  # noqa: PLC0415 - a Python file may do without
+
+    agent: Policy = load_policy(f"./{AGENT_FOLDER}")
+    return lambda: agent
+
+
+def python_maker(source: bytes, file: str, made_by: str) -> Callable[[], Policy]:
+    """Run a Python file, and give what makes its policy for every run.
+
+    Args:
+        source: Its content.
+        file: Its name.
+        made_by: Name of the policy in it, or of what makes it without arguments.
+
+    Raises:
+        Refused: There is none.
+    """
+    module = ModuleType(MODULE)
+    sys.modules[MODULE] = module
+    exec(compile(source, file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - this process is for it
+    found: Any = getattr(module, made_by, None)
+    if found is None:
+        raise Refused(f"has no {made_by}: give the policy that name, or submit {file}:NAME")
+    make: Callable[[], Any] = found if isinstance(found, type) or not isinstance(found, Policy) else lambda: found
+    if not callable(make):
+        raise Refused(f"{made_by} is no policy: it has no name, preemption and decide")
+    return lambda: checked(make(), made_by)
+
+
+def checked(policy: object, made_by: str) -> Policy:
+    """Check that something is a policy.
+
+    Raises:
+        Refused: It is none.
+    """
+    if isinstance(policy, type) or not isinstance(policy, Policy):
+        raise Refused(f"{made_by} makes no policy: it has no name, preemption and decide")
+    if not isinstance(policy.preemption, bool):
+        raise Refused("preemption is neither True nor False")
+    return policy
+
+
+def said_of(error: BaseException, file: str) -> str:
+    """Say what went wrong, and on which line of the file."""
+    if isinstance(error, Refused):
+        return str(error)
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if Path(frame.filename).name == file]
+    if isinstance(error, SyntaxError):
+        lines = [error.lineno]
+    where = f"line {lines[-1]}: " if lines else ""
+    return f"{where}{type(error).__name__}" + (f": {error}" if str(error) else "")
+
 
 MOST = 2**31
 

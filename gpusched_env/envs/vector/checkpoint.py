@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.envs.vector.episodes import Episodes
-    from gpusched_env.envs.vector.limits import Limits
     from gpusched_env.envs.vector.threads import Crew
+    from gpusched_env.envs.vector.vector_input import Limits
     from gpusched_env.simulator import State
 
 LOW = 2**64 - 1

@@ -25,7 +25,7 @@ from gpusched_env.observation.notes import Notes
 from gpusched_env.observation.observe import observe
 from gpusched_env.observation.options import write_mask
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.decisions import decide
+from gpusched_env.simulator.rounds import decide
 from gpusched_env.simulator.run import Board, Hidden
 
 if TYPE_CHECKING:

@@ -9,16 +9,14 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from gpusched_env.envs.env_input import MAX_IDLE_REVIEWS, finite_reward
-from gpusched_env.envs.reward import CostReward, Reward
+from gpusched_env.envs.env_input import MAX_IDLE_REVIEWS, CostReward, Reward, finite_reward
 from gpusched_env.envs.vector.checkpoint import pack, unpack
 from gpusched_env.envs.vector.episodes import Episodes
-from gpusched_env.envs.vector.infos import final_infos_of, infos_of, infos_of_some, observations_of
 from gpusched_env.envs.vector.kernels import ENERGY, LOOK, TARDINESS, Seen
-from gpusched_env.envs.vector.limits import Limits
-from gpusched_env.envs.vector.runs import Runs
+from gpusched_env.envs.vector.runs import Runs, final_infos_of, infos_of, infos_of_some, observations_of
 from gpusched_env.envs.vector.threads import LEAST_SHARE, Crew, usable_cores
 from gpusched_env.envs.vector.vector_input import (
+    Limits,
     action_indices,
     check_options,
     reset_instances,
@@ -38,7 +36,7 @@ if TYPE_CHECKING:
     from gpusched_env.envs.source import AnyScenario
     from gpusched_env.model import Configuration, Instance
     from gpusched_env.simulator import State, View
-    from gpusched_env.simulator.asking import AskingSettings
+    from gpusched_env.simulator.policy import AskingSettings
 
     Observations: TypeAlias = dict[str, NDArray[np.float32]] | NDArray[np.float32]
     Stepped: TypeAlias = tuple[Observations, NDArray[np.float64], NDArray[np.bool_], NDArray[np.bool_], dict[str, Any]]

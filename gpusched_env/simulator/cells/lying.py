@@ -11,13 +11,69 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.cells import blocks
-from gpusched_env.simulator.cells.blocks import choose_block, mask_of
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
 
 if TYPE_CHECKING:
+    from gpusched_env.arrays import Ints
     from gpusched_env.simulator.run import Board
+
+MOST_GPUS = 32  # on a node with cells: bits of a mask, with room for sums of them
+
+# hosts: int64 (H, HOST_COLUMNS). The physical nodes on which the cells of tenants lie.
+KIND = 0  # index of the kind of hardware, the same for hosts and cells that fit
+GPUS = 1  # number of GPUs, a power of two
+TAKEN = 2  # mask of the GPUs in cells that are bound
+LENT = 3  # GPUs held by opportunistic jobs
+BUSY = 4  # GPUs held by any job
+HOST_COLUMNS = 5
+
+
+@lean_kernel
+def mask_of(start: int, size: int) -> int:
+    """Give the mask of a block."""
+    return ((1 << size) - 1) << start
+
+
+@lean_kernel
+def free_around(taken: int, gpus: int, start: int, size: int) -> int:
+    """Give the size of the free cell in which a block lies, on a node of `gpus` GPUs; 0 if it is not free itself."""
+    if taken & mask_of(start, size) != 0:
+        return 0
+    while size < gpus:
+        above = start // (2 * size) * (2 * size)
+        if taken & mask_of(above, 2 * size) != 0:
+            break
+        start, size = above, 2 * size
+    return size
+
+
+@lean_kernel
+def choose_block(hosts: Ints, kind: int, size: int) -> tuple[int, int]:
+    """Choose the block for a cell: from the smallest free cell that holds it, so that none is split without need.
+
+    Among those the one on the host with fewest GPUs lent, then on one that is in use, then by index: cells of two
+    tenants on one host share the power that it draws anyway.
+
+    Args:
+        hosts: The hosts, (H, HOST_COLUMNS).
+        kind: The kind of hardware.
+        size: GPUs of the cell, a power of two.
+
+    Returns:
+        The host and the first GPU of the block; -1, -1 if there is none.
+    """
+    best, first = -1, -1
+    best_key = (0, 0, 0)
+    for h in range(hosts.shape[0]):
+        if hosts[h, KIND] != kind or hosts[h, GPUS] < size:
+            continue
+        for start in range(0, hosts[h, GPUS], size):
+            around = free_around(hosts[h, TAKEN], hosts[h, GPUS], start, size)
+            key = (around, hosts[h, LENT], 1 if hosts[h, BUSY] == 0 else 0)
+            if around > 0 and (best < 0 or key < best_key):
+                best, first, best_key = h, start, key
+    return best, first
 
 
 @lean_kernel
@@ -41,13 +97,13 @@ def survey(board: Board) -> None:
     first = first_host(board)
     for h in range(hosts.shape[0]):
         held = nodes[first + h, at.NODE_GPUS] - nodes[first + h, at.FREE]
-        hosts[h, blocks.TAKEN], hosts[h, blocks.LENT], hosts[h, blocks.BUSY] = 0, held, held
+        hosts[h, TAKEN], hosts[h, LENT], hosts[h, BUSY] = 0, held, held
     for n in range(first if cells.shape[0] > 0 else 0):
         h, size = cells[n, at.CELL_HOST], nodes[n, at.NODE_GPUS]
         if h >= 0:
-            hosts[h, blocks.TAKEN] |= mask_of(cells[n, at.CELL_BLOCK], size)
-            hosts[h, blocks.LENT] -= size
-            hosts[h, blocks.BUSY] -= nodes[n, at.FREE]
+            hosts[h, TAKEN] |= mask_of(cells[n, at.CELL_BLOCK], size)
+            hosts[h, LENT] -= size
+            hosts[h, BUSY] -= nodes[n, at.FREE]
 
 
 @kernel
@@ -141,7 +197,7 @@ def hosts_rate(board: Board) -> float:
     survey(board)
     total = 0.0
     for h in range(hosts.shape[0]):
-        total += board.node_rate[nodes[first_host(board) + h, at.NODE_TYPE], hosts[h, blocks.BUSY]]
+        total += board.node_rate[nodes[first_host(board) + h, at.NODE_TYPE], hosts[h, BUSY]]
     return total
 
 
@@ -151,7 +207,7 @@ def hosts_charge(board: Board, node: int, gpus: int) -> float:
     nodes, rate = board.nodes, 0.0
     n = node
     while n >= 0:
-        busy = board.hosts[board.cells[n, at.CELL_HOST], blocks.BUSY]
+        busy = board.hosts[board.cells[n, at.CELL_HOST], BUSY]
         rate += board.node_rate[nodes[n, at.NODE_TYPE], busy] * gpus / busy
         n = nodes[n, at.NEXT]
     return rate

@@ -6,13 +6,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.model import Duty, Interference
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from gpusched_env.arrays import Floats, Ints
     from gpusched_env.model import Configuration, Instance
+    from gpusched_env.simulator.run import Board
 
 
 def slowdown_table(instance: Instance) -> NDArray[np.float64]:
@@ -103,3 +106,109 @@ def _most_others(configuration: Configuration, configurations: tuple[Configurati
 def share_units(share: float) -> int:
     """Give a share of a GPU in units, rounded down: shares that sum to 1 always fit together."""
     return max(1, int(share * at.UNITS)) if share < 1.0 else 0
+
+
+@kernel
+def neighbours(board: Board) -> tuple[Ints, Ints]:
+    """List the active jobs on every shared GPU, by their places in `active`.
+
+    Returns:
+        The last of them on GPU g of node n, at n · G + g, (N · G,), and for every active job the one before it on its
+        GPU, (A,); -1: none.
+    """
+    jobs, nodes, count, active = board.jobs, board.nodes, board.count, board.active
+    per_node = (nodes.shape[1] - at.NODE_COLUMNS) // 2
+    last = np.full(nodes.shape[0] * per_node, -1)
+    before = np.full(count[at.ACTIVE], -1)
+    for i in range(count[at.ACTIVE]):
+        job = active[i]
+        if jobs[job, at.CONFIG] >= 0 and jobs[job, at.SLOT] >= 0:
+            gpu = int(jobs[job, at.NODE]) * per_node + int(jobs[job, at.SLOT])
+            before[i] = last[gpu]
+            last[gpu] = i
+    return last, before
+
+
+@lean_kernel
+def pace_by_duty(demand: Floats, priority: int, sharing: Floats) -> float:
+    """Give the pace of the jobs of a priority on a GPU, 1 as alone.
+
+    Args:
+        demand: Sum of the duties of the jobs on it, by priority, (PRIORITIES,).
+        priority: The priority, which some job has.
+        sharing: The numbers of the model, (SHARING_COLUMNS,).
+    """
+    top, lowest, guests = -1, 0, 0.0
+    for p in range(demand.shape[0] - 1, -1, -1):
+        if demand[p] > 0.0:
+            lowest = p
+            if top < 0:
+                top = p
+            else:
+                guests += demand[p]
+    left, pace = 1.0, 1.0
+    for p in range(top, priority - 1, -1):
+        if demand[p] == 0.0:
+            continue
+        part = min(1.0, left / demand[p])
+        pace = part / (1.0 + sharing[at.OVERHEAD]) if p > lowest else part
+        if p < top:
+            pace = max(pace, sharing[at.LEAST_PACE] / max(1.0, guests))
+        left -= demand[p] * part
+        if p == top:
+            left *= sharing[at.FILLED]
+    return pace
+
+
+@kernel
+def write_duty_paces(board: Board, paces: Floats) -> None:
+    """Write the paces of the jobs on shared GPUs: true seconds per epoch over planned ones."""
+    jobs, active, configs, planned = board.jobs, board.active, board.facts.configs, board.facts.planned
+    last, before = neighbours(board)
+    demand = np.zeros(at.PRIORITIES)
+    for gpu in range(last.shape[0]):
+        if last[gpu] < 0:
+            continue
+        write_demand(board, last[gpu], before, demand)
+        i = last[gpu]
+        while i >= 0:
+            job = active[i]
+            config = int(jobs[job, at.CONFIG])
+            pace = pace_by_duty(demand, configs[config, at.CONFIG_PRIORITY], board.facts.sharing)
+            paces[i] = 1.0 / (pace * planned[int(jobs[job, at.APPLICATION]), config])
+            i = before[i]
+
+
+@lean_kernel
+def write_demand(board: Board, last: int, before: Ints, demand: Floats) -> None:
+    """Write the sum of the duties of the jobs on a GPU, by priority; `last` is the last of them in `active`."""
+    jobs, active, configs, duty = board.jobs, board.active, board.facts.configs, board.facts.duty
+    demand[:] = 0.0
+    i = last
+    while i >= 0:
+        config = int(jobs[active[i], at.CONFIG])
+        own = duty[configs[config, at.CONFIG_TYPE], int(jobs[active[i], at.APPLICATION])]
+        demand[configs[config, at.CONFIG_PRIORITY]] += own
+        i = before[i]
+
+
+@kernel
+def write_pair_paces(board: Board, paces: Floats) -> None:
+    """Write the paces of the jobs on shared GPUs: each takes 1 + Σ (slow-down - 1) times as long as alone."""
+    jobs, nodes, active = board.jobs, board.nodes, board.active
+    slowdown, planned = board.facts.slowdown, board.facts.planned
+    per_node = (nodes.shape[1] - at.NODE_COLUMNS) // 2
+    last, before = neighbours(board)
+    for i in range(board.count[at.ACTIVE]):
+        job = active[i]
+        if jobs[job, at.CONFIG] < 0 or jobs[job, at.SLOT] < 0:
+            continue
+        node, own = int(jobs[job, at.NODE]), int(jobs[job, at.APPLICATION])
+        factor = 1.0
+        other = last[node * per_node + int(jobs[job, at.SLOT])]
+        while other >= 0:
+            if other != i:
+                beside = int(jobs[active[other], at.APPLICATION])
+                factor += slowdown[nodes[node, at.NODE_TYPE], own, beside] - 1.0
+            other = before[other]
+        paces[i] = factor / planned[own, int(jobs[job, at.CONFIG])]

@@ -2,13 +2,41 @@
 
 from __future__ import annotations
 
+import re
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.scenario.seeds import parse_seeds
-from gpusched_env.workload.scenario.settings import Count, Settings, as_tuple
+from gpusched_env.workload.scenario.settings import Count, Positive, Settings, as_tuple
+
+MOST_SEEDS = 100_000
+ALLOWED = "whole numbers >= 0 and ranges of them, each once: 0-19, or 0,3,5"
+
+
+def parse_seeds(text: str, field: str = "seeds") -> tuple[int, ...]:
+    """Read `0-19` (both ends included), `0,3,5`, or a mixture.
+
+    Args:
+        text: The seeds.
+        field: Where they stand, for the error.
+
+    Raises:
+        InputError: It is not of that form, a range runs backwards, or a seed stands twice.
+    """
+    seeds: list[int] = []
+    for part in text.split(","):
+        match = re.fullmatch(r"\s*([0-9]{1,18})\s*(?:-\s*([0-9]{1,18})\s*)?", part)
+        if match is None:
+            raise InputError(field, text, ALLOWED)
+        first, last = int(match[1]), int(match[2] or match[1])
+        if last < first or last - first >= MOST_SEEDS:
+            raise InputError(field, text, f"{ALLOWED}; ranges run upwards and hold at most {MOST_SEEDS} seeds")
+        seeds += range(first, last + 1)
+    if len(set(seeds)) != len(seeds):
+        raise InputError(field, text, ALLOWED)
+    return tuple(seeds)
+
 
 GpuDemand = Literal["elastic", "at-most", "exact"]
 """Which numbers of GPUs a job of a trace is offered, by that which it asked for."""
@@ -58,4 +86,38 @@ class Comparison(Settings):
             raise InputError("policies", list(self.policies), "one or more, each once")
         if self.reference is not None and self.reference not in self.policies:
             raise InputError("reference", self.reference, f"one of the policies compared: {', '.join(self.policies)}")
+        return self
+
+
+Seeds = Annotated[str, BeforeValidator(seeds_text)]
+
+
+class TrackHeader(Settings):
+    """What a track says of itself beside its scenario.
+
+    Raises:
+        InputError: A value is not allowed, or a seed is among those of two purposes.
+    """
+
+    version: Count = Field(default=1, description="Rises when anything changes that its results depend on.")
+    training: Seeds = Field(default="100000-109999", description="Seeds that policies and agents may learn from.")
+    validation: Seeds = Field(default="20000-20019", description="Seeds to choose by: settings, checkpoints.")
+    test: Seeds = Field(default="30000-30019", description="Seeds of the figures that are told to others.")
+    reward_scale_eur: Positive = Field(
+        default=1.0, description="Cost that counts as a reward of -1 [€]: a tenth of EDF's on the validation seeds."
+    )
+    max_episode_steps: Count | None = Field(
+        default=None, description="Steps that end an episode: three times the most that random decisions took."
+    )
+    hard: str = Field(description="What is hard about it, a line.")
+    weights: str = Field(description="Why its tardiness weights are what they are, a line.")
+
+    @model_validator(mode="after")
+    def _check_seeds(self) -> Self:
+        seen: dict[int, str] = {}
+        for name in ("training", "validation", "test"):
+            text = getattr(self, name)
+            for seed in parse_seeds(text, name):
+                if seen.setdefault(seed, name) != name:
+                    raise InputError(name, text, f"seeds that are not among those for {seen[seed]}")
         return self

@@ -7,14 +7,17 @@ The defaults of every family give a mean need of about 40 % of the maximum epoch
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Annotated, Literal, Self
+from typing import TYPE_CHECKING, Annotated, Literal, Self
 
+import numpy as np
 from pydantic import BeforeValidator, Discriminator, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution
+from gpusched_env.model.checks import LONGEST, LONGEST_S
 from gpusched_env.workload.scenario.settings import (
     FractionRange,
+    Positive,
     PositiveRange,
     ProbabilityRange,
     Settings,
@@ -22,6 +25,10 @@ from gpusched_env.workload.scenario.settings import (
     range_check,
     whole,
 )
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+    from numpy.typing import NDArray
 
 Masses = Annotated[tuple[Annotated[tuple[float, ...], BeforeValidator(as_tuple)], ...], BeforeValidator(as_tuple)]
 
@@ -141,3 +148,39 @@ Epochs = Annotated[
     Discriminator("family"),
     BeforeValidator(_with_family),
 ]
+
+
+class DueDates(Settings):
+    """When jobs are due: submission + slack · U(least, greatest full execution time)."""
+
+    slack: Positive = Field(
+        default=1.0,
+        description="Factor on the time from submission to due date: 1 is the published rule, below 1 is tighter.",
+    )
+
+
+def due_dates(
+    rule: DueDates, submission_s: NDArray[np.float64], full_s: NDArray[np.float64], rng: Generator
+) -> NDArray[np.float64]:
+    """Draw each job's due date: submission + slack · U(min, max) of its full execution times.
+
+    Args:
+        rule: The rule.
+        submission_s: Submission times [s], shape (J,).
+        full_s: Execution time of all epochs on every configuration [s], shape (J, C); inf where not allowed.
+        rng: Randomness.
+
+    Returns:
+        Due dates [s], shape (J,).
+
+    Raises:
+        InputError: One of them is later than `LONGEST_S`.
+    """
+    least = full_s.min(axis=1)
+    greatest = np.where(np.isfinite(full_s), full_s, 0.0).max(axis=1)
+    share = rng.random(len(submission_s))
+    with np.errstate(over="ignore"):
+        due: NDArray[np.float64] = submission_s + rule.slack * (least + share * (greatest - least))
+    if not np.all(due <= LONGEST_S):
+        raise InputError("due_dates.slack", rule.slack, f"a factor with which no job is due later than {LONGEST}")
+    return due

@@ -15,10 +15,8 @@ from gpusched_env.workload.scenario.applications import OwnApplication
 from gpusched_env.workload.scenario.arrivals import BY_GAP, Arrivals
 from gpusched_env.workload.scenario.cluster import Cluster
 from gpusched_env.workload.scenario.comparison import Comparison
-from gpusched_env.workload.scenario.due_dates import DueDates
-from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, Epochs, HistogramEpochs
+from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, DueDates, Epochs, HistogramEpochs
 from gpusched_env.workload.scenario.gpu_types import OwnGpuType
-from gpusched_env.workload.scenario.interconnect import Interconnect
 from gpusched_env.workload.scenario.settings import (
     AtLeastOne,
     Count,
@@ -30,9 +28,7 @@ from gpusched_env.workload.scenario.settings import (
     as_tuple,
     whole,
 )
-from gpusched_env.workload.scenario.sharing import Sharing
-from gpusched_env.workload.scenario.switching import Switching
-from gpusched_env.workload.scenario.tenants import OwnTenant
+from gpusched_env.workload.scenario.sharing import Interconnect, OwnTenant, Sharing, Switching
 from gpusched_env.workload.scenario.trace_replay import TraceReplay  # noqa: TC001 - pydantic reads the annotation
 
 if TYPE_CHECKING:

@@ -2,14 +2,28 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import Annotated, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
+from gpusched_env.model import Cells, Tenant
 from gpusched_env.model.configuration import MOST_PRIORITIES
-from gpusched_env.workload.scenario.settings import NotNegative, Part, Settings, as_tuple, number, number_range, whole
-from gpusched_env.workload.tables.colocation import builtin_max_inflation
+from gpusched_env.workload.scenario.settings import (
+    Count,
+    CountFromZero,
+    NotNegative,
+    Part,
+    Positive,
+    Seconds,
+    Settings,
+    as_tuple,
+    number,
+    number_range,
+    whole,
+)
+from gpusched_env.workload.tables.colocation import RDMA, builtin_max_inflation
 
 LEAST_INFLATION = 1.01
 """Least inflation that the published model draws."""
@@ -122,3 +136,81 @@ class Sharing(Settings):
         if len(greatest) == 1:
             greatest *= len(self.fractions)
         return dict(zip(self.fractions, greatest, strict=True)) if greatest else {}
+
+
+class Interconnect(Settings):
+    """The network between nodes, for jobs on several of them (modelled, not measured)."""
+
+    nic_gb_per_s: Positive | None = Field(
+        default=None,
+        description="Modelled: network of a node in one direction [GB/s]. By default the one that was measured.",
+    )
+    exposed: Positive = Field(
+        default=RDMA,
+        description="Share of synchronising that no computing hides / efficiency of the link: 0.6 RDMA, 1.9 TCP.",
+    )
+    backend: Literal["all-reduce", "byteps"] = Field(
+        default="all-reduce", description="How jobs synchronise: all-reduce, or byteps (spare machines help)."
+    )
+    cpu_machines: CountFromZero = Field(default=0, description="CPU machines that help to synchronise, with byteps.")
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        if self.cpu_machines and self.backend != "byteps":
+            raise InputError("cpu_machines", self.cpu_machines, f"0 with backend = {self.backend!r}")
+        if self.exposed != RDMA and self.nic_gb_per_s is None:
+            raise InputError("exposed", self.exposed, f"{RDMA} unless nic_gb_per_s is set")
+        return self
+
+    @property
+    def measured(self) -> bool:
+        """Say whether jobs on several nodes take the times that were measured."""
+        return self.nic_gb_per_s is None and self.backend == "all-reduce"
+
+
+class Switching(Settings):
+    """Switching of jobs: what a start, going on in the same place and a restart elsewhere cost."""
+
+    model: Literal["free", "stop-start", "one-process", "pipelined"] | None = Field(
+        default=None,
+        description="How jobs are switched: free, stop-start, one-process or pipelined. By default every change after "
+        "the first start costs restart_s.",
+    )
+    start_s: Seconds | None = Field(
+        default=None, description="Seconds without progress at a first start. By default what the model says, else 0."
+    )
+    resume_s: Seconds | None = Field(
+        default=None,
+        description="The same where a job goes on on the nodes where it ran last. By default what the model says.",
+    )
+    bandwidth_gb_per_s: Positive = Field(
+        default=12.0, description="Bandwidth at which states of jobs leave and reach a GPU [GB/s]."
+    )
+
+    @model_validator(mode="after")
+    def _check(self) -> Self:
+        """Check that nothing says what a switch costs where all are free."""
+        for name in ("start_s", "resume_s"):
+            if self.model == "free" and getattr(self, name):
+                raise InputError(name, getattr(self, name), "nothing with model = 'free'")
+        return self
+
+
+Sizes = Annotated[tuple[Count, ...], BeforeValidator(as_tuple)]
+
+
+class OwnTenant(Settings):
+    """A tenant of the cluster: its part of the jobs, and the cells that it was promised."""
+
+    name: str = Field(description="Name.")
+    share: Positive = Field(default=1.0, description="Its part of the jobs, relative to the other tenants'.")
+    cells: dict[str, Sizes] = Field(description="GPUs of each of its cells, by GPU type: { V100 = [8, 8, 4] }.")
+
+    def tenant(self) -> Tenant:
+        """Make the model's value.
+
+        Raises:
+            InputError: The name is not allowed, or there are no cells.
+        """
+        counted = [(name, size, n) for name, sizes in self.cells.items() for size, n in Counter(sizes).items()]
+        return Tenant(self.name, tuple(Cells(*cells) for cells in counted))

@@ -14,9 +14,8 @@ from gpusched_env.workload.traces.columns import TraceColumns, find_columns, wit
 from gpusched_env.workload.traces.presets import GENERIC, SACCT, TraceFormat, check_format
 from gpusched_env.workload.traces.rows import UTF_8, layout_of, read_rows
 from gpusched_env.workload.traces.sacct import earlier_attempts
-from gpusched_env.workload.traces.sieve import EARLIER, NEVER_RAN, NO_GPUS, NO_TIME, Sieve
 from gpusched_env.workload.traces.trace import Trace
-from gpusched_env.workload.traces.where import Condition
+from gpusched_env.workload.traces.where import EARLIER, NEVER_RAN, NO_GPUS, NO_TIME, Condition, Sieve
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,6 +8,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload.site import Site
+from gpusched_env.workload.traces.demand import demand_of
 from gpusched_env.workload.traces.read import read_selected
 
 if TYPE_CHECKING:
@@ -102,3 +103,65 @@ def _times_on(application: Application, gpu_type: str) -> dict[int, float]:
         allowed = f"a GPU type that {application.name} was measured on"
         raise InputError("trace.reference_gpu_type", gpu_type, allowed)
     return times
+
+
+BITS = 40
+"""Bits that are kept of the maximum epochs, to 1e-12 of them: fewer than a division leaves, so that none shows."""
+
+
+def dithered(epochs: NDArray[np.float64], trace: Trace, resolution_s: float, rng: Generator) -> NDArray[np.float64]:
+    """Size jobs as if each had run for its duration + U(-½, ½) · `resolution_s` on the GPUs that it asked for.
+
+    Durations in whole seconds make E · φ · τ whole: of the hundred fractions that φ can be, few others do. Blurred
+    evenly over the second that it stands for, every duration between two whole ones is as likely as any other, and so
+    says nothing. A duration below the resolution is blurred by half of itself at most, and stays above 0.
+
+    Args:
+        epochs: Maximum epochs by the durations as the trace has them, shape (J,).
+        trace: The trace; on how many GPUs its jobs run here, and how many they asked for.
+        resolution_s: Unit in which the trace gives durations [s], > 0.
+        rng: Randomness.
+
+    Returns:
+        Maximum epochs, shape (J,).
+    """
+    asked = trace.gpus if trace.asked_gpus is None else trace.asked_gpus
+    recorded_s = trace.duration_s * (trace.gpus / asked)
+    most = np.minimum(resolution_s, recorded_s) / recorded_s
+    mantissa, exponent = np.frexp(epochs * (1.0 + rng.uniform(-0.5, 0.5, len(trace)) * most))
+    blurred: NDArray[np.float64] = np.ldexp(np.round(np.ldexp(mantissa, BITS)), exponent - BITS)
+    return blurred
+
+
+def traced_configurations(
+    trace: Trace, site: Site, seconds: NDArray[np.float64], gpu_type: NDArray[np.str_], named: NDArray[np.bool_]
+) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+    """Return the configuration that is closest to what each job ran on, and whether its GPU type is known.
+
+    It has the GPUs that the job asked for, as `trace.gpu_demand` = exact counts them, on the GPU type on which its
+    duration holds. Where a job cannot run on that, it is the one with the next smaller number of GPUs that it can, else
+    the next larger; of those with equal numbers one of that type, else the fastest. A job whose row names a type is on
+    that type, with as many GPUs as it can have there, wherever it can run on it at all.
+
+    Args:
+        trace: The trace, clipped to the largest configuration.
+        site: The cluster and its configurations.
+        seconds: τ of every job on every configuration, shape (J, C), finite for one at least; inf where not offered.
+        gpu_type: GPU type on which every job's duration holds, shape (J,).
+        named: Whether every job's row names it, shape (J,).
+
+    Returns:
+        Indices of the configurations, (J,), and whether each is of the type that the job's row names, (J,).
+    """
+    size = np.array([c.gpus for c in site.configurations])
+    of_type = gpu_type[:, None] == np.array([c.gpu_type for c in site.configurations])
+    known = named & np.any(of_type & np.isfinite(seconds), axis=1)
+    demand = demand_of(trace, site, size, np.isfinite(seconds))
+    wanted = demand[:, None]
+    short = np.where(size <= wanted, wanted - size, size + size.max())
+    short[~np.isfinite(seconds) | (known[:, None] & ~of_type)] = np.inf
+    near = short == short.min(axis=1, keepdims=True)
+    same = near & of_type
+    chosen = np.where(np.any(same, axis=1, keepdims=True), same, near)
+    index: NDArray[np.int64] = np.where(chosen, seconds, np.inf).argmin(axis=1)
+    return index, known

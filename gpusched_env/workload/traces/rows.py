@@ -10,7 +10,6 @@ import polars as pl
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload.traces.packed import check_lines, first_line, text_of
-from gpusched_env.workload.traces.philly_json import read_philly_json
 from gpusched_env.workload.traces.presets import (
     GENERIC,
     PAI,
@@ -20,7 +19,7 @@ from gpusched_env.workload.traces.presets import (
     preset_of_columns,
     table_preset,
 )
-from gpusched_env.workload.traces.sacct import jobs_of_sacct
+from gpusched_env.workload.traces.sacct import jobs_of_sacct, read_philly_json
 
 ROW = "row of the trace"
 """Column with the number of the row: 1 is the first below the header, or the first of a file without one."""

@@ -3,25 +3,42 @@
 from __future__ import annotations
 
 import math
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, replace
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
 import numpy as np
 
-from gpusched_baselines.search.proxy import proxy_cost
+from gpusched_baselines.search.proxy_parts import proxy_cost
 from gpusched_baselines.solvers import SolverFailedError
 from gpusched_env.errors import InputError
-from gpusched_env.model import checks
+from gpusched_env.model import EpochDistribution, Instance, checks
 from gpusched_env.simulator import State, simulate
-from gpusched_reproductions.certify.instances import static_instance
 from gpusched_reproductions.certify.round import certify_round
 from gpusched_reproductions.certify.static import certify_static
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
 
-    from gpusched_env.model import Instance
     from gpusched_env.simulator import Policy, View
+
+
+def static_instance(instance: Instance, *, known: bool) -> Instance:
+    """Put all jobs of an instance at time 0, with as much time to their due dates as before, and no restart overhead.
+
+    Args:
+        instance: An instance.
+        known: Whether every job needs all its epochs, and policies know it: what they then cost too much is not for
+            want of knowledge.
+    """
+    jobs = instance.jobs
+    due_s = jobs.due_s - jobs.submission_s
+    jobs = replace(jobs, submission_s=np.zeros(len(jobs)), due_s=due_s, restart_s=np.zeros(len(jobs)))
+    if known:
+        certain = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]), family="known")
+        index = np.zeros(len(jobs), dtype=np.int64)
+        jobs = replace(jobs, epochs_needed=jobs.max_epochs, distribution=index, distributions=(certain,))
+    return replace(instance, jobs=jobs)
+
 
 Problem: TypeAlias = Literal["round", "known", "hidden"]
 PROBLEMS: tuple[Problem, ...] = get_args(Problem)

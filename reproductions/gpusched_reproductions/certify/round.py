@@ -4,16 +4,164 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusched_baselines.search.proxy_parts import POSTPONED
 from gpusched_baselines.solvers.pyomo_highs import load_pyomo, new_highs, solve
 from gpusched_env.model import checks
-from gpusched_reproductions.certify.round_program import RoundProgram
+from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from gpusched_env.simulator import View
+
+
+class RoundProgram:
+    """The round of a view in Pyomo, for one first completion at a time.
+
+    Binary variables say which configuration a job holds and where (on one node, on a shared GPU of a node, or on
+    several whole nodes), and how many GPUs of every node are busy. With the first completion fixed at f seconds from
+    now, the proxy cost is linear: f · Σ r_v(u) for the nodes, ω · max(0, t + f - d) for a job that holds something, and
+    100 · ω · max(0, t + max execution time - d) for one that does not.
+
+    Args:
+        pyomo: The module `pyomo.environ`.
+        view: The present state; what jobs hold in it does not matter, since the round begins from an empty cluster.
+
+    Attributes:
+        model: The Pyomo model, without a first completion yet.
+        time_s: Worst-case time to completion of every active job in every configuration [s], inf where not allowed.
+        postponed_eur: What each active job costs if it holds nothing [€].
+    """
+
+    def __init__(self, pyomo: Any, view: View) -> None:
+        self._jobs = view.active
+        rows = view.jobs[self._jobs]
+        left = rows[:, at.MAX_EPOCHS] - rows[:, at.EPOCHS]
+        self.time_s = left[:, None] * view.tau[self._jobs]
+        self._weight, self._time_left = rows[:, at.WEIGHT], rows[:, at.DUE] - view.now_s
+        slowest = left * rows[:, at.MAX_TAU]
+        self.postponed_eur = POSTPONED * self._weight * np.maximum(0.0, slowest - self._time_left)
+        self._configs = view.configs
+        self._nodes = view.nodes[:, [at.NODE_TYPE, at.NODE_GPUS]]
+        self._rate = view.node_rate
+        self.model = self._model(pyomo)
+
+    def running_eur(self, first_s: float) -> NDArray[np.float64]:
+        """Give what each job costs beside energy if it holds something and the first one ends in `first_s`, (A,)."""
+        return self._weight * np.maximum(0.0, first_s - self._time_left)
+
+    def fix_first(self, first_s: float, below_eur: float) -> None:
+        """Say when the first job ends, and that the whole must cost less than `below_eur`."""
+        model = self.model
+        model.first_s.set_value(first_s)
+        model.below.set_value(below_eur)
+        running = self.running_eur(first_s)
+        for j in model.jobs:
+            model.running[j] = float(running[j])
+        for j, c in model.allowed:
+            model.not_before[j, c] = float(self.time_s[j, c] >= first_s)
+            model.ends_first[j, c] = float(self.time_s[j, c] == first_s)
+
+    def _model(self, pyomo: Any) -> Any:
+        model = pyomo.ConcreteModel()
+        model.jobs, model.nodes = range(len(self._jobs)), range(len(self._nodes))
+        allowed = [(j, int(c)) for j in model.jobs for c in np.flatnonzero(np.isfinite(self.time_s[j]))]
+        model.allowed = allowed
+        model.first_s = pyomo.Param(mutable=True, initialize=0.0)
+        model.below = pyomo.Param(mutable=True, initialize=0.0)
+        model.running = pyomo.Param(model.jobs, mutable=True, initialize=0.0)
+        model.not_before = pyomo.Param(allowed, mutable=True, initialize=1.0)
+        model.ends_first = pyomo.Param(allowed, mutable=True, initialize=1.0)
+        model.holds = pyomo.Var(allowed, domain=pyomo.Binary)
+        self._add_places(pyomo, model)
+        self._add_nodes(pyomo, model)
+
+        held = {j: pyomo.quicksum(model.holds[i, c] for i, c in allowed if i == j) for j in model.jobs}
+
+        def one_configuration_at_most(model: Any, j: int) -> Any:  # noqa: ARG001 - Pyomo's signature
+            return held[j] <= 1
+
+        def nothing_ends_before_the_first(model: Any, j: int, c: int) -> Any:
+            return model.holds[j, c] <= model.not_before[j, c]
+
+        ends_first = pyomo.quicksum(model.ends_first[pair] * model.holds[pair] for pair in allowed)
+        model.one_configuration = pyomo.Constraint(model.jobs, rule=one_configuration_at_most)
+        model.nothing_before = pyomo.Constraint(allowed, rule=nothing_ends_before_the_first)
+        model.something_first = pyomo.Constraint(expr=ends_first >= 1)
+        waits = {j: float(self.postponed_eur[j]) for j in model.jobs}
+        jobs = pyomo.quicksum(waits[j] + (model.running[j] - waits[j]) * held[j] for j in model.jobs)
+        rate = pyomo.quicksum(float(self._rate[self._nodes[n, 0], u]) * model.busy[n, u] for n, u in model.levels)
+        model.proxy = pyomo.Objective(expr=model.first_s * rate + jobs)
+        model.is_better = pyomo.Constraint(expr=model.first_s * rate + jobs <= model.below)
+        return model
+
+    def _add_places(self, pyomo: Any, model: Any) -> None:
+        """Tie every configuration that is held to its nodes, or to its place on a shared GPU."""
+        places = [(j, c, n) for j, c in model.allowed for n in self._nodes_of(c)]
+        slots = [(n, i) for n in model.nodes for i in range(self._nodes[n, 1])] if self._any_shared() else []
+        shared = [(j, c, n, i) for j, c, n in places if self._units(c) > 0 for i in range(self._nodes[n, 1])]
+        model.whole = [(j, c, n) for j, c, n in places if self._units(c) == 0]
+        model.on = pyomo.Var(model.whole, domain=pyomo.Binary)
+        model.slots = slots
+        model.open = pyomo.Var(slots, domain=pyomo.Binary)
+        model.beside = pyomo.Var(shared, domain=pyomo.Binary)
+
+        def has_its_place(model: Any, j: int, c: int) -> Any:
+            if self._units(c) > 0:
+                parts = [model.beside[j, c, n, i] for n in self._nodes_of(c) for i in range(self._nodes[n, 1])]
+            else:
+                parts = [model.on[j, c, n] for n in self._nodes_of(c)]
+            return pyomo.quicksum(parts) == int(self._configs[c, at.CONFIG_NODES]) * model.holds[j, c]
+
+        def is_one_gpu(model: Any, n: int, i: int) -> Any:
+            parts = (self._units(c) * model.beside[j, c, m, k] for j, c, m, k in shared if (m, k) == (n, i))
+            return pyomo.quicksum(parts) <= model.open[n, i]
+
+        def opens_after_the_one_before(model: Any, n: int, i: int) -> Any:
+            return model.open[n, i] <= model.open[n, i - 1]
+
+        model.place = pyomo.Constraint(model.allowed, rule=has_its_place)
+        model.one_gpu = pyomo.Constraint(slots, rule=is_one_gpu)
+        model.in_order = pyomo.Constraint([(n, i) for n, i in slots if i > 0], rule=opens_after_the_one_before)
+
+    def _add_nodes(self, pyomo: Any, model: Any) -> None:
+        """Count the busy GPUs of every node; of nodes that are alike the first is the fullest."""
+        model.levels = [(n, u) for n in model.nodes for u in range(self._nodes[n, 1] + 1)]
+        model.busy = pyomo.Var(model.levels, domain=pyomo.Binary)
+
+        count = {n: pyomo.quicksum(u * model.busy[m, u] for m, u in model.levels if m == n) for n in model.nodes}
+
+        def one_count(model: Any, n: int) -> Any:
+            return pyomo.quicksum(model.busy[m, u] for m, u in model.levels if m == n) == 1
+
+        def all_that_is_held_is_busy(model: Any, n: int) -> Any:
+            gpus = self._configs[:, at.CONFIG_GPUS]
+            whole = pyomo.quicksum(int(gpus[c]) * model.on[j, c, m] for j, c, m in model.whole if m == n)
+            return whole + pyomo.quicksum(model.open[m, i] for m, i in model.slots if m == n) == count[n]
+
+        def at_most_as_full_as_the_one_before(model: Any, n: int) -> Any:  # noqa: ARG001 - Pyomo's signature
+            return count[n] <= count[n - 1]
+
+        alike = [n for n in list(model.nodes)[1:] if np.array_equal(self._nodes[n], self._nodes[n - 1])]
+        model.one_count = pyomo.Constraint(model.nodes, rule=one_count)
+        model.all_busy = pyomo.Constraint(model.nodes, rule=all_that_is_held_is_busy)
+        model.fullest_first = pyomo.Constraint(alike, rule=at_most_as_full_as_the_one_before)
+
+    def _nodes_of(self, c: int) -> list[int]:
+        """List the nodes that configuration `c` could stand on; on whole nodes it takes all GPUs of the largest."""
+        gpu_type, gpus = self._configs[c, at.CONFIG_TYPE], self._configs[c, at.CONFIG_GPUS]
+        own = (self._nodes[:, 0] == gpu_type) & (self._nodes[:, 1] >= gpus)
+        return [int(n) for n in np.flatnonzero(own)]
+
+    def _units(self, c: int) -> float:
+        return float(self._configs[c, at.CONFIG_UNITS]) / at.UNITS
+
+    def _any_shared(self) -> bool:
+        return bool(np.any(self._configs[:, at.CONFIG_UNITS] > 0))
 
 
 @dataclass(frozen=True, slots=True)

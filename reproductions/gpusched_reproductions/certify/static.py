@@ -13,8 +13,7 @@ from gpusched_baselines.solvers.pyomo_highs import NAME
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_reproductions.certify.patterns import Patterns
-from gpusched_reproductions.certify.static_program import solve_static
-from gpusched_reproductions.certify.static_schedule import StaticSchedule, scheduled
+from gpusched_reproductions.certify.static_program import StaticSchedule, scheduled, solve_static
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

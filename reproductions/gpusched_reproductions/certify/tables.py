@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import polars as pl
 
-from gpusched_experiments.report.results_file import document_json
+from gpusched_experiments.report.store import document_json
 from gpusched_experiments.report.table import PLAIN, Column, Form, Table
 from gpusched_reproductions.certify.certified_run import PROBLEMS
 

@@ -10,7 +10,7 @@ from gpusched_env.workload import parse_seeds
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
-from gpusched_experiments.cli.reports import write_report
+from gpusched_experiments.cli.report import write_report
 from gpusched_experiments.cli.tables import print_outcome
 from gpusched_experiments.cli.terminal import drawing_or_note
 from gpusched_experiments.report.experiment import Choice, Experiment

@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Protocol
 
 from gpusched_env.model import checks
 from gpusched_experiments.report.processes import PROCESSES
-from gpusched_experiments.report.results_file import write_results
+from gpusched_experiments.report.store import write_results
 from gpusched_experiments.report.table import Outcome, csv_text
-from gpusched_reproductions.learning.curves import curves_chart, curves_csv, read_trained
+from gpusched_reproductions.learning.curves import curves_chart, curves_csv, read_trained, summary_json
 from gpusched_reproductions.learning.evaluation import evaluate_all
-from gpusched_reproductions.learning.summary import summary_json
 from gpusched_reproductions.learning.tables import ablation_table, page, scenario_table
 from gpusched_reproductions.learning.trainings import train_all
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from itertools import count
 from typing import TYPE_CHECKING
 
-from gpusched_agents.files.find_agent import PREFIX
+from gpusched_agents.files.storage import PREFIX
 from gpusched_experiments.report.cell import Cell, origin
 from gpusched_experiments.report.processes import PROCESSES
 from gpusched_experiments.report.run import Runs

@@ -10,7 +10,7 @@ import numpy as np
 
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_experiments.report.measure import Measure
+from gpusched_experiments.report.cell import Measure
 
 if TYPE_CHECKING:
     from gpusched_env.model import Instance

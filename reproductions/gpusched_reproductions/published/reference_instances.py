@@ -17,7 +17,7 @@ from gpusched_env.model import Instance, Job
 from gpusched_env.workload import load_scenario
 from gpusched_env.workload.catalogue import Catalogue
 from gpusched_env.workload.site import Site
-from gpusched_env.workload.tables.own_epochs import PUBLISHED, read_histograms
+from gpusched_env.workload.tables.own_applications import PUBLISHED, read_histograms
 
 if TYPE_CHECKING:
     from pathlib import Path

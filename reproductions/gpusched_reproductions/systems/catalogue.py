@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
-    from gpusched_reproductions.systems.part import Part
+    from gpusched_reproductions.systems.store import Part
 
 SYSTEMS = ("pipeswitch", "antman", "fikit", "gavel", "byteps", "hived")
 ALL = "systems"

@@ -15,11 +15,11 @@ from gpusched_baselines import TimeSlice, edf
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.workload.scenario.switching import Switching
-from gpusched_env.workload.switching_costs import PIPELINED_S, SwitchingCosts, switching_costs
+from gpusched_env.workload.network import PIPELINED_S, SwitchingCosts, switching_costs
+from gpusched_env.workload.scenario.sharing import Switching
 from gpusched_experiments.report.chart import Chart, Panel, Series
 from gpusched_experiments.report.estimate import Estimate
-from gpusched_reproductions.systems.part import Check, Findings, Part
+from gpusched_reproductions.systems.store import Check, Findings, Part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Protocol
 
 from gpusched_env.model import checks as check_values
 from gpusched_experiments.report.processes import PROCESSES, call_all
-from gpusched_experiments.report.results_file import write_results
+from gpusched_experiments.report.store import write_results
 from gpusched_experiments.report.table import TEXT, Column, Outcome, Table, csv_text, markdown, markdown_rows
 from gpusched_reproductions.systems.catalogue import ALL, parts_of
 from gpusched_reproductions.systems.store import Shown, file_of, store, stored
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from gpusched_experiments.report.backends.backend import Backend
     from gpusched_experiments.report.chart import Drawing
-    from gpusched_reproductions.systems.part import Check, Findings, Part
+    from gpusched_reproductions.systems.store import Check, Findings, Part
 
 NOTE = (
     "Bands come from the published spread, or from prototypes that were made before; where one was set or counted "

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusched_agents.files.weight_shapes import weight_shapes
+from gpusched_agents.files.weights_file import weight_shapes
 from gpusched_agents.spec import AgentSpec
 from gpusched_agents.steering.network import (
     CALM,

@@ -17,7 +17,7 @@ from gpusched_env.audit import audit
 from gpusched_env.envs.rollout import rollout
 from gpusched_env.formats import write_run
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.asking import AS_A_POLICY
+from gpusched_env.simulator.policy import AS_A_POLICY
 from instances import random_instance, with_switching
 from mixed import mixed_instance
 from policies import JobByJob

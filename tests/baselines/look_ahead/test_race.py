@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpusched_baselines.look_ahead.race import race
+from gpusched_baselines.look_ahead.draws import race
 
 
 def table(*rows: list[float]):

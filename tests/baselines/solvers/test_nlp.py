@@ -8,7 +8,7 @@ import pytest
 
 from gpusched_baselines import Plan, solve_single_job
 from gpusched_baselines.solvers import SolverFailedError, SolverMissingError, solve_nlp
-from gpusched_baselines.solvers.smoothing import SmoothedSurvival
+from gpusched_baselines.solvers.smoothed_program import SmoothedSurvival
 from gpusched_env import EpochDistribution, InputError
 from single_job import SingleJob, random_single_job, tight_single_jobs, two_speeds
 
@@ -115,7 +115,7 @@ def test_a_cyipopt_that_finds_no_ipopt_says_so(monkeypatch: pytest.MonkeyPatch):
     def broken(_: str) -> None:
         raise ImportError("libipopt.so.1: cannot open shared object file")
 
-    monkeypatch.setattr("gpusched_baselines.solvers.loading.import_module", broken)
+    monkeypatch.setattr("gpusched_baselines.solvers.errors.import_module", broken)
     with pytest.raises(SolverMissingError, match=r"libipopt\.so\.1"):
         solve_nlp(*two_speeds(3.5 * HOUR).arguments)
 

@@ -3,7 +3,7 @@
 import pytest
 
 from gpusched_baselines import SingleJobProblem
-from gpusched_baselines.solvers.repair import repaired
+from gpusched_baselines.solvers.bin_program import repaired
 from single_job import two_speeds
 
 HOUR = 3600.0

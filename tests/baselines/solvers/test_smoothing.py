@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.integrate import quad
 
-from gpusched_baselines.solvers.smoothed_program import SmoothedProgram
-from gpusched_baselines.solvers.smoothing import SmoothedSurvival
+from gpusched_baselines.solvers.smoothed_program import SmoothedProgram, SmoothedSurvival
 from gpusched_env import InputError
 from single_job import tight_single_jobs
 

@@ -15,8 +15,7 @@ from gpusched_env.envs.env_input import draw_seed
 from gpusched_env.envs.vector import threads as threads_module
 from gpusched_env.envs.vector.ahead import LOOK_AGAIN, MOST, Ahead
 from gpusched_env.envs.vector.episodes import Episodes
-from gpusched_env.envs.vector.threads import Crew
-from gpusched_env.envs.vector.trial import Trial
+from gpusched_env.envs.vector.threads import Crew, Trial
 from gpusched_env.errors import InputError
 from vector_twins import assert_same, few_jobs, random_actions
 

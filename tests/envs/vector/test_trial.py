@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpusched_env.envs.vector.trial import BETWEEN, TRIAL, Trial
+from gpusched_env.envs.vector.threads import BETWEEN, TRIAL, Trial
 
 
 def shares(trial: Trial, steps: int, with_helpers: float, alone: float) -> float:

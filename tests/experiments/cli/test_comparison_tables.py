@@ -4,7 +4,7 @@ from dataclasses import replace
 import pytest
 from rich.console import Console
 
-from gpusched_experiments.cli.comparison_tables import print_comparisons
+from gpusched_experiments.cli.comparison_plan import print_comparisons
 from gpusched_experiments.cli.terminal import WIDE
 from gpusched_experiments.report import RunSummary
 from gpusched_experiments.report.comparison_folder import Compared

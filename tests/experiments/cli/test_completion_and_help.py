@@ -8,9 +8,9 @@ from typer.testing import CliRunner
 
 from gpusched_baselines.registry import policy_names
 from gpusched_env.workload import builtin_scenarios, list_scenarios
-from gpusched_experiments.cli import completion
+from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.app import app
-from gpusched_experiments.cli.policy_view import _arguments
+from gpusched_experiments.cli.policies import _arguments
 
 
 def gpusched(*arguments):

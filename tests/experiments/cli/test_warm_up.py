@@ -9,8 +9,8 @@ from typer.testing import CliRunner
 from gpusched_agents.any_policy import known_policies
 from gpusched_experiments.cli import warm_up as module
 from gpusched_experiments.cli.app import app
-from gpusched_experiments.report import warm_up_record as record
-from gpusched_experiments.report.warm_up_all import warm_up_steps
+from gpusched_experiments.report import warm_up as record
+from gpusched_experiments.report.warm_up import warm_up_steps
 
 compiled_only = pytest.mark.skipif(bool(numba.config.DISABLE_JIT), reason="NUMBA_DISABLE_JIT is set: nothing is kept")
 

@@ -6,7 +6,7 @@ import pytest
 
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_experiments.page import Picture, ReportData, report_html
-from gpusched_experiments.page.plotly_script import plotly_script
+from gpusched_experiments.page.document import plotly_script
 from report_pages import Page, comparison, costs, ran
 
 EVIL = "</script><img src=x onerror=alert(1)>&\"'"

@@ -9,12 +9,11 @@ from hypothesis import strategies as st
 
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_experiments.page.figure import script_json
-from gpusched_experiments.page.figures import axis as axes
 from gpusched_experiments.page.figures import gantt
-from gpusched_experiments.page.figures.completion import completion_drawing
+from gpusched_experiments.page.figures import rows as axes
 from gpusched_experiments.page.figures.cost import cost_drawing
 from gpusched_experiments.page.figures.gantt import gantt_drawing
-from gpusched_experiments.page.figures.rates import cost_rate
+from gpusched_experiments.page.figures.rates import completion_drawing, cost_rate
 from gpusched_experiments.page.figures.rows import Rows
 from gpusched_experiments.page.figures.savings import savings_drawing
 from gpusched_experiments.page.figures.usage import usage_drawing

@@ -46,7 +46,7 @@ def test_the_version_follows_every_source_and_table_that_decides_a_run(tmp_path,
         path.write_text("two")
         versions.add(version_of(tmp_path, monkeypatch))
     assert len(versions) == len(sources) + 3
-    assert {"named_arrays.py", "measures.py", "measure.py", "run_summary.py"} <= {path.name for path in sources}
+    assert {"named_arrays.py", "measures.py", "cell.py", "run_summary.py"} <= {path.name for path in sources}
 
 
 def test_where_nothing_is_reproduced_the_rest_decides(tmp_path, monkeypatch):

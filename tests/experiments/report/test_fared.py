@@ -10,8 +10,7 @@ import pytest
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.model import Tenant
-from gpusched_experiments.report.billing import Billing
-from gpusched_experiments.report.fared import Fared, busy_s, groups_fared, slowdowns
+from gpusched_experiments.report.fared import Billing, Fared, busy_s, groups_fared, slowdowns
 from gpusched_experiments.report.journal import Journal
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.usage import Usage

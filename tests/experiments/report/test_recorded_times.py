@@ -15,7 +15,7 @@ from gpusched_experiments.page.comparison_folder import comparison_report
 from gpusched_experiments.page.document import report_html
 from gpusched_experiments.page.verdict import verdict_of
 from gpusched_experiments.report.comparison_folder import Compared, comparison_files
-from gpusched_experiments.report.comparison_formats import comparisons_text
+from gpusched_experiments.report.comparison_table import comparisons_text
 from gpusched_experiments.report.fared import UNKNOWN
 from gpusched_experiments.report.recorded_times import Times, Traced
 from report_pages import Page, summary

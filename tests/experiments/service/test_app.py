@@ -14,8 +14,8 @@ from gpusched_agents.any_policy import known_policies
 from gpusched_env.version import VERSION
 from gpusched_experiments.service.catalogue import PolicyCatalogue
 from gpusched_experiments.service.decision import Decider
-from gpusched_experiments.service.example import EXAMPLE
 from gpusched_experiments.service.limits import Limits
+from gpusched_experiments.service.openapi import EXAMPLE
 from gpusched_experiments.service.pool import InProcess, Reply
 
 if TYPE_CHECKING:

@@ -14,8 +14,8 @@ from hypothesis.extra.numpy import arrays
 from gpusched_env import InputError
 from gpusched_experiments.service.catalogue import PolicyCatalogue
 from gpusched_experiments.service.decision import Decider
-from gpusched_experiments.service.example import EXAMPLE
 from gpusched_experiments.service.memory import Memory, generator_of, random_state
+from gpusched_experiments.service.openapi import EXAMPLE
 
 KEY = b"a key"
 

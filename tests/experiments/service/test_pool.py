@@ -13,8 +13,8 @@ import pytest
 
 from gpusched_experiments.report.processes import WorkerError
 from gpusched_experiments.service.catalogue import PolicyCatalogue
-from gpusched_experiments.service.example import EXAMPLE
 from gpusched_experiments.service.limits import Limits
+from gpusched_experiments.service.openapi import EXAMPLE
 from gpusched_experiments.service.pool import Pool, Reply
 
 if TYPE_CHECKING:

@@ -14,10 +14,10 @@ from hypothesis import strategies as st
 from gpusched_env import InputError
 from gpusched_env.workload import builtin_applications
 from gpusched_experiments.service.catalogue import PolicyCatalogue
+from gpusched_experiments.service.cluster import distribution_of
 from gpusched_experiments.service.decision import Decider
-from gpusched_experiments.service.epochs import distribution_of
-from gpusched_experiments.service.example import EXAMPLE
 from gpusched_experiments.service.limits import Limits
+from gpusched_experiments.service.openapi import EXAMPLE
 from gpusched_experiments.service.pool import reply_to
 
 DECIDER = Decider(PolicyCatalogue.of("edf,sts-x,fill"), b"a key", Limits(request_bytes=100_000, jobs=5, nodes=4))

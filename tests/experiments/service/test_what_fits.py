@@ -15,9 +15,9 @@ from gpusched_env import InputError
 from gpusched_experiments.service.catalogue import PolicyCatalogue
 from gpusched_experiments.service.cluster import ClusterNames
 from gpusched_experiments.service.decision import Decider
-from gpusched_experiments.service.example import EXAMPLE
 from gpusched_experiments.service.fields import DecideRequest
 from gpusched_experiments.service.fits import usable
+from gpusched_experiments.service.openapi import EXAMPLE
 from gpusched_experiments.service.request_of import cluster_part
 from mixed import mixed_instance
 

@@ -14,8 +14,7 @@ import pytest
 from entries import deciding, python_entry
 from gpusched_env import load_scenario, make_instance
 from gpusched_env.simulator import simulate
-from gpusched_experiments.untrusted.errors import EntryError
-from gpusched_experiments.untrusted.limits import Limits
+from gpusched_experiments.untrusted.entry import EntryError, Limits
 from gpusched_experiments.untrusted.lockdown import CALLS, FILES, MISSING, NETWORK, lacking
 from gpusched_experiments.untrusted.process import Process
 from gpusched_experiments.untrusted.remote_policy import RemotePolicy

@@ -6,15 +6,13 @@ import numpy as np
 import pytest
 
 from entries import FIRST_FIT, InThread, deciding, python_entry
-from gpusched_agents.files.find_agent import SHIPPED
+from gpusched_agents.files.storage import SHIPPED
 from gpusched_agents.policy import load_policy
 from gpusched_baselines import make_policy
 from gpusched_env import load_scenario, make_instance
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
-from gpusched_experiments.untrusted.entry import Entry, read_entry
-from gpusched_experiments.untrusted.errors import EntryError
-from gpusched_experiments.untrusted.limits import Limits
+from gpusched_experiments.untrusted.entry import Entry, EntryError, Limits, read_entry
 from gpusched_experiments.untrusted.remote_policy import ANOTHER_SEED, RemotePolicy, misfit, policy_seed, workload_of
 
 SCENARIO = load_scenario("tiny").replace({"jobs.count": 8})

@@ -12,8 +12,7 @@ from gpusched_baselines import Greedy, fifo, make_policy
 from gpusched_env import Configuration, InputError, Instance, Job
 from gpusched_reproductions.certify import RoundCertificate
 from gpusched_reproductions.certify import certified_run as module
-from gpusched_reproductions.certify.certified_run import BoundBrokenError, CertifiedRun, certify
-from gpusched_reproductions.certify.instances import static_instance
+from gpusched_reproductions.certify.certified_run import BoundBrokenError, CertifiedRun, certify, static_instance
 from gpusched_reproductions.certify.tables import (
     certificate_csv,
     certificate_json,

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from compiled_policies import POLICIES
-from gpusched_baselines.search.proxy import POSTPONED, proxy_cost
+from gpusched_baselines.search.proxy_parts import POSTPONED, proxy_cost
 from gpusched_env import Configuration, Instance
 from gpusched_env.simulator import State, View
 from gpusched_reproductions.certify import certify_round

@@ -10,7 +10,7 @@ import pytest
 
 from agent_folders import description, mlp_description, spec, weights
 from gpusched_agents.any_policy import known_policies, make_any_policy
-from gpusched_agents.files import find_agent as shipping
+from gpusched_agents.files import storage as shipping
 from gpusched_agents.files.storage import load_agent, save_agent
 from gpusched_agents.policy import load_policy
 from gpusched_agents.spec import AgentSpec

@@ -7,8 +7,7 @@ import pytest
 
 from gpusched_reproductions.systems.fikit import PARTS
 from gpusched_reproductions.systems.fikit.device import BACKGROUND_DUTY, fill_gaps, first_come, gaps_of
-from gpusched_reproductions.systems.fikit.measured import GAVEL, Pair, measured_pairs
-from gpusched_reproductions.systems.fikit.one_gpu import by_default, filling
+from gpusched_reproductions.systems.fikit.pairs import GAVEL, Pair, by_default, filling, measured_pairs
 
 
 def test_a_kernel_waits_for_all_that_was_launched_before_it():

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from gpusched_env.workload.switching_costs import SwitchingCosts
+from gpusched_env.workload.network import SwitchingCosts
 from gpusched_reproductions.systems import pipeswitch
 from gpusched_reproductions.systems.pipeswitch import PARTS, overhead_s, progress_of_turns, shares
 

@@ -13,9 +13,8 @@ from gpusched_env import InputError
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate
 from gpusched_reproductions.systems.catalogue import ALL, SYSTEMS, parts_of
-from gpusched_reproductions.systems.part import Check, Findings, Part
 from gpusched_reproductions.systems.show import show_systems
-from gpusched_reproductions.systems.store import stored
+from gpusched_reproductions.systems.store import Check, Findings, Part, stored
 
 if TYPE_CHECKING:
     from pathlib import Path

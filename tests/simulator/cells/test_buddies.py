@@ -8,7 +8,7 @@ from hypothesis import strategies as st
 
 from buddies import Buddies, Cell
 from gpusched_env import InputError
-from gpusched_env.model.cells import feasible
+from gpusched_env.model.tenant import feasible
 
 IN_NODE = (1, 2, 4, 8)
 WITH_RACKS = (1, 2, 4, 8, 24)

@@ -10,15 +10,13 @@ import numpy as np
 from gpusched_env.rendering.gantt_panel import NODE_GAP
 from gpusched_env.rendering.palette import JOB_COLOURS, colour_of, ink_on
 from gpusched_experiments.page.figure import HOVER, Boxes, Drawing, Trace, View, plot_text, short
-from gpusched_experiments.page.figures.axis import NEAR, Axis
-from gpusched_experiments.page.figures.completion import workload_of
-from gpusched_experiments.page.figures.hover_texts import bar_text, due_text, job_text
-from gpusched_experiments.page.figures.rows import Rows
+from gpusched_experiments.page.figures.rates import workload_of
+from gpusched_experiments.page.figures.rows import NEAR, Axis, Rows, bar_text, due_text, job_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gpusched_env.rendering.bars import Bar
+    from gpusched_env.rendering.lanes import Bar
     from gpusched_env.rendering.timeline import Timeline
     from gpusched_env.simulator import Result
 

@@ -6,13 +6,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.model.tenancy import machines
-from gpusched_env.rendering.duration import duration_text
+from gpusched_env.model.tenant import machines
+from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.page.figure import HOVER, Drawing, Trace, View, plot_text, short
-from gpusched_experiments.page.figures.axis import Axis, thinned
-from gpusched_experiments.page.figures.completion import workload_of
-from gpusched_experiments.page.figures.rates import cost_rate
-from gpusched_experiments.report.styles import styles_of
+from gpusched_experiments.page.figures.rates import cost_rate, workload_of
+from gpusched_experiments.page.figures.rows import Axis, thinned
+from gpusched_experiments.report.chart import styles_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

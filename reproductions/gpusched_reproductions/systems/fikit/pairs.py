@@ -2,18 +2,122 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+import json
+import statistics
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
 
 import numpy as np
 
+from gpusched_baselines import Fill, Pack
+from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Interference, Job, Node, simulate
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace.by_duty import pace_by_duty
-from gpusched_reproductions.systems.fikit.measured import GAVEL, measured_pairs
-from gpusched_reproductions.systems.fikit.one_gpu import OVERHEAD, by_default, filling
-from gpusched_reproductions.systems.part import Check, Findings, Part
+from gpusched_env.simulator.pace.sharing import pace_by_duty
+from gpusched_reproductions.systems.store import Check, Findings, Part
 
-if TYPE_CHECKING:
-    from gpusched_reproductions.systems.fikit.measured import Pair
+OVERHEAD = 0.03
+_CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
+_GPU = GpuType("GPU", gpu_power_w=250.0, node_base_power_w=100.0, memory_gib=16.0, max_gpus_per_node=1)
+_LATE_S = 1e9
+
+
+def by_default(pair: Pair, submissions_s: tuple[float, ...], first_s: float, other_s: float) -> tuple[float, float]:
+    """Run jobs of the first kind beside one of the other, without priorities.
+
+    Args:
+        pair: What was measured of them.
+        submissions_s: When jobs of the first kind are submitted; the other is at 0.
+        first_s: How long each of them takes alone [s].
+        other_s: How long the other takes alone [s].
+
+    Returns:
+        Mean time from submission to completion of the first kind, and of the other job [s].
+    """
+    slowdown = np.ones((1, 2, 2))
+    slowdown[0, 0, 1], slowdown[0, 1, 0] = pair.slowdown, pair.other_slowdown
+    halves = (Configuration("GPU", 1, share=0.5), Configuration("GPU", 1))
+    return _run(Pack(most=4), _instance(halves, submissions_s, first_s, other_s, Interference(slowdown)))
+
+
+def filling(pair: Pair, submissions_s: tuple[float, ...], first_s: float, other_s: float) -> tuple[float, float]:
+    """Run the same jobs with priorities: those of the first kind are hosts, the other fills their gaps."""
+    shares = (Configuration("GPU", 1, share=0.6, priority=1), Configuration("GPU", 1, share=0.4))
+    duty = Duty(np.array([[pair.duty, pair.other_duty]]), overhead=OVERHEAD)
+    return _run(Fill(most_busy=2.0), _instance(shares, submissions_s, first_s, other_s, duty))
+
+
+def _instance(
+    configurations: tuple[Configuration, ...],
+    submissions_s: tuple[float, ...],
+    first_s: float,
+    other_s: float,
+    interference: Interference | Duty,
+) -> Instance:
+    seconds = dict.fromkeys(configurations, 1.0)
+    other = Job(0.0, _LATE_S, 0.0001, other_s, _CERTAIN, other_s, seconds, application="other")
+    firsts = [Job(at_s, _LATE_S, 0.001, first_s, _CERTAIN, first_s, seconds, application="first")
+              for at_s in submissions_s]  # fmt: skip
+    jobs = sorted([*firsts, other], key=lambda job: job.submission_s)
+    return Instance.from_jobs([_GPU], [Node("GPU", 1)], jobs, configurations, interference=interference)
+
+
+def _run(policy: Fill | Pack, instance: Instance) -> tuple[float, float]:
+    result = simulate(instance, policy, record=False)
+    took = result.completion_s - instance.jobs.submission_s
+    first = instance.jobs.application == instance.jobs.applications.index("first")
+    return float(took[first].mean()), float(took[~first][0])
+
+
+GAVEL = Path("../shared/data/gavel")
+"""Where Gavel's throughputs (MIT) are looked for; they are not part of the project."""
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two jobs on one GPU of a type, as they were measured sharing it by default.
+
+    Attributes:
+        first: The job that comes first where there are priorities, as Gavel names it.
+        other: The other one.
+        slowdown: Factor on the time of the first beside the other, ≥ 1.
+        other_slowdown: Factor on the time of the other beside the first, ≥ 1.
+        duty: Part of the time for which the first keeps the GPU busy alone: half its slow-down beside itself.
+        other_duty: The same of the other.
+    """
+
+    first: str
+    other: str
+    slowdown: float
+    other_slowdown: float
+    duty: float
+    other_duty: float
+
+
+@cache
+def measured_pairs(gpu: str) -> tuple[Pair, ...]:
+    """List the ordered pairs in which both jobs made progress on a GPU type, `V100` or `P100`.
+
+    A model that was not run beside itself has the median of the duties of the others.
+    """
+    table = json.loads((GAVEL / "physical_cluster_throughputs.json").read_text(encoding="utf-8"))[gpu.lower()]
+    single = [key for key in table if key.endswith(", 1)")]
+    slowdowns = {
+        (one, other): max(1.0, float(table[one]["null"]) / float(table[one][other][0]))
+        for one in single
+        for other in single
+        if min(table[one].get(other, (0.0,))) > 0.0
+    }
+    duties = {one: min(1.0, slowdown / 2.0) for (one, other), slowdown in slowdowns.items() if one == other}
+    middle = statistics.median(duties.values())
+    return tuple(
+        Pair(
+            one, other, slowdown, slowdowns.get((other, one), slowdown), duties.get(one, middle),
+            duties.get(other, middle),
+        )
+        for (one, other), slowdown in slowdowns.items()
+    )  # fmt: skip
+
 
 FIKIT = "FIKIT, abstract: 1.32 to 16.41 times, inference beside inference"
 LOW = "FIKIT, abstract: 0.86 to 1"

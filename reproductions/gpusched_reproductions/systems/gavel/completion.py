@@ -9,7 +9,7 @@ from gpusched_baselines.gavel import Gavel
 from gpusched_reproductions.systems.gavel import published
 from gpusched_reproductions.systems.gavel.measure import mean_completion_h
 from gpusched_reproductions.systems.gavel.workload import cluster, drawn_jobs
-from gpusched_reproductions.systems.part import Check, Findings, Part
+from gpusched_reproductions.systems.store import Check, Findings, Part
 
 if TYPE_CHECKING:
     from gpusched_env.simulator import Policy

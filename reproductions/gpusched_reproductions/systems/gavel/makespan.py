@@ -11,7 +11,7 @@ from gpusched_reproductions.systems.gavel import published
 from gpusched_reproductions.systems.gavel.as_run import fifo_as_run
 from gpusched_reproductions.systems.gavel.measure import makespan_h
 from gpusched_reproductions.systems.gavel.workload import cluster, drawn_jobs
-from gpusched_reproductions.systems.part import Check, Findings, Part
+from gpusched_reproductions.systems.store import Check, Findings, Part
 
 if TYPE_CHECKING:
     from gpusched_env.simulator import Policy

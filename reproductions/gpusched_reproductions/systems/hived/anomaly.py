@@ -12,7 +12,7 @@ from gpusched_env.simulator import simulate
 from gpusched_env.workload import with_tenancy
 from gpusched_reproductions.systems.hived import philly
 from gpusched_reproductions.systems.hived.queues import Backfill, refusals
-from gpusched_reproductions.systems.part import Check, Findings
+from gpusched_reproductions.systems.store import Check, Findings
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

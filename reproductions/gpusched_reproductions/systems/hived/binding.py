@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpusched_reproductions.systems.hived.pods import OPPORTUNISTIC
+from gpusched_reproductions.systems.hived.packing import OPPORTUNISTIC
 
 if TYPE_CHECKING:
     from collections import Counter

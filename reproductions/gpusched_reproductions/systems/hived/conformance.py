@@ -7,15 +7,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
+from gpusched_reproductions.systems.hived.packing import Cases
 from gpusched_reproductions.systems.hived.plain_yaml import read_yaml
-from gpusched_reproductions.systems.hived.pods import Cases
 from gpusched_reproductions.systems.hived.scheduler import Scheduler
-from gpusched_reproductions.systems.part import Check, Findings
+from gpusched_reproductions.systems.store import Check, Findings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gpusched_reproductions.systems.hived.pods import Answer
+    from gpusched_reproductions.systems.hived.packing import Answer
 
 DATA = Path("../shared/data/hived")
 SOURCE = "github.com/microsoft/hivedscheduler 66f26ac (MIT), its algorithm's tests and design example"

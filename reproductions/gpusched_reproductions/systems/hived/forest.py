@@ -11,7 +11,7 @@ from gpusched_env.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from gpusched_reproductions.systems.hived.pods import Pod
+    from gpusched_reproductions.systems.hived.packing import Pod
 
 
 @dataclass(eq=False)

@@ -10,11 +10,10 @@ from collections import Counter, defaultdict
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
-from gpusched_env.model.cells import feasible
+from gpusched_env.model.tenant import feasible
 from gpusched_reproductions.systems.hived.binding import Binding
 from gpusched_reproductions.systems.hived.forest import Forest, VirtualCluster
-from gpusched_reproductions.systems.hived.packing import choose_gpus, pack
-from gpusched_reproductions.systems.hived.pods import HIGHEST, OPPORTUNISTIC, Answer, Gang, Pod
+from gpusched_reproductions.systems.hived.packing import HIGHEST, OPPORTUNISTIC, Answer, Gang, Pod, choose_gpus, pack
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

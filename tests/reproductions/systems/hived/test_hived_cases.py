@@ -9,8 +9,8 @@ import pytest
 from gpusched_env import InputError
 from gpusched_reproductions.systems.hived import conformance
 from gpusched_reproductions.systems.hived.binding import as_found_healthy
+from gpusched_reproductions.systems.hived.packing import Answer, Cases
 from gpusched_reproductions.systems.hived.plain_yaml import read_yaml
-from gpusched_reproductions.systems.hived.pods import Answer, Cases
 from gpusched_reproductions.systems.hived.scheduler import Scheduler
 
 if TYPE_CHECKING:
