@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 COUNTING, LEAN = ({"_nrt": True}, {"_nrt": False}) if hasattr(CPUTargetOptions, "_nrt") else ({}, {})
 
 _ATTRIBUTES = ("LOAD_ATTR", "LOAD_METHOD")
-_RECORD = re.compile(r"^class (\w+\((?:NamedTuple|NamedArrays)\):\n(?:(?: {4}.*)?\n)+)", re.MULTILINE)
-_FIELD = re.compile(r"^(?:\w+\(|    \w+: .*)", re.MULTILINE)
+_RECORD = re.compile(r"^class \w+\((?:NamedTuple|NamedArrays)\):\n(?:(?: {4}.*)?\n)+", re.MULTILINE)
+_FIELD = re.compile(r"^(?:class \w+|    \w+: .*)", re.MULTILINE)
 _NAMED_ARRAYS = str(Path(__file__).with_name("named_arrays.py"))
 
 P = ParamSpec("P")
@@ -71,6 +71,8 @@ def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
         # all kernels of a file for a changed comment. So a kernel is kept under a digest of all that it is made of.
         compiled._digest = _digest(function, options)  # noqa: SLF001
         stored._source_stamp = compiled._digest  # noqa: SLF001
+        # Numba reads the version first: with another one it reads no types, whose modules may have moved since.
+        stored._version = f"{numba.__version__} {compiled._digest}"  # noqa: SLF001
     typed: Callable[P, R] = compiled
     return typed
 
@@ -129,8 +131,8 @@ def _value(value: Any) -> str:
 @cache
 def _records(package: Path) -> str:
     """Digest the fields of all tuples and records of arrays of a package: kernels read them by their places."""
-    texts = [path.read_text(encoding="utf-8") for path in sorted(package.rglob("*.py"))]
-    fields = [_FIELD.findall(found) for text in texts if "Named" in text for found in _RECORD.findall(text)]
+    texts = {str(path.relative_to(package)): path.read_text(encoding="utf-8") for path in sorted(package.rglob("*.py"))}
+    fields = {name: _FIELD.findall("".join(_RECORD.findall(text))) for name, text in texts.items() if "Named" in text}
     return sha256(f"{fields} {_text(__file__)} {_text(_NAMED_ARRAYS)}".encode()).hexdigest()
 
 

@@ -135,6 +135,23 @@ def test_a_kernel_of_a_folder_below_is_compiled_anew_when_its_package_changes(ti
     assert run(tiny, deep) == (100.0, 0)
 
 
+@compiled_only
+def test_a_kernel_is_compiled_anew_when_the_module_of_a_type_that_it_takes_has_moved(tiny):
+    record = "from typing import NamedTuple\n\n\nclass Side(NamedTuple):\n    wide: float\n"
+    (tiny / "old.py").write_text(record, encoding="utf-8")
+    (tiny / "area.py").write_text(
+        "from gpusched_env.kernel import kernel\n\n\n@kernel\ndef area(side):\n    return 3.0 * side.wide\n",
+        encoding="utf-8",
+    )
+    program = (
+        "from tiny.area import area; from tiny.old import Side; print(area(Side(2.0)), len(area.stats.cache_hits))"
+    )
+    assert run(tiny, program) == (6.0, 0)
+    assert run(tiny, program) == (6.0, 1)
+    (tiny / "old.py").rename(tiny / "new.py")
+    assert run(tiny, program.replace("tiny.old", "tiny.new")) == (6.0, 0)
+
+
 def test_a_kernel_without_a_cache_file_is_a_kernel_all_the_same(monkeypatch):
     """So the private attribute is no more than asked for."""
 
