@@ -12,7 +12,7 @@ import torch
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import PPO
 
-from gpusched_agents import evaluation as evaluate
+from gpusched_agents import evaluate
 from gpusched_baselines import Sts, edf
 from gpusched_env import GpuClusterEnv, Result, load_scenario, make_instance, simulate
 

@@ -1,4 +1,4 @@
-"""What evaluating an agent on one seed gives."""
+"""An agent on held-out seeds, beside other policies: runs, and what they cost."""
 
 from __future__ import annotations
 

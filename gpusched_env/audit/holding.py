@@ -1,4 +1,4 @@
-"""The holdings of each job: what it held at one time, on one node or several."""
+"""The holdings of each job: what it held at one time, on one node or several, and whether it was allowed to."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How much working time each interval was worth, beside others on its GPU or with the help of other nodes."""
+"""How much working time each interval was worth: stretches, neighbours by pairs or by duty, help of other nodes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Reading JSON and CSV files plainly: what is missing or malformed is one InputError."""
+"""Reading JSON and CSV files plainly: lines, ranges, and one InputError for what is missing or malformed."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a run folder records, as plain values."""
+"""What a run folder records and where it comes from, as plain values."""
 
 from __future__ import annotations
 

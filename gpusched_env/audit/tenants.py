@@ -1,4 +1,4 @@
-"""Tenants: what the instance promises them, and whether any held more than its quota."""
+"""Tenants: what the instance promises them, their cells, and whether any held more than its quota."""
 
 from __future__ import annotations
 

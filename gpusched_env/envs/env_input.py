@@ -1,4 +1,4 @@
-"""Checks of what users and agents hand to the environment."""
+"""Checks of what users and agents hand to the environment, and its rewards."""
 
 from __future__ import annotations
 

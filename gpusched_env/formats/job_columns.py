@@ -1,4 +1,4 @@
-"""The table of jobs in an instance file: columns, some of them only where a value is not the default."""
+"""Jobs, tenants, interference and synchronisation in an instance file: parts that stand only where not the default."""
 
 from __future__ import annotations
 

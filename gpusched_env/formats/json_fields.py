@@ -1,4 +1,4 @@
-"""Fields of a JSON file, checked one by one: an error names the first that is wrong."""
+"""Fields of a JSON file: checked one by one, an error names the first that is wrong; and their layout."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What jobs that share a GPU do to one another's pace."""
+"""What jobs that share a GPU do to one another's pace: by measured pairs, or by how busy they keep it."""
 
 from __future__ import annotations
 

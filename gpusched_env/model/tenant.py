@@ -1,4 +1,4 @@
-"""A tenant of a shared cluster, and the cells that it was promised."""
+"""Tenants of a shared cluster: the cells that they were promised, and the checks of quotas and cells."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What observations keep from one decision to the next, and their scratch."""
+"""What observations keep from one decision to the next: scratch, and tallies of the jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Frames: pictures of a run while it goes on, one for each decision round."""
+"""Frames: pictures of a run while it goes on, one for each decision round, and animations of them."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The parts of a Gantt chart put together: what rests from frame to frame, and what moves."""
+"""The parts of a Gantt chart put together: its heading, what rests from frame to frame, and what moves."""
 
 from __future__ import annotations
 

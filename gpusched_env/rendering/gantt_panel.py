@@ -1,4 +1,4 @@
-"""A Gantt chart's panel: where things are on it."""
+"""A Gantt chart's panel: where things are on it, due dates, and the share of GPUs in use."""
 
 from __future__ import annotations
 

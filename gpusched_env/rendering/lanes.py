@@ -1,4 +1,4 @@
-"""Lanes: which of a node's GPUs an interval is drawn on, and which part of a shared one."""
+"""Lanes and bars: which of a node's GPUs an interval is drawn on, and which part of a shared one."""
 
 from __future__ import annotations
 

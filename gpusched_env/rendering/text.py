@@ -1,4 +1,4 @@
-"""The present state of a run as text."""
+"""The present state of a run, and durations, as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy is: protocols with one method that matters, and whether it can decide on an instance."""
+"""What a policy is: protocols with one method that matters, its choices, how it is asked, and whether it can decide."""
 
 from __future__ import annotations
 

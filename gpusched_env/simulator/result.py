@@ -1,4 +1,4 @@
-"""What a run leaves behind."""
+"""What a run leaves behind, and a chart of its busy GPUs as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The decision round: what changes hands between two events."""
+"""The decision round: what changes hands between two events, and the process that agents step through."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Sorting by keys. Numba's own sort takes longer to compile than all of a round."""
+"""Sorting by keys, as Numba's own sort takes longer to compile than all of a round, and the pressure of jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Seconds per epoch of every job on every configuration."""
+"""Seconds per epoch of every job on every configuration, and the load that jobs offer."""
 
 from __future__ import annotations
 

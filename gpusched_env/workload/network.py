@@ -1,4 +1,4 @@
-"""Jobs on several nodes over another network than the measured one, or with the help of spare machines."""
+"""What starts, changes and networks cost jobs: other networks than the measured one, spare machines, switching."""
 
 from __future__ import annotations
 

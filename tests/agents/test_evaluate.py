@@ -8,7 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from gpusched_agents import evaluation as evaluate
+from gpusched_agents import evaluate
 from gpusched_baselines import edf
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, InputError, load_scenario, make_instance, simulate
 from gpusched_env.observation import OPTION_FEATURES

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env as gymnasium_check
 
-from gpusched_agents import evaluation as evaluate
+from gpusched_agents import evaluate
 from gpusched_env import ENVIRONMENT_ID
 
 sb3 = pytest.importorskip("stable_baselines3", reason="needs the extra `agents`")

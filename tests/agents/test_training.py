@@ -19,7 +19,8 @@ import numpy as np
 import torch
 from safetensors.numpy import load_file, save_file
 
-from gpusched_agents.files.storage import export_model, load_agent, load_description
+from gpusched_agents.files.storage import load_agent, load_description
+from gpusched_agents.network.policies import export_model
 from gpusched_agents.policy import load_policy
 from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, MaskablePpoConfig, PpoConfig
 from gpusched_agents.training.checkpoint import Checkpoint

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING
 from gymnasium import spaces
 
 from gpusched_agents.files.description import AgentDescription
-from gpusched_agents.files.storage import export_model, save_agent
+from gpusched_agents.files.storage import save_agent
+from gpusched_agents.network.policies import export_model
 from gpusched_agents.training.algorithms import CLASSES
 from gpusched_env.errors import InputError
 from gpusched_env.observation import observation_space

@@ -1,4 +1,4 @@
-"""What is written down about an agent beside its weights."""
+"""What is written down about an agent beside its weights, and its file `agent.json`."""
 
 from __future__ import annotations
 

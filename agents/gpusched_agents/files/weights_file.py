@@ -1,4 +1,4 @@
-"""An agent's weights as the bytes of a safetensors file: arrays and their names, nothing that runs."""
+"""An agent's weights as the bytes of a safetensors file, and the shapes that they must have."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Evolution strategies: weights that follow the differences of what they cost, changed at random both ways."""
+"""Evolution strategies: weights follow the differences of what random changes cost; processes that measure them."""
 
 from __future__ import annotations
 

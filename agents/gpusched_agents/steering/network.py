@@ -1,4 +1,4 @@
-"""The network of a steering agent, compiled: what it sees of a round in, what it says of the round out."""
+"""The network of a steering agent, compiled, and the policy that decides as STS-X with its parameters."""
 
 from __future__ import annotations
 

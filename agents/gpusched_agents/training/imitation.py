@@ -10,7 +10,7 @@ import numpy as np
 import torch
 from torch.nn import functional
 
-from gpusched_agents.files.storage import actor_of
+from gpusched_agents.network.policies import actor_of
 from gpusched_baselines import make_policy
 
 if TYPE_CHECKING:

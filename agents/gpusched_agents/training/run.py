@@ -1,4 +1,4 @@
-"""What training runs of all algorithms share: their folder, how far they have come, and what speaks against them."""
+"""What training runs of all algorithms share: their folder, their files, and how far they have come."""
 
 from __future__ import annotations
 
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusched_agents.files.description import AgentDescription
 from gpusched_agents.files.storage import save_agent
-from gpusched_agents.training.checkpoint import Checkpoint
-from gpusched_agents.training.logs import Progress, csv_of
+from gpusched_agents.training.checkpoint import Checkpoint, Progress, csv_of
 from gpusched_agents.training.references import warnings_of
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import torch
 
-from gpusched_agents.files.storage import actor_of, export_network
 from gpusched_agents.network.inference import flat_weights
+from gpusched_agents.network.policies import actor_of, export_network
 from gpusched_agents.policy import AgentPolicy
 from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, PpoConfig

@@ -1,4 +1,4 @@
-"""The workloads of evolution strategies: the scenarios in turn, and clusters that nobody listed, drawn at random."""
+"""The workloads of evolution strategies: scenarios in turn, clusters drawn at random, and the work of an episode."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The last step of a round: idle GPUs of a node go to the job there that gains most from them."""
+"""The last step of a round: idle GPUs, and shares that were left, go to the job there that gains most."""
 
 from __future__ import annotations
 

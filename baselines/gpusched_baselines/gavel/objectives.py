@@ -1,4 +1,4 @@
-"""Gavel's objectives: from a demand to shares of time (Narayanan and others, OSDI 2020, sections 4 and 5)."""
+"""Gavel's objectives: from a demand to shares of time (Narayanan and others, OSDI 2020, sections 4 and 5), and ours."""
 
 from __future__ import annotations
 

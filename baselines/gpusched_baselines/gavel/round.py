@@ -1,4 +1,4 @@
-"""Gavel's round mechanism (section 6 of the paper): rounds of equal length in which jobs get nearly their shares."""
+"""Gavel's round mechanism (section 6 of the paper) and what it keeps: jobs get nearly their shares of time."""
 
 from __future__ import annotations
 

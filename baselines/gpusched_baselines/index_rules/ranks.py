@@ -1,4 +1,4 @@
-"""The rank of every active job: what it has yet to take from the cluster, per € of its weight, and its slack."""
+"""Ranks of active jobs: GPU-seconds left per € of weight, quanta of Gittins' index, and efficient configurations."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Draws of what nobody knows: the epochs that jobs need, and which jobs come."""
+"""Samples of what nobody knows, the epochs that jobs need and which jobs come, and the choice among proposals."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Look-ahead as a policy, and as a teacher."""
+"""Look-ahead as a policy, and as a teacher; its settings."""
 
 from __future__ import annotations
 

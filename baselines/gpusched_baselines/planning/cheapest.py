@@ -1,4 +1,4 @@
-"""The cheapest configuration that meets the due date, and the fallback order."""
+"""The cheapest configuration that meets the due date, the fallback order, and the epochs left."""
 
 from __future__ import annotations
 

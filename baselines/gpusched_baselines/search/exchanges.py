@@ -1,4 +1,4 @@
-"""A neighbourhood of Local Search: two jobs of a round exchange what they hold."""
+"""The neighbourhoods of Local Search: two jobs exchange what they hold, or one job moves."""
 
 from __future__ import annotations
 

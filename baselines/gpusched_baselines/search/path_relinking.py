@@ -1,4 +1,4 @@
-"""Path Relinking: the best of many constructions, and what lies between it and the others of the elite."""
+"""Path Relinking: the best of many constructions, and what lies on the paths between the best of them."""
 
 from __future__ import annotations
 

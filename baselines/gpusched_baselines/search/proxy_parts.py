@@ -1,4 +1,4 @@
-"""The proxy cost of a round in parts, so that a search sees what a change is worth without adding up all jobs."""
+"""The proxy cost of a round, whole and in parts: a search sees what a change is worth without adding up all jobs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Giving a job whole GPUs, or a share of one."""
+"""Giving a job whole GPUs or a share of one, and making a guest a host."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A round that is planned as a whole and then carried out job by job, in whatever order jobs are asked."""
+"""A round that is planned as a whole, whole GPUs first, and then carried out in whatever order jobs are asked."""
 
 from __future__ import annotations
 

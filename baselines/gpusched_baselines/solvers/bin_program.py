@@ -1,4 +1,4 @@
-"""The bin linear program of one job in Pyomo, kept by HiGHS from one solve to the next."""
+"""The linear program of one job over bins: in Pyomo, and kept by HiGHS from one solve to the next."""
 
 from __future__ import annotations
 

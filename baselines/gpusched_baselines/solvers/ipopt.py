@@ -1,4 +1,4 @@
-"""The published way to plan one job: ten iterations of Ipopt, and what they give is used as it is."""
+"""One job by Ipopt as published, ten iterations whose result is used as it is, and the way to cyipopt."""
 
 from __future__ import annotations
 

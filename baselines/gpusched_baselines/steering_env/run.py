@@ -1,4 +1,4 @@
-"""A run that STS-X decides with given knobs, and the waste of it."""
+"""A run that STS-X decides with given knobs, its waste, and the run of STS-X alone beside it."""
 
 from __future__ import annotations
 

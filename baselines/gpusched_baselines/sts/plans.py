@@ -1,4 +1,4 @@
-"""The plans of STS: the exact single-job problem on every GPU type."""
+"""The plans of STS: the exact single-job problem on every GPU type, and the last step of its round."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every job of a round is planned to do, and what it is worth: who is urgent, who is calm, who comes first."""
+"""What every job of a round is planned to do and what it is worth, and the price of GPU-seconds."""
 
 from __future__ import annotations
 

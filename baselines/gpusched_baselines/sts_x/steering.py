@@ -1,4 +1,4 @@
-"""Where STS-X can be steered: numbers that change what it does with a job, all 0 where it decides alone."""
+"""Parameters of STS-X that an agent may set, all 0 where it decides alone, and the columns of its memory."""
 
 from __future__ import annotations
 

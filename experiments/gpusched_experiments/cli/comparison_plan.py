@@ -1,4 +1,4 @@
-"""What a comparison runs: the options, else the scenario's section `compare`, else the defaults."""
+"""What a comparison runs, from options, the scenario's section `compare` or defaults; and its tables on a terminal."""
 
 import os
 from collections.abc import Sequence

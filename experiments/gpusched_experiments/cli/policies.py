@@ -1,4 +1,4 @@
-"""`gpusched policies`."""
+"""`gpusched policies`: reading names of policies, and showing what each is."""
 
 import inspect
 import re

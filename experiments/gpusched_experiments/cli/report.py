@@ -1,4 +1,4 @@
-"""`gpusched report`."""
+"""`gpusched report`, and the page that other commands write."""
 
 import webbrowser
 from pathlib import Path

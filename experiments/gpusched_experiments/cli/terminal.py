@@ -1,4 +1,4 @@
-"""Where the commands write: results to stdout, progress to stderr."""
+"""Where the commands write: results to stdout, progress to stderr; and completion in shells."""
 
 import codecs
 import os

@@ -12,7 +12,7 @@ import typer
 
 import gpusched_agents
 from gpusched_agents.files.description import NAME
-from gpusched_agents.training.logs import best_point, cost_of
+from gpusched_agents.training.checkpoint import best_point, cost_of
 from gpusched_agents.training.references import first_agent
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import write_atomically

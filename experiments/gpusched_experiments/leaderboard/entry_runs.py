@@ -1,4 +1,4 @@
-"""The runs of an entry: every worker has a process of its own, and stores each run the moment it is finished."""
+"""The runs of an entry and their checks: every worker has a process of its own, and stores each run when it ends."""
 
 from __future__ import annotations
 

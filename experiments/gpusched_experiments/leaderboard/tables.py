@@ -1,4 +1,4 @@
-"""The tables of the leaderboard."""
+"""The tables of the leaderboard, and its chart."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The page, put together: one HTML file with all that it needs in it."""
+"""The page, put together: one HTML file with its style, its scripts, and where it comes from."""
 
 from __future__ import annotations
 

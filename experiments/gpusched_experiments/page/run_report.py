@@ -1,4 +1,4 @@
-"""The report of one run."""
+"""The report of one run, and the facts of its scenario."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Datasets: for each policy the episodes of some seeds, in a folder that Minari reads (extra `minari`)."""
+"""Datasets of episodes, by policy and seed, in a folder that Minari reads (extra `minari`)."""
 
 from __future__ import annotations
 

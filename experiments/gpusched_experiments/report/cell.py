@@ -1,4 +1,4 @@
-"""A cell of a report: one run, defined so that it is the same in whatever process and order it happens."""
+"""A cell: one run and what is measured of it, defined so that it is the same in whatever process and order."""
 
 from __future__ import annotations
 

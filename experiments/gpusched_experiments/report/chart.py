@@ -1,4 +1,4 @@
-"""The figure of an experiment as values: what is drawn, not how (that is `drawing.py`, which needs matplotlib)."""
+"""The figure of an experiment as values: what is drawn, in which style; `drawing.py` draws it with matplotlib."""
 
 from __future__ import annotations
 

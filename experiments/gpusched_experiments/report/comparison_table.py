@@ -1,4 +1,4 @@
-"""The tables of a comparison, and its runs as CSV."""
+"""The tables of a comparison in all formats, and its runs as CSV."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How jobs and machines fared in a run: waiting, completion, slowdown, energy, and how busy the cluster was."""
+"""How jobs and machines fared in a run: waiting, completion, slowdown, energy, bills, and how busy the cluster was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The file `cells.csv`: every finished cell, stored the moment it is finished, so that a killed command can go on."""
+"""The files of results: `cells.csv`, in which every finished cell is stored at once, and tables of results."""
 
 from __future__ import annotations
 

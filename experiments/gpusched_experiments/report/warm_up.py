@@ -1,4 +1,4 @@
-"""A tiny run of every policy, so that compilation is never counted as scheduling."""
+"""Compiling ahead: a tiny run of everything, and a note of what was compiled."""
 
 from __future__ import annotations
 

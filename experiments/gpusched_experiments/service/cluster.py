@@ -1,4 +1,4 @@
-"""The cluster of a request: GPU types, nodes and configurations, by name."""
+"""The cluster of a request: GPU types, nodes and configurations by name, and distributions of epochs."""
 
 from __future__ import annotations
 

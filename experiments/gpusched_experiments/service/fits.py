@@ -1,4 +1,4 @@
-"""What fits now: configurations that the nodes of a request can hold, and jobs that may use one of them."""
+"""What fits now: configurations that the nodes of a request can hold, jobs that may use one, and what that costs."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The description of the interface: OpenAPI, and a page of our own that needs no network."""
+"""The description of the interface: OpenAPI, an example, and a page of our own that needs no network."""
 
 from __future__ import annotations
 

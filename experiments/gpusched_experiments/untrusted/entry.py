@@ -1,4 +1,4 @@
-"""What is submitted: an agent's folder, or a Python file with a policy. Reading it runs nothing of it."""
+"""What is submitted, its limits and its errors: an agent's folder or a Python file. Reading it runs nothing of it."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Answering the process that simulates: what the entry is, where it can decide, and its rounds."""
+"""The child process of a submission: loading it, and answering the process that simulates."""
 
 from __future__ import annotations
 

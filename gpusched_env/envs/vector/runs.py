@@ -1,4 +1,4 @@
-"""The present runs of N environments, and the compiled calls that move them."""
+"""The present runs of N environments, the compiled calls that move them, and their infos."""
 
 from __future__ import annotations
 

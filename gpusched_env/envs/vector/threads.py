@@ -1,4 +1,4 @@
-"""Threads that share the environments of a step."""
+"""Threads that share the environments of a step, where that is faster."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Checks of what users and agents hand to a vector environment."""
+"""Checks of what users and agents hand to a vector environment, and when its episodes are truncated."""
 
 from __future__ import annotations
 

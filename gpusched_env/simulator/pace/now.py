@@ -1,4 +1,4 @@
-"""The pace that a job would have on a shared GPU, given who is there now."""
+"""The pace of jobs now: on a shared GPU, over a network, and where it is written."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What jobs on one GPU do to one another as tables, and the pace with which policies plan."""
+"""What jobs on one GPU do to one another as tables, by pairs or by duty, and the pace with which policies plan."""
 
 from __future__ import annotations
 

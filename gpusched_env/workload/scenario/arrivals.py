@@ -1,4 +1,4 @@
-"""The `arrivals` section of a scenario, and when jobs are submitted."""
+"""The `arrivals` section of a scenario, and when jobs are submitted: by distributions, or by profiles of a day."""
 
 from __future__ import annotations
 

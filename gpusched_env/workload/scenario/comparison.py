@@ -1,4 +1,4 @@
-"""What `gpusched compare` runs on a scenario, as a scenario file says it."""
+"""What `gpusched compare` runs on a scenario, the seeds, and what makes a scenario a track."""
 
 from __future__ import annotations
 

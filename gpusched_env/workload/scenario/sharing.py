@@ -1,4 +1,4 @@
-"""The `sharing` section of a scenario: fractions of a GPU, and what sharing one costs."""
+"""Sections of a scenario on what jobs share: GPUs, the network, their switching, and tenants."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What sharing a GPU costs, by the built-in tables that `docs/applications.md` explains."""
+"""Built-in tables: slowdown of shared GPUs, communication, arrivals over a day (`docs/applications.md`)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Applications from a CSV file with one row for each GPU type and number of GPUs (docs/own-cluster.md)."""
+"""Applications and epochs from CSV files of your own (docs/own-cluster.md), and reading tables."""
 
 from __future__ import annotations
 

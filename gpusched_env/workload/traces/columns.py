@@ -1,4 +1,4 @@
-"""The columns of a trace file: where each field stands, turned into checked numbers."""
+"""The columns of a trace file and its cells: where each field stands, turned into checked numbers."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Jobs from a trace: when they come, what they train, and how much work each is."""
+"""Jobs from a trace: when they come, what they train, how much work each is, and when they really ran."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Slurm's accounting as `sacct -P` prints it."""
+"""Slurm's accounting as `sacct -P` prints it, and Philly's JSON."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Conditions on the rows of a trace: `gpus > 0`, `state = COMPLETED`, `vc in (a, b)`."""
+"""Which rows of a trace count: conditions such as `gpus > 0`, `state = COMPLETED`, `vc in (a, b)`, and the filter."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""How far what a policy decides in a round can be from the least proxy cost: the optimum of the round, and a bound."""
+"""How far what a policy decides in a round can be from the least proxy cost: its program, optimum and bound."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The mixed-integer program of a small static instance: a lower bound on the cost of every schedule."""
+"""The mixed-integer program of a small static instance, a lower bound on every schedule, and its schedule."""
 
 from __future__ import annotations
 

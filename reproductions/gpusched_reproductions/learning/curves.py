@@ -1,4 +1,4 @@
-"""The curves of a study: what each agent cost on the validation workloads while it was trained, and their figure."""
+"""The curves of a study on the validation workloads, its summary and its figure."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What parts came to, in files, so that a command that was stopped goes on where it was."""
+"""Parts of a system's reproduction, and what they came to, in files: a stopped command goes on where it was."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the nodes of a run cost over time."""
+"""What the nodes of a run cost over time, and which part of the jobs is done."""
 
 from __future__ import annotations
 

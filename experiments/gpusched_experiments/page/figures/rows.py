@@ -1,4 +1,4 @@
-"""Where the bars of a Gantt chart lie: a row for each GPU, grouped by node, the first on top."""
+"""Rows, axes and texts of a Gantt chart on the page: a row for each GPU, grouped by node, the first on top."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""E-FK1 and E-FK3: what priorities that fill gaps are worth for measured pairs of training jobs."""
+"""E-FK1 and E-FK3: what priorities that fill gaps are worth for measured pairs of training jobs, and on one GPU."""
 
 from __future__ import annotations
 
