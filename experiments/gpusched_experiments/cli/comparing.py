@@ -39,8 +39,8 @@ from gpusched_experiments.report.comparison_folder import (
     comparison_files,
 )
 from gpusched_experiments.report.fared import Billing
-from gpusched_experiments.report.journal import key_of, measured_by
 from gpusched_experiments.report.recorded_times import Traced
+from gpusched_experiments.report.store import key_of
 
 ALWAYS_OF_A_TRACE = (
     "Due dates and slowdown follow from what jobs are offered: one schedule may be late under one rule alone.",
@@ -74,12 +74,11 @@ class _Part:
     def keys(self, plan: ComparisonPlan) -> dict[tuple[int, str], str]:
         """Give what identifies every run, by seed and policy."""
         made_by = {policy.name: origin(policy.name) for policy in plan.policies}
-        common = {"measured_by": measured_by(), "billing": asdict(self.billing)}
-        keys = {}
+        keys, billing = {}, asdict(self.billing)
         for seed in plan.seeds:
             instance = key_of(instance=instance_json(self.make(seed)))  # once a seed: it is long
             for name, code in made_by.items():
-                keys[seed, name] = key_of(code=code, instance=instance, policy=name, seed=seed, **common)
+                keys[seed, name] = key_of(code=code, instance=instance, policy=name, seed=seed, billing=billing)
         return keys
 
     def modelled(self) -> tuple[str, ...]:
@@ -113,7 +112,7 @@ def conduct(plan: ComparisonPlan, out: str | Path, charts: ModuleType | None) ->
     folder = ComparisonFolder(out)
     parts = _checked(plan)  # a bad workload, and a policy that does not fit it, show before anything begins
     keys = [part.keys(plan) for part in parts]
-    finished = sum(key in folder.journal.runs for each in keys for key in each.values())
+    finished = sum(key in folder.runs for each in keys for key in each.values())
     if finished:
         _note(f"{out}: {finished} of {plan.count * len(parts)} runs are finished already")
     _say_what_is_run(parts[0])
@@ -150,8 +149,8 @@ def _kept_if_stopped(folder: ComparisonFolder) -> Iterator[None]:
     try:
         yield
     except KeyboardInterrupt:
-        if folder.journal.runs:
-            interruption.say(f"{len(folder.journal.runs)} finished runs are kept, the same command goes on")
+        if folder.runs:
+            interruption.say(f"{len(folder.runs)} finished runs are kept, the same command goes on")
         raise
 
 
@@ -198,7 +197,7 @@ def _run(
 ) -> tuple[RunSummary, ...]:
     first = plan.seeds[0]
     record = record and can_be_recorded(part.make(first))
-    known = folder.journal.runs
+    known = folder.runs
     missing = {
         place
         for place, key in keys.items()
@@ -207,7 +206,7 @@ def _run(
 
     def keep(run: RunSummary) -> None:
         again = keys[run.seed, run.policy] in known
-        folder.journal.add(keys[run.seed, run.policy], run)
+        folder.add(keys[run.seed, run.policy], run)
         if not again:
             bar.advance()
 
@@ -221,7 +220,11 @@ def _run(
         workers=plan.workers,
         on_run=keep,
         on_result=write if record else None,
-        known=[known[key] for place, key in keys.items() if place not in missing],
+        known=[
+            RunSummary.from_dict({**known[key], "seed": place[0], "policy": place[1]})
+            for place, key in keys.items()
+            if place not in missing
+        ],
         billing=part.billing,
         backend=plan.backend,
     )

@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
-import json
 import math
 import time
 from dataclasses import asdict, dataclass
@@ -16,6 +14,7 @@ from gpusched_env.simulator import simulate
 from gpusched_env.workload import Scenario, make_instance
 from gpusched_experiments.report.code_version import agent_version, code_version, machine
 from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.store import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -110,16 +109,14 @@ class Cell:
         Args:
             origin: What made it: the version of the code, for agents also theirs, for times also the machine.
         """
-        definition = {
-            "origin": origin,
-            "scenario": self.scenario.model_dump(mode="json", exclude=SAYS_NOTHING),
-            "change": None if self.change is None else [type(self.change).__name__, asdict(self.change)],
-            "policy": self.policy,
-            "seed": self.seed,
-            "measure": self.measure.name,
-        }
-        text = json.dumps(definition, sort_keys=True, ensure_ascii=False)
-        return hashlib.sha256(text.encode("utf-8")).hexdigest()[:20]
+        return key_of(
+            origin=origin,
+            scenario=self.scenario.model_dump(mode="json", exclude=SAYS_NOTHING),
+            change=None if self.change is None else [type(self.change).__name__, asdict(self.change)],
+            policy=self.policy,
+            seed=self.seed,
+            measure=self.measure.name,
+        )
 
     def run(self) -> Values:
         """Make the instance, run the policy, and give what was measured, by name."""

@@ -21,11 +21,9 @@ from gpusched_experiments.report.comparison_table import (
     runs_csv,
     tables_markdown,
 )
-from gpusched_experiments.report.journal import NAME as JOURNAL
-from gpusched_experiments.report.journal import Journal
 from gpusched_experiments.report.recorded_times import AS_TRACED, Replay, Traced
 from gpusched_experiments.report.statistics import summarise, summarise_groups, without_savings
-from gpusched_experiments.report.store import document_json
+from gpusched_experiments.report.store import Place, Store, document_json, stored_values
 from gpusched_experiments.report.table import csv_text
 
 if TYPE_CHECKING:
@@ -37,11 +35,13 @@ if TYPE_CHECKING:
     from gpusched_experiments.report.statistics import GroupStatistics, PolicyStatistics
     from gpusched_experiments.report.table import Table
 
-RECORDED = "runs"
+RECORDED, CELLS = "runs", "cells.csv"
+FORMER = "finished.jsonl"
+"""Where former versions kept the finished runs."""
 FIGURES = tuple(f"{name}.{form}" for name in ("costs", "gantt") for form in ("png", "svg", "pdf"))
 FILES = (
     "results.json", "runs.csv", "table.md", "groups.csv", "report.html", "scenario.toml", "instance.json", *FIGURES,
-    JOURNAL,
+    CELLS, FORMER,
 )  # fmt: skip
 MOST_RECORDED = 300_000
 """Jobs times configurations beyond which the runs of the first seed are not recorded: their files would be large."""
@@ -142,7 +142,8 @@ class ComparisonFolder:
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
         check_ours(self.path)
-        self.journal = Journal(self.path / JOURNAL)
+        self._store = Store(self.path / CELLS)
+        self.runs = stored_values(self._store.path)
 
     @contextmanager
     def taken(self) -> Iterator[None]:
@@ -153,11 +154,20 @@ class ComparisonFolder:
         """
         with one_error(self.path):
             self.path.mkdir(parents=True, exist_ok=True)
-            opened = (self.path / JOURNAL).open("ab")
+            opened = (self.path / CELLS).open("ab")
         with opened as file:
             if not _locked(file):
                 raise InputError("path", str(self.path), "a folder in which no other comparison runs now")
             yield
+
+    def add(self, key: str, run: RunSummary) -> None:
+        """Keep a finished run, by its key.
+
+        Raises:
+            InputError: It cannot be written.
+        """
+        self.runs[key] = run.stored()
+        self._store.append(key, Place((), run.policy, run.seed), self.runs[key])
 
     def is_recorded(self, policy: str, key: str) -> bool:
         """Say whether the folder holds the recorded run of `policy` that has this key."""
@@ -175,13 +185,13 @@ class ComparisonFolder:
 
     def keep(self, policies: Iterable[str], keys: set[str]) -> None:
         """Remove the finished runs that have none of these keys, the recorded ones of other policies, and drafts."""
-        self.journal.keep(keys)
+        self._store.keep(keys)
         own = {self.recorded(policy).name for policy in policies}
         with one_error(self.path):
             for former in (self.path / RECORDED).glob("*"):
                 if former.name not in own:
                     shutil.rmtree(former)
-            for draft in self.path.glob(".*.tmp"):
+            for draft in (*self.path.glob(".*.tmp"), *self.path.glob(FORMER)):
                 draft.unlink()
 
 
@@ -264,7 +274,7 @@ def check_ours(folder: Path) -> None:
         return
     if not folder.is_dir():
         raise InputError("path", str(folder), "a new folder, not a file")
-    comparison = any((folder / name).is_file() for name in (JOURNAL, "results.json"))
+    comparison = any((folder / name).is_file() for name in (CELLS, FORMER, "results.json"))
     strangers = [each for entry in sorted(folder.iterdir()) for each in _strangers(entry, comparison=comparison)]
     if strangers:
         allowed = "a new or empty folder, or one that holds nothing but a comparison"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+import math
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
 from gpusched_experiments.report.fared import ENERGY, NAN, UNKNOWN, Fared, GroupFared, groups_fared
+from gpusched_experiments.report.store import finite
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -82,15 +85,20 @@ class RunSummary:
         )
 
     @classmethod
-    def from_dict(cls, values: Mapping[str, Any], groups: tuple[GroupFared, ...] = ()) -> RunSummary:
-        """Take the summary from what `as_dict` gave, of which null stands for NaN, and so do missing ones of `fared`.
+    def from_dict(cls, values: Mapping[str, Any]) -> RunSummary:
+        """Take the summary from what `as_dict` or `stored` gave; null and missing values of `fared` stand for NaN.
 
         Raises:
             KeyError: Another value is missing.
         """
         own: dict[str, Any] = {name: NAN if values[name] is None else values[name] for name in _NAMES}
         fared: dict[str, Any] = {name: NAN if values.get(name) is None else values[name] for name in _FARED}
-        own["co2_kg"] = values["co2_kg"]
+        co2_kg = values["co2_kg"]
+        own["co2_kg"] = None if co2_kg is None or math.isnan(co2_kg) else co2_kg
+        groups = tuple(
+            GroupFared(*(NAN if value is None else value for value in group.values()))
+            for group in json.loads(values.get("groups", "[]"))
+        )
         return cls(**own, fared=Fared(**fared), groups=groups)
 
     @property
@@ -111,6 +119,11 @@ class RunSummary:
     def as_dict(self) -> dict[str, Any]:
         """Give all values but those of groups, derived ones included, by name."""
         return {**self.costs(), **asdict(self.fared), "co2_kg": self.co2_kg}
+
+    def stored(self) -> dict[str, Any]:
+        """Give all values as a store keeps them: but the policy and the seed, and groups as JSON."""
+        values = {name: value for name, value in self.as_dict().items() if name not in {"policy", "seed"}}
+        return {**values, "groups": json.dumps([finite(asdict(group)) for group in self.groups])}
 
 
 _NAMES = tuple(each.name for each in fields(RunSummary) if each.name not in {"fared", "groups"})

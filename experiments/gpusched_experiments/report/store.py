@@ -1,23 +1,24 @@
-"""The files of results: `cells.csv`, in which every finished cell is stored at once, and tables of results."""
+"""The files of results: `cells.csv`, in which every finished run is stored at once, and documents of results."""
 
 from __future__ import annotations
 
 import csv
+import hashlib
 import io
 import json
 import math
 import re
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import one_error, write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
+    from collections.abc import Collection, Iterable, Mapping, Sequence
     from pathlib import Path
 
     from gpusched_experiments.report.cell import Cell
-    from gpusched_experiments.report.run import Values
+    from gpusched_experiments.report.run import Label, Values
 
 VERSION = 1
 
@@ -61,27 +62,44 @@ def finite(value: Any) -> Any:
     return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
-Finished = tuple[str, "Cell", "Values"]
+class Place(NamedTuple):
+    """Where a finished run that is no `Cell` stands: its labels, the name of its policy, and its seed."""
 
+    labels: tuple[tuple[str, Label], ...]
+    policy: str
+    seed: int
+
+
+Finished = tuple[str, "Cell | Place", "Values"]
+
+TEXTS = {"groups"}
+"""Measured columns that hold texts."""
 _WHOLE = re.compile(r"-?[0-9]+")
 
 
-class Store:
-    """Appends finished cells to a file: key, labels, policy, seed, then what was measured.
+def key_of(**definition: Any) -> str:
+    """Return what identifies a run: equal keys mean equal definitions, made by the same code."""
+    text = json.dumps(definition, sort_keys=True, ensure_ascii=False)
+    return hashlib.sha256(text.encode("utf-8")).hexdigest()[:20]
 
-    A line is written in one piece when its cell is finished, so whenever the command is killed the file holds every
-    finished cell, and at most its last line is incomplete.
+
+class Store:
+    """Finished runs in a file that grows by a line a run: key, labels, policy, seed, then what was measured.
+
+    A line is written in one piece when its run is finished, so whenever the command is killed the file holds every
+    finished run, and at most its last line is incomplete.
 
     Args:
         path: The file.
-        labels: Names of the cells' labels.
+        labels: Names of the runs' labels.
     """
 
-    def __init__(self, path: Path, labels: Sequence[str]) -> None:
+    def __init__(self, path: Path, labels: Sequence[str] = ()) -> None:
         self.path, self.labels = path, tuple(labels)
+        self._whole = False
 
     def write(self, finished: Iterable[Finished]) -> None:
-        """Write the file anew with these cells; without any there is none."""
+        """Write the file anew with these runs; without any there is none."""
         rows = list(finished)
         if not rows:
             self.path.unlink(missing_ok=True)
@@ -89,53 +107,77 @@ class Store:
         header = ["key", *self.labels, "policy", "seed", *rows[0][2]]
         write_atomically(self.path, csv_lines([header, *(self._texts(*row) for row in rows)]))
 
-    def append(self, key: str, cell: Cell, values: Values) -> None:
-        """Add one finished cell."""
-        if not self.path.exists():
-            self.write([(key, cell, values)])
-            return
-        with one_error(self.path), self.path.open("ab", buffering=0) as file:
-            file.write(csv_lines([self._texts(key, cell, values)]).encode("utf-8"))
+    def append(self, key: str, run: Cell | Place, values: Values) -> None:
+        """Add one finished run; before the first, what a killed command left of a line goes.
 
-    def _texts(self, key: str, cell: Cell, values: Values) -> list[object]:
-        labels = dict(cell.labels)
-        return [key, *(labels[name] for name in self.labels), cell.policy, cell.seed, *values.values()]
+        Raises:
+            InputError: It cannot be written whole.
+        """
+        kept = b"" if self._whole else _whole_lines(self.path)
+        header = [] if self._whole or kept else [["key", *self.labels, "policy", "seed", *values]]
+        lines = csv_lines([*header, self._texts(key, run, values)]).encode("utf-8")
+        with one_error(self.path):
+            self.path.parent.mkdir(parents=True, exist_ok=True)
+            with self.path.open("ab", buffering=0) as file:  # in place: a command may hold a lock of it
+                file.truncate(None if self._whole else len(kept))
+                if file.write(lines) < len(lines):
+                    raise InputError("path", str(self.path), "a file on a disk with room")
+        self._whole = True
+
+    def keep(self, keys: Collection[str]) -> None:
+        """Write the file anew with the runs of these keys alone."""
+        rows = _rows(self.path)
+        write_atomically(self.path, csv_lines([*rows[:1], *(row for row in rows[1:] if row[0] in keys)]))
+
+    def _texts(self, key: str, run: Cell | Place, values: Values) -> list[object]:
+        labels = dict(run.labels)
+        return [key, *(labels[name] for name in self.labels), run.policy, run.seed, *values.values()]
 
 
 def stored_values(path: Path) -> dict[str, Values]:
-    """Read what was measured in every cell of such a file, by key; nothing if there is no file.
+    """Read what was measured in every run of such a file, by key; nothing if there is no file.
 
     An incomplete last line, as a killed command leaves it, is passed over.
 
     Raises:
         InputError: The file is no such file.
     """
-    try:
-        text = path.read_text(encoding="utf-8")
-    except (FileNotFoundError, NotADirectoryError):
-        return {}
-    except (OSError, UnicodeDecodeError) as error:
-        raise _not_ours(path, str(error)) from None
-    whole = text[: text.rfind("\n") + 1]
-    rows = list(csv.reader(io.StringIO(whole)))
+    rows = _rows(path)
     if not rows:
         return {}
     header = rows[0]
-    if header[:1] != ["key"] or "seed" not in header:
+    if "seed" not in header:
         raise _not_ours(path, ",".join(header))
     first = header.index("seed") + 1
     found: dict[str, Values] = {}
     for number, row in enumerate(rows[1:], 2):
         try:
-            found[row[0]] = dict(zip(header[first:], map(_number, row[first:]), strict=True))
-        except (ValueError, IndexError):
+            found[row[0]] = dict(zip(header[first:], map(_value, header[first:], row[first:]), strict=True))
+        except (ValueError, IndexError, TypeError):
             raise _not_ours(path, f"line {number}: {','.join(row)}") from None
     return found
 
 
-def _number(text: str) -> int | float:
-    return int(text) if _WHOLE.fullmatch(text) else float(text)
+def _whole_lines(path: Path) -> bytes:
+    try:
+        content = path.read_bytes()
+    except (FileNotFoundError, NotADirectoryError):
+        return b""
+    if not content.startswith(b"key,"[: len(content)]):
+        raise _not_ours(path, repr(content[:80]))
+    return content[: content.rfind(b"\n") + 1]
+
+
+def _rows(path: Path) -> list[list[str]]:
+    try:
+        return list(csv.reader(io.StringIO(_whole_lines(path).decode("utf-8"))))
+    except (OSError, UnicodeDecodeError) as error:
+        raise _not_ours(path, str(error)) from None
+
+
+def _value(name: str, text: str) -> Any:
+    return text if name in TEXTS else int(text) if _WHOLE.fullmatch(text) else float(text or "nan")
 
 
 def _not_ours(path: Path, found: str) -> InputError:
-    return InputError(str(path), found, "a file that gpusched reproduce wrote; remove it to begin again")
+    return InputError(str(path), found, "finished runs that gpusched wrote; remove it to begin again")

@@ -17,7 +17,7 @@ from gpusched_experiments.report import comparison
 from gpusched_experiments.report.comparison_folder import ComparisonFolder
 
 FIGURES = {f"{name}.{form}" for name in ("costs", "gantt") for form in ("png", "svg", "pdf")}
-FILES = {"results.json", "runs.csv", "table.md", "scenario.toml", "report.html", "finished.jsonl"} | FIGURES
+FILES = {"results.json", "runs.csv", "table.md", "scenario.toml", "report.html", "cells.csv"} | FIGURES
 
 
 def gpusched(*arguments):
@@ -133,7 +133,7 @@ def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(co
 
     monkeypatch.setattr(comparison, "simulate", stopping)
     assert gpusched(*arguments).exit_code == 130
-    assert {path.name for path in (tmp_path / "a").iterdir()} == {"finished.jsonl", "runs"}
+    assert {path.name for path in (tmp_path / "a").iterdir()} == {"cells.csv", "runs"}
     first = list(ran)
     monkeypatch.setattr(comparison, "simulate", lambda *a, **b: ran.append((a[0].seed, a[1].name)) or simulate(*a, **b))
     done = gpusched(*arguments)
@@ -158,8 +158,8 @@ def test_other_policies_in_the_same_folder_run_only_what_is_new(tmp_path):
     assert {path.name for path in (tmp_path / "a" / "runs").iterdir()} == {"edf", "greedy"}
     done = gpusched(*arguments, "edf,greedy", "--set", "prices.pue=1.1")
     assert "finished already" not in done.stderr
-    lines = (tmp_path / "a" / "finished.jsonl").read_text().splitlines()
-    assert len(lines) == 2
+    lines = (tmp_path / "a" / "cells.csv").read_text().splitlines()
+    assert len(lines) == 3  # with the names of the columns
 
 
 def test_a_run_whose_record_is_gone_is_recorded_again(tmp_path):

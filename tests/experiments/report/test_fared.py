@@ -11,8 +11,8 @@ from gpusched_baselines import make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.model import Tenant
 from gpusched_experiments.report.fared import Billing, Fared, busy_s, groups_fared, slowdowns
-from gpusched_experiments.report.journal import Journal
 from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.store import Place, Store, stored_values
 from gpusched_experiments.report.usage import Usage
 from host_and_guest import host_and_guest
 from instances import random_instance
@@ -101,20 +101,24 @@ def test_what_must_hold_of_any_run(seed):
     assert fared.slowdown >= 1.0
 
 
-def test_a_finished_run_reads_back_from_the_journal_as_it_was(tmp_path):
+def test_a_finished_run_reads_back_from_the_store_as_it_was(tmp_path):
     instance = replace(one_after_the_other(), tenants=(Tenant("\u00e9\u2028|"), Tenant("b")))
     result = simulate(instance, make_policy("edf"), seed=3)
     run = RunSummary.of(result, 3, 0.0, float("nan"), Billing(co2_g_per_kwh=380.0))
     assert run.co2_kg == pytest.approx(0.38 * run.fared.energy_kwh)
-    journal = Journal(tmp_path / "finished.jsonl")
-    journal.add("a", run)
-    journal.add("b", replace(run, seed=4))
-    with journal.path.open("a", encoding="utf-8") as file:
-        file.write('{"key": "c", "policy": "agent:\u00e9')  # as a killed command leaves it
-    journal.path.write_bytes(journal.path.read_bytes()[:-1])  # in the middle of a letter
-    again = Journal(journal.path)
-    assert repr(again.runs) == repr({"a": run, "b": replace(run, seed=4)})
-    again.add("c", replace(run, seed=5))
-    assert list(Journal(journal.path).runs) == ["a", "b", "c"]
+    store = Store(tmp_path / "cells.csv")
+    store.append("a", Place((), "edf", 3), run.stored())
+    store.append("b", Place((), "edf", 4), replace(run, seed=4).stored())
+    with store.path.open("a", encoding="utf-8") as file:
+        file.write("c,agent:\u00e9")  # as a killed command leaves it
+    store.path.write_bytes(store.path.read_bytes()[:-1])  # in the middle of a letter
+    found = stored_values(store.path)
+    read = {
+        key: RunSummary.from_dict({**found[key], "policy": "edf", "seed": seed}) for key, seed in (("a", 3), ("b", 4))
+    }
+    assert repr(read) == repr({"a": run, "b": replace(run, seed=4)})
+    again = Store(store.path)
+    again.append("c", Place((), "edf", 5), run.stored())
+    assert list(stored_values(store.path)) == ["a", "b", "c"]
     again.keep({"b"})
-    assert list(Journal(journal.path).runs) == ["b"]
+    assert list(stored_values(store.path)) == ["b"]

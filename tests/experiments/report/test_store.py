@@ -56,11 +56,11 @@ def test_written_anew_it_holds_just_these_cells_and_none_is_no_file(store):
 )
 def test_a_foreign_file_is_refused_and_named(store, text):
     store.path.write_text(text)
-    with pytest.raises(InputError, match=r"cells\.csv = .*; allowed: a file that gpusched reproduce wrote"):
+    with pytest.raises(InputError, match=r"cells\.csv = .*; allowed: finished runs that gpusched wrote"):
         stored_values(store.path)
 
 
 def test_a_file_that_is_no_text_is_refused(store):
     store.path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="allowed: a file that gpusched reproduce wrote"):
+    with pytest.raises(InputError, match="allowed: finished runs that gpusched wrote"):
         stored_values(store.path)
