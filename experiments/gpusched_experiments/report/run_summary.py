@@ -95,10 +95,7 @@ class RunSummary:
         fared: dict[str, Any] = {name: NAN if values.get(name) is None else values[name] for name in _FARED}
         co2_kg = values["co2_kg"]
         own["co2_kg"] = None if co2_kg is None or math.isnan(co2_kg) else co2_kg
-        groups = tuple(
-            GroupFared(*(NAN if value is None else value for value in group.values()))
-            for group in json.loads(values.get("groups", "[]"))
-        )
+        groups = tuple(map(_group, json.loads(values.get("groups", "[]"))))
         return cls(**own, fared=Fared(**fared), groups=groups)
 
     @property
@@ -124,6 +121,11 @@ class RunSummary:
         """Give all values as a store keeps them: but the policy and the seed, and groups as JSON."""
         values = {name: value for name, value in self.as_dict().items() if name not in {"policy", "seed"}}
         return {**values, "groups": json.dumps([finite(asdict(group)) for group in self.groups])}
+
+
+def _group(values: dict[str, Any]) -> GroupFared:
+    known: dict[str, Any] = {name: NAN if value is None else value for name, value in values.items()}
+    return GroupFared(**known)
 
 
 _NAMES = tuple(each.name for each in fields(RunSummary) if each.name not in {"fared", "groups"})
