@@ -13,7 +13,7 @@ from gpusched_experiments.cli.comparing import conduct, instance_title, written
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan, print_comparisons
 from gpusched_experiments.cli.terminal import drawing_or_note, output, say_if_one_seed
 from gpusched_experiments.report.comparison_table import comparisons_text
-from gpusched_experiments.report.table_formats import TABLE_FORMATS
+from gpusched_experiments.report.table import TABLE_FORMATS
 
 DRAWS = "gpusched_experiments.report.figures"
 

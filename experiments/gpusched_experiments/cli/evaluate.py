@@ -14,8 +14,7 @@ from gpusched_experiments.cli.compare import DRAWS
 from gpusched_experiments.cli.comparing import conduct, written
 from gpusched_experiments.cli.comparison_plan import USUAL_REFERENCE, USUAL_SEEDS_OF_THE_SAME_JOBS, ComparisonPlan
 from gpusched_experiments.cli.progress import counting
-from gpusched_experiments.cli.tables import print_table
-from gpusched_experiments.cli.terminal import drawing_or_note, output, say_if_one_seed
+from gpusched_experiments.cli.terminal import drawing_or_note, output, print_table, say_if_one_seed
 from gpusched_experiments.report import PolicyStatistics, RunSummary, compare, summarise
 from gpusched_experiments.report.comparison_table import COUNTS, SHORT, fared_table, means_over
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate

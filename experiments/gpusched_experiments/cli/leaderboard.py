@@ -12,8 +12,7 @@ from gpusched_experiments.cli import submitting
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.report import write_report
-from gpusched_experiments.cli.tables import print_outcome
-from gpusched_experiments.cli.terminal import drawing_or_note
+from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.leaderboard import QUICK_POLICIES, default_policies, leaderboard, misfits
 from gpusched_experiments.leaderboard.submission import Plan
 from gpusched_experiments.report.experiment import Choice

@@ -8,8 +8,7 @@ import typer
 
 from gpusched_env.workload import InstanceMaker, Scenario, builtin_scenarios, load_scenario, offered_load, scenario_toml
 from gpusched_experiments.cli import terminal as completion
-from gpusched_experiments.cli.tables import print_table
-from gpusched_experiments.cli.terminal import output
+from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report.table import PLAIN, RATIO, Column, Table
 
 SEEDS = range(5)

@@ -10,8 +10,7 @@ import typer
 from gpusched_env.errors import InputError
 from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.report import write_report
-from gpusched_experiments.cli.tables import print_outcome
-from gpusched_experiments.cli.terminal import drawing_or_note
+from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.leaderboard.against import check_same_world, read_recorded
 from gpusched_experiments.leaderboard.entry_runs import check_entry
 from gpusched_experiments.leaderboard.submission import Plan, check_names, submit

@@ -16,8 +16,7 @@ from gpusched_env.workload import (
     track_toml,
 )
 from gpusched_experiments.cli import terminal as completion
-from gpusched_experiments.cli.tables import print_table
-from gpusched_experiments.cli.terminal import output
+from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report.table import PLAIN, RATIO, Column, Table
 
 HOUR_S = 3600.0

@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, NoReturn
+from typing import NoReturn
 
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.errors import InputError
+from gpusched_env.workload import Track
 from gpusched_experiments.leaderboard.standings import COST, RUN_ROW
 from gpusched_experiments.report.cell import Cell
 from gpusched_experiments.report.code_version import code_version
 from gpusched_experiments.report.record import recorded_facts
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from gpusched_env.workload import Track
-    from gpusched_experiments.report.run import Values
+from gpusched_experiments.report.run import Values
 
 CELLS, ENTRIES = "cells.csv", "entries"
 PUBLISHED = Path(__file__).parents[3] / "docs/results/leaderboard"

@@ -5,33 +5,25 @@ from __future__ import annotations
 import tempfile
 import threading
 import time
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import FIRST_EXCEPTION, ThreadPoolExecutor, wait
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_env.audit import audit
 from gpusched_env.errors import InputError
 from gpusched_env.formats import write_run
-from gpusched_env.simulator import simulate
-from gpusched_env.workload import load_scenario, make_instance
-from gpusched_experiments.report.cell import whole_run
+from gpusched_env.simulator import Result, simulate
+from gpusched_env.workload import Scenario, Track, load_scenario, make_instance
+from gpusched_experiments.report.cell import Cell, whole_run
 from gpusched_experiments.report.code_version import code_version
-from gpusched_experiments.untrusted.entry import EntryError
+from gpusched_experiments.report.run import Values
+from gpusched_experiments.report.store import Store
+from gpusched_experiments.untrusted.entry import Entry, EntryError, Limits
 from gpusched_experiments.untrusted.process import Process
 from gpusched_experiments.untrusted.remote_policy import RemotePolicy, misfit, policy_seed
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from gpusched_env.simulator import Result
-    from gpusched_env.workload import Scenario, Track
-    from gpusched_experiments.report.cell import Cell
-    from gpusched_experiments.report.run import Values
-    from gpusched_experiments.report.store import Store
-    from gpusched_experiments.untrusted.entry import Entry, Limits
 
 POLL_S = 0.2  # between two looks at whether the command was stopped
 

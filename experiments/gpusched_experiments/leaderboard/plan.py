@@ -10,19 +10,17 @@ from gpusched_agents.any_policy import is_agent, make_any_policy
 from gpusched_agents.files.storage import PREFIX, shipped_agents
 from gpusched_baselines.registry import POLICIES, policy_names
 from gpusched_env.simulator.policy import can_decide
-from gpusched_env.workload import SUITE_VERSION, make_instance
+from gpusched_env.workload import SUITE_VERSION, Track, make_instance
 from gpusched_experiments.leaderboard import tables
 from gpusched_experiments.leaderboard.standings import BOUND_ROW, RUN_ROW
 from gpusched_experiments.leaderboard.tables import ratio_chart
 from gpusched_experiments.report.cell import BOUND, Cell
-from gpusched_experiments.report.experiment import Experiment
+from gpusched_experiments.report.experiment import Choice, Experiment
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from gpusched_env.workload import Track
     from gpusched_env.workload.track import Purpose
-    from gpusched_experiments.report.experiment import Choice
 
 QUICK_POLICIES = ("edf", "edf-conditional-mean", "greedy", "sts", "sts-x")
 QUICK_SEEDS = 2

@@ -5,16 +5,12 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_experiments.report.estimate import Estimate, bootstrap, mean, pooled
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from gpusched_experiments.report.run import Group, Runs
+from gpusched_experiments.report.run import Group, Runs
 
 RUN_ROW, BOUND_ROW = "run", "bound"
 """What a cell holds, by its label `row`: what a policy cost, or the bound."""

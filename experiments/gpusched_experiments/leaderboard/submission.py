@@ -13,8 +13,8 @@ from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import StalledError
-from gpusched_env.workload import SUITE_VERSION
-from gpusched_experiments.leaderboard.entry_runs import EntryRuns, origin_of
+from gpusched_env.workload import SUITE_VERSION, Track
+from gpusched_experiments.leaderboard.entry_runs import Checked, EntryRuns, origin_of
 from gpusched_experiments.leaderboard.plan import (
     BOUND_POLICY,
     QUICK_POLICIES,
@@ -25,27 +25,22 @@ from gpusched_experiments.leaderboard.plan import (
 )
 from gpusched_experiments.leaderboard.standings import BOUND_ROW, RUN_ROW
 from gpusched_experiments.report.cell import BOUND, Cell, origin
-from gpusched_experiments.report.experiment_run import write_tables
+from gpusched_experiments.report.experiment_run import Watcher, write_tables
 from gpusched_experiments.report.record import where_made
-from gpusched_experiments.report.run import Runs
+from gpusched_experiments.report.run import Row, Runs, Values
 from gpusched_experiments.report.runner import run_cells
 from gpusched_experiments.report.store import Store, document_json, stored_values
 from gpusched_experiments.report.table import Outcome
-from gpusched_experiments.untrusted.entry import EntryError
+from gpusched_experiments.untrusted.entry import Entry, EntryError, Limits
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from gpusched_env.workload import Track
     from gpusched_env.workload.track import Purpose
     from gpusched_experiments.leaderboard.against import Place, Recorded
-    from gpusched_experiments.leaderboard.entry_runs import Checked
     from gpusched_experiments.report.chart import Drawing
     from gpusched_experiments.report.experiment import Experiment
-    from gpusched_experiments.report.experiment_run import Watcher
-    from gpusched_experiments.report.run import Row, Values
-    from gpusched_experiments.untrusted.entry import Entry, Limits
 
 CELLS, OTHERS, RECORD = "cells.csv", "others.csv", "record.json"
 OUTCOME = (

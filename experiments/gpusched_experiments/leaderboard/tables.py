@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from gpusched_baselines.registry import POLICIES
 from gpusched_experiments.leaderboard.standings import (
@@ -18,14 +18,9 @@ from gpusched_experiments.leaderboard.standings import (
 )
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.columns import reference_of
-from gpusched_experiments.report.estimate import mean, saving, share
+from gpusched_experiments.report.estimate import Estimate, mean, saving, share
+from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, PLAIN, RATIO, SHARE, Column, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gpusched_experiments.report.estimate import Estimate
-    from gpusched_experiments.report.run import Runs
 
 MUCH = 0.1
 """A gap, or a saving, that the suite is meant to have on several tracks."""

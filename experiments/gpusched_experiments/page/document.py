@@ -20,7 +20,7 @@ from gpusched_experiments.page.figures.usage import usage_drawing
 from gpusched_experiments.page.markdown_html import markdown_html
 from gpusched_experiments.page.verdict import costs_of, verdict
 from gpusched_experiments.report.statistics import summarise
-from gpusched_experiments.report.table_formats import html_table
+from gpusched_experiments.report.table import html_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

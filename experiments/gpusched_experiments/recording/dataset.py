@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, cast
+from collections.abc import Callable, Mapping, Sequence
+from pathlib import Path
+from typing import Any, cast
 
 import gymnasium
 import minari
@@ -10,19 +12,13 @@ import numpy as np
 from minari.data_collector import EpisodeBuffer
 from minari.dataset.minari_storage import MinariStorage
 
+from gpusched_env import GpuClusterEnv
 from gpusched_env.envs.rollout import rollout
 from gpusched_env.errors import InputError
 from gpusched_env.files import new_folder
 from gpusched_env.provenance import provenance
-from gpusched_experiments.recording.plan import dataset_id
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from gpusched_env import GpuClusterEnv
-    from gpusched_env.simulator import JobPolicy
-    from gpusched_experiments.recording.plan import Recording
+from gpusched_env.simulator import JobPolicy
+from gpusched_experiments.recording.plan import Recording, dataset_id
 
 
 class Recorder(gymnasium.Wrapper[Any, Any, Any, Any]):

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_env.envs.rollout import asking_of
 from gpusched_env.errors import MissingExtraError
 from gpusched_env.simulator import Asking, JobPolicy
 from gpusched_env.simulator.policy import AS_A_POLICY
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 RANDOM = "random"
 """Name of the policy that takes one of the allowed actions, each as likely."""

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 import time
-from dataclasses import asdict, dataclass
+from dataclasses import Field, asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from gpusched_agents.any_policy import is_agent, make_any_policy
 from gpusched_baselines.bounds.capacity import capacity_bound
 from gpusched_baselines.bounds.per_job import clairvoyant_bound, non_clairvoyant_bound
-from gpusched_env.simulator import simulate
+from gpusched_env.simulator import Policy, simulate
 from gpusched_env.workload import Scenario, make_instance
 from gpusched_experiments.report.code_version import agent_version, code_version, machine
 from gpusched_experiments.report.run_summary import RunSummary
@@ -18,10 +18,8 @@ from gpusched_experiments.report.store import key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from dataclasses import Field
 
     from gpusched_env.model import Instance
-    from gpusched_env.simulator import Policy
     from gpusched_experiments.report.run import Label, Values
 
 BOUNDS: tuple[Callable[[Instance], float], ...] = (clairvoyant_bound, capacity_bound)

@@ -2,16 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 from gpusched_agents.any_policy import is_agent, known_policies
 from gpusched_baselines.registry import POLICIES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from gpusched_experiments.report.estimate import Estimate
+from gpusched_experiments.report.estimate import Estimate
 
 
 @dataclass(frozen=True, slots=True)

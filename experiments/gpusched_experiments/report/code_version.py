@@ -5,20 +5,17 @@ from __future__ import annotations
 import hashlib
 import platform
 import subprocess
+from collections.abc import Iterable, Iterator
 from functools import cache
 from importlib.metadata import version
 from importlib.resources import files
+from importlib.resources.abc import Traversable
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpusched_agents.any_policy import SB3, archive_path
 from gpusched_agents.files.storage import AGENT_FILES, find_agent
 from gpusched_env.envs.vector.threads import usable_cores
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-    from importlib.resources.abc import Traversable
 
 # Everything that can change what a run gives. Reports, the command line and pictures cannot.
 _DECIDES = (

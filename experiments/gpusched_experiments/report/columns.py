@@ -2,18 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from collections.abc import Callable, Iterable
+from typing import TypeAlias
 
 from gpusched_experiments.report.chart import Series, series
-from gpusched_experiments.report.estimate import mean, saving, share
-from gpusched_experiments.report.run import Group
+from gpusched_experiments.report.estimate import Estimate, mean, saving, share
+from gpusched_experiments.report.run import Group, Label, Runs
 from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, SHARE, TEXT, Column, Form
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from gpusched_experiments.report.estimate import Estimate
-    from gpusched_experiments.report.run import Label, Runs
 
 GroupColumn: TypeAlias = Column[Group]
 

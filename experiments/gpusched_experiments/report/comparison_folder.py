@@ -5,15 +5,18 @@ from __future__ import annotations
 import hashlib
 import re
 import shutil
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import one_error
 from gpusched_env.formats import read_run, write_run
 from gpusched_env.formats.run_folder import MAY_HOLD, RUN_FILES
+from gpusched_env.model import Instance
+from gpusched_env.simulator import Result
 from gpusched_experiments.report.comparison_table import (
     comparison_table,
     fared_table,
@@ -22,18 +25,16 @@ from gpusched_experiments.report.comparison_table import (
     tables_markdown,
 )
 from gpusched_experiments.report.recorded_times import AS_TRACED, Replay, Traced
-from gpusched_experiments.report.statistics import summarise, summarise_groups, without_savings
+from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.statistics import (
+    GroupStatistics,
+    PolicyStatistics,
+    summarise,
+    summarise_groups,
+    without_savings,
+)
 from gpusched_experiments.report.store import Place, Store, document_json, stored_values
-from gpusched_experiments.report.table import csv_text
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Mapping, Sequence
-
-    from gpusched_env.model import Instance
-    from gpusched_env.simulator import Result
-    from gpusched_experiments.report.run_summary import RunSummary
-    from gpusched_experiments.report.statistics import GroupStatistics, PolicyStatistics
-    from gpusched_experiments.report.table import Table
+from gpusched_experiments.report.table import Table, csv_text
 
 RECORDED, CELLS = "runs", "cells.csv"
 FORMER = "finished.jsonl"

@@ -11,8 +11,19 @@ import polars as pl
 
 from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
-from gpusched_experiments.report.table import MONEY, PERCENT, SHARE, Column, Form, Table, Value, csv_text, markdown_rows
-from gpusched_experiments.report.table_formats import json_table, table_text
+from gpusched_experiments.report.table import (
+    MONEY,
+    PERCENT,
+    SHARE,
+    Column,
+    Form,
+    Table,
+    Value,
+    csv_text,
+    json_table,
+    markdown_rows,
+    table_text,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence

@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import io
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from gpusched_env.rendering.palette import GRID, INK, PAPER, SUBTLE
-from gpusched_env.rendering.plotting import ConstrainedLayoutEngine, Figure, FigureCanvasAgg, FuncFormatter, rc_context
-from gpusched_experiments.report.chart import styles_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gpusched_env.rendering.plotting import Axes
-    from gpusched_experiments.report.chart import Chart, Panel, Series
+from gpusched_env.rendering.plotting import (
+    Axes,
+    ConstrainedLayoutEngine,
+    Figure,
+    FigureCanvasAgg,
+    FuncFormatter,
+    rc_context,
+)
+from gpusched_experiments.report.chart import Chart, Panel, Series, styles_of
 
 _BAND = "#F0E442"
 _GRIDS: dict[str, Literal["x", "y"]] = {"bars": "y", "dots": "x"}  # of other panels both

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.model import checks
 from gpusched_experiments.report.runner import each_once, is_slow
-from gpusched_experiments.report.table import markdown
+from gpusched_experiments.report.table import Table, markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from gpusched_experiments.report.cell import Cell
     from gpusched_experiments.report.chart import Chart
     from gpusched_experiments.report.run import Runs
-    from gpusched_experiments.report.table import Table
 
 THESIS = "L. Marchi, Politecnico di Milano, 2022"
 PAPER = "F. Filippini et al., IEEE Trans. Cloud Computing 12(1), 2024"

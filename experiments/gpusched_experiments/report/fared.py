@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.model.tenant import machines
+from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import MISSED_S
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from gpusched_env.simulator import Result
-    from gpusched_env.workload import Scenario
+from gpusched_env.workload import Scenario
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -10,6 +10,7 @@ from gpusched_env.rendering.figure_files import figure_bytes
 from gpusched_env.rendering.gantt import gantt_figure
 from gpusched_env.rendering.palette import ENERGY, GRID, INK, PAPER, SUBTLE, TARDINESS
 from gpusched_env.rendering.plotting import (
+    Axes,
     ConstrainedLayoutEngine,
     Figure,
     FigureCanvasAgg,
@@ -18,14 +19,9 @@ from gpusched_env.rendering.plotting import (
     Patch,
     withStroke,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gpusched_env.rendering.plotting import Axes
-    from gpusched_env.simulator import Result
-    from gpusched_experiments.report.run_summary import RunSummary
-    from gpusched_experiments.report.statistics import PolicyStatistics
+from gpusched_env.simulator import Result
+from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.statistics import PolicyStatistics
 
 ZOOM = 4.0  # how many times dearer than the cheapest policy one must be for a second, zoomed panel
 BOUNDS = (("clairvoyant bound", (0, (1.5, 1.5))), ("non-clairvoyant bound", (0, (5, 2))))

@@ -3,22 +3,18 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import active_children
-from typing import TYPE_CHECKING, TypeVar
+from typing import TypeVar
 
 from gpusched_env.child_processes import deaf_children, end_with_parent
 from gpusched_env.envs.vector.threads import usable_cores
-from gpusched_experiments.report.backends.backend import WorkerError
+from gpusched_env.simulator import Policy
+from gpusched_experiments.report.backends.backend import Backend, WorkerError
 from gpusched_experiments.report.warm_up import warm_up
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from gpusched_env.simulator import Policy
-    from gpusched_experiments.report.backends.backend import Backend
 
 __all__ = ["PROCESSES", "Processes", "WorkerError", "call_all", "start_worker"]
 

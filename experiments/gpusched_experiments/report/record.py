@@ -4,22 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from gpusched_agents.any_policy import is_agent
 from gpusched_env.envs.vector.threads import usable_cores
 from gpusched_env.provenance import provenance
 from gpusched_env.workload import Scenario
-from gpusched_experiments.report.cell import SAYS_NOTHING
+from gpusched_experiments.report.cell import SAYS_NOTHING, Cell
 from gpusched_experiments.report.code_version import agent_version, code_version, commit, machine
 from gpusched_experiments.report.store import document_json
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping, Sequence
-    from pathlib import Path
-
-    from gpusched_experiments.report.cell import Cell
 
 
 @dataclass(frozen=True, slots=True)

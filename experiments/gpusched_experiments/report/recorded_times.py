@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from gpusched_env.rendering.text import duration_text
+from gpusched_env.workload import Trace
+from gpusched_experiments.report.statistics import PolicyStatistics
 from gpusched_experiments.report.table import Column, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from gpusched_env.workload import Trace
-    from gpusched_experiments.report.statistics import PolicyStatistics
 
 AS_TRACED = "as-traced"
 """The policy that replays what really ran."""

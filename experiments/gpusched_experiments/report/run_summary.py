@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-from gpusched_experiments.report.fared import ENERGY, NAN, UNKNOWN, Fared, GroupFared, groups_fared
+from gpusched_env.simulator import Result
+from gpusched_experiments.report.fared import ENERGY, NAN, UNKNOWN, Billing, Fared, GroupFared, groups_fared
 from gpusched_experiments.report.store import finite
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from gpusched_env.simulator import Result
-    from gpusched_experiments.report.fared import Billing
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, fields, replace
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_experiments.report.estimate import mean_interval, paired_saving
+from gpusched_experiments.report.estimate import Interval, mean_interval, paired_saving
 from gpusched_experiments.report.fared import NAN, UNKNOWN, Fared, GroupFared
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from gpusched_experiments.report.estimate import Interval
-    from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.run_summary import RunSummary
 
 T = TypeVar("T", Fared, GroupFared)
 

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from gpusched_agents.training.config import TrainingConfig
 from gpusched_experiments.report.chart import Chart, Level, Panel, series
 from gpusched_experiments.report.estimate import Estimate
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from gpusched_agents.training.config import TrainingConfig
 
 PANEL_INCHES = (6.6, 3.9)
 ROOM = 0.12  # of the height that is shown, above and below what matters

@@ -8,18 +8,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.model import Duty
+from gpusched_env.model import Duty, Instance
 from gpusched_env.model.tenant import machines
+from gpusched_env.simulator import Policy, Result, simulate
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator import simulate
 from gpusched_experiments.report.cell import Measure
 from gpusched_experiments.report.fared import busy_s
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_env.model import Instance
-    from gpusched_env.simulator import Policy, Result
     from gpusched_experiments.report.run import Values
 
 

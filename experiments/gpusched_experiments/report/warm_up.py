@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 import numpy as np
@@ -21,15 +22,10 @@ from gpusched_agents.any_policy import known_policies, make_any_policy
 from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv
 from gpusched_env.files import write_atomically
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
-from gpusched_env.simulator import simulate
+from gpusched_env.simulator import Policy, simulate
 from gpusched_env.simulator.placement.placement import place
 from gpusched_env.simulator.policy import can_decide
 from gpusched_experiments.report.cell import bound_of
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
-
-    from gpusched_env.simulator import Policy
 
 
 def tiny_instance() -> Instance:

@@ -29,7 +29,7 @@ from gpusched_env.workload.scenario.settings import (
     whole,
 )
 from gpusched_env.workload.scenario.sharing import Interconnect, OwnTenant, Sharing, Switching
-from gpusched_env.workload.scenario.trace_replay import TraceReplay  # noqa: TC001 - pydantic reads the annotation
+from gpusched_env.workload.scenario.trace_replay import TraceReplay
 
 if TYPE_CHECKING:
     from typing import Any

@@ -8,7 +8,7 @@ from typing import Annotated, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.scenario.comparison import GpuDemand  # noqa: TC001 - pydantic reads the annotation
+from gpusched_env.workload.scenario.comparison import GpuDemand
 from gpusched_env.workload.scenario.settings import CountFromZero, Positive, Settings, as_tuple
 from gpusched_env.workload.traces.columns import TRACE_FIELDS
 from gpusched_env.workload.traces.presets import FORMATS, TraceFormat

@@ -20,8 +20,7 @@ from gpusched_env.workload import InstanceMaker, Scenario, parse_seeds
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import counting
-from gpusched_experiments.cli.tables import print_table
-from gpusched_experiments.cli.terminal import output
+from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report.warm_up import warm_up
 from gpusched_reproductions.certify.certified_run import PROBLEMS, BoundBrokenError, CertifiedRun, Problem, certify
 from gpusched_reproductions.certify.tables import certificate_csv, certificate_json, instance_table, notes, policy_table

@@ -6,8 +6,7 @@ import pytest
 from rich.console import Console
 
 from gpusched_experiments.cli import progress
-from gpusched_experiments.cli.tables import print_table
-from gpusched_experiments.cli.terminal import output, say_if_one_seed, write_plainly
+from gpusched_experiments.cli.terminal import output, print_table, say_if_one_seed, write_plainly
 from gpusched_experiments.report.table import Column, Table
 
 TABLE = Table.of("T", (Column("a", "cost €", lambda row: row), Column("b", "more", lambda _: "x")), ["1 €", "12 €"])

@@ -8,8 +8,7 @@ import pytest
 
 from gpusched_env.errors import InputError
 from gpusched_experiments.report.estimate import Estimate
-from gpusched_experiments.report.table import MONEY, PERCENT, Column, Table, markdown
-from gpusched_experiments.report.table_formats import TABLE_FORMATS, table_text
+from gpusched_experiments.report.table import MONEY, PERCENT, TABLE_FORMATS, Column, Table, markdown, table_text
 
 TABLE = Table.of(
     "Costs & <more>",

@@ -9,7 +9,7 @@ import pytest
 from gpusched_baselines.registry import make_policy
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
-from gpusched_experiments.report.backends.parcel import Packing, unpacked
+from gpusched_experiments.report.backends.ray_worker import Packing, unpacked
 from gpusched_experiments.report.warm_up import tiny_instance
 
 
