@@ -15,14 +15,8 @@ from gpusched_env.workload import Track, load_scenario, make_instance
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.leaderboard import default_policies, leaderboard, misfits
 from gpusched_experiments.leaderboard import plan as module
+from gpusched_experiments.leaderboard.plan import details_table, knowing_table, overall_table, ratio_chart, tracks_table
 from gpusched_experiments.leaderboard.standings import track_results
-from gpusched_experiments.leaderboard.tables import (
-    details_table,
-    knowing_table,
-    overall_table,
-    ratio_chart,
-    tracks_table,
-)
 from gpusched_experiments.report.cell import bound_of
 from gpusched_experiments.report.experiment import Choice
 from gpusched_experiments.report.experiment_run import run_experiment

@@ -15,7 +15,8 @@ COMMANDS = (
     "compare", "simulate", "report", "train", "evaluate", "record", "audit", "certify", "reproduce", "leaderboard",
     "study", "trace", "serve", "scenarios", "tracks", "policies", "warm-up",
 )  # fmt: skip
-"""The commands, in the order of the help; `NAME` is `NAME_command` in the module `NAME`."""
+"""The commands, in the order of the help; `NAME` is `NAME_command` in the module `NAME`, or in that of `STANDS_IN`."""
+STANDS_IN = {"tracks": "scenarios"}
 REPRODUCTIONS, FROM_A_CHECKOUT = "gpusched_reproductions", ("certify", "reproduce", "study")
 """A package that is not in the wheel, and its commands."""
 ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
@@ -44,7 +45,9 @@ class Commands(OneLineErrors):
                 one.command(cmd_name, context_settings=ANYTHING)(_missing(cmd_name))
             else:
                 package = REPRODUCTIONS if cmd_name in FROM_A_CHECKOUT else "gpusched_experiments"
-                one.command(cmd_name)(getattr(import_module(f"{package}.cli.{name}"), f"{name}_command"))
+                one.command(cmd_name)(
+                    getattr(import_module(f"{package}.cli.{STANDS_IN.get(name, name)}"), f"{name}_command")
+                )
             self.commands[cmd_name] = typer.main.get_command(one)
         return super().get_command(ctx, cmd_name)
 

@@ -6,9 +6,8 @@ import typer
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_experiments.report.backends.backend import Backend
 from gpusched_experiments.report.backends.ray_cluster import RayCluster
-from gpusched_experiments.report.processes import PROCESSES
+from gpusched_experiments.report.processes import PROCESSES, Backend
 
 BACKENDS = ("processes", "ray")
 USUAL = PROCESSES.name

@@ -16,9 +16,8 @@ from gpusched_env.workload.scenario.comparison import GpuDemand
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.scenario_options import Workload
 from gpusched_experiments.cli.terminal import print_table
-from gpusched_experiments.report.backends.backend import Backend
 from gpusched_experiments.report.comparison_folder import Compared
-from gpusched_experiments.report.processes import PROCESSES
+from gpusched_experiments.report.processes import PROCESSES, Backend
 from gpusched_experiments.report.recorded_times import AS_TRACED
 from gpusched_experiments.report.table import Table
 

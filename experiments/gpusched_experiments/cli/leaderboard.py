@@ -15,9 +15,9 @@ from gpusched_experiments.cli.report import write_report
 from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.leaderboard import QUICK_POLICIES, default_policies, leaderboard, misfits
 from gpusched_experiments.leaderboard.submission import Plan
+from gpusched_experiments.report.cell import each_once
 from gpusched_experiments.report.experiment import Choice
 from gpusched_experiments.report.experiment_run import run_experiment
-from gpusched_experiments.report.runner import each_once
 from gpusched_experiments.untrusted.entry import USUAL, Limits
 
 if TYPE_CHECKING:

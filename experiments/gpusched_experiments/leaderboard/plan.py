@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from dataclasses import dataclass
 from functools import partial
 from itertools import product
 from typing import TYPE_CHECKING
@@ -11,16 +13,155 @@ from gpusched_agents.files.storage import PREFIX, shipped_agents
 from gpusched_baselines.registry import POLICIES, policy_names
 from gpusched_env.simulator.policy import can_decide
 from gpusched_env.workload import SUITE_VERSION, Track, make_instance
-from gpusched_experiments.leaderboard import tables
-from gpusched_experiments.leaderboard.standings import BOUND_ROW, RUN_ROW
-from gpusched_experiments.leaderboard.tables import ratio_chart
+from gpusched_experiments.leaderboard.standings import (
+    BOUND_ROW,
+    COST,
+    RUN_ROW,
+    Overall,
+    Standing,
+    TrackResult,
+    overall,
+    track_results,
+)
 from gpusched_experiments.report.cell import BOUND, Cell
+from gpusched_experiments.report.chart import Chart, Panel, series
+from gpusched_experiments.report.columns import reference_of
+from gpusched_experiments.report.estimate import Estimate, mean, saving, share
 from gpusched_experiments.report.experiment import Choice, Experiment
+from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, PLAIN, RATIO, SHARE, Column, Table
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from gpusched_env.workload.track import Purpose
+    from gpusched_experiments.report.run import Runs
+
+MUCH = 0.1
+"""A gap, or a saving, that the suite is meant to have on several tracks."""
+
+
+def overall_table(runs: Runs) -> Table:
+    """Rank the policies over all tracks."""
+    columns: tuple[Column[Overall], ...] = (
+        Column("policy", "policy", lambda each: each.policy),
+        Column("tracks", "tracks", lambda each: len(each.standings), COUNT),
+        Column("first", "first on", lambda each: sum(s.rank == 1 for s in each.standings), COUNT),
+        Column("mean_rank", "mean rank", lambda each: each.mean_rank, RATIO),
+        Column("mean_ratio", "cost / best", lambda each: each.to_best, RATIO, interval=True),
+        Column("worst_ratio", "at worst", lambda each: each.worst.to_best.value, RATIO),
+        Column("worst_track", "worst track", lambda each: each.worst.track),
+    )
+    note = "Cost / best: geometric mean over tracks of the cost over that of the track's best policy in this table."
+    return Table.of("All tracks", columns, overall(track_results(runs)), (note,))
+
+
+def tracks_table(runs: Runs) -> Table:
+    """Say of every track who is best, what it costs, and how far it is from the bound."""
+    results = track_results(runs)
+    columns: tuple[Column[TrackResult], ...] = (
+        Column("track", "track", lambda each: each.name),
+        Column("seeds", "seeds", lambda each: len(each.best.group.own), COUNT),
+        Column("best_eur", "best known €", lambda each: each.best.cost, MONEY),
+        Column("best_policy", "held by", lambda each: each.best.policy),
+        Column("second_policy", "next", lambda each: each.standings[1].policy if len(each.standings) > 1 else None),
+        Column("second_ratio", "next / best", _second, RATIO, interval=True),
+        Column("bound_eur", "bound €", lambda each: mean(each.bound, COST).value, MONEY),
+        Column("gap", "best above bound", lambda each: each.gap, PERCENT, interval=True),
+    )
+    wide = sum(each.gap.value >= MUCH for each in results)
+    notes = (
+        "Best known: the least mean cost in this table. Bound: the largest of all that apply.",
+        f"The best is {MUCH:.0%} or more above the bound on {wide} of {len(results)} tracks.",
+    )
+    return Table.of("Best known cost and bound", columns, results, notes)
+
+
+def _second(result: TrackResult) -> Estimate | None:
+    return result.standings[1].to_best if len(result.standings) > 1 else None
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Pair:
+    """A policy that is told the distribution, and its twin that is told the worst case, on a track."""
+
+    told: Standing
+    worst: Standing
+
+    @property
+    def saving(self) -> Estimate:
+        return saving(self.told.group.own, self.worst.group.own, COST)
+
+
+def knowing_table(runs: Runs) -> Table:
+    """Say what it saves to be told the distribution, of every policy that has a twin told the worst case alone."""
+    results, pairs = track_results(runs), []
+    for result in results:
+        by_name = {standing.policy: standing for standing in result.standings}
+        twins = ((name, POLICIES[name].worst_case if name in POLICIES else None) for name in by_name)
+        pairs += [_Pair(by_name[name], by_name[twin]) for name, twin in sorted(twins) if twin in by_name]
+    columns: tuple[Column[_Pair], ...] = (
+        Column("track", "track", lambda pair: pair.told.track),
+        Column("told", "told the distribution", lambda pair: pair.told.policy),
+        Column("worst_case", "told the worst case", lambda pair: pair.worst.policy),
+        Column("told_eur", "€", lambda pair: pair.told.cost, MONEY),
+        Column("worst_case_eur", "€", lambda pair: pair.worst.cost, MONEY),
+        Column("saving", "saved by knowing", lambda pair: pair.saving, PERCENT, interval=True),
+    )
+    return Table.of("What knowing the distribution is worth", columns, pairs, _much_is_saved(pairs, len(results)))
+
+
+def _much_is_saved(pairs: Sequence[_Pair], tracks: int) -> tuple[str, ...]:
+    """Say of each policy on how many tracks it surely saves much by knowing."""
+    surely = Counter(pair.told.policy for pair in pairs if (pair.saving.interval or (-1.0, 0.0))[0] >= MUCH)
+    counts = ", ".join(f"{policy} on {count}" for policy, count in surely.most_common())
+    said = f"Surely {MUCH:.0%} or more (the interval's lower end) is saved by {counts} of {tracks} tracks."
+    return (said,) if surely else ()
+
+
+def details_table(runs: Runs, reference: str) -> Table:
+    """Say of every policy on every track what it cost."""
+    against = reference_of(runs.where(None, row=RUN_ROW), reference)
+
+    def saved(standing: Standing) -> Estimate | None:
+        same = standing.policy == against
+        return None if same else saving(standing.group.own, standing.group.beside(against), COST)
+
+    columns: tuple[Column[Standing], ...] = (
+        Column("track", "track", lambda each: each.track),
+        Column("rank", "rank", lambda each: each.rank, PLAIN),
+        Column("policy", "policy", lambda each: each.policy),
+        Column("seeds", "seeds", lambda each: len(each.group.own), COUNT),
+        _mean_of("energy_eur", "energy €"),
+        _mean_of("tardiness_eur", "tardiness €"),
+        _mean_of(COST, "total €"),
+        Column("late_share", "late jobs", lambda each: share(each.group.own, "late_jobs", "jobs").value, SHARE),
+        Column("to_best", "total / best", lambda each: each.to_best, RATIO, interval=True),
+        Column("saving", f"total saved against {against}", saved, PERCENT, interval=True),
+    )
+    standings = [standing for result in track_results(runs) for standing in result.standings]
+    return Table.of("Every track and policy", columns, standings)
+
+
+def _mean_of(name: str, title: str) -> Column[Standing]:
+    return Column(name, title, lambda each: mean(each.group.own, name).value, MONEY)
+
+
+CELL_INCHES = (0.62, 0.3)
+ROOM_INCHES = (1.7, 1.1)  # for the names
+
+
+def ratio_chart(runs: Runs) -> Chart:
+    """Draw the ratios as a map: a row for each policy, the best over all tracks first, and a column for each track."""
+    results = track_results(runs)
+    tracks = [result.name for result in results]
+    rows = tuple(series(each.policy, ((s.track, s.to_best) for s in each.standings)) for each in overall(results))
+    panel = Panel("", "track", "policy", rows, kind="map", categories=tuple(tracks))
+    width, height = (
+        cell * count + room
+        for cell, count, room in zip(CELL_INCHES, (len(tracks), len(rows)), ROOM_INCHES, strict=True)
+    )
+    return Chart("Total cost over that of the track's best policy", ((panel,),), (width, height))
+
 
 QUICK_POLICIES = ("edf", "edf-conditional-mean", "greedy", "sts", "sts-x")
 QUICK_SEEDS = 2
@@ -76,9 +217,9 @@ def leaderboard(
         policies=default_policies(),
         labels=("track", "row"),
         cells=cells,
-        summary=tables.overall_table,
-        more={"tracks": tables.tracks_table, "knowing": tables.knowing_table},
-        details=partial(tables.details_table, reference=reference),
+        summary=overall_table,
+        more={"tracks": tracks_table, "knowing": knowing_table},
+        details=partial(details_table, reference=reference),
         chart=ratio_chart,
         reported=(),
     )

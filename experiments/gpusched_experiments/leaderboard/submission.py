@@ -24,11 +24,10 @@ from gpusched_experiments.leaderboard.plan import (
     seeds_of,
 )
 from gpusched_experiments.leaderboard.standings import BOUND_ROW, RUN_ROW
-from gpusched_experiments.report.cell import BOUND, Cell, origin
+from gpusched_experiments.report.cell import BOUND, Cell, origin, run_cells
 from gpusched_experiments.report.experiment_run import Watcher, write_tables
 from gpusched_experiments.report.record import where_made
 from gpusched_experiments.report.run import Row, Runs, Values
-from gpusched_experiments.report.runner import run_cells
 from gpusched_experiments.report.store import Store, document_json, stored_values
 from gpusched_experiments.report.table import Outcome
 from gpusched_experiments.untrusted.entry import Entry, EntryError, Limits

@@ -6,7 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gpusched_env.model import checks
-from gpusched_experiments.report.runner import each_once, is_slow
+from gpusched_experiments.report.cell import each_once, is_slow
 from gpusched_experiments.report.table import Table, markdown
 
 if TYPE_CHECKING:

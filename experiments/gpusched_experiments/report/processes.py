@@ -3,20 +3,52 @@
 from __future__ import annotations
 
 import multiprocessing
-from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import active_children
-from typing import TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
 from gpusched_env.child_processes import deaf_children, end_with_parent
 from gpusched_env.envs.vector.threads import usable_cores
-from gpusched_env.simulator import Policy
-from gpusched_experiments.report.backends.backend import Backend, WorkerError
 from gpusched_experiments.report.warm_up import warm_up
 
-__all__ = ["PROCESSES", "Processes", "WorkerError", "call_all", "start_worker"]
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator, Sequence
+
+    from gpusched_env.simulator import Policy
+
+
+class WorkerError(RuntimeError):
+    """A worker process ended before its run did."""
+
+
+class Backend(Protocol):
+    """Makes calls elsewhere; the results come back to this process, which alone keeps them."""
+
+    @property
+    def name(self) -> str:
+        """Name it as `--backend` does."""
+
+    def cores(self) -> int:
+        """Give how many calls it can make at once, ≥ 1."""
+
+    def call_all(
+        self, calls: Sequence[Callable[[], T]], policies: Sequence[Policy], workers: int
+    ) -> Iterator[tuple[int, T]]:
+        """Make every call; give each one's place in `calls` and result as soon as it has ended.
+
+        What a call raises is raised here as it is; then, and when the iterator is closed, the other calls are stopped.
+
+        Args:
+            calls: The calls, begun in this order; they must be picklable.
+            policies: What every process compiles before its first call.
+            workers: Most calls at once, ≥ 1.
+
+        Raises:
+            WorkerError: A process ended early.
+        """
+
 
 T = TypeVar("T")
 

@@ -19,13 +19,14 @@ import gpusched_baselines
 import gpusched_env
 import gpusched_experiments
 from gpusched_agents.any_policy import known_policies, make_any_policy
+from gpusched_baselines.bounds.capacity import capacity_bound
+from gpusched_baselines.bounds.per_job import clairvoyant_bound
 from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv
 from gpusched_env.files import write_atomically
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import Policy, simulate
 from gpusched_env.simulator.placement.placement import place
 from gpusched_env.simulator.policy import can_decide
-from gpusched_experiments.report.cell import bound_of
 
 
 def tiny_instance() -> Instance:
@@ -69,7 +70,8 @@ def warm_up_steps(policies: Sequence[str] | None = None) -> Iterator[tuple[str, 
 
 
 def _bounds() -> None:
-    bound_of(tiny_instance())
+    clairvoyant_bound(tiny_instance())
+    capacity_bound(tiny_instance())
 
 
 def _policy(name: str) -> None:

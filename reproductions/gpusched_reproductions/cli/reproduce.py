@@ -22,8 +22,8 @@ from gpusched_reproductions.systems.catalogue import SYSTEMS, parts_of
 from gpusched_reproductions.systems.show import show_systems
 
 if TYPE_CHECKING:
-    from gpusched_experiments.report.backends.backend import Backend
     from gpusched_experiments.report.chart import Drawing
+    from gpusched_experiments.report.processes import Backend
 
 ALL = "all"
 NAMES = (*EXPERIMENTS, ALL, *SYSTEMS, ALL_SYSTEMS)

@@ -15,8 +15,8 @@ from gpusched_reproductions.learning.tables import ablation_table, page, scenari
 from gpusched_reproductions.learning.trainings import train_all
 
 if TYPE_CHECKING:
-    from gpusched_experiments.report.backends.backend import Backend
     from gpusched_experiments.report.chart import Drawing
+    from gpusched_experiments.report.processes import Backend
     from gpusched_reproductions.learning.plan import StudyPlan
 
 RUNS = "runs"

@@ -6,10 +6,9 @@ from itertools import count
 from typing import TYPE_CHECKING
 
 from gpusched_agents.files.storage import PREFIX
-from gpusched_experiments.report.cell import Cell, origin
+from gpusched_experiments.report.cell import Cell, origin, run_cells
 from gpusched_experiments.report.processes import PROCESSES
 from gpusched_experiments.report.run import Runs
-from gpusched_experiments.report.runner import run_cells
 from gpusched_experiments.report.store import Store, stored_values
 from gpusched_reproductions.learning.plan import ON_VALIDATION, REFERENCES
 
@@ -17,7 +16,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
     from pathlib import Path
 
-    from gpusched_experiments.report.backends.backend import Backend
+    from gpusched_experiments.report.processes import Backend
     from gpusched_reproductions.learning.plan import StudyPlan
 
 STORED, AGENT = "evaluations.csv", "agent"

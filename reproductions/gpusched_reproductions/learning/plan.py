@@ -10,7 +10,7 @@ from gpusched_env.envs.env_input import FIRST_DRAWN_SEED, shape_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import make_instance
-from gpusched_experiments.report.runner import each_once
+from gpusched_experiments.report.cell import each_once
 
 if TYPE_CHECKING:
     from gpusched_agents.training.config import TrainingConfig

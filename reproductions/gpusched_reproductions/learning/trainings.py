@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from multiprocessing.context import SpawnProcess
     from pathlib import Path
 
-    from gpusched_experiments.report.backends.backend import Backend
+    from gpusched_experiments.report.processes import Backend
     from gpusched_reproductions.learning.plan import TrainingRun
 
 NEEDED = ("torch", "stable_baselines3", "sb3_contrib")

@@ -18,8 +18,8 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
     from pathlib import Path
 
-    from gpusched_experiments.report.backends.backend import Backend
     from gpusched_experiments.report.chart import Drawing
+    from gpusched_experiments.report.processes import Backend
     from gpusched_reproductions.systems.store import Check, Findings, Part
 
 NOTE = (

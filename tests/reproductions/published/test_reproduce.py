@@ -17,12 +17,11 @@ from gpusched_env.workload import load_scenario
 from gpusched_experiments.report import cell as cell_module
 from gpusched_experiments.report import experiment_run as module
 from gpusched_experiments.report.backends.ray_cluster import RayCluster
-from gpusched_experiments.report.cell import Cell
+from gpusched_experiments.report.cell import Cell, run_cells
 from gpusched_experiments.report.chart import Chart
 from gpusched_experiments.report.estimate import mean
 from gpusched_experiments.report.experiment import Choice, Experiment, Reported
 from gpusched_experiments.report.experiment_run import reproduce
-from gpusched_experiments.report.runner import run_cells
 from gpusched_experiments.report.table import MONEY, Column, Table
 from gpusched_reproductions.published.measures import ONE_ROUND
 

@@ -31,7 +31,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.workload import load_scenario
 from gpusched_experiments.report.backends import ray_cluster
 from gpusched_experiments.report.processes import PROCESSES, call_all
-from gpusched_experiments.report.runner import run_cells
+from gpusched_experiments.report.cell import run_cells
 from gpusched_experiments.report.store import Store, stored_values
 from slow_cell import SlowCell
 
