@@ -362,10 +362,10 @@ import sys
 sys.modules |= dict.fromkeys(["torch", "stable_baselines3", "sb3_contrib"])  # so that to import one fails
 sys.path.append(sys.argv[1])
 from gpusched_agents import EsConfig, TrainingConfig, make_training
-from gpusched_agents.steering import workers
+from gpusched_agents.steering import evolution
 from gpusched_env.errors import MissingExtraError
 from steered import InThisProcess
-workers.ProcessPoolExecutor = InThisProcess
+evolution.ProcessPoolExecutor = InThisProcess
 small = {"scenarios": ("tiny",), "scenario_settings": {"jobs.count": 4}, "steps": 10, "validation_seeds": (500,)}
 description = make_training(TrainingConfig(agent=EsConfig(pairs=1, most_jobs=4), **small), sys.argv[2]).run()
 print(description.algorithm)

@@ -295,6 +295,7 @@ def test_a_folder_with_something_else_in_it_is_refused(tmp_path):
 def test_without_the_extra_one_line_says_how_to_install_it(tmp_path, monkeypatch):
     for module in ("training", "sb3_training", "make"):
         monkeypatch.delitem(sys.modules, f"gpusched_agents.training.{module}", raising=False)
+    monkeypatch.delattr(gpusched_agents, "Training", raising=False)  # imported by a former test
     monkeypatch.setitem(sys.modules, "torch", None)
     done = train(tmp_path / "run")
     assert done.exit_code == 2
