@@ -362,7 +362,7 @@ import sys
 sys.modules |= dict.fromkeys(["torch", "stable_baselines3", "sb3_contrib"])  # so that to import one fails
 sys.path.append(sys.argv[1])
 from gpusched_agents import EsConfig, TrainingConfig, make_training
-from gpusched_agents.steering import evolution
+from gpusched_agents.training import evolution
 from gpusched_env.errors import MissingExtraError
 from steered import InThisProcess
 evolution.ProcessPoolExecutor = InThisProcess
