@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gpusched_agents import AgentDescription, load_agent, save_agent
-from gpusched_agents.steering.network import arrays_of, flat_of
+from gpusched_agents.network.steering import arrays_of, flat_of
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.run import AGENT, CHECKPOINT
 from gpusched_env.provenance import provenance

@@ -16,23 +16,27 @@ from gpusched_env.version import VERSION
 
 if TYPE_CHECKING:
     from gpusched_agents.any_policy import make_any_policy
-    from gpusched_agents.evaluation import Evaluation, evaluate
-    from gpusched_agents.files.convert import convert_sb3_zip
+    from gpusched_agents.evaluation import Evaluation, Model, evaluate
     from gpusched_agents.files.description import AgentDescription
-    from gpusched_agents.files.sb3_zip import load_sb3
     from gpusched_agents.files.storage import load_agent, save_agent
-    from gpusched_agents.model import Model
+    from gpusched_agents.network.knob_policy import KnobPolicy
+    from gpusched_agents.network.steering import SteeringPolicy
     from gpusched_agents.policy import AgentPolicy, load_policy
     from gpusched_agents.sb3 import SchedulerVecEnv, make_sb3_vec_env
-    from gpusched_agents.spec import AgentSpec
-    from gpusched_agents.steering.knob_policy import KnobPolicy
-    from gpusched_agents.steering.network import SteeringPolicy
-    from gpusched_agents.steering.training import SteeringTraining
-    from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, EsConfig, MaskablePpoConfig, PpoConfig
-    from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
+    from gpusched_agents.sb3_models import convert_sb3_zip, load_sb3
+    from gpusched_agents.spec import AgentSpec, NetworkConfig
+    from gpusched_agents.study import make_training
+    from gpusched_agents.training.algorithm_config import (
+        A2cConfig,
+        DqnConfig,
+        EsConfig,
+        MaskablePpoConfig,
+        PpoConfig,
+        SteeringConfig,
+    )
+    from gpusched_agents.training.config import ImitationConfig, TrainingConfig
     from gpusched_agents.training.knob_training import KnobTraining
-    from gpusched_agents.training.make import make_training
-    from gpusched_agents.training.steering_config import SteeringConfig
+    from gpusched_agents.training.steering_training import SteeringTraining
     from gpusched_agents.training.training import Training
 
 __all__ = [

@@ -44,7 +44,7 @@ def make_any_policy(name: str) -> Policy:
     """Make the reference policy `name` with its defaults, or load the agent `agent:NAME` or `agent:DIR`.
 
     `sb3:FILE.zip` is a model that Stable-Baselines3 saved; reading it runs the code that it carries, which a warning
-    says (`gpusched_agents.files.sb3_zip.load_sb3`).
+    says (`gpusched_agents.sb3_models.load_sb3`).
 
     Raises:
         InputError: There is no such policy, agent or file, or it is not whole.

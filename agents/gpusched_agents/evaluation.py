@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+import inspect
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from gpusched_agents.model import takes_masks
 from gpusched_baselines import edf
 from gpusched_env import GpuClusterEnv, InputError
 from gpusched_env.envs.rollout import unlimited_waiting
@@ -18,8 +18,23 @@ if TYPE_CHECKING:
 
     import gymnasium
 
-    from gpusched_agents.model import Model
     from gpusched_env import Result
+
+
+class Model(Protocol):
+    """Predicts actions, as every algorithm of Stable-Baselines3 and sb3-contrib does."""
+
+    @property
+    def predict(self) -> Any:
+        """The method `predict(observation, state, episode_start, deterministic)`, which gives (action, state).
+
+        If it has a parameter `action_masks` too, it is given what can be placed now, bool (1 + C,).
+        """
+
+
+def takes_masks(model: Model) -> bool:
+    """Say whether `model` chooses among allowed actions only, as `MaskablePPO` does."""
+    return "action_masks" in inspect.signature(model.predict).parameters
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -9,13 +9,18 @@ import numpy as np
 
 from gpusched_agents.files.storage import find_agent, load_agent
 from gpusched_agents.network.inference import KINDS, choose_now, decide_round, flat_weights
-from gpusched_agents.steering.actor import SQUASHED, MlpActor
-from gpusched_agents.steering.knob_policy import KnobPolicy
-from gpusched_agents.steering.network import SteeringPolicy, flat_of
+from gpusched_agents.network.knob_policy import SQUASHED, KnobPolicy, MlpActor
+from gpusched_agents.network.steering import SteeringPolicy, flat_of
+from gpusched_baselines import edf
+from gpusched_env.envs.env_input import MAX_IDLE_REVIEWS
 from gpusched_env.errors import InputError
-from gpusched_env.observation import Notes
+from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, PARTS, QUEUE_FEATURES, Notes
+from gpusched_env.observation.observe import observe
+from gpusched_env.simulator import Asking
+from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.policy import Choice
+from gpusched_env.simulator.rounds import act
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -23,8 +28,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_agents.spec import AgentSpec
-    from gpusched_agents.training.config import NetworkConfig
+    from gpusched_agents.spec import AgentSpec, NetworkConfig
     from gpusched_env.model import Instance
     from gpusched_env.simulator import View
 
@@ -41,7 +45,7 @@ class AgentPolicy:
         spec: What it was trained for.
         weights: Its weights, laid end to end (`gpusched_agents.network.inference.flat_weights`).
         width: Width of its layers.
-        guarded: Whether it is kept from choices that must be late (`gpusched_agents.network.guard`).
+        guarded: Whether it is kept from choices that must be late (`gpusched_agents.network.inference`).
     """
 
     name: str
@@ -122,3 +126,88 @@ def knob_policy(
     squash = algorithm in SQUASHED
     actor = MlpActor.of(weights, "relu" if squash else "tanh", squash=squash)
     return KnobPolicy(name=name, spec=spec, actor=actor, rounds=network.rounds, knobs=network.knobs)
+
+
+DEFAULT = Asking()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class JobModelPolicy:
+    """The best scored action for one job after the other; what cannot be placed means wait.
+
+    When every job has waited for `MAX_IDLE_REVIEWS` reviews, and nothing is still to come, the job at hand is decided
+    by EDF, as in `gpusched_agents.evaluation`: so every run ends, and the waiting is paid for.
+
+    Args:
+        name: Name, as tables show it.
+        actor: Scores all actions, (1 + C,); its last layer is linear.
+        parts: The order in which it sees the parts of an observation; None: that of a flat one.
+        masks: Whether it chooses among what can be placed only, as `MaskablePPO` does.
+        asking: How rounds ask it, as in its training.
+    """
+
+    name: str
+    actor: MlpActor
+    parts: tuple[str, ...] | None = None
+    masks: bool = False
+    asking: Asking = DEFAULT
+
+    @property
+    def preemption(self) -> bool:
+        """Whether a round begins from an empty cluster."""
+        return self.asking.preemption
+
+    @property
+    def job_order(self) -> str:
+        """The order in which the round asks its jobs."""
+        return self.asking.job_order
+
+    def check(self, instance: Instance) -> None:
+        """Check that the model fits an instance.
+
+        Raises:
+            InputError: It was trained for other numbers of configurations or GPU types.
+        """
+        configs, types = len(instance.configurations), len(instance.gpu_types)
+        inputs = (
+            len(JOB_FEATURES) + configs * len(OPTION_FEATURES) + types * len(CLUSTER_FEATURES) + len(QUEUE_FEATURES)
+        )
+        if (self.actor.inputs, len(self.actor.layers[-1][1])) != (inputs, 1 + configs):
+            allowed = (
+                f"those of the model's training: it has {len(self.actor.layers[-1][1])} actions, not {1 + configs}"
+            )
+            raise InputError("instance.configurations", f"{configs} of {types} GPU types", allowed)
+
+    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - it draws nothing
+        """Place the jobs of this round, one after the other."""
+        order, notes, count = (
+            ask_order(view, self.job_order, waiting_only=not self.preemption),
+            Notes.of(view.board),
+            view.count,
+        )
+        for k, job in enumerate(order):
+            view.board.count[at.ASKED] = k
+            action = self._action(view, notes)
+            if count[at.IDLE] >= MAX_IDLE_REVIEWS:
+                action = edf().choose(view, int(job)).config + 1
+            act(view.board, int(job), action)
+        view.board.count[at.ASKED] = len(order)
+
+    def choose(self, view: View, job: int) -> Choice:  # noqa: ARG002 - the job at hand is the one that the round asks
+        """Choose the configuration of the job at hand."""
+        return Choice(self._action(view, Notes.of(view.board)) - 1)
+
+    def _action(self, view: View, notes: Notes) -> int:
+        board = view.board
+        configs, types = board.facts.configs.shape[0], board.room.shape[0]
+        seen = {
+            "job": np.empty(len(JOB_FEATURES), np.float32),
+            "options": np.empty((configs, len(OPTION_FEATURES)), np.float32),
+            "cluster": np.empty((types, len(CLUSTER_FEATURES)), np.float32),
+            "queue": np.empty(len(QUEUE_FEATURES), np.float32),
+        }
+        mask = np.empty(1 + configs, np.int8)
+        observe(board, notes, seen["job"], seen["options"], seen["cluster"], seen["queue"], mask)
+        scores = self.actor.score(np.concatenate([seen[part].ravel() for part in self.parts or PARTS]))
+        action = int(np.argmax(np.where(mask > 0, scores, -np.inf) if self.masks else scores))
+        return action if mask[action] else 0

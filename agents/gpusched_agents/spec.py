@@ -1,12 +1,15 @@
-"""What an agent was trained for, and whether it fits a cluster."""
+"""What an agent was trained for, whether it fits a cluster, the settings of its network, and how all are checked."""
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self, Unpack, get_args
+from functools import partial
+from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias, Unpack, get_args, get_type_hints
 
+from gpusched_baselines.steering_env.env import ROUNDS
 from gpusched_baselines.steering_env.features import JOBS, MEANS, OPTIONS, ROUND, TYPES
-from gpusched_baselines.steering_env.knobs import knob_names
+from gpusched_baselines.steering_env.knobs import SETS, knob_names
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import Kind
@@ -14,7 +17,7 @@ from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEAT
 from gpusched_env.simulator import Asking
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from _typeshed import DataclassInstance
 
     from gpusched_env.model import Configuration, GpuType
     from gpusched_env.simulator.policy import AskingSettings
@@ -42,6 +45,102 @@ KNOB_FEATURES = {
     "queue_features": ROUND[:MEANS],
 }
 OBSERVED = {"set": FEATURES, "mlp": FEATURES, "steering": STEERING_FEATURES, "knobs": KNOB_FEATURES}
+
+Check: TypeAlias = Callable[[str, Any], object]
+
+
+def choice(names: Sequence[str], allowed: str) -> Check:
+    """Make the check of a value that is one of some names; `allowed` says which."""
+
+    def check(field: str, value: Any) -> None:
+        if value not in names:
+            raise InputError(field, value, allowed)
+
+    return check
+
+
+def check_flag(field: str, value: Any) -> None:
+    """Check that a setting is True or False."""
+    if not isinstance(value, bool):
+        raise InputError(field, value, "True or False")
+
+
+def _check_part(field: str, value: Any) -> None:
+    if checks.not_negative(field, value) > 1.0:
+        raise InputError(field, value, "a number from 0 to 1")
+
+
+def check_at_most(highest: int, field: str, value: Any) -> int:
+    """Check that a value is a whole number from 1 to `highest`."""
+    if checks.whole(field, value) > highest:
+        raise InputError(field, value, f"a whole number from 1 to {highest}")
+    return int(value)
+
+
+Count = Annotated[int, checks.whole]
+CountFromZero = Annotated[int, partial(checks.whole, lowest=0)]
+Positive = Annotated[float, checks.positive]
+NotNegative = Annotated[float, checks.not_negative]
+Part = Annotated[float, _check_part]
+Flag = Annotated[bool, check_flag]
+
+
+def check_settings(settings: DataclassInstance, section: str = "") -> None:
+    """Check every setting by what its annotation allows; where that allows None, None is let pass.
+
+    Args:
+        settings: The settings.
+        section: What stands before their names in errors, such as `agent.`.
+
+    Raises:
+        InputError: A value is not allowed; names the first.
+    """
+    for name, hint in get_type_hints(type(settings), include_extras=True).items():
+        kinds, value = (hint, *get_args(hint)), getattr(settings, name)
+        if value is None and type(None) in kinds:
+            continue
+        for check in (check for kind in kinds for check in getattr(kind, "__metadata__", ())):
+            check(section + name, value)
+
+
+@dataclass(frozen=True, slots=True)
+class NetworkConfig:
+    """The network.
+
+    Args:
+        kind: `set` scores every configuration with the same weights, and fits any cluster; `mlp` is a plain perceptron;
+            `steering` tells STS-X what is dear and urgent, is what `es` trains, and fits any cluster; `knobs` is a
+            perceptron that sets the knobs of STS-X, is what `SteeringConfig` trains, and fits one number of GPU types.
+        hidden: Width of its layers, 1 to 1,024.
+        distribution: Whether it sees what comes from the distribution of epochs.
+        guard: Whether it is kept from choices that must be late where another is not and costs less, where it decides
+            (`gpusched_agents.network.inference`); not while it learns. One that steers has none: STS-X weighs that.
+        layers: Hidden layers of `knobs`, ≥ 1; the others have their own number.
+        rounds: Rounds after which `knobs` sets them again, ≥ 1.
+        knobs: Which there are: `round` or `jobs`, as `GpuSteeringEnv` has it.
+
+    Raises:
+        InputError: A value is not allowed.
+    """
+
+    kind: Annotated[str, choice(NETWORKS, " or ".join(NETWORKS))] = "set"
+    hidden: Annotated[int, partial(check_at_most, 1024)] = 64
+    distribution: Flag = True
+    guard: Flag = False
+    layers: Count = 1
+    rounds: Count = ROUNDS
+    knobs: Annotated[str, choice(SETS, " or ".join(SETS))] = "round"
+
+    def __post_init__(self) -> None:
+        check_settings(self, "network.")
+        if self.guard and self.kind in {"steering", "knobs"}:
+            raise InputError("network.guard", self.guard, "False, for a network that steers")
+        if self.kind == "knobs" and not self.distribution:
+            raise InputError("network.distribution", self.distribution, "True, for a network that sets knobs")
+
+
+OF_KNOBS = ("layers", "rounds", "knobs")
+"""Fields of `NetworkConfig` that only networks that set knobs have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -11,13 +11,19 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from gpusched_agents.training.algorithm_config import EsConfig, SteeringConfig
+from gpusched_agents.training.steering_training import SteeringTraining
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Callable, Mapping, Sequence
+
+    from stable_baselines3.common.callbacks import BaseCallback
 
     from gpusched_agents.training.config import TrainingConfig
+    from gpusched_agents.training.knob_training import KnobTraining
+    from gpusched_agents.training.training import Training
 
 FINISHED = "finished.json"
 
@@ -103,7 +109,7 @@ def train(
     Raises:
         InputError: The folder belongs to a run with other settings, or its checkpoint is not whole.
     """
-    training = import_module("gpusched_agents.training.make").make_training(
+    training = import_module("gpusched_agents.study").make_training(
         config, folder, name=name, command=command, on_progress=on_progress
     )
     training.run()
@@ -145,3 +151,39 @@ def _flat(settings: Mapping[str, Any], prefix: str = "") -> dict[str, Any]:
     for name, value in settings.items():
         flat |= _flat(value, f"{name}.") if isinstance(value, dict) else {prefix + name: value}
     return flat
+
+
+def make_training(
+    config: TrainingConfig,
+    folder: str | Path,
+    *,
+    name: str = "agent",
+    command: str | None = None,
+    on_progress: Callable[[int, int, str], None] | None = None,
+    callbacks: Sequence[BaseCallback] = (),
+) -> Training | KnobTraining | SteeringTraining:
+    """Make the training run of these settings.
+
+    It is a `SteeringTraining` for `es`, a `KnobTraining` for a `SteeringConfig`, else a `Training`.
+
+    Args:
+        config: The settings.
+        folder: A new folder, or that of the same run, which is then resumed.
+        name: Name of the agent.
+        command: The command that made it; by default the present process's.
+        on_progress: Called with steps done, steps in all, and what is being done.
+        callbacks: Callbacks of Stable-Baselines3, none for `es`.
+
+    Raises:
+        InputError: The folder belongs to a run with other settings, its checkpoint is not whole, or there are callbacks
+            for an algorithm that is not one of Stable-Baselines3.
+        MissingExtraError: torch or Stable-Baselines3 is not installed, and it is not `es`, which needs neither.
+    """
+    if not isinstance(config.agent, EsConfig):
+        # From there: it says which extra is missing.
+        kind = "KnobTraining" if isinstance(config.agent, SteeringConfig) else "Training"
+        sb3: type[Training | KnobTraining] = getattr(import_module("gpusched_agents"), kind)
+        return sb3(config, folder, name=name, command=command, on_progress=on_progress, callbacks=callbacks)
+    if callbacks:
+        raise InputError("callbacks", list(callbacks), "none, for es: it is not of Stable-Baselines3")
+    return SteeringTraining(config, folder, name=name, command=command, on_progress=on_progress)

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 import pytest
 
+from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.training.algorithm_config import (
     ALGORITHMS,
     A2cConfig,
@@ -18,7 +19,7 @@ from gpusched_agents.training.algorithm_config import (
     MaskablePpoConfig,
     PpoConfig,
 )
-from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
+from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from gpusched_baselines import make_policy
 from gpusched_baselines.registry import teacher_names
 from gpusched_env import InputError, load_scenario

@@ -17,14 +17,12 @@ pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 from stable_baselines3 import PPO
 
 from gpusched_agents import evaluate
-from gpusched_agents.files.convert import UnsafeLoadWarning, convert_sb3_zip
-from gpusched_agents.files.storage import load_agent
-from gpusched_agents.files.weights_file import weight_shapes
+from gpusched_agents.files.storage import load_agent, weight_shapes
 from gpusched_agents.network.policies import ScoringExtractor, actor_of
 from gpusched_agents.policy import load_policy
-from gpusched_agents.spec import AgentSpec
+from gpusched_agents.sb3_models import UnsafeLoadWarning, convert_sb3_zip
+from gpusched_agents.spec import AgentSpec, NetworkConfig
 from gpusched_agents.training.algorithms import CLASSES
-from gpusched_agents.training.config import NetworkConfig
 from gpusched_env import GpuClusterEnv, InputError, simulate
 
 if TYPE_CHECKING:

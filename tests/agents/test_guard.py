@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from gpusched_agents.network.guard import guarded
+from gpusched_agents.network.inference import guarded
+from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.study import VARIANTS
 from gpusched_agents.training.algorithm_config import EsConfig
-from gpusched_agents.training.config import NetworkConfig, TrainingConfig
+from gpusched_agents.training.config import TrainingConfig
 from gpusched_env import Configuration, InputError
 from gpusched_env.simulator import State
 from small_instances import hours_job, kilowatt_cluster

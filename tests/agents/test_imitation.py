@@ -13,9 +13,10 @@ import torch
 
 from agent_networks import ENVIRONMENT, any_of
 from any_instance import AnyInstance
+from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.training.algorithm_config import A2cConfig, MaskablePpoConfig, PpoConfig
 from gpusched_agents.training.algorithms import make_env, make_model
-from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
+from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from gpusched_agents.training.imitation import Imitation, Teacher, _Decisions
 from gpusched_baselines.registry import teacher_names
 from gpusched_env import load_scenario, make_instance, simulate

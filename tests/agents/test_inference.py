@@ -19,7 +19,7 @@ from agent_networks import ENVIRONMENT, SCENARIOS, any_of, network, policy, seen
 from any_instance import AnyInstance
 from gpusched_agents.files.storage import save_agent
 from gpusched_agents.network.inference import PATIENCE, flat_weights, mlp_scores, set_scores
-from gpusched_agents.network.networks import NETWORKS
+from gpusched_agents.network.policies import NETWORKS
 from gpusched_agents.policy import AgentPolicy, load_policy
 from gpusched_env import GpuClusterEnv, InputError, load_scenario, make_instance, rollout, simulate
 from gpusched_env.envs.vector import GpuClusterVectorEnv

@@ -10,7 +10,7 @@ import numpy as np
 import torch
 
 from agent_networks import SCENARIOS, any_of, network, seen, small_instance
-from gpusched_agents.network.networks import NETWORKS, NOT_NOW, PLACEABLE, SHARE
+from gpusched_agents.network.policies import NETWORKS, NOT_NOW, PLACEABLE, SHARE
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 
 FEATURES = {"job": JOB_FEATURES, "options": OPTION_FEATURES, "cluster": CLUSTER_FEATURES, "queue": QUEUE_FEATURES}

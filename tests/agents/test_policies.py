@@ -14,11 +14,11 @@ import torch
 from stable_baselines3 import PPO
 
 from agent_networks import any_of, policy, seen
-from gpusched_agents.network.networks import NETWORKS, SetNetwork
-from gpusched_agents.network.policies import actor_of, export_model
+from gpusched_agents.network.policies import NETWORKS, SetNetwork, actor_of, export_model
+from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, MaskablePpoConfig, PpoConfig
 from gpusched_agents.training.algorithms import CLASSES, make_env, make_model
-from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
+from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from gpusched_env import GpuClusterEnv, InputError, simulate
 
 ENVS, HIDDEN, ACTIONS = 4, 8, 21

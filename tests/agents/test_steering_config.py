@@ -9,15 +9,20 @@ import pytest
 
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 
-from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, EsConfig, MaskablePpoConfig, PpoConfig
-from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
-from gpusched_agents.training.steering_config import (
+from gpusched_agents.spec import NetworkConfig
+from gpusched_agents.training.algorithm_config import (
     ALL_ALGORITHMS,
     CLASSES,
+    A2cConfig,
+    DqnConfig,
+    EsConfig,
+    MaskablePpoConfig,
+    PpoConfig,
     SteeringConfig,
     agent_config,
     known_settings,
 )
+from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from gpusched_env import InputError
 
 

@@ -23,14 +23,14 @@ from gpusched_agents.files import storage as shipping
 from gpusched_agents.files.description import description_text, read_description
 from gpusched_agents.files.storage import (
     AGENT_FILES,
+    check_shapes,
     find_agent,
     load_agent,
     load_description,
     save_agent,
     shipped_agents,
 )
-from gpusched_agents.files.weights_file import check_shapes
-from gpusched_agents.training.config import NetworkConfig
+from gpusched_agents.spec import NetworkConfig
 from gpusched_env.errors import InputError
 from gpusched_env.observation import JOB_FEATURES
 

@@ -22,11 +22,11 @@ from safetensors.numpy import load_file, save_file
 from gpusched_agents.files.storage import load_agent, load_description
 from gpusched_agents.network.policies import export_model
 from gpusched_agents.policy import load_policy
-from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, MaskablePpoConfig, PpoConfig
+from gpusched_agents.spec import NetworkConfig
+from gpusched_agents.study import make_training
+from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, MaskablePpoConfig, PpoConfig, SteeringConfig
 from gpusched_agents.training.checkpoint import Checkpoint
-from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
-from gpusched_agents.training.make import make_training
-from gpusched_agents.training.steering_config import SteeringConfig
+from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from gpusched_agents.training.training import Training
 from gpusched_env import FIRST_DRAWN_SEED, InputError, load_scenario, make_instance, simulate
 from gpusched_env.envs.vector.episodes import Episodes

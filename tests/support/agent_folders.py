@@ -8,10 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_agents.files.description import AgentDescription
-from gpusched_agents.files.storage import save_agent
-from gpusched_agents.files.weights_file import weight_shapes
-from gpusched_agents.spec import AgentSpec
-from gpusched_agents.training.config import NetworkConfig
+from gpusched_agents.files.storage import save_agent, weight_shapes
+from gpusched_agents.spec import AgentSpec, NetworkConfig
 from gpusched_env.model import Configuration, GpuType
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator.policy import AskingSettings

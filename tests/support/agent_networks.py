@@ -10,7 +10,7 @@ import torch
 
 from any_instance import AnyInstance
 from gpusched_agents.network.inference import flat_weights
-from gpusched_agents.network.networks import NETWORKS
+from gpusched_agents.network.policies import NETWORKS
 from gpusched_agents.policy import AgentPolicy
 from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithms import TRAINED_UNDER
@@ -18,7 +18,7 @@ from gpusched_env import load_scenario, make_instance
 from instances import random_instance
 
 if TYPE_CHECKING:
-    from gpusched_agents.network.networks import MlpNetwork, SetNetwork
+    from gpusched_agents.network.policies import MlpNetwork, SetNetwork
     from gpusched_env import Instance
 
 HIDDEN = 8

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusched_agents.network.steering import SteeringPolicy, flat_of, own_shapes
 from gpusched_agents.spec import AgentSpec
-from gpusched_agents.steering.network import SteeringPolicy, flat_of, own_shapes
 from gpusched_baselines import StsX
 from gpusched_baselines.sts_x.steering import KNOBS, Steering
 from gpusched_env.model.configuration import Configuration

@@ -8,8 +8,7 @@ import re
 from dataclasses import asdict, dataclass, fields
 from typing import TYPE_CHECKING, Any
 
-from gpusched_agents.spec import AgentSpec
-from gpusched_agents.training.config import OF_KNOBS, NetworkConfig
+from gpusched_agents.spec import OF_KNOBS, AgentSpec, NetworkConfig
 from gpusched_env.errors import InputError
 from gpusched_env.formats.json_fields import check_fields, json_list, value_of, values_of
 from gpusched_env.model import checks

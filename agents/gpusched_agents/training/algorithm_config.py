@@ -2,13 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import ClassVar, TypeAlias
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cache, partial
+from importlib import import_module
+from inspect import signature
+from typing import Annotated, Any, ClassVar, TypeAlias
 
-from gpusched_env.errors import InputError
+from gpusched_agents.network.knob_policy import SQUASHED
+from gpusched_agents.spec import Count, NotNegative, Part, Positive, check_at_most, check_flag, check_settings, choice
+from gpusched_baselines.steering_env.env import REWARDS, WORKLOADS
+from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.model import checks
 
-MAY_BE_NONE = ("target_kl",)
+
+def _check_text(field: str, value: Any) -> None:
+    if not isinstance(value, str):
+        raise InputError(
+            field, value, "agent:NAME, or a folder, as text" if field.endswith("begin") else "names, as text"
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,21 +32,21 @@ class PpoConfig:
     """
 
     algorithm: ClassVar[str] = "ppo"
-    learning_rate: float = 3e-4
-    final_learning_rate: float = 3e-5
-    n_steps: int = 128
-    batch_size: int = 1024
-    n_epochs: int = 3
-    gamma: float = 0.9995
-    gae_lambda: float = 0.98
-    clip_range: float = 0.2
-    ent_coef: float = 0.0
-    vf_coef: float = 0.5
-    max_grad_norm: float = 0.5
-    target_kl: float | None = 0.03
+    learning_rate: Positive = 3e-4
+    final_learning_rate: Positive = 3e-5
+    n_steps: Count = 128
+    batch_size: Count = 1024
+    n_epochs: Count = 3
+    gamma: Part = 0.9995
+    gae_lambda: Part = 0.98
+    clip_range: Positive = 0.2
+    ent_coef: NotNegative = 0.0
+    vf_coef: NotNegative = 0.5
+    max_grad_norm: Positive = 0.5
+    target_kl: Positive | None = 0.03
 
     def __post_init__(self) -> None:
-        _check_rates(self)
+        check_settings(self, "agent.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,16 +61,16 @@ class A2cConfig:
     """A2C (Mnih et al., 2016); the names are those of Stable-Baselines3."""
 
     algorithm: ClassVar[str] = "a2c"
-    learning_rate: float = 1e-4
-    n_steps: int = 16
-    gamma: float = 0.999
-    gae_lambda: float = 0.95
-    ent_coef: float = 0.0
-    vf_coef: float = 0.5
-    max_grad_norm: float = 0.5
+    learning_rate: Positive = 1e-4
+    n_steps: Count = 16
+    gamma: Part = 0.999
+    gae_lambda: Part = 0.95
+    ent_coef: NotNegative = 0.0
+    vf_coef: NotNegative = 0.5
+    max_grad_norm: Positive = 0.5
 
     def __post_init__(self) -> None:
-        _check_rates(self)
+        check_settings(self, "agent.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,21 +81,21 @@ class DqnConfig:
     """
 
     algorithm: ClassVar[str] = "dqn"
-    learning_rate: float = 3e-4
-    buffer_size: int = 50_000
-    learning_starts: int = 10_000
-    batch_size: int = 256
-    gamma: float = 0.999
-    train_freq: int = 4
-    gradient_steps: int = 4
-    target_update_interval: int = 10_000
-    exploration_fraction: float = 0.3
-    exploration_initial_eps: float = 0.2
-    exploration_final_eps: float = 0.01
-    max_grad_norm: float = 10.0
+    learning_rate: Positive = 3e-4
+    buffer_size: Count = 50_000
+    learning_starts: Count = 10_000
+    batch_size: Count = 256
+    gamma: Part = 0.999
+    train_freq: Count = 4
+    gradient_steps: Count = 4
+    target_update_interval: Count = 10_000
+    exploration_fraction: Part = 0.3
+    exploration_initial_eps: Part = 0.2
+    exploration_final_eps: Part = 0.01
+    max_grad_norm: Positive = 10.0
 
     def __post_init__(self) -> None:
-        _check_rates(self)
+        check_settings(self, "agent.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,51 +121,173 @@ class EsConfig:
     """
 
     algorithm: ClassVar[str] = "es"
-    pairs: int = 8
-    workloads: int = 1
-    sigma: float = 0.1
-    learning_rate: float = 0.04
-    final_learning_rate: float = 0.002
-    averaging: float = 0.9
-    most_jobs: int = 300
-    drawn: float = 0.0
-    clip: float = 0.03
-    begin: str = ""
-    only: str = ""
+    pairs: Count = 8
+    workloads: Count = 1
+    sigma: Positive = 0.1
+    learning_rate: Positive = 0.04
+    final_learning_rate: Positive = 0.002
+    averaging: Part = 0.9
+    most_jobs: Count = 300
+    drawn: Part = 0.0
+    clip: Positive = 0.03
+    begin: Annotated[str, _check_text] = ""
+    only: Annotated[str, _check_text] = ""
 
     def __post_init__(self) -> None:
-        for name in ("pairs", "workloads", "most_jobs"):
-            checks.whole(f"agent.{name}", getattr(self, name))
-        for name in ("sigma", "learning_rate", "final_learning_rate", "clip"):
-            checks.positive(f"agent.{name}", getattr(self, name))
-        for name, allowed in (("begin", "agent:NAME, or a folder, as text"), ("only", "names, as text")):
-            if not isinstance(getattr(self, name), str):
-                raise InputError(f"agent.{name}", getattr(self, name), allowed)
-        for name in ("averaging", "drawn"):
-            if checks.not_negative(f"agent.{name}", getattr(self, name)) > 1.0:
-                raise InputError(f"agent.{name}", getattr(self, name), "a number from 0 to 1")
+        check_settings(self, "agent.")
 
 
 AgentConfig: TypeAlias = PpoConfig | A2cConfig | DqnConfig | EsConfig
 ALGORITHMS: dict[str, type[AgentConfig]] = {
     config.algorithm: config for config in (MaskablePpoConfig, PpoConfig, A2cConfig, DqnConfig, EsConfig)
 }
+MOST_WORKLOADS = 10_000  # so many training seeds a track has
+CLASSES = {
+    "ppo": ("stable_baselines3", "PPO"),
+    "a2c": ("stable_baselines3", "A2C"),
+    "sac": ("stable_baselines3", "SAC"),
+    "td3": ("stable_baselines3", "TD3"),
+    "tqc": ("sb3_contrib", "TQC"),
+}
+"""Package and class of every algorithm, by its name."""
+ON_POLICY = {"final_learning_rate": 1e-4, "gamma": 0.9, "log_std_init": -1.0, "critic_hidden": 64}
+OFF_POLICY = {
+    "learning_rate": 1e-3,
+    "final_learning_rate": 1e-4,
+    "gamma": 0.9,
+    "batch_size": 128,
+    "buffer_size": 50_000,
+    "learning_starts": 512,
+    "gradient_steps": 2,
+    "critic_hidden": 64,
+    "action_noise": None,
+}
+DEFAULTS: dict[str, dict[str, Any]] = {
+    "ppo": {**ON_POLICY, "learning_rate": 2e-3, "n_steps": 64, "batch_size": 128, "target_kl": 0.03},
+    "a2c": {**ON_POLICY, "learning_rate": 2e-3, "n_steps": 16, "gae_lambda": 0.95},
+    "sac": OFF_POLICY,
+    "td3": {**OFF_POLICY, "action_noise": 0.2},
+    "tqc": OFF_POLICY,
+}
+RECURRENT = "; no folder holds an LSTM: train it with sb3-contrib on gpusched_env/GpuSteering-v0, sb3:FILE takes it"
+# Arguments of the constructors that are no settings: what a training gives itself, and what no checkpoint holds.
+OWN = {
+    "policy", "env", "policy_kwargs", "seed", "device", "verbose", "tensorboard_log", "stats_window_size",
+    "use_sde", "sde_sample_freq", "use_sde_at_warmup", "rollout_buffer_class", "rollout_buffer_kwargs",
+    "replay_buffer_class", "replay_buffer_kwargs", "optimize_memory_usage", "_init_setup_model",
+}  # fmt: skip
+LEAST = {"learning_starts": 0, "gradient_steps": -1, "top_quantiles_to_drop_per_net": 0}
+SHARES, FROM_ZERO = {"gamma", "gae_lambda", "tau"}, {"action_noise", "target_policy_noise", "target_noise_clip"}
+ANY_SIGN = {"log_std_init", "target_entropy"}
 
 
-def check_flag(field: str, value: bool) -> None:
-    """Check that a setting is True or False."""
-    if not isinstance(value, bool):
-        raise InputError(field, value, "True or False")
+@dataclass(frozen=True, slots=True)
+class SteeringConfig:
+    """An algorithm of Stable-Baselines3 or sb3-contrib that sets the knobs of STS-X (`GpuSteeringEnv`).
+
+    Args:
+        algorithm: `ppo`, `a2c`, `sac`, `td3` or `tqc`.
+        settings: Arguments of its constructor by name (`known_settings`); those left out have defaults for this
+            environment. Besides: `final_learning_rate`, to which the rate falls in line with the steps (None: it does
+            not fall); `critic_hidden`, the width of the critic's two layers; `log_std_init` of `ppo` and `a2c`, the
+            logarithm of the standard deviation of actions at the beginning; and `action_noise` of the others, the
+            standard deviation of what is added to an action (None: nothing).
+        reward: `saving`, `waste` or `cost`, as `GpuSteeringEnv` has it.
+        workloads: Workloads of each scenario that episodes are drawn from, 1 to 10,000.
+
+    Raises:
+        InputError: A value is not allowed.
+        MissingExtraError: Stable-Baselines3, which knows the arguments, is not installed.
+    """
+
+    algorithm: str = "ppo"
+    settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
+    reward: Annotated[str, choice(REWARDS, f"one of {', '.join(REWARDS)}")] = "saving"
+    workloads: Annotated[int, partial(check_at_most, MOST_WORKLOADS)] = WORKLOADS
+
+    def __post_init__(self) -> None:
+        if self.algorithm not in CLASSES:
+            raise InputError("agent.algorithm", self.algorithm, one_of(CLASSES, self.algorithm))
+        check_settings(self, "agent.")
+        if not isinstance(self.settings, Mapping):
+            raise InputError("agent.settings", self.settings, 'a mapping, such as {"learning_rate": 1e-3}')
+        known = known_settings(self.algorithm)
+        for name, value in self.settings.items():
+            if name not in known:
+                raise InputError(f"agent.{name}", value, f"one of {', '.join(known)}")
+            _check(name, value, known[name])
+        object.__setattr__(self, "settings", DEFAULTS[self.algorithm] | dict(self.settings))
+
+    @property
+    def squashes(self) -> bool:
+        """Whether actions go through tanh."""
+        return self.algorithm in SQUASHED
 
 
-def _check_rates(config: AgentConfig) -> None:
-    """Check every number of an algorithm's settings: those named in 0 to 1, all others positive."""
-    for each in fields(config):
-        name, value = f"agent.{each.name}", getattr(config, each.name)
-        if isinstance(each.default, int):
-            checks.whole(name, value)
-        elif value is not None or each.name not in MAY_BE_NONE:
-            share = each.name in {"gamma", "gae_lambda", "exploration_fraction"} or each.name.endswith("_eps")
-            checks.not_negative(name, value) if share or each.name.endswith("_coef") else checks.positive(name, value)
-            if share and value > 1.0:
-                raise InputError(name, value, "a number from 0 to 1")
+AnyAgentConfig: TypeAlias = AgentConfig | SteeringConfig
+ALL_ALGORITHMS = tuple(dict.fromkeys((*ALGORITHMS, *CLASSES)))
+
+
+def one_of(algorithms: Iterable[str], given: str) -> str:
+    """Return which algorithms there are, where another one was given, and why RecurrentPPO is not among them."""
+    there = f"one of {', '.join(algorithms)}"
+    return there + RECURRENT if given == "recurrent-ppo" else there
+
+
+def agent_config(algorithm: str, network: str | None = None) -> Callable[..., AnyAgentConfig]:
+    """Return what makes the settings of the algorithm of a name.
+
+    `ppo` and `a2c` are the names of two trainings each. They learn on the steering environment, unless the kind of the
+    network that was asked for is one that decides job by job.
+
+    Args:
+        algorithm: One of `ALL_ALGORITHMS`.
+        network: The kind of the network, if one was asked for.
+    """
+    by_job = algorithm in ALGORITHMS and (algorithm not in CLASSES or network in {"set", "mlp"})
+    return ALGORITHMS[algorithm] if by_job else partial(SteeringConfig, algorithm)
+
+
+def algorithm_class(algorithm: str) -> Any:
+    """Return the class of an algorithm.
+
+    Raises:
+        MissingExtraError: torch or Stable-Baselines3 is not installed.
+    """
+    package, name = CLASSES[algorithm]
+    try:
+        return getattr(import_module(package), name)
+    except ModuleNotFoundError as error:
+        missing = (error.name or package).partition(".")[0]
+        raise MissingExtraError(missing, "agents", "algorithms of Stable-Baselines3") from error
+
+
+@cache
+def known_settings(algorithm: str) -> dict[str, Any]:
+    """Return the names of the settings of an algorithm, with their defaults.
+
+    Raises:
+        MissingExtraError: torch or Stable-Baselines3 is not installed.
+    """
+    parameters = signature(algorithm_class(algorithm)).parameters.values()
+    return {each.name: each.default for each in parameters if each.name not in OWN} | DEFAULTS[algorithm]
+
+
+def _check(name: str, value: Any, default: Any) -> None:
+    """Check a value that takes the place of a default."""
+    field = f"agent.{name}"
+    if isinstance(default, bool):
+        check_flag(field, value)
+    elif isinstance(default, int):
+        checks.whole(field, value, LEAST.get(name, 1))
+    elif (value is None and (default is None or name in {"final_learning_rate", "target_kl", "action_noise"})) or (
+        isinstance(default, str) and isinstance(value, str) and value.startswith("auto")
+    ):
+        return
+    elif name in ANY_SIGN:
+        checks.finite(field, value)
+    elif name in SHARES | FROM_ZERO or name.endswith("_coef"):
+        if checks.not_negative(field, value) > 1.0 and name in SHARES:
+            raise InputError(field, value, "a number from 0 to 1")
+    else:
+        checks.positive(field, value)

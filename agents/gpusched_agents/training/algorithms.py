@@ -6,15 +6,19 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from gymnasium import spaces
 from sb3_contrib import MaskablePPO
 from stable_baselines3 import A2C, DQN, PPO
+from stable_baselines3.common.vec_env import VecEnv
 
 from gpusched_agents.network.policies import MaskableScoringPolicy, ScoringDqnPolicy, ScoringExtractor, ScoringPolicy
-from gpusched_agents.network.slots import SlottedVecEnv
 from gpusched_agents.sb3 import make_sb3_vec_env
 from gpusched_agents.training.algorithm_config import DqnConfig
-from gpusched_env import FIRST_DRAWN_SEED, InputError, make_instance
+from gpusched_agents.training.worlds import WorkMeter
+from gpusched_env import FIRST_DRAWN_SEED, make_instance
 from gpusched_env.envs.env_input import shape_of
+from gpusched_env.errors import InputError
+from gpusched_env.observation import CLUSTER_FEATURES, OPTION_FEATURES, observation_space
 from gpusched_env.simulator import Asking
 
 if TYPE_CHECKING:
@@ -23,6 +27,203 @@ if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
 
     from gpusched_agents.training.config import TrainingConfig
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    import gymnasium
+    from numpy.typing import NDArray
+    from stable_baselines3.common.vec_env.base_vec_env import VecEnvIndices, VecEnvStepReturn
+
+    from gpusched_agents.sb3 import SchedulerVecEnv
+    from gpusched_env import Instance, View
+
+    Observations = dict[str, NDArray[np.float32]]
+
+
+class SlottedVecEnv(VecEnv):
+    """Several `SchedulerVecEnv` as one, whatever their GPU types and configurations.
+
+    Args:
+        groups: The environments of each kind of cluster, one or more.
+        types: Index of the GPU type of every configuration, for each group.
+        above_least: Whether rewards count back the least energy cost of the work done (`WorkMeter`).
+
+    Attributes:
+        type_of_slot: Index of the GPU type of every slot.
+
+    Raises:
+        InputError: There is no group.
+    """
+
+    def __init__(
+        self, groups: Sequence[SchedulerVecEnv], types: Sequence[Sequence[int]], *, above_least: bool = False
+    ) -> None:
+        if not groups:
+            raise InputError("groups", groups, "one or more")
+        self.groups, self._above_least = tuple(groups), above_least
+        self._meter: WorkMeter | None = None
+        self.ends = np.cumsum([group.num_envs for group in groups])
+        self.type_of_slot, self._slots = lay_out(types)
+        self._type_count = 1 + max(self.type_of_slot)
+        width = 1 + len(self.type_of_slot)
+        self._actions = [np.full(width, 0, dtype=np.int64) for _ in groups]  # own action of every slot's
+        for actions, slots in zip(self._actions, self._slots, strict=True):
+            actions[1 + slots] = 1 + np.arange(len(slots))
+        space = observation_space(len(self.type_of_slot), self._type_count)
+        self.render_mode: str | None = None
+        super().__init__(int(self.ends[-1]), space, spaces.Discrete(width))
+
+    @property
+    def views(self) -> tuple[View, ...]:
+        """The present state of every environment."""
+        return tuple(view for group in self.groups for view in group.vector.views)  # type: ignore[attr-defined]
+
+    @property
+    def instances(self) -> tuple[Instance, ...]:
+        """The instances of the present episodes."""
+        return tuple(one for group in self.groups for one in group.vector.instances)  # type: ignore[attr-defined]
+
+    @property
+    def jobs(self) -> NDArray[np.int64]:
+        """The job at hand in every environment, (N,)."""
+        return np.concatenate([group.vector.jobs for group in self.groups])  # type: ignore[attr-defined]
+
+    def to_slots(self, actions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Give the slotted actions, (N,), for actions of the environments' own."""
+        return np.concatenate(
+            [
+                np.concatenate([[0], 1 + slots])[own]
+                for slots, own in zip(self._slots, self._parts(actions), strict=True)
+            ]
+        )
+
+    def seed_each(self, seeds: Sequence[int]) -> None:
+        """Let the next `reset` begin with these seeds, (N,)."""
+        for group, own in zip(self.groups, self._parts(np.asarray(seeds)), strict=True):
+            group.seed_each(own.tolist())
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Let the next `reset` begin with seed + i in environment i."""
+        if seed is not None:
+            self.seed_each([seed + i for i in range(self.num_envs)])
+        return [None if seed is None else seed + i for i in range(self.num_envs)]
+
+    def reset(self) -> Observations:
+        """Begin an episode everywhere."""
+        observations: list[Any] = [group.reset() for group in self.groups]
+        self.reset_infos = [info for group in self.groups for info in group.reset_infos]
+        self._measure()
+        return self._slotted(observations)
+
+    def step_async(self, actions: NDArray[Any]) -> None:
+        """Keep the slotted actions, (N,), for `step_wait`."""
+        for group, own, part in zip(self.groups, self._actions, self._parts(actions), strict=True):
+            group.step_async(own[part])
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Take the step; see `SchedulerVecEnv`."""
+        steps: list[Any] = [group.step_wait() for group in self.groups]
+        infos = [info for step in steps for info in step[3]]
+        for k, step in enumerate(steps):
+            for info in step[3]:
+                if "terminal_observation" in info:
+                    last = {name: array[None] for name, array in info["terminal_observation"].items()}
+                    info["terminal_observation"] = {name: array[0] for name, array in self._slot(k, last).items()}
+        rewards, ended = (np.concatenate([step[part] for step in steps]) for part in (1, 2))
+        if self._meter is not None:
+            stalled = np.array([bool(info.get("stalled")) for info in infos])
+            rewards = (rewards + self._meter.change(self.views, self.instances, ended, stalled)).astype(np.float32)
+        return self._slotted([step[0] for step in steps]), rewards, ended, infos
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """Give what can be placed now, (N, 1 + slots)."""
+        masks = np.zeros((self.num_envs, 1 + len(self.type_of_slot)), dtype=np.bool_)
+        masks[:, 0] = True
+        for rows, slots, group in zip(self._parts(masks), self._slots, self.groups, strict=True):
+            rows[:, 1 + slots] = group.action_masks()[:, 1:]
+        return masks
+
+    def get_state(self) -> dict[str, NDArray[Any]]:
+        """Give the states of all groups as plain arrays."""
+        return {
+            f"{k}/{name}": array for k, group in enumerate(self.groups) for name, array in group.get_state().items()
+        }
+
+    def set_state(self, state: Mapping[str, NDArray[Any]]) -> None:
+        """Go on from what `get_state` gave, exactly."""
+        for k, group in enumerate(self.groups):
+            head = f"{k}/"
+            group.set_state({name[len(head) :]: array for name, array in state.items() if name.startswith(head)})
+        self._measure()
+
+    def env_method(
+        self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
+    ) -> list[Any]:
+        """Give the action masks; nothing else can be called."""
+        if method_name != "action_masks" or method_args or method_kwargs:
+            raise InputError("method_name", method_name, "action_masks")
+        masks = self.action_masks()
+        return [masks[i] for i in self._get_indices(indices)]
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """Give an attribute that all environments share."""
+        return [getattr(self, attr_name) for _ in self._get_indices(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:  # noqa: ARG002
+        """Refuse: the environments share their attributes."""
+        raise InputError("attr_name", attr_name, "nothing: the environments share their attributes")
+
+    def env_is_wrapped(self, wrapper_class: type[gymnasium.Wrapper], indices: VecEnvIndices = None) -> list[bool]:
+        """Say whether they are wrapped, as `SchedulerVecEnv` does."""
+        return [self.groups[0].env_is_wrapped(wrapper_class, [0])[0] for _ in self._get_indices(indices)]
+
+    def close(self) -> None:
+        """Close all environments."""
+        for group in self.groups:
+            group.close()
+
+    def _measure(self) -> None:
+        self._meter = WorkMeter(self.views, self.instances) if self._above_least else None
+
+    def _parts(self, rows: NDArray[Any]) -> list[NDArray[Any]]:
+        return np.split(rows, self.ends[:-1])
+
+    def _slotted(self, observations: Sequence[Observations]) -> Observations:
+        each = [self._slot(k, observation) for k, observation in enumerate(observations)]
+        return {name: np.concatenate([one[name] for one in each]) for name in each[0]}
+
+    def _slot(self, k: int, observation: Observations) -> Observations:
+        """Bring the observations of group k, (N, ...), into the slots."""
+        size = len(observation["job"])
+        options = np.zeros((size, len(self.type_of_slot), len(OPTION_FEATURES)), np.float32)
+        options[:, self._slots[k]] = observation["options"].reshape(size, len(self._slots[k]), -1)
+        cluster = np.zeros((size, self._type_count * len(CLUSTER_FEATURES)), np.float32)
+        cluster[:, : observation["cluster"].shape[1]] = observation["cluster"]
+        return {**observation, "options": options.reshape(size, -1), "cluster": cluster}
+
+
+def lay_out(types: Sequence[Sequence[int]]) -> tuple[list[int], list[NDArray[np.int64]]]:
+    """Lay the configurations of several clusters out in slots.
+
+    Args:
+        types: Index of the GPU type of every configuration, for each cluster.
+
+    Returns:
+        The GPU type of every slot; and of each cluster the slot of every configuration. One cluster alone keeps its
+        order.
+    """
+    if len(types) == 1:
+        return list(types[0]), [np.arange(len(types[0]))]
+    most = 1 + max(max(one) for one in types)
+    widths = [max(list(one).count(v) for one in types) for v in range(most)]
+    begins = np.concatenate([[0], np.cumsum(widths)])
+    slots = []
+    for one in types:
+        rank = [list(one[:c]).count(v) for c, v in enumerate(one)]
+        slots.append(np.array([begins[v] + rank[c] for c, v in enumerate(one)], dtype=np.int64))
+    return [v for v in range(most) for _ in range(widths[v])], slots
+
 
 CLASSES: dict[str, tuple[type[BaseAlgorithm], type[Any]]] = {
     "maskable-ppo": (MaskablePPO, MaskableScoringPolicy),

@@ -5,66 +5,54 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
-from typing import Any
+from typing import Annotated, Any
 
 import numpy as np
 
-from gpusched_agents.training.algorithm_config import EsConfig, MaskablePpoConfig, check_flag
-from gpusched_agents.training.steering_config import AnyAgentConfig, SteeringConfig
+from gpusched_agents.spec import (
+    OF_KNOBS,
+    Count,
+    CountFromZero,
+    Flag,
+    NetworkConfig,
+    NotNegative,
+    Part,
+    Positive,
+    check_settings,
+)
+from gpusched_agents.training.algorithm_config import AnyAgentConfig, EsConfig, MaskablePpoConfig, SteeringConfig
 from gpusched_baselines.registry import teacher_names
-from gpusched_baselines.steering_env.env import ROUNDS
-from gpusched_baselines.steering_env.knobs import SETS
 from gpusched_env import FIRST_DRAWN_SEED
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import Scenario, load_scenario
 
 TRACK_VALIDATION = range(20_000, 20_020)  # seeds on which what is done on a track may be chosen
-NETWORKS = ("set", "mlp", "steering", "knobs")
-OF_KNOBS = ("layers", "rounds", "knobs")  # fields of `NetworkConfig` that only such networks have
 UNSET: Any = object()  # in the place of a default that depends on the algorithm
 
 
-@dataclass(frozen=True, slots=True)
-class NetworkConfig:
-    """The network.
+def _check_teacher(field: str, value: Any) -> None:
+    if value not in teacher_names():
+        raise InputError(field, value, f"one of {', '.join(teacher_names())}")
 
-    Args:
-        kind: `set` scores every configuration with the same weights, and fits any cluster; `mlp` is a plain perceptron;
-            `steering` tells STS-X what is dear and urgent, is what `es` trains, and fits any cluster; `knobs` is a
-            perceptron that sets the knobs of STS-X, is what `SteeringConfig` trains, and fits one number of GPU types.
-        hidden: Width of its layers, 1 to 1,024.
-        distribution: Whether it sees what comes from the distribution of epochs.
-        guard: Whether it is kept from choices that must be late where another is not and costs less, where it decides
-            (`gpusched_agents.network.guard`); not while it learns. One that steers has none: STS-X weighs that.
-        layers: Hidden layers of `knobs`, ≥ 1; the others have their own number.
-        rounds: Rounds after which `knobs` sets them again, ≥ 1.
-        knobs: Which there are: `round` or `jobs`, as `GpuSteeringEnv` has it.
-    """
 
-    kind: str = "set"
-    hidden: int = 64
-    distribution: bool = True
-    guard: bool = False
-    layers: int = 1
-    rounds: int = ROUNDS
-    knobs: str = "round"
+def _check_seed(field: str, value: Any) -> None:
+    checks.seed(value, field)
 
-    def __post_init__(self) -> None:
-        if self.kind not in NETWORKS:
-            raise InputError("network.kind", self.kind, " or ".join(NETWORKS))
-        if checks.whole("network.hidden", self.hidden) > 1024:
-            raise InputError("network.hidden", self.hidden, "a whole number from 1 to 1024")
-        check_flag("network.distribution", self.distribution)
-        check_flag("network.guard", self.guard)
-        if self.guard and self.kind in {"steering", "knobs"}:
-            raise InputError("network.guard", self.guard, "False, for a network that steers")
-        if self.kind == "knobs" and not self.distribution:
-            raise InputError("network.distribution", self.distribution, "True, for a network that sets knobs")
-        for name in ("layers", "rounds"):
-            checks.whole(f"network.{name}", getattr(self, name))
-        if self.knobs not in SETS:
-            raise InputError("network.knobs", self.knobs, " or ".join(SETS))
+
+def _check_held_out(field: str, seeds: tuple[int, ...]) -> None:
+    for index, seed in enumerate(seeds):
+        name = f"{field}[{index}]"
+        if checks.seed(seed, name) >= FIRST_DRAWN_SEED and seed not in TRACK_VALIDATION:
+            others = f"{TRACK_VALIDATION.start} to {TRACK_VALIDATION.stop - 1} of tracks"
+            allowed = f"a seed below {FIRST_DRAWN_SEED:,}, or {others}: training draws its workloads from the others"
+            raise InputError(name, seed, allowed)
+
+
+def _check_names(field: str, scenarios: tuple[str, ...]) -> None:
+    for index, scenario in enumerate(scenarios):
+        if not isinstance(scenario, str):
+            raise InputError(f"{field}[{index}]", scenario, "a name or a file's path, as text")
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,30 +76,19 @@ class ImitationConfig:
             what the agent does not see, imitation leaves it undecided, and drawing from that is worse than the best.
     """
 
-    teacher: str = "sts-x"
-    steps: int = 500_000
-    led: float = 0.1
-    rollout: int = 32
-    epochs: int = 4
-    batch_size: int = 128
-    learning_rate: float = 2e-3
-    value_weight: float = 0.1
-    averaging: float = 0.99
-    sharpness: float = 3.0
+    teacher: Annotated[str, _check_teacher] = "sts-x"
+    steps: CountFromZero = 500_000
+    led: Part = 0.1
+    rollout: Count = 32
+    epochs: Count = 4
+    batch_size: Count = 128
+    learning_rate: Positive = 2e-3
+    value_weight: NotNegative = 0.1
+    averaging: Part = 0.99
+    sharpness: Positive = 3.0
 
     def __post_init__(self) -> None:
-        if self.teacher not in teacher_names():
-            raise InputError("imitation.teacher", self.teacher, f"one of {', '.join(teacher_names())}")
-        checks.whole("imitation.steps", self.steps, 0)
-        for name in ("rollout", "epochs", "batch_size"):
-            checks.whole(f"imitation.{name}", getattr(self, name))
-        checks.positive("imitation.learning_rate", self.learning_rate)
-        checks.positive("imitation.sharpness", self.sharpness)
-        for name in ("led", "averaging", "value_weight"):
-            checks.not_negative(f"imitation.{name}", getattr(self, name))
-        for name in ("led", "averaging"):
-            if getattr(self, name) > 1.0:
-                raise InputError(f"imitation.{name}", getattr(self, name), "a number from 0 to 1")
+        check_settings(self, "imitation.")
 
 
 @dataclass(frozen=True, slots=True)
@@ -144,19 +121,19 @@ class TrainingConfig:
     """
 
     agent: AnyAgentConfig = field(default_factory=MaskablePpoConfig)
-    scenarios: tuple[str, ...] = ("default",)
+    scenarios: Annotated[tuple[str, ...], _check_names] = ("default",)
     scenario_settings: Mapping[str, Any] = field(default_factory=dict, hash=False)
-    steps: int = UNSET
-    seed: int = 0
-    envs: int = UNSET
+    steps: CountFromZero = UNSET
+    seed: Annotated[int, _check_seed] = 0
+    envs: Count = UNSET
     network: NetworkConfig = field(default_factory=NetworkConfig)
     imitation: ImitationConfig = field(default_factory=ImitationConfig)
-    tardiness_factor: float = 0.1
-    above_least: bool = True
-    validation_seeds: tuple[int, ...] = tuple(range(500, 505))
-    evaluate_every: int = UNSET
-    patience: int = 8
-    threads: int = 1
+    tardiness_factor: Positive = 0.1
+    above_least: Flag = True
+    validation_seeds: Annotated[tuple[int, ...], _check_held_out] = tuple(range(500, 505))
+    evaluate_every: Count = UNSET
+    patience: Count = 8
+    threads: Count = 1
 
     def __post_init__(self) -> None:
         for name, kind in (("agent", AnyAgentConfig), ("network", NetworkConfig), ("imitation", ImitationConfig)):
@@ -173,18 +150,20 @@ class TrainingConfig:
             if not isinstance(getattr(self, name), list | tuple) or not getattr(self, name):
                 raise InputError(name, getattr(self, name), "a list, one or more")
             object.__setattr__(self, name, tuple(getattr(self, name)))
-        _check_names(self.scenarios)
         object.__setattr__(self, "scenario_settings", _plain_settings(self.scenario_settings))
-        _check_held_out(self.validation_seeds)
-        check_flag("above_least", self.above_least)
-        checks.whole("steps", self.steps, 0)
-        checks.seed(self.seed)
-        for name in ("envs", "evaluate_every", "patience", "threads"):
-            checks.whole(name, getattr(self, name))
-        checks.positive("tardiness_factor", self.tardiness_factor)
-        _check_together(self.agent, self.network, self.imitation)
+        check_settings(self)
+        self._check_fit(fitting)
         if self.steps + self.imitation.steps == 0:
             raise InputError("steps", self.steps, "more than 0, where there is no imitation either")
+
+    def _check_fit(self, fitting: NetworkConfig | None) -> None:
+        """Check that the network and the warm start are those of the algorithm."""
+        kinds = (fitting.kind,) if fitting else ("set", "mlp")
+        if self.network.kind not in kinds:
+            raise InputError("network.kind", self.network.kind, f"{' or '.join(kinds)}, for {self.agent.algorithm}")
+        if fitting and self.imitation.steps > 0:
+            allowed = f"0, for {self.agent.algorithm}: it begins as STS-X"
+            raise InputError("imitation.steps", self.imitation.steps, allowed)
 
     @property
     def steers(self) -> bool:
@@ -238,31 +217,6 @@ def _plain(value: Any) -> Any:
     if isinstance(value, list | tuple):
         return [_plain(entry) for entry in value]
     return value.item() if isinstance(value, np.generic) else value
-
-
-def _check_held_out(seeds: tuple[int, ...]) -> None:
-    for index, seed in enumerate(seeds):
-        name = f"validation_seeds[{index}]"
-        if checks.seed(seed, name) >= FIRST_DRAWN_SEED and seed not in TRACK_VALIDATION:
-            others = f"{TRACK_VALIDATION.start} to {TRACK_VALIDATION.stop - 1} of tracks"
-            allowed = f"a seed below {FIRST_DRAWN_SEED:,}, or {others}: training draws its workloads from the others"
-            raise InputError(name, seed, allowed)
-
-
-def _check_together(agent: AnyAgentConfig, network: NetworkConfig, imitation: ImitationConfig) -> None:
-    """Check that the network and the warm start are those of the algorithm."""
-    fitting = FITTING.get(type(agent))
-    kinds = (fitting.kind,) if fitting else ("set", "mlp")
-    if network.kind not in kinds:
-        raise InputError("network.kind", network.kind, f"{' or '.join(kinds)}, for {agent.algorithm}")
-    if fitting and imitation.steps > 0:
-        raise InputError("imitation.steps", imitation.steps, f"0, for {agent.algorithm}: it begins as STS-X")
-
-
-def _check_names(scenarios: tuple[str, ...]) -> None:
-    for index, scenario in enumerate(scenarios):
-        if not isinstance(scenario, str):
-            raise InputError(f"scenarios[{index}]", scenario, "a name or a file's path, as text")
 
 
 STEERING_NETWORK, NO_WARM_START = NetworkConfig("steering", hidden=8), ImitationConfig(steps=0)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from stable_baselines3.common.on_policy_algorithm import OnPolicyAlgorithm
 
-    from gpusched_agents.network.slots import SlottedVecEnv
+    from gpusched_agents.training.algorithms import SlottedVecEnv
     from gpusched_agents.training.config import ImitationConfig
     from gpusched_env import View
 

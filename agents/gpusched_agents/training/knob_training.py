@@ -10,15 +10,15 @@ import torch
 from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.noise import NormalActionNoise
 
-from gpusched_agents.files.sb3_zip import actor_of_model
+from gpusched_agents.network.policies import actor_of_model
 from gpusched_agents.policy import knob_policy
 from gpusched_agents.sb3 import SchedulerVecEnv
 from gpusched_agents.spec import AgentSpec
-from gpusched_agents.steering.evolution import relative_cost
+from gpusched_agents.training.algorithm_config import SteeringConfig, algorithm_class
 from gpusched_agents.training.algorithms import falling
+from gpusched_agents.training.evolution import relative_cost
 from gpusched_agents.training.references import costs_over_base, reference_names
 from gpusched_agents.training.sb3_training import Sb3Training
-from gpusched_agents.training.steering_config import SteeringConfig, algorithm_class
 from gpusched_baselines.steering_env import GpuSteeringVectorEnv
 from gpusched_baselines.steering_env.env import FIRST_WORKLOAD
 from gpusched_env.errors import InputError
@@ -32,10 +32,10 @@ if TYPE_CHECKING:
     from stable_baselines3.common.base_class import BaseAlgorithm
     from stable_baselines3.common.callbacks import BaseCallback
 
-    from gpusched_agents.steering.knob_policy import KnobPolicy
+    from gpusched_agents.network.knob_policy import KnobPolicy
     from gpusched_agents.training.config import TrainingConfig
-    from gpusched_agents.training.logs import Logs
     from gpusched_agents.training.run import OnProgress
+    from gpusched_agents.training.sb3_training import Logs
 
 
 def make_knob_env(config: TrainingConfig, agent: SteeringConfig) -> SchedulerVecEnv:

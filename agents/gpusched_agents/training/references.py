@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_agents.steering.evolution import validation_costs
 from gpusched_agents.training.checkpoint import best_point
+from gpusched_agents.training.evolution import validation_costs
 from gpusched_baselines import make_policy
 from gpusched_env import simulate
 

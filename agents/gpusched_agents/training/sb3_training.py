@@ -4,25 +4,28 @@ from __future__ import annotations
 
 import time
 from abc import abstractmethod
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import version
+from importlib.util import find_spec
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
+from stable_baselines3.common.callbacks import BaseCallback
+from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputFormat
 from stable_baselines3.common.save_util import recursive_getattr
 
 from gpusched_agents.training.checkpoint import Progress, cost_of
-from gpusched_agents.training.logs import Logs, Watch, open_logs
 from gpusched_agents.training.run import CHECKPOINT, LOGS, ResumableTraining
 from gpusched_env import make_instance, simulate
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Callable, Iterator, Mapping, Sequence
     from pathlib import Path
 
     from numpy.typing import NDArray
     from stable_baselines3.common.base_class import BaseAlgorithm
-    from stable_baselines3.common.callbacks import BaseCallback
 
     from gpusched_agents.files.description import AgentDescription
     from gpusched_agents.spec import AgentSpec
@@ -30,6 +33,69 @@ if TYPE_CHECKING:
     from gpusched_agents.training.config import TrainingConfig
     from gpusched_agents.training.run import OnProgress
     from gpusched_env import Policy
+
+
+class LaterLogger(Logger):
+    """The logger of an algorithm that counts its steps from the end of the warm start.
+
+    Args:
+        folder: Where it logs.
+        formats: What writes it.
+        before: Decisions of the warm start.
+    """
+
+    def __init__(self, folder: str, formats: list[KVWriter], before: int) -> None:
+        super().__init__(folder, formats)
+        self._before = before
+
+    def dump(self, step: int = 0) -> None:
+        """Write what was recorded, at the decisions of the whole run."""
+        super().dump(self._before + step)
+
+
+@dataclass(frozen=True, slots=True)
+class Logs:
+    """The loggers of a run: what one records does not wait for the other to be written, and both write to one place.
+
+    Attributes:
+        evaluations: That of evaluations.
+    """
+
+    evaluations: Logger
+
+    def of_learning(self, before: int) -> Logger:
+        """Make the logger of an algorithm, which begins after so many decisions of a warm start."""
+        return LaterLogger(str(self.evaluations.dir), self.evaluations.output_formats, before)
+
+
+@contextmanager
+def open_logs(folder: Path) -> Iterator[Logs]:
+    """Log to a folder for TensorBoard, if it is installed."""
+    formats: list[KVWriter] = [TensorBoardOutputFormat(str(folder))] if find_spec("tensorboard") else []
+    logger = Logger(str(folder), formats)
+    try:
+        yield Logs(logger)
+    finally:
+        logger.close()
+
+
+class Watch(BaseCallback):
+    """Lets a training look between two updates.
+
+    Args:
+        look: Called there; False ends the learning.
+    """
+
+    def __init__(self, look: Callable[[], bool]) -> None:
+        super().__init__()
+        self._look, self._goes_on = look, True
+
+    def _on_rollout_start(self) -> None:
+        self._goes_on = self._look()
+
+    def _on_step(self) -> bool:
+        return self._goes_on
+
 
 REMEMBER_S = 5.0  # between two moments that are kept in memory, for an interrupt
 

@@ -28,8 +28,8 @@ if TYPE_CHECKING:
 
     from gpusched_agents.training.checkpoint import Checkpoint
     from gpusched_agents.training.config import TrainingConfig
-    from gpusched_agents.training.logs import Logs
     from gpusched_agents.training.run import OnProgress
+    from gpusched_agents.training.sb3_training import Logs
 
 MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a set network may be used with
 

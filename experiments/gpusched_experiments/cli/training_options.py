@@ -8,15 +8,15 @@ from typing import Any
 
 import typer
 
-from gpusched_agents.training.algorithm_config import ALGORITHMS
-from gpusched_agents.training.config import STEERING_COUNTS, TRACK_VALIDATION, TrainingConfig
-from gpusched_agents.training.steering_config import (
+from gpusched_agents.training.algorithm_config import (
+    ALGORITHMS,
     ALL_ALGORITHMS,
     SteeringConfig,
     agent_config,
     known_settings,
     one_of,
 )
+from gpusched_agents.training.config import STEERING_COUNTS, TRACK_VALIDATION, TrainingConfig
 from gpusched_agents.training.worlds import TRAINING_SEEDS
 from gpusched_baselines.registry import teacher_names
 from gpusched_env.errors import InputError

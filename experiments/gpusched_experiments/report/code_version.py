@@ -37,12 +37,9 @@ _DECIDES = (
 _DECIDES_FOR_AGENTS = (
     ("gpusched_env", "observation"),
     ("gpusched_agents", "policy.py"),
-    ("gpusched_agents", "network/guard.py"),
     ("gpusched_agents", "network/inference.py"),
-    ("gpusched_agents", "network/job_model.py"),
-    ("gpusched_agents", "steering/actor.py"),
-    ("gpusched_agents", "steering/knob_policy.py"),
-    ("gpusched_agents", "steering/network.py"),
+    ("gpusched_agents", "network/knob_policy.py"),
+    ("gpusched_agents", "network/steering.py"),
 )
 _SOURCES = ("gpusched_env", "baselines", "agents", "experiments", "reproductions")
 _PACKAGES = ("gpusched-env", "numpy", "numba", "scipy")

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_agents.steering.knob_policy import KnobPolicy
-from gpusched_agents.steering.network import SteeringPolicy
+from gpusched_agents.network.knob_policy import KnobPolicy
+from gpusched_agents.network.steering import SteeringPolicy
 from gpusched_baselines.shared_gpus.fill import Fill
 from gpusched_baselines.steering_env.features import RECENT
 from gpusched_env.simulator import layout as at

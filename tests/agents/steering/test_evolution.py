@@ -7,9 +7,9 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpusched_agents.steering.evolution import Evolution, first_weights
-from gpusched_agents.steering.network import arrays_of
+from gpusched_agents.network.steering import arrays_of
 from gpusched_agents.training.algorithm_config import EsConfig
+from gpusched_agents.training.evolution import Evolution, first_weights
 
 CONFIG = EsConfig(pairs=8, sigma=0.1, learning_rate=0.1, final_learning_rate=0.01, averaging=0.9, clip=1.0)
 GOAL, ALL = np.array([0.5, -0.25, 1.0]), np.ones(3)

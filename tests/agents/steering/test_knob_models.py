@@ -11,7 +11,7 @@ import pytest
 
 import gpusched_env  # noqa: F401 - registers the ids
 from gpusched_agents.any_policy import is_agent, make_any_policy
-from gpusched_agents.steering.actor import LstmActor, MlpActor
+from gpusched_agents.network.knob_policy import LstmActor, MlpActor
 from gpusched_baselines import StsX
 from gpusched_baselines.steering_env import GpuSteeringEnv
 from gpusched_env import GpuClusterEnv, InputError, load_scenario, make_instance, rollout, simulate
@@ -20,8 +20,7 @@ sb3 = pytest.importorskip("stable_baselines3")
 contrib = pytest.importorskip("sb3_contrib")
 torch = pytest.importorskip("torch")
 
-from gpusched_agents.files.convert import UnsafeLoadWarning  # noqa: E402
-from gpusched_agents.files.sb3_zip import load_sb3  # noqa: E402
+from gpusched_agents.sb3_models import UnsafeLoadWarning, load_sb3  # noqa: E402 - needs what is skipped without
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -27,11 +27,11 @@ from gpusched_agents import (
     make_training,
 )
 from gpusched_agents.files.storage import load_agent, save_agent
+from gpusched_agents.network.knob_policy import KnobPolicy
 from gpusched_agents.policy import load_policy
-from gpusched_agents.steering.knob_policy import KnobPolicy
+from gpusched_agents.training.algorithm_config import CLASSES
 from gpusched_agents.training.knob_training import first_workloads
 from gpusched_agents.training.references import first_agent, reference_names, warnings_of
-from gpusched_agents.training.steering_config import CLASSES
 from gpusched_baselines import make_policy
 from gpusched_baselines.steering_env import GpuSteeringEnv
 from gpusched_env import InputError, load_scenario, make_instance, simulate

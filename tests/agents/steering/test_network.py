@@ -5,9 +5,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusched_agents.files.weights_file import weight_shapes
-from gpusched_agents.spec import AgentSpec
-from gpusched_agents.steering.network import (
+from gpusched_agents.files.storage import weight_shapes
+from gpusched_agents.network.steering import (
     CALM,
     GATES,
     MOST,
@@ -23,7 +22,7 @@ from gpusched_agents.steering.network import (
     seen_weights,
     shapes,
 )
-from gpusched_agents.training.config import NetworkConfig
+from gpusched_agents.spec import AgentSpec, NetworkConfig
 from gpusched_baselines.steering_env.features import DUE_LOAD, JOBS, OFFERED, OPTIONS, ROUND
 from gpusched_baselines.sts_x.steering import KNOBS
 from gpusched_env import GpuType

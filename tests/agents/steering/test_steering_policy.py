@@ -10,7 +10,7 @@ import pytest
 
 from any_instance import AnyInstance
 from crowded import crowded
-from gpusched_agents.steering.network import CALM, URGENT
+from gpusched_agents.network.steering import CALM, URGENT
 from gpusched_baselines import StsX
 from gpusched_env import GpuClusterVectorEnv, InputError, JobPolicy, simulate
 from gpusched_env.audit import audit

@@ -16,15 +16,15 @@ import pytest
 
 from gpusched_agents import make_training
 from gpusched_agents.files.storage import load_agent
+from gpusched_agents.network.steering import SteeringPolicy, arrays_of, flat_of
 from gpusched_agents.policy import load_policy
-from gpusched_agents.steering.evolution import Workers, relative_cost, validation_costs
-from gpusched_agents.steering.network import SteeringPolicy, arrays_of, flat_of
-from gpusched_agents.steering.training import SteeringTraining
 from gpusched_agents.training import run as module
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import TrainingConfig
+from gpusched_agents.training.evolution import Workers, relative_cost, validation_costs
 from gpusched_agents.training.references import reference_names, warnings_of
+from gpusched_agents.training.steering_training import SteeringTraining
 from gpusched_agents.training.worlds import DRAWN, Place
 from gpusched_baselines import make_policy
 from gpusched_env import InputError, load_scenario, make_instance, simulate
@@ -47,7 +47,7 @@ LISTED = 4  # validation workloads that are not drawn
 
 def smaller(patch: pytest.MonkeyPatch) -> None:
     """Train in this process, with few drawn workloads that choose the agent."""
-    patch.setattr("gpusched_agents.steering.evolution.ProcessPoolExecutor", InThisProcess)
+    patch.setattr("gpusched_agents.training.evolution.ProcessPoolExecutor", InThisProcess)
     patch.setattr("gpusched_agents.training.worlds.DRAWN_VALIDATION", range(20_000, 20_003))
     patch.setattr("gpusched_agents.training.worlds.MOST_DRAWN", 12)
 
@@ -362,7 +362,7 @@ import sys
 sys.modules |= dict.fromkeys(["torch", "stable_baselines3", "sb3_contrib"])  # so that to import one fails
 sys.path.append(sys.argv[1])
 from gpusched_agents import EsConfig, TrainingConfig, make_training
-from gpusched_agents.steering import evolution
+from gpusched_agents.training import evolution
 from gpusched_env.errors import MissingExtraError
 from steered import InThisProcess
 evolution.ProcessPoolExecutor = InThisProcess

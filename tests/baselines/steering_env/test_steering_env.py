@@ -7,8 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from gpusched_agents.steering.actor import MlpActor
-from gpusched_agents.steering.knob_policy import KnobPolicy
+from gpusched_agents.network.knob_policy import KnobPolicy, MlpActor
 from gpusched_baselines import StsX
 from gpusched_baselines.steering_env import GpuSteeringEnv
 from gpusched_baselines.steering_env.env import FIRST_WORKLOAD

@@ -13,7 +13,7 @@ from typer.testing import CliRunner
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 
 from gpusched_agents.files.storage import load_agent, load_description
-from gpusched_agents.steering.training import SteeringTraining
+from gpusched_agents.training.steering_training import SteeringTraining
 from gpusched_env.workload import load_track
 from gpusched_experiments.cli.app import app
 from steered import InThisProcess
@@ -49,7 +49,7 @@ def train(folder: Path, *arguments: object) -> Result:
 @pytest.fixture(autouse=True, scope="module")
 def _in_this_process() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("gpusched_agents.steering.evolution.ProcessPoolExecutor", InThisProcess)
+        patch.setattr("gpusched_agents.training.evolution.ProcessPoolExecutor", InThisProcess)
         yield
 
 

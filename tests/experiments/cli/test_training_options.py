@@ -4,9 +4,16 @@ from __future__ import annotations
 
 import pytest
 
-from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, EsConfig, MaskablePpoConfig, PpoConfig
-from gpusched_agents.training.config import ImitationConfig, NetworkConfig, TrainingConfig
-from gpusched_agents.training.steering_config import SteeringConfig
+from gpusched_agents.spec import NetworkConfig
+from gpusched_agents.training.algorithm_config import (
+    A2cConfig,
+    DqnConfig,
+    EsConfig,
+    MaskablePpoConfig,
+    PpoConfig,
+    SteeringConfig,
+)
+from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from gpusched_env.errors import InputError
 from gpusched_env.workload import list_tracks
 from gpusched_experiments.cli.training_options import OPTIONS, training_config

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from gpusched_agents.steering.network import SteeringPolicy, own_shapes
+from gpusched_agents.network.steering import SteeringPolicy, own_shapes
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.worlds import instance_at, validation_instance, validation_places
 from gpusched_env import simulate

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_agents.files.storage import find_agent, load_agent
+from gpusched_agents.network.steering import SteeringPolicy, arrays_of, flat_of, named_weights, own_shapes, seen_weights
 from gpusched_agents.spec import AgentSpec
-from gpusched_agents.steering.evolution import Evolution, Workers, first_weights, relative_cost, validate
-from gpusched_agents.steering.network import SteeringPolicy, arrays_of, flat_of, named_weights, own_shapes, seen_weights
 from gpusched_agents.training.algorithm_config import EsConfig
+from gpusched_agents.training.evolution import Evolution, Workers, first_weights, relative_cost, validate
 from gpusched_agents.training.references import costs_over_base, reference_names
 from gpusched_agents.training.run import CHECKPOINT, ResumableTraining
 from gpusched_agents.training.worlds import DRAWN, places, validation_instance, validation_places

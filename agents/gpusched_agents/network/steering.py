@@ -186,7 +186,7 @@ class SteeringPolicy(StsX):
 
     Args:
         spec: What it was trained for.
-        weights: The network's weights, end to end (`gpusched_agents.steering.network.flat_of`).
+        weights: The network's weights, end to end (`gpusched_agents.network.steering.flat_of`).
         hidden: Width of its hidden layer.
     """
 

@@ -1,0 +1,197 @@
+"""Models that Stable-Baselines3 and sb3-contrib saved, as agents' folders and as policies (extra `agents`).
+
+Their archives hold pickled objects, and reading one runs whatever code it carries; an agent's folder holds none. What
+decides afterwards are plain arrays: perceptrons are taken out of the model.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import warnings
+import zipfile
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import sb3_contrib
+import stable_baselines3
+from gymnasium import spaces
+
+from gpusched_agents.any_policy import archive_path
+from gpusched_agents.files.description import AgentDescription
+from gpusched_agents.files.storage import save_agent
+from gpusched_agents.network.knob_policy import KnobPolicy, LstmActor, MlpActor, knob_set
+from gpusched_agents.network.policies import LSTM, TAKEN, actor_of_model, export_model, lstm_of_model
+from gpusched_agents.policy import JobModelPolicy
+from gpusched_agents.training.algorithms import CLASSES
+from gpusched_env.errors import InputError
+from gpusched_env.observation import PARTS, observation_space
+from gpusched_env.provenance import provenance
+
+if TYPE_CHECKING:
+    from stable_baselines3.common.base_class import BaseAlgorithm
+
+    from gpusched_agents.spec import AgentSpec
+
+SAVED = {"data", "policy.pth"}
+PACKAGES = ("stable-baselines3", "sb3-contrib", "torch")
+
+
+class UnsafeLoadWarning(UserWarning):
+    """A file is about to be unpickled, which runs the code that it carries."""
+
+
+def convert_sb3_zip(
+    archive: str | Path, algorithm: str, folder: str | Path, spec: AgentSpec, *, name: str
+) -> AgentDescription:
+    """Write the agent that Stable-Baselines3 saved in `archive` to `folder`.
+
+    Args:
+        archive: A .zip file that `model.save` wrote. Reading it runs the code that it carries: convert only files that
+            you trust.
+        algorithm: What wrote it: `a2c`, `dqn`, `maskable-ppo` or `ppo`.
+        folder: A new or empty folder, or one that holds nothing but an agent, which is replaced.
+        spec: What it was trained for; the archive does not say.
+        name: Name of the agent.
+
+    Returns:
+        The description as it was written.
+
+    Warns:
+        UnsafeLoadWarning: Always.
+
+    Raises:
+        InputError: There is no such archive, it is not whole or not of this algorithm, its policy is none of ours, it
+            was not trained for `spec`, or the folder holds something else.
+    """
+    if algorithm not in CLASSES:
+        raise InputError("algorithm", algorithm, f"one of {', '.join(CLASSES)}")
+    data = read_archive(Path(archive))
+    model = _unpickled(CLASSES[algorithm][0], data, archive, "convert", f"{algorithm} saved")
+    network, config, weights = export_model(model)
+    _check_fit(model, network, spec)
+    described = AgentDescription(
+        name=name,
+        algorithm=algorithm,
+        spec=spec,
+        config=config,
+        provenance=provenance(
+            None,
+            converted_from=Path(archive).name,
+            archive_sha256=hashlib.sha256(data).hexdigest(),
+            steps=model.num_timesteps,
+            seed=model.seed,
+            packages={package: version(package) for package in PACKAGES},
+        ),
+    )
+    return save_agent(folder, described, weights)
+
+
+def read_archive(path: Path) -> bytes:
+    """Return the bytes of an archive that has the parts of a saved model.
+
+    Raises:
+        InputError: There is no such archive, or it is not whole.
+    """
+    try:
+        data = path.read_bytes()
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            missing = sorted(SAVED - set(archive.namelist()))
+    except OSError as error:
+        raise InputError("archive", str(path), f"a file that can be read ({error.strerror or error})") from error
+    except zipfile.BadZipFile as error:
+        raise InputError("archive", str(path), f"a whole .zip file that Stable-Baselines3 saved ({error})") from error
+    if missing:
+        raise InputError(
+            "archive", str(path), f"a .zip file that Stable-Baselines3 saved; this one has no {missing[0]}"
+        )
+    return data
+
+
+def _check_fit(model: BaseAlgorithm, network: str, spec: AgentSpec) -> None:
+    """Check that the model may be what `spec` says: its network, and the sizes of what it sees and chooses from."""
+    if network != spec.network:
+        raise InputError("spec.network", spec.network, f"{network}, which the archive holds")
+    sees = observation_space(len(spec.configurations), len(spec.gpu_types))
+    if model.observation_space != sees:
+        raise InputError("spec", str(model.observation_space), f"that of the model's training, which sees {sees}")
+    if model.action_space != spaces.Discrete(1 + len(spec.configurations)):
+        raise InputError(
+            "spec", str(model.action_space), f"Discrete({1 + len(spec.configurations)}), one action for each"
+        )
+
+
+# By the module of its policy's class: the algorithm.
+BY_POLICY = {
+    "stable_baselines3.sac.policies": stable_baselines3.SAC,
+    "stable_baselines3.td3.policies": stable_baselines3.TD3,
+    "stable_baselines3.dqn.policies": stable_baselines3.DQN,
+    "sb3_contrib.tqc.policies": sb3_contrib.TQC,
+    "sb3_contrib.common.maskable.policies": sb3_contrib.MaskablePPO,
+    "sb3_contrib.common.recurrent.policies": sb3_contrib.RecurrentPPO,
+}
+ON_POLICY = "stable_baselines3.common.policies"
+
+
+def load_sb3(text: str, *, rounds: int = 16) -> KnobPolicy | JobModelPolicy:
+    """Load a model that `model.save` wrote as a policy of the name `text`.
+
+    One of a steering environment becomes a `KnobPolicy`. One of an environment that asks for every job, flat or not,
+    becomes a `JobModelPolicy`, which is asked as these environments ask by default.
+
+    Args:
+        text: `sb3:FILE.zip`, or the file. Reading it runs the code that it carries: load only files that you trust.
+        rounds: Rounds of a step, as in the training of one that steers, ≥ 1.
+
+    Warns:
+        UnsafeLoadWarning: Always.
+
+    Raises:
+        InputError: There is no such file, it is not whole, or its model is no perceptron of these environments.
+    """
+    model = _load(archive_path(text))
+    actor: MlpActor | LstmActor = actor_of_model(model)
+    if isinstance(model, sb3_contrib.RecurrentPPO):
+        actor = lstm_of_model(model)
+    if isinstance(model.action_space, spaces.Box):
+        knobs = knob_set(actor.inputs, actor.outputs)
+        if knobs is None:
+            raise InputError("model.action_space", model.action_space, "that of a steering environment")
+        return KnobPolicy(name=text, actor=actor, rounds=rounds, knobs=knobs)
+    if not isinstance(actor, MlpActor):
+        raise InputError("model.action_space", model.action_space, LSTM)
+    flat = not isinstance(model.observation_space, spaces.Dict)
+    parts = None if flat else tuple(model.observation_space.spaces)  # type: ignore[attr-defined]
+    if parts is not None and set(parts) != set(PARTS):
+        raise InputError("model.observation_space", model.observation_space, "that of GpuClusterEnv")
+    return JobModelPolicy(name=text, actor=actor, parts=parts, masks=isinstance(model, sb3_contrib.MaskablePPO))
+
+
+def _load(path: Path) -> BaseAlgorithm:
+    data = read_archive(path)
+    try:
+        with zipfile.ZipFile(io.BytesIO(data)) as archive:
+            described = json.loads(archive.read("data"))
+        module = described["policy_class"]["__module__"]
+    except (KeyError, TypeError, ValueError, zipfile.BadZipFile) as error:
+        raise InputError("archive", str(path), f"an archive that Stable-Baselines3 saved ({error!r})") from error
+    algorithm: Any = BY_POLICY.get(module)
+    if module == ON_POLICY:
+        algorithm = stable_baselines3.PPO if "clip_range" in described else stable_baselines3.A2C
+    if algorithm is None:
+        raise InputError("archive", f"{path}: a policy of {module or 'no known class'}", TAKEN)
+    return _unpickled(algorithm, data, path, "load", "Stable-Baselines3 saved")
+
+
+def _unpickled(algorithm: Any, data: bytes, path: str | Path, use: str, wanted: str) -> BaseAlgorithm:
+    """Load a model from the bytes of an archive, with a warning to the caller of `convert_sb3_zip` or `load_sb3`."""
+    text = f"{path} is unpickled, which runs the code that it carries: {use} only files that you trust"
+    warnings.warn(UnsafeLoadWarning(text), stacklevel=3 if use == "convert" else 4)
+    try:
+        model: BaseAlgorithm = algorithm.load(io.BytesIO(data), device="cpu")
+    except Exception as error:  # what a pickle runs may raise anything
+        allowed = f"an archive that {wanted} ({type(error).__name__}: {error})"
+        raise InputError("archive", str(path), allowed) from error
+    return model
