@@ -413,7 +413,7 @@ def test_every_agent_that_is_shipped_loads_and_is_small():
 
 
 def test_nothing_of_this_needs_torch():
-    files = ("description", "storage", "weights_file")
+    files = ("description", "storage")
     modules = ["policy", "spec", *(f"files.{name}" for name in files)]
     program = f"""
 import sys
