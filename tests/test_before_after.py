@@ -98,6 +98,7 @@ def test_an_unknown_commit_is_one_clear_error(tmp_path, capsys):
     assert "a commit of this repository" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 @needs_git
 @pytest.mark.usefixtures("plain_python")
 def test_both_trees_are_measured_and_counted_in_one_run():
@@ -157,6 +158,7 @@ def test_lines_modules_checks_tests_and_imports_are_counted(tmp_path):
     }
 
 
+@pytest.mark.slow
 @needs_git
 @pytest.mark.usefixtures("plain_python")
 def test_the_sources_are_counted_beside_those_of_a_commit(monkeypatch):

@@ -52,6 +52,7 @@ SMALL: dict[str, Callable[[], list[Figure]]] = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_every_benchmark_gives_positive_figures(name: str):
     figures = SMALL[name]()
@@ -168,6 +169,7 @@ def test_actions_are_drawn_evenly_among_those_that_the_mask_allows():
     assert actions[400:].tolist() == [0, 0, 0]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["vector", "learning"])
 def test_what_is_not_installed_is_said_to_be_missing(name: str, monkeypatch):
     monkeypatch.setattr(jobshop, "installed", lambda: False)

@@ -86,6 +86,7 @@ def python_blocks() -> list[object]:
     ]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("code", "said"), python_blocks())
 def test_each_python_block_runs_alone_and_prints_what_the_page_says(code, said, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)

@@ -159,6 +159,7 @@ def test_a_call_keeps_nothing_of_what_it_was_given():
     assert (sys.getrefcount(outer._table_), sys.getrefcount(outer.inner._table_)) == before
 
 
+@pytest.mark.slow
 @compiled_only
 def test_a_second_process_finds_the_kernels_on_the_disk(tmp_path):
     assert in_a_process(tmp_path) == (*expected(), 0)

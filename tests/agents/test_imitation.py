@@ -46,6 +46,7 @@ def imitation(
     return Imitation(model, config.imitation, np.random.default_rng(seed), gamma, gae_lambda)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("teacher", "led", "agent"),
     [

@@ -226,6 +226,7 @@ print(result.total_eur, sorted({"torch", "stable_baselines3", "sb3_contrib"} & s
 """
 
 
+@pytest.mark.slow
 def test_an_agent_is_loaded_and_decides_without_torch(tmp_path: Path):
     name = saved(tmp_path / "one", milestones=0)
     command = [sys.executable, "-c", PROGRAM, name]

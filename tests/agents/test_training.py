@@ -148,6 +148,7 @@ def stop_after(calls: int, counts: Callable[[], bool] = lambda: True) -> Callabl
     return on_progress
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", CASES)
 def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(
     name: str, whole_runs: Callable[[str], Path], tmp_path: Path
@@ -170,6 +171,7 @@ def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(
     same(outcome(tmp_path / "run"), outcome(whole_runs(name)))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["maskable-ppo", "dqn", "knobs by ppo", "knobs by sac"])
 def test_a_run_stopped_right_after_any_checkpoint_ends_as_if_it_had_not_been(
     name: str, whole_runs: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
@@ -211,6 +213,7 @@ Training(config, sys.argv[1], on_progress=lambda *report: print(*report, flush=T
 """
 
 
+@pytest.mark.slow
 def test_a_killed_run_is_never_corrupt_and_ends_as_if_it_had_not_been(
     whole_runs: Callable[[str], Path], tmp_path: Path
 ):
@@ -279,6 +282,7 @@ def test_reinforcement_learning_begins_with_the_best_imitator_a_little_more_deci
     assert not training.model.policy.optimizer.state
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ["maskable-ppo", "dqn", "knobs by sac"])
 def test_a_run_is_a_function_of_its_settings(name: str, whole_runs: Callable[[str], Path], tmp_path: Path):
     np.random.default_rng(0)

@@ -37,6 +37,7 @@ def fewest(kinds: Counter[str]) -> int:
     return min(kinds[kind] for kind in ("single-node", "multi-node", "shared"))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("interference", [False, True])
 @pytest.mark.parametrize("restart_s", [0.0, 5.0])
 @pytest.mark.parametrize("preemption", [False, True])
@@ -64,6 +65,7 @@ def test_a_run_of_every_policy_audits_clean(tmp_path: Path, name: str, interfere
     assert kinds["shared"] + kinds["multi-node"] > 0 or name == "fill"  # which shares only where there is a model
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("preemption", [False, True])
 def test_any_run_whose_switches_cost_by_distance_audits_clean(tmp_path: Path, preemption: bool) -> None:
     kinds: Counter[str] = Counter()

@@ -121,6 +121,7 @@ def test_a_completion_may_be_early_by_a_nanosecond_and_a_little_of_the_time_and_
     assert (1.0 - non_clairvoyant_bound(of)) * HOUR == pytest.approx(1.0072e-9, rel=1e-3)
 
 
+@pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts", "sts-x", "greedy"]), power=st.booleans())
 def test_no_policy_undercuts_the_bounds_where_gpus_draw_power_by_duty(seed: int, name: str, power: bool):

@@ -212,6 +212,7 @@ def crowded(seed: int) -> Instance:
     return replace(instance, gpu_types=types, jobs=replace(instance.jobs, due_s=0.3 * instance.jobs.due_s))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("make", "near"), [(small_random_instance, 0.85), (crowded, 0.9)])
 def test_it_is_below_the_optimum_of_small_static_instances(make: Callable[[int], Instance], near: float):
     """It does not see base power, which is much of the cost in the first kind of instance, and none in the second."""

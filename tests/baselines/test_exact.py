@@ -77,6 +77,7 @@ def linear_program(case: Case) -> float | None:
     return float(solution.fun) * rest if solution.status == 0 else None
 
 
+@pytest.mark.slow
 def test_it_equals_a_linear_program_on_a_thousand_instances():
     statuses = {"slack": 0, "tight": 0, "late": 0}
     for seed in range(1000):

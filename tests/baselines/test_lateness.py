@@ -114,6 +114,7 @@ def played(case: Case, plan: Plan) -> tuple[float, float]:
     return float(energy), float(tardiness)
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(case=cases())
 def test_it_equals_a_linear_program_in_which_epochs_may_be_late_in_any_order(case: Case):

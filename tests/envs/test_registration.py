@@ -79,6 +79,7 @@ def test_options_are_keyword_arguments_and_win_over_those_of_the_track():
     assert cut_off == [(False, [False, False])] * 6 + [(True, [True, True])]
 
 
+@pytest.mark.slow
 def test_the_module_before_the_colon_registers_every_id():
     code = "import gymnasium; print(gymnasium.make('gpusched_env:gpusched_env/SlackFlat-v0').observation_space.shape)"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)

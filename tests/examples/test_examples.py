@@ -89,6 +89,7 @@ def test_the_example_of_training_refuses_to_train_or_evaluate_nothing(arguments:
     assert "error: --steps and --seeds must be 1 or more" in capsys.readouterr().err
 
 
+@pytest.mark.slow
 def test_the_example_of_a_search_goes_on_where_it_was_and_shows_the_reference_policies(printed, tmp_path: Path):
     pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
     pytest.importorskip("optuna", reason="needs the extra `search`")

@@ -283,6 +283,7 @@ def track_file(folder):
     return str(folder / "four.toml")
 
 
+@pytest.mark.slow
 def test_the_command_checks_runs_and_ranks_a_file(tmp_path, monkeypatch):
     """In locked processes: nothing stands in for them."""
     monkeypatch.setattr(submitting, "drawing_or_note", lambda _: None)

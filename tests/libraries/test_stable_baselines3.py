@@ -69,6 +69,7 @@ def test_an_algorithm_trains_on_the_flat_id_of_a_track_and_learns_the_same_again
     )
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", ON_STEERING)
 def test_an_algorithm_trains_on_the_steering_id_of_a_track_and_learns_the_same_again(name):
     algorithm, settings = ON_STEERING[name]

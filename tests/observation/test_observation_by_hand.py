@@ -439,6 +439,7 @@ CASES = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("case", CASES)
 @pytest.mark.parametrize("preemption", [True, False])
 @pytest.mark.parametrize("part", NAMES)

@@ -83,6 +83,7 @@ def test_due_dates_after_the_window_stand_at_its_edge():
         assert due.place[0] == pytest.approx(Drawing(scene)._axes.get_xlim()[1])
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("policy", ["edf", "hived"])
 def test_a_run_with_cells_is_drawn_while_it_goes_on(policy):
     """Every bar that has ended is one of the finished run; such runs log the host of a node beside the others."""

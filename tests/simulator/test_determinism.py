@@ -58,6 +58,7 @@ def compiled() -> dict[str, list[object]]:
     return in_a_fresh_process()
 
 
+@pytest.mark.slow
 def test_a_fresh_process_gives_the_same_run(compiled):
     for name, policy in POLICIES.items():
         result = simulate(random_instance(11, kinds=True, interference=True), policy, seed=5)

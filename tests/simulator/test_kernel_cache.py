@@ -48,6 +48,7 @@ def run(package: Path, program: str = PRINT) -> tuple[float, int]:
     return float(result), int(hits)
 
 
+@pytest.mark.slow
 @compiled_only
 def test_a_kernel_is_kept_until_a_constant_in_another_file_changes(tiny):
     assert run(tiny) == (6.0, 0)
@@ -63,6 +64,7 @@ def test_the_cache_of_a_kernel_carries_its_digest():
     assert place._cache._cache_file._source_stamp == place._digest != solve._digest
 
 
+@pytest.mark.slow
 @compiled_only
 def test_a_kernel_is_kept_when_only_a_comment_or_another_kernel_of_its_file_changes(tiny):
     assert run(tiny) == (6.0, 0)
@@ -71,6 +73,7 @@ def test_a_kernel_is_kept_when_only_a_comment_or_another_kernel_of_its_file_chan
     assert run(tiny) == (6.0, 1)
 
 
+@pytest.mark.slow
 @compiled_only
 @pytest.mark.parametrize(
     ("before", "after", "result"),
@@ -109,6 +112,7 @@ def test_a_kernel_is_compiled_anew_when_anything_changes_that_it_is_made_of(tiny
     assert run(tiny, program) == (result, 0)
 
 
+@pytest.mark.slow
 @compiled_only
 def test_a_kernel_that_reads_what_stands_below_it_depends_on_its_whole_file(tiny):
     text = (
@@ -123,6 +127,7 @@ def test_a_kernel_that_reads_what_stands_below_it_depends_on_its_whole_file(tiny
     assert run(tiny) == (8.0, 0)
 
 
+@pytest.mark.slow
 @compiled_only
 def test_a_kernel_of_a_folder_below_is_compiled_anew_when_its_package_changes(tiny):
     (tiny / "deep").mkdir()
@@ -135,6 +140,7 @@ def test_a_kernel_of_a_folder_below_is_compiled_anew_when_its_package_changes(ti
     assert run(tiny, deep) == (100.0, 0)
 
 
+@pytest.mark.slow
 @compiled_only
 def test_a_kernel_is_compiled_anew_when_the_module_of_a_type_that_it_takes_has_moved(tiny):
     record = "from typing import NamedTuple\n\n\nclass Side(NamedTuple):\n    wide: float\n"

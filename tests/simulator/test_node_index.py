@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -43,6 +44,7 @@ def measured(nodes: np.ndarray) -> Board:
     return board
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(facts=st.lists(node, min_size=LEAST_NODES, max_size=LEAST_NODES + 80), data=st.data())
 def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tuple[int, int, int, int]], data):

@@ -117,6 +117,7 @@ except MissingExtraError as error:
 """
 
 
+@pytest.mark.slow
 def test_an_agent_decides_without_torch(tmp_path: Path):
     make_training(config_of(), tmp_path / "run").run()
     name = f"agent:{tmp_path / 'run' / 'agent'}"

@@ -151,6 +151,7 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: i
     monkeypatch.setattr(owner, name, interrupted)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("owner", "name", "call", "after"),
     [
@@ -303,6 +304,7 @@ def test_every_pair_runs_on_workloads_of_its_own():
     assert expected[2][0] == pytest.approx(np.log(one / other))  # of the third pair, on the second workload once more
 
 
+@pytest.mark.slow
 def test_other_processes_give_what_this_one_gives(monkeypatch: pytest.MonkeyPatch):
     expected = differences(1)
     monkeypatch.undo()
@@ -376,6 +378,7 @@ except MissingExtraError as error:
 """
 
 
+@pytest.mark.slow
 def test_it_trains_without_torch_and_the_other_algorithms_say_what_they_lack(tmp_path: Path):
     support = Path(__file__).parents[2] / "support"
     command = [sys.executable, "-c", PROGRAM, str(support), str(tmp_path / "es"), str(tmp_path / "ppo")]

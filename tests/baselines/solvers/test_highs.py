@@ -17,6 +17,7 @@ def _needs_highs():
     pytest.importorskip("highspy", reason="highspy is not installed: pip install 'gpusched-env[solvers]'")
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("_needs_highs")
 def test_it_equals_the_exact_solver_on_three_hundred_problems():
     solver, statuses = HighsSolver(), {"slack": 0, "tight": 0, "late": 0}

@@ -54,6 +54,7 @@ def test_a_checkpoint_is_plain_arrays_and_a_copy():
     assert_same(state, copies)
 
 
+@pytest.mark.slow
 def test_another_process_goes_on_from_the_file(tmp_path):
     env = make(2)
     env.reset(seed=8)
@@ -243,6 +244,7 @@ def meddle(env: GpuClusterVectorEnv, rng: np.random.Generator) -> None:
                 view.place(job, int(rng.choice(np.flatnonzero(np.isfinite(view.tau[job])))))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("mode", ["NextStep", "Disabled"])
 @pytest.mark.parametrize("preemption", [True, False])
 @pytest.mark.parametrize("kind", KINDS)

@@ -55,6 +55,7 @@ def test_any_number_of_threads_gives_the_same(threads):
         assert_same(one.step(actions), many.step(actions))
 
 
+@pytest.mark.slow
 def test_python_gives_the_same_steps_as_compiled_threads():
     printed = [
         subprocess.run(
@@ -295,6 +296,7 @@ print(caught)
 """
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="timers are POSIX's")
 def test_signals_never_leave_a_helper_at_work():
     """However often and whenever they come; and a reset has compiled all that steps need."""

@@ -35,6 +35,7 @@ def compared(tmp_path_factory):
     return out, done
 
 
+@pytest.mark.slow
 def test_a_comparison_ends_in_a_table_and_the_paths_of_its_files(compared):
     out, done = compared
     assert {path.name for path in out.iterdir()} == FILES | {"runs"}
@@ -77,6 +78,7 @@ def test_the_scenario_that_was_compared_can_be_run_again(compared):
     assert again == load_scenario("tiny").replace(values)
 
 
+@pytest.mark.slow
 def test_a_former_comparison_is_replaced_and_nothing_else_is(tmp_path):
     arguments = ("compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "--workers", 1, "--out")
     assert gpusched(*arguments, tmp_path / "a").exit_code == 0
@@ -149,6 +151,7 @@ def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(co
     assert (again["runs"], again["policies"]) == (whole["runs"], whole["policies"])
 
 
+@pytest.mark.slow
 def test_other_policies_in_the_same_folder_run_only_what_is_new(tmp_path):
     arguments = ("compare", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a", "-p")
     assert gpusched(*arguments, "edf,fifo").exit_code == 0
@@ -162,6 +165,7 @@ def test_other_policies_in_the_same_folder_run_only_what_is_new(tmp_path):
     assert len(lines) == 3  # with the names of the columns
 
 
+@pytest.mark.slow
 def test_a_run_whose_record_is_gone_is_recorded_again(tmp_path):
     arguments = ("compare", "-s", "tiny", "--seeds", "0,1", "-w", 1, "--out", tmp_path / "a", "-p", "edf")
     assert gpusched(*arguments).exit_code == 0
@@ -170,6 +174,7 @@ def test_a_run_whose_record_is_gone_is_recorded_again(tmp_path):
     assert read_run(tmp_path / "a" / "runs" / "edf").facts["seed"] == 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("form", "begin"), [("csv", "policy,energy_eur"), ("md", "### Costs"), ("tex", "\\begin"), ("html", "<")]
 )
@@ -184,6 +189,7 @@ def test_the_tables_are_printed_in_other_formats_and_nothing_else_is(compared, f
     assert "wrote" not in done.stdout
 
 
+@pytest.mark.slow
 def test_two_rules_of_gpu_demand_are_one_text_in_json_and_in_csv(tmp_path):
     arguments = traced(tmp_path)
     document = json.loads(gpusched(*arguments, "--format", "json").stdout)
@@ -213,6 +219,7 @@ def test_rented_nodes_have_no_kilowatt_hours(tmp_path):
 ONE = ("compare", "-s", "tiny", "--seeds", "0", "-w", 1, "-p", "edf", "--out")
 
 
+@pytest.mark.slow
 def test_what_a_killed_command_left_half_written_is_no_stranger(tmp_path):
     assert gpusched(*ONE, tmp_path / "a").exit_code == 0
     (tmp_path / "a" / ".results.json.0123456789ab.tmp").write_text("{")
@@ -225,12 +232,14 @@ def test_what_a_killed_command_left_half_written_is_no_stranger(tmp_path):
     assert not list((tmp_path / "a").glob(".*"))
 
 
+@pytest.mark.slow
 def test_a_page_of_a_recorded_run_is_no_stranger(tmp_path):
     assert gpusched(*ONE, tmp_path / "a").exit_code == 0
     assert gpusched("report", tmp_path / "a" / "runs" / "edf").exit_code == 0
     assert gpusched(*ONE, tmp_path / "a").exit_code == 0
 
 
+@pytest.mark.slow
 def test_runs_and_scenarios_of_the_user_are_not_a_comparison(tmp_path):
     assert gpusched("simulate", "-s", "tiny", "-p", "greedy", "--out", tmp_path / "a/runs/mine").exit_code == 0
     assert gpusched(*ONE, tmp_path / "a").exit_code == 2
@@ -277,6 +286,7 @@ def traced(tmp_path):
     return ("compare", "-p", "edf", "--trace", trace, "--nodes", 2, "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
 
 
+@pytest.mark.slow
 def test_a_trace_is_compared_under_two_rules_of_gpu_demand_and_says_what_is_modelled(tmp_path):
     done = gpusched(*traced(tmp_path))
     assert done.exit_code == 0, done.output
@@ -314,6 +324,7 @@ def test_a_trace_can_be_compared(tmp_path):
     assert results["provenance"]["facts"]["scenario"]["cluster"]["nodes"] == 2
 
 
+@pytest.mark.slow
 def test_a_trace_is_read_once_however_many_runs_there_are(tmp_path, monkeypatch):
     read = []
 

@@ -9,6 +9,7 @@ from gpusched_experiments.cli.app import FROM_A_CHECKOUT, Commands, app
 from gpusched_experiments.cli.main import run
 
 
+@pytest.mark.slow
 def test_the_console_script_runs_in_a_process_of_its_own(tmp_path):
     arguments = ["compare", "-p", "fifo,edf", "-s", "tiny", "--seeds", "0-1", "--workers", "2", "--out", "results"]
     command = [sys.executable, "-m", "gpusched_experiments.cli.main", *arguments]
@@ -23,6 +24,7 @@ def by_module(*arguments, folder):
     return subprocess.run(command, check=False, capture_output=True, text=True, cwd=folder)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("arguments", [("scenarios",), ("simulate", "--seed", "x")])
 def test_the_package_as_a_module_is_the_console_script(arguments, tmp_path):
     script = "import sys; from gpusched_experiments.cli.main import run; sys.argv[0] = 'gpusched'; run()"
@@ -33,6 +35,7 @@ def test_the_package_as_a_module_is_the_console_script(arguments, tmp_path):
     assert "python" not in done.stdout + done.stderr
 
 
+@pytest.mark.slow
 def test_what_the_package_as_a_module_writes_names_the_command(tmp_path):
     done = by_module("simulate", "-p", "fifo", "-s", "tiny", "--out", "run", folder=tmp_path)
     assert done.returncode == 0, done.stderr

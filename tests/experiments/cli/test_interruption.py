@@ -154,6 +154,7 @@ finally:
     assert run(body)[:2] == (130, "error: interrupted; all is well\n")
 
 
+@pytest.mark.slow
 def test_where_somebody_else_handles_signals_they_are_left_to_do_so():
     """As a server does, which ends what it is at."""
     body = """

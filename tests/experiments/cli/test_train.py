@@ -82,6 +82,7 @@ def test_it_draws_its_curve(trained):
     assert b"sts-x" in (trained[0] / "curve.svg").read_bytes()
 
 
+@pytest.mark.slow
 def test_what_it_says_to_compare_the_agent_with_works(trained, tmp_path):
     line = trained[1].stdout.splitlines()[-1]
     program, *arguments = shlex.split(line.removeprefix("compare it: "))
@@ -115,6 +116,7 @@ def interruptible():
     signal.signal(signal.SIGINT, before)
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 @pytest.mark.parametrize(("steps", "kept"), [(192, 128), (256, 192), (320, 256)])
 def test_an_interrupted_training_resumes_and_ends_as_if_nothing_had_happened(
@@ -151,6 +153,7 @@ KNOBS = (
 )  # fmt: skip
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
 def test_an_agent_that_sets_knobs_is_interrupted_resumed_and_compared(tmp_path, monkeypatch):
     monkeypatch.setattr("gpusched_agents.training.sb3_training.REMEMBER_S", 0.0)

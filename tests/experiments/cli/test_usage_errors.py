@@ -42,6 +42,7 @@ def test_without_a_command_the_help_is_shown():
     assert "compare" in result.stdout
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name == "nt", reason="signals are those of POSIX")
 def test_an_interrupted_comparison_leaves_nothing_behind(tmp_path):
     arguments = ["compare", "--policies", "random-greedy", "--workers", "1", "--seeds", "0-900", "--out", "run"]

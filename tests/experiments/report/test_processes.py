@@ -29,6 +29,7 @@ def test_calls_in_several_processes_that_nobody_waits_for_are_stopped_at_once():
     assert not active_children()
 
 
+@pytest.mark.slow
 def test_what_a_call_raises_in_another_process_is_raised_here():
     with pytest.raises(InputError, match="scenario = 'nowhere'"):
         list(call_all([partial(load_scenario, "nowhere")] * 2, (), 2))

@@ -33,6 +33,7 @@ def runs(pid: int) -> bool:
     return state != "Z"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks processes up in /proc")
 def test_a_worker_ends_when_its_parent_is_killed(tmp_path: Path):
     program = tmp_path / "parent.py"

@@ -48,6 +48,7 @@ def test_every_policy_makes_the_same_schedule_through_a_service(name: str):
     assert_same(over_requests(instance, name, seed=5), simulate(instance, make_any_policy(name), seed=5))
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("scenario", "jobs"), [("tiny", 90), ("default", 20), ("sharing", 20), ("multi-node", 15), ("hosts-and-guests", 80)]
 )
@@ -58,6 +59,7 @@ def test_an_agent_sees_the_latest_submissions_through_a_service_too(scenario: st
     assert_same(over_requests(instance, "agent:default", seed=3), simulate(instance, make_any_policy("agent:default")))
 
 
+@pytest.mark.slow
 @settings(max_examples=10, deadline=None)
 @given(seed=st.integers(0, 10_000), at_once=st.booleans(), name=st.sampled_from(["agent:default", "fill"]))
 def test_many_jobs_that_are_done_leave_what_was_known_of_them(seed: int, at_once: bool, name: str):

@@ -100,6 +100,7 @@ def same(one: Result, other: Result) -> bool:
     )  # fmt: skip
 
 
+@pytest.mark.slow
 def test_eight_clients_at_once_get_the_schedules_of_simulate(service: Service):
     def run(client: int) -> bool:
         instance = random_instance(client, jobs=6, span_s=800.0, restart_s=10.0, kinds=client % 2 == 0)
@@ -164,6 +165,7 @@ UNFINISHED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("what", UNFINISHED)
 def test_a_connection_whose_request_does_not_end_is_ended(quick_to_end: int, what: str):
     first, more = UNFINISHED[what]
@@ -185,6 +187,7 @@ def test_a_connection_whose_request_does_not_end_is_ended(quick_to_end: int, wha
     assert time.monotonic() - begin > 0.4
 
 
+@pytest.mark.slow
 def test_a_connection_on_which_nobody_reads_the_answer_is_ended(quick_to_end: int):
     with socket.create_connection(("127.0.0.1", quick_to_end), timeout=20.0) as connection:
         connection.sendall(HEADER + b"Content-Length: 2\r\n\r\n{}")

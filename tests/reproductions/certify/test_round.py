@@ -43,6 +43,7 @@ def brute_force(instance: Instance) -> float:
     return best
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("late", [False, True])
 @pytest.mark.parametrize("kinds", [False, True])
 def test_it_equals_brute_force(kinds: bool, late: bool):

@@ -22,6 +22,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
+@pytest.mark.slow
 def test_an_experiment_ends_in_a_table_and_the_paths_of_its_files(folder):
     done = gpusched("reproduce", "cost", "-p", "edf,sts", "--nodes", "3,2", "--seeds", "0-1,5", "-w", 1, "--out", "a/b")
     assert done.exit_code == 0, done.output

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -41,6 +42,7 @@ def test_hosts_without_lent_gpus_come_first_and_then_those_in_use() -> None:
     assert choose_block(hosts, 0, 4) == (2, 0)
 
 
+@pytest.mark.slow
 @given(st.data())
 @settings(max_examples=60, deadline=None)
 def test_free_cells_are_those_of_the_buddies_in_python(data: st.DataObject) -> None:
