@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from base64 import b64encode
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -36,6 +37,12 @@ class Picture:
     def kind(self) -> str:
         """Give the name's ending, in small letters and without the dot."""
         return self.name.rpartition(".")[2].lower()
+
+    @property
+    def source(self) -> str:
+        """Give the picture as an address of an image (`data:`)."""
+        kind = "svg+xml" if self.kind == "svg" else self.kind
+        return f"data:image/{kind};base64,{b64encode(self.content).decode('ascii')}"
 
 
 @dataclass(frozen=True, slots=True, eq=False)
