@@ -17,7 +17,6 @@ from gpusched_env.rendering.gantt_marks import (
     draw_switches,
 )
 from gpusched_env.rendering.gantt_panel import (
-    NODE_GAP,
     draw_due_dates,
     draw_usage,
     dress_usage,
@@ -25,6 +24,7 @@ from gpusched_env.rendering.gantt_panel import (
     usage_in,
     waiting_top,
 )
+from gpusched_env.rendering.lanes import NODE_GAP
 from gpusched_env.rendering.palette import INK, JOB_COLOURS, LATE, PAPER, SUBTLE
 from gpusched_env.rendering.plotting import Figure, FigureCanvasAgg, Line2D, Patch
 from gpusched_env.rendering.text import duration_text

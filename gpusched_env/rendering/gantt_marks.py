@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.rendering.gantt_panel import NODE_GAP
+from gpusched_env.rendering.lanes import NODE_GAP
 from gpusched_env.rendering.palette import GRID, INK, LATE, PAPER, STRIPES, SUBTLE, colour_of, ink_on
 from gpusched_env.rendering.plotting import LineCollection, PolyCollection, withStroke
 
@@ -24,7 +24,7 @@ LEAST_LABEL_PX = 8.5  # size of the smallest writing in a bar
 def draw_nodes(chart: Chart) -> None:
     """Draw a band for each node, a line between its GPUs, and its label."""
     axes, nodes, window = chart.axes, chart.timeline.instance.nodes, chart.window
-    places = [(float(chart.first_row[node]), nodes[node].gpus) for node in chart.nodes]
+    places = [(float(chart.rows.first[node]), nodes[node].gpus) for node in chart.nodes]
     bands = [chart.box(window.start_s, window.end_s, low, low + gpus) for low, gpus in places]
     axes.add_collection(PolyCollection(bands, facecolors=STRIPES, edgecolors="none", zorder=0), autolim=False)
     if chart.row_px >= 4:
@@ -51,21 +51,21 @@ def _label_nodes(chart: Chart) -> None:
         node = nodes[index]
         between = "\n" if chart.row_points * node.gpus >= 19.0 else ": "
         texts.append(f"node {index}{between}{node.gpus} x {node.gpu_type}")
-    places = [float(chart.first_row[index]) + nodes[index].gpus / 2 for index in shown]
+    places = [float(chart.rows.first[index]) + nodes[index].gpus / 2 for index in shown]
     chart.axes.set_yticks(places, texts, fontsize=7.5, color=INK)
 
 
 def draw_places(chart: Chart) -> None:
     """Shade the GPUs that are shared, and tie the bars of a job that is on several nodes."""
     bars = chart.timeline.bars
-    lanes = [chart.box(bar.start_s, bar.end_s, *chart.lane(bar)) for bar in bars if bar.gpu >= 0]
+    lanes = [chart.box(bar.start_s, bar.end_s, *chart.rows.lane(bar)) for bar in bars if bar.gpu >= 0]
     shades = PolyCollection(lanes, facecolors=GRID, edgecolors="none", zorder=0.7)
     on_several = sorted((bar for bar in bars if len(bar.nodes) > 1), key=lambda bar: (bar.job, bar.start_s, bar.node))
     ties, colours = [], []
     for above, below in pairwise(on_several):
         if not below.is_first:
             x = (above.start_s + above.end_s) / 2 / chart.unit_s
-            ties.append([(x, chart.middle(above)), (x, chart.middle(below))])
+            ties.append([(x, chart.rows.middle(above)), (x, chart.rows.middle(below))])
             colours.append(colour_of(above.job))
     lines = LineCollection(ties, colors=colours, linewidths=1.8, linestyles=TIES, zorder=1.5)
     for collection in (shades, lines):
@@ -79,7 +79,7 @@ def draw_bars(chart: Chart) -> None:
     boxes, colours, edges, widths = [], [], [], []
     after_due, restarts = [], []
     for bar in sorted(timeline.bars, key=lambda bar: bool(late[bar.job])):
-        for low, high in chart.boxes(bar):
+        for low, high in chart.rows.boxes(bar):
             least_px = min((high - low) * chart.row_px, (bar.end_s - bar.start_s) * chart.second_px)
             slim = thin * min(1.0, least_px / 6)  # edges must not hide the bar
             boxes.append(chart.box(bar.start_s, bar.end_s, low, high))
@@ -106,10 +106,10 @@ def draw_switches(chart: Chart) -> None:
     joins, colours, changes = [], [], []
     for job, bars in chart.timeline.bars_of_jobs().items():
         for old, new in pairwise(bars):
-            x, y = new.start_s / chart.unit_s, chart.middle(new)
+            x, y = new.start_s / chart.unit_s, chart.rows.middle(new)
             changes.append((x, y))
             if new.start_s > old.end_s or not new.in_the_place_of(old):
-                joins.append([(old.end_s / chart.unit_s, chart.middle(old)), (x, y)])
+                joins.append([(old.end_s / chart.unit_s, chart.rows.middle(old)), (x, y)])
                 colours.append(LATE if chart.timeline.late[job] else SUBTLE)
     if len(changes) > MOST_MARKS:
         return
@@ -140,7 +140,7 @@ def draw_labels(chart: Chart) -> None:
     shown = [(bar, *chart.visible(bar)) for bar in chart.timeline.bars if bar.is_first]
     shown.sort(key=lambda part: part[1] - part[2])
     for bar, start_s, end_s in shown[:MOST_LABELS]:
-        low, high = max(chart.boxes(bar), key=lambda box: box[1] - box[0])
+        low, high = chart.rows.largest(bar)
         size = min(8.0, 0.8 * (high - low) * chart.row_px / scale)
         width_px = 0.66 * len(str(bar.job)) * size * scale + 4
         if size < least or (end_s - start_s) * chart.second_px < width_px:

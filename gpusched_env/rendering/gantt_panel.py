@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_env.rendering.lanes import Rows
 from gpusched_env.rendering.palette import GRID, INK, JOB_COLOURS, LATE, PAPER, WAITING, colour_of
 from gpusched_env.rendering.plotting import FuncFormatter, LineCollection, MaxNLocator, withStroke
 from gpusched_env.rendering.text import axis_unit
@@ -21,9 +22,6 @@ if TYPE_CHECKING:
     from gpusched_env.rendering.timeline import Timeline
     from gpusched_env.rendering.window import Window
 
-NODE_GAP = 0.7  # space between two nodes, in GPUs
-GPU_GAP, SHARE_GAP = 0.06, 0.01  # space at the edges of bars on whole GPUs, and of those that share one, in GPUs
-
 
 @dataclass(frozen=True, slots=True)
 class Chart:
@@ -33,7 +31,7 @@ class Chart:
         axes: The panel.
         timeline: What is drawn.
         nodes: The nodes that are shown, ascending.
-        first_row: Upper edge of each node's first GPU, in rows of one GPU, (N,); NaN for nodes that are not shown.
+        rows: Where nodes and bars are, in rows of one GPU.
         unit_s: Unit of the time axis [s].
         unit: Its name.
         window: The stretch of time that is shown.
@@ -45,7 +43,7 @@ class Chart:
     axes: Axes
     timeline: Timeline
     nodes: tuple[int, ...]
-    first_row: NDArray[np.float64]
+    rows: Rows
     unit_s: float
     unit: str
     window: Window
@@ -57,32 +55,6 @@ class Chart:
     def row_points(self) -> float:
         """Give the height of a GPU's row [points]."""
         return self.row_px * 72 / self.dpi
-
-    def boxes(self, bar: Bar) -> Iterator[tuple[float, float]]:
-        """Give the upper and lower edge of each run of the bar's GPUs, or of each part of its shared GPU."""
-        for first, height in bar.runs:
-            if bar.gpu < 0:
-                top = self.first_row[bar.node] + first
-                yield top + GPU_GAP, top + height - GPU_GAP
-            else:
-                top, bottom = self.lane(bar)
-                low = top + (first - int(first)) * (bottom - top)
-                yield low + SHARE_GAP, low + height * (bottom - top) - SHARE_GAP
-
-    def lane(self, bar: Bar) -> tuple[float, float]:
-        """Give the upper and lower edge of the shared GPU that the bar has a part of."""
-        top = float(self.first_row[bar.node]) + int(bar.runs[0][0])
-        return top + GPU_GAP, top + 1 - GPU_GAP
-
-    def middle(self, bar: Bar) -> float:
-        """Give the middle of the bar's largest run."""
-        low, high = max(self.boxes(bar), key=lambda box: box[1] - box[0])
-        return (low + high) / 2
-
-    def first_middle(self, bar: Bar) -> float:
-        """Give the middle of the bar's first GPU, or of the first part of its shared GPU."""
-        low, high = min(self.boxes(bar))
-        return min(low - GPU_GAP + 0.5, (low + high) / 2)
 
     def visible(self, bar: Bar) -> tuple[float, float]:
         """Give the start and end of the part of the bar that is shown [s]; the end is before the start if none is."""
@@ -113,16 +85,12 @@ def make_chart(
         nodes: The nodes that are shown, ascending; None: all.
     """
     shown = tuple(range(len(timeline.instance.nodes))) if nodes is None else nodes
-    first_row, edge = np.full(len(timeline.instance.nodes), np.nan), 0.0
-    for node in shown:
-        first_row[node] = edge
-        edge += timeline.instance.nodes[node].gpus + NODE_GAP
-    rows = edge - NODE_GAP
+    rows = Rows.of(timeline.instance.nodes, shown)
     unit_s, unit = axis_unit(window.width_s)
     axes.set_xlim(window.start_s / unit_s, window.end_s / unit_s)
-    axes.set_ylim(rows + 0.3, -0.6)
-    row_px, second_px = size_px[1] / (rows + 0.9), size_px[0] / window.width_s
-    return Chart(axes, timeline, shown, first_row, unit_s, unit, window, row_px, second_px, dpi)
+    axes.set_ylim(rows.count + 0.3, -0.6)
+    row_px, second_px = size_px[1] / (rows.count + 0.9), size_px[0] / window.width_s
+    return Chart(axes, timeline, shown, rows, unit_s, unit, window, row_px, second_px, dpi)
 
 
 Curve = tuple["NDArray[np.float64]", "NDArray[np.int64]"]
@@ -233,7 +201,7 @@ def _shown(chart: Chart) -> Iterator[_DueDate]:
         # At the edge there is one place in a row: it belongs to the job that is there now.
         if beyond and not (timeline.running and bar.end_s >= timeline.now_s):
             continue
-        place = (min(due[job], window.end_s) / chart.unit_s, chart.first_middle(bar))
+        place = (min(due[job], window.end_s) / chart.unit_s, chart.rows.first_middle(bar))
         yield _DueDate(job, place, bar, beyond)
 
 

@@ -92,7 +92,7 @@ class Timeline:
         submissions = self.instance.jobs.submission_s[self.submitted]
         completions = self.completion_s[~np.isnan(self.completion_s)]
         changes = [(time, 0, 1) for time in submissions] + [(time, 0, -1) for time in completions]
-        held = [(start_s, end_s, gpus, 0) for start_s, end_s, gpus in self._busy()]
+        held = [(start_s, end_s, gpus, 0) for _, start_s, end_s, gpus in self.busy()]
         held += [(bar.start_s, bar.end_s, 0, 1) for bar in self.bars if bar.is_first]
         for start_s, end_s, gpus, jobs in held:
             changes += [(start_s, gpus, -jobs)]
@@ -104,17 +104,17 @@ class Timeline:
         counts = np.cumsum(table[:, 1:], axis=0)[last].astype(np.int64)
         return times, counts[:, 0], counts[:, 1]
 
-    def _busy(self) -> Iterator[tuple[float, float, int]]:
-        """Give start, end and number of GPUs of each stretch in which some are busy."""
+    def busy(self) -> Iterator[tuple[int, float, float, int]]:
+        """Give node, start and end [s], and number of GPUs of each stretch in which some are busy, shared ones once."""
         until: dict[tuple[int, int], float] = {}
         for bar in self.bars:
             if bar.gpu < 0:
-                yield bar.start_s, bar.end_s, round(sum(height for _, height in bar.runs))
+                yield bar.node, bar.start_s, bar.end_s, round(sum(height for _, height in bar.runs))
                 continue
             # Of a share, what others on the GPU have not covered yet.
             start_s = max(bar.start_s, until.get((bar.node, bar.gpu), -np.inf))
             if start_s < bar.end_s:
-                yield start_s, bar.end_s, 1
+                yield bar.node, start_s, bar.end_s, 1
                 until[bar.node, bar.gpu] = bar.end_s
 
 

@@ -10,12 +10,10 @@ from typing import TYPE_CHECKING, Any
 from gpusched_env.errors import MissingExtraError
 from gpusched_env.rendering import palette
 from gpusched_env.rendering.timeline import Timeline
-from gpusched_experiments.page.figure import script_json
-from gpusched_experiments.page.figures.cost import cost_drawing
-from gpusched_experiments.page.figures.gantt import gantt_drawing
-from gpusched_experiments.page.figures.rates import completion_drawing
-from gpusched_experiments.page.figures.savings import savings_drawing
-from gpusched_experiments.page.figures.usage import usage_drawing
+from gpusched_experiments.page.costs import cost_drawing, savings_drawing
+from gpusched_experiments.page.gantt import gantt_drawing
+from gpusched_experiments.page.over_time import completion_drawing, usage_drawing
+from gpusched_experiments.page.report_data import script_json
 from gpusched_experiments.page.verdict import costs_of, verdict
 from gpusched_experiments.report.statistics import summarise
 from gpusched_experiments.report.table_formats import html_table
@@ -23,8 +21,7 @@ from gpusched_experiments.report.table_formats import html_table
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from gpusched_experiments.page.figure import Drawing
-    from gpusched_experiments.page.report_data import ReportData
+    from gpusched_experiments.page.report_data import Drawing, ReportData
     from gpusched_experiments.report.table import Table
 
 COLOURS = ("ink", "subtle", "grid", "stripes", "paper", "late", "energy", "tardiness")  # the other ones: report.css

@@ -9,8 +9,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError
+from gpusched_experiments.page.costs import standings_drawing
 from gpusched_experiments.page.experiment_folder import experiment_report
-from gpusched_experiments.page.figures.standings import standings_drawing
 from gpusched_experiments.report.estimate import Estimate
 from gpusched_experiments.report.record import recorded_facts
 from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, RATIO, Column, Table

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.rendering.gantt_panel import NODE_GAP
+from gpusched_env.rendering.lanes import NODE_GAP, Rows, lanes_of
 from gpusched_env.rendering.palette import JOB_COLOURS, colour_of, ink_on
-from gpusched_experiments.page.figure import HOVER, Boxes, Drawing, Trace, View, plot_text, short
-from gpusched_experiments.page.figures.rates import workload_of
-from gpusched_experiments.page.figures.rows import NEAR, Axis, Rows, bar_text, due_text, job_text
+from gpusched_env.rendering.text import duration_text
+from gpusched_experiments.page.over_time import NEAR, Axis, workload_of
+from gpusched_experiments.page.report_data import HOVER, Boxes, Drawing, Trace, View, plot_text, short
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
@@ -76,6 +76,47 @@ def _that_fit(timelines: Sequence[Timeline]) -> tuple[list[Timeline], list[str]]
     counts = np.cumsum([len(timeline.bars) for timeline in timelines])
     fitting = int(np.searchsorted(counts, MOST_BARS, side="right"))
     return list(timelines[:fitting]), [timeline.policy for timeline in timelines[fitting:]]
+
+
+def job_text(timeline: Timeline, job: int) -> str:
+    """Name the job: its number, and its application if that has a name."""
+    jobs = timeline.instance.jobs
+    name = jobs.applications[int(jobs.application[job])]
+    return f"job {job}: {name}" if name else f"job {job}"
+
+
+def due_text(timeline: Timeline, job: int) -> str:
+    """Say when the job is due and by how much it ended before or after that."""
+    due_s, end_s = float(timeline.instance.jobs.due_s[job]), float(timeline.completion_s[job])
+    by = f"ended {duration_text(abs(end_s - due_s))} {'late' if timeline.late[job] else 'early'}"
+    return f"due at {duration_text(due_s)}, {by}"
+
+
+def bar_text(timeline: Timeline, bar: Bar) -> str:
+    """Say which job held what, from when to when, and what became of it, a line each."""
+    node = timeline.instance.nodes[bar.node]
+    lanes = lanes_of(bar.runs)
+    if bar.gpu >= 0:
+        held = f"{sum(height for _, height in bar.runs):.3g} of a {node.gpu_type}"
+    else:
+        held = f"{len(lanes)} x {node.gpu_type}"
+    others = f", with {len(bar.nodes) - 1} more" if len(bar.nodes) > 1 else ""
+    numbers = f"GPU{'s' if len(lanes) > 1 else ''} {_numbers(lanes)}"
+    lines = [
+        job_text(timeline, bar.job),
+        f"{held} on node {bar.node} ({numbers}){others}",
+        f"from {duration_text(bar.start_s)} to {duration_text(bar.end_s)} ({duration_text(bar.end_s - bar.start_s)})",
+    ]
+    if bar.ready_s > bar.start_s:
+        lines.append(f"no progress until {duration_text(min(bar.ready_s, bar.end_s))}: it starts")
+    return "\n".join([*lines, due_text(timeline, bar.job)])
+
+
+def _numbers(lanes: list[int]) -> str:
+    """Write GPU numbers: `0-3`, or `0, 2`."""
+    if len(lanes) > 2 and lanes[-1] - lanes[0] == len(lanes) - 1:
+        return f"{lanes[0]}-{lanes[-1]}"
+    return ", ".join(map(str, lanes))
 
 
 def _any_shares(timelines: Sequence[Timeline]) -> bool:
