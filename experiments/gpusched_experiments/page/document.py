@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import MissingExtraError
-from gpusched_env.rendering import palette
+from gpusched_env.rendering import lanes as palette
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_experiments.page.costs import cost_drawing, savings_drawing
 from gpusched_experiments.page.gantt import gantt_drawing

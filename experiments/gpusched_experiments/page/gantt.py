@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.rendering.lanes import NODE_GAP, Rows, lanes_of
-from gpusched_env.rendering.palette import JOB_COLOURS, colour_of, ink_on
+from gpusched_env.rendering.lanes import JOB_COLOURS, NODE_GAP, Rows, colour_of, ink_on, lanes_of
 from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.page.over_time import NEAR, Axis, workload_of
 from gpusched_experiments.page.report_data import HOVER, Boxes, Drawing, Trace, View, plot_text, short

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 
-from gpusched_env.rendering.palette import GRID, INK, PAPER, SUBTLE
+from gpusched_env.rendering.lanes import GRID, INK, PAPER, SUBTLE
 from gpusched_env.rendering.plotting import ConstrainedLayoutEngine, Figure, FigureCanvasAgg, FuncFormatter, rc_context
 from gpusched_experiments.report.chart import styles_of
 

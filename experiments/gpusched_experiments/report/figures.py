@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.rendering.figure_files import figure_bytes
 from gpusched_env.rendering.gantt import gantt_figure
-from gpusched_env.rendering.palette import ENERGY, GRID, INK, PAPER, SUBTLE, TARDINESS
+from gpusched_env.rendering.lanes import ENERGY, GRID, INK, PAPER, SUBTLE, TARDINESS
 from gpusched_env.rendering.plotting import (
     ConstrainedLayoutEngine,
     Figure,
@@ -16,6 +15,7 @@ from gpusched_env.rendering.plotting import (
     FuncFormatter,
     Line2D,
     Patch,
+    figure_bytes,
     withStroke,
 )
 
