@@ -23,11 +23,11 @@ from gpusched_experiments.cli.progress import decisions_bar
 from gpusched_experiments.cli.training_callbacks import EXAMPLE as CALLBACK
 from gpusched_experiments.cli.training_callbacks import make_callbacks
 from gpusched_experiments.cli.training_options import EXAMPLE, scenario_names, training_config, with_training_options
-from gpusched_experiments.report.training_figure import RELATIVE, training_chart
+from gpusched_experiments.report.chart import RELATIVE, training_chart
 
 CHECKPOINT = "checkpoint.safetensors"
 TRACK = "track:"
-FIGURE, DRAWS = "curve", "gpusched_experiments.report.drawing"
+FIGURE, DRAWS = "curve", "gpusched_experiments.report.figures"
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
