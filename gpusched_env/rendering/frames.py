@@ -14,7 +14,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import write_atomically
-from gpusched_env.rendering.gantt import FRAME_DPI, FRAME_INCHES, Drawing, Scene, pixels_of, resting_parts, scene_of
+from gpusched_env.rendering.gantt import FRAME_DPI, FRAME_INCHES, Drawing, pixels_of, resting_parts, scene_of
 from gpusched_env.rendering.lanes import INK, JOB_COLOURS, LATE, PAPER, SUBTLE, WAITING
 from gpusched_env.rendering.plotting import Image
 from gpusched_env.simulator import layout as at
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from gpusched_env.rendering.gantt_marks import Scene
     from gpusched_env.rendering.plotting import Figure
     from gpusched_env.simulator import State
 

@@ -1,10 +1,10 @@
-"""The marks of a Gantt chart: nodes, bars, changes and labels."""
+"""What is drawn on a Gantt chart: nodes, bars, changes, due dates and labels, and the share of GPUs in use."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -38,48 +38,101 @@ MOST_LABELS = 400  # labels in bars; more would only cost time
 MANY_CHANGES = 500  # from which on their marks are small
 MOST_MARKS = 1000  # above which they are only counted
 TIES = (0, (1.6, 0.8))  # dashes, so that a tie across a node between is not taken for a bar
+DOTS = (0, (1.5, 1.5))  # of moves and pauses
 LEAST_LABEL_PX = 8.5  # size of the smallest writing in a bar
+MOST_NUMBERED = 30  # due dates up to which they carry the job's number
+MOST_MET = 60  # due dates of a finished run from which on those that were met are left out
+
+
+@dataclass(frozen=True, slots=True)
+class Scene:
+    """What a chart shows.
+
+    Attributes:
+        timeline: The bars to draw, none of them on other nodes than those shown.
+        whole: The run, of which heading and strip tell.
+        window: The stretch of time.
+        nodes: The nodes that are shown, ascending.
+        size_inches: Width and height of the figure [inches].
+        dpi: Pixels per inch.
+        title: The title; None: policy and size.
+    """
+
+    timeline: Timeline
+    whole: Timeline
+    window: Window
+    nodes: tuple[int, ...]
+    size_inches: tuple[float, float]
+    dpi: float
+    title: str | None = None
+
+
+class Chart:
+    """Where things of a scene are on a panel, whose limits it sets.
+
+    Args:
+        axes: The panel, empty.
+        scene: What will be drawn.
+        size_px: Width and height of the panel [pixels].
+    """
+
+    def __init__(self, axes: Axes, scene: Scene, size_px: tuple[float, float]) -> None:
+        self.axes, self.scene, self.timeline, self.window = axes, scene, scene.timeline, scene.window
+        self.late = self.timeline.late
+        self.rows = Rows.of(self.timeline.instance.nodes, scene.nodes)
+        self.unit_s, self.unit = axis_unit(self.window.width_s)
+        axes.set_xlim(self.window.start_s / self.unit_s, self.window.end_s / self.unit_s)
+        axes.set_ylim(self.rows.count + 0.3, -0.6)
+        self.row_px = size_px[1] / (self.rows.count + 0.9)
+        self.second_px = size_px[0] / self.window.width_s
+        self.row_points = self.row_px * 72 / scene.dpi
+
+    def box(self, start_s: float, end_s: float, low: float, high: float) -> list[tuple[float, float]]:
+        """Give the corners of a rectangle."""
+        x, right = start_s / self.unit_s, end_s / self.unit_s
+        return [(x, low), (right, low), (right, high), (x, high)]
+
+    def fill(self, boxes: list[list[tuple[float, float]]], **look: Any) -> None:
+        """Draw rectangles."""
+        self.axes.add_collection(PolyCollection(boxes, **look), autolim=False)
+
+    def lines(self, lines: list[list[tuple[float, float]]], **look: Any) -> None:
+        """Draw lines."""
+        self.axes.add_collection(LineCollection(lines, **look), autolim=False)
 
 
 def draw_nodes(chart: Chart) -> None:
-    """Draw a band for each node, a line between its GPUs, and its label."""
+    """Draw a band for each node, a line between its GPUs, and its label: on two lines if there is room.
+
+    If there are very many nodes only some of them are labelled.
+    """
     axes, nodes, window = chart.axes, chart.timeline.instance.nodes, chart.window
-    places = [(float(chart.rows.first[node]), nodes[node].gpus) for node in chart.nodes]
-    bands = [chart.box(window.start_s, window.end_s, low, low + gpus) for low, gpus in places]
-    axes.add_collection(PolyCollection(bands, facecolors=STRIPES, edgecolors="none", zorder=0), autolim=False)
+    places = {node: (float(chart.rows.first[node]), nodes[node].gpus) for node in chart.scene.nodes}
+    bands = [chart.box(window.start_s, window.end_s, low, low + gpus) for low, gpus in places.values()]
+    chart.fill(bands, facecolors=STRIPES, edgecolors="none", zorder=0)
     if chart.row_px >= 4:
         left, right = window.start_s / chart.unit_s, window.end_s / chart.unit_s
-        rows = [low + gpu for low, gpus in places for gpu in range(1, gpus)]
-        inner = LineCollection([[(left, y), (right, y)] for y in rows], colors=PAPER, linewidths=0.5, zorder=0.5)
-        axes.add_collection(inner, autolim=False)
-    _label_nodes(chart)
+        inner = [low + gpu for low, gpus in places.values() for gpu in range(1, gpus)]
+        chart.lines([[(left, y), (right, y)] for y in inner], colors=PAPER, linewidths=0.5, zorder=0.5)
+    height = chart.row_points * (float(np.mean([gpus for _, gpus in places.values()])) + NODE_GAP)
+    shown = chart.scene.nodes[:: max(1, int(np.ceil(9.0 / height)))]
+    texts = []
+    for node in shown:
+        between = "\n" if chart.row_points * nodes[node].gpus >= 19.0 else ": "
+        texts.append(f"node {node}{between}{nodes[node].gpus} x {nodes[node].gpu_type}")
+    axes.set_yticks([places[node][0] + places[node][1] / 2 for node in shown], texts, fontsize=7.5, color=INK)
     axes.tick_params(axis="y", length=0, pad=4)
     axes.tick_params(axis="x", length=0, labelbottom=False)
     axes.grid(visible=True, axis="x", color=GRID, linewidth=0.6, zorder=0.6)
     axes.set_axisbelow(True)
-    for side in axes.spines.values():
-        side.set_visible(False)
-
-
-def _label_nodes(chart: Chart) -> None:
-    """Label the nodes, on one line or two as there is room, or only some of them if there are very many."""
-    nodes = chart.timeline.instance.nodes
-    height = chart.row_points * (float(np.mean([nodes[node].gpus for node in chart.nodes])) + NODE_GAP)
-    shown = chart.nodes[:: max(1, int(np.ceil(9.0 / height)))]
-    texts = []
-    for index in shown:
-        node = nodes[index]
-        between = "\n" if chart.row_points * node.gpus >= 19.0 else ": "
-        texts.append(f"node {index}{between}{node.gpus} x {node.gpu_type}")
-    places = [float(chart.rows.first[index]) + nodes[index].gpus / 2 for index in shown]
-    chart.axes.set_yticks(places, texts, fontsize=7.5, color=INK)
+    axes.spines[:].set_visible(False)
 
 
 def draw_places(chart: Chart) -> None:
     """Shade the GPUs that are shared, and tie the bars of a job that is on several nodes."""
     bars = chart.timeline.bars
     lanes = [chart.box(bar.start_s, bar.end_s, *chart.rows.lane(bar)) for bar in bars if bar.gpu >= 0]
-    shades = PolyCollection(lanes, facecolors=GRID, edgecolors="none", zorder=0.7)
+    chart.fill(lanes, facecolors=GRID, edgecolors="none", zorder=0.7)
     on_several = sorted((bar for bar in bars if len(bar.nodes) > 1), key=lambda bar: (bar.job, bar.start_s, bar.node))
     ties, colours = [], []
     for above, below in pairwise(on_several):
@@ -87,18 +140,15 @@ def draw_places(chart: Chart) -> None:
             x = (above.start_s + above.end_s) / 2 / chart.unit_s
             ties.append([(x, chart.rows.middle(above)), (x, chart.rows.middle(below))])
             colours.append(colour_of(above.job))
-    lines = LineCollection(ties, colors=colours, linewidths=1.8, linestyles=TIES, zorder=1.5)
-    for collection in (shades, lines):
-        chart.axes.add_collection(collection, autolim=False)
+    chart.lines(ties, colors=colours, linewidths=1.8, linestyles=TIES, zorder=1.5)
 
 
 def draw_bars(chart: Chart) -> None:
     """Draw the bars, late jobs' last so that their edges are whole; hatch what is late, shade restarts."""
-    timeline, thin = chart.timeline, min(1.0, chart.row_px / 6)
-    late, due = timeline.late, timeline.instance.jobs.due_s
+    late, due, thin = chart.late, chart.timeline.instance.jobs.due_s, min(1.0, chart.row_px / 6)
     boxes, colours, edges, widths = [], [], [], []
     after_due, restarts = [], []
-    for bar in sorted(timeline.bars, key=lambda bar: bool(late[bar.job])):
+    for bar in sorted(chart.timeline.bars, key=lambda bar: bool(late[bar.job])):
         for low, high in chart.rows.boxes(bar):
             least_px = min((high - low) * chart.row_px, (bar.end_s - bar.start_s) * chart.second_px)
             slim = thin * min(1.0, least_px / 6)  # edges must not hide the bar
@@ -110,12 +160,9 @@ def draw_bars(chart: Chart) -> None:
                 after_due.append(chart.box(max(bar.start_s, due[bar.job]), bar.end_s, low, high))
             if bar.ready_s > bar.start_s:
                 restarts.append(chart.box(bar.start_s, bar.ready_s, low, high))
-    for collection in (
-        PolyCollection(boxes, facecolors=colours, edgecolors=edges, linewidths=widths, zorder=2),
-        PolyCollection(restarts, facecolors=INK, edgecolors="none", alpha=0.45, zorder=2.1),
-        PolyCollection(after_due, facecolors="none", edgecolors=LATE, linewidths=0.8 * thin, hatch="/////", zorder=2.2),
-    ):
-        chart.axes.add_collection(collection, autolim=False)
+    chart.fill(boxes, facecolors=colours, edgecolors=edges, linewidths=widths, zorder=2)
+    chart.fill(restarts, facecolors=INK, edgecolors="none", alpha=0.45, zorder=2.1)
+    chart.fill(after_due, facecolors="none", edgecolors=LATE, linewidths=0.8 * thin, hatch="/////", zorder=2.2)
 
 
 def draw_switches(chart: Chart) -> None:
@@ -126,121 +173,44 @@ def draw_switches(chart: Chart) -> None:
     joins, colours, changes = [], [], []
     for job, bars in chart.timeline.bars_of_jobs().items():
         for old, new in pairwise(bars):
-            x, y = new.start_s / chart.unit_s, chart.rows.middle(new)
-            changes.append((x, y))
+            place = (new.start_s / chart.unit_s, chart.rows.middle(new))
+            changes.append(place)
             if new.start_s > old.end_s or not new.in_the_place_of(old):
-                joins.append([(old.end_s / chart.unit_s, chart.rows.middle(old)), (x, y)])
-                colours.append(LATE if chart.timeline.late[job] else SUBTLE)
+                joins.append([(old.end_s / chart.unit_s, chart.rows.middle(old)), place])
+                colours.append(LATE if chart.late[job] else SUBTLE)
     if len(changes) > MOST_MARKS:
         return
     # Many moves would hide the bars behind their lines.
     alpha = float(np.clip(20 / max(1, len(joins)), 0.05, 0.8))
-    lines = LineCollection(joins, colors=colours, linewidths=0.7, linestyles=(0, (1.5, 1.5)), alpha=alpha, zorder=3)
-    chart.axes.add_collection(lines, autolim=False)
+    chart.lines(joins, colors=colours, linewidths=0.7, linestyles=DOTS, alpha=alpha, zorder=3)
     size = float(np.clip(0.5 * chart.row_points, 1.6, 3.4)) * (1.0 if len(changes) < MANY_CHANGES else 0.6)
     if changes:
-        places = np.array(changes)
-        chart.axes.plot(
-            places[:, 0],
-            places[:, 1],
-            linestyle="none",
-            marker="D",
-            markersize=size,
-            color=PAPER,
-            markeredgecolor=INK,
-            markeredgewidth=0.15 * size,
-            zorder=3.2,
-        )
+        x, y = zip(*changes, strict=True)
+        look: dict[str, Any] = {"marker": "D", "markersize": size, "markeredgewidth": 0.15 * size}
+        chart.axes.plot(x, y, linestyle="none", color=PAPER, markeredgecolor=INK, zorder=3.2, **look)
 
 
 def draw_labels(chart: Chart) -> None:
     """Write the job's number into every bar that has room for it in legible size, the widest first."""
-    scale = chart.dpi / 72
-    least = LEAST_LABEL_PX / scale
-    shown = [(bar, *chart.visible(bar)) for bar in chart.timeline.bars if bar.is_first]
+    scale, window = chart.scene.dpi / 72, chart.window
+    shown = [
+        (bar, max(bar.start_s, window.start_s), min(bar.end_s, window.end_s))
+        for bar in chart.timeline.bars
+        if bar.is_first
+    ]
     shown.sort(key=lambda part: part[1] - part[2])
     for bar, start_s, end_s in shown[:MOST_LABELS]:
         low, high = chart.rows.largest(bar)
         size = min(8.0, 0.8 * (high - low) * chart.row_px / scale)
         width_px = 0.66 * len(str(bar.job)) * size * scale + 4
-        if size < least or (end_s - start_s) * chart.second_px < width_px:
+        if size < LEAST_LABEL_PX / scale or (end_s - start_s) * chart.second_px < width_px:
             continue
         label = chart.axes.text(
             (start_s + end_s) / 2 / chart.unit_s, (low + high) / 2, str(bar.job), fontsize=size,
             ha="center", va="center_baseline", color=ink_on(bar.job), zorder=4, clip_on=True,
         )  # fmt: skip
-        if chart.timeline.late[bar.job]:
+        if chart.late[bar.job]:
             label.set_path_effects([withStroke(linewidth=2.0, foreground=colour_of(bar.job))])
-
-
-@dataclass(frozen=True, slots=True)
-class Chart:
-    """Where things are.
-
-    Attributes:
-        axes: The panel.
-        timeline: What is drawn.
-        nodes: The nodes that are shown, ascending.
-        rows: Where nodes and bars are, in rows of one GPU.
-        unit_s: Unit of the time axis [s].
-        unit: Its name.
-        window: The stretch of time that is shown.
-        row_px: Height of a row [pixels].
-        second_px: Width of a second [pixels].
-        dpi: Pixels per inch.
-    """
-
-    axes: Axes
-    timeline: Timeline
-    nodes: tuple[int, ...]
-    rows: Rows
-    unit_s: float
-    unit: str
-    window: Window
-    row_px: float
-    second_px: float
-    dpi: float
-
-    @property
-    def row_points(self) -> float:
-        """Give the height of a GPU's row [points]."""
-        return self.row_px * 72 / self.dpi
-
-    def visible(self, bar: Bar) -> tuple[float, float]:
-        """Give the start and end of the part of the bar that is shown [s]; the end is before the start if none is."""
-        return max(bar.start_s, self.window.start_s), min(bar.end_s, self.window.end_s)
-
-    def box(self, start_s: float, end_s: float, low: float, high: float) -> list[tuple[float, float]]:
-        """Give the corners of a rectangle."""
-        x, right = start_s / self.unit_s, end_s / self.unit_s
-        return [(x, low), (right, low), (right, high), (x, high)]
-
-
-def make_chart(
-    axes: Axes,
-    timeline: Timeline,
-    window: Window,
-    size_px: tuple[float, float],
-    dpi: float,
-    nodes: tuple[int, ...] | None = None,
-) -> Chart:
-    """Lay out the panel and set its limits.
-
-    Args:
-        axes: The panel, empty.
-        timeline: What will be drawn; it has no bars on other nodes than those shown.
-        window: The stretch of time that is shown.
-        size_px: Width and height of the panel [pixels].
-        dpi: Pixels per inch.
-        nodes: The nodes that are shown, ascending; None: all.
-    """
-    shown = tuple(range(len(timeline.instance.nodes))) if nodes is None else nodes
-    rows = Rows.of(timeline.instance.nodes, shown)
-    unit_s, unit = axis_unit(window.width_s)
-    axes.set_xlim(window.start_s / unit_s, window.end_s / unit_s)
-    axes.set_ylim(rows.count + 0.3, -0.6)
-    row_px, second_px = size_px[1] / (rows.count + 0.9), size_px[0] / window.width_s
-    return Chart(axes, timeline, shown, rows, unit_s, unit, window, row_px, second_px, dpi)
 
 
 Curve = tuple["NDArray[np.float64]", "NDArray[np.int64]"]
@@ -261,8 +231,9 @@ def _part(times: NDArray[np.float64], values: NDArray[np.int64], start_s: float,
     return np.append(times[first:last], max(end_s, times[first])), np.append(values[first:last], values[last - 1])
 
 
-def waiting_top(waiting: NDArray[np.int64]) -> int:
+def waiting_top(scene: Scene) -> int:
     """Choose the end of the scale of waiting jobs: 2, 5, 10, 20, 50, ..., so that it rests from frame to frame."""
+    _, (_, waiting) = usage_in(scene.whole, scene.window, set(scene.nodes))
     top, steps = 2, 0
     while top < waiting.max():
         steps += 1
@@ -270,42 +241,38 @@ def waiting_top(waiting: NDArray[np.int64]) -> int:
     return top
 
 
-def dress_usage(axes: Axes, other: Axes, chart: Chart, top: int) -> None:
+def dress_usage(axes: Axes, other: Axes, chart: Chart) -> None:
     """Draw scales, grid and names of the strip.
 
     Args:
         axes: The strip's axes, for busy GPUs.
         other: Their twin, for waiting jobs.
         chart: The panel above.
-        top: End of the scale of waiting jobs.
     """
-    total = sum(chart.timeline.instance.nodes[node].gpus for node in chart.nodes)
-    axes.set_ylim(0, total * 1.08)
-    axes.set_ylabel("busy GPUs", fontsize=7.5, color=JOB_COLOURS[0])
-    other.set_ylim(0, top * 1.08)
-    other.set_ylabel("waiting jobs", fontsize=7.5, color=WAITING)
-    other.tick_params(axis="y", length=0, labelsize=7, labelcolor=WAITING)
+    total = sum(chart.timeline.instance.nodes[node].gpus for node in chart.scene.nodes)
     axes.tick_params(axis="both", length=0, labelsize=7, labelcolor=INK)
     axes.grid(visible=True, axis="x", color=GRID, linewidth=0.6)
     axes.set_axisbelow(True)
     axes.xaxis.set_major_locator(MaxNLocator(12, steps=[1, 2, 5, 10]))
     axes.xaxis.set_major_formatter(FuncFormatter(lambda x, _: f"{x:g}"))
     axes.set_xlabel(f"time [{chart.unit}]", fontsize=8, color=INK)
-    for panel in (axes, other):
+    other.tick_params(axis="y", length=0, labelsize=7, labelcolor=WAITING)
+    for panel, name, colour, top in (
+        (axes, "busy GPUs", JOB_COLOURS[0], total),
+        (other, "waiting jobs", WAITING, waiting_top(chart.scene)),
+    ):
+        panel.set_ylim(0, top * 1.08)
+        panel.set_ylabel(name, fontsize=7.5, color=colour)
         panel.yaxis.set_major_locator(MaxNLocator(3, integer=True))
-        for side in panel.spines.values():
-            side.set_visible(False)
+        panel.spines[:].set_visible(False)
 
 
-def draw_usage(axes: Axes, other: Axes, usage: tuple[Curve, Curve], unit_s: float) -> None:
-    """Draw the area and the line."""
-    (times, busy), (changes, waiting) = usage
-    axes.fill_between(times / unit_s, busy, step="post", color=JOB_COLOURS[0], alpha=0.45, linewidth=0)
-    other.step(changes / unit_s, waiting, where="post", color=WAITING, linewidth=1.1)
-
-
-MOST_NUMBERED = 30  # due dates up to which they carry the job's number
-MOST_MET = 60  # due dates of a finished run from which on those that were met are left out
+def draw_usage(axes: Axes, other: Axes, chart: Chart) -> None:
+    """Draw the area of busy GPUs and the line of waiting jobs."""
+    scene = chart.scene
+    (times, busy), (changes, waiting) = usage_in(scene.whole, scene.window, set(scene.nodes))
+    axes.fill_between(times / chart.unit_s, busy, step="post", color=JOB_COLOURS[0], alpha=0.45, linewidth=0)
+    other.step(changes / chart.unit_s, waiting, where="post", color=WAITING, linewidth=1.1)
 
 
 @dataclass(frozen=True, slots=True)
@@ -325,26 +292,41 @@ def draw_due_dates(chart: Chart) -> None:
     after the end of the panel stand at its edge. Of a finished run with very many, only those that were missed stay.
     """
     shown = list(_shown(chart))
-    _join(chart, shown)
+    for is_late in (False, True):  # behind the bars, or in front of them and red if it was missed
+        alike = [due for due in shown if bool(chart.late[due.job]) == is_late]
+        chart.lines(
+            [[(due.bar.end_s / chart.unit_s, due.place[1]), due.place] for due in alike],
+            colors=LATE if is_late else [colour_of(due.job) for due in alike],
+            # Not to be taken for the bar of a small share.
+            linewidths=1.0 if is_late else [0.8 if due.bar.gpu < 0 else 0.4 for due in alike],
+            alpha=None if is_late else 0.8,
+            zorder=3.4 if is_late else 1,
+        )
     size = float(np.clip(7 * chart.row_points, 8, 36))
     for beyond, marker in ((False, "v"), (True, ">")):
         alike = [due for due in shown if due.beyond == beyond]
         if alike:
             x, y = zip(*(due.place for due in alike), strict=True)
-            colours = [LATE if chart.timeline.late[due.job] else colour_of(due.job) for due in alike]
+            colours = [LATE if chart.late[due.job] else colour_of(due.job) for due in alike]
             chart.axes.scatter(
                 x, y, s=size, c=colours, marker=marker, edgecolors=INK, linewidths=0.6, zorder=3.5, clip_on=not beyond
             )
     if len(shown) <= MOST_NUMBERED and chart.row_points >= 7:
-        _number(chart, shown)
+        for due in shown:
+            offset, side = ((-5.0, 0), "right") if due.beyond else ((4.5, 0), "left")
+            label = chart.axes.annotate(
+                str(due.job), due.place, offset, textcoords="offset points", fontsize=6.5, va="center", ha=side,
+                color=INK, zorder=4,
+            )  # fmt: skip
+            label.set_path_effects([withStroke(linewidth=1.6, foreground=PAPER)])
 
 
 def _shown(chart: Chart) -> Iterator[_DueDate]:
     timeline, window = chart.timeline, chart.window
-    due, done, late = timeline.instance.jobs.due_s, ~np.isnan(timeline.completion_s), timeline.late
+    due, done = timeline.instance.jobs.due_s, ~np.isnan(timeline.completion_s)
     few = int(timeline.submitted.sum()) <= MOST_MET
     for job, bars in timeline.bars_of_jobs().items():
-        bar, met = bars[-1], done[job] and not late[job]
+        bar, met = bars[-1], done[job] and not chart.late[job]
         if (met and (timeline.running or not few)) or due[job] < window.start_s:
             continue
         beyond = bool(due[job] > window.end_s)
@@ -353,28 +335,3 @@ def _shown(chart: Chart) -> Iterator[_DueDate]:
             continue
         place = (min(due[job], window.end_s) / chart.unit_s, chart.rows.first_middle(bar))
         yield _DueDate(job, place, bar, beyond)
-
-
-def _join(chart: Chart, shown: list[_DueDate]) -> None:
-    """Join each due date to its bar: behind the bars, or in front of them and red if it was missed."""
-    for is_late in (False, True):
-        alike = [due for due in shown if bool(chart.timeline.late[due.job]) == is_late]
-        lines = LineCollection(
-            [[(due.bar.end_s / chart.unit_s, due.place[1]), due.place] for due in alike],
-            colors=LATE if is_late else [colour_of(due.job) for due in alike],
-            # Not to be taken for the bar of a small share.
-            linewidths=1.0 if is_late else [0.8 if due.bar.gpu < 0 else 0.4 for due in alike],
-            alpha=None if is_late else 0.8,
-            zorder=3.4 if is_late else 1,
-        )
-        chart.axes.add_collection(lines, autolim=False)
-
-
-def _number(chart: Chart, shown: list[_DueDate]) -> None:
-    for due in shown:
-        offset, side = ((-5.0, 0), "right") if due.beyond else ((4.5, 0), "left")
-        label = chart.axes.annotate(
-            str(due.job), due.place, offset, textcoords="offset points", fontsize=6.5, va="center", ha=side, color=INK,
-            zorder=4,
-        )  # fmt: skip
-        label.set_path_effects([withStroke(linewidth=1.6, foreground=PAPER)])
