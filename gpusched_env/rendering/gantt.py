@@ -220,14 +220,8 @@ def legend_of(timeline: Timeline) -> list[Patch | Line2D]:
 
 
 def _marker(shape: str, colour: str, size: float, label: str) -> Line2D:
-    look: dict[str, Any] = {
-        "marker": shape,
-        "markersize": size,
-        "color": colour,
-        "markeredgecolor": INK,
-        "markeredgewidth": 0.6,
-    }
-    return Line2D([], [], linestyle="none", label=label, **look)
+    look: dict[str, Any] = {"marker": shape, "markersize": size, "color": colour}
+    return Line2D([], [], linestyle="none", markeredgecolor=INK, markeredgewidth=0.6, label=label, **look)
 
 
 def resting_parts(scene: Scene) -> tuple[object, ...]:
