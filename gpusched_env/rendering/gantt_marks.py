@@ -170,16 +170,19 @@ def draw_switches(chart: Chart) -> None:
 
     More than `MOST_MARKS` changes would hide the bars: then they are only counted, in the legend.
     """
-    joins, colours, changes = [], [], []
-    for job, bars in chart.timeline.bars_of_jobs().items():
-        for old, new in pairwise(bars):
-            place = (new.start_s / chart.unit_s, chart.rows.middle(new))
-            changes.append(place)
-            if new.start_s > old.end_s or not new.in_the_place_of(old):
-                joins.append([(old.end_s / chart.unit_s, chart.rows.middle(old)), place])
-                colours.append(LATE if chart.late[job] else SUBTLE)
+    changes = [
+        (new.start_s / chart.unit_s, chart.rows.middle(new))
+        for bars in chart.timeline.bars_of_jobs().values()
+        for new in bars[1:]
+    ]
     if len(changes) > MOST_MARKS:
         return
+    moves = list(chart.timeline.moves())
+    joins = [
+        [(bar_s / chart.unit_s, chart.rows.middle(bar)) for bar, bar_s in ((old, old.end_s), (new, new.start_s))]
+        for _, old, new in moves
+    ]
+    colours = [LATE if chart.late[job] else SUBTLE for job, _, _ in moves]
     # Many moves would hide the bars behind their lines.
     alpha = float(np.clip(20 / max(1, len(joins)), 0.05, 0.8))
     chart.lines(joins, colors=colours, linewidths=0.7, linestyles=DOTS, alpha=alpha, zorder=3)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from dataclasses import dataclass, replace
-from itertools import cycle
+from itertools import cycle, pairwise
 from math import ceil, log2
 from typing import TYPE_CHECKING
 
@@ -85,6 +85,13 @@ class Timeline:
             if bar.is_first:
                 groups[bar.job].append(bar)
         return dict(groups)
+
+    def moves(self) -> Iterator[tuple[int, Bar, Bar]]:
+        """Give job, old bar and new bar of each change of place and of each pause."""
+        for job, bars in self.bars_of_jobs().items():
+            for old, new in pairwise(bars):
+                if new.start_s > old.end_s or not new.in_the_place_of(old):
+                    yield job, old, new
 
     def usage(self) -> tuple[NDArray[np.float64], NDArray[np.int64], NDArray[np.int64]]:
         """Count busy GPUs, a shared one once, and waiting jobs over time.

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -35,11 +34,14 @@ HOW_TO_READ = (
 
 def gantt_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> Drawing | None:
     """Draw the runs, the first one at first, all on one axis; None if even the first has too many intervals."""
-    shown, left_out = _that_fit(timelines)
+    counts = np.cumsum([len(timeline.bars) for timeline in timelines])
+    fitting = int(np.searchsorted(counts, MOST_BARS, side="right"))
+    shown, left_out = timelines[:fitting], [timeline.policy for timeline in timelines[fitting:]]
     if not shown:
         return None
     axis, workload = Axis.of(shown), workload_of(recorded)
-    shares = " A bar lower than its GPU's row has a share of it." if _any_shares(shown) else ""
+    any_shares = any(bar.gpu >= 0 for timeline in shown for bar in timeline.bars)
+    shares = " A bar lower than its GPU's row has a share of it." if any_shares else ""
     without = f" Without {', '.join(left_out)}, whose intervals are too many to draw." if left_out else ""
     return Drawing(
         name="gantt",
@@ -57,24 +59,26 @@ def gantt_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> 
 
 def gantt_view(timeline: Timeline, axis: Axis) -> View:
     """Draw one finished run: a trace for each kind of mark, whatever the number of bars."""
-    rows, unit_s = Rows.of(timeline.instance.nodes), axis.unit_s
-    boxes = (
-        *_bars(timeline, rows, unit_s),
-        *_overlay("restart, no progress", rows, _restarts(timeline), unit_s, {"fillcolor": "var:veil"}),
-        *_overlay("after the due date", rows, _after_due(timeline), unit_s, {"fillcolor": "var:lateness"}),
-        *_overlay("late job", rows, _late(timeline), unit_s, {"line": {"width": 1.4, "color": "var:late"}}),
+    rows, late, due_s = Rows.of(timeline.instance.nodes), timeline.late, timeline.instance.jobs.due_s
+    of_late = [bar for bar in timeline.bars if late[bar.job]]
+    restarts = [(bar, bar.start_s, min(bar.ready_s, bar.end_s)) for bar in timeline.bars if bar.ready_s > bar.start_s]
+    after_due = [
+        (bar, max(bar.start_s, float(due_s[bar.job])), bar.end_s) for bar in of_late if bar.end_s > due_s[bar.job]
+    ]
+    overlays: tuple[tuple[str, list[tuple[Bar, float, float]], dict[str, Any]], ...] = (
+        ("restart, no progress", restarts, {"fillcolor": "var:veil"}),
+        ("after the due date", after_due, {"fillcolor": "var:lateness"}),
+        ("late job", _whole(of_late), {"line": {"width": 1.4, "color": "var:late"}}),
     )
-    traces = (*_joins(timeline, rows, unit_s), *_due_dates(timeline, rows, axis))
+    boxes = [
+        Boxes(_edges(rows, axis, pieces), {"name": name, "showlegend": True, "line": {"width": 0}} | look)
+        for name, pieces, look in overlays
+        if pieces
+    ]
     row_px = float(np.clip(CHART_PX / rows.count, *ROW_PX))
     height = int(min(MOST_PX, BESIDE_PX + row_px * rows.count))
-    return View(timeline.policy, traces, _layout(timeline, rows, axis, height), height, boxes)
-
-
-def _that_fit(timelines: Sequence[Timeline]) -> tuple[list[Timeline], list[str]]:
-    """Give the first timelines that together have few enough bars, and the names of the others' policies."""
-    counts = np.cumsum([len(timeline.bars) for timeline in timelines])
-    fitting = int(np.searchsorted(counts, MOST_BARS, side="right"))
-    return list(timelines[:fitting]), [timeline.policy for timeline in timelines[fitting:]]
+    layout, traces = _layout(timeline, rows, axis, height), _marks(timeline, rows, axis)
+    return View(timeline.policy, traces, layout, height, (*_bars(timeline, rows, axis), *boxes))
 
 
 def job_text(timeline: Timeline, job: int) -> str:
@@ -118,104 +122,63 @@ def _numbers(lanes: list[int]) -> str:
     return ", ".join(map(str, lanes))
 
 
-def _any_shares(timelines: Sequence[Timeline]) -> bool:
-    return any(bar.gpu >= 0 for timeline in timelines for bar in timeline.bars)
-
-
-def _bars(timeline: Timeline, rows: Rows, unit_s: float) -> list[Boxes]:
+def _bars(timeline: Timeline, rows: Rows, axis: Axis) -> list[Boxes]:
     """Draw the bars: those of one colour at a time, whatever their number."""
     groups: list[Boxes] = []
     for index, colour in enumerate(JOB_COLOURS):
         bars = [bar for bar in timeline.bars if bar.job % len(JOB_COLOURS) == index]
-        edges = _boxes(rows, [(bar, bar.start_s, bar.end_s) for bar in bars], unit_s)
         own = [bar for bar in bars for _ in rows.boxes(bar)]
         look = {
-            "fillcolor": colour,
-            "line": {"width": 0.4, "color": "var:paper"},
-            "name": "jobs",
-            "legendgroup": "jobs",
+            "fillcolor": colour, "line": {"width": 0.4, "color": "var:paper"}, "name": "jobs", "legendgroup": "jobs",
             "showlegend": not groups,
-        }
+        }  # fmt: skip
         texts, labels = [bar_text(timeline, bar) for bar in own], [str(bar.job) for bar in own]
         if bars:
-            groups.append(Boxes(edges, look, texts, labels, ink_on(index)))
+            groups.append(Boxes(_edges(rows, axis, _whole(bars)), look, texts, labels, ink_on(index)))
     return groups
 
 
-def _boxes(rows: Rows, pieces: Iterable[tuple[Bar, float, float]], unit_s: float) -> list[list[float]]:
+def _whole(bars: Iterable[Bar]) -> list[tuple[Bar, float, float]]:
+    return [(bar, bar.start_s, bar.end_s) for bar in bars]
+
+
+def _edges(rows: Rows, axis: Axis, pieces: Iterable[tuple[Bar, float, float]]) -> list[list[float]]:
     """Give left, right, upper and lower edges of parts of bars, from one time to another."""
-    boxes = [(start / unit_s, end / unit_s, *box) for bar, start, end in pieces for box in rows.boxes(bar)]
+    boxes = [(start / axis.unit_s, end / axis.unit_s, *box) for bar, start, end in pieces for box in rows.boxes(bar)]
     return [short(edges, 5 if place < 2 else 3) for place, edges in enumerate(zip(*boxes, strict=True))]
 
 
-def _overlay(
-    name: str, rows: Rows, pieces: Sequence[tuple[Bar, float, float]], unit_s: float, look: dict[str, Any]
-) -> list[Boxes]:
-    """Draw over parts of bars, without a word of its own; nothing where there are none."""
-    if not pieces:
-        return []
-    return [Boxes(_boxes(rows, pieces, unit_s), {"name": name, "showlegend": True, "line": {"width": 0}} | look)]
+def _marks(timeline: Timeline, rows: Rows, axis: Axis) -> tuple[Trace, ...]:
+    """Join the bars of a job where its place changed or it paused, and put a triangle at each due date.
 
-
-def _late(timeline: Timeline) -> list[tuple[Bar, float, float]]:
-    late = timeline.late
-    return [(bar, bar.start_s, bar.end_s) for bar in timeline.bars if late[bar.job]]
-
-
-def _restarts(timeline: Timeline) -> list[tuple[Bar, float, float]]:
-    return [(bar, bar.start_s, min(bar.ready_s, bar.end_s)) for bar in timeline.bars if bar.ready_s > bar.start_s]
-
-
-def _after_due(timeline: Timeline) -> list[tuple[Bar, float, float]]:
-    due_s, late = timeline.instance.jobs.due_s, timeline.late
-    return [
-        (bar, max(bar.start_s, float(due_s[bar.job])), bar.end_s)
-        for bar in timeline.bars
-        if late[bar.job] and bar.end_s > due_s[bar.job]
-    ]
-
-
-def _joins(timeline: Timeline, rows: Rows, unit_s: float) -> list[Trace]:
-    """Join the bars of a job where its place changed or it paused: one broken line for all."""
+    All joins are one broken line; the triangles are on the rows of the jobs' last bars.
+    """
+    due_s, late, held = timeline.instance.jobs.due_s, timeline.late, timeline.bars_of_jobs()
     xs: list[float | None] = []
     ys: list[float | None] = []
-    for bars in timeline.bars_of_jobs().values():
-        for old, new in pairwise(bars):
-            if new.start_s > old.end_s or not new.in_the_place_of(old):
-                xs += [round(old.end_s / unit_s, 5), round(new.start_s / unit_s, 5), None]
-                ys += [round(rows.middle(old), 3), round(rows.middle(new), 3), None]
-    if not xs:
-        return []
-    return [
-        {
-            "type": "scatter", "mode": "lines", "name": "moves and pauses", "x": xs, "y": ys, "hoverinfo": "skip",
-            "line": {"color": "var:subtle", "width": 1, "dash": "dot"},
-            "visible": True if len(xs) <= 3 * MOST_JOINS else "legendonly",
-        }
-    ]  # fmt: skip
-
-
-def _due_dates(timeline: Timeline, rows: Rows, axis: Axis) -> list[Trace]:
-    """Put a triangle at each due date on the row of the job's last bar."""
-    due_s, late = timeline.instance.jobs.due_s, timeline.late
-    last = {job: bars[-1] for job, bars in timeline.bars_of_jobs().items() if due_s[job] <= NEAR * axis.end_s}
-    if not last:
-        return []
-    return [
-        {
-            "type": "scatter", "mode": "markers", "name": "due date",
-            "x": short((due_s[job] / axis.unit_s for job in last), 5),
-            "y": short((rows.middle(bar) for bar in last.values()), 3),
-            "marker": {
-                "symbol": "triangle-down", "size": 8 if len(late) <= MANY_JOBS else 6,
-                "line": {"color": "var:ink", "width": 0.7},
-                "color": ["var:late" if late[job] else colour_of(job) for job in last],
-            },
-            "visible": True if len(late) <= MOST_DUE_DATES else "legendonly",
-            "hovertext": [f"{plot_text(job_text(timeline, job))}<br>{due_text(timeline, job)}" for job in last],
-            "hovertemplate": HOVER,
-        }
-    ]  # fmt: skip
+    for _, old, new in timeline.moves():
+        xs += [*short((old.end_s / axis.unit_s, new.start_s / axis.unit_s), 5), None]
+        ys += [*short((rows.middle(old), rows.middle(new)), 3), None]
+    joins: Trace = {
+        "type": "scatter", "mode": "lines", "name": "moves and pauses", "x": xs, "y": ys, "hoverinfo": "skip",
+        "line": {"color": "var:subtle", "width": 1, "dash": "dot"},
+        "visible": True if len(xs) <= 3 * MOST_JOINS else "legendonly",
+    }  # fmt: skip
+    last = {job: bars[-1] for job, bars in held.items() if due_s[job] <= NEAR * axis.end_s}
+    due_dates: Trace = {
+        "type": "scatter", "mode": "markers", "name": "due date",
+        "x": short((due_s[job] / axis.unit_s for job in last), 5),
+        "y": short((rows.middle(bar) for bar in last.values()), 3),
+        "marker": {
+            "symbol": "triangle-down", "size": 8 if len(late) <= MANY_JOBS else 6,
+            "line": {"color": "var:ink", "width": 0.7},
+            "color": ["var:late" if late[job] else colour_of(job) for job in last],
+        },
+        "visible": True if len(late) <= MOST_DUE_DATES else "legendonly",
+        "hovertext": [f"{plot_text(job_text(timeline, job))}<br>{due_text(timeline, job)}" for job in last],
+        "hovertemplate": HOVER,
+    }  # fmt: skip
+    return (*([joins] if xs else []), *([due_dates] if last else []))
 
 
 def _layout(timeline: Timeline, rows: Rows, axis: Axis, height: int) -> dict[str, Any]:
