@@ -10,9 +10,9 @@ from gpusched_env.lazy import lazy_names
 
 if TYPE_CHECKING:
     from gpusched_env.errors import MissingExtraError
-    from gpusched_env.rendering.figure_files import figure_bytes
-    from gpusched_env.rendering.frames import GanttFrames
-    from gpusched_env.rendering.gantt import gantt_figure, gantt_rgb, render_gantt_rgb
+    from gpusched_env.rendering.frames import GanttFrames, render_gantt_rgb
+    from gpusched_env.rendering.gantt import gantt_figure, gantt_rgb
+    from gpusched_env.rendering.plotting import figure_bytes
     from gpusched_env.rendering.text import render_text
 
 __all__ = [

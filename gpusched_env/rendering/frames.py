@@ -14,11 +14,9 @@ import numpy as np
 
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import write_atomically
-from gpusched_env.rendering.gantt_drawing import Drawing, Scene, resting_parts
-from gpusched_env.rendering.palette import INK, JOB_COLOURS, LATE, PAPER, SUBTLE, WAITING
+from gpusched_env.rendering.gantt import FRAME_DPI, FRAME_INCHES, Drawing, pixels_of, resting_parts, scene_of
+from gpusched_env.rendering.lanes import INK, JOB_COLOURS, LATE, PAPER, SUBTLE, WAITING
 from gpusched_env.rendering.plotting import Image
-from gpusched_env.rendering.timeline import Timeline
-from gpusched_env.rendering.window import Window, window_of
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
@@ -26,11 +24,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gpusched_env.rendering.plotting import Figure, FigureCanvasAgg
-    from gpusched_env.simulator import Result, State
-
-FRAME_INCHES, FRAME_DPI = (12.8, 7.2), 100
-STUB = 0.012  # how far beyond the present what is held now is drawn, as a share of the axis
+    from gpusched_env.rendering.gantt_marks import Scene
+    from gpusched_env.rendering.plotting import Figure
+    from gpusched_env.simulator import State
 
 
 class GanttFrames:
@@ -89,19 +85,13 @@ class GanttFrames:
         return self._drawing
 
 
-def scene_of(run: State | Result, size_inches: tuple[float, float], dpi: float, window: Window | None = None) -> Scene:
-    """Say what a chart of all nodes and jobs shows, in the window given or the usual one."""
-    shown = window or window_of(run)
-    # Bars from before the window decide which GPUs those in it are drawn on.
-    since_s = shown.start_s - shown.width_s
-    timeline = Timeline.of(run, ahead_s=STUB * shown.width_s, since_s=since_s)
-    return Scene(timeline, timeline, shown, tuple(range(len(run.instance.nodes))), size_inches, dpi)
+def render_gantt_rgb(state: State) -> NDArray[np.uint8]:
+    """Draw the state of a run as a frame of a video: shape (720, 1280, 3), uint8.
 
-
-def pixels_of(canvas: FigureCanvasAgg) -> NDArray[np.uint8]:
-    """Give what is painted on the canvas: red, green and blue, (H, W, 3), uint8."""
-    painted = np.asarray(canvas.buffer_rgba(), dtype=np.uint8)  # type: ignore[no-untyped-call]
-    return painted[:, :, :3].copy()
+    It shows nothing of jobs that are not submitted, not even how many there are. `GanttFrames` draws many frames of
+    one run faster.
+    """
+    return GanttFrames().draw(state)
 
 
 def _artists(figure: Figure) -> Iterator[Any]:

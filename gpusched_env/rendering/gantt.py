@@ -2,23 +2,43 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.rendering.frames import FRAME_DPI, FRAME_INCHES, GanttFrames, pixels_of, scene_of
-from gpusched_env.rendering.gantt_drawing import Drawing, Scene, usual_height
-from gpusched_env.rendering.plotting import FigureCanvasAgg
-from gpusched_env.rendering.window import Window, window_of
+from gpusched_env.rendering.gantt_marks import (
+    DOTS,
+    MOST_MARKS,
+    TIES,
+    Chart,
+    Scene,
+    draw_bars,
+    draw_due_dates,
+    draw_labels,
+    draw_nodes,
+    draw_places,
+    draw_switches,
+    draw_usage,
+    dress_usage,
+    waiting_top,
+)
+from gpusched_env.rendering.lanes import INK, JOB_COLOURS, LATE, NODE_GAP, PAPER, SUBTLE
+from gpusched_env.rendering.plotting import Figure, FigureCanvasAgg, Line2D, Patch
+from gpusched_env.rendering.text import duration_text
+from gpusched_env.rendering.timeline import Timeline, Window, window_of
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from gpusched_env.rendering.plotting import Figure
     from gpusched_env.simulator import Result, State
+
+LEFT = 0.18  # inches
+FRAME_INCHES, FRAME_DPI = (12.8, 7.2), 100
+MOST_INCHES = 15.0
+STUB = 0.012  # how far beyond the present what is held now is drawn, as a share of the axis
 
 
 def gantt_figure(
@@ -53,7 +73,15 @@ def gantt_figure(
     Raises:
         InputError: The window is empty, or there is no such node or job.
     """
-    scene = _scene(run, window_s, nodes, jobs, size_inches, dpi, title)
+    every = run.instance.nodes
+    shown = tuple(range(len(every))) if nodes is None else _numbers("nodes", nodes, len(every))
+    rows = float(np.sum(np.array([every[node].gpus for node in shown]) + NODE_GAP))
+    size = size_inches or (13.0, float(np.clip(2.8 + 0.13 * rows, 6.5, MOST_INCHES)))
+    whole = scene_of(run, size, dpi, None if window_s is None else _window(run, *window_s))
+    timeline = whole.timeline if nodes is None else whole.timeline.on_nodes(set(shown))
+    if jobs is not None:
+        timeline = timeline.of_jobs(set(_numbers("jobs", jobs, len(run.instance.jobs))))
+    scene = Scene(timeline, whole.whole, whole.window, shown, size, dpi, title)
     drawing = Drawing(scene)
     drawing.draw(scene)
     return drawing.figure
@@ -72,32 +100,10 @@ def gantt_rgb(
     return pixels_of(canvas)
 
 
-def render_gantt_rgb(state: State) -> NDArray[np.uint8]:
-    """Draw the state of a run as a frame of a video: shape (720, 1280, 3), uint8.
-
-    It shows nothing of jobs that are not submitted, not even how many there are. `GanttFrames` draws many frames of
-    one run faster.
-    """
-    return GanttFrames().draw(state)
-
-
-def _scene(
-    run: State | Result,
-    window_s: tuple[float, float | None] | None,
-    nodes: Sequence[int] | None,
-    jobs: Sequence[int] | None,
-    size_inches: tuple[float, float] | None,
-    dpi: float,
-    title: str | None,
-) -> Scene:
-    every = range(len(run.instance.nodes))
-    shown = tuple(every) if nodes is None else _numbers("nodes", nodes, len(every))
-    height = usual_height(np.array([run.instance.nodes[node].gpus for node in shown]))
-    scene = scene_of(run, size_inches or (13.0, height), dpi, None if window_s is None else _window(run, *window_s))
-    timeline = scene.timeline if nodes is None else scene.timeline.on_nodes(set(shown))
-    if jobs is not None:
-        timeline = timeline.of_jobs(set(_numbers("jobs", jobs, len(run.instance.jobs))))
-    return Scene(timeline, scene.whole, scene.window, shown, scene.size_inches, dpi, title)
+def pixels_of(canvas: FigureCanvasAgg) -> NDArray[np.uint8]:
+    """Give what is painted on the canvas: red, green and blue, (H, W, 3), uint8."""
+    painted = np.asarray(canvas.buffer_rgba(), dtype=np.uint8)  # type: ignore[no-untyped-call]
+    return painted[:, :, :3].copy()
 
 
 def _window(run: State | Result, start_s: float, end_s: float | None) -> Window:
@@ -114,3 +120,112 @@ def _numbers(name: str, given: Sequence[int], count: int) -> tuple[int, ...]:
     if not given:
         raise InputError(name, list(given), "at least one number")
     return tuple(sorted(set(given)))
+
+
+def scene_of(run: State | Result, size_inches: tuple[float, float], dpi: float, window: Window | None = None) -> Scene:
+    """Say what a chart of all nodes and jobs shows, in the window given or the usual one."""
+    shown = window or window_of(run)
+    # Bars from before the window decide which GPUs those in it are drawn on.
+    since_s = shown.start_s - shown.width_s
+    timeline = Timeline.of(run, ahead_s=STUB * shown.width_s, since_s=since_s)
+    return Scene(timeline, timeline, shown, tuple(range(len(run.instance.nodes))), size_inches, dpi)
+
+
+class Drawing:
+    """A figure with what does not move: nodes, scales, grid and legend.
+
+    Args:
+        scene: The first thing to show on it.
+    """
+
+    def __init__(self, scene: Scene) -> None:
+        width, height = scene.size_inches
+        self.figure = Figure(figsize=scene.size_inches, dpi=scene.dpi, facecolor=PAPER)
+        self.canvas = FigureCanvasAgg(self.figure)
+        left, right, below, strip = 1.2 / width, 1 - 0.55 / width, 0.5 / height, 0.85 / height
+        bottom, top = below + strip + 0.12 / height, 1 - 0.98 / height
+        self._axes = self.figure.add_axes((left, bottom, right - left, top - bottom))
+        self._usage = self.figure.add_axes((left, below, right - left, strip), sharex=self._axes)
+        self._waiting = self._usage.twinx()
+        self._panel_px = (right - left) * width * scene.dpi, (top - bottom) * height * scene.dpi
+        chart = self._chart(scene)
+        draw_nodes(chart)
+        dress_usage(self._usage, self._waiting, chart)
+        self.figure.legend(
+            handles=legend_of(scene.timeline), loc="upper left",
+            bbox_to_anchor=((LEFT - 0.08) / width, 1 - 0.64 / height), ncols=10, fontsize=7.5, frameon=False,
+            handlelength=1.6, columnspacing=1.5, handletextpad=0.5, labelcolor=INK, borderpad=0.2,
+        )  # fmt: skip
+
+    def draw(self, scene: Scene) -> None:
+        """Add what moves."""
+        chart = self._chart(scene)
+        for draw in (draw_places, draw_bars, draw_switches, draw_due_dates, draw_labels):
+            draw(chart)
+        draw_usage(self._usage, self._waiting, chart)
+        for axes in (self._axes, self._usage) if scene.timeline.running else ():
+            axes.axvline(scene.timeline.now_s / chart.unit_s, color=INK, linewidth=1.1, zorder=5)
+        width, height = scene.size_inches
+        name, facts = _heading(scene.whole, scene.title)
+        self.figure.text(LEFT / width, 1 - 0.16 / height, name, fontsize=12.5, fontweight="bold", color=INK, va="top")
+        self.figure.text(LEFT / width, 1 - 0.45 / height, facts, fontsize=8.5, color=SUBTLE, va="top")
+
+    def _chart(self, scene: Scene) -> Chart:
+        return Chart(self._axes, scene, self._panel_px)
+
+
+def _heading(timeline: Timeline, title: str | None) -> tuple[str, str]:
+    """Give the title, by default policy and size, and time, costs and jobs so far."""
+    nodes, jobs = timeline.instance.nodes, int(timeline.submitted.sum())
+    done = int(np.sum(~np.isnan(timeline.completion_s)))
+    size = f"{len(nodes)} nodes, {sum(node.gpus for node in nodes)} GPUs, {jobs} jobs"
+    size += " so far" if timeline.running else ""
+    name = title or (f"{timeline.policy} on {size}" if timeline.policy else size)
+    total = timeline.energy_eur + timeline.tardiness_eur
+    cost = f"energy {timeline.energy_eur:,.2f} € + tardiness {timeline.tardiness_eur:,.2f} € = {total:,.2f} €"
+    state = f"{done} done, {jobs - done} active, " if timeline.running else ""
+    late = f"{int(timeline.late.sum())} of {jobs} jobs late"
+    return name, "   |   ".join([duration_text(timeline.now_s), cost, state + late])
+
+
+def legend_of(timeline: Timeline) -> list[Patch | Line2D]:
+    """Explain what is on the chart, some of it only where it is there."""
+    jobs, bars = timeline.instance.jobs, timeline.bars
+    handles: list[Patch | Line2D] = [
+        Patch(facecolor=JOB_COLOURS[0], edgecolor=PAPER, label="GPUs held by job (number)"),
+        Patch(facecolor=JOB_COLOURS[1], edgecolor=LATE, linewidth=1.2, label="late job"),
+        Patch(facecolor=JOB_COLOURS[1], edgecolor=LATE, hatch="//////", label="after its due date"),
+        _marker("v", JOB_COLOURS[0], 5.0, "due date"),
+    ]
+    if timeline.running:
+        handles.append(_marker(">", JOB_COLOURS[0], 5.0, "due later"))
+    changes = sum(len(held) - 1 for held in timeline.bars_of_jobs().values())
+    if changes > MOST_MARKS:
+        count = "" if timeline.running else f"{changes:,} "
+        handles.append(Line2D([], [], linestyle="none", label=f"{count}changes, moves and pauses, not marked"))
+    else:
+        handles.append(_marker("D", PAPER, 3.4, "change of GPUs or node"))
+        handles.append(Line2D([], [], color=SUBTLE, linewidth=1, linestyle=DOTS, label="move or pause"))
+    if any(bar.gpu >= 0 for bar in bars):
+        handles.append(Line2D([], [], color=JOB_COLOURS[0], linewidth=2.2, label="share of a GPU"))
+    if any(len(bar.nodes) > 1 for bar in bars):
+        handles.append(_marker("s", JOB_COLOURS[2], 5.0, "job on several nodes"))
+        handles[-1].set(linestyle=TIES, linewidth=1.8)
+    costs = [column for column in (jobs.start_s, jobs.resume_s, jobs.restart_s) if column is not None]
+    if any(bool(column[timeline.submitted].any()) for column in costs):
+        handles.append(Patch(facecolor=INK, alpha=0.45, label="restart, no progress"))
+    if timeline.running:
+        handles.append(Line2D([], [], color=INK, linewidth=1.1, label="now"))
+    return handles
+
+
+def _marker(shape: str, colour: str, size: float, label: str) -> Line2D:
+    look: dict[str, Any] = {"marker": shape, "markersize": size, "color": colour}
+    return Line2D([], [], linestyle="none", markeredgecolor=INK, markeredgewidth=0.6, label=label, **look)
+
+
+def resting_parts(scene: Scene) -> tuple[object, ...]:
+    """Give what two scenes must have in common to be drawn on one `Drawing`; equal parts look equal."""
+    legend = tuple(str(handle.get_label()) for handle in legend_of(scene.timeline))
+    nodes = tuple((node.gpus, node.gpu_type) for node in scene.whole.instance.nodes)
+    return scene.window, nodes, waiting_top(scene), legend

@@ -8,16 +8,17 @@ from heapq import heappop, heappush
 from itertools import groupby, pairwise
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.pace.sharing import share_units
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
+    from collections.abc import Iterable, Iterator, Sequence
 
-    import numpy as np
     from numpy.typing import NDArray
 
-    from gpusched_env.model import Instance
+    from gpusched_env.model import Instance, Node
 
 Run = tuple[float, float]
 """Neighbouring GPUs of a node, or a part of a shared one: where it begins, and its height, in GPUs."""
@@ -218,3 +219,81 @@ def _take(instance: Instance, lanes: NodeLanes, row: list[float], before: Bar | 
         return lanes.share(int(row[at.LOG_SLOT]), share_units(configuration.share) / at.UNITS)
     kept = lanes_of(before.runs) if before is not None and _stays(row, before) else []
     return lanes.hold(configuration.gpus_per_node, kept)
+
+
+NODE_GAP = 0.7  # space between two nodes, in GPUs
+GPU_GAP, SHARE_GAP = 0.06, 0.01  # space at the edges of bars on whole GPUs, and of those that share one, in GPUs
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Rows:
+    """Where nodes and bars are on a chart: a row for each GPU, grouped by node, the first on top.
+
+    Attributes:
+        first: Upper edge of each node's first GPU, in rows of one GPU, (N,); NaN for nodes that are not shown.
+        count: Rows in all, with the gaps between nodes.
+    """
+
+    first: NDArray[np.float64]
+    count: float
+
+    @classmethod
+    def of(cls, nodes: Sequence[Node], shown: Iterable[int] | None = None) -> Rows:
+        """Lay out the nodes with these numbers, ascending; by default all."""
+        first, edge = np.full(len(nodes), np.nan), 0.0
+        for node in range(len(nodes)) if shown is None else shown:
+            first[node] = edge
+            edge += nodes[node].gpus + NODE_GAP
+        return cls(first, edge - NODE_GAP)
+
+    def boxes(self, bar: Bar) -> Iterator[tuple[float, float]]:
+        """Give the upper and lower edge of each run of the bar's GPUs, or of each part of its shared GPU."""
+        for first, height in bar.runs:
+            if bar.gpu < 0:
+                top = float(self.first[bar.node]) + first
+                yield top + GPU_GAP, top + height - GPU_GAP
+            else:
+                top, bottom = self.lane(bar)
+                low = top + (first - int(first)) * (bottom - top)
+                yield low + SHARE_GAP, low + height * (bottom - top) - SHARE_GAP
+
+    def lane(self, bar: Bar) -> tuple[float, float]:
+        """Give the upper and lower edge of the shared GPU that the bar has a part of."""
+        top = float(self.first[bar.node]) + int(bar.runs[0][0])
+        return top + GPU_GAP, top + 1 - GPU_GAP
+
+    def largest(self, bar: Bar) -> tuple[float, float]:
+        """Give the edges of the bar's largest box."""
+        return max(self.boxes(bar), key=lambda box: box[1] - box[0])
+
+    def middle(self, bar: Bar) -> float:
+        """Give the middle of the bar's largest box."""
+        return sum(self.largest(bar)) / 2
+
+    def first_middle(self, bar: Bar) -> float:
+        """Give the middle of the bar's first GPU, or of the first part of its shared GPU."""
+        low, high = min(self.boxes(bar))
+        return min(low - GPU_GAP + 0.5, (low + high) / 2)
+
+
+INK, SUBTLE, GRID, STRIPES, PAPER = "#22262B", "#5B636C", "#DDE1E6", "#F1F3F5", "#FFFFFF"
+LATE = "#C8102E"
+WAITING = "#B35C00"
+ENERGY, TARDINESS = "#3E7CB1", "#D1495B"
+
+# Neighbours differ in hue and lightness; none is red, which is kept for what is late.
+JOB_COLOURS = (
+    "#4E79A7", "#F2B56B", "#59A14F", "#B9A2D1", "#2F8F8B", "#EDD374", "#8C6D5A", "#9CC7E6", "#6B5B95", "#A5D28C",
+    "#7F8C99", "#D9B8A0",
+)  # fmt: skip
+
+
+def colour_of(job: int) -> str:
+    """Give the colour of a job: jobs submitted one after the other differ."""
+    return JOB_COLOURS[job % len(JOB_COLOURS)]
+
+
+def ink_on(job: int) -> str:
+    """Give the colour, dark or light, of writing that is legible on the job's colour."""
+    red, green, blue = (int(colour_of(job)[i : i + 2], 16) for i in (1, 3, 5))
+    return INK if 0.299 * red + 0.587 * green + 0.114 * blue > 150 else PAPER

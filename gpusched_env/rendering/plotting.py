@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from gpusched_env.errors import MissingExtraError
+import io
+
+from gpusched_env.errors import InputError, MissingExtraError
 
 try:
     from matplotlib import rc_context
@@ -34,3 +36,31 @@ __all__ = [
     "rc_context",
     "withStroke",
 ]
+
+
+NAME = "gpusched"
+METADATA: dict[str, dict[str, str | None]] = {
+    "png": {"Software": NAME},
+    "svg": {"Date": None, "Creator": NAME},
+    "pdf": {"CreationDate": None, "Creator": NAME, "Producer": NAME},
+}
+"""What stands in the file beside the figure, by form: no date, so that equal figures make equal files."""
+
+
+def figure_bytes(figure: Figure, form: str) -> bytes:
+    """Give the figure as the content of a file; equal figures give equal content.
+
+    Args:
+        figure: The figure.
+        form: `png`, `svg` or `pdf`.
+
+    Raises:
+        InputError: It is another form.
+    """
+    if form not in METADATA:
+        raise InputError("form", form, f"one of {', '.join(METADATA)}")
+    content = io.BytesIO()
+    # Names in an SVG file are random without a salt; text of a PDF stays text with fonts of type 42.
+    with rc_context({"svg.hashsalt": NAME, "pdf.fonttype": 42}):
+        figure.savefig(content, format=form, metadata=METADATA[form])
+    return content.getvalue()

@@ -7,9 +7,8 @@ import pytest
 from gpusched_baselines.registry import make_policy
 from gpusched_env import GpuClusterEnv
 from gpusched_env.rendering import GanttFrames, render_gantt_rgb
-from gpusched_env.rendering.frames import FRAME_DPI, FRAME_INCHES, scene_of
-from gpusched_env.rendering.gantt_drawing import Drawing
-from gpusched_env.rendering.gantt_panel import _shown
+from gpusched_env.rendering.gantt import FRAME_DPI, FRAME_INCHES, Drawing, scene_of
+from gpusched_env.rendering.gantt_marks import _shown
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import State, simulate
 from gpusched_env.simulator import layout as at

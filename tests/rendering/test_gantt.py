@@ -9,10 +9,9 @@ import pytest
 from gpusched_baselines.registry import make_policy
 from gpusched_env.errors import InputError
 from gpusched_env.rendering import gantt_figure, gantt_rgb, render_gantt_rgb
-from gpusched_env.rendering.gantt_panel import usage_in
-from gpusched_env.rendering.palette import LATE, colour_of, ink_on
-from gpusched_env.rendering.timeline import Timeline
-from gpusched_env.rendering.window import window_of
+from gpusched_env.rendering.gantt_marks import usage_in
+from gpusched_env.rendering.lanes import LATE, colour_of, ink_on
+from gpusched_env.rendering.timeline import Timeline, window_of
 from gpusched_env.simulator import State, simulate
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import load_scenario, make_instance
@@ -196,6 +195,6 @@ def test_changes_too_many_to_mark_are_counted_instead(result, monkeypatch):
         return " ".join(text.get_text() for box in gantt_figure(result).legends for text in box.get_texts())
 
     assert "move or pause" in legend()
-    monkeypatch.setattr("gpusched_env.rendering.gantt_drawing.MOST_MARKS", -1)
+    monkeypatch.setattr("gpusched_env.rendering.gantt.MOST_MARKS", -1)
     assert "not marked" in legend()
     assert "move or pause" not in legend()

@@ -3,7 +3,7 @@ import pytest
 
 from gpusched_baselines.registry import make_policy
 from gpusched_env.errors import InputError
-from gpusched_env.rendering.window import HOUR_S, Window, moving_window, widest_s, window_of
+from gpusched_env.rendering.timeline import HOUR_S, Window, moving_window, widest_s, window_of
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
 

@@ -18,7 +18,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.rendering import MissingExtraError
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
-from gpusched_experiments.report import drawing
+from gpusched_experiments.report import figures as drawing
 from gpusched_reproductions.learning import StudyPlan, TrainingRun, evaluated_often, study, trainings
 from gpusched_reproductions.learning.curves import Trained, mean_curve
 

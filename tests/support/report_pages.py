@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, Instance
 from gpusched_env.simulator import Result, simulate
-from gpusched_experiments.page.comparison_report import comparison_data
+from gpusched_experiments.page.runs import comparison_data
 from gpusched_experiments.report.run_summary import RunSummary
 from small_instances import hours_job, kilowatt_cluster
 

@@ -1,15 +1,26 @@
 """The commands, put together."""
 
+import sys
 from collections.abc import Callable
 from importlib import import_module
 from importlib.util import find_spec
 from typing import Annotated, Any
 
 import typer
+from typer.core import TyperGroup
 
 from gpusched_env.errors import InputError
+from gpusched_env.rendering import MissingExtraError
+from gpusched_env.simulator import StalledError
 from gpusched_env.version import VERSION
-from gpusched_experiments.cli.one_line_errors import OneLineErrors
+from gpusched_experiments.cli import interruption
+from gpusched_experiments.cli.interruption import INTERRUPTED
+from gpusched_experiments.report import WorkerError
+from gpusched_experiments.untrusted.entry import EntryError
+
+EXAMPLES = {"--out": "--out results/mine", "--policies": "--policies edf,sts", "--trace": "--trace jobs.csv"}
+"""What may be given for options that have no default."""
+
 
 COMMANDS = (
     "compare", "simulate", "report", "train", "evaluate", "record", "audit", "certify", "reproduce", "leaderboard",
@@ -22,8 +33,39 @@ REPRODUCTIONS, FROM_A_CHECKOUT = "gpusched_reproductions", ("certify", "reproduc
 ANYTHING = {"ignore_unknown_options": True, "allow_extra_args": True}
 
 
-class Commands(OneLineErrors):
-    """The commands; each is imported when it is run or helped with."""
+class Commands(TyperGroup):
+    """The commands; each is imported when it is run or helped with.
+
+    Bad input ends in `error: ...` and exit code 2; a run that fails ends in exit code 1.
+    """
+
+    def main(self, *positional: Any, **settings: Any) -> Any:
+        """Run the command line, and exit (unless `standalone_mode` is False)."""
+        arguments = positional[0] if positional else settings.get("args")
+        alone = settings.get("standalone_mode", True)
+        try:
+            code = super().main(*positional, **(settings | {"standalone_mode": False}))
+        except Exception as error:
+            if not alone or not hasattr(error, "format_message"):
+                raise
+            _tell(_usage(error, list(sys.argv[1:] if arguments is None else arguments)))
+            sys.exit(getattr(error, "exit_code", 2))
+        if not alone:
+            return code
+        if code == INTERRUPTED:
+            interruption.say()
+            sys.exit(interruption.exit_code())
+        sys.exit(code if isinstance(code, int) else 0)
+
+    def invoke(self, ctx: Any) -> Any:
+        """Run the command that was asked for."""
+        try:
+            return super().invoke(ctx)
+        except (InputError, MissingExtraError, StalledError, WorkerError, EntryError) as error:
+            if interruption.stopped():  # what comes after Ctrl-C is something that did not end well
+                raise KeyboardInterrupt from error
+            _tell(str(error))
+            raise typer.Exit(2 if isinstance(error, InputError | MissingExtraError) else 1) from error
 
     def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002 - click's
         """List the names in the order of the help."""
@@ -52,12 +94,30 @@ class Commands(OneLineErrors):
         return super().get_command(ctx, cmd_name)
 
 
+def _usage(error: Any, given: list[str]) -> str:
+    """Give the message of a wrong option, with the value that was given for it."""
+    message = str(error.format_message()).strip()
+    names = getattr(getattr(error, "param", None), "opts", [])
+    for index, word in enumerate(given):
+        for name in names:
+            if word == name and index + 1 < len(given):
+                return f"{name} = {given[index + 1]!r}; {message}"
+            if word.startswith(f"{name}="):
+                return f"{name} = {word.removeprefix(f'{name}=')!r}; {message}"
+    example = next((EXAMPLES[name] for name in names if name in EXAMPLES), None)
+    return f"{message.rstrip('.')}, such as {example}" if message.startswith("Missing") and example else message
+
+
+def _tell(message: str) -> None:
+    typer.echo(f"error: {' '.join(message.split())}", err=True)
+
+
 def _missing(command: str) -> Callable[..., None]:
     def missing() -> None:
+        """Run from a checkout of the project only."""
         allowed = f"in a checkout of the project only, as {', '.join(FROM_A_CHECKOUT)} are"
         raise InputError("command", command, allowed)
 
-    missing.__doc__ = "Run from a checkout of the project only."
     return missing
 
 

@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from gpusched_env.workload.track import Purpose
     from gpusched_experiments.report.chart import Drawing
 
-DRAWS = "gpusched_experiments.report.drawing"
+DRAWS = "gpusched_experiments.report.figures"
 OUT, QUICK_OUT = "results/leaderboard", "results/leaderboard-quick"
 PURPOSES = ("test", "validation")
 

@@ -2,7 +2,6 @@
 
 from collections.abc import Iterator
 from contextlib import contextmanager
-from dataclasses import dataclass
 from time import monotonic
 
 from rich.markup import escape
@@ -10,7 +9,6 @@ from rich.progress import (
     BarColumn,
     MofNCompleteColumn,
     Progress,
-    TaskID,
     TextColumn,
     TimeElapsedColumn,
     TimeRemainingColumn,
@@ -22,47 +20,44 @@ from gpusched_experiments.report.experiment import Experiment
 EACH_S = 10.0  # between two lines where there is no terminal
 
 
-class Lines:
-    """Says in a line now and then how far it is, where there is no terminal that could show a bar."""
-
-    def __init__(self) -> None:
-        self._last_s = monotonic()
-
-    def tell(self, progress: Progress, task: TaskID) -> None:
-        """Print a line if the last one is some time ago."""
-        if progress.console.is_terminal or monotonic() - self._last_s < EACH_S:
-            return
-        self._last_s = monotonic()
-        state = next(each for each in progress.tasks if each.id == task)
-        of = "" if state.total is None else f" of {state.total:,.0f}"
-        progress.console.print(escape(f"{state.description}: {state.completed:,.0f}{of}"), soft_wrap=True)
-
-
-@dataclass(frozen=True, slots=True)
 class Bar:
-    """One bar, with a text that says what is being done."""
+    """One bar, with a text that says what is being done; now and then a line where no terminal could show a bar.
 
-    progress: Progress
-    task: TaskID
-    lines: "Lines"
+    Args:
+        progress: What shows it, once it is started.
+        text: What is being done.
+        total: How much there is to do, if known.
+    """
+
+    def __init__(self, progress: Progress, text: str, total: int | None = None) -> None:
+        self.progress, self._task = progress, progress.add_task(text, total=total)
+        self._last_s = monotonic()
 
     def advance(self) -> None:
         """Count one more."""
-        self.progress.advance(self.task)
-        self.lines.tell(self.progress, self.task)
+        self.progress.advance(self._task)
+        self._tell()
 
     def say(self, text: str) -> None:
         """Change the text."""
-        self.progress.update(self.task, description=text)
+        self.progress.update(self._task, description=text)
 
     def show(self, done: float, total: float | None = None, text: str | None = None) -> None:
         """Show how far it is; of how much, and a text, if they are new."""
-        self.progress.update(self.task, completed=done, total=total, description=text)
-        self.lines.tell(self.progress, self.task)
+        self.progress.update(self._task, completed=done, total=total, description=text)
+        self._tell()
 
     def note(self, text: str) -> None:
         """Print a line above the bar."""
         self.progress.console.print(escape(text), soft_wrap=True)
+
+    def _tell(self) -> None:
+        if self.progress.console.is_terminal or monotonic() - self._last_s < EACH_S:
+            return
+        self._last_s = monotonic()
+        state = next(each for each in self.progress.tasks if each.id == self._task)
+        of = "" if state.total is None else f" of {state.total:,.0f}"
+        self.note(f"{state.description}: {state.completed:,.0f}{of}")
 
 
 def count_bar(text: str, total: int | None = None, *, passing: bool = False) -> Bar:
@@ -76,16 +71,14 @@ def count_bar(text: str, total: int | None = None, *, passing: bool = False) -> 
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = progress_output()
     hidden = passing and not console.is_terminal
-    progress = Progress(*columns, console=console, transient=passing, disable=hidden)
-    return Bar(progress, progress.add_task(text, total=total), Lines())
+    return Bar(Progress(*columns, console=console, transient=passing, disable=hidden), text, total)
 
 
 def decisions_bar(unit: str = "") -> Bar:
     """Make a bar that counts decisions, with the time that is left."""
     counts = TextColumn(f"{{task.completed:,.0f}}{unit}")
     columns = (BarColumn(), counts, TimeElapsedColumn(), TimeRemainingColumn(), TextColumn("{task.description}"))
-    progress = Progress(*columns, console=progress_output())
-    return Bar(progress, progress.add_task("starting", total=None), Lines())
+    return Bar(Progress(*columns, console=progress_output()), "starting")
 
 
 @contextmanager

@@ -140,69 +140,107 @@ def scenario_or_track(scenario: str, track: str | None) -> str:
     return place
 
 
-def chosen_workload(
-    instance: str | None,
-    scenario: str,
-    trace: str | None,
-    trace_format: str | None,
-    jobs: int | None,
-    nodes: int | None,
-    settings: list[str] | None,
-    where: list[str] | None = None,
-    skip_invalid: bool = False,
-) -> Workload:
-    """Give what the options describe: the scenario, or the instance of a file, beside which no other may stand.
+@dataclass(frozen=True, slots=True)
+class ScenarioOptions:
+    """What the options of a scenario and its trace were given; None, empty or false where they were not."""
+
+    scenario: str
+    trace: str | None = None
+    trace_format: str | None = None
+    jobs: int | None = None
+    nodes: int | None = None
+    settings: Sequence[str] | None = None
+    where: Sequence[str] | None = None
+    skip_invalid: bool = False
+
+    def given(self) -> dict[str, list[Any]]:
+        """Return what was given, by option: every value of those that may be repeated."""
+        values: dict[str, list[Any]] = {
+            "--trace": [self.trace],
+            "--scenario": [self.scenario] if self.scenario != USUAL else [],
+            "--trace-format": [self.trace_format],
+            "--where": list(self.where or ()),
+            "--skip-invalid": [True] if self.skip_invalid else [],
+            "--jobs": [self.jobs],
+            "--nodes": [self.nodes],
+            "--set": list(self.settings or ()),
+        }
+        return {option: value for option, value in values.items() if value not in ([], [None])}
+
+    def counts(self) -> dict[str, object]:
+        """Return the settings that `--jobs` and `--nodes` stand for."""
+        counts = {"jobs.count": self.jobs, "cluster.nodes": self.nodes}
+        return {name: count for name, count in counts.items() if count is not None}
+
+    def make(self) -> Scenario:
+        """Make the scenario; see `chosen_scenario`."""
+        if self.trace_format is not None:
+            try:
+                check_format(self.trace_format)
+            except InputError as error:
+                raise InputError("--trace-format", self.trace_format, error.allowed) from None
+        base = load_scenario(self.scenario)
+        values: dict[str, object] = {"trace.where": list(self.where)} if self.where else {}
+        values |= {"trace.skip_invalid": True} if self.skip_invalid else {}
+        values |= dict(parse_setting(text) for text in self.settings or ())
+        if self.trace is None:
+            of_traces = ("--trace-format", *(("--where", "--skip-invalid") if base.trace is None else ()))
+            for option, values_given in self.given().items():
+                if option in of_traces:
+                    raise InputError(option, values_given[0], "nothing without --trace FILE")
+            return base.replace(self.counts() | values)
+        # Settings of the replay decide how the file is read, so they must be there when it is first looked at.
+        replay = {"trace.path": self.trace} | {n: value for n, value in values.items() if n.startswith("trace.")}
+        told = values.get("trace.format", self.trace_format)
+        form = None if told is None else str(told)
+        made = scenario_for_trace(self.trace, self.jobs, self.nodes, base=base.replace(replay), trace_format=form)
+        return made.replace(values)
+
+
+def chosen_scenario(*options: Any, **more: Any) -> Scenario:
+    """Make the scenario that the options describe, fields of `ScenarioOptions`; `--set` wins over all others.
 
     Raises:
         InputError: There is no such scenario, file or setting, or a value is not allowed.
     """
+    return ScenarioOptions(*options, **more).make()
+
+
+def chosen_workload(instance: str | None, *options: Any) -> Workload:
+    """Give what the options describe: the scenario, or the instance of a file, beside which no other may stand.
+
+    Args:
+        instance: The file of an instance, if one is given.
+        options: Fields of `ScenarioOptions`.
+
+    Raises:
+        InputError: There is no such scenario, file or setting, or a value is not allowed.
+    """
+    chosen = ScenarioOptions(*options)
     if instance is None:
-        return Workload(
-            chosen_scenario(
-                scenario, trace, trace_format, jobs, nodes, settings, where=where, skip_invalid=skip_invalid
-            )
-        )
-    others = {
-        "--scenario": None if scenario == USUAL else scenario,
-        "--trace": trace,
-        "--trace-format": trace_format,
-        "--jobs": jobs,
-        "--nodes": nodes,
-        "--set": settings or None,
-        "--where": where or None,
-        "--skip-invalid": skip_invalid or None,
-    }
-    for option, value in others.items():
-        if value is not None:
-            shown = value[0] if isinstance(value, list) else value
-            raise InputError(option, shown, "nothing beside --instance FILE, which says it all")
+        return Workload(chosen.make())
+    for option, values in chosen.given().items():
+        raise InputError(option, values[0], "nothing beside --instance FILE, which says it all")
     return Workload(None, load_instance(instance), instance)
 
 
-def scenario_settings(
-    scenarios: Sequence[str],
-    trace: str | None,
-    trace_format: str | None,
-    jobs: int | None,
-    nodes: int | None,
-    settings: list[str] | None,
-    where: list[str] | None = None,
-    skip_invalid: bool = False,
-    option: str = "--scenario-set",
-) -> dict[str, object]:
+def scenario_settings(scenarios: Sequence[str], *options: Any, option: str = "--scenario-set") -> dict[str, object]:
     """Return the settings that the options of a training describe, by dotted name; those of `option` win.
 
     A trace is looked at with the settings of the first scenario.
 
+    Args:
+        scenarios: Names of the scenarios, or files.
+        options: The other fields of `ScenarioOptions`.
+        option: What the settings are given by.
+
     Raises:
         InputError: There is no such scenario, file or setting, or a value is not allowed.
     """
-    values = dict(parse_setting(text, option=option) for text in settings or [])
-    made = chosen_scenario(
-        scenarios[0], trace, trace_format, jobs, nodes, settings, where=where, skip_invalid=skip_invalid
-    )
-    given = _counts(jobs, nodes)
-    if trace is not None and made.trace is not None:
+    chosen = ScenarioOptions(scenarios[0], *options)
+    values = dict(parse_setting(text, option=option) for text in chosen.settings or ())
+    made, given = chosen.make(), chosen.counts()
+    if chosen.trace is not None and made.trace is not None:
         replay = made.trace.model_dump(exclude_defaults=True) | {"format": made.trace.format}
         given |= {f"trace.{name}": value for name, value in replay.items()} | {"jobs.count": made.jobs.count}
     return given | values
@@ -211,65 +249,6 @@ def scenario_settings(
 def with_encoding(settings: list[str] | None, encoding: str | None) -> list[str] | None:
     """Return the settings of `--set` with that of `--encoding`."""
     return settings if encoding is None else [*(settings or []), f"trace.encoding={encoding}"]
-
-
-def _counts(jobs: int | None, nodes: int | None) -> dict[str, object]:
-    counts = {"jobs.count": jobs, "cluster.nodes": nodes}
-    return {name: count for name, count in counts.items() if count is not None}
-
-
-def chosen_scenario(
-    scenario: str,
-    trace: str | None,
-    trace_format: str | None,
-    jobs: int | None,
-    nodes: int | None,
-    settings: list[str] | None,
-    *,
-    where: list[str] | None = None,
-    skip_invalid: bool = False,
-) -> Scenario:
-    """Make the scenario that the options describe; `--set` wins over all others.
-
-    Raises:
-        InputError: There is no such scenario, file or setting, or a value is not allowed.
-    """
-    if trace_format is not None:
-        _named("--trace-format", trace_format, check_format)
-    base = load_scenario(scenario)
-    values = _selection(where, skip_invalid) | dict(parse_setting(text) for text in settings or [])
-    if trace is None:
-        without: dict[str, object] = {"--trace-format": trace_format}
-        if base.trace is None:
-            without |= {"--where": where[0] if where else None, "--skip-invalid": skip_invalid or None}
-        for option, value in without.items():
-            if value is not None:
-                raise InputError(option, value, "nothing without --trace FILE")
-        return base.replace(_counts(jobs, nodes) | values)
-    # Settings of the replay decide how the file is read, so they must be there when it is first looked at.
-    replay = {"trace.path": trace} | {name: value for name, value in values.items() if name.startswith("trace.")}
-    told = values.get("trace.format", trace_format)
-    based = base.replace(replay)
-    made = scenario_for_trace(trace, jobs, nodes, base=based, trace_format=None if told is None else str(told))
-    return made.replace(values)
-
-
-def _selection(where: list[str] | None, skip_invalid: bool) -> dict[str, object]:
-    """Give the settings that `--where` and `--skip-invalid` stand for."""
-    given: dict[str, object] = {}
-    if where:
-        given["trace.where"] = list(where)
-    if skip_invalid:
-        given["trace.skip_invalid"] = True
-    return given
-
-
-def _named(option: str, value: str, check: Callable[[str], None]) -> None:
-    """Check a value; an error names the option."""
-    try:
-        check(value)
-    except InputError as error:
-        raise InputError(option, value, error.allowed) from None
 
 
 def parse_setting(text: str, example: str = "cluster.nodes=20", option: str = "--set") -> tuple[str, object]:

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from gpusched_experiments.report.estimate import Estimate
     from gpusched_experiments.report.table import Value
 
-DRAWS = "gpusched_experiments.report.drawing"
+DRAWS = "gpusched_experiments.report.figures"
 OUT, QUICK_OUT = "results/entries", "results/entries-quick"
 PANEL = "A policy that nobody trusts"
 

@@ -42,16 +42,14 @@ def trace_command(
     - **gpusched trace jobs.txt --scenario mine.toml**, with jobs.txt from **sacct -P**
     """
     settings = options.with_encoding(settings, encoding)
-    chosen = options.chosen_scenario(
-        scenario, file, trace_format, jobs, nodes, settings, where=where, skip_invalid=skip_invalid
-    )
+    asked = options.ScenarioOptions(scenario, file, trace_format, jobs, nodes, settings, where, skip_invalid)
+    chosen = asked.make()
     replay = chosen.trace
     assert replay is not None  # noqa: S101 - there is a FILE
     trace = read_selected(replay.path, replay.format, replay.columns, replay.selection, chosen.jobs.count)
     site = Site.of(chosen)
     summary = TraceSummary.of(trace, site, chosen)
-    given = _given(trace_format, where, skip_invalid, scenario, nodes, settings)
-    command = _command(file, trace, given, jobs)
+    command = _command(asked, trace)
     said = modelled(chosen, replayed_trace(chosen))
     if as_json:
         typer.echo(json.dumps(_document(file, trace, summary, chosen, command, said), indent=2, ensure_ascii=False))
@@ -67,34 +65,18 @@ def trace_command(
     typer.echo(f"\nGo on with:\n{command}")
 
 
-def _given(
-    trace_format: str | None,
-    where: list[str] | None,
-    skip_invalid: bool,
-    scenario: str,
-    nodes: int | None,
-    settings: list[str] | None,
-) -> list[str]:
-    """Give the options with which the trace was looked at."""
-    given = [] if scenario == options.USUAL else ["--scenario", scenario]
-    given += [] if trace_format is None else ["--trace-format", trace_format]
-    for condition in where or []:
-        given += ["--where", condition]
-    given += ["--skip-invalid"] if skip_invalid else []
-    given += [] if nodes is None else ["--nodes", str(nodes)]
-    for setting in settings or []:
-        given += ["--set", setting]
-    return given
-
-
-def _command(file: str, trace: Trace, given: list[str], jobs: int | None) -> str:
+def _command(asked: options.ScenarioOptions, trace: Trace) -> str:
     """Write the comparison to go on with: against what really ran, where that is known."""
-    most = jobs if jobs is not None else QUICK_JOBS if len(trace) > QUICK_JOBS else None
-    count = [] if most is None else ["--jobs", str(most)]
+    given = asked.given()
+    count = given.pop("--jobs", [QUICK_JOBS] if len(trace) > QUICK_JOBS else [])
+    words = ["gpusched", "compare"]
+    for option, values in [*given.items(), ("--jobs", count)]:
+        for value in values:
+            words += [option] if value is True else [option, str(value)]
     policies = ["--policies", "fifo,edf,sts,sts-x"]
     if trace.start_s is not None:
         policies = ["--policies", "as-traced,edf,sts,sts-x", "--reference", "as-traced"]
-    return shlex.join(["gpusched", "compare", "--trace", file, *given, *count, *policies])
+    return shlex.join([*words, *policies])
 
 
 def _lines(trace: Trace, summary: TraceSummary, scenario: str, site: Site) -> Iterator[tuple[str, str]]:

@@ -20,14 +20,13 @@ from gpusched_env.rendering.text import duration_text
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli import scenario_options as workload_options
 from gpusched_experiments.cli.progress import decisions_bar
-from gpusched_experiments.cli.training_callbacks import EXAMPLE as CALLBACK
-from gpusched_experiments.cli.training_callbacks import make_callbacks
 from gpusched_experiments.cli.training_options import EXAMPLE, scenario_names, training_config, with_training_options
-from gpusched_experiments.report.training_figure import RELATIVE, training_chart
+from gpusched_experiments.report.chart import RELATIVE, training_chart
 
 CHECKPOINT = "checkpoint.safetensors"
 TRACK = "track:"
-FIGURE, DRAWS = "curve", "gpusched_experiments.report.drawing"
+CALLBACK = """module:Class or 'module:Class={"argument": 1}'"""
+FIGURE, DRAWS = "curve", "gpusched_experiments.report.figures"
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -92,7 +91,7 @@ def train_command(
         raise InputError("--name", name, "letters, digits, dots, dashes and underscores, at most 64")
     screen, training = _Screen(), None
     try:
-        watching = make_callbacks(callbacks or ())
+        watching = [_callback(text) for text in callbacks or ()]
         training = gpusched_agents.make_training(
             config, out, name=name, on_progress=screen.on_progress, callbacks=watching
         )
@@ -105,6 +104,36 @@ def train_command(
     _print_end(training)
     for warning in training.warnings:
         typer.echo(f"warning: {warning}", err=True)
+
+
+def _callback(text: str) -> Any:
+    """Make the callback of `MODULE:CLASS` or `MODULE:CLASS=JSON`, with the named arguments of a JSON object.
+
+    Modules are looked for in the present folder, too, as by `python -m`.
+    """
+    path, _, arguments = text.partition("=")
+    module, _, name = path.partition(":")
+    try:
+        given = json.loads(arguments or "{}") if module and name else None
+    except ValueError:
+        given = None
+    if not isinstance(given, dict):
+        raise InputError("--callback", text, f"{CALLBACK}, with a JSON object")
+    here = str(Path.cwd())
+    sys.path.insert(0, here)
+    try:
+        found = getattr(import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise InputError("--callback", text, f"a class that can be imported ({error})") from error
+    finally:
+        sys.path.remove(here)
+    try:
+        callback = found(**given)
+    except TypeError as error:
+        raise InputError("--callback", text, f"arguments that {name} takes ({error})") from error
+    if not isinstance(callback, import_module("stable_baselines3.common.callbacks").BaseCallback):
+        raise InputError("--callback", text, "a class of callbacks of Stable-Baselines3 (BaseCallback)")
+    return callback
 
 
 def _going_on(training: "ResumableTraining | None", folder: Path) -> str:

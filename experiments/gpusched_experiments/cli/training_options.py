@@ -4,7 +4,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
-from typing import Any
+from typing import Any, NamedTuple
 
 import typer
 
@@ -150,20 +150,18 @@ def with_training_options(command: Callable[..., None]) -> Callable[..., None]:
     return called
 
 
-@dataclass(frozen=True, slots=True)
-class _Given:
+class _Given(NamedTuple):
     """A value, and where it was given."""
 
     option: str
     value: Any
 
 
-@dataclass(frozen=True, slots=True)
-class _Setting:
+class _Setting(NamedTuple):
     """What a setting is by default, and whether it may be none."""
 
     default: Any
-    optional: bool
+    optional: bool = False
 
 
 def training_config(
@@ -192,14 +190,21 @@ def training_config(
     given = _given(options, settings, _known(usual))
     if usual.steers:
         _check_steering(given, usual)
-    values = {name: one.value for name, one in given.items()}
+    values: dict[str, dict[str, Any]] = {"": {}, "agent": {}, "network": {}, "imitation": {}}
+    for name, one in given.items():
+        section, _, field = name.rpartition(".")
+        values[section][field] = one.value
+    own = values["agent"]
+    if isinstance(usual.agent, SteeringConfig):
+        knobs = {name: own.pop(name) for name in OWN_OF_KNOBS if name in own}
+        own = {**knobs, "settings": own}
     try:
         return TrainingConfig(
-            agent=algorithm(**_agent_section(usual, values)),
-            network=replace(usual.network, **_section("network", values)),
-            imitation=replace(usual.imitation, **_section("imitation", values)),
+            agent=algorithm(**own),
+            network=replace(usual.network, **values["network"]),
+            imitation=replace(usual.imitation, **values["imitation"]),
             scenario_settings=scenario_settings or {},
-            **{name: value for name, value in values.items() if "." not in name},
+            **values[""],
         )
     except InputError as error:
         option = given[error.field].option if error.field in given else error.field
@@ -269,22 +274,12 @@ def _check_steering(given: Mapping[str, _Given], usual: TrainingConfig) -> None:
             raise InputError(one.option, one.value, f"none, or 0 steps, for {name_of}: it begins as STS-X{other}")
 
 
-def _agent_section(usual: TrainingConfig, values: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the arguments of the settings of the algorithm."""
-    given = _section("agent", values)
-    if not isinstance(usual.agent, SteeringConfig):
-        return given
-    own = {name: given.pop(name) for name in OWN_OF_KNOBS if name in given}
-    return {**own, "settings": given}
-
-
 def _known(whole: TrainingConfig) -> dict[str, _Setting]:
     """Give every setting of an algorithm's by its dotted name, with its default."""
     sections = {"agent.": whole.agent, "network.": whole.network, "imitation.": whole.imitation}
     keywords: dict[str, _Setting] = {}
     if isinstance(whole.agent, SteeringConfig):  # which checks its settings itself
-        own = {name: getattr(whole.agent, name) for name in OWN_OF_KNOBS}
-        keywords = {f"agent.{name}": _Setting(value, optional=False) for name, value in own.items()}
+        keywords = {f"agent.{name}": _Setting(getattr(whole.agent, name)) for name in OWN_OF_KNOBS}
         keywords |= {f"agent.{name}": _Setting(None, optional=True) for name in known_settings(whole.agent.algorithm)}
         del sections["agent."]
     return keywords | {
@@ -293,11 +288,6 @@ def _known(whole: TrainingConfig) -> dict[str, _Setting]:
         for each in fields(section)
         if f"{each.name}." not in {"agent.", *sections} and each.name != SCENARIO_SETTINGS
     }
-
-
-def _section(name: str, values: Mapping[str, Any]) -> dict[str, Any]:
-    prefix = f"{name}."
-    return {key.removeprefix(prefix): value for key, value in values.items() if key.startswith(prefix)}
 
 
 def _read(given: _Given, setting: _Setting) -> Any:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 ALL = "all"
 NAMES = (*EXPERIMENTS, ALL, *SYSTEMS, ALL_SYSTEMS)
-DRAWS = "gpusched_experiments.report.drawing"
+DRAWS = "gpusched_experiments.report.figures"
 OUT, QUICK_OUT = "results/reproduce", "results/reproduce-quick"
 
 

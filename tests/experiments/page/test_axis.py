@@ -7,7 +7,7 @@ import pytest
 from gpusched_baselines import make_policy
 from gpusched_env.rendering.timeline import Timeline
 from gpusched_env.simulator import simulate
-from gpusched_experiments.page.figures.rows import Axis
+from gpusched_experiments.page.over_time import Axis
 from report_pages import ONE
 from small_instances import hours_job, kilowatt_cluster
 

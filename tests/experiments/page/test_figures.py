@@ -7,16 +7,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from gpusched_env.rendering.lanes import Rows
 from gpusched_env.rendering.timeline import Timeline
-from gpusched_experiments.page.figure import script_json
-from gpusched_experiments.page.figures import gantt
-from gpusched_experiments.page.figures import rows as axes
-from gpusched_experiments.page.figures.cost import cost_drawing
-from gpusched_experiments.page.figures.gantt import gantt_drawing
-from gpusched_experiments.page.figures.rates import completion_drawing, cost_rate
-from gpusched_experiments.page.figures.rows import Rows
-from gpusched_experiments.page.figures.savings import savings_drawing
-from gpusched_experiments.page.figures.usage import usage_drawing
+from gpusched_experiments.page import gantt
+from gpusched_experiments.page import over_time as axes
+from gpusched_experiments.page.costs import cost_drawing, savings_drawing
+from gpusched_experiments.page.gantt import gantt_drawing
+from gpusched_experiments.page.over_time import completion_drawing, cost_rate, usage_drawing
+from gpusched_experiments.page.report_data import script_json
 from gpusched_experiments.report.statistics import summarise
 from report_pages import costs, ran, summary
 from small_instances import small_random_instance

@@ -1,6 +1,6 @@
 from gpusched_experiments.report.chart import Band, Chart, Level, Panel, Series, series
-from gpusched_experiments.report.drawing import chart_figure, chart_files
 from gpusched_experiments.report.estimate import Estimate
+from gpusched_experiments.report.figures import chart_figure, chart_files
 
 
 def line(name, *values):

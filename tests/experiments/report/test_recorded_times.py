@@ -11,8 +11,8 @@ import pytest
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload import Trace
-from gpusched_experiments.page.comparison_folder import comparison_report
 from gpusched_experiments.page.document import report_html
+from gpusched_experiments.page.runs import comparison_report
 from gpusched_experiments.page.verdict import verdict_of
 from gpusched_experiments.report.comparison_folder import Compared, comparison_files
 from gpusched_experiments.report.comparison_table import comparisons_text

@@ -4,7 +4,7 @@ import pytest
 
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.config import TrainingConfig
-from gpusched_experiments.report.training_figure import training_chart
+from gpusched_experiments.report.chart import training_chart
 
 ES = TrainingConfig(agent=EsConfig(), scenarios=("track:slack",), validation_seeds=(500, 501))
 REFERENCES = {"sts-x": 100.0, "sts": 120.0, "edf": 140.0}

@@ -6,7 +6,7 @@ import pytest
 
 from gpusched_baselines.registry import ablation_names
 from gpusched_env.workload import Track, list_tracks, load_scenario, load_track
-from gpusched_experiments.report import drawing
+from gpusched_experiments.report import figures as drawing
 from gpusched_experiments.report.experiment import Choice
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_experiments.report.run import Runs

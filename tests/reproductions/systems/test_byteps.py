@@ -2,7 +2,7 @@ from __future__ import annotations
 
 import pytest
 
-from gpusched_experiments.report.drawing import chart_files
+from gpusched_experiments.report.figures import chart_files
 from gpusched_reproductions.systems import byteps
 
 

@@ -1,1 +1,0 @@
-"""The figures of a report page, each as data that plotly draws."""
