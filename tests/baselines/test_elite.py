@@ -10,8 +10,8 @@ from hypothesis import strategies as st
 from books import check_books
 from gpusched_baselines import Greedy, RandomGreedy
 from gpusched_baselines.search.constructions import Constructions
+from gpusched_baselines.search.exchanges import HELD, offer
 from gpusched_baselines.search.proxy_parts import proxy_cost
-from gpusched_baselines.search.solution import HELD, offer
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from instances import random_instance, three_jobs

@@ -10,8 +10,8 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from gpusched_agents.steering.network import shapes
+from gpusched_baselines.steering_env.features import feature_count
 from gpusched_baselines.steering_env.knobs import knob_count
-from gpusched_baselines.steering_env.observation import feature_count
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from gpusched_baselines.steering_env.features import feature_count, observe
 from gpusched_baselines.steering_env.knobs import SETS, Knobs, forget_cheapest, knob_count, knobs_of, steering_of
-from gpusched_baselines.steering_env.observation import feature_count, observe
 from gpusched_baselines.sts_x import StsX
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -18,7 +18,7 @@ from gpusched_env.simulator.policy import FREE_COLUMNS
 if TYPE_CHECKING:
     from gpusched_agents.spec import AgentSpec
     from gpusched_agents.steering.actor import Actor
-    from gpusched_baselines.sts_x.steering import Steering
+    from gpusched_baselines.sts_x.plan import Steering
     from gpusched_env.arrays import Floats
     from gpusched_env.model import Instance
     from gpusched_env.simulator import View

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_baselines.gavel.demand import Demand
+    from gpusched_baselines.gavel.program import Demand
     from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board

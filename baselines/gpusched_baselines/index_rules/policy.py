@@ -6,9 +6,17 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from gpusched_baselines.index_rules.ranks import ATTAINED, EXPECTED, GITTINS, WORST_CASE, Rule
-from gpusched_baselines.index_rules.round import ROUND, choose_job, plan_round
-from gpusched_baselines.planning.company import beside_company
+from gpusched_baselines.index_rules.ranks import (
+    ATTAINED,
+    EXPECTED,
+    GITTINS,
+    ROUND,
+    WORST_CASE,
+    Rule,
+    choose_job,
+    plan_round,
+)
+from gpusched_baselines.planning.cheapest import beside_company
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks

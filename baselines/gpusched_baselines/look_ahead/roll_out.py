@@ -7,28 +7,105 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.index_rules.ranks import EXPECTED, Rule
-from gpusched_baselines.index_rules.round import choose_job
-from gpusched_baselines.index_rules.round import plan_round as plan_by_index
-from gpusched_baselines.look_ahead.stage import reset
-from gpusched_baselines.sts_x import steering as of
+from gpusched_baselines.index_rules.ranks import EXPECTED, Rule, choose_job
+from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
+from gpusched_baselines.planning.cheapest import beside_company
+from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.appraisal import Parts
+from gpusched_baselines.sts_x.plan import unsteered
 from gpusched_baselines.sts_x.policy import carry_out
 from gpusched_baselines.sts_x.round import plan_round
-from gpusched_baselines.sts_x.steering import unsteered
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import accrue, advance, next_event
+from gpusched_env.simulator.placement.room import clear
 from gpusched_env.simulator.rounds import PRESSURE, begin_round, commit_round, order_by
+from gpusched_env.simulator.run import Board, Hidden
 from gpusched_env.simulator.sorting import ranked
 from gpusched_env.simulator.switching import switch_s
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
-    from gpusched_baselines.look_ahead.stage import Stage
+    from numpy.typing import NDArray
+
     from gpusched_env.arrays import Floats
-    from gpusched_env.simulator.run import Board, Hidden
+
+COPIED = ("nodes", "room", "quota", "cells", "hosts", "clock", "count")
+
+
+class Stage(NamedTuple):
+    """The boards of the roll-outs of one round. Row i of their jobs is the i-th active job; then come those to come.
+
+    Attributes:
+        start: The round as it begins, from an empty cluster; never changed.
+        work: What a roll-out changes.
+        plan: The same arrays but for `tau`: the times with which policies plan.
+        hidden: The fate that was drawn, and the jobs that were drawn to come.
+    """
+
+    start: Board
+    work: Board
+    plan: Board
+    hidden: Hidden
+
+
+def new_stage(board: Board, coming: int) -> Stage:
+    """Make the stage of the round that is open on `board`, with room for `coming` jobs that may come."""
+    active = board.active[: board.count[at.ACTIVE]]
+    planned = beside_company(board).tau[active]
+    start = _compact(board, active, coming)
+    clear(start, start.active[: len(active)])
+    work = Board(**{n: a if n in _SHARED else a.copy() for n, a in start.__getstate__().items()})
+    plan = Board(**work.__getstate__() | {"tau": _longer(planned, coming)})
+    hidden = Hidden(
+        fate=np.full((len(active) + coming, at.FATE_COLUMNS), np.inf),
+        jobs=start.jobs.copy(),
+        tau=start.tau.copy(),
+        edges=board.edges,
+        survival=board.survival,
+        tail=board.tail,
+        log=np.empty((0, at.LOG_COLUMNS)),
+    )
+    return Stage(start, work, plan, hidden)
+
+
+_SHARED = frozenset({"facts", "node_rate", "planning_rate", "least_rate", "edges", "survival", "tail"})
+
+
+def _compact(board: Board, active: NDArray[np.int64], coming: int) -> Board:
+    rows = len(active) + coming
+    values: dict[str, Any] = board.__getstate__() | {name: getattr(board, name).copy() for name in COPIED}
+    for name in ("jobs", "tau", "memory"):
+        values[name] = _longer(getattr(board, name)[active], coming)
+    values |= {"active": np.arange(rows), "keys": np.zeros(rows), "order": np.zeros(rows, dtype=np.int64)}
+    start = Board(**values)
+    count = start.count
+    count[[at.SUBMITTED, at.ACTIVE, at.DONE]] = len(active), len(active), 0
+    count[[at.LOGGING, at.MILESTONES, at.LOGGED, at.IDLE]] = 0
+    start.clock[at.REVIEW] = np.inf
+    return start
+
+
+def _longer(rows: NDArray[np.float64], more: int) -> NDArray[np.float64]:
+    """Give the rows and so many rows of zeros more, contiguous."""
+    return np.concatenate([rows, np.zeros((more, rows.shape[1]))])
+
+
+@kernel
+def reset(start: Board, work: Board) -> None:
+    """Let the roll-out begin again."""
+    work.jobs[:, :] = start.jobs
+    work.memory[:, :] = start.memory
+    work.nodes[:, :] = start.nodes
+    work.room[:, :] = start.room
+    work.quota[:, :] = start.quota
+    work.cells[:, :] = start.cells
+    work.hosts[:, :] = start.hosts
+    work.clock[:] = start.clock
+    work.count[:] = start.count
+    work.active[:] = start.active
 
 
 @kernel

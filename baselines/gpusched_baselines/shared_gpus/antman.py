@@ -8,8 +8,16 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.shared_gpus.gpus import guest_shares, least_busy, look_at_gpus
-from gpusched_baselines.shared_gpus.hosting import cheapest_host, may_own, place_host, promote, put_share
+from gpusched_baselines.shared_gpus.gpus import (
+    cheapest_host,
+    guest_shares,
+    least_busy,
+    look_at_gpus,
+    may_own,
+    place_host,
+    promote,
+    put_share,
+)
 from gpusched_baselines.shared_gpus.planned_round import (
     WAKE,
     carry_out,

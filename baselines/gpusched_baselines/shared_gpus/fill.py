@@ -7,8 +7,15 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.shared_gpus.gpus import guest_shares, has_room, look_again, look_at_gpus
-from gpusched_baselines.shared_gpus.hosting import may_own, place_host, put_share
+from gpusched_baselines.shared_gpus.gpus import (
+    guest_shares,
+    has_room,
+    look_again,
+    look_at_gpus,
+    may_own,
+    place_host,
+    put_share,
+)
 from gpusched_baselines.shared_gpus.planned_round import carry_out, is_planned, planned_choice, put_aside, write_plan
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel, lean_kernel

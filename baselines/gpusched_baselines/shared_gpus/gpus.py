@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
-
 import numpy as np
-
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.pace.sharing import neighbours, pace_by_duty, write_demand
 from gpusched_env.simulator.placement.shared_gpus import slots
+from typing import TYPE_CHECKING
+from gpusched_baselines.planning.cheapest import worth
+from gpusched_baselines.shared_gpus.planned_round import nodes_for, send_guests_away
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator.pace.now import pace_beside
+from gpusched_env.simulator.pace.sharing import neighbours
+from gpusched_env.simulator.placement.placement import place, prefer_place
+from gpusched_env.simulator.placement.quotas import may_become, within_quota
+from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.survival import expected_left
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints, Mask
     from gpusched_env.simulator.run import Board
-
+    from gpusched_env.arrays import Mask
 
 class Gpus(NamedTuple):
     """The shared GPUs; GPU g of node n stands at n · G + g, of N · G.
@@ -150,3 +158,164 @@ def has_room(board: Board, config: int, node: int, gpu: int) -> bool:
     nodes = board.nodes
     used = nodes[node, at.NODE_COLUMNS + gpu]
     return used + board.facts.configs[config, at.CONFIG_UNITS] <= at.UNITS and (used > 0 or nodes[node, at.FREE] > 0)
+
+
+@kernel
+def place_host(
+    board: Board, guests: Mask, gpus: Gpus, closed: Mask, full: Mask, job: int, most_busy: float = np.inf
+) -> bool:
+    """Place a job on whole GPUs or as a host, as cheaply as its due date allows; say whether there was room.
+
+    Args:
+        board: The run.
+        guests: The shares of guests, (C,).
+        gpus: The GPUs; kept up to date.
+        closed: Nodes that are closed to the job, (N,).
+        full: Configurations that are known not to fit, (C,); more are marked.
+        job: The job, which holds nothing.
+        most_busy: A GPU on which there are guests must be less busy than that; below 0 only idle ones will do.
+    """
+    while True:
+        config = cheapest_host(board, guests, full, job)
+        if config < 0:
+            return False
+        if board.facts.configs[config, at.CONFIG_UNITS] > 0:
+            node, gpu = least_busy(board, gpus, config, True, closed, most_busy)
+            if node >= 0:
+                put_share(board, guests, gpus, job, config, node, gpu)
+                return True
+        elif place_whole(board, gpus, closed, job, config, most_busy >= 0.0):
+            return True
+        full[config] = 1
+
+
+@kernel
+def place_whole(board: Board, gpus: Gpus, closed: Mask, job: int, config: int, moving: bool) -> bool:
+    """Place a job on whole GPUs, if they fit; with `moving`, guests have to leave if there is no other room."""
+    configs = board.facts.configs
+    if configs[config, at.CONFIG_NODES] > 1 and closed.any():
+        return False
+    chosen = nodes_for(board, gpus, config, closed, False)
+    if chosen.shape[0] == 0 and moving:
+        chosen = nodes_for(board, gpus, config, closed, True)
+    if chosen.shape[0] == 0:
+        return False
+    for node in chosen:
+        send_guests_away(board, gpus, node, configs[config, at.CONFIG_GPUS])
+    prefer_place(board, job, chosen[0], -1)
+    return place(board, job, config)
+
+
+@kernel
+def cheapest_host(board: Board, guests: Mask, full: Mask, job: int) -> int:
+    """Choose among whole GPUs and hosts' shares within the quota and not known to be full: the cheapest in time.
+
+    Who may be host of a GPU does not take it whole: alone there it is as fast, and guests can come.
+    """
+    jobs, tau = board.jobs, board.tau
+    left, time_left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], jobs[job, at.DUE] - board.clock[at.NOW]
+    best, least = -1, (True, np.inf, np.inf)
+    for c in range(tau.shape[1]):
+        if guests[c] != 0 or full[c] != 0 or tau[job, c] == np.inf or board.least_rate[c] == np.inf:
+            continue
+        if not within_quota(board, job, c):
+            continue
+        if board.facts.configs[c, at.CONFIG_UNITS] == 0 and _may_host(board, guests, c, job):
+            continue
+        value = worth(left * tau[job, c], time_left, board.planning_rate[c])
+        if best < 0 or value < least:
+            best, least = c, value
+    return best
+
+
+@lean_kernel
+def may_own(board: Board, guests: Mask, job: int) -> bool:
+    """Say whether a job may use whole GPUs or a host's share; else it may use guests' shares only."""
+    for c in range(guests.shape[0]):
+        if guests[c] == 0 and board.tau[job, c] < np.inf:
+            return True
+    return False
+
+
+@lean_kernel
+def _may_host(board: Board, guests: Mask, config: int, job: int) -> bool:
+    """Say whether a job may be host of a GPU in place of `config`, which is one whole GPU."""
+    configs = board.facts.configs
+    if configs[config, at.CONFIG_GPUS] > 1 or configs[config, at.CONFIG_NODES] > 1:
+        return False
+    for c in range(guests.shape[0]):
+        share = configs[c, at.CONFIG_UNITS] > 0 and guests[c] == 0
+        if share and configs[c, at.CONFIG_TYPE] == configs[config, at.CONFIG_TYPE] and board.tau[job, c] < np.inf:
+            return True
+    return False
+
+
+@kernel
+def put_share(board: Board, guests: Mask, gpus: Gpus, job: int, config: int, node: int, gpu: int) -> None:
+    """Give a job a share of a GPU that has room for it, and look at the GPU again."""
+    prefer_place(board, job, node, gpu)
+    place(board, job, config)
+    look_again(board, guests, gpus, node, gpu)
+
+
+@kernel
+def promote(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> None:
+    """Let the slowest guests move to idle GPUs as hosts, as long as they expect to gain more time than a restart takes.
+
+    Args:
+        board: The run.
+        guests: The shares of guests, (C,).
+        gpus: The GPUs; kept up to date.
+        closed: Nodes on which no GPU counts as idle, (N,).
+    """
+    tried = np.zeros(board.jobs.shape[0], dtype=np.int8)
+    while True:
+        job, pace = slowest_guest(board, guests, tried)
+        if job < 0:
+            return
+        tried[job] = 1
+        config, node, gpu = _idle_gpu(board, guests, gpus, closed, job)
+        if config < 0:
+            continue
+        own, held = int(board.jobs[job, at.APPLICATION]), int(board.jobs[job, at.CONFIG])
+        alone_s = expected_left(board, job) * board.tau[job, held] / board.facts.planned[own, held]
+        stays = node == int(board.jobs[job, at.NODE])
+        if (1.0 / pace - 1.0) * alone_s <= board.jobs[job, at.RESUMING_S if stays else at.RESTART_S]:
+            continue
+        left_node, left_gpu = int(board.jobs[job, at.NODE]), int(board.jobs[job, at.SLOT])
+        release(board, job)
+        prefer_place(board, job, node, gpu)
+        place(board, job, config)
+        look_again(board, guests, gpus, left_node, left_gpu)
+        look_again(board, guests, gpus, node, gpu)
+
+
+@kernel
+def slowest_guest(board: Board, guests: Mask, tried: Mask) -> tuple[int, float]:
+    """Find the guest with the lowest pace below 1 that was not tried yet, and its pace; -1: none."""
+    jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
+    last, before = neighbours(board)
+    slowest, least = -1, 1.0
+    for job in active:
+        config = int(jobs[job, at.CONFIG])
+        if config < 0 or guests[config] == 0 or tried[job] != 0:
+            continue
+        gpu = int(jobs[job, at.NODE]) * slots(board) + int(jobs[job, at.SLOT])
+        pace = pace_beside(board, job, config, last[gpu], before)
+        if pace < least:
+            slowest, least = job, pace
+    return slowest, least
+
+
+@kernel
+def _idle_gpu(board: Board, guests: Mask, gpus: Gpus, closed: Mask, job: int) -> tuple[int, int, int]:
+    """Find a host's share of an idle GPU of the type on which a guest is: share, node and GPU; -1: none."""
+    configs, v = board.facts.configs, board.facts.configs[int(board.jobs[job, at.CONFIG]), at.CONFIG_TYPE]
+    for c in range(guests.shape[0]):
+        share = configs[c, at.CONFIG_UNITS] > 0 and guests[c] == 0 and configs[c, at.CONFIG_TYPE] == v
+        if not share or board.tau[job, c] == np.inf or not may_become(board, job, c):
+            continue
+        node, gpu = least_busy(board, gpus, c, True, closed, -1.0)
+        if node >= 0:
+            return c, node, gpu
+    return -1, -1, -1

@@ -8,8 +8,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gpusched_baselines.planning.cheapest import worth
-from gpusched_baselines.shared_gpus.gpus import guest_shares, has_room, look_at_gpus
-from gpusched_baselines.shared_gpus.hosting import cheapest_host, place_whole, put_share
+from gpusched_baselines.shared_gpus.gpus import (
+    cheapest_host,
+    guest_shares,
+    has_room,
+    look_at_gpus,
+    place_whole,
+    put_share,
+)
 from gpusched_baselines.shared_gpus.planned_round import carry_out, is_planned, planned_choice, put_aside, write_plan
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel, lean_kernel

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.search.solution import HELD, keep, restore
+from gpusched_baselines.search.exchanges import HELD, keep, restore
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import place, prefer_place

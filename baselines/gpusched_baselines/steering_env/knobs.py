@@ -15,10 +15,10 @@ from gpusched_baselines.steering_env.features import (
     LATENESS,
     LENGTH,
     TIME_LEFT,
+    job_features,
 )
-from gpusched_baselines.steering_env.observation import job_features
-from gpusched_baselines.sts_x import steering as of
-from gpusched_baselines.sts_x.steering import KNOBS, Steering
+from gpusched_baselines.sts_x import plan as of
+from gpusched_baselines.sts_x.plan import KNOBS, Steering
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at

@@ -8,9 +8,21 @@ import numpy as np
 
 from gpusched_baselines.planning.lateness import cost_of_waiting
 from gpusched_baselines.planning.plan import expected_cost
-from gpusched_baselines.sts_x import steering as of
-from gpusched_baselines.sts_x.plan import cheapest_now, epochs_at_worst, plan_ahead, price_out
-from gpusched_baselines.sts_x.steering import MARGIN, ORDER, PRICE, RESTART, WEIGHT, Steering, epochs_expected, factor
+from gpusched_baselines.sts_x import plan as of
+from gpusched_baselines.sts_x.plan import (
+    MARGIN,
+    ORDER,
+    PRICE,
+    RESTART,
+    WEIGHT,
+    Steering,
+    cheapest_now,
+    epochs_at_worst,
+    epochs_expected,
+    factor,
+    plan_ahead,
+    price_out,
+)
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import would_restart

@@ -7,12 +7,11 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.planning.cheapest import cheapest_fitting
-from gpusched_baselines.planning.company import beside_company, rates_by_duty
-from gpusched_baselines.sts_x import steering as of
+from gpusched_baselines.planning.cheapest import beside_company, cheapest_fitting, rates_by_duty
+from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts
+from gpusched_baselines.sts_x.plan import Steering, unsteered
 from gpusched_baselines.sts_x.round import plan_round
-from gpusched_baselines.sts_x.steering import Steering, unsteered
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks

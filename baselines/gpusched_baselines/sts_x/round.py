@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.planning.plan import Scratch, new_scratch
-from gpusched_baselines.search.solution import HELD, keep, restore
-from gpusched_baselines.sts_x import steering as of
+from gpusched_baselines.search.exchanges import HELD, keep, restore
+from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.appraisal import Parts, Plans, appraise, caution
-from gpusched_baselines.sts_x.plan import plan_ahead, price_out
-from gpusched_baselines.sts_x.spread import spread
-from gpusched_baselines.sts_x.steering import RESTART, WEIGHT, Steering, factor
+from gpusched_baselines.sts_x.plan import RESTART, WEIGHT, Steering, factor, plan_ahead, price_out, spread
 from gpusched_env.kernel import kernel, lean_kernel, threaded_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import (

@@ -10,8 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from gpusched_agents.any_policy import is_agent, make_any_policy
-from gpusched_baselines.bounds.capacity import capacity_bound
-from gpusched_baselines.bounds.per_job import clairvoyant_bound, non_clairvoyant_bound
+from gpusched_baselines.bounds.capacity import capacity_bound, clairvoyant_bound, non_clairvoyant_bound
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import Scenario, make_instance
 from gpusched_experiments.report.code_version import agent_version, code_version, machine
