@@ -16,9 +16,10 @@ if TYPE_CHECKING:
         non_clairvoyant_bounds,
     )
     from gpusched_baselines.bounds.priced import priced_bound
-    from gpusched_baselines.dispatching.as_traced import AsTraced
     from gpusched_baselines.dispatching.dispatch import (
+        AsTraced,
         DispatchPolicy,
+        Greedy,
         edf,
         edf_conditional_mean,
         edf_mean,
@@ -26,7 +27,6 @@ if TYPE_CHECKING:
         fifo,
         priority,
     )
-    from gpusched_baselines.dispatching.greedy import Greedy
     from gpusched_baselines.dispatching.time_slice import HiveD, TimeSlice
     from gpusched_baselines.gavel import Gavel, GavelCost
     from gpusched_baselines.index_rules import IndexRule, atc, atc_company, atc_worst, gittins, las, sept, srpt_worst

@@ -8,22 +8,26 @@ how fast the machine is.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
 import numpy as np
+
+from gpusched_baselines.bounds.priced import Demand, gpus_of_types, value_and_used
 from gpusched_baselines.planning.plan import LATE, lower_hull, solve, write_slopes
 from gpusched_env.kernel import kernel
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.rates import least_rate_eur_per_s
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S
 from gpusched_env.simulator.survival import DistributionTable
-from dataclasses import dataclass
-from gpusched_baselines.bounds.priced import Demand, gpus_of_types, value_and_used
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
     from gpusched_env.arrays import Floats
     from gpusched_env.model import Instance
     from gpusched_env.simulator.survival import Curve
+
 
 def clairvoyant_bound(instance: Instance) -> float:
     """Give a total cost [€] that no policy can undercut on this instance, even one that knows X_j.

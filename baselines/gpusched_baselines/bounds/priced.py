@@ -8,9 +8,11 @@ whatever prices ≥ 0 are taken.
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
-from gpusched_env.kernel import kernel, lean_kernel
+
 from gpusched_env.errors import InputError
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.rates import least_rate_eur_per_s
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S
@@ -18,8 +20,9 @@ from gpusched_env.simulator.layout import UNITS
 from gpusched_env.simulator.pace.sharing import share_units
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints
     from numpy.typing import ArrayLike, NDArray
+
+    from gpusched_env.arrays import Floats, Ints
     from gpusched_env.model import Instance
 
 # Columns of what is for sale or bought: its price [€/epoch], epochs, and seconds that an epoch takes of the step.

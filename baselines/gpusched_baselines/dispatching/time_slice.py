@@ -3,30 +3,30 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-import numpy as np
-from gpusched_baselines.planning.cheapest import cheapest_with
-from gpusched_env.errors import InputError
-from gpusched_env.model import checks
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.placement.placement import may_have
-from gpusched_env.simulator.sorting import pressure
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
 from gpusched_baselines.dispatching.dispatch import DispatchPolicy, fifo
 from gpusched_baselines.planning.cheapest import RECKONED, any_room, cheapest_with, left_of_all
+from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
+from gpusched_env.model import checks
+from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cells import lying as blocks
 from gpusched_env.simulator.cells.lying import first_host, is_lent, let_empty_cells_go, survey
+from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.placement.placement import place, prefer_place
+from gpusched_env.simulator.placement.placement import may_have, place, prefer_place
+from gpusched_env.simulator.sorting import pressure
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
-    from gpusched_env.simulator import View
+
     from gpusched_env.arrays import Ints
+    from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board
 
 # Columns of the policy's memory of a job.

@@ -2,24 +2,26 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
-import numpy as np
-from scipy.sparse import csr_array, hstack  # type: ignore[import-untyped]
-from gpusched_baselines.gavel.program import Program, ProgramError, raised
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
+
+import numpy as np
+from scipy.sparse import csr_array, hstack  # type: ignore[import-untyped]
+
 from gpusched_baselines.gavel import round as of
-from gpusched_baselines.gavel.program import elastic, rigid
+from gpusched_baselines.gavel.program import Program, ProgramError, elastic, raised, rigid
 from gpusched_baselines.gavel.round import Mechanism
 from gpusched_baselines.planning.cheapest import Epochs, check_epochs
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.random import Generator
     from numpy.typing import NDArray
+
     from gpusched_baselines.gavel.program import Demand
-    from collections.abc import Callable
     from gpusched_env.model import Instance
     from gpusched_env.simulator import View
 

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
+
 import numpy as np
 from scipy.optimize import linprog  # type: ignore[import-untyped]
 from scipy.sparse import csr_array, hstack, vstack  # type: ignore[import-untyped]
-from dataclasses import dataclass, replace
+
 from gpusched_baselines.planning.cheapest import Epochs, epochs_left
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
     from gpusched_env.simulator import View
+
 
 class ProgramError(RuntimeError):
     """The solver found no solution where there is one."""

@@ -3,24 +3,25 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Literal
+
 import numpy as np
+
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
+from gpusched_env.simulator.pace.sharing import pace_by_duty
 from gpusched_env.simulator.placement.placement import may_have
+from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.sorting import pressures
 from gpusched_env.simulator.survival import expected_left
-from typing import TYPE_CHECKING
-from gpusched_env.kernel import kernel
-from gpusched_env.simulator.pace.sharing import pace_by_duty
-from gpusched_env.simulator.run import Board
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+
     from gpusched_env.arrays import Floats, Ints
     from gpusched_env.simulator import ActiveJobs, View
-    from gpusched_env.arrays import Floats
+
 
 @kernel
 def worth(seconds: float, time_left: float, rate: float) -> tuple[bool, float, float]:

@@ -5,22 +5,23 @@ from __future__ import annotations
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Literal
+
 import numpy as np
+
 from gpusched_baselines.planning import plan as kernels
+from gpusched_baselines.planning.lateness import add_late_point
+from gpusched_baselines.planning.plan import find_hull, new_scratch
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.survival import DistributionTable, bin_of
-from typing import TYPE_CHECKING
-from gpusched_baselines.planning.lateness import add_late_point
-from gpusched_baselines.planning.plan import find_hull, new_scratch
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
+
+    from gpusched_baselines.planning.plan import Scratch
     from gpusched_env.model import EpochDistribution
     from gpusched_env.simulator.survival import Curve
-    from numpy.typing import ArrayLike, NDArray
-    from gpusched_baselines.planning.plan import Scratch
 
 Status = Literal["slack", "tight", "late"]
 

@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.dispatching.dispatch import dispatch
-from gpusched_baselines.dispatching.greedy import finish_round
+from gpusched_baselines.dispatching.dispatch import dispatch, finish_round
 from gpusched_baselines.planning.cheapest import Epochs, any_room, by_pressure, check_epochs, epochs_left, preference
 from gpusched_baselines.search.exchanges import HELD, offer, refuse_tenancy, restore
 from gpusched_baselines.search.proxy_parts import proxy_with

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING
+
 import numpy as np
+
 from gpusched_baselines.search import proxy_parts as its
+from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import bill_rate
 from gpusched_env.simulator.placement.placement import may_have, place, put_back
 from gpusched_env.simulator.placement.release import release
-from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator.run import Board
     from gpusched_env.model import Instance, Tenancy
+    from gpusched_env.simulator.run import Board
+
 
 @kernel
 def best_exchange(

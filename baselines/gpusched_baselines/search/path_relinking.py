@@ -4,25 +4,33 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
+
 import numpy as np
-from gpusched_baselines.dispatching.dispatch import dispatch
-from gpusched_baselines.dispatching.greedy import finish_round
+
+from gpusched_baselines.dispatching.dispatch import dispatch, finish_round
+from gpusched_baselines.search import proxy_parts as its
 from gpusched_baselines.search.constructions import Constructions
-from gpusched_baselines.search.exchanges import keep, refuse_tenancy, restore
+from gpusched_baselines.search.exchanges import (
+    HELD,
+    best_exchange,
+    exchange,
+    keep,
+    refuse_tenancy,
+    restore,
+    sweep_moves,
+)
+from gpusched_baselines.search.proxy_parts import proxy_with
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.events import charge
+from gpusched_env.simulator.events import bill_rate, charge
 from gpusched_env.simulator.placement.placement import place
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.room import measure
-from gpusched_baselines.search import proxy_parts as its
-from gpusched_baselines.search.exchanges import HELD, best_exchange, exchange, keep, refuse_tenancy, restore, sweep_moves
-from gpusched_baselines.search.proxy_parts import proxy_with
-from gpusched_env.simulator.events import bill_rate
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+
     from gpusched_env.arrays import Floats, Ints
     from gpusched_env.model import Instance
     from gpusched_env.simulator import View

@@ -3,26 +3,25 @@
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, NamedTuple
+
 import numpy as np
-from gpusched_env.kernel import kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace.sharing import neighbours, pace_by_duty, write_demand
-from gpusched_env.simulator.placement.shared_gpus import slots
-from typing import TYPE_CHECKING
+
 from gpusched_baselines.planning.cheapest import worth
 from gpusched_baselines.shared_gpus.planned_round import nodes_for, send_guests_away
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.pace.now import pace_beside
-from gpusched_env.simulator.pace.sharing import neighbours
+from gpusched_env.simulator.pace.sharing import neighbours, pace_by_duty, write_demand
 from gpusched_env.simulator.placement.placement import place, prefer_place
 from gpusched_env.simulator.placement.quotas import may_become, within_quota
 from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.survival import expected_left
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Floats, Ints, Mask
     from gpusched_env.simulator.run import Board
-    from gpusched_env.arrays import Mask
+
 
 class Gpus(NamedTuple):
     """The shared GPUs; GPU g of node n stands at n · G + g, of N · G.

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import Any
-from gpusched_baselines.solvers.errors import SolverFailedError, load
 from typing import TYPE_CHECKING, Any
+
 import numpy as np
+
 from gpusched_baselines.planning.single_job import SingleJobProblem
-from gpusched_baselines.solvers.errors import SolverFailedError
+from gpusched_baselines.solvers.errors import SolverFailedError, load
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
     from gpusched_baselines.planning.single_job import Plan
     from gpusched_env.model import EpochDistribution
 

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
-import numpy as np
-from gpusched_baselines.solvers.smoothed_program import SmoothedSurvival
 from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
 from gpusched_baselines.planning.single_job import Plan, SingleJobProblem, segments_of
 from gpusched_baselines.solvers.errors import SolverFailedError, load
+from gpusched_baselines.solvers.smoothed_program import SmoothedSurvival
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
     from collections.abc import Mapping
+
     from numpy.typing import ArrayLike, NDArray
+
     from gpusched_env.model import EpochDistribution
+
 
 @dataclass(frozen=True, slots=True, eq=False)
 class PublishedProgram:

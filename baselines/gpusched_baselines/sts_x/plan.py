@@ -2,24 +2,23 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-import numpy as np
-from gpusched_baselines.dispatching.idle_gpus import give_by_gain
-from gpusched_env.kernel import kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.survival import expected_left
-from gpusched_env.simulator.switching import place_of_state
 from typing import TYPE_CHECKING, NamedTuple
-from gpusched_env.kernel import kernel, lean_kernel
+
+import numpy as np
+
+from gpusched_baselines.dispatching.idle_gpus import give_by_gain
 from gpusched_baselines.planning.lateness import add_late_point, first_choice, solve_late
 from gpusched_baselines.planning.plan import LATE, SHORTEST_SEGMENT, find_hull, first_segment, solve_job
-from gpusched_env.simulator.switching import switch_s
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.survival import expected_left
+from gpusched_env.simulator.switching import place_of_state, switch_s
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Ints
-    from gpusched_env.simulator.run import Board
-    from gpusched_env.arrays import Floats
     from gpusched_baselines.planning.plan import Scratch
+    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator.run import Board
+
 
 @kernel
 def spread(board: Board, order: Ints) -> None:
