@@ -15,18 +15,15 @@ import numpy as np
 
 from gpusched_baselines.bounds.priced import Demand, gpus_of_types, value_and_used
 from gpusched_baselines.planning.plan import LATE, lower_hull, solve, write_slopes
-from gpusched_env.kernel import kernel
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.rates import least_rate_eur_per_s
-from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S
-from gpusched_env.simulator.survival import DistributionTable
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Curve, DistributionTable, Floats, kernel
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_env.arrays import Floats
     from gpusched_env.model import Instance
-    from gpusched_env.simulator.survival import Curve
 
 
 def clairvoyant_bound(instance: Instance) -> float:
@@ -102,7 +99,7 @@ def _least_known(tau: Floats, price: Floats, epochs: float, submission: float, d
     """
     cost = _cheapest_known(tau, price, epochs, due - submission, weight)
     latest = min(LONGEST_S, due + cost / weight) if weight > 0.0 else LONGEST_S
-    must = max(0.0, epochs - (SAME_TIME_S + SAME_TIME * latest) / tau[-1])
+    must = max(0.0, epochs - (sim.SAME_TIME_S + sim.SAME_TIME * latest) / tau[-1])
     return _cheapest_known(tau, price, must, due - submission, weight)
 
 
@@ -131,7 +128,7 @@ def _non_clairvoyant(
     seconds, price = _hull_of(tau, rate)
     starts, slope = np.empty(seconds.shape[0] + 1), np.empty(seconds.shape[0] - 1)
     write_slopes(seconds, price, slope)
-    early = SAME_TIME_S + SAME_TIME * due
+    early = sim.SAME_TIME_S + sim.SAME_TIME * due
     status, cost = solve(seconds, price, slope, curve, 0.0, largest, due - submission + early, starts)
     if status != LATE:
         # To finish what was spared, on the configuration that it ended on, would have cost no more than this.

@@ -12,17 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.rates import least_rate_eur_per_s
-from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S
-from gpusched_env.simulator.layout import UNITS
-from gpusched_env.simulator.pace.sharing import share_units
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Floats, Ints, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-    from gpusched_env.arrays import Floats, Ints
     from gpusched_env.model import Instance
 
 # Columns of what is for sale or bought: its price [€/epoch], epochs, and seconds that an epoch takes of the step.
@@ -197,7 +194,7 @@ class Demand(NamedTuple):
             np.argsort(speed, axis=1, kind="stable"),
             np.count_nonzero(speed == 0.0, axis=1),
             rate,
-            np.array([share_units(c.share) / UNITS if c.kind == "shared" else c.gpus for c in wanted]),
+            np.array([sim.share_units(c.share) / at.UNITS if c.kind == "shared" else c.gpus for c in wanted]),
             instance.type_of_configuration,
         )
 
@@ -255,7 +252,7 @@ def _epochs_to_do(instance: Instance, end_s: float) -> NDArray[np.float64]:
     latest = np.full(len(jobs), LONGEST_S)
     np.divide(eur, weight, out=latest, where=weight > eur / LONGEST_S)
     latest = np.minimum(LONGEST_S, latest + np.maximum(jobs.due_s, np.maximum(jobs.submission_s, end_s) + seconds))
-    return np.maximum(0.0, needed - (SAME_TIME_S + SAME_TIME * latest) / tau.min(axis=1))
+    return np.maximum(0.0, needed - (sim.SAME_TIME_S + sim.SAME_TIME * latest) / tau.min(axis=1))
 
 
 @kernel

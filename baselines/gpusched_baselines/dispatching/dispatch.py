@@ -19,23 +19,15 @@ from gpusched_baselines.planning.cheapest import (
     left_of_all,
 )
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.ordering import Order, ask_order, check_order
-from gpusched_env.simulator.placement.placement import may_have, place
-from gpusched_env.simulator.placement.room import measure
-from gpusched_env.simulator.policy import Choice
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import ActiveJobs, Board, Choice, Floats, Ints, Order, View, at, kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.arrays import Floats, Ints
     from gpusched_env.model import Instance
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.ordering import ActiveJobs
-    from gpusched_env.simulator.run import Board
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,14 +53,14 @@ class DispatchPolicy:
     epochs: Epochs = "worst-case"
 
     def __post_init__(self) -> None:
-        check_order(self.job_order)
+        sim.check_order(self.job_order)
         check_epochs(self.epochs)
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
         """Place the waiting jobs in order."""
         if not any_room(view.board):
             return
-        order = ask_order(view, self.job_order, waiting_only=not self.preemption)
+        order = sim.ask_order(view, self.job_order, waiting_only=not self.preemption)
         _decide(view.board, order, RECKONED[self.epochs])
 
     def choose(self, view: View, job: int) -> Choice:
@@ -100,7 +92,7 @@ def dispatch(board: Board, order: Ints, left: Floats) -> None:
             continue
         config = cheapest_with(board, board.planning_rate, order[i], left[i])
         if config >= 0:
-            place(board, order[i], config)
+            sim.place(board, order[i], config)
 
 
 def fifo() -> DispatchPolicy:
@@ -155,7 +147,7 @@ class Greedy:
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - Greedy draws nothing
         """Place all active jobs anew."""
-        _decide_greedy(view.board, ask_order(view, "pressure", waiting_only=False), self.fill)
+        _decide_greedy(view.board, sim.ask_order(view, "pressure", waiting_only=False), self.fill)
 
 
 @kernel
@@ -163,7 +155,7 @@ def _decide_greedy(board: Board, order: Ints, fill: bool) -> None:
     left = left_of_all(board, order, WORST_CASE)
     dispatch(board, order, left)
     finish_round(board, order, left, fill)
-    measure(board)
+    sim.measure(board)
 
 
 @kernel
@@ -226,7 +218,7 @@ class AsTraced:
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - it draws nothing
         """Start the waiting jobs whose time has come, and ask again when that of the others comes."""
-        _replay(view.board, ask_order(view, _by_traced_start, waiting_only=True), self.patience_s)
+        _replay(view.board, sim.ask_order(view, _by_traced_start, waiting_only=True), self.patience_s)
 
 
 def _by_traced_start(active: ActiveJobs) -> NDArray[np.float64]:
@@ -241,18 +233,18 @@ def _replay(board: Board, order: Ints, patience_s: float) -> None:
         job = order[i]
         start = jobs[job, at.TRACED_START_S]
         if start > now:
-            jobs[job, at.WAKE_S] = start
+            sim.wake_at(board, job, start)
             continue
         told = int(jobs[job, at.TRACED_CONFIG])
         config = -2 - told if told < -1 else told
-        if may_have(board, job, config):
-            place(board, job, config)
+        if sim.may_have(board, job, config):
+            sim.place(board, job, config)
         elif now < start + patience_s:
-            jobs[job, at.WAKE_S] = start + patience_s
+            sim.wake_at(board, job, start + patience_s)
             continue
         elif told >= 0:
             _place_elsewhere(board, job, config)
-        jobs[job, at.WAKE_S] = np.inf
+        sim.wake_at(board, job, np.inf)
 
 
 @kernel
@@ -267,7 +259,7 @@ def _place_elsewhere(board: Board, job: int, traced: int) -> None:
         if configs[c, at.CONFIG_SIZE] != configs[traced, at.CONFIG_SIZE] or not tau[job, c] < np.inf:
             continue
         ratio = max(tau[job, c] / tau[job, traced], tau[job, traced] / tau[job, c])
-        if ratio < least and may_have(board, job, c):
+        if ratio < least and sim.may_have(board, job, c):
             best, least = c, ratio
     if best >= 0:
-        place(board, job, best)
+        sim.place(board, job, best)

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from gpusched_baselines.gavel.program import Demand
     from gpusched_env.model import Instance
-    from gpusched_env.simulator import View
+    from gpusched_env.simulator.kernels import View
 
 CLOSE = 1e-3  # the finish-time ratio is found up to this factor - 1
 MOST_STEPS = 20  # towards it

@@ -10,12 +10,10 @@ from scipy.optimize import linprog  # type: ignore[import-untyped]
 from scipy.sparse import csr_array, hstack, vstack  # type: ignore[import-untyped]
 
 from gpusched_baselines.planning.cheapest import Epochs, epochs_left
-from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.kernels import View, at
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from gpusched_env.simulator import View
 
 
 class ProgramError(RuntimeError):

@@ -8,12 +8,10 @@ import numpy as np
 
 from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
 from gpusched_baselines.look_ahead.roll_out import CONFIG, WAKE, reset, write_choice
-from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.plan import unsteered
 from gpusched_baselines.sts_x.round import plan_round
-from gpusched_env.kernel import kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.survival import bin_of, curve_of, expected_left
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -21,8 +19,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from gpusched_baselines.look_ahead.roll_out import Base, Stage
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator.run import Board
 
 
 def uniforms(rng: Generator, draws: int, jobs: int) -> Floats:
@@ -34,8 +30,8 @@ def uniforms(rng: Generator, draws: int, jobs: int) -> Floats:
 @kernel
 def needed(board: Board, job: int, uniform: float) -> float:
     """Give the epochs that a job needs at a quantile of its distribution, given those done: the right edge of a bin."""
-    curve, largest = curve_of(board, job), board.jobs[job, at.MAX_EPOCHS]
-    b = bin_of(curve.edges, board.jobs[job, at.EPOCHS] / largest)
+    curve, largest = sim.curve_of(board, job), board.jobs[job, at.MAX_EPOCHS]
+    b = sim.bin_of(curve.edges, board.jobs[job, at.EPOCHS] / largest)
     level = uniform * curve.survival[b]
     while b + 1 < curve.survival.shape[0] and curve.survival[b + 1] > level:
         b += 1
@@ -151,8 +147,8 @@ def _is_sure(gains: Floats, certainty: float) -> bool:
 
 
 PATIENCE = 0.05  # for how long a job is told to wait, of the time that it is expected to run yet
-PLANNED = [of.PLANNED, of.NODE, of.GPU, of.WAKE]  # the columns of memory that a plan is read from
-REMEMBERED = slice(of.ROUND + 1, None)  # those of what is known of a job; 0 for nothing
+PLANNED = [sim.PLANNED, sim.NODE, sim.GPU, sim.WAKE]  # the columns of memory that a plan is read from
+REMEMBERED = slice(sim.ROUND + 1, None)  # those of what is known of a job; 0 for nothing
 
 
 class Order(NamedTuple):
@@ -205,7 +201,7 @@ def _plan(board: Board, rate: Floats, base: Base) -> None:
 
 def _wait_until(start: Board, job: int) -> float:
     """Give when a job that is told to wait is asked again [s]."""
-    seconds = expected_left(start, job) * start.jobs[job, at.CHEAPEST_TAU]
+    seconds = sim.expected_left(start, job) * start.jobs[job, at.CHEAPEST_TAU]
     return float(start.clock[at.NOW] + max(1.0, PATIENCE * seconds))
 
 

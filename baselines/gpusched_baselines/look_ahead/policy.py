@@ -9,21 +9,15 @@ import numpy as np
 
 from gpusched_baselines.look_ahead.draws import Arrivals, deviations, draw_fate, plan_of, race, same_plan, uniforms
 from gpusched_baselines.look_ahead.roll_out import BASES, Base, new_stage, roll_out, write_plan
-from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.policy import StsX, carry_out, choose_planned
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.policy import Choice
+from gpusched_env.simulator.kernels import Board, Floats, PlannedPolicy, View, at
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
     from gpusched_baselines.look_ahead.roll_out import Stage
-    from gpusched_env.arrays import Floats
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.run import Board
 
 OVERTIME = 5  # how many times as many rounds as the first way another one may take until the same time
 
@@ -172,7 +166,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class LookAhead:
+class LookAhead(PlannedPolicy):
     """Look-ahead, our own: STS-X, improved in every round by what sampled roll-outs say.
 
     When the first job of a round is asked, the epochs that every active job needs yet are drawn several times from its
@@ -194,24 +188,10 @@ class LookAhead:
     name: str = "look-ahead"
     job_order: str = "pressure"
     preemption: bool = True
+    _carry_out = staticmethod(carry_out)
+    _planned = staticmethod(choose_planned)
 
-    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the draws are those of `choose`
-        """Place all active jobs, by decreasing pressure."""
-        self._plan(view.board)
-        ask_order(view, self.job_order, waiting_only=False)
-        carry_out(view.board, ask_order(view, self.job_order, waiting_only=False))
-
-    def choose(self, view: View, job: int) -> Choice:
-        """Choose the configuration, the wake-up and the place of one job."""
-        memory = view.memory[job]
-        if memory[of.ROUND] != view.count[at.ROUND]:
-            self._plan(view.board)
-        config, wake = choose_planned(view.board, job)
-        if config < 0 or memory[of.NODE] < 0:
-            return Choice(int(config), float(wake))
-        gpu = int(memory[of.GPU])
-        return Choice(int(config), float(wake), node=int(memory[of.NODE]), gpu=gpu if gpu >= 0 else None)
-
-    def _plan(self, board: Board) -> None:
+    def _plan(self, view: View) -> None:
+        board = view.board
         rng = np.random.default_rng([self.settings.seed, int(board.count[at.ROUND]), int(board.count[at.SUBMITTED])])
         write_plan(board, best_plan(board, StsX().rates(board), self.settings, rng))

@@ -10,19 +10,12 @@ import numpy as np
 from gpusched_baselines.index_rules.ranks import EXPECTED, Rule, choose_job
 from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
 from gpusched_baselines.planning.cheapest import beside_company
-from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.appraisal import Parts
 from gpusched_baselines.sts_x.plan import unsteered
 from gpusched_baselines.sts_x.policy import carry_out
 from gpusched_baselines.sts_x.round import plan_round
-from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.events import accrue, advance, next_event
-from gpusched_env.simulator.placement.room import clear
-from gpusched_env.simulator.rounds import PRESSURE, begin_round, commit_round, order_by
-from gpusched_env.simulator.run import Board, Hidden
-from gpusched_env.simulator.sorting import ranked
-from gpusched_env.simulator.switching import switch_s
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Hidden, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -30,7 +23,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gpusched_env.arrays import Floats
 
 COPIED = ("nodes", "room", "quota", "cells", "hosts", "clock", "count")
 
@@ -56,7 +48,7 @@ def new_stage(board: Board, coming: int) -> Stage:
     active = board.active[: board.count[at.ACTIVE]]
     planned = beside_company(board).tau[active]
     start = _compact(board, active, coming)
-    clear(start, start.active[: len(active)])
+    sim.clear(start, start.active[: len(active)])
     work = Board(**{n: a if n in _SHARED else a.copy() for n, a in start.__getstate__().items()})
     plan = Board(**work.__getstate__() | {"tau": _longer(planned, coming)})
     hidden = Hidden(
@@ -132,7 +124,7 @@ def cost_of_rest(board: Board, hidden: Hidden, rate: Floats) -> float:
         shown = held if held >= 0 else best
         own[i] = left * board.tau[job, shown] * configs[shown, at.CONFIG_SIZE] / at.UNITS
         keys[i] = -np.inf if held >= 0 else -jobs[job, at.WEIGHT] / max(own[i], 1e-9)
-    for i in ranked(keys, size):
+    for i in sim.ranked(keys, size):
         job = active[i]
         left = max(0.0, hidden.fate[job, at.NEEDED] - jobs[job, at.EPOCHS])
         runs = jobs[job, at.CONFIG] >= 0
@@ -153,7 +145,7 @@ def _least(board: Board, job: int, left: float, begin: float, rate: Floats) -> f
         if c == held:
             seconds += max(0.0, jobs[job, at.READY_S] - now)
         else:
-            seconds += jobs[job, at.RESTART_S] if held >= 0 else switch_s(board, job, c)
+            seconds += jobs[job, at.RESTART_S] if held >= 0 else sim.switch_s(board, job, c)
         late = now + begin + seconds - max(jobs[job, at.DUE], now)
         least = min(least, rate[c] * seconds + jobs[job, at.WEIGHT] * max(0.0, late))
     return least
@@ -204,8 +196,8 @@ def plan_by(board: Board, rate: Floats, base: Base) -> None:
 def write_choice(board: Board, rule: Rule, job: int) -> None:
     """Write what an index rule has chosen for a job to its memory, in the columns of STS-X; the place is open."""
     config, wake = choose_job(board, rule, job)
-    board.memory[job, of.PLANNED], board.memory[job, of.WAKE] = config, wake
-    board.memory[job, of.NODE], board.memory[job, of.GPU] = -1.0, -1.0
+    board.memory[job, sim.PLANNED], board.memory[job, sim.WAKE] = config, wake
+    board.memory[job, sim.NODE], board.memory[job, sim.GPU] = -1.0, -1.0
 
 
 # What a plan says of a job of the round.
@@ -218,9 +210,9 @@ def write_plan(board: Board, plan: Floats) -> None:
     """Write a plan of the active jobs, (A, PLAN_COLUMNS), to their memory."""
     for i in range(board.count[at.ACTIVE]):
         job = board.active[i]
-        board.memory[job, of.ROUND] = board.count[at.ROUND]
-        board.memory[job, of.PLANNED], board.memory[job, of.NODE] = plan[i, CONFIG], plan[i, NODE]
-        board.memory[job, of.GPU], board.memory[job, of.WAKE] = plan[i, GPU], plan[i, WAKE]
+        board.memory[job, sim.ROUND] = board.count[at.ROUND]
+        board.memory[job, sim.PLANNED], board.memory[job, sim.NODE] = plan[i, CONFIG], plan[i, NODE]
+        board.memory[job, sim.GPU], board.memory[job, sim.WAKE] = plan[i, GPU], plan[i, WAKE]
 
 
 @kernel
@@ -249,7 +241,7 @@ def roll_out(
     clock, rounds = work.clock, 1
     while rounds < most and _goes_on(work, hidden, until):
         if work.count[at.ACTIVE] > 0:
-            begin_round(work, True)
+            sim.begin_round(work, True)
             plan_by(stage.plan, rate, base)
             _decide(work, hidden)
             rounds += 1
@@ -259,19 +251,19 @@ def roll_out(
 
 @kernel
 def _decide(board: Board, hidden: Hidden) -> None:
-    order_by(board, PRESSURE, False)
+    sim.order_by(board, sim.PRESSURE, False)
     carry_out(board, board.order[: board.count[at.TO_ASK]])
-    commit_round(board, hidden)
+    sim.commit_round(board, hidden)
 
 
 @kernel
 def _goes_on(board: Board, hidden: Hidden, until: float) -> bool:
     """Run to the next event, or to the end if that comes first; return False at the end."""
-    time, clock = next_event(board, hidden), board.clock
+    time, clock = sim.next_event(board, hidden), board.clock
     if time > until:
         if until > clock[at.NOW]:
-            accrue(board, until)
+            sim.accrue(board, until)
         return False
     if time == np.inf and board.count[at.ACTIVE] == 0:
         return False
-    return advance(board, hidden)
+    return sim.advance(board, hidden)

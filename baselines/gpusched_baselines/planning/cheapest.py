@@ -7,20 +7,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.pace.sharing import pace_by_duty
-from gpusched_env.simulator.placement.placement import may_have
-from gpusched_env.simulator.run import Board
-from gpusched_env.simulator.sorting import pressures
-from gpusched_env.simulator.survival import expected_left
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import ActiveJobs, Board, Floats, Ints, View, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator import ActiveJobs, View
 
 
 @kernel
@@ -31,7 +22,7 @@ def worth(seconds: float, time_left: float, rate: float) -> tuple[bool, float, f
     time, then cost. The cost is that of a run alone on its node.
     """
     cost = seconds * rate
-    if misses(seconds, time_left):
+    if sim.misses(seconds, time_left):
         return True, seconds, cost
     return False, cost, seconds
 
@@ -60,7 +51,7 @@ def cheapest_with(board: Board, rate: Floats, job: int, left: float) -> int:
     best = -1
     least = (True, np.inf, np.inf)
     for c in range(configs.shape[0]):
-        if tau[job, c] == np.inf or not may_have(board, job, c):
+        if tau[job, c] == np.inf or not sim.may_have(board, job, c):
             continue
         value = worth(left * tau[job, c], jobs[job, at.DUE] - now, rate[c])
         if best < 0 or value < least:
@@ -127,7 +118,7 @@ def by_pressure(epochs: Epochs) -> Callable[[ActiveJobs], Floats]:
     """Make the order of decreasing pressure of jobs that are taken to need `epochs`."""
 
     def order(active: ActiveJobs) -> Floats:
-        return -pressures(active.view.board, active.index, epochs_left(active.view, active.index, epochs))
+        return -sim.pressures(active.view.board, active.index, epochs_left(active.view, active.index, epochs))
 
     return order
 
@@ -147,7 +138,7 @@ def left_of(board: Board, job: int, reckoned: int) -> float:
     jobs = board.jobs
     largest, done = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS]
     if reckoned == CONDITIONAL_MEAN:
-        return expected_left(board, job)
+        return sim.expected_left(board, job)
     mean = board.tail[int(jobs[job, at.DISTRIBUTION]), 0] * largest
     return mean - done if reckoned == MEAN and done < mean else largest - done
 
@@ -246,4 +237,4 @@ def _factor(board: Board, own: int, config: int, mix: Floats) -> float:
     demand[host] = duty
     demand[guest] = duty
     demand[priority] = facts.duty[v, own] + others * duty
-    return 1.0 / pace_by_duty(demand, priority, facts.sharing)
+    return 1.0 / sim.pace_by_duty(demand, priority, facts.sharing)

@@ -13,15 +13,14 @@ from gpusched_baselines.planning.lateness import add_late_point
 from gpusched_baselines.planning.plan import find_hull, new_scratch
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.survival import DistributionTable, bin_of
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Curve, DistributionTable
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from gpusched_baselines.planning.plan import Scratch
     from gpusched_env.model import EpochDistribution
-    from gpusched_env.simulator.survival import Curve
 
 Status = Literal["slack", "tight", "late"]
 
@@ -170,7 +169,7 @@ class SingleJobProblem:
     @property
     def first_bin(self) -> int:
         """Give the bin that holds the present epoch."""
-        return int(bin_of(self.edges, self.share_done))
+        return int(sim.bin_of(self.edges, self.share_done))
 
     @property
     def alive(self) -> float:
@@ -179,9 +178,9 @@ class SingleJobProblem:
 
     def plan_without_choice(self) -> Plan | None:
         """Give the plan if there is nothing to solve: slack or late, or no more than rounding is left; else None."""
-        if misses(self.epochs_left * self.tau[-1], self.time_left_s):
+        if sim.misses(self.epochs_left * self.tau[-1], self.time_left_s):
             return self._throughout(len(self.tau) - 1, "late")
-        if not misses(self.epochs_left * self.tau[0], self.time_left_s):
+        if not sim.misses(self.epochs_left * self.tau[0], self.time_left_s):
             return self._throughout(0, "slack")
         if self.epochs_left <= NOTHING_LEFT * self.max_epochs:
             return self._throughout(len(self.tau) - 1, "tight")

@@ -9,24 +9,16 @@ import numpy as np
 
 from gpusched_baselines.dispatching.dispatch import dispatch, finish_round
 from gpusched_baselines.planning.cheapest import Epochs, any_room, by_pressure, check_epochs, epochs_left, preference
-from gpusched_baselines.search.exchanges import HELD, offer, refuse_tenancy, restore
+from gpusched_baselines.search.exchanges import offer, refuse_tenancy
 from gpusched_baselines.search.proxy_parts import proxy_with
-from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.model import checks
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.placement.node_index import best_fit, count_fitting, find_node, find_ranked, fit_key
-from gpusched_env.simulator.placement.placement import may_have, place, take
-from gpusched_env.simulator.placement.quotas import count_anew
-from gpusched_env.simulator.placement.room import clear, measure
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, View, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_env.arrays import Floats, Ints
     from gpusched_env.model import Instance
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.run import Board
 
 BEST = 0.05  # part of the choices that the published picks are among
 CHOICES_FOR_TWO = 30  # with fewer choices that part is one of them
@@ -53,11 +45,11 @@ def pick_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Genera
     if allowed >= CHOICES_FOR_TWO:
         choices = 0
         for i in range(allowed):
-            choices += 1 if may_have(board, job, ranking[i]) else 0
+            choices += 1 if sim.may_have(board, job, ranking[i]) else 0
         short = shortlist(choices)
         rank = int(rng.random() * short) if short > 1 else 0
     for i in range(allowed):
-        if may_have(board, job, ranking[i]):
+        if sim.may_have(board, job, ranking[i]):
             if rank == 0:
                 return ranking[i]
             rank -= 1
@@ -68,10 +60,10 @@ def pick_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Genera
 def pick_node(board: Board, gpu_type: int, gpus: int, home: int, rng: Generator) -> int:
     """Pick one of the best nodes by `fit_key` that have room for `gpus` GPUs, of which there must be one."""
     if board.nodes.shape[0] < CHOICES_FOR_TWO:
-        return find_node(board, gpu_type, gpus, home)
-    short = shortlist(count_fitting(board, gpu_type, gpus))
+        return sim.find_node(board, gpu_type, gpus, home)
+    short = shortlist(sim.count_fitting(board, gpu_type, gpus))
     rank = int(rng.random() * short) if short > 1 else 0
-    return find_ranked(board, gpu_type, gpus, home, rank)
+    return sim.find_ranked(board, gpu_type, gpus, home, rank)
 
 
 @kernel
@@ -79,7 +71,7 @@ def pass_to_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Gen
     """Take the best configuration that fits now, or with a small probability the next best, and so on; -1 if none."""
     config = -1
     for i in range(allowed):
-        if may_have(board, job, ranking[i]):
+        if sim.may_have(board, job, ranking[i]):
             config = ranking[i]
             if rng.random() >= NEXT_CONFIGURATION:
                 break
@@ -89,9 +81,9 @@ def pass_to_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Gen
 @kernel
 def pass_to_node(board: Board, gpu_type: int, gpus: int, home: int, rng: Generator) -> int:
     """Take the best node by `fit_key`, or with a small probability the next best, and so on; there must be one."""
-    node = find_node(board, gpu_type, gpus, home)
+    node = sim.find_node(board, gpu_type, gpus, home)
     while rng.random() < NEXT_NODE:
-        following = best_fit(board, gpu_type, gpus, home, fit_key(board, node, gpu_type, gpus, home))
+        following = sim.best_fit(board, gpu_type, gpus, home, sim.fit_key(board, node, gpu_type, gpus, home))
         if following < 0:
             break
         node = following
@@ -143,10 +135,10 @@ class Constructions:
         fill: bool = False,
     ) -> Constructions:
         """Construct the round by Greedy, then at most `constructions` times at random, and keep the `size` best."""
-        order = ask_order(view, "pressure" if epochs == "worst-case" else by_pressure(epochs), waiting_only=False)
+        order = sim.ask_order(view, "pressure" if epochs == "worst-case" else by_pressure(epochs), waiting_only=False)
         left = epochs_left(view, order, epochs)
         costs = np.full(size, np.inf)
-        held = np.empty((size, len(order), HELD))
+        held = np.empty((size, len(order), sim.HELD))
         kept = np.empty((size, *view.nodes.shape), dtype=np.int64)
         most = len(view.nodes) * len(order) * int(view.nodes[:, at.NODE_GPUS].max())
         settings = Settings(min(constructions, most), fill)
@@ -156,8 +148,8 @@ class Constructions:
 
     def restore(self, view: View, index: int) -> None:
         """Let the jobs hold what they hold in one of the constructions."""
-        restore(view.board, self.order, self.held[index], self.kept[index])
-        measure(view.board)
+        sim.restore(view.board, self.order, self.held[index], self.kept[index])
+        sim.measure(view.board)
 
     def restore_best(self, view: View) -> None:
         """Let the jobs hold what they hold in the best construction."""
@@ -188,7 +180,7 @@ def construct(
     for i in range(order.shape[0]):
         allowed[i] = preference(board, order[i], left[i], ranking[i])
     turn = np.empty(order.shape[0], dtype=np.int64)
-    clear(board, order)
+    sim.clear(board, order)
     nodes, room = board.nodes.copy(), board.room.copy()
     for _ in range(settings.constructions):
         _shuffle(board, order, turn, rng, fill)
@@ -199,18 +191,7 @@ def construct(
             _place_at_random(board, order[i], ranking[i], int(allowed[i]), rng, fill)
         finish_round(board, order, left, fill)
         offer(board, order, proxy_with(board, order, left), costs, held, kept)
-        _empty(board, order, nodes, room)
-
-
-@kernel
-def _empty(board: Board, order: Ints, nodes: Ints, room: Ints) -> None:
-    """Empty the cluster, of which `nodes` and `room` are what they are then: faster than to measure anew."""
-    jobs = board.jobs
-    board.nodes[:, :] = nodes
-    board.room[:, :] = room
-    for job in order:
-        jobs[job, at.CONFIG], jobs[job, at.NODE], jobs[job, at.SLOT] = -1.0, -1.0, -1.0
-    count_anew(board)
+        sim.empty_as(board, order, nodes, room)
 
 
 @kernel
@@ -237,11 +218,11 @@ def _place_at_random(board: Board, job: int, ranking: Ints, allowed: int, rng: G
     if config < 0:
         return
     if configs[config, at.CONFIG_UNITS] > 0 or configs[config, at.CONFIG_NODES] > 1:
-        place(board, job, config)
+        sim.place(board, job, config)
         return
     v, gpus, home = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS], int(board.jobs[job, at.HOME])
     node = pass_to_node(board, v, gpus, home, rng) if fill else pick_node(board, v, gpus, home, rng)
-    take(board, job, config, node, -1)
+    sim.take(board, job, config, node, -1)
 
 
 @dataclass(frozen=True, slots=True)

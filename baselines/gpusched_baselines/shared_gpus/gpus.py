@@ -2,25 +2,85 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpusched_baselines.planning.cheapest import worth
-from gpusched_baselines.shared_gpus.planned_round import nodes_for, send_guests_away
-from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace.now import pace_beside
-from gpusched_env.simulator.pace.sharing import neighbours, pace_by_duty, write_demand
-from gpusched_env.simulator.placement.placement import place, prefer_place
-from gpusched_env.simulator.placement.quotas import may_become, within_quota
-from gpusched_env.simulator.placement.release import release
-from gpusched_env.simulator.placement.shared_gpus import slots
-from gpusched_env.simulator.survival import expected_left
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel, lean_kernel
 
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints, Mask
-    from gpusched_env.simulator.run import Board
+
+@kernel
+def free_of_hosts(board: Board, gpus: Gpus, node: int) -> int:
+    """Count the GPUs of a node that are free, or on which there are guests only."""
+    count, per_node = board.nodes[node, at.FREE], sim.slots(board)
+    for gpu in range(per_node):
+        index = node * per_node + gpu
+        if gpus.jobs[index] > 0.0 and gpus.hosted[index] == 0:
+            count += 1
+    return count
+
+
+@kernel
+def nodes_for(board: Board, gpus: Gpus, config: int, closed: Mask, moving: bool) -> Ints:
+    """Choose the nodes for whole GPUs, (k,); none if they do not fit.
+
+    One node: that with fewest GPUs free that will do; with `moving`, where guests may have to leave, that with most.
+    Several: whole nodes, those with most GPUs free first.
+    """
+    nodes, configs = board.nodes, board.facts.configs
+    wanted, needed = configs[config, at.CONFIG_NODES], configs[config, at.CONFIG_GPUS]
+    chosen = np.empty(wanted, dtype=np.int64)
+    taken = closed.copy()
+    for k in range(wanted):
+        best, best_free = -1, 0
+        for n in range(nodes.shape[0]):
+            if taken[n] != 0 or nodes[n, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
+                continue
+            if wanted > 1 and nodes[n, at.NODE_GPUS] != needed:
+                continue
+            free = nodes[n, at.FREE]
+            if (free_of_hosts(board, gpus, n) if moving else free) < needed:
+                continue
+            if best < 0 or (free > best_free if moving or wanted > 1 else free < best_free):
+                best, best_free = n, free
+        if best < 0:
+            return chosen[:0]
+        chosen[k], taken[best] = best, 1
+    return chosen
+
+
+@kernel
+def send_guests_away(board: Board, gpus: Gpus, node: int, needed: int) -> None:
+    """Take their GPUs from guests of a node until `needed` are free: GPU by GPU, those without a host."""
+    jobs, per_node = board.jobs, sim.slots(board)
+    for gpu in range(per_node):
+        if board.nodes[node, at.FREE] >= needed:
+            return
+        index = node * per_node + gpu
+        if gpus.jobs[index] == 0.0 or gpus.hosted[index] != 0:
+            continue
+        for job in board.active[: board.count[at.ACTIVE]]:
+            if int(jobs[job, at.NODE]) == node and int(jobs[job, at.SLOT]) == gpu:
+                sim.release(board, job)
+        gpus.busy[index], gpus.jobs[index] = 0.0, 0.0
+
+
+@kernel
+def roomiest(board: Board, gpus: Gpus, config: int, closed: Mask) -> None:
+    """Close the nodes to be kept for a configuration that does not fit: those with most GPUs free of hosts."""
+    nodes, configs = board.nodes, board.facts.configs
+    needed = configs[config, at.CONFIG_GPUS]
+    for _ in range(configs[config, at.CONFIG_NODES]):
+        best, most = -1, -1
+        for n in range(nodes.shape[0]):
+            if closed[n] == 0 and nodes[n, at.NODE_TYPE] == configs[config, at.CONFIG_TYPE]:
+                free = free_of_hosts(board, gpus, n)
+                if nodes[n, at.NODE_GPUS] >= needed and free > most:
+                    best, most = n, free
+        if best >= 0:
+            closed[best] = 1
 
 
 class Gpus(NamedTuple):
@@ -63,7 +123,7 @@ def guest_shares(board: Board) -> Mask:
 @kernel
 def look_at_gpus(board: Board, guests: Mask) -> Gpus:
     """Look at every GPU; `guests` are the shares of guests, (C,)."""
-    last, before = neighbours(board)
+    last, before = sim.neighbours(board)
     hosted = np.zeros(last.shape[0], dtype=np.int8)
     gpus = Gpus(np.zeros(last.shape[0]), np.zeros(last.shape[0]), hosted, _kept_for_hosts(board, guests))
     for gpu in range(last.shape[0]):
@@ -86,8 +146,8 @@ def _kept_for_hosts(board: Board, guests: Mask) -> Ints:
 @kernel
 def look_again(board: Board, guests: Mask, gpus: Gpus, node: int, slot: int) -> None:
     """Look at one GPU again, on which a job was placed."""
-    last, before = neighbours(board)
-    gpu = node * slots(board) + slot
+    last, before = sim.neighbours(board)
+    gpu = node * sim.slots(board) + slot
     _look(board, guests, gpus, gpu, last[gpu], before)
 
 
@@ -107,10 +167,10 @@ def _look(board: Board, guests: Mask, gpus: Gpus, gpu: int, last: int, before: I
         gpus.busy[gpu] = held / at.UNITS
         return
     demand = np.zeros(at.PRIORITIES)
-    write_demand(board, last, before, demand)
+    sim.write_demand(board, last, before, demand)
     for p in range(at.PRIORITIES):
         if demand[p] > 0.0:
-            gpus.busy[gpu] += demand[p] * pace_by_duty(demand, p, facts.sharing)
+            gpus.busy[gpu] += demand[p] * sim.pace_by_duty(demand, p, facts.sharing)
 
 
 @kernel
@@ -131,7 +191,7 @@ def least_busy(board: Board, gpus: Gpus, config: int, hosting: bool, closed: Mas
         The node and the number of the GPU on it; -1 and -1 if no GPU has room.
     """
     nodes, v = board.nodes, board.facts.configs[config, at.CONFIG_TYPE]
-    per_node, best, best_gpu, least, fewest = slots(board), -1, -1, np.inf, 0
+    per_node, best, best_gpu, least, fewest = sim.slots(board), -1, -1, np.inf, 0
     for n in range(nodes.shape[0]):
         if nodes[n, at.NODE_TYPE] != v or closed[n] != 0:
             continue
@@ -201,8 +261,8 @@ def place_whole(board: Board, gpus: Gpus, closed: Mask, job: int, config: int, m
         return False
     for node in chosen:
         send_guests_away(board, gpus, node, configs[config, at.CONFIG_GPUS])
-    prefer_place(board, job, chosen[0], -1)
-    return place(board, job, config)
+    sim.prefer_place(board, job, chosen[0], -1)
+    return sim.place(board, job, config)
 
 
 @kernel
@@ -217,7 +277,7 @@ def cheapest_host(board: Board, guests: Mask, full: Mask, job: int) -> int:
     for c in range(tau.shape[1]):
         if guests[c] != 0 or full[c] != 0 or tau[job, c] == np.inf or board.least_rate[c] == np.inf:
             continue
-        if not within_quota(board, job, c):
+        if not sim.within_quota(board, job, c):
             continue
         if board.facts.configs[c, at.CONFIG_UNITS] == 0 and _may_host(board, guests, c, job):
             continue
@@ -252,8 +312,8 @@ def _may_host(board: Board, guests: Mask, config: int, job: int) -> bool:
 @kernel
 def put_share(board: Board, guests: Mask, gpus: Gpus, job: int, config: int, node: int, gpu: int) -> None:
     """Give a job a share of a GPU that has room for it, and look at the GPU again."""
-    prefer_place(board, job, node, gpu)
-    place(board, job, config)
+    sim.prefer_place(board, job, node, gpu)
+    sim.place(board, job, config)
     look_again(board, guests, gpus, node, gpu)
 
 
@@ -277,14 +337,14 @@ def promote(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> None:
         if config < 0:
             continue
         own, held = int(board.jobs[job, at.APPLICATION]), int(board.jobs[job, at.CONFIG])
-        alone_s = expected_left(board, job) * board.tau[job, held] / board.facts.planned[own, held]
+        alone_s = sim.expected_left(board, job) * board.tau[job, held] / board.facts.planned[own, held]
         stays = node == int(board.jobs[job, at.NODE])
         if (1.0 / pace - 1.0) * alone_s <= board.jobs[job, at.RESUMING_S if stays else at.RESTART_S]:
             continue
         left_node, left_gpu = int(board.jobs[job, at.NODE]), int(board.jobs[job, at.SLOT])
-        release(board, job)
-        prefer_place(board, job, node, gpu)
-        place(board, job, config)
+        sim.release(board, job)
+        sim.prefer_place(board, job, node, gpu)
+        sim.place(board, job, config)
         look_again(board, guests, gpus, left_node, left_gpu)
         look_again(board, guests, gpus, node, gpu)
 
@@ -293,14 +353,14 @@ def promote(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> None:
 def slowest_guest(board: Board, guests: Mask, tried: Mask) -> tuple[int, float]:
     """Find the guest with the lowest pace below 1 that was not tried yet, and its pace; -1: none."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
-    last, before = neighbours(board)
+    last, before = sim.neighbours(board)
     slowest, least = -1, 1.0
     for job in active:
         config = int(jobs[job, at.CONFIG])
         if config < 0 or guests[config] == 0 or tried[job] != 0:
             continue
-        gpu = int(jobs[job, at.NODE]) * slots(board) + int(jobs[job, at.SLOT])
-        pace = pace_beside(board, job, config, last[gpu], before)
+        gpu = int(jobs[job, at.NODE]) * sim.slots(board) + int(jobs[job, at.SLOT])
+        pace = sim.pace_beside(board, job, config, last[gpu], before)
         if pace < least:
             slowest, least = job, pace
     return slowest, least
@@ -312,7 +372,7 @@ def _idle_gpu(board: Board, guests: Mask, gpus: Gpus, closed: Mask, job: int) ->
     configs, v = board.facts.configs, board.facts.configs[int(board.jobs[job, at.CONFIG]), at.CONFIG_TYPE]
     for c in range(guests.shape[0]):
         share = configs[c, at.CONFIG_UNITS] > 0 and guests[c] == 0 and configs[c, at.CONFIG_TYPE] == v
-        if not share or board.tau[job, c] == np.inf or not may_become(board, job, c):
+        if not share or board.tau[job, c] == np.inf or not sim.may_become(board, job, c):
             continue
         node, gpu = least_busy(board, gpus, c, True, closed, -1.0)
         if node >= 0:

@@ -18,7 +18,7 @@ from gpusched_env.envs.env_input import check_shape, draw_seed, shape_of
 from gpusched_env.envs.source import source_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.kernels import at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -13,16 +13,13 @@ import numpy as np
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, load_of_due_work
 from gpusched_baselines.sts_x.plan import cheapest_now, epochs_expected
-from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.observation.notation import Names, squash
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.survival import likely_bin
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator.run import Board
 
 RECENT, NEWEST = 64, 8  # submissions by which the load to come is judged, and whether a burst has begun
 
@@ -131,7 +128,7 @@ def _look_at_job(board: Board, rate: Floats, job: int, out: Floats, types: Float
         types[v, COST] += min(1.0, price / best_cost[v]) if best_cost[v] > 0.0 else 0.0
     gpu_seconds = max(expected * seconds * configs[config, at.CONFIG_SIZE] / at.UNITS, 1e-9)
     edges, survival = board.edges[int(rows[job, at.EDGES])], board.survival[int(rows[job, at.DISTRIBUTION])]
-    alive = survival[likely_bin(edges, done / largest)]
+    alive = survival[sim.likely_bin(edges, done / largest)]
     lateness, energy = rows[job, at.WEIGHT] * fastest, price * left
     out[DONE] = done / largest
     out[TIME_LEFT] = time_left / (fastest + abs(time_left))
@@ -140,7 +137,7 @@ def _look_at_job(board: Board, rate: Floats, job: int, out: Floats, types: Float
     out[HELD] = 1.0 if rows[job, at.OLD_CONFIG] >= 0.0 else 0.0
     out[LATENESS] = lateness / (lateness + energy) if lateness > 0.0 else 0.0
     out[EXPECTED] = min(1.0, expected / left)
-    out[SURVIVAL] = survival[likely_bin(edges, (done + 0.5 * left) / largest)] / alive if alive > 0.0 else 1.0
+    out[SURVIVAL] = survival[sim.likely_bin(edges, (done + 0.5 * left) / largest)] / alive if alive > 0.0 else 1.0
     out[AGE] = squash((now - rows[job, at.SUBMISSION]) / fastest)
     out[CHANGE] = squash(10.0 * rows[job, at.RESTART_S] / max(expected * seconds, 1e-9))
     out[OPPORTUNISTIC] = rows[job, at.OPPORTUNISTIC]

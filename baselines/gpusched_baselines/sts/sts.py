@@ -21,15 +21,9 @@ from gpusched_baselines.planning.plan import (
 from gpusched_baselines.planning.single_job import SingleJobProblem
 from gpusched_baselines.solvers.fallback import SOLVER_NAMES, FallbackSolver, SolverName
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel
 from gpusched_env.model import EpochDistribution
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.placement.placement import may_have, place
-from gpusched_env.simulator.placement.room import measure
-from gpusched_env.simulator.placement.shared_gpus import slots
-from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
-from gpusched_env.simulator.switching import switch_s
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Choice, Floats, Ints, View, at, kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -38,14 +32,11 @@ if TYPE_CHECKING:
     from gpusched_baselines.planning.plan import Scratch
     from gpusched_baselines.planning.single_job import Plan
     from gpusched_baselines.solvers.fallback import SingleJobSolver
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.run import Board
 
 # Columns of the policy's memory of a job.
 LEAST = 0  # size of what it last held by its own choice
 GIVEN = 1  # 1 + the configuration that it was given in place of its own at the end of a round; 0: none
-BETTER = FREE_COLUMNS  # one for each GPU type: 1 + the configuration to begin with there, if that was cheaper; 0: none
+BETTER = sim.FREE_COLUMNS  # one for each GPU type: 1 + the configuration to begin with there if cheaper; 0: none
 
 # plans: float64 (V, PLAN_COLUMNS). How the plan of each GPU type begins.
 COST = 0  # expected cost [€]; inf: it misses the due date
@@ -82,7 +73,7 @@ def look(board: Board, job: int, restarts_small: bool) -> tuple[int, float, int,
     if held < 0:
         return -1, np.nan, 1 if restarts_small else least, False
     follows_plan = jobs[job, at.WAKE_S] > board.clock[at.NOW]
-    if follows_plan and own and may_have(board, job, held) and not better_type_has_room(board, job):
+    if follows_plan and own and sim.may_have(board, job, held) and not better_type_has_room(board, job):
         return held, np.nan, 0, False
     speeds_up = not follows_plan and jobs[job, at.WAKE_S] > -np.inf
     return -1, np.nan, least, speeds_up
@@ -93,7 +84,7 @@ def better_type_has_room(board: Board, job: int) -> bool:
     """Say whether what `job` would have begun with on a GPU type that it ranked above its own fits now."""
     for v in range(board.room.shape[0]):
         config = int(board.memory[job, BETTER + v]) - 1
-        if config >= 0 and may_have(board, job, config):
+        if config >= 0 and sim.may_have(board, job, config):
             return True
     return False
 
@@ -108,7 +99,7 @@ def take_best(board: Board, job: int, plans: Floats) -> tuple[int, float]:
     best = -1
     for v in range(plans.shape[0]):
         first = int(plans[v, FIRST])
-        if (best < 0 or plans[v, COST] < plans[best, COST]) and first >= 0 and may_have(board, job, first):
+        if (best < 0 or plans[v, COST] < plans[best, COST]) and first >= 0 and sim.may_have(board, job, first):
             best = v
     if best < 0:
         return -1, np.nan
@@ -148,7 +139,7 @@ def _plan_type(
         return (LATE_RANK, members[scratch.hull[points - 1]], np.inf) if published else (np.inf, -1, np.inf)
     k, wake = first_segment(board, job, scratch)
     config = members[scratch.hull[k]]
-    wake += switch_s(board, job, config)
+    wake += sim.switch_s(board, job, config)
     return 0.0 if status == SLACK and published else cost, config, wake
 
 
@@ -158,14 +149,14 @@ def finish(board: Board, order: Ints) -> None:
 
     A job keeps its own size as the least that it is planned with, so it may give back what it was given.
     """
-    if slots(board) == 0:
+    if sim.slots(board) == 0:
         return
     jobs, memory, configs = board.jobs, board.memory, board.facts.configs
     own = np.empty(order.shape[0], dtype=np.int64)
     for i in range(order.shape[0]):
         own[i] = int(jobs[order[i], at.CONFIG])
     give_left_shares(board, order, left_of_all(board, order, WORST_CASE))
-    measure(board)
+    sim.measure(board)
     for i in range(order.shape[0]):
         held = int(jobs[order[i], at.CONFIG])
         memory[order[i], GIVEN] = held + 1 if held != own[i] else 0
@@ -228,7 +219,7 @@ def _start(view: View, job: int, plan: Plan, members: NDArray[np.int64]) -> tupl
         if segment.end_epoch < largest and segment.end_epoch - done >= SHORTEST_SEGMENT * largest:
             config = int(members[segment.configuration])
             wake = view.now_s + (segment.end_epoch - done) * view.tau[job, config]
-            return config, wake + switch_s(view.board, job, config)
+            return config, wake + sim.switch_s(view.board, job, config)
     return int(members[plan.segments[-1].configuration]), np.inf
 
 
@@ -306,7 +297,7 @@ class Sts:
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - STS draws nothing
         """Place all active jobs, by decreasing pressure."""
-        order = ask_order(view, self.job_order, waiting_only=False)
+        order = sim.ask_order(view, self.job_order, waiting_only=False)
         if self._solve is None:
             _decide(view.board, order, self.rank == "published", self.restarts_small)
         else:
@@ -336,9 +327,9 @@ def _decide(board: Board, order: Ints, published: bool, restarts_small: bool) ->
     scratch, plans = new_scratch(board.tau.shape[1]), np.empty((board.room.shape[0], PLAN_COLUMNS))
     for job in order:
         config, wake = _choose(board, job, published, restarts_small, scratch, plans)
-        apply_choice(board, job, False, wake)
+        sim.apply_choice(board, job, False, wake)
         if config >= 0:
-            place(board, job, config)
+            sim.place(board, job, config)
 
 
 @kernel

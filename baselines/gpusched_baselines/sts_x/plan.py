@@ -9,15 +9,11 @@ import numpy as np
 from gpusched_baselines.dispatching.idle_gpus import give_by_gain
 from gpusched_baselines.planning.lateness import add_late_point, first_choice, solve_late
 from gpusched_baselines.planning.plan import LATE, SHORTEST_SEGMENT, find_hull, first_segment, solve_job
-from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.survival import expected_left
-from gpusched_env.simulator.switching import place_of_state, switch_s
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
     from gpusched_baselines.planning.plan import Scratch
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator.run import Board
 
 
 @kernel
@@ -35,10 +31,10 @@ def spread(board: Board, order: Ints) -> None:
     restart = np.zeros(order.shape[0])
     for i in range(order.shape[0]):
         job = order[i]
-        home = place_of_state(board, job)
+        home = sim.place_of_state(board, job)
         change = jobs[job, at.RESUMING_S if int(jobs[job, at.NODE]) == home else at.RESTART_S]
         if change > 0.0 and home >= 0:
-            left = max(expected_left(board, job), 1e-12 * jobs[job, at.MAX_EPOCHS])
+            left = max(sim.expected_left(board, job), 1e-12 * jobs[job, at.MAX_EPOCHS])
             restart[i] = change / left
     give_by_gain(board, order, restart, True)
 
@@ -88,12 +84,7 @@ def factor(steering: Steering, i: int, knob: int) -> float:
     return np.exp(said) if said != 0.0 else 1.0
 
 
-# Columns of the policy's memory of a job.
-ROUND = 0  # round that the next ones are of
-PLANNED = 1  # configuration that it shall get in this round, -1 for none
-NODE = 2  # the node, or the first of several, on which it shall get it
-GPU = 3  # the shared GPU there, -1 for none
-WAKE = 4  # its wake-up [s]
+# Columns of the policy's memory of a job, after those of plans.
 KNOWN_AT = 5  # 1 + the epochs done for which the next one holds
 EXPECTED = 6  # epochs that it is expected to need yet
 CHEAPEST = 15  # 1 + the configuration with the cheapest epochs, restarts aside; 0: not looked up yet
@@ -115,7 +106,7 @@ def epochs_expected(board: Board, job: int) -> float:
     jobs, memory = board.jobs, board.memory
     if memory[job, KNOWN_AT] != 1.0 + jobs[job, at.EPOCHS]:
         memory[job, KNOWN_AT] = 1.0 + jobs[job, at.EPOCHS]
-        memory[job, EXPECTED] = max(expected_left(board, job), 1e-12 * jobs[job, at.MAX_EPOCHS])
+        memory[job, EXPECTED] = max(sim.expected_left(board, job), 1e-12 * jobs[job, at.MAX_EPOCHS])
     return memory[job, EXPECTED]
 
 
@@ -139,7 +130,7 @@ def price_out(board: Board, rate: Floats, job: int, caution: float, seconds: Flo
     left = epochs_at_worst(board, job)
     expected = epochs_expected(board, job)
     for c in range(tau.shape[1]):
-        change = switch_s(board, job, c) * times
+        change = sim.switch_s(board, job, c) * times
         seconds[c] = tau[job, c] + change / left
         price[c] = rate[c] * (tau[job, c] + change / expected) if tau[job, c] < np.inf else np.inf
 
@@ -169,7 +160,7 @@ def cheapest_now(board: Board, rate: Floats, job: int, same: bool) -> tuple[int,
     best = int(memory[job, CHEAPEST]) - 1
     if jobs[job, at.RESUMING_S] != jobs[job, at.RESTART_S]:
         return _cheapest_with_switch(board, rate, job)
-    held, restart = int(jobs[job, at.OLD_CONFIG]), switch_s(board, job, best)
+    held, restart = int(jobs[job, at.OLD_CONFIG]), sim.switch_s(board, job, best)
     if held == best or restart == 0.0:
         return best, tau[job, best]
     change = rate[best] * (tau[job, best] + restart / epochs_expected(board, job))
@@ -206,7 +197,7 @@ def _cheapest_with_switch(board: Board, rate: Floats, job: int) -> tuple[int, fl
     for c in range(tau.shape[1]):
         if tau[job, c] == np.inf:
             continue
-        change = switch_s(board, job, c)
+        change = sim.switch_s(board, job, c)
         cost = rate[c] * (tau[job, c] + change / expected)
         if best < 0 or cost < least:
             best, seconds, least = c, tau[job, c] + change / left, cost
