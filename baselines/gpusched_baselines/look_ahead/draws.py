@@ -6,10 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
-from gpusched_baselines.look_ahead.roll_out import CONFIG, WAKE, reset, write_choice
-from gpusched_baselines.sts_x.plan import unsteered
-from gpusched_baselines.sts_x.round import plan_round
+from gpusched_baselines.look_ahead.roll_out import CONFIG, WAKE, plan_by, reset
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
@@ -174,29 +171,19 @@ def plan_of(stage: Stage, rate: Floats, base: Base, order: Order | None = None) 
     reset(stage.start, work)
     size = int(work.count[at.ACTIVE])
     if order is None:
-        _plan(stage.plan, rate, base)
+        plan_by(stage.plan, rate, base)
     elif order.config < 0:
         work.active[order.job : size - 1] = stage.start.active[order.job + 1 : size]
         work.count[at.ACTIVE] = size - 1
-        _plan(stage.plan, rate, base)
+        plan_by(stage.plan, rate, base)
         work.memory[order.job, PLANNED] = -1.0, -1.0, -1.0, _wait_until(stage.start, order.job)
     else:
         own = times[order.job].copy()
         times[order.job] = np.where(np.arange(len(own)) == order.config, own, np.inf)
         work.memory[order.job, REMEMBERED] = 0.0
-        _plan(stage.plan, rate, base)
+        plan_by(stage.plan, rate, base)
         times[order.job] = own
     return work.memory[:size, PLANNED]
-
-
-def _plan(board: Board, rate: Floats, base: Base) -> None:
-    """Plan as `plan_by` does, through the kernels that the policies themselves call."""
-    if not base.by_index:
-        plan_round(board, base.parts, unsteered(board.count[at.ACTIVE], rate))
-        return
-    plan_by_index(board, base.rule)
-    for job in board.active[: board.count[at.ACTIVE]].tolist():
-        write_choice(board, base.rule, job)
 
 
 def _wait_until(start: Board, job: int) -> float:

@@ -15,78 +15,54 @@ from gpusched_env.model import checks
 from gpusched_env.simulator.kernels import Board, Floats, PlannedPolicy, View, at
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.random import Generator
 
-    from gpusched_baselines.look_ahead.roll_out import Stage
 
 OVERTIME = 5  # how many times as many rounds as the first way another one may take until the same time
 
 
-@dataclass(slots=True)
 class Draws:
-    """What is drawn for a round, the same for all ways to decide it.
+    """What is drawn for the round that is open on a board, the same for all ways to decide it.
 
     Attributes:
         stage: Where it is played.
-        rate: Cost rates to plan with [€/s], (C,).
         fates: What jobs need, and when those that run would be complete, (D, J, FATE_COLUMNS).
-        arrivals: The jobs that come.
-        drawn: The draw whose jobs are about to come, -1 for none yet.
     """
 
-    stage: Stage
-    rate: Floats
-    fates: Floats
-    arrivals: Arrivals
-    drawn: int = -1
-
-    @classmethod
-    def of(cls, board: Board, rate: Floats, settings: Settings, rng: Generator) -> Draws:
-        """Draw for the round that is open on `board`."""
-        stage = new_stage(board, settings.arrivals)
-        size = int(stage.start.count[at.ACTIVE])
+    def __init__(self, board: Board, rate: Floats, settings: Settings, rng: Generator) -> None:
+        self.stage, self._rate = new_stage(board, settings.arrivals), rate
+        size = int(self.stage.start.count[at.ACTIVE])
         parts = [uniforms(rng, draws, size) for draws in settings.heats]
-        fates = np.full((sum(settings.heats), size + settings.arrivals, at.FATE_COLUMNS), np.inf)
-        for fate, uniform in zip(fates, np.concatenate(parts), strict=True):
-            draw_fate(stage.start, uniform, fate)
-        return cls(stage, rate, fates, Arrivals(board, stage, rng, len(fates)))
+        self.fates = np.full((sum(settings.heats), size + settings.arrivals, at.FATE_COLUMNS), np.inf)
+        for fate, uniform in zip(self.fates, np.concatenate(parts), strict=True):
+            draw_fate(self.stage.start, uniform, fate)
+        self._arrivals = Arrivals(board, self.stage, rng, len(self.fates))
+        self._drawn = -1  # the draw whose jobs are about to come
 
-    def cost(self, draw: int, plan: Floats, base: Base, until: float, most: int) -> tuple[float, float]:
-        """Roll a plan out; see `roll_out`."""
-        if self.drawn != draw:
-            self.arrivals.come(self.stage, draw, self.fates[draw])
-            self.drawn = draw
-        return roll_out(self.stage, self.fates[draw], self.rate, plan, base, until, most)
+    def costs(self, plans: list[Floats], bases: list[Base], rounds: int) -> Callable[[int, int], float]:
+        """Return what gives the cost [€] of a way to decide the round on a draw.
 
+        The first way goes first on every draw, for so many rounds; the others stop at the same time.
 
-@dataclass(slots=True)
-class Ways:
-    """Ways to decide the round, of which the first one says when roll-outs stop.
+        Args:
+            plans: What the ways decide.
+            bases: The policies that they follow then.
+            rounds: After how many rounds the first one stops.
+        """
+        until = np.full(len(self.fates), np.inf)
 
-    Attributes:
-        draws: What they are rolled out on.
-        plans: What they decide.
-        bases: The policies that they follow then.
-        rounds: After how many rounds the first way stops.
-        until: When it stopped on every draw [s], (D,); inf where it has not been rolled out.
-    """
+        def cost(way: int, draw: int) -> float:
+            if self._drawn != draw:
+                self._arrivals.come(self.stage, draw, self.fates[draw])
+                self._drawn = draw
+            end, most = (np.inf, rounds) if way == 0 else (until[draw], OVERTIME * rounds)
+            total, end = roll_out(self.stage, self.fates[draw], self._rate, plans[way], bases[way], end, most)
+            if way == 0:
+                until[draw] = end
+            return total
 
-    draws: Draws
-    plans: list[Floats]
-    bases: list[Base]
-    rounds: int
-    until: Floats = field(init=False)
-
-    def __post_init__(self) -> None:
-        self.until = np.full(len(self.draws.fates), np.inf)
-
-    def cost(self, way: int, draw: int) -> float:
-        """Give what a way costs on a draw [€]; the first way goes first."""
-        most = self.rounds if way == 0 else OVERTIME * self.rounds
-        until = np.inf if way == 0 else self.until[draw]
-        cost, end = self.draws.cost(draw, self.plans[way], self.bases[way], until, most)
-        if way == 0:
-            self.until[draw] = end
         return cost
 
 
@@ -102,19 +78,18 @@ def best_plan(board: Board, rate: Floats, settings: Settings, rng: Generator) ->
         settings: How much is tried.
         rng: Where chance comes from.
     """
-    draws = Draws.of(board, rate, settings, rng)
+    draws = Draws(board, rate, settings, rng)
     bases = [BASES[name] for name in settings.bases]
     plans = [plan_of(draws.stage, rate, base) for base in bases]
     winner = 0
     if len(bases) > 1:
-        rivals = Ways(draws, plans, bases, settings.base_rounds)
         heats = (settings.first + settings.second, 0, settings.challenge)
-        winner = race(rivals.cost, len(plans), heats, settings.certainty)
+        winner = race(draws.costs(plans, bases, settings.base_rounds), len(plans), heats, settings.certainty)
     own, base = plans[winner], bases[winner]
     tried = [own, *(plan for plan in plans if not same_plan(plan, own))]
     tried += deviations(draws.stage, rate, base, own, settings.deviations, rng)
-    ways = Ways(draws, tried, [base] * len(tried), settings.rounds)
-    return tried[race(ways.cost, len(tried), settings.heats, settings.certainty)]
+    costs = draws.costs(tried, [base] * len(tried), settings.rounds)
+    return tried[race(costs, len(tried), settings.heats, settings.certainty)]
 
 
 @dataclass(frozen=True, slots=True)

@@ -177,7 +177,7 @@ BASES: Mapping[str, Base] = MappingProxyType({"sts-x": STS_X, "atc": STS_X._repl
 
 @kernel
 def plan_by(board: Board, rate: Floats, base: Base) -> None:
-    """Plan the round by a policy; write what every job shall get to its memory, in the columns of STS-X.
+    """Plan the round by a policy; write what every job shall get to its memory, as a plan.
 
     Args:
         board: The board with the times to plan with.
@@ -188,16 +188,11 @@ def plan_by(board: Board, rate: Floats, base: Base) -> None:
         plan_round(board, base.parts, unsteered(board.count[at.ACTIVE], rate))
         return
     plan_by_index(board, base.rule)
-    for i in range(board.count[at.ACTIVE]):
-        write_choice(board, base.rule, board.active[i])
-
-
-@kernel
-def write_choice(board: Board, rule: Rule, job: int) -> None:
-    """Write what an index rule has chosen for a job to its memory, in the columns of STS-X; the place is open."""
-    config, wake = choose_job(board, rule, job)
-    board.memory[job, sim.PLANNED], board.memory[job, sim.WAKE] = config, wake
-    board.memory[job, sim.NODE], board.memory[job, sim.GPU] = -1.0, -1.0
+    memory = board.memory
+    for job in board.active[: board.count[at.ACTIVE]]:
+        config, wake = choose_job(board, base.rule, job)
+        memory[job, sim.PLANNED], memory[job, sim.WAKE] = config, wake
+        memory[job, sim.NODE], memory[job, sim.GPU] = -1.0, -1.0  # the place is open
 
 
 # What a plan says of a job of the round.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -28,22 +28,8 @@ if TYPE_CHECKING:
     from gpusched_baselines.shared_gpus.gpus import Gpus
 
 
-class AntManRule(NamedTuple):
-    """The numbers of AntMan.
-
-    Attributes:
-        most_busy: M: a GPU on which somebody is takes a guest only while it is busy for less of the time.
-        auto_after_s: How long a guaranteed job waits before it runs as a guest too [s]; inf: never.
-        promotes: Whether guests move to idle GPUs as hosts when no guaranteed job waits.
-    """
-
-    most_busy: float
-    auto_after_s: float
-    promotes: bool
-
-
 @kernel
-def plan_antman(board: Board, rule: AntManRule) -> None:
+def plan_antman(board: Board, most_busy: float, auto_after_s: float, promotes: bool) -> None:
     """Plan the round on an empty cluster, and write what every job shall get to `memory`; nothing else changes."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
     guests = guest_shares(board)
@@ -54,8 +40,8 @@ def plan_antman(board: Board, rule: AntManRule) -> None:
                 sim.place(board, job, int(jobs[job, at.OLD_CONFIG]))
     gpus, closed = look_at_gpus(board, guests), np.zeros(board.nodes.shape[0], dtype=np.int8)
     waits = _place_hosts(board, guests, gpus, closed)
-    _place_guests(board, rule, guests, gpus, closed)
-    if rule.promotes and not waits:
+    _place_guests(board, most_busy, auto_after_s, guests, gpus, closed)
+    if promotes and not waits:
         promote(board, guests, gpus, closed)
     sim.write_plan(board)
     sim.end_plan(board, held, kept)
@@ -89,7 +75,7 @@ def _place_hosts(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> bool:
 
 
 @kernel
-def _place_guests(board: Board, rule: AntManRule, guests: Mask, gpus: Gpus, closed: Mask) -> None:
+def _place_guests(board: Board, most_busy: float, auto_after_s: float, guests: Mask, gpus: Gpus, closed: Mask) -> None:
     """Place the opportunistic jobs that wait, and guaranteed ones that waited too long or can be no hosts, in turn.
 
     Jobs that may use no guest's share take what guaranteed ones leave, but none of the nodes kept for them.
@@ -100,11 +86,11 @@ def _place_guests(board: Board, rule: AntManRule, guests: Mask, gpus: Gpus, clos
         if jobs[job, at.CONFIG] >= 0.0:
             continue
         if _guaranteed(board, job) and may_own(board, guests, job):
-            until = jobs[job, at.SUBMISSION] + rule.auto_after_s
+            until = jobs[job, at.SUBMISSION] + auto_after_s
             if now < until:
                 board.memory[job, sim.WAKE] = until
                 continue
-        config, node, gpu = _gap(board, rule.most_busy, guests, gpus, full, job)
+        config, node, gpu = _gap(board, most_busy, guests, gpus, full, job)
         if config >= 0:
             put_share(board, guests, gpus, job, config, node, gpu)
         elif not _guaranteed(board, job) and not _may_be_guest(board, guests, job):
@@ -181,4 +167,4 @@ class AntMan(PlannedPolicy):
             raise InputError("promotes", self.promotes, "True or False")
 
     def _plan(self, view: View) -> None:
-        plan_antman(view.board, AntManRule(float(self.most_busy), float(self.auto_after_s), self.promotes))
+        plan_antman(view.board, float(self.most_busy), float(self.auto_after_s), self.promotes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -26,23 +26,11 @@ if TYPE_CHECKING:
     from gpusched_baselines.shared_gpus.gpus import Gpus
 
 
-class FillRule(NamedTuple):
-    """The numbers of filling.
-
-    Attributes:
-        most_busy: M: a GPU takes a guest only while it is busy for less of the time.
-        classes: How many classes of jobs there are.
-    """
-
-    most_busy: float
-    classes: int
-
-
 @kernel
-def plan_fill(board: Board, rule: FillRule) -> None:
+def plan_fill(board: Board, most_busy: float, number: int) -> None:
     """Plan the round on an empty cluster, and write what every job shall get to `memory`; nothing else changes."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
-    guests, rank = guest_shares(board), classes(board, rule.classes)
+    guests, rank = guest_shares(board), classes(board, number)
     held, kept = sim.begin_plan(board, True)
     for job in active:
         if jobs[job, at.OLD_CONFIG] >= 0.0:
@@ -55,12 +43,12 @@ def plan_fill(board: Board, rule: FillRule) -> None:
         job = active[i]
         if jobs[job, at.CONFIG] >= 0.0:
             continue
-        if rank[i] == rule.classes - 1:
+        if rank[i] == number - 1:
             placed = place_host(board, guests, gpus, closed, full, job, -1.0)
             placed = placed or place_host(board, guests, gpus, closed, np.zeros_like(full), job)
             if placed or _take_over(board, guests, gpus, rank, i):
                 continue
-        _fill_in(board, rule, guests, gpus, rank[i], job)
+        _fill_in(board, most_busy, guests, gpus, rank[i], job)
     sim.write_plan(board)
     sim.end_plan(board, held, kept)
 
@@ -122,13 +110,7 @@ def _take_over(board: Board, guests: Mask, gpus: Gpus, rank: Ints, i: int) -> bo
     """Make a job host in place of one of a lower class, on the GPU with least work of its own class or a higher one.
 
     The former host stays as a guest if there is room; guests of a lower class than its own leave for it.
-
-    Args:
-        board: The run.
-        guests: The shares of guests, (C,).
-        gpus: The GPUs; kept up to date.
-        rank: Classes of the active jobs, (A,).
-        i: The job's place in `active`.
+    `rank`, (A,), are the classes of the active jobs, of which the job is number `i`.
     """
     jobs, active, job = board.jobs, board.active, board.active[i]
     host, least = -1, np.inf
@@ -148,9 +130,11 @@ def _take_over(board: Board, guests: Mask, gpus: Gpus, rank: Ints, i: int) -> bo
     put_share(board, guests, gpus, job, config, node, gpu)
     for k in range(rank.shape[0]):  # guests that count less than the former host
         there = int(jobs[active[k], at.NODE]) == node and int(jobs[active[k], at.SLOT]) == gpu
-        if there and rank[k] < rank[host] and not _fits_as_guest(board, guests, rank[host], other, node, gpu):
+        if there and rank[k] < rank[host] and _guest_share(board, guests, rank[host], other, node, gpu) < 0:
             sim.release(board, active[k])
-    _as_guest(board, guests, gpus, rank[host], other, node, gpu)
+    share = _guest_share(board, guests, rank[host], other, node, gpu)
+    if share >= 0:
+        put_share(board, guests, gpus, other, share, node, gpu)
     return True
 
 
@@ -179,33 +163,24 @@ def _may_be(board: Board, guests: Mask, own: int, job: int, config: int) -> bool
 
 
 @kernel
-def _fits_as_guest(board: Board, guests: Mask, own: int, job: int, node: int, gpu: int) -> bool:
+def _guest_share(board: Board, guests: Mask, own: int, job: int, node: int, gpu: int) -> int:
+    """Find a share with which a job of class `own` fits on a GPU as a guest; -1: none."""
     for c in range(guests.shape[0]):
         right = board.facts.configs[c, at.CONFIG_TYPE] == board.nodes[node, at.NODE_TYPE]
         if right and _may_be(board, guests, own, job, c) and has_room(board, c, node, gpu):
-            return True
-    return False
+            return c
+    return -1
 
 
 @kernel
-def _as_guest(board: Board, guests: Mask, gpus: Gpus, own: int, job: int, node: int, gpu: int) -> None:
-    """Make a job a guest of a GPU, if a share fits."""
-    for c in range(guests.shape[0]):
-        right = board.facts.configs[c, at.CONFIG_TYPE] == board.nodes[node, at.NODE_TYPE]
-        if right and _may_be(board, guests, own, job, c) and has_room(board, c, node, gpu):
-            put_share(board, guests, gpus, job, c, node, gpu)
-            return
-
-
-@kernel
-def _fill_in(board: Board, rule: FillRule, guests: Mask, gpus: Gpus, own: int, job: int) -> None:
+def _fill_in(board: Board, most_busy: float, guests: Mask, gpus: Gpus, own: int, job: int) -> None:
     """Place a job as a guest where it is fastest; on an idle GPU if it would be late there, or has no room.
 
     A job to which nothing but guests' shares is open takes any of them on an idle GPU.
     """
     jobs, nothing = board.jobs, np.zeros(guests.shape[0], dtype=np.int8)
     closed = np.zeros(board.nodes.shape[0], dtype=np.int8)
-    config, node, gpu, seconds = _fastest_gap(board, rule, guests, gpus, own, job)
+    config, node, gpu, seconds = _fastest_gap(board, most_busy, guests, gpus, own, job)
     left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]
     late = config < 0 or sim.misses(left * seconds, jobs[job, at.DUE] - board.clock[at.NOW])
     if late and place_host(board, guests, gpus, closed, nothing, job, -1.0):
@@ -218,7 +193,7 @@ def _fill_in(board: Board, rule: FillRule, guests: Mask, gpus: Gpus, own: int, j
 
 @kernel
 def _fastest_gap(
-    board: Board, rule: FillRule, guests: Mask, gpus: Gpus, own: int, job: int
+    board: Board, most_busy: float, guests: Mask, gpus: Gpus, own: int, job: int
 ) -> tuple[int, int, int, float]:
     """Find the guest's share of a GPU in use on which an epoch takes least: share, node, GPU, seconds; -1: none."""
     nodes, configs, per_node = board.nodes, board.facts.configs, sim.slots(board)
@@ -232,7 +207,7 @@ def _fastest_gap(
             n, g = index // per_node, index % per_node
             if last[index] < 0 or nodes[n, at.NODE_TYPE] != configs[c, at.CONFIG_TYPE]:
                 continue
-            if gpus.busy[index] >= rule.most_busy or not has_room(board, c, n, g):
+            if gpus.busy[index] >= most_busy or not has_room(board, c, n, g):
                 continue
             pace = sim.pace_beside(board, job, c, last[index], before)
             seconds = board.tau[job, c] / (alone[c] * pace) if pace > 0.0 else board.tau[job, c]
@@ -275,4 +250,4 @@ class Fill(PlannedPolicy):
             raise InputError("classes", self.classes, f"at most {MOST_PRIORITIES}")
 
     def _plan(self, view: View) -> None:
-        plan_fill(view.board, FillRule(float(self.most_busy), int(self.classes)))
+        plan_fill(view.board, float(self.most_busy), int(self.classes))

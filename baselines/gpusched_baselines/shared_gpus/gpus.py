@@ -1,4 +1,7 @@
-"""Every GPU that is shared, as these policies look at it: how busy it is, and whether it has a host."""
+"""Every GPU that is shared, as these policies look at it: how busy it is, and whether it has a host.
+
+All through `guests` are the shares of guests, (C,), and `gpus` the GPUs as they are now, kept up to date.
+"""
 
 from __future__ import annotations
 
@@ -180,8 +183,6 @@ def least_busy(board: Board, gpus: Gpus, config: int, hosting: bool, closed: Mas
     Where there is no host guests leave room for one, if both fit on a GPU and the room is there.
 
     Args:
-        board: The run.
-        gpus: Its GPUs as they are now.
         config: The share.
         hosting: Whether it is a host's: a GPU has one host at most.
         closed: Nodes that are closed to the job, (N,).
@@ -226,9 +227,6 @@ def place_host(
     """Place a job on whole GPUs or as a host, as cheaply as its due date allows; say whether there was room.
 
     Args:
-        board: The run.
-        guests: The shares of guests, (C,).
-        gpus: The GPUs; kept up to date.
         closed: Nodes that are closed to the job, (N,).
         full: Configurations that are known not to fit, (C,); more are marked.
         job: The job, which holds nothing.
@@ -321,11 +319,7 @@ def put_share(board: Board, guests: Mask, gpus: Gpus, job: int, config: int, nod
 def promote(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> None:
     """Let the slowest guests move to idle GPUs as hosts, as long as they expect to gain more time than a restart takes.
 
-    Args:
-        board: The run.
-        guests: The shares of guests, (C,).
-        gpus: The GPUs; kept up to date.
-        closed: Nodes on which no GPU counts as idle, (N,).
+    On `closed` nodes, (N,), no GPU counts as idle.
     """
     tried = np.zeros(board.jobs.shape[0], dtype=np.int8)
     while True:

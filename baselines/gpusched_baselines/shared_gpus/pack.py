@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -25,25 +25,11 @@ if TYPE_CHECKING:
     from gpusched_baselines.shared_gpus.gpus import Gpus
 
 
-class PackRule(NamedTuple):
-    """The numbers of packing.
-
-    Attributes:
-        light: Mean speed beside others from which an application has the label 0.
-        medium: The same for the label 1; below it is 2.
-        most: Two jobs share a GPU if their labels sum to no more.
-    """
-
-    light: float
-    medium: float
-    most: int
-
-
 @kernel
-def plan_pack(board: Board, rule: PackRule) -> None:
+def plan_pack(board: Board, light: float, medium: float, most: int) -> None:
     """Plan the round, in which running jobs keep what they have, and write it to `memory`; nothing else changes."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
-    guests, label = guest_shares(board), labels(board, rule)
+    guests, label = guest_shares(board), labels(board, light, medium)
     held, kept = sim.begin_plan(board, False)
     gpus, closed = look_at_gpus(board, guests), np.zeros(board.nodes.shape[0], dtype=np.int8)
     for i in _shortest_first(board):
@@ -57,11 +43,11 @@ def plan_pack(board: Board, rule: PackRule) -> None:
             if share < 0:
                 place_whole(board, gpus, closed, job, config, False)
                 continue
-            node, gpu = _gpu_to_share(board, gpus, label, rule.most, share, job)
+            node, gpu = _gpu_to_share(board, gpus, label, most, share, job)
             if node >= 0:
                 put_share(board, guests, gpus, job, share, node, gpu)
         if not full.any():  # no whole GPUs are open to it
-            _place_share(board, guests, gpus, label, rule.most, job)
+            _place_share(board, guests, gpus, label, most, job)
     sim.write_plan(board)
     sim.end_plan(board, held, kept)
 
@@ -79,7 +65,7 @@ def _place_share(board: Board, guests: Mask, gpus: Gpus, label: Ints, most: int,
 
 
 @kernel
-def labels(board: Board, rule: PackRule) -> Ints:
+def labels(board: Board, light: float, medium: float) -> Ints:
     """Give the label of every application on every GPU type, (V, A): by its mean speed beside all, both jobs counted.
 
     Where nothing is known of applications beside one another, all have the label 0.
@@ -92,7 +78,7 @@ def labels(board: Board, rule: PackRule) -> Ints:
             speed = 0.0
             for other in range(total):
                 speed += _speed(board, v, one, other) / total
-            label[v, one] = 0 if speed >= rule.light else 1 if speed >= rule.medium else 2
+            label[v, one] = 0 if speed >= light else 1 if speed >= medium else 2
     return label
 
 
@@ -157,13 +143,7 @@ def _half(board: Board, guests: Mask, config: int, job: int) -> int:
 def _gpu_to_share(board: Board, gpus: Gpus, label: Ints, most: int, share: int, job: int) -> tuple[int, int]:
     """Choose an idle GPU, on the node with fewest free; else the one with one job beside which it is fastest.
 
-    Args:
-        board: The run.
-        gpus: The GPUs.
-        label: Labels of applications, (V, A).
-        most: The labels of two jobs on a GPU sum to no more.
-        share: The share.
-        job: The job.
+    The labels of two jobs on a GPU, `label`, (V, A), sum to `most` at most.
     """
     nodes, jobs, per_node, v = board.nodes, board.jobs, sim.slots(board), board.facts.configs[share, at.CONFIG_TYPE]
     last, before = sim.neighbours(board)
@@ -217,4 +197,4 @@ class Pack(PlannedPolicy):
         checks.whole("most", self.most, 0)
 
     def _plan(self, view: View) -> None:
-        plan_pack(view.board, PackRule(float(self.light), float(self.medium), int(self.most)))
+        plan_pack(view.board, float(self.light), float(self.medium), int(self.most))

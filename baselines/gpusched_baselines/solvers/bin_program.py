@@ -15,7 +15,6 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from gpusched_baselines.planning.single_job import Plan
-    from gpusched_env.model import EpochDistribution
 
 NAME = "HiGHS"
 TIGHTEST = 1e-10  # the least tolerance that HiGHS takes
@@ -242,32 +241,19 @@ class HighsSolver:
         return type(self), ()
 
 
-def solve_highs(
-    seconds_per_epoch: ArrayLike,
-    cost_eur_per_epoch: ArrayLike,
-    distribution: EpochDistribution,
-    max_epochs: float,
-    time_left_s: float,
-    epochs_done: float = 0.0,
-) -> Plan:
+def solve_highs(*problem: Any, **named: Any) -> Plan:
     """Solve the single-job problem as a linear program: how many epochs of every bin run in which configuration.
 
-    The arguments and the plan are those of `solve_single_job`. The program gives no order within a bin, and of bins
+    The plan is that of `solve_single_job`. The program gives no order within a bin, and of bins
     that cost the same any may be run faster; so each configuration's epochs are put end to end, slow to fast. That
     takes as long and, since S does not rise, costs no more.
 
     Args:
-        seconds_per_epoch: τ_c [s/epoch], (C,), > 0, in any order; inf where not allowed.
-        cost_eur_per_epoch: p_c [€/epoch], (C,), ≥ 0.
-        distribution: Distribution of the epochs needed.
-        max_epochs: Maximum epochs E, > 0.
-        time_left_s: Time to the due date D [s]; may be negative.
-        epochs_done: Epochs done w, in [0, E).
+        *problem: The arguments of `SingleJobProblem`, by place or by name.
 
     Raises:
         InputError: A value is out of its range, or no configuration is allowed.
         SolverMissingError: Pyomo or highspy is missing.
         SolverFailedError: HiGHS found no solution.
     """
-    tau, price = np.asarray(seconds_per_epoch), np.asarray(cost_eur_per_epoch)
-    return HighsSolver()(SingleJobProblem(tau, price, distribution, max_epochs, time_left_s, epochs_done))
+    return HighsSolver()(SingleJobProblem(*problem, **named))

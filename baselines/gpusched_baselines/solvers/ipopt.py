@@ -14,9 +14,7 @@ from gpusched_baselines.solvers.smoothed_program import SmoothedSurvival
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
-    from numpy.typing import ArrayLike, NDArray
-
-    from gpusched_env.model import EpochDistribution
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -232,33 +230,20 @@ def as_read(point: NDArray[np.float64], problem: SingleJobProblem) -> NDArray[np
     return np.concatenate([[problem.epochs_done], np.maximum.accumulate(ends), [problem.max_epochs]])
 
 
-def solve_ipopt(
-    seconds_per_epoch: ArrayLike,
-    cost_eur_per_epoch: ArrayLike,
-    distribution: EpochDistribution,
-    max_epochs: float,
-    time_left_s: float,
-    epochs_done: float = 0.0,
-) -> Plan:
+def solve_ipopt(*problem: Any, **named: Any) -> Plan:
     """Solve the single-job problem as the published program does: ten iterations of Ipopt on a smoothed program.
 
-    The arguments are those of `solve_single_job`. Slack and late problems need no solver. Else the plan is read from
+    Slack and late problems need no solver. Else the plan is read from
     where Ipopt stopped, converged or not, feasible or not (see `as_read`), and its cost is the objective there: of the
     smoothed program, and of a point that may be no plan. So the plan may miss a due date that can be met, and its cost
     may be below the exact optimum.
 
     Args:
-        seconds_per_epoch: τ_c [s/epoch], (C,), > 0, in any order; inf where not allowed.
-        cost_eur_per_epoch: p_c [€/epoch], (C,), ≥ 0.
-        distribution: Distribution of the epochs needed.
-        max_epochs: Maximum epochs E, > 0.
-        time_left_s: Time to the due date D [s]; may be negative.
-        epochs_done: Epochs done w, in [0, E).
+        *problem: The arguments of `SingleJobProblem`, by place or by name.
 
     Raises:
         InputError: A value is out of its range, or no configuration is allowed.
         SolverMissingError: cyipopt or the system's Ipopt is missing.
         SolverFailedError: Ipopt ended at a point that is not finite.
     """
-    tau, price = np.asarray(seconds_per_epoch), np.asarray(cost_eur_per_epoch)
-    return IpoptSolver()(SingleJobProblem(tau, price, distribution, max_epochs, time_left_s, epochs_done))
+    return IpoptSolver()(SingleJobProblem(*problem, **named))
