@@ -10,7 +10,7 @@ import numpy as np
 from benchmarks.bursts import burst, hardest_burst
 from benchmarks.figure import Figure
 from gpusched_baselines import SingleJobProblem
-from gpusched_baselines.planning.exact import solve_exactly
+from gpusched_baselines.planning.single_job import solve_exactly
 from gpusched_baselines.solvers import SOLVER_NAMES, SolverFailedError, SolverMissingError, single_job_solver
 from gpusched_env.model import planning_rate_eur_per_s
 from gpusched_env.simulator.survival import survival_after

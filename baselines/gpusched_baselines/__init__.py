@@ -6,17 +6,20 @@ from gpusched_env.lazy import lazy_names
 from gpusched_env.version import VERSION
 
 if TYPE_CHECKING:
-    from gpusched_baselines.bounds.capacity import Prices, capacity_bound, capacity_prices
-    from gpusched_baselines.bounds.per_job import (
+    from gpusched_baselines.bounds.capacity import (
+        Prices,
+        capacity_bound,
+        capacity_prices,
         clairvoyant_bound,
         clairvoyant_bounds,
         non_clairvoyant_bound,
         non_clairvoyant_bounds,
     )
     from gpusched_baselines.bounds.priced import priced_bound
-    from gpusched_baselines.dispatching.as_traced import AsTraced
     from gpusched_baselines.dispatching.dispatch import (
+        AsTraced,
         DispatchPolicy,
+        Greedy,
         edf,
         edf_conditional_mean,
         edf_mean,
@@ -24,21 +27,13 @@ if TYPE_CHECKING:
         fifo,
         priority,
     )
-    from gpusched_baselines.dispatching.greedy import Greedy
-    from gpusched_baselines.dispatching.hived import HiveD
-    from gpusched_baselines.dispatching.time_slice import TimeSlice
+    from gpusched_baselines.dispatching.time_slice import HiveD, TimeSlice
     from gpusched_baselines.gavel import Gavel, GavelCost
     from gpusched_baselines.index_rules import IndexRule, atc, atc_company, atc_worst, gittins, las, sept, srpt_worst
-    from gpusched_baselines.planning.exact import solve_single_job
-    from gpusched_baselines.planning.single_job import Plan, Segment, SingleJobProblem
+    from gpusched_baselines.planning.single_job import Plan, Segment, SingleJobProblem, solve_single_job
     from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names, usual_policy_names
-    from gpusched_baselines.search.local_search import LocalSearch
-    from gpusched_baselines.search.path_relinking import PathRelinking
-    from gpusched_baselines.search.random_greedy import (
-        RandomGreedy,
-        random_greedy_conditional_mean,
-        random_greedy_mean,
-    )
+    from gpusched_baselines.search.constructions import RandomGreedy, random_greedy_conditional_mean, random_greedy_mean
+    from gpusched_baselines.search.path_relinking import LocalSearch, PathRelinking
     from gpusched_baselines.shared_gpus.antman import AntMan
     from gpusched_baselines.shared_gpus.fill import Fill
     from gpusched_baselines.shared_gpus.pack import Pack

@@ -2,29 +2,62 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
 from functools import partial
 from importlib import import_module
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Literal
 
-from gpusched_baselines.shipped_policy import ShippedPolicy
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
+    from collections.abc import Mapping
 
     from gpusched_env.simulator import Policy
 
 
-def _make(place: str, *arguments: Any, **settings: Any) -> Callable[[], Policy]:
-    """Return what imports and makes a policy, given as `module:name`: whoever lists policies loads none of them."""
+Origin = Literal["published", "ours"]
 
-    def make() -> Policy:
-        module, _, name = place.partition(":")
-        policy: Policy = getattr(import_module(f"gpusched_baselines.{module}"), name)(*arguments, **settings)
+
+@dataclass(frozen=True, slots=True)
+class ShippedPolicy:
+    """A policy that has a name, and what those who list policies ask of it.
+
+    Attributes:
+        place: Where it is made, as `module:name` in this package: whoever lists policies loads none of them.
+        line: Says what it does.
+        settings: The settings with which it is made; all others are its defaults.
+        origin: "published" if it does what the authors of the STS method published under that name, but for what its
+            line says; else "ours".
+        usual: Whether a comparison that names no policies has it.
+        slow: Whether it tries a thousand constructions a round: it runs on fewer seeds where clusters are large.
+        compiled: Whether its rounds are compiled as a whole; else they take minutes where clusters are large.
+        teacher: Its place among the teachers of an agent's warm start, from 1, the best first; None if it is none.
+        style: Its place among the colours and marks of figures, from 0; with None it gets what is left.
+        ablation_of: The policy that it is but for one part; no list of policies has such a one.
+        replays: Whether it replays what really ran: only traces with start times have that, so no list that is run on
+            any workload has it.
+        worst_case: The policy that it is but for planning on mean or expected instead of worst-case times.
+    """
+
+    place: str
+    line: str
+    settings: Mapping[str, object] = field(default_factory=dict)
+    origin: Origin = "published"
+    usual: bool = True
+    slow: bool = False
+    compiled: bool = True
+    teacher: int | None = None
+    style: int | None = None
+    replays: bool = False
+    ablation_of: str | None = None
+    worst_case: str | None = None
+
+    def make(self) -> Policy:
+        """Make the policy."""
+        module, _, name = self.place.partition(":")
+        policy: Policy = getattr(import_module(f"gpusched_baselines.{module}"), name)(**self.settings)
         return policy
-
-    return make
 
 
 GAVEL_OBJECTIVES = {
@@ -37,7 +70,6 @@ GAVEL_OBJECTIVES = {
 }
 """A line on every objective of Gavel."""
 
-_ablation = partial(ShippedPolicy, origin="ours", usual=False, ablation_of="sts-x")
 _index = partial(ShippedPolicy, origin="ours", usual=False)
 _sharing = partial(ShippedPolicy, origin="ours", usual=False)
 _solved = partial(ShippedPolicy, origin="ours", usual=False, compiled=False)
@@ -48,73 +80,94 @@ def _gavels(suffix: str, *, aware: bool) -> dict[str, ShippedPolicy]:
     found = {}
     for objective, line in GAVEL_OBJECTIVES.items():
         of, name = f"gavel-{objective}", f"gavel-{objective}{suffix}"
-        make = _make("gavel.policy:Gavel", objective, aware=aware, name=name)
         says, ablates = (f"Gavel: {line}", None) if aware else (f"{of} that takes all GPU types for equally fast", of)
-        found[name] = _solved(make, says, ablation_of=ablates)
+        settings = {"objective": objective, "aware": aware, "name": name}
+        found[name] = _solved("gavel.policy:Gavel", says, settings, ablation_of=ablates)
     return found
+
+
+_WITHOUT: dict[str, tuple[str, dict[str, object]]] = {
+    "alone-rates": ("STS-X at the rates of a job alone on its node", {"full_nodes": 0.0}),
+    "no-waiting": ("STS-X in which no job with slack waits", {"waits": False}),
+    "no-consolidation": ("STS-X in which no job leaves a node that the round can do without", {"consolidates": False}),
+    "no-spreading": ("STS-X that leaves idle GPUs idle", {"spreads": False}),
+    "guaranteed": ("STS-X that meets due dates whatever that costs", {"guarantees": True}),
+    "no-price": ("STS-X in which GPU-seconds have no price", {"priced": False}),
+    "by-slack": ("STS-X with jobs that must be late by slack too", {"by_value": False}),
+    "moving": ("STS-X in which jobs may move without need", {"stays": False}),
+    "worst-company": ("STS-X that plans shares of a GPU beside the worst neighbours there can be", {"company": False}),
+}
+"""STS-X without one of its parts: a line on it, and the setting."""
+
+
+def _without(part: str, line: str, setting: dict[str, object]) -> ShippedPolicy:
+    settings = {**setting, "name": f"sts-x:{part}"}
+    return ShippedPolicy("sts_x.policy:StsX", line, settings, "ours", usual=False, ablation_of="sts-x")
 
 
 POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
     {
         "fifo": ShippedPolicy(
-            _make("dispatching.dispatch:fifo"),
+            "dispatching.dispatch:fifo",
             "First submitted, first served; the cheapest configuration that meets the due date",
             teacher=4,
         ),
         "edf": ShippedPolicy(
-            _make("dispatching.dispatch:edf"),
+            "dispatching.dispatch:edf",
             "Earliest due date first; the cheapest configuration that meets it",
             teacher=3,
             style=1,
         ),
         "edf-preemptive": ShippedPolicy(
-            _make("dispatching.dispatch:edf_preemptive"),
+            "dispatching.dispatch:edf_preemptive",
             "EDF that places all jobs anew in every round: what preemption alone saves",
             origin="ours",
         ),
         "priority": ShippedPolicy(
-            _make("dispatching.dispatch:priority"),
+            "dispatching.dispatch:priority",
             "Largest tardiness weight first; the cheapest configuration that meets the due date",
             teacher=5,
         ),
         "greedy": ShippedPolicy(
-            _make("dispatching.greedy:Greedy"),
+            "dispatching.dispatch:Greedy",
             "All jobs anew by pressure; the cheapest configuration that meets the due date",
             style=3,
         ),
         "greedy-fill": ShippedPolicy(
-            _make("dispatching.greedy:Greedy", fill=True),
+            "dispatching.dispatch:Greedy",
             "Greedy, and then idle GPUs of a node go to the job that gains the most speed",
+            {"fill": True},
             origin="ours",
         ),
         "random-greedy": ShippedPolicy(
-            _make("search.random_greedy:RandomGreedy"),
+            "search.constructions:RandomGreedy",
             "Greedy and up to 1,000 randomised constructions a round; the best by a proxy",
             slow=True,
             style=2,
         ),
         "random-greedy-fill": ShippedPolicy(
-            _make("search.random_greedy:RandomGreedy", fill=True),
+            "search.constructions:RandomGreedy",
             "Random Greedy with passing on to the next best, and idle GPUs for the job that gains the most speed",
+            {"fill": True},
             origin="ours",
             usual=False,
             slow=True,
         ),
         "sts": ShippedPolicy(
-            _make("sts.sts:Sts"),
+            "sts.sts:Sts",
             "Stochastic: plan each job against the distribution of its epochs, speed up if it survives",
             teacher=2,
             style=0,
         ),
         "sts-x": ShippedPolicy(
-            _make("sts_x.policy:StsX"),
+            "sts_x.policy:StsX",
             "STS over all GPU types at once; tardiness and GPU-seconds have a price, and who can wait does",
             origin="ours",
             teacher=1,
             style=4,
         ),
         "look-ahead": ShippedPolicy(
-            _make("look_ahead.policy:LookAhead"),
+            "look_ahead.policy:LookAhead",
             "STS-X or ATC, whichever sampled roll-outs of the rounds to come favour, and changes that they favour",
             origin="ours",
             usual=False,
@@ -122,39 +175,42 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             teacher=6,
         ),
         "sts-published": ShippedPolicy(
-            _make("sts.sts:Sts", rank="published", name="sts-published"),
+            "sts.sts:Sts",
             "STS with the published rank of GPU types: all alike on which a job has time enough",
+            {"rank": "published", "name": "sts-published"},
             usual=False,
         ),
         "sts-ipopt": ShippedPolicy(
-            _make("sts.sts:Sts", solver="ipopt", name="sts-ipopt"),
+            "sts.sts:Sts",
             "STS as published: ten iterations of Ipopt, used as they are",
+            {"solver": "ipopt", "name": "sts-ipopt"},
             usual=False,
             compiled=False,
         ),
         "sts-highs": ShippedPolicy(
-            _make("sts.sts:Sts", solver="highs", name="sts-highs"),
+            "sts.sts:Sts",
             "STS with HiGHS on the linear program over bins",
+            {"solver": "highs", "name": "sts-highs"},
             origin="ours",
             usual=False,
             compiled=False,
         ),
         "edf-mean": ShippedPolicy(
-            _make("dispatching.dispatch:edf_mean"),
+            "dispatching.dispatch:edf_mean",
             "EDF on mean instead of worst-case execution times",
             usual=False,
             style=6,
             worst_case="edf",
         ),
         "edf-conditional-mean": ShippedPolicy(
-            _make("dispatching.dispatch:edf_conditional_mean"),
+            "dispatching.dispatch:edf_conditional_mean",
             "EDF on the execution times expected given the epochs done",
             origin="ours",
             usual=False,
             worst_case="edf",
         ),
         "random-greedy-mean": ShippedPolicy(
-            _make("search.random_greedy:random_greedy_mean"),
+            "search.constructions:random_greedy_mean",
             "Random Greedy on mean instead of worst-case execution times",
             usual=False,
             slow=True,
@@ -162,7 +218,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             worst_case="random-greedy",
         ),
         "random-greedy-conditional-mean": ShippedPolicy(
-            _make("search.random_greedy:random_greedy_conditional_mean"),
+            "search.constructions:random_greedy_conditional_mean",
             "Random Greedy on the execution times expected given the epochs done",
             origin="ours",
             usual=False,
@@ -170,7 +226,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             worst_case="random-greedy",
         ),
         "local-search": ShippedPolicy(
-            _make("search.local_search:LocalSearch"),
+            "search.path_relinking:LocalSearch",
             "Random Greedy's best, improved by exchanges and moves of jobs as long as the proxy falls",
             origin="ours",
             usual=False,
@@ -178,36 +234,44 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             style=7,
         ),
         "path-relinking": ShippedPolicy(
-            _make("search.path_relinking:PathRelinking"),
+            "search.path_relinking:PathRelinking",
             "The best of Random Greedy's ten best rounds and of the paths between them",
             origin="ours",
             usual=False,
             slow=True,
         ),
         "atc": _index(
-            _make("index_rules.policy:atc"),
+            "index_rules.policy:atc",
             "Weight per expected GPU-seconds left, less with slack, first; efficient configurations",
             worst_case="atc-worst",
         ),
         "atc-company": _index(
-            _make("index_rules.policy:atc_company"),
+            "index_rules.policy:atc_company",
             "ATC that plans shares of a GPU beside the company to be expected there",
         ),
-        "atc-worst": _index(_make("index_rules.policy:atc_worst"), "ATC on the GPU-seconds left in the worst case"),
+        "atc-worst": _index(
+            "index_rules.policy:atc_worst",
+            "ATC on the GPU-seconds left in the worst case",
+        ),
         "gittins": _index(
-            _make("index_rules.policy:gittins"), "Weight per GPU-second at the best moment to give up first"
+            "index_rules.policy:gittins",
+            "Weight per GPU-second at the best moment to give up first",
         ),
         "sept": _index(
-            _make("index_rules.policy:sept"),
+            "index_rules.policy:sept",
             "Weight per expected GPU-seconds left first; efficient configurations",
             worst_case="srpt-worst",
         ),
         "srpt-worst": _index(
-            _make("index_rules.policy:srpt_worst"), "Weight per GPU-seconds left in the worst case first"
+            "index_rules.policy:srpt_worst",
+            "Weight per GPU-seconds left in the worst case first",
         ),
-        "las": _index(_make("index_rules.policy:las"), "Least GPU-seconds attained per weight first, by quanta"),
+        "las": _index(
+            "index_rules.policy:las",
+            "Least GPU-seconds attained per weight first, by quanta",
+        ),
         "time-slice": ShippedPolicy(
-            _make("dispatching.time_slice:TimeSlice"),
+            "dispatching.time_slice:TimeSlice",
             "Urgent jobs at once, the others in turns of a quantum, least GPU-seconds attained per weight first",
             origin="ours",
             usual=False,
@@ -215,66 +279,35 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         ),
         **_gavels("", aware=True),
         "gavel-cost": _solved(
-            _make("gavel.policy:GavelCost"),
+            "gavel.policy:GavelCost",
             "Gavel's least cost with due dates over all configurations, lateness priced",
         ),
         "antman": _sharing(
-            _make("shared_gpus.antman:AntMan"),
+            "shared_gpus.antman:AntMan",
             "AntMan: guaranteed jobs are hosts, by submission; opportunistic ones guests on the least busy GPU",
         ),
         "fill": _sharing(
-            _make("shared_gpus.fill:Fill"),
+            "shared_gpus.fill:Fill",
             "As FIKIT: jobs of the highest class own GPUs; others fill the gaps where they are fastest",
         ),
         "pack": _sharing(
-            _make("shared_gpus.pack:Pack"),
+            "shared_gpus.pack:Pack",
             "As Lucid: shortest first; two jobs on a GPU if their applications go together",
         ),
         **_gavels(":agnostic", aware=False),
         "hived": ShippedPolicy(
-            _make("dispatching.hived:HiveD"),
+            "dispatching.time_slice:HiveD",
             "FIFO in every tenant's virtual cluster of cells, and opportunistic jobs on what nobody uses",
             usual=False,
         ),
         "as-traced": ShippedPolicy(
-            _make("dispatching.as_traced:AsTraced"),
+            "dispatching.dispatch:AsTraced",
             "The schedule that really ran: of traces that tell when jobs started, and on how many GPUs",
             origin="ours",
             usual=False,
             replays=True,
         ),
-        "sts-x:alone-rates": _ablation(
-            _make("sts_x.policy:StsX", full_nodes=0.0, name="sts-x:alone-rates"),
-            "STS-X at the rates of a job alone on its node",
-        ),
-        "sts-x:no-waiting": _ablation(
-            _make("sts_x.policy:StsX", waits=False, name="sts-x:no-waiting"), "STS-X in which no job with slack waits"
-        ),
-        "sts-x:no-consolidation": _ablation(
-            _make("sts_x.policy:StsX", consolidates=False, name="sts-x:no-consolidation"),
-            "STS-X in which no job leaves a node that the round can do without",
-        ),
-        "sts-x:no-spreading": _ablation(
-            _make("sts_x.policy:StsX", spreads=False, name="sts-x:no-spreading"), "STS-X that leaves idle GPUs idle"
-        ),
-        "sts-x:guaranteed": _ablation(
-            _make("sts_x.policy:StsX", guarantees=True, name="sts-x:guaranteed"),
-            "STS-X that meets due dates whatever that costs",
-        ),
-        "sts-x:no-price": _ablation(
-            _make("sts_x.policy:StsX", priced=False, name="sts-x:no-price"), "STS-X in which GPU-seconds have no price"
-        ),
-        "sts-x:by-slack": _ablation(
-            _make("sts_x.policy:StsX", by_value=False, name="sts-x:by-slack"),
-            "STS-X with jobs that must be late by slack too",
-        ),
-        "sts-x:moving": _ablation(
-            _make("sts_x.policy:StsX", stays=False, name="sts-x:moving"), "STS-X in which jobs may move without need"
-        ),
-        "sts-x:worst-company": _ablation(
-            _make("sts_x.policy:StsX", company=False, name="sts-x:worst-company"),
-            "STS-X that plans shares of a GPU beside the worst neighbours there can be",
-        ),
+        **{f"sts-x:{part}": _without(part, line, setting) for part, (line, setting) in _WITHOUT.items()},
     }
 )
 """Every name that `make_policy` knows, in the order of tables."""

@@ -1,18 +1,21 @@
-"""What compiled policies are made of, in one import.
+"""What policies are made of, in one import: the face of the simulator that policies, compiled or not, keep to.
 
 A compiled policy reads the `Board`, whose columns are named in `at`, and changes it through `place`, `release`,
-`forget_place`, `prefer_place` and `apply_choice` alone, and through its own `memory`. Everything here is called from
-kernels, except `Choice` and `ask_order`, which are for the Python around them.
+`forget_place`, `prefer_place`, `apply_choice`, `wake_at`, `grow` and what plans a round on a scratch board alone, and
+through its own `memory`. Everything here is called from kernels, except `Choice`, `PlannedPolicy`, `State`, `View`,
+`ask_order` and `check_order`, which are for the Python around them.
 """
 
-from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.arrays import Floats, Ints, Mask
+from gpusched_env.kernel import kernel, lean_kernel, threaded_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.cells.lying import is_lent, let_empty_cells_go, survey
+from gpusched_env.simulator.cells.lying import TAKEN, first_host, is_lent, let_empty_cells_go, survey
 from gpusched_env.simulator.due_dates import due_wake_s, misses
-from gpusched_env.simulator.events import bill_rate, charge
-from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, accrue, advance, bill_rate, charge, next_event
+from gpusched_env.simulator.ordering import ActiveJobs, Order, ask_order, check_order
 from gpusched_env.simulator.pace.now import pace_beside
-from gpusched_env.simulator.pace.sharing import neighbours
+from gpusched_env.simulator.pace.sharing import neighbours, pace_by_duty, share_units, write_demand
+from gpusched_env.simulator.placement.node_index import best_fit, count_fitting, find_node, find_ranked, fit_key
 from gpusched_env.simulator.placement.pace_now import pace_now, seconds_now
 from gpusched_env.simulator.placement.placement import (
     fits,
@@ -23,53 +26,147 @@ from gpusched_env.simulator.placement.placement import (
     opens,
     place,
     prefer_place,
+    put_back,
+    take,
     would_restart,
 )
+from gpusched_env.simulator.placement.quotas import may_become, within_quota
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.room import clear, measure
-from gpusched_env.simulator.policy import Choice, apply_choice
-from gpusched_env.simulator.run import Board, Facts
-from gpusched_env.simulator.sorting import ranked, ranked_in_groups
-from gpusched_env.simulator.survival import Curve, bin_of, curve_of, expected_left, expected_rest, survival_after
+from gpusched_env.simulator.placement.shared_gpus import slots
+from gpusched_env.simulator.planned import (
+    GPU,
+    HELD,
+    NODE,
+    PLANNED,
+    ROUND,
+    WAKE,
+    PlannedPolicy,
+    begin_plan,
+    empty_as,
+    end_plan,
+    give,
+    grow,
+    keep,
+    restore,
+    wake_at,
+    write_plan,
+)
+from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
+from gpusched_env.simulator.rounds import PRESSURE, begin_round, commit_round, order_by
+from gpusched_env.simulator.run import Board, Facts, Hidden
+from gpusched_env.simulator.simulate import check_stalled
+from gpusched_env.simulator.sorting import pressure, pressures, ranked, ranked_in_groups
+from gpusched_env.simulator.state import State
+from gpusched_env.simulator.survival import (
+    Curve,
+    DistributionTable,
+    bin_of,
+    curve_of,
+    expected_left,
+    expected_rest,
+    likely_bin,
+    survival_after,
+)
+from gpusched_env.simulator.switching import place_of_state, switch_s
+from gpusched_env.simulator.view import View
 
 __all__ = [
+    "FREE_COLUMNS",
+    "GPU",
+    "HELD",
+    "NODE",
+    "PLANNED",
+    "PRESSURE",
+    "ROUND",
+    "SAME_TIME",
+    "SAME_TIME_S",
+    "TAKEN",
+    "WAKE",
+    "ActiveJobs",
     "Board",
     "Choice",
     "Curve",
+    "DistributionTable",
     "Facts",
+    "Floats",
+    "Hidden",
+    "Ints",
+    "Mask",
+    "Order",
+    "PlannedPolicy",
+    "State",
+    "View",
+    "accrue",
+    "advance",
     "apply_choice",
     "ask_order",
     "at",
+    "begin_plan",
+    "begin_round",
+    "best_fit",
     "bill_rate",
     "bin_of",
     "charge",
+    "check_order",
+    "check_stalled",
     "clear",
+    "commit_round",
+    "count_fitting",
     "curve_of",
     "due_wake_s",
+    "empty_as",
+    "end_plan",
     "expected_left",
     "expected_rest",
+    "find_node",
+    "find_ranked",
+    "first_host",
+    "fit_key",
     "fits",
     "forget_place",
+    "give",
+    "grow",
     "is_lent",
+    "keep",
     "keeps_config",
     "kernel",
     "lean_kernel",
     "let_empty_cells_go",
+    "likely_bin",
+    "may_become",
     "may_have",
     "measure",
     "misses",
     "moves_on",
     "neighbours",
+    "next_event",
     "opens",
+    "order_by",
     "pace_beside",
+    "pace_by_duty",
     "pace_now",
     "place",
+    "place_of_state",
     "prefer_place",
+    "pressure",
+    "pressures",
+    "put_back",
     "ranked",
     "ranked_in_groups",
     "release",
+    "restore",
     "seconds_now",
+    "share_units",
+    "slots",
     "survey",
     "survival_after",
+    "switch_s",
+    "take",
+    "threaded_kernel",
+    "wake_at",
+    "within_quota",
     "would_restart",
+    "write_demand",
+    "write_plan",
 ]

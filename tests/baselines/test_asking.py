@@ -10,7 +10,7 @@ import pytest
 
 from gpusched_baselines import Sts, StsX, make_policy
 from gpusched_baselines.look_ahead import LookAhead
-from gpusched_baselines.planning.exact import solve_exactly
+from gpusched_baselines.planning.single_job import solve_exactly
 from gpusched_baselines.registry import POLICIES
 from gpusched_baselines.solvers import FallbackSolver
 from gpusched_env import JobPolicy, simulate

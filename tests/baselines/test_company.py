@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import StsX, make_policy
-from gpusched_baselines.planning.company import beside_company, rates_by_duty
+from gpusched_baselines.planning.cheapest import beside_company, rates_by_duty
 from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Interference, Job, Node, simulate
 from gpusched_env.simulator import State
 from gpusched_env.workload import load_scenario, make_instance

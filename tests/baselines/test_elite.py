@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 from books import check_books
 from gpusched_baselines import Greedy, RandomGreedy
 from gpusched_baselines.search.constructions import Constructions
+from gpusched_baselines.search.exchanges import offer
 from gpusched_baselines.search.proxy_parts import proxy_cost
-from gpusched_baselines.search.solution import HELD, offer
 from gpusched_env.simulator import State
+from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator import layout as at
 from instances import random_instance, three_jobs
 
@@ -34,7 +35,7 @@ def test_the_cheapest_are_kept_and_equals_once(offered, size):
     view = opened(three_jobs()).view
     order = view.active
     costs = np.full(size, np.inf)
-    held, kept = np.zeros((size, len(order), HELD)), np.zeros((size, *view.nodes.shape), dtype=np.int64)
+    held, kept = np.zeros((size, len(order), sim.HELD)), np.zeros((size, *view.nodes.shape), dtype=np.int64)
     for cost in offered:
         view.board.jobs[order, at.CONFIG] = cost  # stands for the construction that costs this
         offer(view.board, order, float(cost), costs, held, kept)

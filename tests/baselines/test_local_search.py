@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from books import check_books
 from gpusched_baselines import LocalSearch, RandomGreedy, make_policy
-from gpusched_baselines.search.local_search import improve
+from gpusched_baselines.search.path_relinking import improve
 from gpusched_baselines.search.proxy_parts import proxy_cost
 from gpusched_env import Configuration, EpochDistribution, GpuType, InputError, Instance, Job, Node, Policy, simulate
 from gpusched_env.simulator import State

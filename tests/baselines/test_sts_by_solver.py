@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import SingleJobProblem, Sts
-from gpusched_baselines.planning.exact import solve_exactly
+from gpusched_baselines.planning.single_job import solve_exactly
 from gpusched_baselines.solvers import FallbackSolver, SolverFallbackWarning
 from gpusched_env import InputError, Instance
 from gpusched_env.simulator import Result, simulate

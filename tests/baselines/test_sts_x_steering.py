@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import StsX
-from gpusched_baselines.sts_x.steering import MARGIN, ORDER, PRICE, RESTART, WEIGHT, unsteered
+from gpusched_baselines.sts_x.plan import MARGIN, ORDER, PRICE, RESTART, WEIGHT, unsteered
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Result, simulate
 from instances import HOUR, random_instance
 from small_instances import CERTAIN, KILOWATT, hours_job, kilowatt_cluster

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusched_baselines.gavel.demand import Demand
+from gpusched_baselines.gavel.program import Demand
 
 
 def demand(speed, gpus=None, capacity=(1, 1), *, kind=None, rate=None, **columns) -> Demand:

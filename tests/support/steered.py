@@ -11,7 +11,7 @@ import numpy as np
 from gpusched_agents.network.steering import SteeringPolicy, flat_of, own_shapes
 from gpusched_agents.spec import AgentSpec
 from gpusched_baselines import StsX
-from gpusched_baselines.sts_x.steering import KNOBS, Steering
+from gpusched_baselines.sts_x.plan import KNOBS, Steering
 from gpusched_env.model.configuration import Configuration
 from gpusched_env.simulator import layout as at
 

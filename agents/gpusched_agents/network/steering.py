@@ -22,7 +22,7 @@ from gpusched_baselines.steering_env.features import (
 )
 from gpusched_baselines.sts_x import StsX
 from gpusched_baselines.sts_x.appraisal import FREE_RATE
-from gpusched_baselines.sts_x.steering import KNOBS, Steering
+from gpusched_baselines.sts_x.plan import KNOBS, Steering
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 

@@ -5,8 +5,12 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+
+from gpusched_baselines.dispatching.idle_gpus import give_idle_gpus, give_left_shares
 from gpusched_baselines.planning.cheapest import (
     RECKONED,
+    WORST_CASE,
     Epochs,
     any_room,
     cheapest_with,
@@ -14,18 +18,16 @@ from gpusched_baselines.planning.cheapest import (
     left_of,
     left_of_all,
 )
-from gpusched_env.kernel import kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.ordering import Order, ask_order, check_order
-from gpusched_env.simulator.placement.placement import place
-from gpusched_env.simulator.policy import Choice
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import ActiveJobs, Board, Choice, Floats, Ints, Order, View, at, kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+    from numpy.typing import NDArray
 
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.run import Board
+    from gpusched_env.model import Instance
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,14 +53,14 @@ class DispatchPolicy:
     epochs: Epochs = "worst-case"
 
     def __post_init__(self) -> None:
-        check_order(self.job_order)
+        sim.check_order(self.job_order)
         check_epochs(self.epochs)
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
         """Place the waiting jobs in order."""
         if not any_room(view.board):
             return
-        order = ask_order(view, self.job_order, waiting_only=not self.preemption)
+        order = sim.ask_order(view, self.job_order, waiting_only=not self.preemption)
         _decide(view.board, order, RECKONED[self.epochs])
 
     def choose(self, view: View, job: int) -> Choice:
@@ -90,7 +92,7 @@ def dispatch(board: Board, order: Ints, left: Floats) -> None:
             continue
         config = cheapest_with(board, board.planning_rate, order[i], left[i])
         if config >= 0:
-            place(board, order[i], config)
+            sim.place(board, order[i], config)
 
 
 def fifo() -> DispatchPolicy:
@@ -121,3 +123,143 @@ def edf_conditional_mean() -> DispatchPolicy:
 def priority() -> DispatchPolicy:
     """Make Priority: largest tardiness weight first."""
     return DispatchPolicy("priority", "weight")
+
+
+@dataclass(frozen=True, slots=True)
+class Greedy:
+    """Greedy: all jobs by decreasing pressure, each the cheapest configuration that fits and meets the due date.
+
+    Afterwards what is left of shared GPUs speeds up jobs there, as published.
+
+    Args:
+        fill: Whether idle whole GPUs go to jobs, too: those of a node that is in use to the job there that gains the
+            most speed. That is ours; the published program does not.
+        name: Name, as tables show it; with `fill` by default "greedy-fill".
+    """
+
+    fill: bool = False
+    name: str = "greedy"
+    preemption: bool = True
+
+    def __post_init__(self) -> None:
+        if self.fill and self.name == "greedy":
+            object.__setattr__(self, "name", "greedy-fill")
+
+    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - Greedy draws nothing
+        """Place all active jobs anew."""
+        _decide_greedy(view.board, sim.ask_order(view, "pressure", waiting_only=False), self.fill)
+
+
+@kernel
+def _decide_greedy(board: Board, order: Ints, fill: bool) -> None:
+    left = left_of_all(board, order, WORST_CASE)
+    dispatch(board, order, left)
+    finish_round(board, order, left, fill)
+    sim.measure(board)
+
+
+@kernel
+def finish_round(board: Board, order: Ints, left: Floats, fill: bool) -> None:
+    """Speed up jobs of a round by what is left of shared GPUs and, with `fill`, by idle ones.
+
+    `room` is not kept up to date.
+
+    Args:
+        order: The jobs of the round, (A,).
+        left: The epochs that they are taken to have left, (A,).
+        fill: Whether idle whole GPUs are given, too.
+    """
+    give_left_shares(board, order, left)
+    if fill:
+        give_idle_gpus(board, order)
+
+
+@dataclass(frozen=True, slots=True)
+class AsTraced:
+    """Every job starts when it really did, on what it really had, and keeps it.
+
+    A job starts at its traced start, on the configuration that it ran on (`JobTable.traced_config`). Where that is not
+    free then, it waits for it, since jobs before it may end moments late: durations are blurred within their
+    resolution. Where the trace names the GPU type, it waits for GPUs of that type. Else the type is a guess, and after
+    `patience_s` it takes as many GPUs of another type on which its time is closest; where no type has them, it starts
+    as soon as one has. Jobs that wait are asked in the order of their traced starts, and one that does
+    not fit holds none back. It says nothing of jobs whose start is not known, and so runs on replays of traces with
+    start times only.
+
+    Args:
+        name: Name, as tables show it.
+        patience_s: How long after its traced start a job whose GPU type is not known waits for what it ran on before it
+            takes another [s], ≥ 0; several times the resolution of the trace.
+
+    Raises:
+        InputError: The patience is out of its range.
+    """
+
+    name: str = "as-traced"
+    preemption: bool = False
+    patience_s: float = 60.0
+
+    def __post_init__(self) -> None:
+        checks.seconds("patience_s", self.patience_s)
+
+    @property
+    def replays(self) -> bool:
+        """Say that it may see what really ran."""
+        return True
+
+    def check(self, instance: Instance) -> None:
+        """Check that it is known when the jobs of an instance really started.
+
+        Raises:
+            InputError: It is not.
+        """
+        if instance.jobs.traced_start_s is None:
+            raise InputError("jobs.traced_start_s", None, "start times, as instances of traces have that tell them")
+
+    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - it draws nothing
+        """Start the waiting jobs whose time has come, and ask again when that of the others comes."""
+        _replay(view.board, sim.ask_order(view, _by_traced_start, waiting_only=True), self.patience_s)
+
+
+def _by_traced_start(active: ActiveJobs) -> NDArray[np.float64]:
+    starts: NDArray[np.float64] = active.view.jobs[active.index, at.TRACED_START_S]
+    return starts
+
+
+@kernel
+def _replay(board: Board, order: Ints, patience_s: float) -> None:
+    jobs, now = board.jobs, board.clock[at.NOW]
+    for i in range(order.shape[0]):
+        job = order[i]
+        start = jobs[job, at.TRACED_START_S]
+        if start > now:
+            sim.wake_at(board, job, start)
+            continue
+        told = int(jobs[job, at.TRACED_CONFIG])
+        config = -2 - told if told < -1 else told
+        if sim.may_have(board, job, config):
+            sim.place(board, job, config)
+        elif now < start + patience_s:
+            sim.wake_at(board, job, start + patience_s)
+            continue
+        elif told >= 0:
+            _place_elsewhere(board, job, config)
+        sim.wake_at(board, job, np.inf)
+
+
+@kernel
+def _place_elsewhere(board: Board, job: int, traced: int) -> None:
+    """Place a job on the configuration as large as the traced one, if it can have any, on which its time is closest.
+
+    The ratio of the times tells, the longer over the shorter; equal ones by index.
+    """
+    tau, configs = board.tau, board.facts.configs
+    best, least = -1, np.inf
+    for c in range(tau.shape[1]):
+        if configs[c, at.CONFIG_SIZE] != configs[traced, at.CONFIG_SIZE] or not tau[job, c] < np.inf:
+            continue
+        ratio = max(tau[job, c] / tau[job, traced], tau[job, traced] / tau[job, c])
+        if ratio < least and sim.may_have(board, job, c):
+            best, least = c, ratio
+    if best >= 0:
+        sim.place(board, job, best)

@@ -2,18 +2,10 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
-from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.quotas import becomes, may_become
-from gpusched_env.simulator.placement.shared_gpus import slots
-
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
 
 @kernel
@@ -42,7 +34,7 @@ def give_by_gain(board: Board, order: Ints, restart: Floats, by_cost: bool) -> N
         restart: What a change adds to an epoch of each [s], (A,).
         by_cost: Whether the gain is in cost; else it is in speed.
     """
-    jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
+    nodes = board.nodes
     first, following = _jobs_by_node(board, order)
     for n in range(nodes.shape[0]):
         while first[n] >= 0 and nodes[n, at.FREE] > 0:
@@ -50,8 +42,7 @@ def give_by_gain(board: Board, order: Ints, restart: Floats, by_cost: bool) -> N
             winner, config = _most_gain(board, order, restart, first[n], following, (base, each))
             if winner < 0:
                 break
-            nodes[n, at.FREE] -= configs[config, at.CONFIG_GPUS] - configs[int(jobs[winner, at.CONFIG]), at.CONFIG_GPUS]
-            becomes(board, winner, config)
+            sim.grow(board, winner, config)
 
 
 @kernel
@@ -104,7 +95,7 @@ def _most_gain(
             then = (tau[job, c] + (restart[i] if c != before else 0.0)) * (base + each * (gpus + more))
             if configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
                 continue
-            if cost > most * then and may_become(board, job, c):
+            if cost > most * then and sim.may_become(board, job, c):
                 winner, better, most = job, c, cost / then
         i = following[i]
     return winner, better
@@ -121,33 +112,25 @@ def give_left_shares(board: Board, order: Ints, left: Floats) -> None:
         order: The jobs of the round, (A,).
         left: The epochs that they are taken to have left, (A,).
     """
-    shared = slots(board)
+    shared = sim.slots(board)
     if shared == 0:
         return
-    jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
+    nodes = board.nodes
     first, following = _jobs_by_gpu(board, order)
     for n in range(nodes.shape[0]):
         for gpu in range(shared):
             if first[n, gpu] < 0:
                 continue
             winner, config = _most_time(board, order, left, first[n, gpu], following)
-            if winner < 0:
-                continue
-            job = order[winner]
-            if configs[config, at.CONFIG_UNITS] == 0:
-                nodes[n, at.NODE_COLUMNS + gpu] = 0
-                jobs[job, at.SLOT] = -1.0
-            else:
-                held = configs[int(jobs[job, at.CONFIG]), at.CONFIG_UNITS]
-                nodes[n, at.NODE_COLUMNS + gpu] += configs[config, at.CONFIG_UNITS] - held
-            becomes(board, job, config)
+            if winner >= 0:
+                sim.grow(board, order[winner], config)
 
 
 @kernel
 def _jobs_by_gpu(board: Board, order: Ints) -> tuple[Ints, Ints]:
     """List the jobs of every shared GPU: place in `order` of the first, (N, G), of each next one, (A,); -1: none."""
     jobs = board.jobs
-    first = np.full((board.nodes.shape[0], slots(board)), -1)
+    first = np.full((board.nodes.shape[0], sim.slots(board)), -1)
     following = np.full(order.shape[0], -1)
     for i in range(order.shape[0] - 1, -1, -1):
         slot = int(jobs[order[i], at.SLOT])
@@ -192,6 +175,6 @@ def _larger(board: Board, job: int, free: int, alone: bool) -> int:
         if configs[c, at.CONFIG_TYPE] != configs[held, at.CONFIG_TYPE] or not one_gpu or tau[job, c] == np.inf:
             continue
         fits = alone if whole else configs[c, at.CONFIG_UNITS] <= most
-        if fits and configs[c, at.CONFIG_SIZE] > largest and may_become(board, job, c):
+        if fits and configs[c, at.CONFIG_SIZE] > largest and sim.may_become(board, job, c):
             best, largest = c, configs[c, at.CONFIG_SIZE]
     return best

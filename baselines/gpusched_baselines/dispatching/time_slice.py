@@ -3,24 +3,22 @@
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.planning.cheapest import cheapest_with
+from gpusched_baselines.dispatching.dispatch import DispatchPolicy, fifo
+from gpusched_baselines.planning.cheapest import RECKONED, any_room, cheapest_with, left_of_all
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.placement.placement import may_have
-from gpusched_env.simulator.sorting import pressure
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Ints, View, at, kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.simulator import View
 
 # Columns of the policy's memory of a job.
 ATTAINED = 0  # GPU-seconds that it has had
@@ -72,7 +70,7 @@ class TimeSlice:
         for job in active[(jobs[active, at.OLD_CONFIG] >= 0) & (urgent | ~self._is_over(view, active))].tolist():
             view.place(job, int(jobs[job, at.OLD_CONFIG]))
         waiting = [job for job in active[urgent].tolist() if jobs[job, at.CONFIG] < 0]
-        for job in sorted(waiting, key=lambda job: -pressure(view.board, job, _left(view, job))):
+        for job in sorted(waiting, key=lambda job: -sim.pressure(view.board, job, _left(view, job))):
             self._place_urgent(view, job)
         rest = [job for job in active[~urgent].tolist() if jobs[job, at.CONFIG] < 0]
         for job in sorted(rest, key=lambda job: _attained_per_weight(view, job)):
@@ -110,7 +108,7 @@ class TimeSlice:
         """Take GPUs of the type of `config` from others, not urgent ones, until `job` may have it; else from nobody."""
         taken: list[tuple[int, int]] = []
         victims = self._victims(view, int(view.configs[config, at.CONFIG_TYPE]))
-        while not may_have(view.board, job, config):
+        while not sim.may_have(view.board, job, config):
             if not victims:
                 for other, held in taken:
                     view.place(other, held)
@@ -164,7 +162,7 @@ def _left(view: View, job: int) -> float:
 
 def _is_late(view: View, job: int, config: int) -> bool:
     time_left = view.jobs[job, at.DUE] - view.now_s
-    return bool(misses(_left(view, job) * view.tau[job, config], time_left))
+    return bool(sim.misses(_left(view, job) * view.tau[job, config], time_left))
 
 
 def _cheapest_in_time(view: View, job: int) -> int:
@@ -183,3 +181,91 @@ def _keeps(view: View, job: int) -> bool:
     """Say whether a job goes on with what it had when the round began."""
     now, before = (at.CONFIG, at.NODE, at.SLOT), (at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT)
     return bool(np.array_equal(view.jobs[job, now], view.jobs[job, before]))
+
+
+@dataclass(frozen=True, slots=True)
+class HiveD:
+    """A dispatch rule within every virtual cluster, and then for opportunistic jobs (Zhao et al., OSDI 2020).
+
+    Guaranteed jobs go first, in the rule's order, on cells of their tenant; where no cell is free they wait. Cells are
+    bound to hosts by buddy allocation, and drive out opportunistic jobs where they must. Then the cells in which
+    nothing runs are let go, and opportunistic jobs, those that were just driven out too, go to the hosts of which least
+    is in cells that are used, among those to the ones that opportunistic jobs use most. On an instance without cells it
+    is the rule alone.
+
+    Args:
+        inner: The rule; its `preemption` is ours too.
+        name: Name, as tables show it.
+    """
+
+    inner: DispatchPolicy = field(default_factory=fifo)
+    name: str = "hived"
+
+    @property
+    def preemption(self) -> bool:
+        """Say whether a round begins from an empty cluster."""
+        return self.inner.preemption
+
+    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
+        """Place the guaranteed jobs, then the opportunistic ones."""
+        for lent in (False, True):
+            if any_room(view.board) and (len(view.hosts) or not lent):
+                order = sim.ask_order(view, self.inner.job_order, waiting_only=not self.preemption)
+                _decide(view.board, order, RECKONED[self.inner.epochs], lent)
+
+
+@kernel
+def _decide(board: Board, order: Ints, reckoned: int, lent: bool) -> None:
+    """Place the waiting jobs of one class."""
+    left = left_of_all(board, order, reckoned)
+    if lent:
+        sim.let_empty_cells_go(board)
+        sim.survey(board)
+    for i in range(order.shape[0]):
+        if not any_room(board):
+            return
+        job = order[i]
+        if board.jobs[job, at.CONFIG] >= 0 or _is_opportunistic(board, job) != lent:
+            continue
+        config = cheapest_with(board, board.planning_rate, job, left[i])
+        if config < 0:
+            continue
+        home = int(board.jobs[job, at.HOME])
+        if lent and (home < 0 or board.nodes[home, at.FREE] < board.facts.configs[config, at.CONFIG_GPUS]):
+            sim.prefer_place(board, job, _away(board, config), -1)
+        sim.place(board, job, config)
+
+
+@kernel
+def _is_opportunistic(board: Board, job: int) -> bool:
+    """Say whether the configurations of a job are those of opportunistic ones."""
+    for c in range(board.tau.shape[1]):
+        if board.tau[job, c] < np.inf:
+            return sim.is_lent(board, c)
+    return False
+
+
+@kernel
+def _away(board: Board, config: int) -> int:
+    """Find the host with room that has least in bound cells, then most lent already, then by index; -1 if none has."""
+    nodes, configs, first = board.nodes, board.facts.configs, sim.first_host(board)
+    best, best_key = -1, (0, 0)
+    for h in range(board.hosts.shape[0]):
+        n = first + h
+        if nodes[n, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
+            continue
+        lent = nodes[n, at.NODE_GPUS] - nodes[n, at.FREE] - _bits(board.hosts[h, sim.TAKEN])
+        key = (_bits(board.hosts[h, sim.TAKEN]), -lent)
+        if nodes[n, at.FREE] >= configs[config, at.CONFIG_GPUS] and (best < 0 or key < best_key):
+            best, best_key = n, key
+    return best
+
+
+@kernel
+def _bits(mask: int) -> int:
+    """Count the GPUs of a mask."""
+    count = 0
+    while mask > 0:
+        count += mask & 1
+        mask >>= 1
+    return count

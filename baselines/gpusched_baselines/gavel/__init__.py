@@ -5,8 +5,8 @@ from typing import TYPE_CHECKING
 from gpusched_env.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from gpusched_baselines.gavel.demand import Demand
     from gpusched_baselines.gavel.policy import Gavel, GavelCost
+    from gpusched_baselines.gavel.program import Demand
 
 __all__ = ["Demand", "Gavel", "GavelCost"]
 

@@ -6,21 +6,10 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Literal, get_args
 
 import numpy as np
+from scipy.sparse import csr_array, hstack  # type: ignore[import-untyped]
 
 from gpusched_baselines.gavel import round as of
-from gpusched_baselines.gavel.demand import elastic, rigid
-from gpusched_baselines.gavel.objectives import (
-    Within,
-    any_fifo,
-    cost_slo,
-    fifo,
-    finish_time,
-    las,
-    makespan,
-    priced,
-    proportional_shares,
-    water_filling,
-)
+from gpusched_baselines.gavel.program import Program, ProgramError, elastic, raised, rigid
 from gpusched_baselines.gavel.round import Mechanism
 from gpusched_baselines.planning.cheapest import Epochs, check_epochs
 from gpusched_env.errors import InputError
@@ -32,9 +21,219 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_baselines.gavel.demand import Demand
+    from gpusched_baselines.gavel.program import Demand
     from gpusched_env.model import Instance
-    from gpusched_env.simulator import View
+    from gpusched_env.simulator.kernels import View
+
+CLOSE = 1e-3  # the finish-time ratio is found up to this factor - 1
+MOST_STEPS = 20  # towards it
+
+
+def proportional_shares(demand: Demand) -> NDArray[np.float64]:
+    """Give the shares that are fair where all types are alike: each GPU type in proportion to its GPUs, (A, K).
+
+    Job j runs min(1, level · w_j / s_j) of the time, with the largest level for which there are GPUs. Of the optima of
+    max-min fairness for equal speeds this is the one that treats types alike.
+    """
+    there, size = demand.speed > 0.0, np.maximum(demand.size, 1e-300)
+    total = demand.capacity.sum()
+    want = demand.weight / size  # time for a level of 1
+    at_one = np.sort(1.0 / want)  # the levels at which jobs run all the time
+    order = np.argsort(1.0 / want, kind="stable")
+    full = np.concatenate([[0.0], np.cumsum(size[order])])[:-1]  # GPUs of those that run all the time already
+    rising = np.cumsum(demand.weight[order][::-1])[::-1]
+    levels = (total - full) / rising
+    first = np.flatnonzero(levels <= at_one)
+    level = levels[first[0]] if len(first) else np.inf
+    time = np.minimum(1.0, np.minimum(level, 1e300) * want)
+    share = np.where(there, demand.capacity[demand.kind], 0.0)
+    return time[:, None] * share / np.maximum(share.sum(axis=1), 1e-300)[:, None]
+
+
+def las(demand: Demand) -> NDArray[np.float64]:
+    """Maximise min_j s_j / w_j · thr_j(x) / thr_j(x_prop), the time got as if all types were alike."""
+    worth = demand.size[:, None] * demand.speed / (demand.weight * demand.proportional)[:, None]
+    ones = np.ones(len(worth))
+    return raised(demand, worth, ones, np.zeros(len(worth))).x
+
+
+def makespan(demand: Demand) -> NDArray[np.float64]:
+    """Minimise the time T by which all jobs that are there end: thr_j(x) ≥ left_j z with the largest z = 1 / T."""
+    worth = demand.speed / demand.left[:, None]
+    scale = worth.max()
+    return raised(demand, worth / scale, np.ones(len(worth)), np.zeros(len(worth))).x
+
+
+def finish_time(demand: Demand) -> NDArray[np.float64]:
+    """Minimise max_j (age_j + left_j / thr_j(x)) / (age_j + left_j / thr_j(x_iso)).
+
+    x_iso gives every job W_v / (m s_j) of type v, m jobs, at most 1 in all. For a ratio ρ that can be had, thr_j(x) ≥
+    t left_j / (ρ D_j - age_j) with the largest t gives an x of a smaller one, and the least is found in a few steps.
+    """
+    share = demand.capacity[demand.kind] / (len(demand.speed) * np.maximum(demand.size, 1e-300))[:, None]
+    share = np.where(demand.speed > 0.0, share, 0.0)
+    x = share / np.maximum(1.0, share.sum(axis=1))[:, None]
+    alone_s = demand.age_s + demand.left / np.maximum(demand.thr(x), 1e-300)
+    ratio = 1.0
+    for _ in range(MOST_STEPS):
+        slope = demand.left / np.maximum(ratio * alone_s - demand.age_s, 1e-9 * alone_s)
+        better = raised(demand, demand.speed / slope[:, None], np.ones(len(slope)), np.zeros(len(slope))).x
+        found = float(((demand.age_s + demand.left / np.maximum(demand.thr(better), 1e-300)) / alone_s).max())
+        if found >= ratio * (1.0 - CLOSE):
+            return better if found < ratio else x
+        ratio, x = found, better
+    return x
+
+
+def cost_slo(demand: Demand) -> NDArray[np.float64]:
+    """Maximise the epochs per euro, Σ_j Σ_k T[j, k] x[j, k] / price_k, such that all due dates are met.
+
+    Epochs are counted in those that a job does in a second with x_prop, so that jobs weigh alike. The price is the cost
+    rate in full nodes; where energy is free, the GPUs. thr_j(x) ≥ left_j / (due_j - t); where that has no solution, due
+    dates are left out altogether, as published.
+    """
+    price = demand.rate if demand.rate.max() > 0.0 else demand.gpus
+    worth = demand.speed / np.maximum(price, 1e-300) / demand.proportional[:, None]
+    worth = worth / worth.max()
+    program = Program(demand)
+    fastest = np.maximum(demand.speed.max(axis=1), 1e-300)
+    need = demand.left / np.maximum(demand.due_in_s, 1e-9)
+    rows = -program.per_job(demand.speed / fastest[:, None])
+    nothing = np.zeros(0)
+    in_time = program.least(-worth, nothing, rows, -need / fastest) if np.all(need <= fastest) else None
+    found = in_time or program.least(-worth, nothing)
+    return np.zeros(worth.shape) if found is None else found.x
+
+
+def fifo(demand: Demand) -> NDArray[np.float64]:
+    """Give the jobs, in the order of their submission, all the time of the fastest type that has room for them.
+
+    The first for which no type has room ends it: nobody overtakes. As in Gavel's program, one for which there is room
+    only where it cannot run waits, but does not hold up those behind it.
+    """
+    x, free = np.zeros(demand.speed.shape), demand.capacity.astype(np.float64)
+    for j in range(len(x)):
+        room = np.where(demand.speed[j] > 0.0, demand.gpus[j], demand.size[j]) <= free[demand.kind]
+        if not room.any():
+            break
+        k = int(np.where(room, demand.speed[j], -1.0).argmax())
+        if demand.speed[j, k] > 0.0:
+            x[j, k] = 1.0
+            free[demand.kind[k]] -= demand.gpus[j, k]
+    return x
+
+
+def any_fifo(demand: Demand, rng: Generator) -> NDArray[np.float64]:
+    """Give the jobs, in the order of their submission, all the time of a type that has room, drawn at random.
+
+    Jobs keep the type that they have had. The first that fits nowhere ends it: nobody overtakes.
+    """
+    x = (demand.before > 0.0).astype(np.float64)
+    free = demand.capacity - demand.used(x)
+    for j in np.flatnonzero(x.sum(axis=1) == 0.0):
+        fits = np.flatnonzero((demand.speed[j] > 0.0) & (demand.gpus[j] <= free[demand.kind]))
+        if not len(fits):
+            break
+        k = int(rng.choice(fits))
+        x[j, k] = 1.0
+        free[demand.kind[k]] -= demand.gpus[j, k]
+    return x
+
+
+Within = Literal["fairness", "fifo"]
+"""How an entity's level is divided among its jobs: by their weights, or all to the first that can still get more."""
+
+STUCK = 1e-7  # a job whose dual value is larger, relative to the largest, cannot get more
+
+
+def slopes(
+    demand: Demand, entity_weight: NDArray[np.float64], within: Within, live: NDArray[np.bool_]
+) -> NDArray[np.float64]:
+    """Give what every job gets as the level rises by 1, (A,): its part of its entity's weight; 0 if it is stuck.
+
+    Args:
+        demand: The jobs, in the order of their submission.
+        entity_weight: Weights of the entities, > 0, (E,).
+        within: How an entity divides its weight.
+        live: The jobs that are not stuck, (A,).
+    """
+    entity = demand.entity
+    found = np.zeros(len(entity))
+    for e in np.unique(entity[live]):
+        mine = np.flatnonzero((entity == e) & live)
+        if within == "fifo":
+            found[mine[0]] = entity_weight[e]
+        else:
+            found[mine] = entity_weight[e] * demand.weight[mine] / demand.weight[mine].sum()
+    return found
+
+
+def water_filling(demand: Demand, entity_weight: NDArray[np.float64], within: Within) -> NDArray[np.float64]:
+    """Raise s_j · thr_j(x) / thr_j(x_prop) of all jobs by their slopes until some are stuck; then go on with the rest.
+
+    A job is stuck if its row of the program has a dual value: it cannot get more without another one that gets less.
+    One at least is in every step, so that there are at most A steps.
+
+    Args:
+        demand: The jobs, in the order of their submission.
+        entity_weight: Weights of the entities, > 0, (E,).
+        within: How an entity divides what it gets.
+
+    Returns:
+        Shares of time, (A, K).
+
+    Raises:
+        ProgramError: The solver gave up.
+    """
+    worth = demand.size[:, None] * demand.speed / demand.proportional[:, None]
+    live, level = np.any(demand.speed > 0.0, axis=1), np.zeros(len(worth))
+    x = np.zeros(worth.shape)
+    while live.any():
+        slope = slopes(demand, entity_weight, within, live)
+        found = raised(demand, worth, slope, level * (1.0 - 1e-9))
+        x, rise = found.x, float(found.extra[0])
+        level = level + slope * rise
+        stuck = live & (slope > 0.0) & (found.duals > STUCK * found.duals.max())
+        if not stuck.any():
+            break
+        live = live & ~stuck
+    return x
+
+
+LEAST = 0.01  # of its fastest speed that every job needs, however late it is due: else it might never run
+EAGER = 1e-3  # how much more an epoch that is left for later costs, relative to its energy
+
+
+def priced(demand: Demand, guard_s: float) -> NDArray[np.float64]:
+    """Minimise Σ_j Σ_c r_c x[j, c] + Σ_j (ω_j / fastest_j + e_j) u_j [€/s], (A, C).
+
+    thr_j(x) + u_j ≥ need_j. A job needs left_j / (due_j - t - guard), or its fastest speed where that is not enough.
+    Each epoch that it falls short makes it late by the seconds that one takes at its fastest, and must be done later,
+    for e_j, its least energy. So energy and tardiness are in the same euros per second, and due dates give way one by
+    one where there are not GPUs enough.
+
+    Args:
+        demand: The jobs and their options.
+        guard_s: How much sooner than due jobs are planned to end [s]: rounds are not a fluid.
+
+    Raises:
+        ProgramError: The solver gave up.
+    """
+    jobs = len(demand.job)
+    fastest = np.maximum(demand.speed.max(axis=1), 1e-300)
+    time_s = np.maximum(demand.due_in_s - guard_s, 1e-9)
+    need = np.clip(demand.left / time_s / fastest, LEAST, 1.0)  # as a fraction of the fastest speed
+    epoch = np.where(demand.speed > 0.0, demand.rate / np.maximum(demand.speed, 1e-300), np.inf).min(axis=1)
+    unit = max(float(demand.rate.max()), float(demand.tardiness.max()), 1e-300)
+    later = (demand.tardiness + (1.0 + EAGER) * epoch * fastest) / unit + EAGER
+    program = Program(demand, extra=jobs)
+    short = csr_array((-np.ones(jobs), (np.arange(jobs), np.arange(jobs))), (jobs, jobs))
+    rows = hstack([-program.per_job(demand.speed / fastest[:, None]), short])
+    found = program.least(demand.rate / unit, later, rows, -need)
+    if found is None:
+        raise ProgramError("jobs may be late, and yet there is no solution")
+    return found.x
+
 
 Objective = Literal["las", "makespan", "finish-time", "cost-slo", "hierarchical", "fifo"]
 """What Gavel's shares of time are best for."""

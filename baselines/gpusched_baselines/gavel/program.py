@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.optimize import linprog  # type: ignore[import-untyped]
 from scipy.sparse import csr_array, hstack, vstack  # type: ignore[import-untyped]
 
+from gpusched_baselines.planning.cheapest import Epochs, epochs_left
+from gpusched_env.simulator.kernels import View, at
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
-
-    from gpusched_baselines.gavel.demand import Demand
 
 
 class ProgramError(RuntimeError):
@@ -124,3 +125,127 @@ def raised(
     if found is None:
         raise ProgramError("the level cannot be met")
     return found
+
+
+LEAST_WEIGHT = 1e-3  # of a job, relative to the heaviest: a weight of 0 would make programs unbounded
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Demand:
+    """A jobs that each have K options, in which they run on GPUs of V types.
+
+    Attributes:
+        job: The jobs, by index, (A,).
+        config: The configuration of each option, (A, K); -1 where a job has no such option.
+        speed: Epochs per second in it, (A, K); 0 where there is no option.
+        gpus: GPUs held in it, (A, K); 0 where there is no option.
+        rate: What it costs in full nodes [€/s], (A, K); 0 where there is no option.
+        kind: The GPU type of the options, (K,).
+        capacity: GPUs of each type, (V,).
+        weight: Weights of the jobs, > 0, (A,).
+        left: Epochs that they are taken to have left, > 0, (A,).
+        age_s: Time since the submission [s], (A,).
+        due_in_s: Time until the due date [s], negative after it, (A,).
+        tardiness: Tardiness weights [€/s], (A,).
+        before: The shares of time that the jobs have had so far, (A, K); 0 for new ones.
+        entity: The entity that every job belongs to, from 0, (A,).
+    """
+
+    job: NDArray[np.int64]
+    config: NDArray[np.int64]
+    speed: NDArray[np.float64]
+    gpus: NDArray[np.float64]
+    rate: NDArray[np.float64]
+    kind: NDArray[np.int64]
+    capacity: NDArray[np.float64]
+    weight: NDArray[np.float64]
+    left: NDArray[np.float64]
+    age_s: NDArray[np.float64]
+    due_in_s: NDArray[np.float64]
+    tardiness: NDArray[np.float64]
+    before: NDArray[np.float64]
+    entity: NDArray[np.int64]
+
+    def thr(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the epochs per second of every job with the shares of time `x`, (A, K)."""
+        return (self.speed * x).sum(axis=1)
+
+    def used(self, x: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Give the GPUs of every type that the shares `x`, (A, K), take on average, (V,)."""
+        return np.bincount(self.kind, (self.gpus * x).sum(axis=0), len(self.capacity)).astype(np.float64)
+
+    @property
+    def proportional(self) -> NDArray[np.float64]:
+        """Give the epochs per second of every job that runs on each type in proportion to its GPUs, (A,)."""
+        share = self.capacity / self.capacity.sum()
+        return np.maximum(self.thr(np.broadcast_to(share[self.kind], self.speed.shape)), 1e-300)
+
+    @property
+    def size(self) -> NDArray[np.float64]:
+        """Give the GPUs that every job asks for: the most of its options, (A,)."""
+        return self.gpus.max(axis=1)
+
+    def agnostic(self) -> Demand:
+        """Give what a scheduler sees that takes all GPU types for equally fast: the mean speed everywhere."""
+        there = self.speed > 0.0
+        mean = self.speed.sum(axis=1) / np.maximum(there.sum(axis=1), 1)
+        return replace(self, speed=np.where(there, mean[:, None], 0.0))
+
+
+def rigid(view: View) -> Demand:
+    """Make the demand of jobs that run in one configuration per GPU type: V options.
+
+    Gavel's jobs ask for a number of GPUs. One that may use several configurations of a type asks for the one with least
+    GPU-seconds per epoch, of equals the first.
+    """
+    types = len(view.room)
+    gpus, kind = _gpus(view), view.configs[:, at.CONFIG_TYPE]
+    active = view.active
+    config = np.full((len(active), types), -1)
+    for v in range(types):
+        mine = np.flatnonzero(kind == v)
+        if len(mine):
+            seconds = view.tau[active][:, mine] * gpus[mine]
+            best = seconds.argmin(axis=1)
+            there = np.isfinite(seconds[np.arange(len(active)), best])
+            config[:, v] = np.where(there, mine[best], -1)
+    return _demand(view, active, config, np.arange(types), "worst-case")
+
+
+def elastic(view: View, epochs: Epochs) -> Demand:
+    """Make the demand of jobs that run in any configuration that they may use: C options."""
+    active = view.active
+    config = np.where(np.isfinite(view.tau[active]), np.arange(len(view.configs)), -1)
+    return _demand(view, active, config, view.configs[:, at.CONFIG_TYPE], epochs)
+
+
+def _gpus(view: View) -> NDArray[np.float64]:
+    return view.configs[:, at.CONFIG_SIZE] / at.UNITS
+
+
+def _demand(
+    view: View, active: NDArray[np.int64], config: NDArray[np.int64], kind: NDArray[np.int64], epochs: Epochs
+) -> Demand:
+    jobs, there = view.jobs[active], config >= 0
+    seconds = np.where(there, np.take_along_axis(view.tau[active], np.maximum(config, 0), axis=1), np.inf)
+    weight = jobs[:, at.WEIGHT]
+    heaviest = weight.max(initial=0.0)
+    left = epochs_left(view, active, epochs)
+    return Demand(
+        job=active,
+        config=config,
+        speed=1.0 / seconds,
+        gpus=np.where(there, _gpus(view)[config], 0.0),
+        rate=np.where(there, view.least_rate[config], 0.0),
+        kind=kind,
+        capacity=np.bincount(view.nodes[:, at.NODE_TYPE], view.nodes[:, at.NODE_GPUS], len(view.room)).astype(
+            np.float64
+        ),
+        weight=np.maximum(weight / heaviest, LEAST_WEIGHT) if heaviest > 0.0 else np.ones(len(active)),
+        left=np.maximum(left, 1e-12 * jobs[:, at.MAX_EPOCHS]),
+        age_s=view.now_s - jobs[:, at.SUBMISSION],
+        due_in_s=jobs[:, at.DUE] - view.now_s,
+        tardiness=weight,
+        before=view.memory[active, : len(kind)].copy(),
+        entity=np.zeros(len(active), dtype=np.int64),
+    )

@@ -8,19 +8,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.placement import place
-from gpusched_env.simulator.sorting import ranked
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, View, at, kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_baselines.gavel.demand import Demand
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.run import Board
+    from gpusched_baselines.gavel.program import Demand
 
 # Columns of the policy's memory with K options: first K with shares of time x, K with the time got since the last
 # reset [s], K with deficits [s]. Then:
@@ -43,14 +38,14 @@ def place_as_before(board: Board) -> None:
     for i in range(board.count[at.ACTIVE]):
         job = board.active[i]
         if board.jobs[job, at.OLD_CONFIG] >= 0:
-            place(board, job, int(board.jobs[job, at.OLD_CONFIG]))
+            sim.place(board, job, int(board.jobs[job, at.OLD_CONFIG]))
 
 
 @kernel
 def wake_all(board: Board, time_s: float) -> None:
     """Ask for a round at `time_s` [s] on behalf of every job: whichever completes before, one is left to ask."""
     for i in range(board.count[at.ACTIVE]):
-        board.jobs[board.active[i], at.WAKE_S] = time_s
+        sim.wake_at(board, board.active[i], time_s)
 
 
 @kernel
@@ -114,7 +109,7 @@ def place_by_priority(
                 n += 1
         for r in _by_keys(keys, n):
             i, k = who[0, r], who[1, r]
-            if board.jobs[jobs[i], at.CONFIG] < 0 and place(board, jobs[i], config[i, k]):
+            if board.jobs[jobs[i], at.CONFIG] < 0 and sim.place(board, jobs[i], config[i, k]):
                 memory[jobs[i], options + k] += round_s
                 memory[0, own + TOTALS + v] += round_s
 
@@ -127,7 +122,7 @@ def _by_keys(keys: Floats, size: int) -> Ints:
         sorted_keys = np.empty(size)
         for i in range(size):
             sorted_keys[i] = keys[key, order[i]]
-        order = order[ranked(sorted_keys, size)]
+        order = order[sim.ranked(sorted_keys, size)]
     return order
 
 

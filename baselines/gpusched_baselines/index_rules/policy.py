@@ -6,23 +6,24 @@ import math
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
-from gpusched_baselines.index_rules.ranks import ATTAINED, EXPECTED, GITTINS, WORST_CASE, Rule
-from gpusched_baselines.index_rules.round import ROUND, choose_job, plan_round
-from gpusched_baselines.planning.company import beside_company
+from gpusched_baselines.index_rules.ranks import (
+    ATTAINED,
+    EXPECTED,
+    GITTINS,
+    WORST_CASE,
+    Rule,
+    choose_job,
+    plan_round,
+)
+from gpusched_baselines.planning.cheapest import beside_company
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.placement.placement import place
-from gpusched_env.simulator.policy import Choice, apply_choice
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Choice, Ints, View, at, kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_env.arrays import Ints
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.run import Board
 
 Work = Literal["expected", "worst-case", "gittins", "attained"]
 """What an index rule takes for a job's work."""
@@ -78,11 +79,11 @@ class IndexRule:
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - index rules draw nothing
         """Place all active jobs."""
-        _decide(self._seen(view), ask_order(view, self.job_order, waiting_only=False), self._rule)
+        _decide(self._seen(view), sim.ask_order(view, self.job_order, waiting_only=False), self._rule)
 
     def choose(self, view: View, job: int) -> Choice:
         """Choose the configuration and the wake-up of one job."""
-        if view.memory[job, ROUND] != view.count[at.ROUND]:
+        if view.memory[job, sim.ROUND] != view.count[at.ROUND]:
             plan_round(self._seen(view), self._rule)
         config, wake = choose_job(self._seen(view), self._rule, job)
         return Choice(int(config), float(wake))
@@ -100,9 +101,9 @@ def _decide(board: Board, order: Ints, rule: Rule) -> None:
     plan_round(board, rule)
     for job in order:
         config, wake = choose_job(board, rule, job)
-        apply_choice(board, job, False, wake)
+        sim.apply_choice(board, job, False, wake)
         if config >= 0:
-            place(board, job, config)
+            sim.place(board, job, config)
 
 
 def atc() -> IndexRule:

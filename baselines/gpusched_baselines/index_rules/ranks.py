@@ -2,21 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.placement.placement import may_have
-from gpusched_env.simulator.survival import bin_of, curve_of, expected_left, expected_rest
-from gpusched_env.simulator.switching import switch_s
-
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats
-    from gpusched_env.simulator.run import Board
-    from gpusched_env.simulator.survival import Curve
+from gpusched_baselines.planning.cheapest import any_room
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Curve, Floats, at, kernel, lean_kernel
 
 
 @kernel
@@ -69,10 +61,10 @@ def cheapest_by(board: Board, job: int, left: float, price: Floats) -> int:
     time_left = jobs[job, at.DUE] - board.clock[at.NOW]
     best, least, late = -1, np.inf, True
     for c in range(price.shape[0]):
-        if tau[job, c] == np.inf or not may_have(board, job, c):
+        if tau[job, c] == np.inf or not sim.may_have(board, job, c):
             continue
-        seconds = left * tau[job, c] + switch_s(board, job, c)
-        cost, misses_it = seconds * price[c], misses(seconds, time_left)
+        seconds = left * tau[job, c] + sim.switch_s(board, job, c)
+        cost, misses_it = seconds * price[c], sim.misses(seconds, time_left)
         if best < 0 or (late and not misses_it) or (late == misses_it and cost < least):
             best, least, late = c, cost, misses_it
     return best
@@ -98,7 +90,7 @@ def best_quantum(curve: Curve, fraction: float, restart: float) -> tuple[float, 
         The least ratio, as a fraction of the maximum epochs per completion; and the edge, the last of equals. A job
         that should be dead by now is taken to need everything that is left.
     """
-    b = bin_of(curve.edges, fraction)
+    b = sim.bin_of(curve.edges, fraction)
     alive = curve.survival[b]
     if alive <= 0.0:
         return 1.0 - fraction + restart, 1.0
@@ -180,7 +172,7 @@ def rank_jobs(board: Board, rule: Rule, price: Floats) -> Ranks:
 def _epochs_left(board: Board, rule: Rule, job: int) -> float:
     if rule.work == WORST_CASE:
         return board.jobs[job, at.MAX_EPOCHS] - board.jobs[job, at.EPOCHS]
-    return expected_left(board, job)
+    return sim.expected_left(board, job)
 
 
 @lean_kernel
@@ -192,7 +184,7 @@ def _restart_s(board: Board, job: int, config: int) -> float:
     jobs = board.jobs
     if config < 0 or jobs[job, at.OLD_CONFIG] >= 0:
         return 0.0
-    return max(switch_s(board, job, config), jobs[job, at.RESUMING_S])
+    return max(sim.switch_s(board, job, config), jobs[job, at.RESUMING_S])
 
 
 @kernel
@@ -201,7 +193,7 @@ def _work(board: Board, rule: Rule, job: int, restart: float) -> float:
     jobs = board.jobs
     largest, done, runs = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS], jobs[job, at.OLD_CONFIG] >= 0
     if rule.work == GITTINS:
-        return best_quantum(curve_of(board, job), done / largest, restart / largest)[0] * largest
+        return best_quantum(sim.curve_of(board, job), done / largest, restart / largest)[0] * largest
     if rule.work == ATTAINED:
         return done + restart + (0.0 if runs else rule.quantum * largest)
     return _epochs_left(board, rule, job) + restart
@@ -219,12 +211,12 @@ def review_epochs(board: Board, rule: Rule, job: int, work: float) -> float:
         return work
     if rule.work == WORST_CASE:
         return np.inf
-    curve, end = curve_of(board, job), board.jobs[job, at.EPOCHS] / largest
+    curve, end = sim.curve_of(board, job), board.jobs[job, at.EPOCHS] / largest
     while end < 1.0:
         if rule.work == GITTINS:
             least, following = best_quantum(curve, end, 0.0)
         else:
-            least, following = expected_rest(curve, end), curve.edges[bin_of(curve.edges, end) + 1]
+            least, following = sim.expected_rest(curve, end), curve.edges[sim.bin_of(curve.edges, end) + 1]
         if least * largest > work:
             return end * largest
         end = following
@@ -239,3 +231,73 @@ def _key(level: float, slack: float, due_scale: float, mean_s: float) -> float:
     if level <= 0.0 or level == np.inf:
         return -np.inf if level <= 0.0 else np.inf
     return np.log(level) + (slack / (due_scale * mean_s) if mean_s > 0.0 else 0.0)
+
+
+# Columns of the policy's memory of a job, in place of those of its place, which is left open.
+REVIEW = 2  # epochs done at which it is asked again if it runs, else the time [s]; inf for never
+LEFT = 3  # the epochs that it is taken to have left
+
+
+@kernel
+def plan_round(board: Board, rule: Rule) -> None:
+    """Plan the round on an empty cluster, in the order of the index; write what every job shall get to `memory`.
+
+    Nothing else changes. Every job takes the cheapest configuration that fits and meets the due date, else the cheapest
+    that fits, else it waits.
+    """
+    active = board.active[: board.count[at.ACTIVE]]
+    price = prices(board, rule.gpu_price)
+    ranks = rank_jobs(board, rule, price)
+    held, kept = sim.begin_plan(board, True)
+    for i in sim.ranked(ranks.key, active.shape[0]):
+        if not any_room(board):
+            break
+        config = cheapest_by(board, active[i], ranks.left[i], price)
+        if config >= 0:
+            sim.place(board, active[i], config)
+    _remember(board, rule, ranks)
+    sim.end_plan(board, held, kept)
+
+
+@kernel
+def _remember(board: Board, rule: Rule, ranks: Ranks) -> None:
+    """Write what the jobs shall get, and when they are asked again.
+
+    Those that run as they fall behind the first that waits; those that wait, if due dates count, as their slack ends.
+    """
+    jobs, memory, active = board.jobs, board.memory, board.active[: board.count[at.ACTIVE]]
+    level = np.inf
+    for i in range(active.shape[0]):
+        if jobs[active[i], at.CONFIG] < 0:
+            level = min(level, ranks.level[i])
+    sim.write_plan(board)
+    for i in range(active.shape[0]):
+        job, weight = active[i], jobs[active[i], at.WEIGHT]
+        memory[job, REVIEW], memory[job, LEFT] = np.inf, ranks.left[i]
+        if jobs[job, at.CONFIG] < 0 and rule.due_scale < np.inf:
+            memory[job, REVIEW] = jobs[job, at.DUE] - ranks.seconds[i]
+        elif level < np.inf and weight > 0.0 and jobs[job, at.CONFIG] >= 0:
+            memory[job, REVIEW] = review_epochs(board, rule, job, level * weight / ranks.epoch[i])
+
+
+@kernel
+def choose_job(board: Board, rule: Rule, job: int) -> tuple[int, float]:
+    """Give what the plan of the round says of a job: its configuration, -1 to wait, and its wake-up [s]."""
+    config = int(board.memory[job, sim.PLANNED])
+    if config >= 0 and not sim.may_have(board, job, config):  # the placement came out otherwise than planned
+        config = cheapest_by(board, job, board.memory[job, LEFT], prices(board, rule.gpu_price))
+    return config, _wake_s(board, job, config)
+
+
+@lean_kernel
+def _wake_s(board: Board, job: int, config: int) -> float:
+    """Give when a job is asked again, or will have done the epochs at which it is [s]; inf for never."""
+    jobs, now = board.jobs, board.clock[at.NOW]
+    review = board.memory[job, REVIEW]
+    if config < 0:
+        return review if board.memory[job, sim.PLANNED] < 0 and review > now else np.inf
+    if review <= jobs[job, at.EPOCHS]:
+        return np.inf
+    stays = config == int(jobs[job, at.OLD_CONFIG])
+    ready = max(now, jobs[job, at.READY_S]) if stays else now + sim.switch_s(board, job, config)
+    return ready + (review - jobs[job, at.EPOCHS]) * board.tau[job, config]

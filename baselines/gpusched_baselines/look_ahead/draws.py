@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_env.kernel import kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.survival import bin_of, curve_of
+from gpusched_baselines.look_ahead.roll_out import CONFIG, WAKE, plan_by, reset
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.random import Generator
 
-    from gpusched_baselines.look_ahead.stage import Stage
-    from gpusched_env.arrays import Floats
-    from gpusched_env.simulator.run import Board
+    from gpusched_baselines.look_ahead.roll_out import Base, Stage
 
 
 def uniforms(rng: Generator, draws: int, jobs: int) -> Floats:
@@ -29,8 +27,8 @@ def uniforms(rng: Generator, draws: int, jobs: int) -> Floats:
 @kernel
 def needed(board: Board, job: int, uniform: float) -> float:
     """Give the epochs that a job needs at a quantile of its distribution, given those done: the right edge of a bin."""
-    curve, largest = curve_of(board, job), board.jobs[job, at.MAX_EPOCHS]
-    b = bin_of(curve.edges, board.jobs[job, at.EPOCHS] / largest)
+    curve, largest = sim.curve_of(board, job), board.jobs[job, at.MAX_EPOCHS]
+    b = sim.bin_of(curve.edges, board.jobs[job, at.EPOCHS] / largest)
     level = uniform * curve.survival[b]
     while b + 1 < curve.survival.shape[0] and curve.survival[b + 1] > level:
         b += 1
@@ -143,3 +141,111 @@ def race(cost: Callable[[int, int], float], size: int, heats: tuple[int, int, in
 def _is_sure(gains: Floats, certainty: float) -> bool:
     """Say whether the mean of gains is above 0 by more than so many standard errors."""
     return bool(gains.mean() > certainty * gains.std(ddof=1) / np.sqrt(len(gains)))
+
+
+PATIENCE = 0.05  # for how long a job is told to wait, of the time that it is expected to run yet
+PLANNED = [sim.PLANNED, sim.NODE, sim.GPU, sim.WAKE]  # the columns of memory that a plan is read from
+REMEMBERED = slice(sim.ROUND + 1, None)  # those of what is known of a job; 0 for nothing
+
+
+class Order(NamedTuple):
+    """What a job is told: the only configuration that it may have, -1 to wait."""
+
+    job: int
+    config: int
+
+
+def plan_of(stage: Stage, rate: Floats, base: Base, order: Order | None = None) -> Floats:
+    """Plan the round by a policy, while one job does as it is told.
+
+    Args:
+        stage: Where it is planned.
+        rate: Cost rates to plan with [€/s], (C,).
+        base: The policy.
+        order: What the job is told; None if nobody is told anything.
+
+    Returns:
+        What every active job shall get, (A, PLAN_COLUMNS).
+    """
+    work, times = stage.work, stage.plan.tau
+    reset(stage.start, work)
+    size = int(work.count[at.ACTIVE])
+    if order is None:
+        plan_by(stage.plan, rate, base)
+    elif order.config < 0:
+        work.active[order.job : size - 1] = stage.start.active[order.job + 1 : size]
+        work.count[at.ACTIVE] = size - 1
+        plan_by(stage.plan, rate, base)
+        work.memory[order.job, PLANNED] = -1.0, -1.0, -1.0, _wait_until(stage.start, order.job)
+    else:
+        own = times[order.job].copy()
+        times[order.job] = np.where(np.arange(len(own)) == order.config, own, np.inf)
+        work.memory[order.job, REMEMBERED] = 0.0
+        plan_by(stage.plan, rate, base)
+        times[order.job] = own
+    return work.memory[:size, PLANNED]
+
+
+def _wait_until(start: Board, job: int) -> float:
+    """Give when a job that is told to wait is asked again [s]."""
+    seconds = sim.expected_left(start, job) * start.jobs[job, at.CHEAPEST_TAU]
+    return float(start.clock[at.NOW] + max(1.0, PATIENCE * seconds))
+
+
+@kernel
+def worthwhile(board: Board, rate: Floats) -> Ints:
+    """List what jobs may be told, rows of job and configuration, (n, 2): to wait, and what no other dominates.
+
+    A configuration dominates another one if its epochs take at most as long and cost at most as much, and one of the
+    two less; of equal ones the first does.
+    """
+    tau, size = board.tau, board.count[at.ACTIVE]
+    found, n = np.empty((size * (tau.shape[1] + 1), 2), dtype=np.int64), 0
+    for job in range(size):
+        for c in range(-1, tau.shape[1]):
+            if c < 0 or (tau[job, c] < np.inf and not _dominated(tau[job], rate, c)):
+                found[n, 0], found[n, 1] = job, c
+                n += 1
+    return found[:n]
+
+
+@kernel
+def _dominated(seconds: Floats, rate: Floats, config: int) -> bool:
+    own = rate[config] * seconds[config]
+    for c in range(seconds.shape[0]):
+        cost = rate[c] * seconds[c]
+        if (
+            c != config
+            and seconds[c] <= seconds[config]
+            and cost <= own
+            and (seconds[c] < seconds[config] or cost < own or c < config)
+        ):
+            return True
+    return False
+
+
+def deviations(stage: Stage, rate: Floats, base: Base, own: Floats, most: int, rng: Generator) -> list[Floats]:
+    """Draw plans that differ from the policy's own because one job is told what to do; all are different.
+
+    Args:
+        stage: Where they are planned.
+        rate: Cost rates to plan with [€/s], (C,).
+        base: The policy.
+        own: Its own plan, (A, PLAN_COLUMNS).
+        most: How many are drawn; those that come out the same count once.
+        rng: Where chance comes from.
+    """
+    reset(stage.start, stage.work)
+    orders = worthwhile(stage.plan, rate)
+    orders = orders[own[orders[:, 0], CONFIG] != orders[:, 1]]
+    known = [own]
+    for job, config in orders[rng.permutation(len(orders))[:most]].tolist():
+        plan = plan_of(stage, rate, base, Order(job, config))
+        if not any(same_plan(plan, other) for other in known):
+            known.append(plan)
+    return known[1:]
+
+
+def same_plan(one: Floats, other: Floats) -> bool:
+    """Say whether two plans give every job the same in the same place."""
+    return bool(np.array_equal(one[:, :WAKE], other[:, :WAKE]))

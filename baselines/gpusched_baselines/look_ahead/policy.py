@@ -7,21 +7,89 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.look_ahead.roll_out import BASES, write_plan
-from gpusched_baselines.look_ahead.search import best_plan
-from gpusched_baselines.sts_x import steering as of
+from gpusched_baselines.look_ahead.draws import Arrivals, deviations, draw_fate, plan_of, race, same_plan, uniforms
+from gpusched_baselines.look_ahead.roll_out import BASES, Base, new_stage, roll_out, write_plan
 from gpusched_baselines.sts_x.policy import StsX, carry_out, choose_planned
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.policy import Choice
+from gpusched_env.simulator.kernels import Board, Floats, PlannedPolicy, View, at
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.random import Generator
 
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.run import Board
+
+OVERTIME = 5  # how many times as many rounds as the first way another one may take until the same time
+
+
+class Draws:
+    """What is drawn for the round that is open on a board, the same for all ways to decide it.
+
+    Attributes:
+        stage: Where it is played.
+        fates: What jobs need, and when those that run would be complete, (D, J, FATE_COLUMNS).
+    """
+
+    def __init__(self, board: Board, rate: Floats, settings: Settings, rng: Generator) -> None:
+        self.stage, self._rate = new_stage(board, settings.arrivals), rate
+        size = int(self.stage.start.count[at.ACTIVE])
+        parts = [uniforms(rng, draws, size) for draws in settings.heats]
+        self.fates = np.full((sum(settings.heats), size + settings.arrivals, at.FATE_COLUMNS), np.inf)
+        for fate, uniform in zip(self.fates, np.concatenate(parts), strict=True):
+            draw_fate(self.stage.start, uniform, fate)
+        self._arrivals = Arrivals(board, self.stage, rng, len(self.fates))
+        self._drawn = -1  # the draw whose jobs are about to come
+
+    def costs(self, plans: list[Floats], bases: list[Base], rounds: int) -> Callable[[int, int], float]:
+        """Return what gives the cost [€] of a way to decide the round on a draw.
+
+        The first way goes first on every draw, for so many rounds; the others stop at the same time.
+
+        Args:
+            plans: What the ways decide.
+            bases: The policies that they follow then.
+            rounds: After how many rounds the first one stops.
+        """
+        until = np.full(len(self.fates), np.inf)
+
+        def cost(way: int, draw: int) -> float:
+            if self._drawn != draw:
+                self._arrivals.come(self.stage, draw, self.fates[draw])
+                self._drawn = draw
+            end, most = (np.inf, rounds) if way == 0 else (until[draw], OVERTIME * rounds)
+            total, end = roll_out(self.stage, self.fates[draw], self._rate, plans[way], bases[way], end, most)
+            if way == 0:
+                until[draw] = end
+            return total
+
+        return cost
+
+
+def best_plan(board: Board, rate: Floats, settings: Settings, rng: Generator) -> Floats:
+    """Find what every active job shall get in the round that is open on `board`, (A, PLAN_COLUMNS).
+
+    First the bases race, each with its own plan and followed to the end; then the plans that differ from that of the
+    winner, which it follows in all of them.
+
+    Args:
+        board: The board; nothing on it changes. Its memory holds what STS-X remembers.
+        rate: Cost rates to plan with [€/s], (C,).
+        settings: How much is tried.
+        rng: Where chance comes from.
+    """
+    draws = Draws(board, rate, settings, rng)
+    bases = [BASES[name] for name in settings.bases]
+    plans = [plan_of(draws.stage, rate, base) for base in bases]
+    winner = 0
+    if len(bases) > 1:
+        heats = (settings.first + settings.second, 0, settings.challenge)
+        winner = race(draws.costs(plans, bases, settings.base_rounds), len(plans), heats, settings.certainty)
+    own, base = plans[winner], bases[winner]
+    tried = [own, *(plan for plan in plans if not same_plan(plan, own))]
+    tried += deviations(draws.stage, rate, base, own, settings.deviations, rng)
+    costs = draws.costs(tried, [base] * len(tried), settings.rounds)
+    return tried[race(costs, len(tried), settings.heats, settings.certainty)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +141,7 @@ class Settings:
 
 
 @dataclass(frozen=True, slots=True)
-class LookAhead:
+class LookAhead(PlannedPolicy):
     """Look-ahead, our own: STS-X, improved in every round by what sampled roll-outs say.
 
     When the first job of a round is asked, the epochs that every active job needs yet are drawn several times from its
@@ -95,24 +163,10 @@ class LookAhead:
     name: str = "look-ahead"
     job_order: str = "pressure"
     preemption: bool = True
+    _carry_out = staticmethod(carry_out)
+    _planned = staticmethod(choose_planned)
 
-    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the draws are those of `choose`
-        """Place all active jobs, by decreasing pressure."""
-        self._plan(view.board)
-        ask_order(view, self.job_order, waiting_only=False)
-        carry_out(view.board, ask_order(view, self.job_order, waiting_only=False))
-
-    def choose(self, view: View, job: int) -> Choice:
-        """Choose the configuration, the wake-up and the place of one job."""
-        memory = view.memory[job]
-        if memory[of.ROUND] != view.count[at.ROUND]:
-            self._plan(view.board)
-        config, wake = choose_planned(view.board, job)
-        if config < 0 or memory[of.NODE] < 0:
-            return Choice(int(config), float(wake))
-        gpu = int(memory[of.GPU])
-        return Choice(int(config), float(wake), node=int(memory[of.NODE]), gpu=gpu if gpu >= 0 else None)
-
-    def _plan(self, board: Board) -> None:
+    def _plan(self, view: View) -> None:
+        board = view.board
         rng = np.random.default_rng([self.settings.seed, int(board.count[at.ROUND]), int(board.count[at.SUBMITTED])])
         write_plan(board, best_plan(board, StsX().rates(board), self.settings, rng))

@@ -7,28 +7,97 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.index_rules.ranks import EXPECTED, Rule
-from gpusched_baselines.index_rules.round import choose_job
-from gpusched_baselines.index_rules.round import plan_round as plan_by_index
-from gpusched_baselines.look_ahead.stage import reset
-from gpusched_baselines.sts_x import steering as of
+from gpusched_baselines.index_rules.ranks import EXPECTED, Rule, choose_job
+from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
+from gpusched_baselines.planning.cheapest import beside_company
 from gpusched_baselines.sts_x.appraisal import Parts
+from gpusched_baselines.sts_x.plan import unsteered
 from gpusched_baselines.sts_x.policy import carry_out
 from gpusched_baselines.sts_x.round import plan_round
-from gpusched_baselines.sts_x.steering import unsteered
-from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.events import accrue, advance, next_event
-from gpusched_env.simulator.rounds import PRESSURE, begin_round, commit_round, order_by
-from gpusched_env.simulator.sorting import ranked
-from gpusched_env.simulator.switching import switch_s
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Hidden, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
+    from typing import Any
 
-    from gpusched_baselines.look_ahead.stage import Stage
-    from gpusched_env.arrays import Floats
-    from gpusched_env.simulator.run import Board, Hidden
+    from numpy.typing import NDArray
+
+
+COPIED = ("nodes", "room", "quota", "cells", "hosts", "clock", "count")
+
+
+class Stage(NamedTuple):
+    """The boards of the roll-outs of one round. Row i of their jobs is the i-th active job; then come those to come.
+
+    Attributes:
+        start: The round as it begins, from an empty cluster; never changed.
+        work: What a roll-out changes.
+        plan: The same arrays but for `tau`: the times with which policies plan.
+        hidden: The fate that was drawn, and the jobs that were drawn to come.
+    """
+
+    start: Board
+    work: Board
+    plan: Board
+    hidden: Hidden
+
+
+def new_stage(board: Board, coming: int) -> Stage:
+    """Make the stage of the round that is open on `board`, with room for `coming` jobs that may come."""
+    active = board.active[: board.count[at.ACTIVE]]
+    planned = beside_company(board).tau[active]
+    start = _compact(board, active, coming)
+    sim.clear(start, start.active[: len(active)])
+    work = Board(**{n: a if n in _SHARED else a.copy() for n, a in start.__getstate__().items()})
+    plan = Board(**work.__getstate__() | {"tau": _longer(planned, coming)})
+    hidden = Hidden(
+        fate=np.full((len(active) + coming, at.FATE_COLUMNS), np.inf),
+        jobs=start.jobs.copy(),
+        tau=start.tau.copy(),
+        edges=board.edges,
+        survival=board.survival,
+        tail=board.tail,
+        log=np.empty((0, at.LOG_COLUMNS)),
+    )
+    return Stage(start, work, plan, hidden)
+
+
+_SHARED = frozenset({"facts", "node_rate", "planning_rate", "least_rate", "edges", "survival", "tail"})
+
+
+def _compact(board: Board, active: NDArray[np.int64], coming: int) -> Board:
+    rows = len(active) + coming
+    values: dict[str, Any] = board.__getstate__() | {name: getattr(board, name).copy() for name in COPIED}
+    for name in ("jobs", "tau", "memory"):
+        values[name] = _longer(getattr(board, name)[active], coming)
+    values |= {"active": np.arange(rows), "keys": np.zeros(rows), "order": np.zeros(rows, dtype=np.int64)}
+    start = Board(**values)
+    count = start.count
+    count[[at.SUBMITTED, at.ACTIVE, at.DONE]] = len(active), len(active), 0
+    count[[at.LOGGING, at.MILESTONES, at.LOGGED, at.IDLE]] = 0
+    start.clock[at.REVIEW] = np.inf
+    return start
+
+
+def _longer(rows: NDArray[np.float64], more: int) -> NDArray[np.float64]:
+    """Give the rows and so many rows of zeros more, contiguous."""
+    return np.concatenate([rows, np.zeros((more, rows.shape[1]))])
+
+
+@kernel
+def reset(start: Board, work: Board) -> None:
+    """Let the roll-out begin again."""
+    work.jobs[:, :] = start.jobs
+    work.memory[:, :] = start.memory
+    work.nodes[:, :] = start.nodes
+    work.room[:, :] = start.room
+    work.quota[:, :] = start.quota
+    work.cells[:, :] = start.cells
+    work.hosts[:, :] = start.hosts
+    work.clock[:] = start.clock
+    work.count[:] = start.count
+    work.active[:] = start.active
 
 
 @kernel
@@ -55,7 +124,7 @@ def cost_of_rest(board: Board, hidden: Hidden, rate: Floats) -> float:
         shown = held if held >= 0 else best
         own[i] = left * board.tau[job, shown] * configs[shown, at.CONFIG_SIZE] / at.UNITS
         keys[i] = -np.inf if held >= 0 else -jobs[job, at.WEIGHT] / max(own[i], 1e-9)
-    for i in ranked(keys, size):
+    for i in sim.ranked(keys, size):
         job = active[i]
         left = max(0.0, hidden.fate[job, at.NEEDED] - jobs[job, at.EPOCHS])
         runs = jobs[job, at.CONFIG] >= 0
@@ -76,7 +145,7 @@ def _least(board: Board, job: int, left: float, begin: float, rate: Floats) -> f
         if c == held:
             seconds += max(0.0, jobs[job, at.READY_S] - now)
         else:
-            seconds += jobs[job, at.RESTART_S] if held >= 0 else switch_s(board, job, c)
+            seconds += jobs[job, at.RESTART_S] if held >= 0 else sim.switch_s(board, job, c)
         late = now + begin + seconds - max(jobs[job, at.DUE], now)
         least = min(least, rate[c] * seconds + jobs[job, at.WEIGHT] * max(0.0, late))
     return least
@@ -108,7 +177,7 @@ BASES: Mapping[str, Base] = MappingProxyType({"sts-x": STS_X, "atc": STS_X._repl
 
 @kernel
 def plan_by(board: Board, rate: Floats, base: Base) -> None:
-    """Plan the round by a policy; write what every job shall get to its memory, in the columns of STS-X.
+    """Plan the round by a policy; write what every job shall get to its memory, as a plan.
 
     Args:
         board: The board with the times to plan with.
@@ -119,16 +188,11 @@ def plan_by(board: Board, rate: Floats, base: Base) -> None:
         plan_round(board, base.parts, unsteered(board.count[at.ACTIVE], rate))
         return
     plan_by_index(board, base.rule)
-    for i in range(board.count[at.ACTIVE]):
-        write_choice(board, base.rule, board.active[i])
-
-
-@kernel
-def write_choice(board: Board, rule: Rule, job: int) -> None:
-    """Write what an index rule has chosen for a job to its memory, in the columns of STS-X; the place is open."""
-    config, wake = choose_job(board, rule, job)
-    board.memory[job, of.PLANNED], board.memory[job, of.WAKE] = config, wake
-    board.memory[job, of.NODE], board.memory[job, of.GPU] = -1.0, -1.0
+    memory = board.memory
+    for job in board.active[: board.count[at.ACTIVE]]:
+        config, wake = choose_job(board, base.rule, job)
+        memory[job, sim.PLANNED], memory[job, sim.WAKE] = config, wake
+        memory[job, sim.NODE], memory[job, sim.GPU] = -1.0, -1.0  # the place is open
 
 
 # What a plan says of a job of the round.
@@ -141,9 +205,9 @@ def write_plan(board: Board, plan: Floats) -> None:
     """Write a plan of the active jobs, (A, PLAN_COLUMNS), to their memory."""
     for i in range(board.count[at.ACTIVE]):
         job = board.active[i]
-        board.memory[job, of.ROUND] = board.count[at.ROUND]
-        board.memory[job, of.PLANNED], board.memory[job, of.NODE] = plan[i, CONFIG], plan[i, NODE]
-        board.memory[job, of.GPU], board.memory[job, of.WAKE] = plan[i, GPU], plan[i, WAKE]
+        board.memory[job, sim.ROUND] = board.count[at.ROUND]
+        board.memory[job, sim.PLANNED], board.memory[job, sim.NODE] = plan[i, CONFIG], plan[i, NODE]
+        board.memory[job, sim.GPU], board.memory[job, sim.WAKE] = plan[i, GPU], plan[i, WAKE]
 
 
 @kernel
@@ -172,7 +236,7 @@ def roll_out(
     clock, rounds = work.clock, 1
     while rounds < most and _goes_on(work, hidden, until):
         if work.count[at.ACTIVE] > 0:
-            begin_round(work, True)
+            sim.begin_round(work, True)
             plan_by(stage.plan, rate, base)
             _decide(work, hidden)
             rounds += 1
@@ -182,19 +246,19 @@ def roll_out(
 
 @kernel
 def _decide(board: Board, hidden: Hidden) -> None:
-    order_by(board, PRESSURE, False)
+    sim.order_by(board, sim.PRESSURE, False)
     carry_out(board, board.order[: board.count[at.TO_ASK]])
-    commit_round(board, hidden)
+    sim.commit_round(board, hidden)
 
 
 @kernel
 def _goes_on(board: Board, hidden: Hidden, until: float) -> bool:
     """Run to the next event, or to the end if that comes first; return False at the end."""
-    time, clock = next_event(board, hidden), board.clock
+    time, clock = sim.next_event(board, hidden), board.clock
     if time > until:
         if until > clock[at.NOW]:
-            accrue(board, until)
+            sim.accrue(board, until)
         return False
     if time == np.inf and board.count[at.ACTIVE] == 0:
         return False
-    return advance(board, hidden)
+    return sim.advance(board, hidden)

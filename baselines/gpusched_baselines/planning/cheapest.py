@@ -7,19 +7,11 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.placement.placement import may_have
-from gpusched_env.simulator.sorting import pressures
-from gpusched_env.simulator.survival import expected_left
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import ActiveJobs, Board, Floats, Ints, View, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator import ActiveJobs, View
-    from gpusched_env.simulator.run import Board
 
 
 @kernel
@@ -30,7 +22,7 @@ def worth(seconds: float, time_left: float, rate: float) -> tuple[bool, float, f
     time, then cost. The cost is that of a run alone on its node.
     """
     cost = seconds * rate
-    if misses(seconds, time_left):
+    if sim.misses(seconds, time_left):
         return True, seconds, cost
     return False, cost, seconds
 
@@ -59,7 +51,7 @@ def cheapest_with(board: Board, rate: Floats, job: int, left: float) -> int:
     best = -1
     least = (True, np.inf, np.inf)
     for c in range(configs.shape[0]):
-        if tau[job, c] == np.inf or not may_have(board, job, c):
+        if tau[job, c] == np.inf or not sim.may_have(board, job, c):
             continue
         value = worth(left * tau[job, c], jobs[job, at.DUE] - now, rate[c])
         if best < 0 or value < least:
@@ -126,7 +118,7 @@ def by_pressure(epochs: Epochs) -> Callable[[ActiveJobs], Floats]:
     """Make the order of decreasing pressure of jobs that are taken to need `epochs`."""
 
     def order(active: ActiveJobs) -> Floats:
-        return -pressures(active.view.board, active.index, epochs_left(active.view, active.index, epochs))
+        return -sim.pressures(active.view.board, active.index, epochs_left(active.view, active.index, epochs))
 
     return order
 
@@ -146,6 +138,103 @@ def left_of(board: Board, job: int, reckoned: int) -> float:
     jobs = board.jobs
     largest, done = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS]
     if reckoned == CONDITIONAL_MEAN:
-        return expected_left(board, job)
+        return sim.expected_left(board, job)
     mean = board.tail[int(jobs[job, at.DISTRIBUTION]), 0] * largest
     return mean - done if reckoned == MEAN and done < mean else largest - done
+
+
+def beside_company(board: Board) -> Board:
+    """Give the board with the times per epoch to be expected on shared GPUs; itself if nobody slows others down.
+
+    Everything else is the same, not a copy: what is placed on it is placed on `board`.
+    """
+    if board.facts.slowdown.shape[0] == 0 and board.facts.duty.shape[0] == 0:
+        return board
+    tau = board.tau.copy()
+    write_times(board, tau)
+    return Board(**board.__getstate__() | {"tau": tau})
+
+
+def rates_by_duty(board: Board, rate: Floats) -> Floats:
+    """Give the rates of configurations [€/s], (C,), where GPUs draw power by their duty: for the active jobs' mean.
+
+    `rate` is that of busy GPUs. A share counts with all that its GPU draws at rest: work draws the same wherever it is
+    done, so that others on the GPU save nothing but that, and slow the job down.
+    """
+    facts, clock = board.facts, board.clock
+    if not facts.spared.size or not facts.duty.size or not board.count[at.ACTIVE]:
+        return rate
+    mix = _mix(board)
+    types, gpus = facts.configs[:, at.CONFIG_TYPE], facts.configs[:, at.CONFIG_GPUS] * facts.configs[:, at.CONFIG_NODES]
+    work = mix @ (facts.duty.T[:, types] / _factors(board, mix))
+    kilowatts = facts.spared[types] * gpus * (1.0 - work)
+    return rate / facts.shares - kilowatts * clock[at.PRICE] * clock[at.PUE] / 3600.0
+
+
+@kernel
+def _mix(board: Board) -> Floats:
+    """Give the part of the active jobs that each application has, (A,)."""
+    mix = np.zeros(board.facts.planned.shape[0])
+    for i in range(board.count[at.ACTIVE]):
+        mix[int(board.jobs[board.active[i], at.APPLICATION])] += 1.0 / board.count[at.ACTIVE]
+    return mix
+
+
+@kernel
+def _factors(board: Board, mix: Floats) -> Floats:
+    """Give the factors on times beside such a mix of applications, (A, C); 1 but on shares."""
+    planned, configs = board.facts.planned, board.facts.configs
+    factor = np.ones_like(planned)
+    for c in range(configs.shape[0]):
+        if configs[c, at.CONFIG_UNITS] > 0:
+            for a in range(planned.shape[0]):
+                factor[a, c] = min(_factor(board, a, c, mix), planned[a, c])
+    return factor
+
+
+@kernel
+def write_times(board: Board, tau: Floats) -> None:
+    """Write the times on shares of the active jobs, each beside jobs like the average of them.
+
+    Args:
+        board: The board.
+        tau: A copy of its seconds per epoch, (J, C); those of active jobs on shares are written.
+    """
+    jobs, configs, planned = board.jobs, board.facts.configs, board.facts.planned
+    factor = _factors(board, _mix(board))
+    for i in range(board.count[at.ACTIVE]):
+        job = board.active[i]
+        own = int(jobs[job, at.APPLICATION])
+        for c in range(configs.shape[0]):
+            if configs[c, at.CONFIG_UNITS] > 0 and tau[job, c] < np.inf:
+                tau[job, c] *= factor[own, c] / planned[own, c]
+
+
+@kernel
+def _factor(board: Board, own: int, config: int, mix: Floats) -> float:
+    """Give the factor on the time of an application with a share of a GPU that others like the active jobs fill."""
+    configs, facts = board.facts.configs, board.facts
+    v, free = configs[config, at.CONFIG_TYPE], at.UNITS - configs[config, at.CONFIG_UNITS]
+    least, priority = at.UNITS + 1, configs[config, at.CONFIG_PRIORITY]
+    host, guest = priority, priority
+    for c in range(configs.shape[0]):
+        if configs[c, at.CONFIG_TYPE] == v and 0 < configs[c, at.CONFIG_UNITS] <= free:
+            host, guest = max(host, configs[c, at.CONFIG_PRIORITY]), min(guest, configs[c, at.CONFIG_PRIORITY])
+            if configs[c, at.CONFIG_PRIORITY] == priority:
+                least = min(least, configs[c, at.CONFIG_UNITS])
+    others = free // least
+    if facts.duty.shape[0] == 0:
+        mean = 0.0
+        for a in range(mix.shape[0]):
+            mean += mix[a] * facts.slowdown[v, own, a]
+        return 1.0 + others * (mean - 1.0)
+    duty = 0.0
+    for a in range(mix.shape[0]):
+        duty += mix[a] * facts.duty[v, a]
+    demand = np.zeros(at.PRIORITIES)
+    if host > priority:
+        others = 0
+    demand[host] = duty
+    demand[guest] = duty
+    demand[priority] = facts.duty[v, own] + others * duty
+    return 1.0 / sim.pace_by_duty(demand, priority, facts.sharing)

@@ -13,15 +13,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.planning.plan import spend_slack
-from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.survival import bin_of, curve_of
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
     from gpusched_baselines.planning.plan import Scratch
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator.run import Board
 
 
 @lean_kernel
@@ -55,12 +51,12 @@ def solve_late(board: Board, job: int, points: int, time_left: float, scratch: S
         scratch: Its `starts` and `ahead` are written.
     """
     largest, done = board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
-    starts, curve = scratch.starts[: points + 1], curve_of(board, job)
+    starts, curve = scratch.starts[: points + 1], sim.curve_of(board, job)
     starts[0], starts[points] = done, largest
     starts[1:points] = done if time_left <= 0.0 else largest
-    scratch.ahead[: points - 1] = bin_of(curve.edges, 1.0)
+    scratch.ahead[: points - 1] = sim.bin_of(curve.edges, 1.0)
     excess = (largest - done) * scratch.points[0, 0] - time_left
-    if time_left > 0.0 and misses(excess, 0.0):
+    if time_left > 0.0 and sim.misses(excess, 0.0):
         tau, slope = scratch.points[0, :points], scratch.points[2, : points - 1]
         spend_slack(tau, slope, curve, done, largest, excess, starts, scratch.ahead)
 
@@ -80,13 +76,13 @@ def cost_of_waiting(board: Board, job: int, points: int, wait: float, weight: fl
     time_left = board.jobs[job, at.DUE] - board.clock[at.NOW]
     late = min(wait, max(0.0, wait - time_left))  # what of the wait is after the due date
     slack = max(0.0, time_left - (largest - done) * scratch.points[0, 0])
-    excess, curve = wait - late - slack, curve_of(board, job)
+    excess, curve = wait - late - slack, sim.curve_of(board, job)
     if excess <= 0.0:
         return weight * late
     tau, slope = scratch.points[0, :points], scratch.points[2, : points - 1]
     starts = scratch.starts[: points + 1]
     cost = spend_slack(tau, slope, curve, done, largest, excess, starts, scratch.ahead)
-    alive = curve.survival[bin_of(curve.edges, done / largest)]
+    alive = curve.survival[sim.bin_of(curve.edges, done / largest)]
     return weight * late + (cost / alive if alive > 0.0 else 0.0)
 
 

@@ -8,19 +8,12 @@ rise, the items taken of an edge are always the last bins: the plan starts slow 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.survival import bin_of, curve_of, survival_after
-
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator.run import Board
-    from gpusched_env.simulator.survival import Curve
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Curve, Floats, Ints, at, kernel, lean_kernel
 
 
 @kernel
@@ -105,7 +98,7 @@ def spend_slack(
         What that costs [€], of a job that is sure to survive the first bin.
     """
     edges, survival = curve.edges, curve.survival
-    first, cost = bin_of(curve.edges, done / largest), 0.0
+    first, cost = sim.bin_of(curve.edges, done / largest), 0.0
     while excess > 0.0:
         best, least, second = _cheapest_second(survival, slope, ahead, first)
         if best < 0:
@@ -178,14 +171,14 @@ def solve(
         starts[k] = largest
     left = largest - done
     status = SLACK
-    first = bin_of(curve.edges, done / largest)
-    if misses(left * tau[points - 1], time_left):
+    first = sim.bin_of(curve.edges, done / largest)
+    if sim.misses(left * tau[points - 1], time_left):
         status = LATE
         for k in range(points):
             starts[k] = done
-    elif misses(left * tau[0], time_left):
+    elif sim.misses(left * tau[0], time_left):
         status = TIGHT
-        ahead = np.full(points - 1, bin_of(curve.edges, 1.0))
+        ahead = np.full(points - 1, sim.bin_of(curve.edges, 1.0))
         spend_slack(tau, slope, curve, done, largest, left * tau[0] - time_left, starts, ahead)
     return status, expected_cost(price, curve, first, largest, starts)
 
@@ -199,8 +192,8 @@ def expected_cost(price: Floats, curve: Curve, first: int, largest: float, start
         if starts[k + 1] <= starts[k]:
             continue
         if alive > 0.0:
-            epochs = survival_after(curve, starts[k] / largest)
-            epochs = (epochs - survival_after(curve, starts[k + 1] / largest)) * largest / alive
+            epochs = sim.survival_after(curve, starts[k] / largest)
+            epochs = (epochs - sim.survival_after(curve, starts[k + 1] / largest)) * largest / alive
         else:
             epochs = starts[k + 1] - starts[k]
         cost += price[k] * epochs
@@ -258,7 +251,7 @@ def solve_job(board: Board, job: int, points: int, time_left: float, scratch: Sc
     seconds, price, starts = scratch.points[0, :points], scratch.points[1, :points], scratch.starts[: points + 1]
     largest, done = board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
     slope = scratch.points[2, : points - 1]
-    return solve(seconds, price, slope, curve_of(board, job), done, largest, time_left, starts)
+    return solve(seconds, price, slope, sim.curve_of(board, job), done, largest, time_left, starts)
 
 
 @lean_kernel

@@ -7,25 +7,18 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.dispatching.dispatch import dispatch
-from gpusched_baselines.dispatching.greedy import finish_round
-from gpusched_baselines.planning.cheapest import Epochs, any_room, by_pressure, epochs_left, preference
+from gpusched_baselines.dispatching.dispatch import dispatch, finish_round
+from gpusched_baselines.planning.cheapest import Epochs, any_room, by_pressure, check_epochs, epochs_left, preference
+from gpusched_baselines.search.exchanges import offer, refuse_tenancy
 from gpusched_baselines.search.proxy_parts import proxy_with
-from gpusched_baselines.search.solution import HELD, offer, restore
-from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.placement.node_index import best_fit, count_fitting, find_node, find_ranked, fit_key
-from gpusched_env.simulator.placement.placement import may_have, place, take
-from gpusched_env.simulator.placement.quotas import count_anew
-from gpusched_env.simulator.placement.room import clear, measure
+from gpusched_env.model import checks
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, View, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.run import Board
+    from gpusched_env.model import Instance
 
 BEST = 0.05  # part of the choices that the published picks are among
 CHOICES_FOR_TWO = 30  # with fewer choices that part is one of them
@@ -52,11 +45,11 @@ def pick_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Genera
     if allowed >= CHOICES_FOR_TWO:
         choices = 0
         for i in range(allowed):
-            choices += 1 if may_have(board, job, ranking[i]) else 0
+            choices += 1 if sim.may_have(board, job, ranking[i]) else 0
         short = shortlist(choices)
         rank = int(rng.random() * short) if short > 1 else 0
     for i in range(allowed):
-        if may_have(board, job, ranking[i]):
+        if sim.may_have(board, job, ranking[i]):
             if rank == 0:
                 return ranking[i]
             rank -= 1
@@ -67,10 +60,10 @@ def pick_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Genera
 def pick_node(board: Board, gpu_type: int, gpus: int, home: int, rng: Generator) -> int:
     """Pick one of the best nodes by `fit_key` that have room for `gpus` GPUs, of which there must be one."""
     if board.nodes.shape[0] < CHOICES_FOR_TWO:
-        return find_node(board, gpu_type, gpus, home)
-    short = shortlist(count_fitting(board, gpu_type, gpus))
+        return sim.find_node(board, gpu_type, gpus, home)
+    short = shortlist(sim.count_fitting(board, gpu_type, gpus))
     rank = int(rng.random() * short) if short > 1 else 0
-    return find_ranked(board, gpu_type, gpus, home, rank)
+    return sim.find_ranked(board, gpu_type, gpus, home, rank)
 
 
 @kernel
@@ -78,7 +71,7 @@ def pass_to_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Gen
     """Take the best configuration that fits now, or with a small probability the next best, and so on; -1 if none."""
     config = -1
     for i in range(allowed):
-        if may_have(board, job, ranking[i]):
+        if sim.may_have(board, job, ranking[i]):
             config = ranking[i]
             if rng.random() >= NEXT_CONFIGURATION:
                 break
@@ -88,9 +81,9 @@ def pass_to_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Gen
 @kernel
 def pass_to_node(board: Board, gpu_type: int, gpus: int, home: int, rng: Generator) -> int:
     """Take the best node by `fit_key`, or with a small probability the next best, and so on; there must be one."""
-    node = find_node(board, gpu_type, gpus, home)
+    node = sim.find_node(board, gpu_type, gpus, home)
     while rng.random() < NEXT_NODE:
-        following = best_fit(board, gpu_type, gpus, home, fit_key(board, node, gpu_type, gpus, home))
+        following = sim.best_fit(board, gpu_type, gpus, home, sim.fit_key(board, node, gpu_type, gpus, home))
         if following < 0:
             break
         node = following
@@ -142,10 +135,10 @@ class Constructions:
         fill: bool = False,
     ) -> Constructions:
         """Construct the round by Greedy, then at most `constructions` times at random, and keep the `size` best."""
-        order = ask_order(view, "pressure" if epochs == "worst-case" else by_pressure(epochs), waiting_only=False)
+        order = sim.ask_order(view, "pressure" if epochs == "worst-case" else by_pressure(epochs), waiting_only=False)
         left = epochs_left(view, order, epochs)
         costs = np.full(size, np.inf)
-        held = np.empty((size, len(order), HELD))
+        held = np.empty((size, len(order), sim.HELD))
         kept = np.empty((size, *view.nodes.shape), dtype=np.int64)
         most = len(view.nodes) * len(order) * int(view.nodes[:, at.NODE_GPUS].max())
         settings = Settings(min(constructions, most), fill)
@@ -155,8 +148,8 @@ class Constructions:
 
     def restore(self, view: View, index: int) -> None:
         """Let the jobs hold what they hold in one of the constructions."""
-        restore(view.board, self.order, self.held[index], self.kept[index])
-        measure(view.board)
+        sim.restore(view.board, self.order, self.held[index], self.kept[index])
+        sim.measure(view.board)
 
     def restore_best(self, view: View) -> None:
         """Let the jobs hold what they hold in the best construction."""
@@ -187,7 +180,7 @@ def construct(
     for i in range(order.shape[0]):
         allowed[i] = preference(board, order[i], left[i], ranking[i])
     turn = np.empty(order.shape[0], dtype=np.int64)
-    clear(board, order)
+    sim.clear(board, order)
     nodes, room = board.nodes.copy(), board.room.copy()
     for _ in range(settings.constructions):
         _shuffle(board, order, turn, rng, fill)
@@ -198,18 +191,7 @@ def construct(
             _place_at_random(board, order[i], ranking[i], int(allowed[i]), rng, fill)
         finish_round(board, order, left, fill)
         offer(board, order, proxy_with(board, order, left), costs, held, kept)
-        _empty(board, order, nodes, room)
-
-
-@kernel
-def _empty(board: Board, order: Ints, nodes: Ints, room: Ints) -> None:
-    """Empty the cluster, of which `nodes` and `room` are what they are then: faster than to measure anew."""
-    jobs = board.jobs
-    board.nodes[:, :] = nodes
-    board.room[:, :] = room
-    for job in order:
-        jobs[job, at.CONFIG], jobs[job, at.NODE], jobs[job, at.SLOT] = -1.0, -1.0, -1.0
-    count_anew(board)
+        sim.empty_as(board, order, nodes, room)
 
 
 @kernel
@@ -236,8 +218,67 @@ def _place_at_random(board: Board, job: int, ranking: Ints, allowed: int, rng: G
     if config < 0:
         return
     if configs[config, at.CONFIG_UNITS] > 0 or configs[config, at.CONFIG_NODES] > 1:
-        place(board, job, config)
+        sim.place(board, job, config)
         return
     v, gpus, home = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS], int(board.jobs[job, at.HOME])
     node = pass_to_node(board, v, gpus, home, rng) if fill else pick_node(board, v, gpus, home, rng)
-    take(board, job, config, node, -1)
+    sim.take(board, job, config, node, -1)
+
+
+@dataclass(frozen=True, slots=True)
+class RandomGreedy:
+    """Random Greedy (RG): Greedy, then randomised constructions; keeps the best by the proxy cost of the round.
+
+    A construction swaps neighbours in the order of pressure, and gives each job one of the best configurations that
+    fit, on one of the best nodes: one of the best twentieth, at least the best. So where less than 30 configurations or
+    nodes are in question, it is the best. Shares and whole nodes go to their best place.
+
+    With `fill` it is our own: the swaps favour heavier jobs; configurations and nodes are taken by biased random rank,
+    the best, or with a small probability the next best, and so on; and idle GPUs go to jobs as in `Greedy(fill=True)`.
+
+    Args:
+        constructions: Most constructions per round, ≥ 0; never more than nodes · jobs · most GPUs of a node.
+        name: Name, as tables show it; with `fill` by default "random-greedy-fill".
+        epochs: The epochs that a job is taken to need, in the pressure, the choice of configurations and the proxy: all
+            that are left ("worst-case"), as many as make up the mean need, and all that are left once that is passed
+            ("mean", as published), or the mean given those done ("conditional-mean").
+        fill: Whether constructions are ours; else they are as published.
+
+    Raises:
+        InputError: `constructions` is not a whole number ≥ 0, or there is no such `epochs`.
+    """
+
+    constructions: int = 1000
+    name: str = "random-greedy"
+    preemption: bool = True
+    epochs: Epochs = "worst-case"
+    fill: bool = False
+
+    def __post_init__(self) -> None:
+        checks.whole("constructions", self.constructions, 0)
+        check_epochs(self.epochs)
+        if self.fill and self.name == "random-greedy":
+            object.__setattr__(self, "name", "random-greedy-fill")
+
+    def check(self, instance: Instance) -> None:
+        """Refuse cells: constructions do not remember where they lie.
+
+        Raises:
+            InputError: The instance has cells.
+        """
+        refuse_tenancy(instance, "cells")
+
+    def decide(self, view: View, rng: Generator) -> None:
+        """Place all active jobs anew."""
+        found = Constructions.of(view, rng, self.constructions, epochs=self.epochs, fill=self.fill)
+        found.restore_best(view)
+
+
+def random_greedy_mean() -> RandomGreedy:
+    """Make Random Greedy on mean execution times, as published."""
+    return RandomGreedy(name="random-greedy-mean", epochs="mean")
+
+
+def random_greedy_conditional_mean() -> RandomGreedy:
+    """Make Random Greedy on the execution times expected given the epochs done."""
+    return RandomGreedy(name="random-greedy-conditional-mean", epochs="conditional-mean")

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.search import proxy_parts as its
-from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.events import bill_rate
-from gpusched_env.simulator.placement.placement import may_have, place, put_back
-from gpusched_env.simulator.placement.release import release
+from gpusched_env.errors import InputError
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator.run import Board
+    from gpusched_env.model import Instance, Tenancy
 
 
 @kernel
@@ -113,18 +110,18 @@ def sweep_moves(board: Board, order: Ints, left: Floats) -> None:
     """
     jobs, tau = board.jobs, board.tau
     seen = its.see(board, order, left)
-    bill = bill_rate(board)
+    bill = sim.bill_rate(board)
     for i in range(order.shape[0]):
         job, held = order[i], int(seen.jobs[i, its.HOLDS])
         node, slot, chain = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]), _chain(board, job)
         cost = _cost_with(seen, i, seen.jobs[i, its.ENDS_IN], bill)
         idle = bill - _own_rate(board, job)
-        release(board, job)
+        sim.release(board, job)
         config = _best_move(board, job, left[i], seen, i, idle, cost * BETTER)
         if config < 0:
-            put_back(board, job, held, node, slot, chain)
+            sim.put_back(board, job, held, node, slot, chain)
             continue
-        place(board, job, config)
+        sim.place(board, job, config)
         bill = idle + _own_rate(board, job)
         its.give(seen, i, config, left[i] * tau[job, config])
 
@@ -164,14 +161,14 @@ def _best_move(board: Board, job: int, left: float, seen: its.Seen, i: int, idle
     best = -1
     for c in range(configs.shape[0]):
         seconds = left * tau[job, c]
-        if not its.may_take(seen, i, seconds) or not may_have(board, job, c):
+        if not its.may_take(seen, i, seconds) or not sim.may_have(board, job, c):
             continue
         if _cost_with(seen, i, seconds, idle) >= cost:
             continue
-        place(board, job, c)
+        sim.place(board, job, c)
         rate = idle + _own_rate(board, job)
         value = _cost_with(seen, i, seconds, rate)
-        release(board, job)
+        sim.release(board, job)
         if value < cost:
             best, cost = c, value
     return best
@@ -190,3 +187,37 @@ def _cost_with(seen: its.Seen, i: int, seconds: float, bill: float) -> float:
     if seen.jobs[i, its.HOLDS] < 0:
         return cost + (seen.jobs[i, its.IF_LEFT_OUT] if seconds == np.inf else its.own_lateness(seen, i, first))
     return cost
+
+
+def refuse_tenancy(instance: Instance, *refused: Tenancy) -> None:
+    """Refuse an instance with certain tenancies.
+
+    Raises:
+        InputError: It has one of them.
+    """
+    if instance.tenancy in refused:
+        raise InputError("tenancy", instance.tenancy, f"none of {', '.join(refused)}")
+
+
+@kernel
+def offer(board: Board, order: Ints, cost: float, costs: Floats, held: Floats, kept: Ints) -> None:
+    """Keep what the jobs of the round hold in place of the dearest of the elite, if it is cheaper.
+
+    One that costs the same as one of the elite is taken for the same, and is not kept.
+
+    Args:
+        order: The jobs of the round, (A,).
+        cost: What the construction costs.
+        costs: What the elite cost, (K,); inf where there is none yet.
+        held: What the jobs of the round hold in each, (K, A, HELD).
+        kept: The state of the nodes in each, (K, N, columns of `layout`).
+    """
+    dearest = 0
+    for k in range(costs.shape[0]):
+        if cost == costs[k]:
+            return
+        if costs[k] > costs[dearest]:
+            dearest = k
+    if cost < costs[dearest]:
+        costs[dearest] = cost
+        sim.keep(board, order, held[dearest], kept[dearest])

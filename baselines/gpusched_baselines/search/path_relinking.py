@@ -7,25 +7,19 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.dispatching.dispatch import dispatch
-from gpusched_baselines.dispatching.greedy import finish_round
+from gpusched_baselines.dispatching.dispatch import dispatch, finish_round
+from gpusched_baselines.search import proxy_parts as its
 from gpusched_baselines.search.constructions import Constructions
-from gpusched_baselines.search.solution import keep, refuse_tenancy, restore
-from gpusched_env.kernel import kernel
+from gpusched_baselines.search.exchanges import best_exchange, exchange, refuse_tenancy, sweep_moves
+from gpusched_baselines.search.proxy_parts import proxy_with
 from gpusched_env.model import checks
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.events import charge
-from gpusched_env.simulator.placement.placement import place
-from gpusched_env.simulator.placement.release import release
-from gpusched_env.simulator.placement.room import measure
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, View, at, kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_env.arrays import Floats, Ints
     from gpusched_env.model import Instance
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.run import Board
 
 LEAST_COST_EUR = 1e-9  # a job that costs nothing counts as one that costs this
 
@@ -45,7 +39,7 @@ def guidance(board: Board, order: Ints, left: Floats) -> float:
     for i in range(order.shape[0]):
         config = int(jobs[order[i], at.CONFIG])
         if config >= 0:
-            rate = charge(board, order[i], config)
+            rate = sim.charge(board, order[i], config)
             total += merit(board, order[i], left[i], left[i] * tau[order[i], config], rate)
     return total
 
@@ -85,7 +79,7 @@ def relink(board: Board, order: Ints, left: Floats, goal: Floats, held: Floats, 
                 value = guidance(board, order, left)
                 if value > best:
                     best = value
-                    keep(board, order, held, kept)
+                    sim.keep(board, order, held, kept)
             else:
                 to_do[failed] = i
                 failed += 1
@@ -117,8 +111,8 @@ def _moves(board: Board, order: Ints, left: Floats, goal: Floats) -> Ints:
 def _move(board: Board, job: int, config: int) -> bool:
     """Give `job` a configuration, if it fits, or let it wait (-1)."""
     if config >= 0:
-        return place(board, job, config)
-    release(board, job)
+        return sim.place(board, job, config)
+    sim.release(board, job)
     return True
 
 
@@ -128,7 +122,7 @@ def _let_one_wait(board: Board, order: Ints, to_do: Ints) -> bool:
     jobs = board.jobs
     for i in to_do[::-1]:
         if jobs[order[i], at.CONFIG] >= 0:
-            release(board, order[i])
+            sim.release(board, order[i])
             return True
     return False
 
@@ -195,27 +189,103 @@ def relink_all(board: Board, order: Ints, left: Floats, held: Floats, kept: Ints
     """
     best, value = 0, -np.inf
     for k in range(held.shape[0]):
-        restore(board, order, held[k], kept[k])
+        sim.restore(board, order, held[k], kept[k])
         own = guidance(board, order, left)
         if own > value:
             best, value = k, own
     best_held, best_nodes = held[best].copy(), kept[best].copy()
     way_held, way_nodes = np.empty_like(best_held), np.empty_like(best_nodes)
     for k in range(held.shape[0]):
-        restore(board, order, best_held, best_nodes)
-        measure(board)
+        sim.restore(board, order, best_held, best_nodes)
+        sim.measure(board)
         goal = held[k, :, 0].copy()
         found = relink(board, order, left, goal, way_held, way_nodes)
         if found == -np.inf:
             continue
-        restore(board, order, way_held, way_nodes)
-        measure(board)
+        sim.restore(board, order, way_held, way_nodes)
+        sim.measure(board)
         dispatch(board, order, left)
         finish_round(board, order, left, fill)
         found = guidance(board, order, left)
         if found > value:
             value = found
-            keep(board, order, best_held, best_nodes)
-    restore(board, order, best_held, best_nodes)
-    measure(board)
+            sim.keep(board, order, best_held, best_nodes)
+    sim.restore(board, order, best_held, best_nodes)
+    sim.measure(board)
     return value
+
+
+@dataclass(frozen=True, slots=True)
+class LocalSearch:
+    """Local Search (LS): improves the best round of Random Greedy until no small change makes its proxy cost less.
+
+    Two jobs may exchange what they hold: two running ones, or one that waits and a running one of no higher pressure.
+    And, with `moves`, a job may take another configuration, or the same one elsewhere; a waiting job one that fits. No
+    running job gets slower unless it still meets its due date at worst, and none but in an exchange comes to wait.
+
+    The published search has the exchanges alone, and allows any that the proxy likes.
+
+    Args:
+        constructions: Most constructions of Random Greedy per round, ≥ 0.
+        iterations: Most iterations per round, ≥ 0. Each makes the best exchange and the best move of every job.
+        moves: Whether jobs may move; False leaves the exchanges, as published.
+        name: Name, as tables show it.
+        fill: Whether Random Greedy is our own, with idle GPUs for jobs (`RandomGreedy.fill`).
+
+    Raises:
+        InputError: `constructions` or `iterations` is not a whole number ≥ 0.
+    """
+
+    constructions: int = 1000
+    iterations: int = 100
+    moves: bool = True
+    name: str = "local-search"
+    preemption: bool = True
+    fill: bool = False
+
+    def __post_init__(self) -> None:
+        checks.whole("constructions", self.constructions, 0)
+        checks.whole("iterations", self.iterations, 0)
+
+    def check(self, instance: Instance) -> None:
+        """Refuse quotas and cells: what jobs exchange is not counted, nor where cells lie.
+
+        Raises:
+            InputError: The instance has quotas or cells.
+        """
+        refuse_tenancy(instance, "quota", "cells")
+
+    def decide(self, view: View, rng: Generator) -> None:
+        """Place all active jobs anew."""
+        found = Constructions.of(view, rng, self.constructions, fill=self.fill)
+        found.restore_best(view)
+        improve(view.board, found.order, found.left, self.iterations, self.moves)
+
+
+@kernel
+def improve(board: Board, order: Ints, left: Floats, iterations: int, moves: bool) -> int:
+    """Change a round as long as that makes its proxy cost less, at most `iterations` times; return how often it did.
+
+    Args:
+        order: The jobs of the round by decreasing pressure, (A,).
+        left: The epochs that they are taken to have left, (A,).
+        iterations: Most iterations: each makes the best exchange and, with `moves`, the best move of every job.
+        moves: Whether jobs may move.
+    """
+    held, kept = np.empty((order.shape[0], sim.HELD)), np.empty_like(board.nodes)
+    cost = proxy_with(board, order, left)
+    for done in range(iterations):
+        sim.keep(board, order, held, kept)
+        seen = its.see(board, order, left)
+        i, k, _ = best_exchange(board, order, left, seen, sim.bill_rate(board), cost)
+        if i >= 0:
+            exchange(board, order[i], order[k])
+        if moves:
+            sweep_moves(board, order, left)
+        after = proxy_with(board, order, left)
+        if after >= cost:  # nothing was found, or what was is no more than rounding
+            sim.restore(board, order, held, kept)
+            sim.measure(board)
+            return done
+        cost = after
+    return iterations

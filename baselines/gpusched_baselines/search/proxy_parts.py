@@ -2,18 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.events import bill_rate
-
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
 POSTPONED = 100.0  # how much heavier the lateness of a job that is left out counts
 
@@ -45,7 +39,7 @@ def proxy_with(board: Board, order: Ints, left: Floats) -> float:
             first = min(first, left[i] * tau[order[i], config])
     if first == np.inf:
         first = 0.0
-    cost = bill_rate(board) * first
+    cost = sim.bill_rate(board) * first
     for i in range(order.shape[0]):
         job = order[i]
         if jobs[job, at.CONFIG] >= 0:
@@ -203,4 +197,4 @@ def may_take(seen: Seen, i: int, seconds: float) -> bool:
     """
     if seconds == np.inf:
         return False
-    return seconds <= seen.jobs[i, ENDS_IN] or not misses(seconds, seen.jobs[i, DUE_IN])
+    return seconds <= seen.jobs[i, ENDS_IN] or not sim.misses(seconds, seen.jobs[i, DUE_IN])

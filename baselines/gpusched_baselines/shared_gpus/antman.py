@@ -4,70 +4,47 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.shared_gpus.gpus import guest_shares, least_busy, look_at_gpus
-from gpusched_baselines.shared_gpus.hosting import cheapest_host, may_own, place_host, promote, put_share
-from gpusched_baselines.shared_gpus.planned_round import (
-    WAKE,
-    carry_out,
-    is_planned,
-    planned_choice,
-    put_aside,
+from gpusched_baselines.shared_gpus.gpus import (
+    cheapest_host,
+    guest_shares,
+    least_busy,
+    look_at_gpus,
+    may_own,
+    place_host,
+    promote,
+    put_share,
     roomiest,
-    write_plan,
 )
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.model import checks
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.placement.placement import place
-from gpusched_env.simulator.placement.quotas import within_quota
-from gpusched_env.simulator.placement.shared_gpus import slots
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Mask, PlannedPolicy, View, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
-    from numpy.random import Generator
-
     from gpusched_baselines.shared_gpus.gpus import Gpus
-    from gpusched_env.arrays import Ints, Mask
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.policy import Choice
-    from gpusched_env.simulator.run import Board
-
-
-class AntManRule(NamedTuple):
-    """The numbers of AntMan.
-
-    Attributes:
-        most_busy: M: a GPU on which somebody is takes a guest only while it is busy for less of the time.
-        auto_after_s: How long a guaranteed job waits before it runs as a guest too [s]; inf: never.
-        promotes: Whether guests move to idle GPUs as hosts when no guaranteed job waits.
-    """
-
-    most_busy: float
-    auto_after_s: float
-    promotes: bool
 
 
 @kernel
-def plan_antman(board: Board, rule: AntManRule) -> None:
+def plan_antman(board: Board, most_busy: float, auto_after_s: float, promotes: bool) -> None:
     """Plan the round on an empty cluster, and write what every job shall get to `memory`; nothing else changes."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
     guests = guest_shares(board)
-    held, kept = put_aside(board, True)
+    held, kept = sim.begin_plan(board, True)
     for guaranteed in (True, False):  # who runs stays
         for job in active:
             if jobs[job, at.OLD_CONFIG] >= 0.0 and _guaranteed(board, job) == guaranteed:
-                place(board, job, int(jobs[job, at.OLD_CONFIG]))
+                sim.place(board, job, int(jobs[job, at.OLD_CONFIG]))
     gpus, closed = look_at_gpus(board, guests), np.zeros(board.nodes.shape[0], dtype=np.int8)
     waits = _place_hosts(board, guests, gpus, closed)
-    _place_guests(board, rule, guests, gpus, closed)
-    if rule.promotes and not waits:
+    _place_guests(board, most_busy, auto_after_s, guests, gpus, closed)
+    if promotes and not waits:
         promote(board, guests, gpus, closed)
-    write_plan(board, held, kept)
+    sim.write_plan(board)
+    sim.end_plan(board, held, kept)
 
 
 @lean_kernel
@@ -98,7 +75,7 @@ def _place_hosts(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> bool:
 
 
 @kernel
-def _place_guests(board: Board, rule: AntManRule, guests: Mask, gpus: Gpus, closed: Mask) -> None:
+def _place_guests(board: Board, most_busy: float, auto_after_s: float, guests: Mask, gpus: Gpus, closed: Mask) -> None:
     """Place the opportunistic jobs that wait, and guaranteed ones that waited too long or can be no hosts, in turn.
 
     Jobs that may use no guest's share take what guaranteed ones leave, but none of the nodes kept for them.
@@ -109,11 +86,11 @@ def _place_guests(board: Board, rule: AntManRule, guests: Mask, gpus: Gpus, clos
         if jobs[job, at.CONFIG] >= 0.0:
             continue
         if _guaranteed(board, job) and may_own(board, guests, job):
-            until = jobs[job, at.SUBMISSION] + rule.auto_after_s
+            until = jobs[job, at.SUBMISSION] + auto_after_s
             if now < until:
-                board.memory[job, WAKE] = until
+                board.memory[job, sim.WAKE] = until
                 continue
-        config, node, gpu = _gap(board, rule.most_busy, guests, gpus, full, job)
+        config, node, gpu = _gap(board, most_busy, guests, gpus, full, job)
         if config >= 0:
             put_share(board, guests, gpus, job, config, node, gpu)
         elif not _guaranteed(board, job) and not _may_be_guest(board, guests, job):
@@ -129,13 +106,13 @@ def _gap(board: Board, most_busy: float, guests: Mask, gpus: Gpus, full: Mask, j
     nowhere = np.zeros(board.nodes.shape[0], dtype=np.int8)  # guests may go to nodes that are kept for others
     best, node, gpu, least = -1, -1, -1, (np.inf, np.inf)
     for c in range(guests.shape[0]):
-        if guests[c] == 0 or full[c] != 0 or board.tau[job, c] == np.inf or not within_quota(board, job, c):
+        if guests[c] == 0 or full[c] != 0 or board.tau[job, c] == np.inf or not sim.within_quota(board, job, c):
             continue
         n, g = least_busy(board, gpus, c, False, nowhere, most_busy)
         if n < 0:
             full[c] = 1
             continue
-        value = (gpus.busy[n * slots(board) + g], board.tau[job, c])
+        value = (gpus.busy[n * sim.slots(board) + g], board.tau[job, c])
         if value < least:
             best, node, gpu, least = c, n, g, value
     return best, node, gpu
@@ -150,7 +127,7 @@ def _may_be_guest(board: Board, guests: Mask, job: int) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class AntMan:
+class AntMan(PlannedPolicy):
     """AntMan's rules for a cluster whose jobs are guaranteed or opportunistic (`Job.opportunistic`).
 
     1. Who runs keeps its place; nobody is evicted but guests, by gangs that need their GPUs.
@@ -189,22 +166,5 @@ class AntMan:
         if not isinstance(self.promotes, bool):
             raise InputError("promotes", self.promotes, "True or False")
 
-    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rules draw nothing
-        """Place all active jobs."""
-        _decide(view.board, ask_order(view, self.job_order, waiting_only=False), self._rule)
-
-    def choose(self, view: View, job: int) -> Choice:
-        """Give what the plan of the round, made when it asks its first job, says of a job."""
-        if not is_planned(view, job):
-            plan_antman(view.board, self._rule)
-        return planned_choice(view, job)
-
-    @property
-    def _rule(self) -> AntManRule:
-        return AntManRule(float(self.most_busy), float(self.auto_after_s), self.promotes)
-
-
-@kernel
-def _decide(board: Board, order: Ints, rule: AntManRule) -> None:
-    plan_antman(board, rule)
-    carry_out(board, order)
+    def _plan(self, view: View) -> None:
+        plan_antman(view.board, float(self.most_busy), float(self.auto_after_s), self.promotes)

@@ -3,59 +3,38 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.shared_gpus.gpus import guest_shares, has_room, look_again, look_at_gpus
-from gpusched_baselines.shared_gpus.hosting import may_own, place_host, put_share
-from gpusched_baselines.shared_gpus.planned_round import carry_out, is_planned, planned_choice, put_aside, write_plan
+from gpusched_baselines.shared_gpus.gpus import (
+    guest_shares,
+    has_room,
+    look_again,
+    look_at_gpus,
+    may_own,
+    place_host,
+    put_share,
+)
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import MOST_PRIORITIES
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.pace.now import pace_beside
-from gpusched_env.simulator.pace.sharing import neighbours
-from gpusched_env.simulator.placement.placement import place
-from gpusched_env.simulator.placement.quotas import may_become, within_quota
-from gpusched_env.simulator.placement.release import release
-from gpusched_env.simulator.placement.shared_gpus import slots
-from gpusched_env.simulator.sorting import pressure, ranked_in_groups
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Ints, Mask, PlannedPolicy, View, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
-    from numpy.random import Generator
-
     from gpusched_baselines.shared_gpus.gpus import Gpus
-    from gpusched_env.arrays import Ints, Mask
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.policy import Choice
-    from gpusched_env.simulator.run import Board
-
-
-class FillRule(NamedTuple):
-    """The numbers of filling.
-
-    Attributes:
-        most_busy: M: a GPU takes a guest only while it is busy for less of the time.
-        classes: How many classes of jobs there are.
-    """
-
-    most_busy: float
-    classes: int
 
 
 @kernel
-def plan_fill(board: Board, rule: FillRule) -> None:
+def plan_fill(board: Board, most_busy: float, number: int) -> None:
     """Plan the round on an empty cluster, and write what every job shall get to `memory`; nothing else changes."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
-    guests, rank = guest_shares(board), classes(board, rule.classes)
-    held, kept = put_aside(board, True)
+    guests, rank = guest_shares(board), classes(board, number)
+    held, kept = sim.begin_plan(board, True)
     for job in active:
         if jobs[job, at.OLD_CONFIG] >= 0.0:
-            place(board, job, int(jobs[job, at.OLD_CONFIG]))
+            sim.place(board, job, int(jobs[job, at.OLD_CONFIG]))
     gpus, order = look_at_gpus(board, guests), _by_class(board, rank)
     for i in order:
         _succeed(board, guests, gpus, active[i])
@@ -64,13 +43,14 @@ def plan_fill(board: Board, rule: FillRule) -> None:
         job = active[i]
         if jobs[job, at.CONFIG] >= 0.0:
             continue
-        if rank[i] == rule.classes - 1:
+        if rank[i] == number - 1:
             placed = place_host(board, guests, gpus, closed, full, job, -1.0)
             placed = placed or place_host(board, guests, gpus, closed, np.zeros_like(full), job)
             if placed or _take_over(board, guests, gpus, rank, i):
                 continue
-        _fill_in(board, rule, guests, gpus, rank[i], job)
-    write_plan(board, held, kept)
+        _fill_in(board, most_busy, guests, gpus, rank[i], job)
+    sim.write_plan(board)
+    sim.end_plan(board, held, kept)
 
 
 @kernel
@@ -92,8 +72,8 @@ def _by_class(board: Board, rank: Ints) -> Ints:
     jobs, keys = board.jobs, np.empty(rank.shape[0])
     for i in range(rank.shape[0]):
         job = board.active[i]
-        keys[i] = -pressure(board, job, jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS])
-    return ranked_in_groups(-rank, keys)
+        keys[i] = -sim.pressure(board, job, jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS])
+    return sim.ranked_in_groups(-rank, keys)
 
 
 @kernel
@@ -103,7 +83,7 @@ def _succeed(board: Board, guests: Mask, gpus: Gpus, job: int) -> None:
     if config < 0 or guests[config] == 0:
         return
     node, gpu = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
-    if gpus.hosted[node * slots(board) + gpu] == 0:
+    if gpus.hosted[node * sim.slots(board) + gpu] == 0:
         _as_host(board, guests, gpus, job, node, gpu)
 
 
@@ -113,11 +93,11 @@ def _as_host(board: Board, guests: Mask, gpus: Gpus, job: int, node: int, gpu: i
     jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
     held = int(jobs[job, at.CONFIG])
     if held >= 0:
-        release(board, job)
+        sim.release(board, job)
     for c in range(guests.shape[0]):
         share = configs[c, at.CONFIG_UNITS] > 0 and guests[c] == 0
         right = share and configs[c, at.CONFIG_TYPE] == nodes[node, at.NODE_TYPE] and board.tau[job, c] < np.inf
-        if right and has_room(board, c, node, gpu) and within_quota(board, job, c):
+        if right and has_room(board, c, node, gpu) and sim.within_quota(board, job, c):
             put_share(board, guests, gpus, job, c, node, gpu)
             return True
     if held >= 0:
@@ -130,13 +110,7 @@ def _take_over(board: Board, guests: Mask, gpus: Gpus, rank: Ints, i: int) -> bo
     """Make a job host in place of one of a lower class, on the GPU with least work of its own class or a higher one.
 
     The former host stays as a guest if there is room; guests of a lower class than its own leave for it.
-
-    Args:
-        board: The run.
-        guests: The shares of guests, (C,).
-        gpus: The GPUs; kept up to date.
-        rank: Classes of the active jobs, (A,).
-        i: The job's place in `active`.
+    `rank`, (A,), are the classes of the active jobs, of which the job is number `i`.
     """
     jobs, active, job = board.jobs, board.active, board.active[i]
     host, least = -1, np.inf
@@ -144,7 +118,7 @@ def _take_over(board: Board, guests: Mask, gpus: Gpus, rank: Ints, i: int) -> bo
         config = int(jobs[active[k], at.CONFIG])
         if config < 0 or board.facts.configs[config, at.CONFIG_UNITS] == 0 or guests[config] != 0 or rank[k] >= rank[i]:
             continue
-        if not may_become(board, job, config):
+        if not sim.may_become(board, job, config):
             continue
         if board.tau[job, config] < np.inf and _work_of(board, rank, k, rank[i]) < least:
             host, least = k, _work_of(board, rank, k, rank[i])
@@ -152,13 +126,15 @@ def _take_over(board: Board, guests: Mask, gpus: Gpus, rank: Ints, i: int) -> bo
         return False
     other = active[host]
     config, node, gpu = int(jobs[other, at.CONFIG]), int(jobs[other, at.NODE]), int(jobs[other, at.SLOT])
-    release(board, other)
+    sim.release(board, other)
     put_share(board, guests, gpus, job, config, node, gpu)
     for k in range(rank.shape[0]):  # guests that count less than the former host
         there = int(jobs[active[k], at.NODE]) == node and int(jobs[active[k], at.SLOT]) == gpu
-        if there and rank[k] < rank[host] and not _fits_as_guest(board, guests, rank[host], other, node, gpu):
-            release(board, active[k])
-    _as_guest(board, guests, gpus, rank[host], other, node, gpu)
+        if there and rank[k] < rank[host] and _guest_share(board, guests, rank[host], other, node, gpu) < 0:
+            sim.release(board, active[k])
+    share = _guest_share(board, guests, rank[host], other, node, gpu)
+    if share >= 0:
+        put_share(board, guests, gpus, other, share, node, gpu)
     return True
 
 
@@ -182,40 +158,31 @@ def _may_be(board: Board, guests: Mask, own: int, job: int, config: int) -> bool
         guests[config] != 0
         and board.facts.configs[config, at.CONFIG_PRIORITY] <= own
         and board.tau[job, config] < np.inf
-        and may_become(board, job, config)
+        and sim.may_become(board, job, config)
     )
 
 
 @kernel
-def _fits_as_guest(board: Board, guests: Mask, own: int, job: int, node: int, gpu: int) -> bool:
+def _guest_share(board: Board, guests: Mask, own: int, job: int, node: int, gpu: int) -> int:
+    """Find a share with which a job of class `own` fits on a GPU as a guest; -1: none."""
     for c in range(guests.shape[0]):
         right = board.facts.configs[c, at.CONFIG_TYPE] == board.nodes[node, at.NODE_TYPE]
         if right and _may_be(board, guests, own, job, c) and has_room(board, c, node, gpu):
-            return True
-    return False
+            return c
+    return -1
 
 
 @kernel
-def _as_guest(board: Board, guests: Mask, gpus: Gpus, own: int, job: int, node: int, gpu: int) -> None:
-    """Make a job a guest of a GPU, if a share fits."""
-    for c in range(guests.shape[0]):
-        right = board.facts.configs[c, at.CONFIG_TYPE] == board.nodes[node, at.NODE_TYPE]
-        if right and _may_be(board, guests, own, job, c) and has_room(board, c, node, gpu):
-            put_share(board, guests, gpus, job, c, node, gpu)
-            return
-
-
-@kernel
-def _fill_in(board: Board, rule: FillRule, guests: Mask, gpus: Gpus, own: int, job: int) -> None:
+def _fill_in(board: Board, most_busy: float, guests: Mask, gpus: Gpus, own: int, job: int) -> None:
     """Place a job as a guest where it is fastest; on an idle GPU if it would be late there, or has no room.
 
     A job to which nothing but guests' shares is open takes any of them on an idle GPU.
     """
     jobs, nothing = board.jobs, np.zeros(guests.shape[0], dtype=np.int8)
     closed = np.zeros(board.nodes.shape[0], dtype=np.int8)
-    config, node, gpu, seconds = _fastest_gap(board, rule, guests, gpus, own, job)
+    config, node, gpu, seconds = _fastest_gap(board, most_busy, guests, gpus, own, job)
     left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]
-    late = config < 0 or misses(left * seconds, jobs[job, at.DUE] - board.clock[at.NOW])
+    late = config < 0 or sim.misses(left * seconds, jobs[job, at.DUE] - board.clock[at.NOW])
     if late and place_host(board, guests, gpus, closed, nothing, job, -1.0):
         return
     if config >= 0:
@@ -226,12 +193,12 @@ def _fill_in(board: Board, rule: FillRule, guests: Mask, gpus: Gpus, own: int, j
 
 @kernel
 def _fastest_gap(
-    board: Board, rule: FillRule, guests: Mask, gpus: Gpus, own: int, job: int
+    board: Board, most_busy: float, guests: Mask, gpus: Gpus, own: int, job: int
 ) -> tuple[int, int, int, float]:
     """Find the guest's share of a GPU in use on which an epoch takes least: share, node, GPU, seconds; -1: none."""
-    nodes, configs, per_node = board.nodes, board.facts.configs, slots(board)
+    nodes, configs, per_node = board.nodes, board.facts.configs, sim.slots(board)
     best, node, gpu, least = -1, -1, -1, np.inf
-    last, before = neighbours(board)
+    last, before = sim.neighbours(board)
     alone = board.facts.planned[int(board.jobs[job, at.APPLICATION])]
     for c in range(guests.shape[0]):
         if not _may_be(board, guests, own, job, c):
@@ -240,9 +207,9 @@ def _fastest_gap(
             n, g = index // per_node, index % per_node
             if last[index] < 0 or nodes[n, at.NODE_TYPE] != configs[c, at.CONFIG_TYPE]:
                 continue
-            if gpus.busy[index] >= rule.most_busy or not has_room(board, c, n, g):
+            if gpus.busy[index] >= most_busy or not has_room(board, c, n, g):
                 continue
-            pace = pace_beside(board, job, c, last[index], before)
+            pace = sim.pace_beside(board, job, c, last[index], before)
             seconds = board.tau[job, c] / (alone[c] * pace) if pace > 0.0 else board.tau[job, c]
             if seconds < least:
                 best, node, gpu, least = c, n, g, seconds
@@ -250,7 +217,7 @@ def _fastest_gap(
 
 
 @dataclass(frozen=True, slots=True)
-class Fill:
+class Fill(PlannedPolicy):
     """Priorities that fill gaps: the class of a job is where its tardiness weight is among those submitted so far.
 
     1. Who runs keeps its GPU; where there is no host, the guest of the highest class becomes host of it.
@@ -282,22 +249,5 @@ class Fill:
         if checks.whole("classes", self.classes) > MOST_PRIORITIES:
             raise InputError("classes", self.classes, f"at most {MOST_PRIORITIES}")
 
-    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rules draw nothing
-        """Place all active jobs."""
-        _decide(view.board, ask_order(view, self.job_order, waiting_only=False), self._rule)
-
-    def choose(self, view: View, job: int) -> Choice:
-        """Give what the plan of the round, made when it asks its first job, says of a job."""
-        if not is_planned(view, job):
-            plan_fill(view.board, self._rule)
-        return planned_choice(view, job)
-
-    @property
-    def _rule(self) -> FillRule:
-        return FillRule(float(self.most_busy), int(self.classes))
-
-
-@kernel
-def _decide(board: Board, order: Ints, rule: FillRule) -> None:
-    plan_fill(board, rule)
-    carry_out(board, order)
+    def _plan(self, view: View) -> None:
+        plan_fill(view.board, float(self.most_busy), int(self.classes))

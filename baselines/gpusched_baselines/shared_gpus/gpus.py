@@ -1,19 +1,89 @@
-"""Every GPU that is shared, as these policies look at it: how busy it is, and whether it has a host."""
+"""Every GPU that is shared, as these policies look at it: how busy it is, and whether it has a host.
+
+All through `guests` are the shares of guests, (C,), and `gpus` the GPUs as they are now, kept up to date.
+"""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from gpusched_env.kernel import kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace.sharing import neighbours, pace_by_duty, write_demand
-from gpusched_env.simulator.placement.shared_gpus import slots
+from gpusched_baselines.planning.cheapest import worth
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel, lean_kernel
 
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints, Mask
-    from gpusched_env.simulator.run import Board
+
+@kernel
+def free_of_hosts(board: Board, gpus: Gpus, node: int) -> int:
+    """Count the GPUs of a node that are free, or on which there are guests only."""
+    count, per_node = board.nodes[node, at.FREE], sim.slots(board)
+    for gpu in range(per_node):
+        index = node * per_node + gpu
+        if gpus.jobs[index] > 0.0 and gpus.hosted[index] == 0:
+            count += 1
+    return count
+
+
+@kernel
+def nodes_for(board: Board, gpus: Gpus, config: int, closed: Mask, moving: bool) -> Ints:
+    """Choose the nodes for whole GPUs, (k,); none if they do not fit.
+
+    One node: that with fewest GPUs free that will do; with `moving`, where guests may have to leave, that with most.
+    Several: whole nodes, those with most GPUs free first.
+    """
+    nodes, configs = board.nodes, board.facts.configs
+    wanted, needed = configs[config, at.CONFIG_NODES], configs[config, at.CONFIG_GPUS]
+    chosen = np.empty(wanted, dtype=np.int64)
+    taken = closed.copy()
+    for k in range(wanted):
+        best, best_free = -1, 0
+        for n in range(nodes.shape[0]):
+            if taken[n] != 0 or nodes[n, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
+                continue
+            if wanted > 1 and nodes[n, at.NODE_GPUS] != needed:
+                continue
+            free = nodes[n, at.FREE]
+            if (free_of_hosts(board, gpus, n) if moving else free) < needed:
+                continue
+            if best < 0 or (free > best_free if moving or wanted > 1 else free < best_free):
+                best, best_free = n, free
+        if best < 0:
+            return chosen[:0]
+        chosen[k], taken[best] = best, 1
+    return chosen
+
+
+@kernel
+def send_guests_away(board: Board, gpus: Gpus, node: int, needed: int) -> None:
+    """Take their GPUs from guests of a node until `needed` are free: GPU by GPU, those without a host."""
+    jobs, per_node = board.jobs, sim.slots(board)
+    for gpu in range(per_node):
+        if board.nodes[node, at.FREE] >= needed:
+            return
+        index = node * per_node + gpu
+        if gpus.jobs[index] == 0.0 or gpus.hosted[index] != 0:
+            continue
+        for job in board.active[: board.count[at.ACTIVE]]:
+            if int(jobs[job, at.NODE]) == node and int(jobs[job, at.SLOT]) == gpu:
+                sim.release(board, job)
+        gpus.busy[index], gpus.jobs[index] = 0.0, 0.0
+
+
+@kernel
+def roomiest(board: Board, gpus: Gpus, config: int, closed: Mask) -> None:
+    """Close the nodes to be kept for a configuration that does not fit: those with most GPUs free of hosts."""
+    nodes, configs = board.nodes, board.facts.configs
+    needed = configs[config, at.CONFIG_GPUS]
+    for _ in range(configs[config, at.CONFIG_NODES]):
+        best, most = -1, -1
+        for n in range(nodes.shape[0]):
+            if closed[n] == 0 and nodes[n, at.NODE_TYPE] == configs[config, at.CONFIG_TYPE]:
+                free = free_of_hosts(board, gpus, n)
+                if nodes[n, at.NODE_GPUS] >= needed and free > most:
+                    best, most = n, free
+        if best >= 0:
+            closed[best] = 1
 
 
 class Gpus(NamedTuple):
@@ -56,7 +126,7 @@ def guest_shares(board: Board) -> Mask:
 @kernel
 def look_at_gpus(board: Board, guests: Mask) -> Gpus:
     """Look at every GPU; `guests` are the shares of guests, (C,)."""
-    last, before = neighbours(board)
+    last, before = sim.neighbours(board)
     hosted = np.zeros(last.shape[0], dtype=np.int8)
     gpus = Gpus(np.zeros(last.shape[0]), np.zeros(last.shape[0]), hosted, _kept_for_hosts(board, guests))
     for gpu in range(last.shape[0]):
@@ -79,8 +149,8 @@ def _kept_for_hosts(board: Board, guests: Mask) -> Ints:
 @kernel
 def look_again(board: Board, guests: Mask, gpus: Gpus, node: int, slot: int) -> None:
     """Look at one GPU again, on which a job was placed."""
-    last, before = neighbours(board)
-    gpu = node * slots(board) + slot
+    last, before = sim.neighbours(board)
+    gpu = node * sim.slots(board) + slot
     _look(board, guests, gpus, gpu, last[gpu], before)
 
 
@@ -100,10 +170,10 @@ def _look(board: Board, guests: Mask, gpus: Gpus, gpu: int, last: int, before: I
         gpus.busy[gpu] = held / at.UNITS
         return
     demand = np.zeros(at.PRIORITIES)
-    write_demand(board, last, before, demand)
+    sim.write_demand(board, last, before, demand)
     for p in range(at.PRIORITIES):
         if demand[p] > 0.0:
-            gpus.busy[gpu] += demand[p] * pace_by_duty(demand, p, facts.sharing)
+            gpus.busy[gpu] += demand[p] * sim.pace_by_duty(demand, p, facts.sharing)
 
 
 @kernel
@@ -113,8 +183,6 @@ def least_busy(board: Board, gpus: Gpus, config: int, hosting: bool, closed: Mas
     Where there is no host guests leave room for one, if both fit on a GPU and the room is there.
 
     Args:
-        board: The run.
-        gpus: Its GPUs as they are now.
         config: The share.
         hosting: Whether it is a host's: a GPU has one host at most.
         closed: Nodes that are closed to the job, (N,).
@@ -124,7 +192,7 @@ def least_busy(board: Board, gpus: Gpus, config: int, hosting: bool, closed: Mas
         The node and the number of the GPU on it; -1 and -1 if no GPU has room.
     """
     nodes, v = board.nodes, board.facts.configs[config, at.CONFIG_TYPE]
-    per_node, best, best_gpu, least, fewest = slots(board), -1, -1, np.inf, 0
+    per_node, best, best_gpu, least, fewest = sim.slots(board), -1, -1, np.inf, 0
     for n in range(nodes.shape[0]):
         if nodes[n, at.NODE_TYPE] != v or closed[n] != 0:
             continue
@@ -150,3 +218,157 @@ def has_room(board: Board, config: int, node: int, gpu: int) -> bool:
     nodes = board.nodes
     used = nodes[node, at.NODE_COLUMNS + gpu]
     return used + board.facts.configs[config, at.CONFIG_UNITS] <= at.UNITS and (used > 0 or nodes[node, at.FREE] > 0)
+
+
+@kernel
+def place_host(
+    board: Board, guests: Mask, gpus: Gpus, closed: Mask, full: Mask, job: int, most_busy: float = np.inf
+) -> bool:
+    """Place a job on whole GPUs or as a host, as cheaply as its due date allows; say whether there was room.
+
+    Args:
+        closed: Nodes that are closed to the job, (N,).
+        full: Configurations that are known not to fit, (C,); more are marked.
+        job: The job, which holds nothing.
+        most_busy: A GPU on which there are guests must be less busy than that; below 0 only idle ones will do.
+    """
+    while True:
+        config = cheapest_host(board, guests, full, job)
+        if config < 0:
+            return False
+        if board.facts.configs[config, at.CONFIG_UNITS] > 0:
+            node, gpu = least_busy(board, gpus, config, True, closed, most_busy)
+            if node >= 0:
+                put_share(board, guests, gpus, job, config, node, gpu)
+                return True
+        elif place_whole(board, gpus, closed, job, config, most_busy >= 0.0):
+            return True
+        full[config] = 1
+
+
+@kernel
+def place_whole(board: Board, gpus: Gpus, closed: Mask, job: int, config: int, moving: bool) -> bool:
+    """Place a job on whole GPUs, if they fit; with `moving`, guests have to leave if there is no other room."""
+    configs = board.facts.configs
+    if configs[config, at.CONFIG_NODES] > 1 and closed.any():
+        return False
+    chosen = nodes_for(board, gpus, config, closed, False)
+    if chosen.shape[0] == 0 and moving:
+        chosen = nodes_for(board, gpus, config, closed, True)
+    if chosen.shape[0] == 0:
+        return False
+    for node in chosen:
+        send_guests_away(board, gpus, node, configs[config, at.CONFIG_GPUS])
+    sim.prefer_place(board, job, chosen[0], -1)
+    return sim.place(board, job, config)
+
+
+@kernel
+def cheapest_host(board: Board, guests: Mask, full: Mask, job: int) -> int:
+    """Choose among whole GPUs and hosts' shares within the quota and not known to be full: the cheapest in time.
+
+    Who may be host of a GPU does not take it whole: alone there it is as fast, and guests can come.
+    """
+    jobs, tau = board.jobs, board.tau
+    left, time_left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], jobs[job, at.DUE] - board.clock[at.NOW]
+    best, least = -1, (True, np.inf, np.inf)
+    for c in range(tau.shape[1]):
+        if guests[c] != 0 or full[c] != 0 or tau[job, c] == np.inf or board.least_rate[c] == np.inf:
+            continue
+        if not sim.within_quota(board, job, c):
+            continue
+        if board.facts.configs[c, at.CONFIG_UNITS] == 0 and _may_host(board, guests, c, job):
+            continue
+        value = worth(left * tau[job, c], time_left, board.planning_rate[c])
+        if best < 0 or value < least:
+            best, least = c, value
+    return best
+
+
+@lean_kernel
+def may_own(board: Board, guests: Mask, job: int) -> bool:
+    """Say whether a job may use whole GPUs or a host's share; else it may use guests' shares only."""
+    for c in range(guests.shape[0]):
+        if guests[c] == 0 and board.tau[job, c] < np.inf:
+            return True
+    return False
+
+
+@lean_kernel
+def _may_host(board: Board, guests: Mask, config: int, job: int) -> bool:
+    """Say whether a job may be host of a GPU in place of `config`, which is one whole GPU."""
+    configs = board.facts.configs
+    if configs[config, at.CONFIG_GPUS] > 1 or configs[config, at.CONFIG_NODES] > 1:
+        return False
+    for c in range(guests.shape[0]):
+        share = configs[c, at.CONFIG_UNITS] > 0 and guests[c] == 0
+        if share and configs[c, at.CONFIG_TYPE] == configs[config, at.CONFIG_TYPE] and board.tau[job, c] < np.inf:
+            return True
+    return False
+
+
+@kernel
+def put_share(board: Board, guests: Mask, gpus: Gpus, job: int, config: int, node: int, gpu: int) -> None:
+    """Give a job a share of a GPU that has room for it, and look at the GPU again."""
+    sim.prefer_place(board, job, node, gpu)
+    sim.place(board, job, config)
+    look_again(board, guests, gpus, node, gpu)
+
+
+@kernel
+def promote(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> None:
+    """Let the slowest guests move to idle GPUs as hosts, as long as they expect to gain more time than a restart takes.
+
+    On `closed` nodes, (N,), no GPU counts as idle.
+    """
+    tried = np.zeros(board.jobs.shape[0], dtype=np.int8)
+    while True:
+        job, pace = slowest_guest(board, guests, tried)
+        if job < 0:
+            return
+        tried[job] = 1
+        config, node, gpu = _idle_gpu(board, guests, gpus, closed, job)
+        if config < 0:
+            continue
+        own, held = int(board.jobs[job, at.APPLICATION]), int(board.jobs[job, at.CONFIG])
+        alone_s = sim.expected_left(board, job) * board.tau[job, held] / board.facts.planned[own, held]
+        stays = node == int(board.jobs[job, at.NODE])
+        if (1.0 / pace - 1.0) * alone_s <= board.jobs[job, at.RESUMING_S if stays else at.RESTART_S]:
+            continue
+        left_node, left_gpu = int(board.jobs[job, at.NODE]), int(board.jobs[job, at.SLOT])
+        sim.release(board, job)
+        sim.prefer_place(board, job, node, gpu)
+        sim.place(board, job, config)
+        look_again(board, guests, gpus, left_node, left_gpu)
+        look_again(board, guests, gpus, node, gpu)
+
+
+@kernel
+def slowest_guest(board: Board, guests: Mask, tried: Mask) -> tuple[int, float]:
+    """Find the guest with the lowest pace below 1 that was not tried yet, and its pace; -1: none."""
+    jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
+    last, before = sim.neighbours(board)
+    slowest, least = -1, 1.0
+    for job in active:
+        config = int(jobs[job, at.CONFIG])
+        if config < 0 or guests[config] == 0 or tried[job] != 0:
+            continue
+        gpu = int(jobs[job, at.NODE]) * sim.slots(board) + int(jobs[job, at.SLOT])
+        pace = sim.pace_beside(board, job, config, last[gpu], before)
+        if pace < least:
+            slowest, least = job, pace
+    return slowest, least
+
+
+@kernel
+def _idle_gpu(board: Board, guests: Mask, gpus: Gpus, closed: Mask, job: int) -> tuple[int, int, int]:
+    """Find a host's share of an idle GPU of the type on which a guest is: share, node and GPU; -1: none."""
+    configs, v = board.facts.configs, board.facts.configs[int(board.jobs[job, at.CONFIG]), at.CONFIG_TYPE]
+    for c in range(guests.shape[0]):
+        share = configs[c, at.CONFIG_UNITS] > 0 and guests[c] == 0 and configs[c, at.CONFIG_TYPE] == v
+        if not share or board.tau[job, c] == np.inf or not sim.may_become(board, job, c):
+            continue
+        node, gpu = least_busy(board, gpus, c, True, closed, -1.0)
+        if node >= 0:
+            return c, node, gpu
+    return -1, -1, -1

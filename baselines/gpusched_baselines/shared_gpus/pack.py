@@ -3,55 +3,34 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_baselines.planning.cheapest import worth
-from gpusched_baselines.shared_gpus.gpus import guest_shares, has_room, look_at_gpus
-from gpusched_baselines.shared_gpus.hosting import cheapest_host, place_whole, put_share
-from gpusched_baselines.shared_gpus.planned_round import carry_out, is_planned, planned_choice, put_aside, write_plan
+from gpusched_baselines.shared_gpus.gpus import (
+    cheapest_host,
+    guest_shares,
+    has_room,
+    look_at_gpus,
+    place_whole,
+    put_share,
+)
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.model import checks
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.pace.now import pace_beside
-from gpusched_env.simulator.pace.sharing import neighbours
-from gpusched_env.simulator.placement.shared_gpus import slots
-from gpusched_env.simulator.sorting import ranked
-from gpusched_env.simulator.survival import expected_left
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Ints, Mask, PlannedPolicy, View, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
-    from numpy.random import Generator
-
     from gpusched_baselines.shared_gpus.gpus import Gpus
-    from gpusched_env.arrays import Ints, Mask
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.policy import Choice
-    from gpusched_env.simulator.run import Board
-
-
-class PackRule(NamedTuple):
-    """The numbers of packing.
-
-    Attributes:
-        light: Mean speed beside others from which an application has the label 0.
-        medium: The same for the label 1; below it is 2.
-        most: Two jobs share a GPU if their labels sum to no more.
-    """
-
-    light: float
-    medium: float
-    most: int
 
 
 @kernel
-def plan_pack(board: Board, rule: PackRule) -> None:
+def plan_pack(board: Board, light: float, medium: float, most: int) -> None:
     """Plan the round, in which running jobs keep what they have, and write it to `memory`; nothing else changes."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
-    guests, label = guest_shares(board), labels(board, rule)
-    held, kept = put_aside(board, False)
+    guests, label = guest_shares(board), labels(board, light, medium)
+    held, kept = sim.begin_plan(board, False)
     gpus, closed = look_at_gpus(board, guests), np.zeros(board.nodes.shape[0], dtype=np.int8)
     for i in _shortest_first(board):
         job, full = active[i], np.zeros(guests.shape[0], dtype=np.int8)
@@ -64,12 +43,13 @@ def plan_pack(board: Board, rule: PackRule) -> None:
             if share < 0:
                 place_whole(board, gpus, closed, job, config, False)
                 continue
-            node, gpu = _gpu_to_share(board, gpus, label, rule.most, share, job)
+            node, gpu = _gpu_to_share(board, gpus, label, most, share, job)
             if node >= 0:
                 put_share(board, guests, gpus, job, share, node, gpu)
         if not full.any():  # no whole GPUs are open to it
-            _place_share(board, guests, gpus, label, rule.most, job)
-    write_plan(board, held, kept)
+            _place_share(board, guests, gpus, label, most, job)
+    sim.write_plan(board)
+    sim.end_plan(board, held, kept)
 
 
 @kernel
@@ -85,7 +65,7 @@ def _place_share(board: Board, guests: Mask, gpus: Gpus, label: Ints, most: int,
 
 
 @kernel
-def labels(board: Board, rule: PackRule) -> Ints:
+def labels(board: Board, light: float, medium: float) -> Ints:
     """Give the label of every application on every GPU type, (V, A): by its mean speed beside all, both jobs counted.
 
     Where nothing is known of applications beside one another, all have the label 0.
@@ -98,7 +78,7 @@ def labels(board: Board, rule: PackRule) -> Ints:
             speed = 0.0
             for other in range(total):
                 speed += _speed(board, v, one, other) / total
-            label[v, one] = 0 if speed >= rule.light else 1 if speed >= rule.medium else 2
+            label[v, one] = 0 if speed >= light else 1 if speed >= medium else 2
     return label
 
 
@@ -122,10 +102,10 @@ def _shortest_first(board: Board) -> Ints:
             c = _cheapest_whole(board, nothing, active[i])
             c = c if c >= 0 else cheapest_host(board, nothing, nothing, active[i])
             gpus = board.facts.configs[c, at.CONFIG_SIZE] / at.UNITS
-            key[waiting] = expected_left(board, active[i]) * board.tau[active[i], c] * gpus if c >= 0 else np.inf
+            key[waiting] = sim.expected_left(board, active[i]) * board.tau[active[i], c] * gpus if c >= 0 else np.inf
             members[waiting] = i
             waiting += 1
-    return members[ranked(key, waiting)[:waiting]]
+    return members[sim.ranked(key, waiting)[:waiting]]
 
 
 @kernel
@@ -163,16 +143,10 @@ def _half(board: Board, guests: Mask, config: int, job: int) -> int:
 def _gpu_to_share(board: Board, gpus: Gpus, label: Ints, most: int, share: int, job: int) -> tuple[int, int]:
     """Choose an idle GPU, on the node with fewest free; else the one with one job beside which it is fastest.
 
-    Args:
-        board: The run.
-        gpus: The GPUs.
-        label: Labels of applications, (V, A).
-        most: The labels of two jobs on a GPU sum to no more.
-        share: The share.
-        job: The job.
+    The labels of two jobs on a GPU, `label`, (V, A), sum to `most` at most.
     """
-    nodes, jobs, per_node, v = board.nodes, board.jobs, slots(board), board.facts.configs[share, at.CONFIG_TYPE]
-    last, before = neighbours(board)
+    nodes, jobs, per_node, v = board.nodes, board.jobs, sim.slots(board), board.facts.configs[share, at.CONFIG_TYPE]
+    last, before = sim.neighbours(board)
     best, best_gpu, best_key = -1, -1, (-np.inf, -np.inf)
     own = label[v, int(jobs[job, at.APPLICATION])]
     for index in range(last.shape[0]):
@@ -184,7 +158,7 @@ def _gpu_to_share(board: Board, gpus: Gpus, label: Ints, most: int, share: int, 
             other = int(jobs[board.active[last[index]], at.APPLICATION])
             if gpus.jobs[index] > 1.0 or own + label[v, other] > most:
                 continue
-            pace = pace_beside(board, job, share, last[index], before)
+            pace = sim.pace_beside(board, job, share, last[index], before)
             key = (pace if pace > 0.0 else 1.0, 0.0)
         if key > best_key:
             best, best_gpu, best_key = n, gpu, key
@@ -192,7 +166,7 @@ def _gpu_to_share(board: Board, gpus: Gpus, label: Ints, most: int, share: int, 
 
 
 @dataclass(frozen=True, slots=True)
-class Pack:
+class Pack(PlannedPolicy):
     """Packing by labels. Running jobs keep what they have; shortest expected GPU-seconds first.
 
     An application has the label 0, 1 or 2 by its mean speed beside all applications, both jobs of a pair counted: from
@@ -222,22 +196,5 @@ class Pack:
             raise InputError("light", self.light, f"a number from medium ({self.medium}) to 1")
         checks.whole("most", self.most, 0)
 
-    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rules draw nothing
-        """Place the jobs that wait."""
-        _decide(view.board, ask_order(view, self.job_order, waiting_only=True), self._rule)
-
-    def choose(self, view: View, job: int) -> Choice:
-        """Give what the plan of the round, made when it asks its first job, says of a job."""
-        if not is_planned(view, job):
-            plan_pack(view.board, self._rule)
-        return planned_choice(view, job)
-
-    @property
-    def _rule(self) -> PackRule:
-        return PackRule(float(self.light), float(self.medium), int(self.most))
-
-
-@kernel
-def _decide(board: Board, order: Ints, rule: PackRule) -> None:
-    plan_pack(board, rule)
-    carry_out(board, order)
+    def _plan(self, view: View) -> None:
+        plan_pack(view.board, float(self.light), float(self.medium), int(self.most))

@@ -2,19 +2,104 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpusched_baselines.planning.single_job import SingleJobProblem
-from gpusched_baselines.solvers.errors import SolverFailedError
-from gpusched_baselines.solvers.pyomo_highs import NAME, TIGHTEST, load_pyomo, new_highs, require_highs, solve
+from gpusched_baselines.solvers.errors import SolverFailedError, load
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from gpusched_baselines.planning.single_job import Plan
-    from gpusched_env.model import EpochDistribution
+
+NAME = "HiGHS"
+TIGHTEST = 1e-10  # the least tolerance that HiGHS takes
+TOLERANCE = 1e-9  # at the usual 1e-6 a bound may come out above a schedule
+INFEASIBLE = {"provenInfeasible", "locallyInfeasible", "infeasibleOrUnbounded"}  # no program here is unbounded
+
+
+@dataclass(frozen=True, slots=True)
+class Solved:
+    """What HiGHS says of a minimisation whose solution was loaded into the model.
+
+    Attributes:
+        objective: Value of the best solution found.
+        bound: No solution is below this.
+        seconds: Wall clock of the solve.
+    """
+
+    objective: float
+    bound: float
+    seconds: float
+
+
+def load_pyomo() -> Any:
+    """Import `pyomo.environ`.
+
+    Raises:
+        SolverMissingError: Pyomo is missing.
+    """
+    return _load("pyomo.environ", "pyomo")
+
+
+def require_highs() -> None:
+    """Make sure that there is a HiGHS to solve with.
+
+    Raises:
+        SolverMissingError: Pyomo or highspy is missing.
+    """
+    _load("highspy", "highspy")
+    _load("pyomo.contrib.solver.solvers.highs", "pyomo")
+
+
+def new_highs(*, tolerance: float = TOLERANCE, presolve: bool = True, seconds: float = 60.0) -> Any:
+    """Make a HiGHS solver that keeps its model from one solve to the next, one thread, silent.
+
+    Args:
+        tolerance: By how much a constraint, a reduced cost or a whole number may be off, ≥ 1e-10.
+        presolve: Whether to look for simplifications first; with many columns and few rows that is the slowest part.
+        seconds: Most wall clock of a solve.
+
+    Raises:
+        SolverMissingError: Pyomo or highspy is missing.
+    """
+    require_highs()
+    solver = _load("pyomo.contrib.solver.solvers.highs", "pyomo").Highs()
+    config = solver.config
+    config.load_solutions = False
+    config.raise_exception_on_nonoptimal_result = False
+    config.time_limit = seconds
+    config.threads = 1
+    config.rel_gap = 0.0
+    tolerances = {f"{kind}_feasibility_tolerance": tolerance for kind in ("primal", "dual", "mip")}
+    presolving = {} if presolve else {"presolve": "off"}
+    config.solver_options = {"output_flag": False, "random_seed": 0, **tolerances, **presolving}
+    return solver
+
+
+def solve(solver: Any, model: Any) -> Solved | None:
+    """Minimise `model`, and load the best solution into it; give None if it surely has none.
+
+    Raises:
+        SolverFailedError: No solution was found, though there may be one.
+    """
+    begin = time.perf_counter()
+    result = solver.solve(model)
+    seconds = time.perf_counter() - begin
+    if result.termination_condition.name in INFEASIBLE:
+        return None
+    if result.incumbent_objective is None:
+        raise SolverFailedError(NAME, f"no solution ({result.termination_condition.name})")
+    result.solution_loader.load_vars()
+    return Solved(float(result.incumbent_objective), float(result.objective_bound), seconds)
+
+
+def _load(module: str, package: str) -> Any:
+    return load(module, NAME, package, "solvers")
 
 
 class BinProgram:
@@ -156,32 +241,19 @@ class HighsSolver:
         return type(self), ()
 
 
-def solve_highs(
-    seconds_per_epoch: ArrayLike,
-    cost_eur_per_epoch: ArrayLike,
-    distribution: EpochDistribution,
-    max_epochs: float,
-    time_left_s: float,
-    epochs_done: float = 0.0,
-) -> Plan:
+def solve_highs(*problem: Any, **named: Any) -> Plan:
     """Solve the single-job problem as a linear program: how many epochs of every bin run in which configuration.
 
-    The arguments and the plan are those of `solve_single_job`. The program gives no order within a bin, and of bins
+    The plan is that of `solve_single_job`. The program gives no order within a bin, and of bins
     that cost the same any may be run faster; so each configuration's epochs are put end to end, slow to fast. That
     takes as long and, since S does not rise, costs no more.
 
     Args:
-        seconds_per_epoch: τ_c [s/epoch], (C,), > 0, in any order; inf where not allowed.
-        cost_eur_per_epoch: p_c [€/epoch], (C,), ≥ 0.
-        distribution: Distribution of the epochs needed.
-        max_epochs: Maximum epochs E, > 0.
-        time_left_s: Time to the due date D [s]; may be negative.
-        epochs_done: Epochs done w, in [0, E).
+        *problem: The arguments of `SingleJobProblem`, by place or by name.
 
     Raises:
         InputError: A value is out of its range, or no configuration is allowed.
         SolverMissingError: Pyomo or highspy is missing.
         SolverFailedError: HiGHS found no solution.
     """
-    tau, price = np.asarray(seconds_per_epoch), np.asarray(cost_eur_per_epoch)
-    return HighsSolver()(SingleJobProblem(tau, price, distribution, max_epochs, time_left_s, epochs_done))
+    return HighsSolver()(SingleJobProblem(*problem, **named))

@@ -7,13 +7,13 @@ from typing import TYPE_CHECKING, Literal, Protocol, get_args
 
 import numpy as np
 
-from gpusched_baselines.planning.exact import solve_exactly
+from gpusched_baselines.planning.single_job import solve_exactly
 from gpusched_baselines.solvers.bin_program import HighsSolver
 from gpusched_baselines.solvers.errors import SolverFailedError, SolverFallbackWarning, SolverMissingError
 from gpusched_baselines.solvers.ipopt import PUBLISHED_ITERATIONS, IpoptSolver
 from gpusched_baselines.solvers.nlp import NlpSolver
 from gpusched_env.errors import InputError
-from gpusched_env.simulator.due_dates import misses
+from gpusched_env.simulator import kernels as sim
 
 if TYPE_CHECKING:
     from gpusched_baselines.planning.single_job import Plan, SingleJobProblem
@@ -116,5 +116,5 @@ def _check_plan(solver: str, plan: Plan, problem: SingleJobProblem) -> None:
     if abs(at - problem.max_epochs) > rounding:
         raise SolverFailedError(solver, "its plan does not run all epochs")
     due = plan.status != "late" and solver not in USED_AS_IT_IS
-    if due and misses(plan.worst_case_s * (1.0 - ROUNDING), problem.time_left_s):
+    if due and sim.misses(plan.worst_case_s * (1.0 - ROUNDING), problem.time_left_s):
         raise SolverFailedError(solver, "its plan misses the due date")

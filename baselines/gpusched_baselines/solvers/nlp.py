@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,10 +15,9 @@ from gpusched_baselines.solvers.smoothed_program import SmoothedProgram
 from gpusched_env.model import checks
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+    from numpy.typing import NDArray
 
     from gpusched_baselines.planning.single_job import Plan
-    from gpusched_env.model import EpochDistribution
 
 MOST_ITERATIONS = 3000
 OPTIONS = {
@@ -54,29 +53,15 @@ class NlpSolver:
         return problem.plan_at(repaired(problem, ends * problem.max_epochs))
 
 
-def solve_nlp(
-    seconds_per_epoch: ArrayLike,
-    cost_eur_per_epoch: ArrayLike,
-    distribution: EpochDistribution,
-    max_epochs: float,
-    time_left_s: float,
-    epochs_done: float = 0.0,
-    *,
-    iterations: int | None = None,
-) -> Plan:
+def solve_nlp(*problem: Any, iterations: int | None = None, **named: Any) -> Plan:
     """Solve the single-job problem as a smoothed nonlinear program in our own form; `solve_ipopt` is the published one.
 
-    The arguments and the plan are those of `solve_single_job`. Dominated configurations are left out, those between
+    The plan is that of `solve_single_job`. Dominated configurations are left out, those between
     the hull and the others stay. Slack and late problems need no solver. Where Ipopt stops, the plan is repaired (see
     `repair`), so that it always meets the due date, and costed with the true survival function.
 
     Args:
-        seconds_per_epoch: τ_c [s/epoch], (C,), > 0, in any order; inf where not allowed.
-        cost_eur_per_epoch: p_c [€/epoch], (C,), ≥ 0.
-        distribution: Distribution of the epochs needed.
-        max_epochs: Maximum epochs E, > 0.
-        time_left_s: Time to the due date D [s]; may be negative.
-        epochs_done: Epochs done w, in [0, E).
+        *problem: The arguments of `SingleJobProblem`, by place or by name.
         iterations: Most iterations of Ipopt, ≥ 1; None goes on to convergence.
 
     Raises:
@@ -84,9 +69,7 @@ def solve_nlp(
         SolverMissingError: cyipopt or the system's Ipopt is missing.
         SolverFailedError: Ipopt found no point at all, or without `iterations` none that it calls solved.
     """
-    tau, price = np.asarray(seconds_per_epoch), np.asarray(cost_eur_per_epoch)
-    solver = NlpSolver(iterations)
-    return solver(SingleJobProblem(tau, price, distribution, max_epochs, time_left_s, epochs_done))
+    return NlpSolver(iterations)(SingleJobProblem(*problem, **named))
 
 
 def _minimise(program: SmoothedProgram, iterations: int | None) -> NDArray[np.float64]:

@@ -9,8 +9,8 @@ import gymnasium
 import numpy as np
 from gymnasium import spaces
 
+from gpusched_baselines.steering_env.features import feature_names
 from gpusched_baselines.steering_env.knobs import action_array, knob_count, knob_names
-from gpusched_baselines.steering_env.observation import feature_names
 from gpusched_baselines.steering_env.run import BASE_RUNS, BaseRun, SteeredRun
 from gpusched_env import rendering
 from gpusched_env.envs.env import RENDER_MODES
@@ -18,7 +18,7 @@ from gpusched_env.envs.env_input import check_shape, draw_seed, shape_of
 from gpusched_env.envs.source import source_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.kernels import at
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -10,18 +10,16 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.sts_x import steering as of
-from gpusched_baselines.sts_x.appraisal import load_of_due_work
-from gpusched_baselines.sts_x.plan import cheapest_now
-from gpusched_baselines.sts_x.steering import epochs_expected
-from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_baselines.sts_x import plan as of
+from gpusched_baselines.sts_x.appraisal import FREE_RATE, load_of_due_work
+from gpusched_baselines.sts_x.plan import cheapest_now, epochs_expected
 from gpusched_env.observation.notation import Names, squash
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.survival import likely_bin
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator.run import Board
+    from collections.abc import Sequence
+
 
 RECENT, NEWEST = 64, 8  # submissions by which the load to come is judged, and whether a burst has begun
 
@@ -130,7 +128,7 @@ def _look_at_job(board: Board, rate: Floats, job: int, out: Floats, types: Float
         types[v, COST] += min(1.0, price / best_cost[v]) if best_cost[v] > 0.0 else 0.0
     gpu_seconds = max(expected * seconds * configs[config, at.CONFIG_SIZE] / at.UNITS, 1e-9)
     edges, survival = board.edges[int(rows[job, at.EDGES])], board.survival[int(rows[job, at.DISTRIBUTION])]
-    alive = survival[likely_bin(edges, done / largest)]
+    alive = survival[sim.likely_bin(edges, done / largest)]
     lateness, energy = rows[job, at.WEIGHT] * fastest, price * left
     out[DONE] = done / largest
     out[TIME_LEFT] = time_left / (fastest + abs(time_left))
@@ -139,7 +137,7 @@ def _look_at_job(board: Board, rate: Floats, job: int, out: Floats, types: Float
     out[HELD] = 1.0 if rows[job, at.OLD_CONFIG] >= 0.0 else 0.0
     out[LATENESS] = lateness / (lateness + energy) if lateness > 0.0 else 0.0
     out[EXPECTED] = min(1.0, expected / left)
-    out[SURVIVAL] = survival[likely_bin(edges, (done + 0.5 * left) / largest)] / alive if alive > 0.0 else 1.0
+    out[SURVIVAL] = survival[sim.likely_bin(edges, (done + 0.5 * left) / largest)] / alive if alive > 0.0 else 1.0
     out[AGE] = squash((now - rows[job, at.SUBMISSION]) / fastest)
     out[CHANGE] = squash(10.0 * rows[job, at.RESTART_S] / max(expected * seconds, 1e-9))
     out[OPPORTUNISTIC] = rows[job, at.OPPORTUNISTIC]
@@ -251,3 +249,72 @@ def _arrivals(board: Board, gpus: float) -> tuple[float, float]:
     span = max(now - rows[first, at.SUBMISSION], 1.0)
     rate, new_rate = (last - first) / span, (last - newest) / max(now - rows[newest, at.SUBMISSION], 1.0)
     return squash(work / span / gpus), squash(new_rate / rate - 1.0)
+
+
+WHOLE = MEANS + len(JOBS) + 1  # numbers before those of GPU types
+
+
+def feature_names(gpu_types: Sequence[str]) -> tuple[str, ...]:
+    """Return the names of the numbers of an observation, in their order: 26 + 6 for each GPU type."""
+    means = (f"mean over the active jobs: {name}" for name in JOBS)
+    urgent = "share of the active jobs without slack in their cheapest configuration"
+    return (
+        *ROUND[:MEANS],
+        *means,
+        urgent,
+        *(f"{gpu_type}: {name}" for gpu_type in gpu_types for name in OPTIONS[:TYPES]),
+    )
+
+
+def feature_count(gpu_types: int) -> int:
+    """Return how many numbers an observation has for so many GPU types."""
+    return WHOLE + TYPES * gpu_types
+
+
+@kernel
+def look_at_jobs(board: Board, rate: Floats, jobs: Floats, whole: Floats, options: Floats) -> None:
+    """Write the features of a round, and leave what STS-X remembers of its jobs as it is; see `observe_round`."""
+    total, memory = board.count[at.ACTIVE], board.memory
+    cheapest = np.empty(total)
+    for i in range(total):
+        cheapest[i] = memory[board.active[i], of.CHEAPEST]
+    observe_round(board, rate, FREE_RATE, jobs, whole, options)
+    for i in range(total):
+        memory[board.active[i], of.CHEAPEST] = cheapest[i]
+
+
+def job_features(board: Board, rate: Floats) -> Floats:
+    """Return the features of the active jobs, (A, len(JOBS)); see `look_at_jobs`."""
+    jobs = np.empty((board.count[at.ACTIVE], len(JOBS)))
+    options = np.empty((board.facts.configs.shape[0], len(OPTIONS)))
+    look_at_jobs(board, rate, jobs, np.empty(len(ROUND)), options)
+    return jobs
+
+
+@kernel
+def observe(board: Board, rate: Floats, seen: Floats) -> None:
+    """Write the observation of an open round.
+
+    Args:
+        board: The board, at the beginning of a round, with the times with which STS-X plans.
+        rate: Cost rates with which it plans [€/s], (C,).
+        seen: Written: the numbers of `feature_names`, (26 + 6 V,), from -1 to 1.
+    """
+    total, configs = board.count[at.ACTIVE], board.facts.configs
+    jobs, whole, options = (
+        np.zeros((total, len(JOBS))),
+        np.zeros(len(ROUND)),
+        np.zeros((configs.shape[0], len(OPTIONS))),
+    )
+    look_at_jobs(board, rate, jobs, whole, options)
+    seen[:] = 0.0
+    seen[:MEANS] = whole[:MEANS]
+    for i in range(total):
+        for f in range(len(JOBS)):
+            seen[MEANS + f] += jobs[i, f] / total
+        seen[WHOLE - 1] += 1.0 / total if jobs[i, CHEAPEST_SLACK] <= 0.0 else 0.0
+    for c in range(configs.shape[0]):
+        first = WHOLE + TYPES * configs[c, at.CONFIG_TYPE]
+        seen[first : first + TYPES] = options[c, :TYPES]
+    for f in range(seen.shape[0]):
+        seen[f] = min(1.0, max(-1.0, seen[f]))

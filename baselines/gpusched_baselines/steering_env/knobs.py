@@ -15,21 +15,18 @@ from gpusched_baselines.steering_env.features import (
     LATENESS,
     LENGTH,
     TIME_LEFT,
+    job_features,
 )
-from gpusched_baselines.steering_env.observation import job_features
-from gpusched_baselines.sts_x import steering as of
-from gpusched_baselines.sts_x.steering import KNOBS, Steering
+from gpusched_baselines.sts_x import plan as of
+from gpusched_baselines.sts_x.plan import KNOBS, Steering
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel
-from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator.run import Board
 
 # What an action of 1 stands for: the natural logarithm of a factor.
 MOST_OF_TYPE = 0.5  # on the cost rate of a GPU type

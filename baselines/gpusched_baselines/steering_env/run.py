@@ -9,26 +9,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.planning.company import beside_company, write_times
+from gpusched_baselines.planning.cheapest import beside_company, write_times
+from gpusched_baselines.steering_env.features import observe
 from gpusched_baselines.steering_env.knobs import forget_cheapest, knob_count, knobs_of, steering_of
-from gpusched_baselines.steering_env.observation import observe
 from gpusched_baselines.sts_x.policy import StsX, carry_out
 from gpusched_baselines.sts_x.round import plan_round
-from gpusched_env.kernel import kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.events import advance
-from gpusched_env.simulator.rounds import PRESSURE, begin_round, commit_round, order_by
-from gpusched_env.simulator.simulate import check_stalled
-from gpusched_env.simulator.state import State
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Hidden, State, at, kernel
 
 if TYPE_CHECKING:
     from collections.abc import Hashable
 
     from numpy.typing import NDArray
 
-    from gpusched_env.arrays import Floats
     from gpusched_env.model import Instance
-    from gpusched_env.simulator.run import Board, Hidden
 
 POLICY = StsX()
 
@@ -76,15 +70,15 @@ class SteeredRun:
             plan_round(plan, parts, steering_of(knobs, plan, rate))
             if knobs.priced:  # what is cheapest at these rates need not be so in the next round
                 forget_cheapest(board)
-            order_by(board, PRESSURE, False)
+            sim.order_by(board, sim.PRESSURE, False)
             carry_out(board, board.order[: count[at.TO_ASK]])
-            commit_round(board, hidden)
+            sim.commit_round(board, hidden)
             if board.count[at.LOGGING]:
                 state.make_room()
                 hidden = state.hidden
             next_round(board, hidden)
             done += 1
-        check_stalled(board, POLICY.name)
+        sim.check_stalled(board, POLICY.name)
         self._rate = POLICY.rates(board) if self._by_duty else self._rate
         return done
 
@@ -103,9 +97,9 @@ class SteeredRun:
 @kernel
 def next_round(board: Board, hidden: Hidden) -> bool:
     """Run to the next round with an active job, and open it from an empty cluster; return False at the end."""
-    while advance(board, hidden):
+    while sim.advance(board, hidden):
         if board.count[at.ACTIVE] > 0:
-            begin_round(board, True)
+            sim.begin_round(board, True)
             return True
     return False
 

@@ -7,25 +7,228 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 
-from gpusched_baselines.planning.cheapest import cheapest_fitting
-from gpusched_baselines.planning.plan import new_scratch
+from gpusched_baselines.dispatching.idle_gpus import give_left_shares
+from gpusched_baselines.planning.cheapest import WORST_CASE, any_room, cheapest_fitting, left_of_all
+from gpusched_baselines.planning.plan import (
+    LATE,
+    SHORTEST_SEGMENT,
+    SLACK,
+    find_hull,
+    first_segment,
+    new_scratch,
+    solve_job,
+)
+from gpusched_baselines.planning.single_job import SingleJobProblem
 from gpusched_baselines.solvers.fallback import SOLVER_NAMES, FallbackSolver, SolverName
-from gpusched_baselines.sts.by_solver import choose_by_solver
-from gpusched_baselines.sts.decision import PLAN_COLUMNS, look, take_best
-from gpusched_baselines.sts.plans import finish, plan_types
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel
-from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.placement.placement import place
-from gpusched_env.simulator.policy import Choice, apply_choice
+from gpusched_env.model import EpochDistribution
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Choice, Floats, Ints, View, at, kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
+    from numpy.typing import NDArray
 
     from gpusched_baselines.planning.plan import Scratch
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.run import Board
+    from gpusched_baselines.planning.single_job import Plan
+    from gpusched_baselines.solvers.fallback import SingleJobSolver
+
+# Columns of the policy's memory of a job.
+LEAST = 0  # size of what it last held by its own choice
+GIVEN = 1  # 1 + the configuration that it was given in place of its own at the end of a round; 0: none
+BETTER = sim.FREE_COLUMNS  # one for each GPU type: 1 + the configuration to begin with there if cheaper; 0: none
+
+# plans: float64 (V, PLAN_COLUMNS). How the plan of each GPU type begins.
+COST = 0  # expected cost [€]; inf: it misses the due date
+FIRST = 1  # configuration; -1: it misses the due date
+WAKE = 2  # when its segment ends [s]; inf: it runs to the end
+PLAN_COLUMNS = 3
+
+LATE_RANK = 1e6  # cost at which the published code ranks a type that misses the due date
+
+
+@kernel
+def look(board: Board, job: int, restarts_small: bool) -> tuple[int, float, int, bool]:
+    """Say whether a job needs plans: not where nothing has room, or if it follows one and nothing better has room.
+
+    One that was given more than its own is planned anew from its own: it is ahead of its plan.
+
+    Args:
+        job: The job's index.
+        restarts_small: Whether a job that waits may take fewer GPUs than it last held.
+
+    Returns:
+        If the last but one is 0, the configuration that it gets (-1: none) and its wake-up [s] (NaN: as it is). Else
+        that is the least size of configurations to plan with; and whether larger ones are to be tried first, since its
+        wake-up is due.
+    """
+    jobs, configs, memory = board.jobs, board.facts.configs, board.memory
+    held = int(jobs[job, at.OLD_CONFIG])
+    own = held >= 0 and int(memory[job, GIVEN]) != held + 1
+    if own:
+        memory[job, LEAST] = configs[held, at.CONFIG_SIZE]
+    if not any_room(board):  # nothing to plan for: without this, a long queue is planned anew in every round
+        return -1, -np.inf, 0, False
+    least = max(1, int(memory[job, LEAST]))
+    if held < 0:
+        return -1, np.nan, 1 if restarts_small else least, False
+    follows_plan = jobs[job, at.WAKE_S] > board.clock[at.NOW]
+    if follows_plan and own and sim.may_have(board, job, held) and not better_type_has_room(board, job):
+        return held, np.nan, 0, False
+    speeds_up = not follows_plan and jobs[job, at.WAKE_S] > -np.inf
+    return -1, np.nan, least, speeds_up
+
+
+@kernel
+def better_type_has_room(board: Board, job: int) -> bool:
+    """Say whether what `job` would have begun with on a GPU type that it ranked above its own fits now."""
+    for v in range(board.room.shape[0]):
+        config = int(board.memory[job, BETTER + v]) - 1
+        if config >= 0 and sim.may_have(board, job, config):
+            return True
+    return False
+
+
+@kernel
+def take_best(board: Board, job: int, plans: Floats) -> tuple[int, float]:
+    """Take the cheapest plan whose first configuration fits now; remember those that would have been cheaper.
+
+    Returns:
+        The configuration, -1 if none fits, and the wake-up [s].
+    """
+    best = -1
+    for v in range(plans.shape[0]):
+        first = int(plans[v, FIRST])
+        if (best < 0 or plans[v, COST] < plans[best, COST]) and first >= 0 and sim.may_have(board, job, first):
+            best = v
+    if best < 0:
+        return -1, np.nan
+    for v in range(plans.shape[0]):
+        board.memory[job, BETTER + v] = plans[v, FIRST] + 1 if plans[v, COST] < plans[best, COST] else 0.0
+    return int(plans[best, FIRST]), plans[best, WAKE]
+
+
+@kernel
+def plan_types(board: Board, job: int, least: int, published: bool, scratch: Scratch, plans: Floats) -> None:
+    """Solve every GPU type over its configurations of at least the size `least`; write `plans`, (V, PLAN_COLUMNS).
+
+    With `published` a type whose cheapest configuration meets the due date ranks at cost 0, and one that misses it,
+    with its fastest configuration, at `LATE_RANK`; else the latter has no plan.
+    """
+    for v in range(plans.shape[0]):
+        plans[v, COST], plans[v, FIRST], plans[v, WAKE] = _plan_type(board, job, v, least, published, scratch)
+
+
+@kernel
+def _plan_type(
+    board: Board, job: int, gpu_type: int, least: int, published: bool, scratch: Scratch
+) -> tuple[float, int, float]:
+    """Solve one GPU type: expected cost [€], first configuration (-1 if the due date is missed), wake-up [s]."""
+    jobs, configs = board.jobs, board.facts.configs
+    members, size = scratch.members, 0
+    for c in range(configs.shape[0]):
+        if configs[c, at.CONFIG_TYPE] == gpu_type and configs[c, at.CONFIG_SIZE] >= least:
+            members[size], scratch.seconds[size] = c, board.tau[job, c]
+            scratch.price[size] = board.planning_rate[c] * board.tau[job, c]
+            size += 1
+    points = find_hull(scratch.seconds[:size], scratch.price[:size], scratch)
+    if points == 0:
+        return np.inf, -1, np.inf
+    status, cost = solve_job(board, job, points, jobs[job, at.DUE] - board.clock[at.NOW], scratch)
+    if status == LATE:
+        return (LATE_RANK, members[scratch.hull[points - 1]], np.inf) if published else (np.inf, -1, np.inf)
+    k, wake = first_segment(board, job, scratch)
+    config = members[scratch.hull[k]]
+    wake += sim.switch_s(board, job, config)
+    return 0.0 if status == SLACK and published else cost, config, wake
+
+
+@kernel
+def finish(board: Board, order: Ints) -> None:
+    """Give what is left of shared GPUs to the jobs of the round, `order`, and remember what each had chosen itself.
+
+    A job keeps its own size as the least that it is planned with, so it may give back what it was given.
+    """
+    if sim.slots(board) == 0:
+        return
+    jobs, memory, configs = board.jobs, board.memory, board.facts.configs
+    own = np.empty(order.shape[0], dtype=np.int64)
+    for i in range(order.shape[0]):
+        own[i] = int(jobs[order[i], at.CONFIG])
+    give_left_shares(board, order, left_of_all(board, order, WORST_CASE))
+    sim.measure(board)
+    for i in range(order.shape[0]):
+        held = int(jobs[order[i], at.CONFIG])
+        memory[order[i], GIVEN] = held + 1 if held != own[i] else 0
+        if held != own[i]:
+            memory[order[i], LEAST] = configs[own[i], at.CONFIG_SIZE]
+
+
+NO_PLAN = (np.inf, -1, np.inf)
+"""The row of a GPU type on which the due date is missed."""
+
+
+def choose_by_solver(
+    view: View, job: int, published: bool, restarts_small: bool, solver: SingleJobSolver
+) -> tuple[int, float]:
+    """Choose the configuration, -1 to wait, and the wake-up [s], NaN to keep it, of one job.
+
+    Args:
+        view: The present state.
+        job: The job's index.
+        published: Whether a type whose cheapest configuration meets the due date ranks at cost 0, and one that misses
+            it, with its fastest configuration, at `LATE_RANK`.
+        restarts_small: Whether a job that waits may take fewer GPUs than it last held.
+        solver: Solves single-job problems; must always answer.
+    """
+    config, wake, least, speeds_up = look(view.board, job, restarts_small)
+    if least == 0:
+        return config, wake
+    for size in (least + 1, least) if speeds_up else (least,):
+        plans = np.array([_solve_type(view, job, v, size, published, solver) for v in range(len(view.room))])
+        config, wake = take_best(view.board, job, plans)
+        if config >= 0:
+            return config, wake
+    return cheapest_fitting(view.board, view.board.planning_rate, job), -np.inf
+
+
+def _solve_type(
+    view: View, job: int, gpu_type: int, least: int, published: bool, solver: SingleJobSolver
+) -> tuple[float, int, float]:
+    """Solve one GPU type: the row of `plans`."""
+    own = (view.configs[:, at.CONFIG_TYPE] == gpu_type) & (view.configs[:, at.CONFIG_SIZE] >= least)
+    members = np.flatnonzero(own & np.isfinite(view.tau[job]))
+    if not len(members):
+        return NO_PLAN
+    tau = view.tau[job, members]
+    largest = float(view.jobs[job, at.MAX_EPOCHS])
+    done = min(float(view.jobs[job, at.EPOCHS]), float(np.nextafter(largest, 0.0)))  # all but done is not done
+    price, time_left = view.planning_rate[members] * tau, float(view.jobs[job, at.DUE]) - view.now_s
+    plan = solver(SingleJobProblem(tau, price, _distribution(view, job), largest, time_left, done))
+    if plan.status == "late":
+        return (LATE_RANK, int(members[plan.segments[-1].configuration]), np.inf) if published else NO_PLAN
+    cost = 0.0 if plan.status == "slack" and published else plan.expected_cost_eur
+    return cost, *_start(view, job, plan, members)
+
+
+def _start(view: View, job: int, plan: Plan, members: NDArray[np.int64]) -> tuple[int, float]:
+    """Take the first segment of `plan` that is long enough, and when it ends [s]."""
+    jobs = view.jobs
+    largest, done = float(jobs[job, at.MAX_EPOCHS]), float(jobs[job, at.EPOCHS])
+    for segment in plan.segments[:-1]:
+        if segment.end_epoch < largest and segment.end_epoch - done >= SHORTEST_SEGMENT * largest:
+            config = int(members[segment.configuration])
+            wake = view.now_s + (segment.end_epoch - done) * view.tau[job, config]
+            return config, wake + sim.switch_s(view.board, job, config)
+    return int(members[plan.segments[-1].configuration]), np.inf
+
+
+def _distribution(view: View, job: int) -> EpochDistribution:
+    """Give what is known of the epochs that `job` needs, without the table's padding."""
+    edges = view.edges[int(view.jobs[job, at.EDGES])]
+    bins = int(np.argmax(edges >= 1.0))
+    return EpochDistribution(edges[: bins + 1], view.survival[int(view.jobs[job, at.DISTRIBUTION]), :bins])
+
 
 Rank = Literal["expected", "published"]
 
@@ -94,7 +297,7 @@ class Sts:
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - STS draws nothing
         """Place all active jobs, by decreasing pressure."""
-        order = ask_order(view, self.job_order, waiting_only=False)
+        order = sim.ask_order(view, self.job_order, waiting_only=False)
         if self._solve is None:
             _decide(view.board, order, self.rank == "published", self.restarts_small)
         else:
@@ -124,9 +327,9 @@ def _decide(board: Board, order: Ints, published: bool, restarts_small: bool) ->
     scratch, plans = new_scratch(board.tau.shape[1]), np.empty((board.room.shape[0], PLAN_COLUMNS))
     for job in order:
         config, wake = _choose(board, job, published, restarts_small, scratch, plans)
-        apply_choice(board, job, False, wake)
+        sim.apply_choice(board, job, False, wake)
         if config >= 0:
-            place(board, job, config)
+            sim.place(board, job, config)
 
 
 @kernel

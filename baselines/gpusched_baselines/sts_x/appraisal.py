@@ -8,20 +8,26 @@ import numpy as np
 
 from gpusched_baselines.planning.lateness import cost_of_waiting
 from gpusched_baselines.planning.plan import expected_cost
-from gpusched_baselines.sts_x import steering as of
-from gpusched_baselines.sts_x.plan import cheapest_now, epochs_at_worst, plan_ahead, price_out
-from gpusched_baselines.sts_x.steering import MARGIN, ORDER, PRICE, RESTART, WEIGHT, Steering, epochs_expected, factor
-from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.placement import would_restart
-from gpusched_env.simulator.sorting import ranked
-from gpusched_env.simulator.survival import bin_of, curve_of
-from gpusched_env.simulator.switching import switch_s
+from gpusched_baselines.sts_x import plan as of
+from gpusched_baselines.sts_x.plan import (
+    MARGIN,
+    ORDER,
+    PRICE,
+    RESTART,
+    WEIGHT,
+    Steering,
+    cheapest_now,
+    epochs_at_worst,
+    epochs_expected,
+    factor,
+    plan_ahead,
+    price_out,
+)
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
     from gpusched_baselines.planning.plan import Scratch
-    from gpusched_env.arrays import Floats, Ints, Mask
-    from gpusched_env.simulator.run import Board
 
 FULL = 0.5  # load of due work from which on a cluster is taken to be full; beyond twice that it makes no difference
 LEAST_PRICE = 0.01  # a price below this part of that of power is none
@@ -67,7 +73,7 @@ def load_of_due_work(board: Board, chosen: Ints, gpu_seconds: Floats) -> float:
         job = chosen[i]
         due[i] = max(jobs[job, at.DUE] - now, epochs_expected(board, job) * jobs[job, at.MIN_TAU], 1.0)
     most, total = 0.0, 0.0
-    for i in ranked(due, chosen.shape[0]):
+    for i in sim.ranked(due, chosen.shape[0]):
         total += gpu_seconds[i]
         most = max(most, total / due[i])
     return most
@@ -214,8 +220,8 @@ def _look(board: Board, steering: Steering, plans: Plans, i: int, waits: bool) -
     left, time_left = epochs_at_worst(board, job), jobs[job, at.DUE] - board.clock[at.NOW]
     config, seconds = cheapest_now(board, rate, job, steering.same)
     length, gpus = epochs_expected(board, job) * seconds, configs[config, at.CONFIG_SIZE] / at.UNITS
-    held, running = int(jobs[job, at.OLD_CONFIG]), would_restart(board, job)
-    plans.work[i] = max(length * gpus, 1e-9) + (0.0 if running else switch_s(board, job, config) * gpus)
+    held, running = int(jobs[job, at.OLD_CONFIG]), sim.would_restart(board, job)
+    plans.work[i] = max(length * gpus, 1e-9) + (0.0 if running else sim.switch_s(board, job, config) * gpus)
     plans.needs[i] = length * gpus
     if waits and left * seconds <= time_left:
         if running and left * board.tau[job, held] < time_left:
@@ -262,8 +268,8 @@ def _gpu_seconds(board: Board, job: int, points: int, scratch: Scratch) -> float
     for k in range(points):
         config = scratch.hull[k]
         use[k] = board.tau[job, config] * configs[config, at.CONFIG_SIZE] / at.UNITS
-    curve, largest = curve_of(board, job), jobs[job, at.MAX_EPOCHS]
-    first = bin_of(curve.edges, jobs[job, at.EPOCHS] / largest)
+    curve, largest = sim.curve_of(board, job), jobs[job, at.MAX_EPOCHS]
+    first = sim.bin_of(curve.edges, jobs[job, at.EPOCHS] / largest)
     return expected_cost(use, curve, first, largest, scratch.starts[: points + 1])
 
 

@@ -2,22 +2,112 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
+from gpusched_baselines.dispatching.idle_gpus import give_by_gain
 from gpusched_baselines.planning.lateness import add_late_point, first_choice, solve_late
 from gpusched_baselines.planning.plan import LATE, SHORTEST_SEGMENT, find_hull, first_segment, solve_job
-from gpusched_baselines.sts_x import steering as of
-from gpusched_baselines.sts_x.steering import epochs_expected
-from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.switching import switch_s
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
     from gpusched_baselines.planning.plan import Scratch
-    from gpusched_env.arrays import Floats
-    from gpusched_env.simulator.run import Board
+
+
+@kernel
+def spread(board: Board, order: Ints) -> None:
+    """Give idle GPUs of nodes that are on to jobs there, as long as that makes some job's epoch cheaper.
+
+    An epoch is charged the power of the job's GPUs and an equal part of the node's base power. So a job that has the
+    node for itself gets faster for the base power that it saves. What a restart costs is spread over the epochs that
+    the job is expected to need. Jobs on shared GPUs or several nodes keep what they have.
+
+    Args:
+        order: The jobs of the round, (A,).
+    """
+    jobs = board.jobs
+    restart = np.zeros(order.shape[0])
+    for i in range(order.shape[0]):
+        job = order[i]
+        home = sim.place_of_state(board, job)
+        change = jobs[job, at.RESUMING_S if int(jobs[job, at.NODE]) == home else at.RESTART_S]
+        if change > 0.0 and home >= 0:
+            left = max(sim.expected_left(board, job), 1e-12 * jobs[job, at.MAX_EPOCHS])
+            restart[i] = change / left
+    give_by_gain(board, order, restart, True)
+
+
+# Columns of what is said of every job. Each is the logarithm of a factor, so 0 changes nothing, to the last bit.
+PRICE = 0  # on the price of GPUs where they are short
+WEIGHT = 1  # on the tardiness weight with which it is planned
+ORDER = 2  # on the value of its time, and on 1 / slack, by which urgent jobs come first
+MARGIN = 3  # on the slack at which it is urgent
+RESTART = 4  # on the seconds that a change costs
+KNOBS = 5
+
+
+class Steering(NamedTuple):
+    """What somebody who knows more says of a round.
+
+    Attributes:
+        jobs: Logarithms of factors for every active job, (A, KNOBS).
+        rate: Cost rates with which urgent jobs are planned [€/s], (C,).
+        calm_rate: Cost rates by which calm jobs know where they are cheapest [€/s], (C,).
+        same: Whether calm jobs are cheapest in every round where they were in the first.
+        patience: Logarithm of a factor on how long a job may have to wait.
+    """
+
+    jobs: Floats
+    rate: Floats
+    calm_rate: Floats
+    same: bool
+    patience: float
+
+
+@kernel
+def unsteered(active: int, rate: Floats) -> Steering:
+    """Give the steering that changes nothing.
+
+    Args:
+        active: Number of active jobs.
+        rate: Cost rates to plan with [€/s], (C,).
+    """
+    return Steering(np.zeros((active, KNOBS)), rate, rate, True, 0.0)
+
+
+@lean_kernel
+def factor(steering: Steering, i: int, knob: int) -> float:
+    """Give the factor that is said of an active job by one of the columns; exactly 1 where nothing is said."""
+    said = steering.jobs[i, knob]
+    return np.exp(said) if said != 0.0 else 1.0
+
+
+# Columns of the policy's memory of a job, after those of plans.
+KNOWN_AT = 5  # 1 + the epochs done for which the next one holds
+EXPECTED = 6  # epochs that it is expected to need yet
+CHEAPEST = 15  # 1 + the configuration with the cheapest epochs, restarts aside; 0: not looked up yet
+OFFERED = 16  # of a job told to a steering agent: GPU-seconds that it needs in the mean as a whole; 0: not looked up
+# Its last plan.
+UNTIL = 7  # time until which it holds [s]
+HELD = 8  # what the job held when it was made: a configuration, -1 before its start, -2 waiting
+BARE_VALUE = 9  # what a second is worth to it where GPUs have no price [€/s]
+BARE_NEEDS = 10  # GPU-seconds that it is expected to need there
+SCALE = 11  # the scale of prices for which the next ones are
+FIRST = 12  # configuration with which it begins
+NEXT = 13  # when another one follows [s]
+VALUE = 14  # what a second is worth to it [€/s]
+
+
+@lean_kernel
+def epochs_expected(board: Board, job: int) -> float:
+    """Give the epochs that a job is expected to need yet, > 0; looked up as long as it makes no progress."""
+    jobs, memory = board.jobs, board.memory
+    if memory[job, KNOWN_AT] != 1.0 + jobs[job, at.EPOCHS]:
+        memory[job, KNOWN_AT] = 1.0 + jobs[job, at.EPOCHS]
+        memory[job, EXPECTED] = max(sim.expected_left(board, job), 1e-12 * jobs[job, at.MAX_EPOCHS])
+    return memory[job, EXPECTED]
 
 
 @kernel
@@ -40,7 +130,7 @@ def price_out(board: Board, rate: Floats, job: int, caution: float, seconds: Flo
     left = epochs_at_worst(board, job)
     expected = epochs_expected(board, job)
     for c in range(tau.shape[1]):
-        change = switch_s(board, job, c) * times
+        change = sim.switch_s(board, job, c) * times
         seconds[c] = tau[job, c] + change / left
         price[c] = rate[c] * (tau[job, c] + change / expected) if tau[job, c] < np.inf else np.inf
 
@@ -65,12 +155,12 @@ def cheapest_now(board: Board, rate: Floats, job: int, same: bool) -> tuple[int,
         same: Whether rates keep their proportions from round to round, so that what was found once holds.
     """
     jobs, tau, memory = board.jobs, board.tau, board.memory
-    if memory[job, of.CHEAPEST] == 0.0 or not same:
-        memory[job, of.CHEAPEST] = 1.0 + _cheapest(rate, tau[job])
-    best = int(memory[job, of.CHEAPEST]) - 1
+    if memory[job, CHEAPEST] == 0.0 or not same:
+        memory[job, CHEAPEST] = 1.0 + _cheapest(rate, tau[job])
+    best = int(memory[job, CHEAPEST]) - 1
     if jobs[job, at.RESUMING_S] != jobs[job, at.RESTART_S]:
         return _cheapest_with_switch(board, rate, job)
-    held, restart = int(jobs[job, at.OLD_CONFIG]), switch_s(board, job, best)
+    held, restart = int(jobs[job, at.OLD_CONFIG]), sim.switch_s(board, job, best)
     if held == best or restart == 0.0:
         return best, tau[job, best]
     change = rate[best] * (tau[job, best] + restart / epochs_expected(board, job))
@@ -107,7 +197,7 @@ def _cheapest_with_switch(board: Board, rate: Floats, job: int) -> tuple[int, fl
     for c in range(tau.shape[1]):
         if tau[job, c] == np.inf:
             continue
-        change = switch_s(board, job, c)
+        change = sim.switch_s(board, job, c)
         cost = rate[c] * (tau[job, c] + change / expected)
         if best < 0 or cost < least:
             best, seconds, least = c, tau[job, c] + change / left, cost

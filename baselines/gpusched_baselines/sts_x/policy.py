@@ -3,34 +3,41 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.planning.cheapest import cheapest_fitting
-from gpusched_baselines.planning.company import beside_company, rates_by_duty
-from gpusched_baselines.sts_x import steering as of
+from gpusched_baselines.planning.cheapest import beside_company, cheapest_fitting, rates_by_duty
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts
+from gpusched_baselines.sts_x.plan import Steering, unsteered
 from gpusched_baselines.sts_x.round import plan_round
-from gpusched_baselines.sts_x.steering import Steering, unsteered
 from gpusched_env.errors import InputError
-from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.placement.placement import may_have, place, prefer_place
-from gpusched_env.simulator.policy import Choice, apply_choice
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, PlannedPolicy, View, at, kernel
 
-if TYPE_CHECKING:
-    from numpy.random import Generator
 
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator import View
-    from gpusched_env.simulator.run import Board
+@kernel
+def carry_out(board: Board, order: Ints) -> None:
+    """Decide the open round as planned, job by job in the given order, (A,)."""
+    for job in order:
+        config, wake = choose_planned(board, job)
+        sim.give(board, job, config, wake)
+
+
+@kernel
+def choose_planned(board: Board, job: int) -> tuple[int, float]:
+    """Return what the plan of the round says, configuration and wake-up, or what fits if that does not."""
+    config, wake = int(board.memory[job, sim.PLANNED]), board.memory[job, sim.WAKE]
+    if config < 0 or sim.may_have(board, job, config):
+        return config, wake
+    # The placement came out otherwise than planned.
+    if wake <= board.clock[at.NOW]:
+        wake = np.inf
+    return cheapest_fitting(board, board.least_rate, job), wake
 
 
 @dataclass(frozen=True, slots=True)
-class StsX:
+class StsX(PlannedPolicy):
     """STS-X, our own: no job runs on GPUs that are dearer than those it can afford to wait for.
 
     Every job is planned over the configurations of all GPU types at once, shares and whole nodes included, at the rates
@@ -77,25 +84,12 @@ class StsX:
     name: str = "sts-x"
     job_order: str = "pressure"
     preemption: bool = True
+    _carry_out = staticmethod(carry_out)
+    _planned = staticmethod(choose_planned)
 
     def __post_init__(self) -> None:
         if checks.not_negative("full_nodes", self.full_nodes) > 1.0:
             raise InputError("full_nodes", self.full_nodes, "a number from 0 to 1")
-
-    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - STS-X draws nothing
-        """Place all active jobs, by decreasing pressure."""
-        self._plan(view)
-        carry_out(view.board, ask_order(view, self.job_order, waiting_only=False))
-
-    def choose(self, view: View, job: int) -> Choice:
-        """Choose the configuration, the wake-up and the place of one job."""
-        if view.memory[job, of.ROUND] != view.count[at.ROUND]:
-            self._plan(view)
-        config, wake = choose_planned(view.board, job)
-        if config < 0 or view.memory[job, of.NODE] < 0:
-            return Choice(int(config), float(wake))
-        node, gpu = int(view.memory[job, of.NODE]), int(view.memory[job, of.GPU])
-        return Choice(int(config), float(wake), node=node, gpu=gpu if gpu >= 0 else None)
 
     @property
     def parts(self) -> Parts:
@@ -120,27 +114,3 @@ class StsX:
     def _steering(self, board: Board, rate: Floats) -> Steering:
         """Give what is said of the round, which an agent may: here, nothing."""
         return unsteered(int(board.count[at.ACTIVE]), rate)
-
-
-@kernel
-def carry_out(board: Board, order: Ints) -> None:
-    """Decide the open round as planned, job by job in the given order, (A,)."""
-    for job in order:
-        config, wake = choose_planned(board, job)
-        apply_choice(board, job, False, wake)
-        if config >= 0:
-            if board.memory[job, of.NODE] >= 0.0:
-                prefer_place(board, job, int(board.memory[job, of.NODE]), int(board.memory[job, of.GPU]))
-            place(board, job, config)
-
-
-@kernel
-def choose_planned(board: Board, job: int) -> tuple[int, float]:
-    """Return what the plan of the round says, configuration and wake-up, or what fits if that does not."""
-    config, wake = int(board.memory[job, of.PLANNED]), board.memory[job, of.WAKE]
-    if config < 0 or may_have(board, job, config):
-        return config, wake
-    # The placement came out otherwise than planned.
-    if wake <= board.clock[at.NOW]:
-        wake = np.inf
-    return cheapest_fitting(board, board.least_rate, job), wake

@@ -2,33 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from gpusched_baselines.planning.plan import Scratch, new_scratch
-from gpusched_baselines.search.solution import HELD, keep, restore
-from gpusched_baselines.sts_x import steering as of
 from gpusched_baselines.sts_x.appraisal import Parts, Plans, appraise, caution
-from gpusched_baselines.sts_x.plan import plan_ahead, price_out
-from gpusched_baselines.sts_x.spread import spread
-from gpusched_baselines.sts_x.steering import RESTART, WEIGHT, Steering, factor
-from gpusched_env.kernel import kernel, lean_kernel, threaded_kernel
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.placement import (
-    forget_place,
-    keeps_config,
-    may_have,
-    moves_on,
-    place,
-    would_restart,
-)
-from gpusched_env.simulator.placement.room import clear, measure
-from gpusched_env.simulator.sorting import ranked_in_groups
-
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator.run import Board
+from gpusched_baselines.sts_x.plan import RESTART, WEIGHT, Steering, factor, plan_ahead, price_out, spread
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel, threaded_kernel
 
 
 @threaded_kernel
@@ -39,25 +19,20 @@ def plan_round(board: Board, parts: Parts, steering: Steering) -> None:
         parts: Which parts of the policy are in use.
         steering: What is said of the round; `unsteered` for nothing but the rates.
     """
-    active, jobs = board.active[: board.count[at.ACTIVE]], board.jobs
+    active = board.active[: board.count[at.ACTIVE]]
     scratch = new_scratch(board.facts.configs.shape[0] + 1)
     plans = appraise(board, active, parts, steering, scratch)
-    held, kept, homes = np.empty((active.shape[0], HELD)), np.empty_like(board.nodes), np.empty((active.shape[0], 2))
-    keep(board, active, held, kept)
-    for i in range(active.shape[0]):
-        homes[i, 0], homes[i, 1] = jobs[active[i], at.HOME], jobs[active[i], at.HOME_SLOT]
-    clear(board, active)
-    order = ranked_in_groups(plans.group, plans.key)
+    held, kept = sim.begin_plan(board, True)
+    order = sim.ranked_in_groups(plans.group, plans.key)
     _place_jobs(board, plans, order, parts, steering, scratch)
     if parts.spreads:
         spread(board, active)
     if parts.stays:
-        _settle(board, plans.jobs, order, homes, parts.consolidates)
+        _settle(board, plans.jobs, order, held[:, sim.HELD :], parts.consolidates)
+    sim.write_plan(board)
     for i in range(active.shape[0]):
-        _remember(board, active[i], plans.wake[i])
-        jobs[active[i], at.HOME], jobs[active[i], at.HOME_SLOT] = homes[i, 0], homes[i, 1]
-    restore(board, active, held, kept)
-    measure(board)
+        board.memory[active[i], sim.WAKE] = plans.wake[i]
+    sim.end_plan(board, held, kept)
 
 
 @kernel
@@ -74,10 +49,10 @@ def _place_jobs(board: Board, plans: Plans, order: Ints, parts: Parts, steering:
             if not _put(board, job, first[i], True, parts.consolidates):
                 plans.wake[i] = _put_what_fits(board, plans, i, parts, steering, scratch)
             continue
-        opens = demand[v] >= room[v, at.LARGEST] or keeps_config(board, job, first[i])
+        opens = demand[v] >= room[v, at.LARGEST] or sim.keeps_config(board, job, first[i])
         if _put(board, job, first[i], opens, parts.consolidates):
             plans.wake[i] = np.inf
-        elif would_restart(board, job):  # rather than wait for something better, it goes on as it is
+        elif sim.would_restart(board, job):  # rather than wait for something better, it goes on as it is
             _put(board, job, int(board.jobs[job, at.OLD_CONFIG]), True, parts.consolidates)
         demand[v] -= configs[first[i], at.CONFIG_SIZE] / at.UNITS
 
@@ -88,13 +63,13 @@ def _put_what_fits(board: Board, plans: Plans, i: int, parts: Parts, steering: S
     rate, size = steering.rate, steering.rate.shape[0]
     job, scale, any_fits = plans.jobs[i], plans.scale[i], False
     for c in range(size):
-        any_fits |= board.tau[job, c] < np.inf and may_have(board, job, c)
+        any_fits |= board.tau[job, c] < np.inf and sim.may_have(board, job, c)
     if not any_fits:
         return np.inf
     seconds, price = scratch.seconds[:size], scratch.price[:size]
     price_out(board, rate, job, caution(scale) * factor(steering, i, RESTART), seconds, price)
     for c in range(size):
-        seconds[c] = seconds[c] if may_have(board, job, c) else np.inf
+        seconds[c] = seconds[c] if sim.may_have(board, job, c) else np.inf
     heavier = factor(steering, i, WEIGHT)
     config, wake, _ = plan_ahead(board, job, seconds, price, scale / heavier, parts.guarantees, scratch)
     _put(board, job, config, True, parts.consolidates)
@@ -104,14 +79,14 @@ def _put_what_fits(board: Board, plans: Plans, i: int, parts: Parts, steering: S
 @lean_kernel
 def _put(board: Board, job: int, config: int, may_open: bool, consolidates: bool) -> bool:
     """Place a job, on a node that is on if there is one with room, on another one only with `may_open`."""
-    if not may_have(board, job, config):
+    if not sim.may_have(board, job, config):
         return False
-    opening, leaves = moves_on(board, job, config)
+    opening, leaves = sim.moves_on(board, job, config)
     if opening and not may_open:
         return False
     if leaves and consolidates:
-        forget_place(board, job)
-    return place(board, job, config)
+        sim.forget_place(board, job)
+    return sim.place(board, job, config)
 
 
 @kernel
@@ -130,16 +105,16 @@ def _settle(board: Board, chosen: Ints, order: Ints, homes: Floats, consolidates
     group = np.empty(chosen.shape[0], dtype=np.int64)
     for i in range(chosen.shape[0]):
         config = int(jobs[chosen[i], at.CONFIG])
-        group[i] = 0 if config >= 0 and keeps_config(board, chosen[i], config) else 1
+        group[i] = 0 if config >= 0 and sim.keeps_config(board, chosen[i], config) else 1
         elsewhere = jobs[chosen[i], at.NODE] != jobs[chosen[i], at.OLD_NODE]
         moved |= group[i] == 0 and (elsewhere or jobs[chosen[i], at.SLOT] != jobs[chosen[i], at.OLD_SLOT])
     if not moved:
         return
-    held, kept = np.empty((chosen.shape[0], HELD)), np.empty_like(board.nodes)
-    keep(board, chosen, held, kept)
+    held, kept = np.empty((chosen.shape[0], sim.HELD)), np.empty_like(board.nodes)
+    sim.keep(board, chosen, held, kept)
     for i in range(chosen.shape[0]):
         jobs[chosen[i], at.HOME], jobs[chosen[i], at.HOME_SLOT] = homes[i, 0], homes[i, 1]
-    clear(board, chosen)
+    sim.clear(board, chosen)
     for turn in range(2):
         for i in order:
             if (
@@ -147,14 +122,5 @@ def _settle(board: Board, chosen: Ints, order: Ints, homes: Floats, consolidates
                 and held[i, 0] >= 0.0
                 and not _put(board, chosen[i], int(held[i, 0]), True, consolidates)
             ):
-                restore(board, chosen, held, kept)
+                sim.restore(board, chosen, held, kept)
                 return
-
-
-@lean_kernel
-def _remember(board: Board, job: int, wake: float) -> None:
-    """Write what the job shall get."""
-    jobs, memory = board.jobs, board.memory
-    memory[job, of.ROUND], memory[job, of.PLANNED] = board.count[at.ROUND], jobs[job, at.CONFIG]
-    memory[job, of.NODE], memory[job, of.GPU] = jobs[job, at.NODE], jobs[job, at.SLOT]
-    memory[job, of.WAKE] = wake

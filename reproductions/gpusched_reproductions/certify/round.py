@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_baselines.search.proxy_parts import POSTPONED
-from gpusched_baselines.solvers.pyomo_highs import load_pyomo, new_highs, solve
+from gpusched_baselines.solvers.bin_program import load_pyomo, new_highs, solve
 from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
 

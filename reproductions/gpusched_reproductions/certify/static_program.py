@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusched_baselines.solvers.bin_program import NAME, load_pyomo, new_highs, solve
 from gpusched_baselines.solvers.errors import SolverFailedError
-from gpusched_baselines.solvers.pyomo_highs import NAME, load_pyomo, new_highs, solve
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

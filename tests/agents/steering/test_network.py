@@ -24,7 +24,7 @@ from gpusched_agents.network.steering import (
 )
 from gpusched_agents.spec import AgentSpec, NetworkConfig
 from gpusched_baselines.steering_env.features import DUE_LOAD, JOBS, OFFERED, OPTIONS, ROUND
-from gpusched_baselines.sts_x.steering import KNOBS
+from gpusched_baselines.sts_x.plan import KNOBS
 from gpusched_env import GpuType
 from steered import HIDDEN, MET, drawn, nothing, saying
 

@@ -8,8 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gavel_demands import demand, random_demand
-from gpusched_baselines.gavel.objectives import las, water_filling
-from gpusched_baselines.gavel.policy import quantile_entities
+from gpusched_baselines.gavel.policy import las, quantile_entities, water_filling
 
 ONE_TWO = np.array([1.0, 2.0])
 

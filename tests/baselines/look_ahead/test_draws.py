@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines.look_ahead.draws import Arrivals, draw_fate, needed, uniforms
-from gpusched_baselines.look_ahead.stage import new_stage
+from gpusched_baselines.look_ahead.roll_out import new_stage
 from gpusched_env import Configuration, EpochDistribution, Instance, Job
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at

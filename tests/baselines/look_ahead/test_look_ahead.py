@@ -7,10 +7,9 @@ import pytest
 
 from gpusched_baselines import StsX
 from gpusched_baselines.look_ahead import LookAhead
+from gpusched_baselines.look_ahead.draws import Order, deviations, plan_of, same_plan
 from gpusched_baselines.look_ahead.policy import Settings
-from gpusched_baselines.look_ahead.proposals import Order, deviations, plan_of, same_plan
-from gpusched_baselines.look_ahead.roll_out import BASES, CONFIG, WAKE, roll_out
-from gpusched_baselines.look_ahead.stage import Stage, new_stage
+from gpusched_baselines.look_ahead.roll_out import BASES, CONFIG, WAKE, Stage, new_stage, roll_out
 from gpusched_baselines.registry import make_policy
 from gpusched_env import InputError, Instance, Result, simulate
 from gpusched_env.audit import audit

@@ -8,7 +8,7 @@ from dataclasses import replace
 import pytest
 
 from gpusched_baselines import Plan, SingleJobProblem
-from gpusched_baselines.planning.exact import solve_exactly
+from gpusched_baselines.planning.single_job import solve_exactly
 from gpusched_baselines.solvers import FallbackSolver, SolverFailedError, SolverFallbackWarning, SolverMissingError
 from gpusched_env import InputError
 from single_job import two_speeds

@@ -32,7 +32,7 @@ from mixed import mixed_instance
 from small_instances import CERTAIN
 
 if TYPE_CHECKING:
-    from gpusched_baselines.sts_x.steering import Steering
+    from gpusched_baselines.sts_x.plan import Steering
     from gpusched_env.arrays import Floats
     from gpusched_env.simulator.run import Board
 

@@ -11,10 +11,10 @@ from gpusched_agents.network.knob_policy import KnobPolicy, MlpActor
 from gpusched_baselines import StsX
 from gpusched_baselines.steering_env import GpuSteeringEnv
 from gpusched_baselines.steering_env.env import FIRST_WORKLOAD
+from gpusched_baselines.steering_env.features import feature_count
 from gpusched_baselines.steering_env.knobs import MOST_OF_SIZE, MOST_OF_TYPE, knob_count, knob_names, knobs_of
-from gpusched_baselines.steering_env.observation import feature_count
 from gpusched_baselines.steering_env.run import SteeredRun
-from gpusched_baselines.sts_x import steering as of
+from gpusched_baselines.sts_x import plan as of
 from gpusched_env import Configuration, InputError, load_scenario, make_instance, simulate
 from gpusched_env.envs.env_input import FIRST_DRAWN_SEED
 from instances import HOUR

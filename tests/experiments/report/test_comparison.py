@@ -6,7 +6,7 @@ from functools import partial
 
 import pytest
 
-from gpusched_baselines.bounds.per_job import clairvoyant_bound, non_clairvoyant_bound
+from gpusched_baselines.bounds.capacity import clairvoyant_bound, non_clairvoyant_bound
 from gpusched_baselines.dispatching.dispatch import DispatchPolicy
 from gpusched_baselines.registry import make_policy, policy_names
 from gpusched_env.errors import InputError

@@ -1,0 +1,188 @@
+"""Rounds that are planned as a whole on a scratch board, and then carried out in whatever order jobs are asked.
+
+A planner sets aside what jobs hold, places them as it likes, writes what they then hold into the policy's memory, and
+puts all back. Nothing but `memory` has changed. Then jobs are decided as planned, one by one.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.placement.placement import place, prefer_place
+from gpusched_env.simulator.placement.quotas import becomes, count_anew
+from gpusched_env.simulator.placement.room import clear, measure
+from gpusched_env.simulator.policy import Choice, apply_choice
+
+if TYPE_CHECKING:
+    from numpy.random import Generator
+
+    from gpusched_env.arrays import Floats, Ints
+    from gpusched_env.simulator.run import Board
+    from gpusched_env.simulator.view import View
+
+# Columns of the policy's memory of a job.
+ROUND = 0  # round that the next ones are of
+PLANNED = 1  # configuration that it shall get in this round, -1 for none
+NODE = 2  # the node, or the first of several, on which it shall get it; -1: wherever it fits
+GPU = 3  # the shared GPU there, -1 for whole GPUs
+WAKE = 4  # when it is asked again [s]; inf for never
+
+HELD = 3  # what a job holds: configuration, node, shared GPU
+HELD_BEFORE = HELD + 2  # and its previous place
+
+
+@kernel
+def keep(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
+    """Write what every job of `order`, (A,), holds to `held`, (A, HELD), and the state of the nodes to `kept`."""
+    jobs, nodes = board.jobs, board.nodes
+    for i in range(order.shape[0]):
+        held[i, 0] = jobs[order[i], at.CONFIG]
+        held[i, 1] = jobs[order[i], at.NODE]
+        held[i, 2] = jobs[order[i], at.SLOT]
+    kept[:, :] = nodes
+
+
+@kernel
+def restore(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
+    """Give every job of `order` what `keep` wrote; `room` is not kept up to date."""
+    jobs, nodes = board.jobs, board.nodes
+    for i in range(order.shape[0]):
+        jobs[order[i], at.CONFIG] = held[i, 0]
+        jobs[order[i], at.NODE] = held[i, 1]
+        jobs[order[i], at.SLOT] = held[i, 2]
+    nodes[:, :] = kept
+
+
+@kernel
+def begin_plan(board: Board, emptied: bool) -> tuple[Floats, Ints]:
+    """Keep what the active jobs hold and where they were, and begin to plan: on an empty cluster if `emptied`.
+
+    Returns:
+        What jobs held, (A, HELD_BEFORE), and the nodes. No job has a wake-up in `memory` yet.
+    """
+    jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
+    held, kept = np.empty((active.shape[0], HELD_BEFORE)), np.empty_like(board.nodes)
+    keep(board, active, held, kept)
+    for i in range(active.shape[0]):
+        held[i, HELD], held[i, HELD + 1] = jobs[active[i], at.HOME], jobs[active[i], at.HOME_SLOT]
+        board.memory[active[i], WAKE] = np.inf
+    if emptied:
+        clear(board, active)
+    return held, kept
+
+
+@kernel
+def write_plan(board: Board) -> None:
+    """Write what the active jobs hold now to `memory`, as the plan of the round; their wake-ups stand there."""
+    jobs, memory = board.jobs, board.memory
+    for job in board.active[: board.count[at.ACTIVE]]:
+        memory[job, ROUND], memory[job, PLANNED] = board.count[at.ROUND], jobs[job, at.CONFIG]
+        memory[job, NODE], memory[job, GPU] = jobs[job, at.NODE], jobs[job, at.SLOT]
+
+
+@kernel
+def end_plan(board: Board, held: Floats, kept: Ints) -> None:
+    """End planning: all is as it was when `begin_plan` returned `held` and `kept`, but for `memory`."""
+    jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
+    for i in range(active.shape[0]):
+        jobs[active[i], at.HOME], jobs[active[i], at.HOME_SLOT] = held[i, HELD], held[i, HELD + 1]
+    restore(board, active, held, kept)
+    measure(board)
+
+
+@kernel
+def carry_out(board: Board, order: Ints) -> None:
+    """Give the jobs of `order`, (A,), in turn, what was planned for them."""
+    for job in order:
+        config, wake = planned(board, job)
+        give(board, job, config, wake)
+
+
+@kernel
+def planned(board: Board, job: int) -> tuple[int, float]:
+    """Return what was planned for a job: its configuration, -1 for none, and its wake-up [s]."""
+    return int(board.memory[job, PLANNED]), board.memory[job, WAKE]
+
+
+@kernel
+def give(board: Board, job: int, config: int, wake: float) -> None:
+    """Give a job a configuration, -1 for none, and a wake-up [s]: in the planned place if that is known and free."""
+    memory = board.memory
+    apply_choice(board, job, False, wake)
+    if config >= 0:
+        if memory[job, NODE] >= 0.0:
+            prefer_place(board, job, int(memory[job, NODE]), int(memory[job, GPU]))
+        place(board, job, config)
+
+
+class PlannedPolicy:
+    """A policy that plans a whole round when its first job is asked, and then decides job by job as planned.
+
+    So one such policy should decide the whole round. A subclass writes the plan to the memory in `_plan`, and may say
+    by kernels of its own what to do where the placement comes out otherwise than planned.
+    """
+
+    __slots__ = ()
+    job_order: str
+    preemption: bool
+    _carry_out = staticmethod(carry_out)
+    _planned = staticmethod(planned)
+
+    def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - chance has no part in plans
+        """Plan the round, and place its jobs."""
+        self._plan(view)
+        self._carry_out(view.board, ask_order(view, self.job_order, waiting_only=not self.preemption))
+
+    def choose(self, view: View, job: int) -> Choice:
+        """Choose the configuration, the wake-up and the place of one job."""
+        if view.memory[job, ROUND] != view.count[at.ROUND]:
+            self._plan(view)
+        config, wake = self._planned(view.board, job)
+        node, gpu = int(view.memory[job, NODE]), int(view.memory[job, GPU])
+        if config < 0 or node < 0:
+            return Choice(int(config), float(wake))
+        return Choice(int(config), float(wake), node=node, gpu=gpu if gpu >= 0 else None)
+
+    def _plan(self, view: View) -> None:
+        """Write the plan of the open round to the memory."""
+        raise NotImplementedError
+
+
+@lean_kernel
+def wake_at(board: Board, job: int, time: float) -> None:
+    """Let a job be asked again at a time [s]; inf for never."""
+    board.jobs[job, at.WAKE_S] = time
+
+
+@lean_kernel
+def grow(board: Board, job: int, config: int) -> None:
+    """Let a job hold a larger configuration, on its node, in place of its own; `room` is not kept up to date.
+
+    From whole GPUs it grows to more of them; from a share to a larger one of the same GPU, or to the whole of it. The
+    caller knows that they are free and that the quota covers them (`may_become`).
+    """
+    jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
+    node, slot, held = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]), int(jobs[job, at.CONFIG])
+    if slot < 0:
+        nodes[node, at.FREE] -= configs[config, at.CONFIG_GPUS] - configs[held, at.CONFIG_GPUS]
+    elif configs[config, at.CONFIG_UNITS] == 0:
+        nodes[node, at.NODE_COLUMNS + slot] = 0
+        jobs[job, at.SLOT] = -1.0
+    else:
+        nodes[node, at.NODE_COLUMNS + slot] += configs[config, at.CONFIG_UNITS] - configs[held, at.CONFIG_UNITS]
+    becomes(board, job, config)
+
+
+@kernel
+def empty_as(board: Board, order: Ints, nodes: Ints, room: Ints) -> None:
+    """Empty the cluster of the jobs of `order`; `nodes` and `room` are what they are then: faster than to measure."""
+    board.nodes[:, :] = nodes
+    board.room[:, :] = room
+    for job in order:
+        board.jobs[job, at.CONFIG], board.jobs[job, at.NODE], board.jobs[job, at.SLOT] = -1.0, -1.0, -1.0
+    count_anew(board)
