@@ -5,11 +5,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
-from gpusched_env.audit.difference import Difference
 from gpusched_env.audit.instance_record import read_instance
 from gpusched_env.audit.reading import (
     AT_LEAST_ONE,
     NOT_NEGATIVE,
+    Difference,
     Range,
     index_below,
     number_of,
@@ -23,18 +23,17 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
     from pathlib import Path
 
-    from gpusched_env.audit.holding import Holding
+    from gpusched_env.audit.holding import Holding, TenantsRecord
     from gpusched_env.audit.instance_record import (
         ConfigurationRecord,
         GpuTypeRecord,
+        GuestRecord,
         InstanceRecord,
         JobRecord,
         NodeRecord,
     )
-    from gpusched_env.audit.interference_record import GuestRecord
-    from gpusched_env.audit.paces import SynchronisationRecord
+    from gpusched_env.audit.progress import SynchronisationRecord
     from gpusched_env.audit.reading import Fields
-    from gpusched_env.audit.tenants import TenantsRecord
 
 _INTERVAL_COLUMNS = ("job", "node", "gpus", "gpu", "configuration", "start_s", "ready_s", "end_s", "epochs")
 _JOB_COLUMNS = (
