@@ -9,7 +9,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpusched_env.workload.tables.colocation import arrival_profile
+from gpusched_env.workload.tables.applications import arrival_profile
 
 ROOT = Path(__file__).parents[1]
 DATA = ROOT.parent / "shared" / "data"

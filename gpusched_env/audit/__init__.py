@@ -5,6 +5,6 @@ mistake in one of them cannot hide in the other.
 """
 
 from gpusched_env.audit.accountant import audit
-from gpusched_env.audit.difference import Difference
+from gpusched_env.audit.reading import Difference
 
 __all__ = ["Difference", "audit"]

@@ -1,25 +1,31 @@
-"""The audit of a run folder."""
+"""The audit of a run folder: the bill, tardiness costs and totals, and what all checks find."""
 
 from __future__ import annotations
 
 import math
+from collections import defaultdict
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from gpusched_env.audit.bill import Bill, check_bill, make_bill
-from gpusched_env.audit.difference import Difference, same_amount
-from gpusched_env.audit.holding import check_allowed, check_together, lives
-from gpusched_env.audit.progress import check_progress
-from gpusched_env.audit.reading import check_lines
-from gpusched_env.audit.record import check_origin, check_rounds, read_record
-from gpusched_env.audit.tenants import check_cells, check_quotas
+from gpusched_env.audit.holding import busy_gpus, check_allowed, check_cells, check_quotas, check_together
+from gpusched_env.audit.progress import (
+    check_lines,
+    check_progress,
+    check_rounds,
+    duty_of,
+    paces,
+    row_of,
+    stretches,
+)
+from gpusched_env.audit.reading import Difference, number, same_amount
+from gpusched_env.audit.record import lives, read_record
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpusched_env.audit.holding import Holding
-    from gpusched_env.audit.record import Record
+    from gpusched_env.audit.record import Holding, IntervalRecord, Record
 
+_SHARES_ROUNDED = 1.0 + 1e-9  # shares that sum to 1 may be a rounding above it
 _LATE_S = 1e-6  # a job that ends within a microsecond of its due date is not counted as late
 
 
@@ -46,23 +52,111 @@ def audit(folder: str | Path) -> list[Difference]:
     """
     record = read_record(Path(folder))
     by_job = lives(record)
-    bill = make_bill(record)
+    energy_eur, of_job, overfull = _bill(record)
     return [
         *check_allowed(record),
-        *check_together(record, by_job),
-        *bill.overfull,
+        *check_together(by_job),
+        *overfull,
         *check_quotas(record),
         *check_cells(record),
         *check_progress(record, by_job),
-        *check_bill(record, bill),
-        *_check_costs(record, by_job, bill),
+        *_check_energy(record, of_job),
+        *_check_costs(record, by_job, energy_eur),
         *check_lines(record, by_job),
         *check_rounds(record, by_job),
-        *check_origin(record),
+        *_check_origin(record),
     ]
 
 
-def _check_costs(record: Record, by_job: list[list[Holding]], bill: Bill) -> Iterator[Difference]:
+def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
+    """Sum up what each node costs while u of its GPUs are busy: its power/1000 · price · PUE · hours.
+
+    Each busy GPU is charged 1/u of that: to the job that holds the whole of it, or by share to those that share it.
+    With cells it is the hosts that cost, with all that lies on them.
+    Where GPUs draw less when they do nothing, each job is charged so much less, and for its own work in full.
+
+    Returns:
+        What all nodes cost [€], what is attributed to each job [€], and where a node holds more GPUs than it has, or a
+        GPU more than the whole of it.
+    """
+    on_node: list[list[IntervalRecord]] = [[] for _ in record.nodes]
+    hosts = record.tenants.hosts
+    for interval in record.intervals:
+        on_node[len(record.nodes) - hosts + interval.host if hosts else interval.node].append(interval)
+    pieces: list[float] = []
+    parts: list[list[float]] = [[] for _ in record.jobs]
+    overfull: list[Difference] = []
+    for node, intervals in enumerate(on_node):
+        power = record.gpu_types[record.nodes[node].gpu_type]
+        over: set[tuple[int, int] | None] = set()
+        for start, end, holding in stretches(intervals):
+            busy, shares = busy_gpus(holding), _shares(holding)
+            hours = (end - start) / 3600.0
+            kwh = power.node_power_w[min(busy, power.most_gpus) - 1] / 1000.0 * hours
+            pieces.append(kwh * record.eur_per_kwh)
+            for interval in holding:
+                gpus = float(interval.configuration.gpus)
+                if interval.configuration.is_shared:
+                    gpus = interval.configuration.share / math.fsum(shares[interval.node, interval.gpu])
+                parts[interval.job].append(kwh * record.eur_per_kwh * gpus / busy)
+                if power.spared_w > 0.0:
+                    idle = _idle_gpus(record, interval, holding, gpus)
+                    saved = power.spared_w / 1000.0 * idle * hours * record.eur_per_kwh
+                    pieces.append(-saved)
+                    parts[interval.job].append(-saved)
+            before, over = over, set()
+            for gpu, difference in _beyond(record, node, start, holding, busy):
+                over.add(gpu)
+                if gpu not in before:
+                    overfull.append(difference)
+    return math.fsum(pieces), [math.fsum(part) for part in parts], overfull
+
+
+def _idle_gpus(record: Record, interval: IntervalRecord, holding: list[IntervalRecord], gpus: float) -> float:
+    """Say how many of the GPUs that an interval is charged for do nothing: those, less its work on them."""
+    duty = duty_of(record, interval) or 0.0
+    if not interval.configuration.is_shared:
+        return gpus * (1.0 - duty)
+    on_it = [other for other in holding if (other.node, other.gpu) == (interval.node, interval.gpu)]
+    return gpus - duty * paces(record, on_it)[on_it.index(interval)]
+
+
+def _shares(holding: list[IntervalRecord]) -> dict[tuple[int, int], list[float]]:
+    """List the shares held of each shared GPU, by its node and number there."""
+    shares: dict[tuple[int, int], list[float]] = defaultdict(list)
+    for interval in holding:
+        if interval.configuration.is_shared:
+            shares[interval.node, interval.gpu].append(interval.configuration.share)
+    return shares
+
+
+def _beyond(
+    record: Record, node: int, start_s: float, holding: list[IntervalRecord], busy: int
+) -> Iterator[tuple[tuple[int, int] | None, Difference]]:
+    """Say where more is held than there is: on the node (None), and on each of its shared GPUs (node and number)."""
+    if busy > record.nodes[node].gpus:
+        where = _lines(holding, f"node {node} from {start_s!r} s")
+        yield None, Difference(where, busy, record.nodes[node].gpus, "busy GPUs, and GPUs of the node")
+    for gpu, shares in _shares(holding).items():
+        if math.fsum(shares) > _SHARES_ROUNDED:
+            on_it = [i for i in holding if i.configuration.is_shared and (i.node, i.gpu) == gpu]
+            where = _lines(on_it, f"node {gpu[0]}, GPU {gpu[1]} from {start_s!r} s")
+            yield gpu, Difference(where, math.fsum(shares), 1.0, "shares held of the GPU, and the whole of it")
+
+
+def _lines(intervals: list[IntervalRecord], place: str) -> str:
+    lines = sorted(interval.line for interval in intervals)
+    return f"intervals.csv lines {', '.join(map(str, lines))} ({place})"
+
+
+def _check_energy(record: Record, of_job: list[float]) -> Iterator[Difference]:
+    """Compare the attributions in jobs.csv with the bill."""
+    for job, (claim, energy) in enumerate(zip(record.claims, of_job, strict=True)):
+        if not same_amount(claim["energy_eur"], energy):
+            yield Difference(row_of(job), claim["energy_eur"], energy, "energy_eur")
+
+
+def _check_costs(record: Record, by_job: list[list[Holding]], energy_eur: float) -> Iterator[Difference]:
     """Compare tardiness costs and totals; a job without intervals is reported elsewhere and left out here."""
     tardiness: list[float] = []
     stays: list[float] = []
@@ -77,15 +171,30 @@ def _check_costs(record: Record, by_job: list[list[Holding]], bill: Bill) -> Ite
         late += completion > facts.due_s + _LATE_S
         claimed = record.claims[job]["tardiness_eur"]
         if not same_amount(claimed, cost):
-            yield Difference(f"jobs.csv line {job + 2} (job {job})", claimed, cost, "tardiness_eur")
+            yield Difference(row_of(job), claimed, cost, "tardiness_eur")
     recomputed = {
-        "energy_eur": bill.energy_eur,
+        "energy_eur": energy_eur,
         "tardiness_eur": math.fsum(tardiness),
-        "total_eur": bill.energy_eur + math.fsum(tardiness),
+        "total_eur": energy_eur + math.fsum(tardiness),
         "late_jobs": late,
         "mean_completion_s": math.fsum(stays) / max(1, len(stays)),
     }
     for name, value in recomputed.items():
-        claimed = record.run.number(name)
+        claimed = record.run.get(name, number)
         if not same_amount(claimed, value):
             yield Difference("run.json", claimed, value, name)
+
+
+def _check_origin(record: Record) -> Iterator[Difference]:
+    """Compare those facts of the provenance that are there with run.json and instance.json."""
+    name, run = record.name, record.run
+    true = {"policy": run.get("policy"), "seed": run.get("seed"), "instance": name, "instance_seed": record.seed}
+    facts: Any = run.get("provenance").get("facts", {})
+    if not isinstance(facts, dict):
+        return
+    for fact, value in true.items():
+        if facts.get(fact, value) != value:
+            yield Difference(f"run.json: provenance.facts.{fact}", facts[fact], value, fact)
+    scenario = facts.get("scenario")
+    if isinstance(scenario, dict) and scenario.get("name", name) != name:
+        yield Difference("run.json: provenance.facts.scenario.name", scenario["name"], name, "name of the instance")

@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
-from gpusched_env.audit.holding import check_traced
-from gpusched_env.audit.interference_record import GuestRecord, read_duty, read_guests, read_slowdown
-from gpusched_env.audit.paces import SynchronisationRecord, read_synchronisation
 from gpusched_env.audit.reading import (
     AT_LEAST_ONE,
     NOT_NEGATIVE,
@@ -16,13 +14,15 @@ from gpusched_env.audit.reading import (
     TIME,
     Fields,
     Range,
+    anything,
+    flag,
     index_below,
-    items_of,
+    list_of,
     number,
-    numbers_of,
     read_json,
+    text,
+    whole,
 )
-from gpusched_env.audit.tenants import TenantsRecord, read_tenants
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
@@ -41,10 +41,13 @@ _JOB_FIELDS = (
     "application", "distribution", "seconds_per_epoch", "start_s", "resume_s",
     "opportunistic", "tenant", "traced_start_s", "traced_config", "traced_type_known",
 )  # fmt: skip
+_DUTY_FIELDS = ("duty", "overhead", "filled", "least_pace", "idle_power_w", "fastest")
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _PRIORITY = Range("a whole number from 0 to 9", 0, 9)
 _SHARE = Range("a number in (0, 1]", 0.0, 1.0, open=True)
+_PART = Range("a number from 0 to 1", 0.0, 1.0)
 _WHOLE_GPUS = Range("1, unless the configuration is one GPU on one node", 1.0, 1.0)
+_TENANCIES = ("none", "quota", "private", "cells")
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,8 @@ class GpuTypeRecord:
     most_gpus: int
     idles: bool
     slowdown: list[list[float]] | None
-    duty: list[float] | None = None
-    spared_w: float = 0.0
+    duty: list[float] | None
+    spared_w: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +123,37 @@ class JobRecord:
 
 
 @dataclass(frozen=True, slots=True)
+class GuestRecord:
+    """What those lose who have guests, the part of the time left that guests fill, and the least they keep."""
+
+    overhead: float = 0.0
+    filled: float = 1.0
+    least_pace: float = 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class SynchronisationRecord:
+    """Seconds of computing and of synchronising, by GPU type and application, and the CPU machines that help."""
+
+    compute_s: dict[str, list[float]]
+    sync_s: dict[str, list[float]]
+    cpu_machines: int
+
+
+@dataclass(frozen=True, slots=True)
+class TenantsRecord:
+    """The tenants of an instance: what they are to the cluster, their names, and the GPUs of each by GPU type.
+
+    With cells, the last `hosts` nodes are the physical ones, on which the nodes before them lie.
+    """
+
+    tenancy: str
+    names: list[str]
+    gpus: list[dict[str, int]]
+    hosts: int = 0
+
+
+@dataclass(frozen=True, slots=True)
 class InstanceRecord:
     """The cluster, its jobs and its prices; `eur_per_kwh` is the energy price times the PUE."""
 
@@ -142,47 +176,113 @@ def read_instance(path: Path) -> InstanceRecord:
         InputError: A field is missing or unknown, or a value is not what it must be or out of its range.
     """
     instance = read_json(path, "gpusched instance", 2).only(*_FIELDS)
-    applications = len(instance.texts("applications"))
-    gpu_types = _gpu_types(instance, applications)
-    tenants = read_tenants(instance)
-    nodes = _nodes(instance.fields("nodes"), gpu_types, tenants.hosts)
-    configurations = _configurations(instance.fields("configurations"), gpu_types, nodes)
-    jobs = _jobs(instance.fields("jobs"), len(configurations), applications, _distributions(instance))
-    index_below(max(1, len(tenants.names))).check_each("instance.json: jobs.tenant", [job.tenant for job in jobs])
-    price = instance.number("energy_price_eur_per_kwh", NOT_NEGATIVE) * instance.number("pue", AT_LEAST_ONE)
-    name, seed = instance.text("name"), instance.whole("seed")
-    synchronisation = read_synchronisation(instance, list(gpu_types), applications)
-    guests = read_guests(instance)
+    applications = len(instance.column("applications", text))
+    gpu_types, guests = _gpu_types(instance, applications)
+    tenants = _tenants(instance)
+    nodes = _nodes(instance, gpu_types, tenants.hosts)
+    configurations = _configurations(instance, gpu_types, nodes)
+    jobs = _jobs(instance, len(configurations), applications, _distributions(instance))
+    for index, job in enumerate(jobs):
+        index_below(max(1, len(tenants.names))).check(f"instance.json: jobs.tenant[{index}]", job.tenant)
+    price = instance.get("energy_price_eur_per_kwh", number, NOT_NEGATIVE) * instance.get("pue", number, AT_LEAST_ONE)
+    name, seed = instance.get("name", text), instance.get("seed", whole)
+    synchronisation = _synchronisation(instance, list(gpu_types), applications)
     told = (name, seed, gpu_types, nodes, configurations, jobs, price, guests, synchronisation, tenants)
     return InstanceRecord(*told)
 
 
-def _gpu_types(instance: Fields, applications: int) -> dict[str, GpuTypeRecord]:
-    table = instance.fields("gpu_types").only(*_GPU_TYPE_FIELDS)
-    names = _all_different(table.name("name"), table.texts("name"))
+def _gpu_types(instance: Fields, applications: int) -> tuple[dict[str, GpuTypeRecord], GuestRecord]:
+    table = instance.get("gpu_types", Fields).only(*_GPU_TYPE_FIELDS)
+    names = _all_different(table.name("name"), table.column("name", text))
     count = len(names)
-    gpu, base = table.numbers("gpu_power_w", count, POSITIVE), table.numbers("node_base_power_w", count, NOT_NEGATIVE)
-    memory = table.numbers("memory_gib", count, POSITIVE)
-    most = table.wholes("max_gpus_per_node", count, _GPUS_OF_A_NODE)
-    slowdown = read_slowdown(instance, count, applications)
-    duty, rest = read_duty(instance, count, applications)
-    idle = [0.0] * count
-    if table.optional("idle_gpu_power_w", None) is not None:
-        idle = table.numbers("idle_gpu_power_w", count, NOT_NEGATIVE)
-    tables = items_of(table.name("node_power_w"), table.optional("node_power_w", [None] * count), count)
+    gpu = table.column("gpu_power_w", number, count, POSITIVE)
+    base = table.column("node_base_power_w", number, count, NOT_NEGATIVE)
+    memory = table.column("memory_gib", number, count, POSITIVE)
+    most = table.column("max_gpus_per_node", whole, count, _GPUS_OF_A_NODE)
+    idle = table.column("idle_gpu_power_w", number, count, NOT_NEGATIVE, default=0.0)
+    tables = table.column("node_power_w", anything, count) if table.has("node_power_w") else [None] * count
+    slowdown, duty, rest, guests = _interference(instance, count, applications)
     records = {}
     for i in range(count):
         watts = [base[i] + idle[i] * (most[i] - busy) + gpu[i] * busy for busy in range(1, most[i] + 1)]
         if tables[i] is not None:
-            watts = numbers_of(f"{table.name('node_power_w')}[{i}]", tables[i], most[i], POSITIVE)
+            watts = list_of(f"{table.name('node_power_w')}[{i}]", tables[i], number, most[i], POSITIVE)
         spared = 0.0 if rest[i] is None else gpu[i] - rest[i]
         records[names[i]] = GpuTypeRecord(watts, memory[i], most[i], idle[i] > 0.0, slowdown[i], duty[i], spared)
-    return records
+    return records, guests
 
 
-def _nodes(table: Fields, gpu_types: dict[str, GpuTypeRecord], hosts: int) -> list[NodeRecord]:
-    names = _known_types(table.only("gpu_type", "gpus"), gpu_types)
-    gpus = table.wholes("gpus", len(names))
+def _interference(
+    instance: Fields, count: int, applications: int
+) -> tuple[list[Any], list[Any], list[Any], GuestRecord]:
+    """Give slow-downs, duties and the power [W] of GPUs that are held and do nothing, each by GPU type, and guests."""
+    unknown: list[Any] = [None] * count
+    if instance.get("interference") is None:
+        return unknown, unknown, unknown, GuestRecord()
+    model = instance.get("interference", Fields)
+
+    def rows(where: str, table: Any, length: int, within: Range) -> list[list[float]]:
+        each = enumerate(list_of(where, table, anything, length))
+        return [list_of(f"{where}[{i}]", row, number, applications, within) for i, row in each]
+
+    if not model.has("duty"):
+        where, tables = model.only("slowdown", "fastest").name("slowdown"), model.column("slowdown", anything, count)
+        slowdown = [rows(f"{where}[{v}]", table, applications, AT_LEAST_ONE) for v, table in enumerate(tables)]
+        return slowdown, unknown, unknown, GuestRecord()
+    duty = rows(model.only(*_DUTY_FIELDS).name("duty"), model.get("duty"), count, _SHARE)
+    rest: list[Any] = unknown
+    if model.get("idle_power_w") is not None:
+        rest = model.column("idle_power_w", number, count, NOT_NEGATIVE)
+    overhead, filled = model.get("overhead", number, NOT_NEGATIVE), model.get("filled", number, _PART)
+    least = Range("a number > 0 and <= overhead / (1 + overhead)", 0.0, overhead / (1.0 + overhead), open=True)
+    return unknown, list(duty), rest, GuestRecord(overhead, filled, model.get("least_pace", number, least))
+
+
+def _synchronisation(instance: Fields, names: Sequence[str], applications: int) -> SynchronisationRecord | None:
+    if not instance.has("synchronisation"):
+        return None
+    own = instance.get("synchronisation", Fields).only("compute_s", "sync_s", "cpu_machines")
+
+    def table(key: str, within: Range) -> dict[str, list[float]]:
+        rows = zip(names, own.column(key, anything, len(names)), strict=True)
+        return {name: list_of(f"{own.name(key)}[{name}]", row, number, applications, within) for name, row in rows}
+
+    machines = own.get("cpu_machines", whole, NOT_NEGATIVE)
+    return SynchronisationRecord(table("compute_s", POSITIVE), table("sync_s", NOT_NEGATIVE), machines)
+
+
+def _tenants(instance: Fields) -> TenantsRecord:
+    if not instance.has("tenants") and not instance.has("tenancy"):
+        return TenantsRecord("none", [], [])
+    tenancy = instance.get("tenancy", text)
+    if tenancy not in _TENANCIES:
+        raise InputError(instance.name("tenancy"), tenancy, f"one of {', '.join(_TENANCIES)}")
+    tenants = [tenant.only("name", "cells") for tenant in instance.column("tenants", Fields)]
+    names, gpus = [tenant.get("name", text) for tenant in tenants], [_promised(tenant) for tenant in tenants]
+    if len(set(names)) < len(names) or (tenancy != "none" and not names):
+        raise InputError(instance.name("tenants"), names, "with a tenancy one or more, all with different names")
+    hosts = instance.get("hosts", whole, NOT_NEGATIVE) if instance.has("hosts") else 0
+    if (tenancy == "cells") != (hosts > 0):
+        raise InputError(instance.name("hosts"), hosts, "the number of physical nodes with cells, else 0")
+    return TenantsRecord(tenancy, names, gpus, hosts)
+
+
+def _promised(tenant: Fields) -> dict[str, int]:
+    """Sum up the GPUs of a tenant's cells by GPU type."""
+    promised: dict[str, int] = defaultdict(int)
+    for i, row in enumerate(tenant.column("cells", anything)):
+        where = f"{tenant.name('cells')}[{i}]"
+        gpu_type, *numbers = list_of(where, row, anything, 3)
+        for value in numbers:
+            AT_LEAST_ONE.check(where, whole(where, value))
+        promised[str(gpu_type)] += numbers[0] * numbers[1]
+    return dict(promised)
+
+
+def _nodes(instance: Fields, gpu_types: dict[str, GpuTypeRecord], hosts: int) -> list[NodeRecord]:
+    table = instance.get("nodes", Fields).only("gpu_type", "gpus")
+    names = _known_types(table, gpu_types)
+    gpus = table.column("gpus", whole, len(names))
     for index, (name, count) in enumerate(zip(names, gpus, strict=True)):
         most, where = gpu_types[name].most_gpus, f"{table.name('gpus')}[{index}]"
         Range(f"a whole number from 1 to {most}, the most of {name}", 1, most).check(where, count)
@@ -194,40 +294,32 @@ def _nodes(table: Fields, gpu_types: dict[str, GpuTypeRecord], hosts: int) -> li
 
 
 def _configurations(
-    table: Fields, gpu_types: dict[str, GpuTypeRecord], nodes: list[NodeRecord]
+    instance: Fields, gpu_types: dict[str, GpuTypeRecord], nodes: list[NodeRecord]
 ) -> dict[str, ConfigurationRecord]:
-    types = _known_types(table.only("gpu_type", "gpus_per_node", "nodes", "share", "priority"), gpu_types)
-    gpus, count = (
-        table.wholes("gpus_per_node", len(types), AT_LEAST_ONE),
-        table.wholes("nodes", len(types), AT_LEAST_ONE),
-    )
-    share = table.numbers("share", len(types), _SHARE)
-    priority = [0] * len(types)
-    if table.optional("priority", None) is not None:
-        priority = table.wholes("priority", len(types), _PRIORITY)
-    rows = zip(types, gpus, count, share, priority, strict=True)
-    configurations = [ConfigurationRecord(*row, column) for column, row in enumerate(rows)]
+    table = instance.get("configurations", Fields).only("gpu_type", "gpus_per_node", "nodes", "share", "priority")
+    types = _known_types(table, gpu_types)
+    length = len(types)
+    gpus = table.column("gpus_per_node", whole, length, AT_LEAST_ONE)
+    count = table.column("nodes", whole, length, AT_LEAST_ONE)
+    share = table.column("share", number, length, _SHARE)
+    priority = table.column("priority", whole, length, _PRIORITY, default=0)
+    rows = zip(types, gpus, count, share, priority, range(length), strict=True)
+    configurations = [ConfigurationRecord(*row) for row in rows]
     for index, configuration in enumerate(configurations):
-        _check_kind(table, index, configuration, nodes)
-    labels = [configuration.name for configuration in configurations]
-    _all_different(table.where, labels)
+        if configuration.is_shared and (configuration.gpus, configuration.nodes) != (1, 1):
+            _WHOLE_GPUS.check(f"{table.name('share')}[{index}]", configuration.share)
+        if configuration.priority and not configuration.is_shared:
+            Range("0, unless it is a share", 0, 0).check(f"{table.name('priority')}[{index}]", configuration.priority)
+        if configuration.nodes > 1:
+            largest = max((node.gpus for node in nodes if node.gpu_type == configuration.gpu_type), default=0)
+            several = Range(f"whole nodes, {largest} GPUs on each, where they are several", largest)
+            several.check(f"{table.name('gpus_per_node')}[{index}]", configuration.gpus)
+    labels = _all_different(table.where, [configuration.name for configuration in configurations])
     return dict(zip(labels, configurations, strict=True))
 
 
-def _check_kind(table: Fields, index: int, configuration: ConfigurationRecord, nodes: list[NodeRecord]) -> None:
-    """Several nodes must be whole ones, and a share is one of one GPU."""
-    if configuration.is_shared and (configuration.gpus, configuration.nodes) != (1, 1):
-        _WHOLE_GPUS.check(f"{table.name('share')}[{index}]", configuration.share)
-    if configuration.priority and not configuration.is_shared:
-        Range("0, unless it is a share", 0, 0).check(f"{table.name('priority')}[{index}]", configuration.priority)
-    if configuration.nodes > 1:
-        largest = max((node.gpus for node in nodes if node.gpu_type == configuration.gpu_type), default=0)
-        whole = Range(f"whole nodes, {largest} GPUs on each, where they are several", largest)
-        whole.check(f"{table.name('gpus_per_node')}[{index}]", configuration.gpus)
-
-
 def _known_types(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> list[str]:
-    names = table.texts("gpu_type")
+    names = table.column("gpu_type", text)
     for index, name in enumerate(names):
         if name not in gpu_types:
             raise InputError(f"{table.name('gpu_type')}[{index}]", name, f"one of {', '.join(gpu_types)}")
@@ -236,56 +328,57 @@ def _known_types(table: Fields, gpu_types: dict[str, GpuTypeRecord]) -> list[str
     return names
 
 
-def _all_different(where: str, names: Sequence[str]) -> list[str]:
+def _all_different(where: str, names: list[str]) -> list[str]:
     if not names or not all(names) or len(set(names)) < len(names):
-        raise InputError(where, list(names), "one or more, all different and none empty")
-    return list(names)
+        raise InputError(where, names, "one or more, all different and none empty")
+    return names
 
 
 def _distributions(instance: Fields) -> int:
     """Check every distribution of epochs needed; count them."""
-    entries = instance.items("distributions")
-    for index, entry in enumerate(entries):
-        table = Fields(f"{instance.name('distributions')}[{index}]", entry).only("family", "edges", "survival")
-        table.text("family")
-        edges = table.numbers("edges")
+    tables = instance.column("distributions", Fields)
+    for table in tables:
+        table.only("family", "edges", "survival").get("family", text)
+        edges = table.column("edges", number)
         rises = all(low < high for low, high in pairwise(edges))
         if len(edges) < 2 or (edges[0], edges[-1]) != (0.0, 1.0) or not rises:
             raise InputError(table.name("edges"), edges, "numbers that rise from 0 to 1")
-        survival = table.numbers("survival", len(edges) - 1, NOT_NEGATIVE)
+        survival = table.column("survival", number, len(edges) - 1, NOT_NEGATIVE)
         if survival[0] != 1.0 or any(low < high for low, high in pairwise(survival)):
             raise InputError(table.name("survival"), survival, "numbers from 1 downwards")
-    return len(entries)
+    return len(tables)
 
 
-def _jobs(table: Fields, configurations: int, applications: int, distributions: int) -> list[JobRecord]:
-    submission = table.only(*_JOB_FIELDS).numbers("submission_s", within=TIME)
+def _jobs(instance: Fields, configurations: int, applications: int, distributions: int) -> list[JobRecord]:
+    table = instance.get("jobs", Fields).only(*_JOB_FIELDS)
+    submission = table.column("submission_s", number, within=TIME)
     count = len(submission)
     if not count:
         raise InputError(table.name("submission_s"), [], "at least one value")
     for index, (before, after) in enumerate(pairwise(submission), start=1):
         Range("a number not below the one before it", before).check(f"{table.name('submission_s')}[{index}]", after)
-    due, weight = table.numbers("due_s", count, TIME), table.numbers("tardiness_weight_eur_per_s", count, NOT_NEGATIVE)
-    most, needed = table.numbers("max_epochs", count, POSITIVE), table.numbers("epochs_needed", count, POSITIVE)
-    memory = table.numbers("memory_gib", count, NOT_NEGATIVE)
-    restart = table.numbers("restart_s", count, TIME)
-    start = table.numbers("start_s", count, TIME) if table.optional("start_s", None) is not None else [0.0] * count
-    told = table.optional("resume_s", None) is not None
-    resume: list[float | None] = [*table.numbers("resume_s", count, TIME)] if told else [None] * count
-    table.optional_flags("opportunistic", count)
-    table.optional_flags("traced_type_known", count)
-    application = table.wholes("application", count, index_below(applications))
-    table.wholes("distribution", count, index_below(distributions))
+    due = table.column("due_s", number, count, TIME)
+    weight = table.column("tardiness_weight_eur_per_s", number, count, NOT_NEGATIVE)
+    most = table.column("max_epochs", number, count, POSITIVE)
+    needed = table.column("epochs_needed", number, count, POSITIVE)
+    memory = table.column("memory_gib", number, count, NOT_NEGATIVE)
+    restart = table.column("restart_s", number, count, TIME)
+    start = table.column("start_s", number, count, TIME, default=0.0)
+    resume: list[Any] = [None] * count
+    if table.has("resume_s"):
+        resume = table.column("resume_s", number, count, TIME)
+    for name in ("opportunistic", "traced_type_known"):
+        table.column(name, flag, count, default=False)
+    application = table.column("application", whole, count, index_below(applications))
+    table.column("distribution", whole, count, index_below(distributions))
     for index in range(count):
         Range("a number >= submission_s", submission[index]).check(f"{table.name('due_s')}[{index}]", due[index])
-        Range("a number <= max_epochs", 0.0, most[index]).check(
-            f"{table.name('epochs_needed')}[{index}]", needed[index]
-        )
-    rows = table.items("seconds_per_epoch", count)
-    where = table.name("seconds_per_epoch")
-    seconds = [_seconds(f"{where}[{i}]", row, configurations, most[i]) for i, row in enumerate(rows)]
-    check_traced(table, submission, seconds)
-    tenant = table.wholes("tenant", count) if table.optional("tenant", None) is not None else [0] * count
+        least = Range("a number <= max_epochs", 0.0, most[index])
+        least.check(f"{table.name('epochs_needed')}[{index}]", needed[index])
+    rows = enumerate(table.column("seconds_per_epoch", anything, count))
+    seconds = [_seconds(f"{table.name('seconds_per_epoch')}[{i}]", row, configurations, most[i]) for i, row in rows]
+    _check_traced(table, submission, seconds)
+    tenant = table.column("tenant", whole, count, default=0)
     columns = (submission, due, weight, needed, memory, restart, start, resume, application, seconds, tenant)
     return [JobRecord(*values) for values in zip(*columns, strict=True)]
 
@@ -300,3 +393,15 @@ def _seconds(where: str, row: Any, configurations: int, epochs: float) -> list[f
     if max(known) * epochs > TIME.highest:
         raise InputError(where, max(known), f"numbers that max_epochs times make {TIME.highest:g} s at most")
     return seconds
+
+
+def _check_traced(table: Fields, submission: list[float], seconds: list[list[float | None]]) -> None:
+    """Check when and on what jobs really ran, where a trace has told: after the submission, on what is allowed."""
+    if not table.has("traced_start_s") and not table.has("traced_config"):
+        return
+    count = len(submission)
+    for index, start in enumerate(table.column("traced_start_s", number, count, TIME)):
+        Range("a number >= submission_s", submission[index]).check(f"{table.name('traced_start_s')}[{index}]", start)
+    for index, config in enumerate(table.column("traced_config", whole, count, index_below(len(seconds[0])))):
+        if seconds[index][config] is None:
+            raise InputError(f"{table.name('traced_config')}[{index}]", config, "one that the job may use")

@@ -1,4 +1,4 @@
-"""Reading JSON and CSV files plainly: lines, ranges, and one InputError for what is missing or malformed."""
+"""What the audit finds, when two numbers are the same, and reading JSON and CSV files with one error for faults."""
 
 from __future__ import annotations
 
@@ -7,43 +7,72 @@ import io
 import json
 import math
 from dataclasses import dataclass
-from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
-from gpusched_env.audit.difference import Difference
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
+    from collections.abc import Callable, Sequence
     from pathlib import Path
 
-    from gpusched_env.audit.holding import Holding
-    from gpusched_env.audit.record import Record
+T = TypeVar("T")
+
+RELATIVE = 1e-9  # of the larger of two amounts
+FLOOR = 1e-300  # of two amounts: floats below have no digits left to compare
+TIME_S = 1e-9  # times closer than this are the same [s]
+ULPS = 4  # and so are times that this many units in the last place part: floats of that size tell no more
+EARLY_S, EARLY = (
+    1e-9,
+    1e-15,
+)  # so early [s], and by this part of its time, may a completion be taken
 
 
-def check_lines(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:
-    """Check that lines are sorted by start, job and node, and that no line goes on with what another one ends."""
-    keys = [(line.start_s, line.job, line.node) for line in record.intervals]
-    for line, (before, after) in zip(record.intervals[1:], pairwise(keys), strict=True):
-        if after < before:
-            yield Difference(line.where, after, before, "order: start, job, node, not before those of the line above")
-    for life in by_job:
-        for earlier, later in pairwise(life):
-            if later.continues(earlier):
-                what = f"start: it goes on with what line {earlier.lines[0].line} holds, with which it is one interval"
-                yield Difference(later.where, later.start_s, earlier.start_s, what)
+@dataclass(frozen=True, slots=True)
+class Difference:
+    """One thing that the folder records and the audit finds otherwise.
+
+    Attributes:
+        where: Where it stands: file, then line, job, node or field.
+        recorded: What the folder says.
+        recomputed: What the audit finds, or allows.
+        what: What is compared.
+    """
+
+    where: str
+    recorded: object
+    recomputed: object
+    what: str
+
+    def __str__(self) -> str:
+        return f"{self.where}: {self.what}: recorded {self.recorded!r}, recomputed {self.recomputed!r}"
+
+
+def same_amount(recorded: float, recomputed: float) -> bool:
+    """Say whether two amounts [€, seconds of a mean] are the same, to `RELATIVE`, however small they are."""
+    return math.isclose(recorded, recomputed, rel_tol=RELATIVE, abs_tol=FLOOR)
+
+
+def same_time(recorded: float, recomputed: float) -> bool:
+    """Say whether two times [s] are the same, to a nanosecond or what a float of that size can tell."""
+    return abs(recorded - recomputed) <= max(TIME_S, ULPS * math.ulp(max(abs(recorded), abs(recomputed))))
+
+
+def same_epochs(
+    recorded: float, recomputed: float, *, needed: float, end_s: float, seconds_per_epoch: float, completed: bool
+) -> bool:
+    """Say whether two numbers of epochs of a job are the same, to `RELATIVE` of the epochs it needs.
+
+    Epochs follow from times, so that what a float of the size of `end_s` cannot tell is no difference either. Where the
+    job is `completed`, the last epochs may be recorded `EARLY_S` + `EARLY` · `end_s` seconds before they were done.
+    """
+    tolerance = RELATIVE * needed + ULPS * math.ulp(end_s) / seconds_per_epoch
+    early = (EARLY_S + EARLY * end_s) / seconds_per_epoch if completed else 0.0
+    return -tolerance <= recorded - recomputed <= tolerance + early
 
 
 @dataclass(frozen=True, slots=True)
 class Range:
-    """What a number may be.
-
-    Attributes:
-        allowed: The range in words, as errors give it.
-        lowest: Least number.
-        highest: Largest number.
-        open: Whether the least number itself is out of the range.
-    """
+    """What a number may be: the range in words, its ends, and whether the lower one is out of it."""
 
     allowed: str
     lowest: float = -math.inf
@@ -55,13 +84,7 @@ class Range:
         if not self.lowest <= value <= self.highest or (self.open and value == self.lowest):
             raise InputError(where, value, self.allowed)
 
-    def check_each(self, where: str, values: Sequence[float]) -> None:
-        """Check every value of the list `where`."""
-        for index, value in enumerate(values):
-            self.check(f"{where}[{index}]", value)
 
-
-ANY = Range("a finite number")
 TIME = Range("a number >= 0 and <= 1e12", 0.0, 1e12)
 NOT_NEGATIVE = Range("a number >= 0", 0.0)
 POSITIVE = Range("a number > 0", 0.0, open=True)
@@ -73,7 +96,55 @@ def index_below(count: int) -> Range:
     return Range(f"an index from 0 to {count - 1}", 0, count - 1)
 
 
-_MOST_DIGITS = 18
+def number(where: str, value: Any) -> float:
+    """Give a finite number that JSON holds."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        try:
+            if math.isfinite(value):
+                return float(value)
+        except OverflowError:
+            pass  # A whole number too large for a float is not finite either.
+    raise InputError(where, value, "a finite number")
+
+
+def whole(where: str, value: Any) -> int:
+    """Give a whole number that JSON holds."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise InputError(where, value, "a whole number")
+    return value
+
+
+def text(where: str, value: Any) -> str:
+    """Give a text that JSON holds."""
+    if not isinstance(value, str):
+        raise InputError(where, value, "a text")
+    return value
+
+
+def flag(where: str, value: Any) -> bool:
+    """Give a truth value that JSON holds."""
+    if not isinstance(value, bool):
+        raise InputError(where, value, "true or false")
+    return value
+
+
+def anything(where: str, value: Any) -> Any:
+    """Give what JSON holds, whatever it is."""
+    del where
+    return value
+
+
+def list_of(
+    where: str, value: Any, kind: Callable[[str, Any], T], length: int | None = None, within: Range | None = None
+) -> list[T]:
+    """Give the list that JSON holds: `length` values, if that is given, of one kind that lie in a range."""
+    if not isinstance(value, list) or (length is not None and len(value) != length):
+        count = len(value) if isinstance(value, list) else type(value).__name__
+        raise InputError(where, count, "a list" + (f" of {length} values" if length is not None else ""))
+    values = [kind(f"{where}[{index}]", item) for index, item in enumerate(value)]
+    for index, item in enumerate(values if within is not None else ()):
+        within.check(f"{where}[{index}]", item)  # type: ignore[union-attr, arg-type]
+    return values
 
 
 class Fields:
@@ -96,15 +167,18 @@ class Fields:
         """Name a field in errors."""
         return f"{self.where}: {key}" if self.where.endswith(".json") else f"{self.where}.{key}"
 
-    def get(self, key: str) -> Any:
-        """Give a field as it is."""
+    def has(self, key: str) -> bool:
+        """Say whether a field is there, and not null."""
+        return self._value.get(key) is not None
+
+    def get(self, key: str, kind: Callable[[str, Any], T] = anything, within: Range | None = None) -> T:
+        """Give a field of one kind: a number, a whole number, a text, in a range where that is given."""
         if key not in self._value:
             raise InputError(self.name(key), None, "a value: the field is missing")
-        return self._value[key]
-
-    def optional(self, key: str, default: Any) -> Any:
-        """Give a field as it is, or `default` where it is missing."""
-        return self._value.get(key, default)
+        value = kind(self.name(key), self._value[key])
+        if within is not None:
+            within.check(self.name(key), value)  # type: ignore[arg-type]
+        return value
 
     def only(self, *keys: str) -> Fields:
         """Give the object itself, which must have no fields but `keys`."""
@@ -112,51 +186,18 @@ class Fields:
             raise InputError(self.name(key), "...", f"no such field; one of {', '.join(sorted(keys))}")
         return self
 
-    def fields(self, key: str) -> Fields:
-        """Give a field that is an object."""
-        return Fields(self.name(key), self.get(key))
-
-    def number(self, key: str, within: Range = ANY) -> float:
-        """Give a finite number that lies in a range."""
-        value = number(self.name(key), self.get(key))
-        within.check(self.name(key), value)
-        return value
-
-    def whole(self, key: str, within: Range = ANY) -> int:
-        """Give a whole number that lies in a range."""
-        value = whole(self.name(key), self.get(key))
-        within.check(self.name(key), value)
-        return value
-
-    def text(self, key: str) -> str:
-        """Give a text."""
-        return _text(self.name(key), self.get(key))
-
-    def items(self, key: str, length: int | None = None) -> list[Any]:
-        """Give a list, of `length` values where that is given."""
-        return items_of(self.name(key), self.get(key), length)
-
-    def numbers(self, key: str, length: int | None = None, within: Range = ANY) -> list[float]:
-        """Give a list of finite numbers that lie in a range."""
-        return numbers_of(self.name(key), self.get(key), length, within)
-
-    def wholes(self, key: str, length: int | None = None, within: Range = ANY) -> list[int]:
-        """Give a list of whole numbers that lie in a range."""
-        values = [whole(f"{self.name(key)}[{i}]", value) for i, value in enumerate(self.items(key, length))]
-        within.check_each(self.name(key), values)
-        return values
-
-    def optional_flags(self, key: str, length: int) -> list[bool]:
-        """Give a list of `length` values that are true or false; all false where the field is missing."""
-        values = self.optional(key, [False] * length)
-        for index, value in enumerate(items_of(self.name(key), values, length)):
-            if not isinstance(value, bool):
-                raise InputError(f"{self.name(key)}[{index}]", value, "true or false")
-        return list(values)
-
-    def texts(self, key: str, length: int | None = None) -> list[str]:
-        """Give a list of texts."""
-        return [_text(f"{self.name(key)}[{i}]", value) for i, value in enumerate(self.items(key, length))]
+    def column(
+        self,
+        key: str,
+        kind: Callable[[str, Any], T],
+        length: int | None = None,
+        within: Range | None = None,
+        default: T | None = None,
+    ) -> list[T]:
+        """Give a list of one kind as `list_of` does; `length` times the default, if any, where it is missing."""
+        if default is not None and not self.has(key):
+            return [default] * (length or 0)
+        return list_of(self.name(key), self.get(key), kind, length, within)
 
 
 def read_json(path: Path, file_format: str, version: int) -> Fields:
@@ -169,7 +210,7 @@ def read_json(path: Path, file_format: str, version: int) -> Fields:
         raise InputError(path.name, str(error), "a whole JSON file") from error
     if fields.get("format") != file_format:
         raise InputError(fields.name("format"), fields.get("format"), repr(file_format))
-    if fields.whole("version") != version:
+    if fields.get("version", whole) != version:
         raise InputError(fields.name("version"), fields.get("version"), str(version))
     return fields
 
@@ -190,58 +231,19 @@ def read_rows(path: Path, columns: Sequence[str]) -> list[dict[str, str]]:
     return [dict(zip(heading, row, strict=True)) for row in table[1:]]
 
 
-def items_of(where: str, value: Any, length: int | None = None) -> list[Any]:
-    """Give the list that JSON holds, of `length` values where that is given."""
-    if not isinstance(value, list) or (length is not None and len(value) != length):
-        count = len(value) if isinstance(value, list) else type(value).__name__
-        raise InputError(where, count, "a list" + (f" of {length} values" if length is not None else ""))
-    return value
-
-
-def numbers_of(where: str, value: Any, length: int | None = None, within: Range = ANY) -> list[float]:
-    """Give the list of finite numbers in a range that JSON holds."""
-    values = [number(f"{where}[{i}]", item) for i, item in enumerate(items_of(where, value, length))]
-    within.check_each(where, values)
-    return values
-
-
-def number(where: str, value: Any) -> float:
-    """Give a finite number that JSON holds."""
-    if isinstance(value, int | float) and not isinstance(value, bool):
-        try:
-            if math.isfinite(value):
-                return float(value)
-        except OverflowError:
-            pass  # A whole number too large for a float is not finite either.
-    raise InputError(where, value, "a finite number")
-
-
-def whole(where: str, value: Any) -> int:
-    """Give a whole number that JSON holds."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise InputError(where, value, "a whole number")
-    return value
-
-
-def number_of(where: str, text: str) -> float:
+def number_of(where: str, cell: str) -> float:
     """Give the finite number that a CSV field holds."""
     try:
-        return number(where, float(text))
+        return number(where, float(cell))
     except ValueError as error:
-        raise InputError(where, text, "a finite number") from error
+        raise InputError(where, cell, "a finite number") from error
 
 
-def whole_of(where: str, text: str) -> int:
+def whole_of(where: str, cell: str) -> int:
     """Give the whole number, 0 or above and of ordinary size, that a CSV field holds."""
-    if not (text.isascii() and text.isdigit() and len(text) <= _MOST_DIGITS):
-        raise InputError(where, text, "a whole number >= 0")
-    return int(text)
-
-
-def _text(where: str, value: Any) -> str:
-    if not isinstance(value, str):
-        raise InputError(where, value, "a text")
-    return value
+    if not (cell.isascii() and cell.isdigit() and len(cell) <= 18):
+        raise InputError(where, cell, "a whole number >= 0")
+    return int(cell)
 
 
 def _content(path: Path) -> str:

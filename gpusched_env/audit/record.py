@@ -1,53 +1,35 @@
-"""What a run folder records and where it comes from, as plain values."""
+"""What a run folder records, as plain values, and the holdings of each job."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, fields
+from typing import TYPE_CHECKING, Any
 
-from gpusched_env.audit.difference import Difference
-from gpusched_env.audit.instance_record import read_instance
+from gpusched_env.audit.instance_record import ConfigurationRecord, InstanceRecord, read_instance
 from gpusched_env.audit.reading import (
     AT_LEAST_ONE,
     NOT_NEGATIVE,
+    Fields,
     Range,
     index_below,
+    number,
     number_of,
     read_json,
     read_rows,
+    text,
+    whole,
     whole_of,
 )
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
     from pathlib import Path
-
-    from gpusched_env.audit.holding import Holding
-    from gpusched_env.audit.instance_record import (
-        ConfigurationRecord,
-        GpuTypeRecord,
-        InstanceRecord,
-        JobRecord,
-        NodeRecord,
-    )
-    from gpusched_env.audit.interference_record import GuestRecord
-    from gpusched_env.audit.paces import SynchronisationRecord
-    from gpusched_env.audit.reading import Fields
-    from gpusched_env.audit.tenants import TenantsRecord
 
 _INTERVAL_COLUMNS = ("job", "node", "gpus", "gpu", "configuration", "start_s", "ready_s", "end_s", "epochs")
 _JOB_COLUMNS = (
-    "job",
-    "submission_s",
-    "due_s",
-    "start_s",
-    "completion_s",
-    "epochs_needed",
-    "energy_eur",
-    "tardiness_eur",
+    "job", "submission_s", "due_s", "start_s", "completion_s", "epochs_needed", "energy_eur", "tardiness_eur",
     "switches",
-)
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,12 +44,12 @@ class IntervalRecord:
     node: int
     gpus: int
     gpu: int
-    configuration: str
+    configuration: ConfigurationRecord
     start_s: float
     ready_s: float
     end_s: float
     epochs: float
-    host: int = -1
+    host: int
 
     @property
     def where(self) -> str:
@@ -76,27 +58,62 @@ class IntervalRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class Record(InstanceRecord):
     """A run folder; `claims` are the numbers of jobs.csv, one dictionary per job, and `run` is run.json."""
 
-    instance_name: str
-    instance_seed: int
-    gpu_types: dict[str, GpuTypeRecord]
-    nodes: list[NodeRecord]
-    configurations: dict[str, ConfigurationRecord]
-    jobs: list[JobRecord]
-    eur_per_kwh: float
-    guests: GuestRecord
     intervals: list[IntervalRecord]
     claims: list[dict[str, float]]
     run: Fields
-    synchronisation: SynchronisationRecord | None
-    tenants: TenantsRecord
 
-    def billed_node(self, interval: IntervalRecord) -> int:
-        """Give the node whose power an interval is part of: with cells the host on which its own lies."""
-        hosts = self.tenants.hosts
-        return len(self.nodes) - hosts + interval.host if hosts else interval.node
+
+@dataclass(frozen=True, slots=True)
+class Holding:
+    """A configuration that a job held in one place from a start [s]: a line of intervals.csv for each of its nodes.
+
+    All lines have the same start, and must have the same end [s].
+    """
+
+    lines: tuple[IntervalRecord, ...]
+    configuration: ConfigurationRecord
+    start_s: float
+    end_s: float
+
+    @property
+    def place(self) -> tuple[int, list[int], list[int]]:
+        """Give the number of the shared GPU, if any, the nodes, and the hosts on which these lie."""
+        lines = sorted(self.lines, key=lambda line: line.node)
+        return self.lines[0].gpu, [line.node for line in lines], [line.host for line in lines]
+
+    @property
+    def where(self) -> str:
+        """Name the lines."""
+        if len(self.lines) == 1:
+            return self.lines[0].where
+        return f"intervals.csv lines {', '.join(str(i.line) for i in self.lines)} (job {self.lines[0].job})"
+
+    def continues(self, before: Holding) -> bool:
+        """Say whether it is the same configuration in the same place as `before`, which ends where it starts."""
+        same = (before.configuration, before.place) == (self.configuration, self.place)
+        return same and self.start_s == before.end_s
+
+
+def lives(record: Record) -> list[list[Holding]]:
+    """Give the holdings of each job, sorted by start.
+
+    Lines of one job belong together if they have the same start and the same configuration of several nodes.
+    """
+    by_job: list[list[list[IntervalRecord]]] = [[] for _ in record.jobs]
+    for line in sorted(record.intervals, key=lambda line: (line.start_s, line.configuration.name, line.line)):
+        life = by_job[line.job]
+        together = life and (life[-1][0].start_s, life[-1][0].configuration) == (line.start_s, line.configuration)
+        if together and line.configuration.nodes > 1:
+            life[-1].append(line)
+        else:
+            life.append([line])
+    return [
+        [Holding(tuple(lines), lines[0].configuration, lines[0].start_s, lines[0].end_s) for lines in life]
+        for life in by_job
+    ]
 
 
 def read_record(folder: Path) -> Record:
@@ -108,60 +125,40 @@ def read_record(folder: Path) -> Record:
     """
     if not folder.is_dir():
         raise InputError("folder", str(folder), "a run folder")
-    run = _check_run(read_json(folder / "run.json", "gpusched run", 2))
-    instance = read_instance(folder / "instance.json")
-    return Record(
-        instance_name=instance.name,
-        instance_seed=instance.seed,
-        gpu_types=instance.gpu_types,
-        nodes=instance.nodes,
-        configurations=instance.configurations,
-        jobs=instance.jobs,
-        eur_per_kwh=instance.eur_per_kwh,
-        guests=instance.guests,
-        intervals=_intervals(folder / "intervals.csv", instance),
-        claims=_claims(folder / "jobs.csv", len(instance.jobs)),
-        run=run,
-        synchronisation=instance.synchronisation,
-        tenants=instance.tenants,
-    )
-
-
-def _check_run(run: Fields) -> Fields:
-    """Check the kinds of what run.json says beside the totals."""
-    run.text("policy")
-    run.whole("seed", NOT_NEGATIVE)
-    run.whole("rounds", AT_LEAST_ONE)
+    run = read_json(folder / "run.json", "gpusched run", 2)
+    run.get("policy", text)
+    run.get("seed", whole, NOT_NEGATIVE)
+    run.get("rounds", whole, AT_LEAST_ONE)
     if run.get("decision_s") is not None:
-        run.number("decision_s", NOT_NEGATIVE)
-    run.fields("provenance")
-    return run
+        run.get("decision_s", number, NOT_NEGATIVE)
+    run.get("provenance", Fields)
+    instance = read_instance(folder / "instance.json")
+    intervals = _intervals(folder / "intervals.csv", instance)
+    told: dict[str, Any] = {field.name: getattr(instance, field.name) for field in fields(instance)}
+    claims = _claims(folder / "jobs.csv", len(instance.jobs))
+    return Record(**told, intervals=intervals, claims=claims, run=run)
 
 
 def _intervals(path: Path, instance: InstanceRecord) -> list[IntervalRecord]:
-    intervals = []
-    columns = (*_INTERVAL_COLUMNS, "host") if instance.tenants.hosts else _INTERVAL_COLUMNS
+    intervals, hosts = [], instance.tenants.hosts
+    columns = (*_INTERVAL_COLUMNS, "host") if hosts else _INTERVAL_COLUMNS
     for line, row in enumerate(read_rows(path, columns), start=2):
         where = f"{path.name} line {line}"
         job, node, gpus = (whole_of(f"{where}, {name}", row[name]) for name in ("job", "node", "gpus"))
-        for name, value, values in (("job", job, instance.jobs), ("node", node, instance.nodes)):
-            index_below(len(values)).check(f"{where}, {name}", value)
-        gpu = -1 if row["gpu"] == "-1" else whole_of(f"{where}, gpu", row["gpu"])
-        most = instance.nodes[node].gpus
-        Range(f"a GPU of node {node}, from 0 to {most - 1}, or -1 for whole ones", -1, most - 1).check(
-            f"{where}, gpu", gpu
-        )
-        if row["configuration"] not in instance.configurations:
+        index_below(len(instance.jobs)).check(f"{where}, job", job)
+        index_below(len(instance.nodes)).check(f"{where}, node", node)
+        gpu, most = -1 if row["gpu"] == "-1" else whole_of(f"{where}, gpu", row["gpu"]), instance.nodes[node].gpus
+        allowed = Range(f"a GPU of node {node}, from 0 to {most - 1}, or -1 for whole ones", -1, most - 1)
+        allowed.check(f"{where}, gpu", gpu)
+        configuration = instance.configurations.get(row["configuration"])
+        if configuration is None:
             raise InputError(f"{where}, configuration", row["configuration"], "a configuration of the instance")
-        host = -1
-        if instance.tenants.hosts:
-            host = whole_of(f"{where}, host", row["host"])
-            index_below(instance.tenants.hosts).check(f"{where}, host", host)
-        start, ready, end, done = (
-            number_of(f"{where}, {name}", row[name]) for name in ("start_s", "ready_s", "end_s", "epochs")
-        )
-        told = (line, job, node, gpus, gpu, row["configuration"], start, ready, end, done, host)
-        intervals.append(IntervalRecord(*told))
+        host = whole_of(f"{where}, host", row["host"]) if hosts else -1
+        if hosts:
+            index_below(hosts).check(f"{where}, host", host)
+        times = ("start_s", "ready_s", "end_s", "epochs")
+        start, ready, end, done = (number_of(f"{where}, {name}", row[name]) for name in times)
+        intervals.append(IntervalRecord(line, job, node, gpus, gpu, configuration, start, ready, end, done, host))
     return intervals
 
 
@@ -176,26 +173,3 @@ def _claims(path: Path, jobs: int) -> list[dict[str, float]]:
             raise InputError(f"{path.name} line {line}, job", row["job"], f"{line - 2}: one line per job, in order")
         claims.append(claim)
     return claims
-
-
-def check_origin(record: Record) -> Iterator[Difference]:
-    """Compare those facts of the provenance that are there with run.json and instance.json."""
-    name, seed, run = record.instance_name, record.instance_seed, record.run
-    true = {"policy": run.text("policy"), "seed": run.whole("seed"), "instance": name, "instance_seed": seed}
-    facts = run.fields("provenance").optional("facts", {})
-    for fact, value in true.items():
-        if isinstance(facts, dict) and facts.get(fact, value) != value:
-            yield Difference(f"run.json: provenance.facts.{fact}", facts[fact], value, fact)
-    scenario = facts.get("scenario") if isinstance(facts, dict) else None
-    if isinstance(scenario, dict) and scenario.get("name", name) != name:
-        yield Difference("run.json: provenance.facts.scenario.name", scenario["name"], name, "name of the instance")
-
-
-def check_rounds(record: Record, by_job: list[list[Holding]]) -> Iterator[Difference]:
-    """Count the rounds that must have been: one at each time at which a holding begins, or ends before the job."""
-    times = {line.start_s for line in record.intervals}
-    times |= {holding.end_s for life in by_job for holding in life[:-1]}
-    rounds = record.run.whole("rounds")
-    if rounds < len(times):
-        what = "rounds, and different times at which an interval begins, or ends before its job does"
-        yield Difference("run.json", rounds, len(times), what)

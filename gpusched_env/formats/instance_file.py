@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from dataclasses import replace
+from dataclasses import fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -11,48 +11,95 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
-from gpusched_env.formats.job_columns import (
-    FIELD,
-    FIELDS,
-    interference_fields,
-    interference_of,
-    job_columns,
-    job_table,
-    synchronisation_field,
-    synchronisation_of,
-    tenants_document,
-    tenants_of,
+from gpusched_env.formats.json_fields import check_lengths, checked, value_of
+from gpusched_env.model import (
+    Cells,
+    Configuration,
+    Duty,
+    EpochDistribution,
+    GpuType,
+    Instance,
+    Interference,
+    JobTable,
+    Node,
+    Synchronisation,
+    Tenant,
 )
-from gpusched_env.formats.json_fields import (
-    TABLES,
-    check_fields,
-    check_lengths,
-    json_layout,
-    json_list,
-    value_of,
-    values_of,
-)
-from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Node
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping
+    from collections.abc import Callable, Iterable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from gpusched_env.formats.json_fields import Schema
 
 T = TypeVar("T")
 
 FORMAT = "gpusched instance"
 VERSION = 2
 
-_SCALARS = {"name": str, "seed": int, "energy_price_eur_per_kwh": float, "pue": float}
-_GPU_TYPES = {
-    "name": str,
-    "gpu_power_w": float,
-    "node_base_power_w": float,
-    "memory_gib": float,
-    "max_gpus_per_node": int,
+_SCALARS: dict[str, type] = {"name": str, "seed": int, "energy_price_eur_per_kwh": float, "pue": float}
+_TABLES: dict[str, dict[str, Schema]] = {
+    "gpu_types": {
+        "name": [str],
+        "gpu_power_w": [float],
+        "node_base_power_w": [float],
+        "memory_gib": [float],
+        "max_gpus_per_node": [int],
+        "idle_gpu_power_w?": [float],
+        "node_power_w?": [([float], None)],
+    },
+    "nodes": {"gpu_type": [str], "gpus": [int]},
+    "configurations": {
+        "gpu_type": [str],
+        "gpus_per_node": [int],
+        "nodes": [int],
+        "share": [float],
+        "priority?": [int],
+    },
 }
-_OPTIONAL_POWERS = {"idle_gpu_power_w": 0.0, "node_power_w": None}
-_NODES = {"gpu_type": str, "gpus": int}
-_CONFIGURATIONS = {"gpu_type": str, "gpus_per_node": int, "nodes": int, "share": float}
+_NEEDED = (
+    "submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib", "restart_s",
+    "application", "distribution",
+)  # fmt: skip
+"""Columns that all tables of jobs have, in the order of the file; `seconds_per_epoch` is the last one."""
+_TYPES = {"float64": float, "int64": int, "bool_": bool}
+_JOBS = {
+    field.name: next(kind for name, kind in _TYPES.items() if name in str(field.type))
+    for field in fields(JobTable)
+    if "NDArray" in str(field.type) and field.name != "seconds_per_epoch"
+}
+_MAY_BE_NONE = {field.name for field in fields(JobTable) if "None" in str(field.type)}
+_OPTIONAL = [name for name in _JOBS if name not in _NEEDED]
+"""Columns of jobs that stand in the file where some job has another value than 0, or, if there may be none, one."""
+_DOCUMENT: dict[str, Schema] = {
+    "format": str,
+    "version": int,
+    **_SCALARS,
+    **_TABLES,
+    "jobs": {
+        **{name: [_JOBS[name]] for name in _NEEDED},
+        **{f"{name}?": [_JOBS[name]] for name in _OPTIONAL},
+        "seconds_per_epoch": [[None]],
+    },
+    "applications": [str],
+    "distributions": [{"family": str, "edges": [float], "survival": [float]}],
+    "interference": None,
+    "synchronisation?": None,
+    "tenancy?": str,
+    "tenants?": [{"name": str, "cells": [[None]]}],
+    "hosts?": int,
+}
+_SLOWDOWN: dict[str, Schema] = {"slowdown": [[[float]]], "fastest?": bool}
+_DUTY: dict[str, Schema] = {
+    "duty": [[float]],
+    "overhead": float,
+    "filled": float,
+    "least_pace": float,
+    "idle_power_w": ([float], None),
+    "fastest": bool,
+}
+_SYNCHRONISATION: dict[str, Schema] = {"compute_s": [[float]], "sync_s": [[float]], "cpu_machines": int}
 
 
 def save_instance(instance: Instance, path: str | Path) -> None:
@@ -65,8 +112,96 @@ def save_instance(instance: Instance, path: str | Path) -> None:
 
 
 def instance_json(instance: Instance) -> str:
-    """Give what `save_instance` writes: equal instances have equal texts, others have other ones."""
-    return json_layout(_document_of(instance))
+    """Give what `save_instance` writes: equal instances have equal texts, others have other ones.
+
+    It has one line per field, column and distribution: it can be read, and compared by line.
+    """
+    parts = []
+    for name, value in _document_of(instance).items():
+        text = _compact(value)
+        if name in {*_TABLES, "jobs"}:
+            text = _lines("{", (f"{_compact(key)}: {_compact(column)}" for key, column in value.items()), "}")
+        elif name == "distributions":
+            text = _lines("[", map(_compact, value), "]")
+        elif name == "interference" and value is not None:  # its table comes first, one line per GPU type
+            (key, table), *rest = value.items()
+            text = f"{{{_compact(key)}:{_lines('[', map(_compact, table), ']')}"
+            text += "".join(f",{_compact(key)}:{_compact(each)}" for key, each in rest) + "}"
+        parts.append(f" {_compact(name)}: {text}")
+    return "{\n" + ",\n".join(parts) + "\n}\n"
+
+
+def _lines(begin: str, texts: Iterable[str], end: str) -> str:
+    return f"{begin}\n" + ",\n".join(f"  {text}" for text in texts) + f"\n {end}"
+
+
+def _compact(value: Any) -> str:
+    # Python writes the shortest decimal that reads back as the same float: nothing is lost.
+    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+
+
+def _document_of(instance: Instance) -> dict[str, Any]:
+    jobs, tenants = instance.jobs, instance.tenants
+    document: dict[str, Any] = {"format": FORMAT, "version": VERSION}
+    document |= {name: kind(getattr(instance, name)) for name, kind in _SCALARS.items()}
+    document |= {name: _columns(getattr(instance, name), kinds) for name, kinds in _TABLES.items()}
+    document["jobs"] = _job_columns(jobs)
+    document["applications"] = list(jobs.applications)
+    document["distributions"] = [
+        {"family": d.family, "edges": d.edges.tolist(), "survival": d.survival.tolist()} for d in jobs.distributions
+    ]
+    document["interference"] = interference_fields(instance.interference)
+    document |= synchronisation_field(instance)
+    if tenants:
+        document["tenancy"] = instance.tenancy
+        document["tenants"] = [
+            {"name": tenant.name, "cells": [[each.gpu_type, int(each.gpus), int(each.count)] for each in tenant.cells]}
+            for tenant in tenants
+        ]
+    return document | ({"hosts": instance.hosts} if tenants and instance.hosts else {})
+
+
+def _columns(rows: Sequence[Any], schema: Mapping[str, Schema]) -> dict[str, list[Any]]:
+    """Give a column of each field; optional ones where some row has another value than the default."""
+    columns = {}
+    for name, [kind] in schema.items():
+        column = [getattr(row, name.rstrip("?")) for row in rows]
+        if not name.endswith("?"):
+            columns[name] = [kind(value) for value in column]
+        elif any(value != type(rows[0]).__dataclass_fields__[name[:-1]].default for value in column):
+            columns[name[:-1]] = column
+    return columns
+
+
+def _job_columns(jobs: JobTable) -> dict[str, Any]:
+    columns = {name: getattr(jobs, name).tolist() for name in _NEEDED}
+    for name in _OPTIONAL:
+        column = getattr(jobs, name)
+        if column is not None and (name in _MAY_BE_NONE or np.any(column)):
+            columns[name] = column.tolist()
+    seconds: list[list[float | None]] = jobs.seconds_per_epoch.tolist()
+    for row, column in np.argwhere(np.isinf(jobs.seconds_per_epoch)).tolist():
+        seconds[row][column] = None
+    return columns | {"seconds_per_epoch": seconds}
+
+
+def interference_fields(model: Interference | Duty | None) -> dict[str, Any] | None:
+    """Give the fields of an interference model, its table first; None for none."""
+    if model is None:
+        return None
+    if isinstance(model, Interference):
+        return {"slowdown": model.slowdown.tolist(), **({"fastest": True} if model.fastest else {})}
+    values = {name: getattr(model, name) for name in _DUTY}
+    return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
+
+
+def synchronisation_field(instance: Instance) -> dict[str, Any]:
+    """Give the field by its name, or nothing where the instance has none."""
+    own = instance.synchronisation
+    if own is None:
+        return {}
+    tables = {name: getattr(own, name).tolist() for name in ("compute_s", "sync_s")}
+    return {"synchronisation": {**tables, "cpu_machines": int(own.cpu_machines)}}
 
 
 def load_instance(path: str | Path) -> Instance:
@@ -80,43 +215,6 @@ def load_instance(path: str | Path) -> Instance:
         return _instance_of(_read(Path(path)))
     except InputError as error:
         raise InputError(f"{path}: {error.field}", error.value, error.allowed) from error
-
-
-def _document_of(instance: Instance) -> dict[str, Any]:
-    jobs = instance.jobs
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        **{name: kind(getattr(instance, name)) for name, kind in _SCALARS.items()},
-        "gpu_types": _columns(instance.gpu_types, _GPU_TYPES) | _powers(instance.gpu_types),
-        "nodes": _columns(instance.nodes, _NODES),
-        "configurations": _columns(instance.configurations, _CONFIGURATIONS) | _priorities(instance.configurations),
-        "jobs": job_columns(jobs),
-        "applications": list(jobs.applications),
-        "distributions": [
-            {"family": d.family, "edges": d.edges.tolist(), "survival": d.survival.tolist()} for d in jobs.distributions
-        ],
-        "interference": interference_fields(instance.interference),
-        **synchronisation_field(instance),
-        **tenants_document(instance),
-    }
-
-
-def _columns(values: Iterable[object], kinds: Mapping[str, type]) -> dict[str, list[Any]]:
-    rows = list(values)
-    return {name: [kind(getattr(row, name)) for row in rows] for name, kind in kinds.items()}
-
-
-def _powers(gpu_types: Iterable[GpuType]) -> dict[str, list[Any]]:
-    """Give the columns that only some GPU types need, where one does."""
-    columns = {name: [getattr(v, name) for v in gpu_types] for name in _OPTIONAL_POWERS}
-    return {name: column for name, column in columns.items() if set(column) != {_OPTIONAL_POWERS[name]}}
-
-
-def _priorities(configurations: Iterable[Configuration]) -> dict[str, list[int]]:
-    """Give the column that only shares with priorities need, where there are some."""
-    column = [c.priority for c in configurations]
-    return {"priority": column} if any(column) else {}
 
 
 def _read(path: Path) -> dict[str, Any]:
@@ -138,6 +236,10 @@ def _read(path: Path) -> dict[str, Any]:
     return _from_version_1(document) if version == 1 else document
 
 
+def _no_constant(constant: str) -> float:
+    raise InputError("file", constant, "finite numbers; null stands for a configuration that is not allowed")
+
+
 def _from_version_1(document: dict[str, Any]) -> dict[str, Any]:
     """Turn the one restart overhead of the first version into a column; nothing interfered in it."""
     jobs = document.get("jobs")
@@ -151,90 +253,128 @@ def _from_version_1(document: dict[str, Any]) -> dict[str, Any]:
     if restart_s < 0.0:
         raise InputError("restart_s", restart_s, "a finite number >= 0")
     if isinstance(jobs, dict) and isinstance(jobs.get("submission_s"), list):
-        jobs = {**jobs, "restart_s": [restart_s] * len(jobs["submission_s"])}
-    rest = {name: value for name, value in document.items() if name != "restart_s"}
-    return {**rest, "jobs": jobs, "interference": None} if "jobs" in document else {**rest, "interference": None}
-
-
-def _no_constant(constant: str) -> float:
-    raise InputError("file", constant, "finite numbers; null stands for a configuration that is not allowed")
+        document = document | {"jobs": {**jobs, "restart_s": [restart_s] * len(jobs["submission_s"])}}
+    return {name: value for name, value in document.items() if name != "restart_s"} | {"interference": None}
 
 
 def _instance_of(document: dict[str, Any]) -> Instance:
-    names = {"format", "version", *_SCALARS, *TABLES, "applications", "distributions", "interference"}
-    check_fields("", document, names | (document.keys() & {FIELD, *FIELDS}))
-    scalars = {name: value_of(name, document[name], kind) for name, kind in _SCALARS.items()}
+    for name, other in (("tenancy", "tenants"), ("tenants", "tenancy"), ("tenancy", "hosts"), ("tenants", "hosts")):
+        if name not in document and other in document:
+            raise InputError(name, None, "a value: the field is missing")
+    read = checked("", document, _DOCUMENT)
+    for table in (*_TABLES, "jobs"):
+        check_lengths(table, read[table])
+    optional = {name: read[name] for name in ("tenancy", "hosts") if name in read}
     return Instance(
-        _gpu_types(document),
-        tuple(_rows("nodes", document, _NODES, Node)),
-        tuple(_rows("configurations", document, _configuration_kinds(document), Configuration)),
-        job_table(document["jobs"], lambda: _names_and_curves(document)),
-        interference=interference_of(document["interference"]),
-        synchronisation=synchronisation_of(document),
-        **scalars,
-        **tenants_of(document),
+        tuple(_rows("gpu_types", read, GpuType)),
+        tuple(_rows("nodes", read, Node)),
+        tuple(_rows("configurations", read, Configuration)),
+        _job_table(read),
+        interference=interference_of(read["interference"]),
+        synchronisation=synchronisation_of(read),
+        tenants=tuple(_tenant(f"tenants[{i}]", entry) for i, entry in enumerate(read.get("tenants", ()))),
+        **{name: read[name] for name in _SCALARS},
+        **optional,
     )
 
 
-def _configuration_kinds(document: dict[str, Any]) -> dict[str, type]:
-    table = document["configurations"]
-    return {**_CONFIGURATIONS, "priority": int} if isinstance(table, dict) and "priority" in table else _CONFIGURATIONS
-
-
-def _gpu_types(document: dict[str, Any]) -> tuple[GpuType, ...]:
-    table = document["gpu_types"]
-    if not isinstance(table, dict):
-        raise InputError("gpu_types", type(table).__name__, "a JSON object")
-    names = json_list("gpu_types.name", table.get("name", []))
-    powers = {
-        name: json_list(f"gpu_types.{name}", table.get(name, [default] * len(names)))
-        for name, default in _OPTIONAL_POWERS.items()
-    }
-    check_lengths("gpu_types", {"name": names, **powers})
-    values_of("gpu_types.idle_gpu_power_w", powers["idle_gpu_power_w"], float)
-    for index, watts in enumerate(powers["node_power_w"]):
-        if watts is not None:
-            values_of(f"gpu_types.node_power_w[{index}]", watts, float)
-    rest = {name: column for name, column in table.items() if name not in _OPTIONAL_POWERS}
-    made = _rows("gpu_types", {"gpu_types": rest}, _GPU_TYPES, GpuType)
-    rows = zip(made, powers["idle_gpu_power_w"], powers["node_power_w"], strict=True)
-    return tuple(
-        replace(v, idle_gpu_power_w=idle, node_power_w=None if watts is None else tuple(watts))
-        for v, idle, watts in rows
-    )
-
-
-def _rows(where: str, document: dict[str, Any], kinds: Mapping[str, type], make: Callable[..., T]) -> list[T]:
+def _rows(where: str, read: dict[str, Any], make: Callable[..., T]) -> list[T]:
     """Make one value per row of the table `where`."""
-    table = document[where]
-    check_fields(where, table, set(kinds))
-    columns = {name: values_of(f"{where}.{name}", table[name], kind) for name, kind in kinds.items()}
-    check_lengths(where, columns)
     rows = []
-    for index, values in enumerate(zip(*columns.values(), strict=True)):
+    for index, values in enumerate(zip(*read[where].values(), strict=True)):
+        given = zip(read[where], values, strict=True)
         try:
-            rows.append(make(*values))
+            rows.append(make(**{name: tuple(value) if isinstance(value, list) else value for name, value in given}))
         except InputError as error:
             name = error.field.rpartition(".")[2]
             raise InputError(f"{where}.{name}[{index}]", error.value, error.allowed) from error
     return rows
 
 
-def _names_and_curves(document: dict[str, Any]) -> tuple[tuple[str, ...], tuple[EpochDistribution, ...]]:
-    """Give what jobs refer to: the names of applications, and the distributions."""
-    return tuple(values_of("applications", document["applications"], str)), _distributions(document["distributions"])
-
-
-def _distributions(entries: Any) -> tuple[EpochDistribution, ...]:
+def _job_table(read: dict[str, Any]) -> JobTable:
     distributions = []
-    for index, entry in enumerate(json_list("distributions", entries)):
-        where = f"distributions[{index}]"
-        check_fields(where, entry, {"family", "edges", "survival"})
-        family = value_of(f"{where}.family", entry["family"], str)
-        edges = np.array(values_of(f"{where}.edges", entry["edges"], float))
-        survival = np.array(values_of(f"{where}.survival", entry["survival"], float))
+    for index, entry in enumerate(read["distributions"]):
+        edges, survival = np.array(entry["edges"]), np.array(entry["survival"])
         try:
-            distributions.append(EpochDistribution(edges, survival, family))
+            distributions.append(EpochDistribution(edges, survival, entry["family"]))
         except InputError as error:
-            raise InputError(f"{where}.{error.field.rpartition('.')[2]}", error.value, error.allowed) from error
-    return tuple(distributions)
+            where = f"distributions[{index}].{error.field.rpartition('.')[2]}"
+            raise InputError(where, error.value, error.allowed) from error
+    jobs = read["jobs"]
+    return JobTable(
+        **{name: np.array(jobs[name]) for name in _JOBS if name in jobs},
+        seconds_per_epoch=_seconds_per_epoch(jobs["seconds_per_epoch"]),
+        applications=tuple(read["applications"]),
+        distributions=tuple(distributions),
+    )
+
+
+def _seconds_per_epoch(rows: list[Any]) -> NDArray[np.float64]:
+    for index, row in enumerate(rows):
+        checked(f"jobs.seconds_per_epoch[{index}]", [value for value in row if value is not None], [float])
+    return _array("jobs.seconds_per_epoch", [[np.inf if v is None else v for v in row] for row in rows], 2)
+
+
+def _array(where: str, table: list[Any], dimensions: int) -> NDArray[np.float64]:
+    """Make an array of lists of lists of numbers; all must be as long as the first ones."""
+    shape: list[int] = []
+    first: Any = table
+    for _ in range(dimensions):
+        shape.append(len(first))
+        first = first[0] if first else []
+
+    def check(where: str, part: list[Any], shape: list[int]) -> None:
+        if len(part) != shape[0]:
+            raise InputError(where, f"{len(part)} values", f"{shape[0]} values, as the first has")
+        for index, each in enumerate(part if shape[1:] else ()):
+            check(f"{where}[{index}]", each, shape[1:])
+
+    check(where, table, shape)
+    return np.array(table, dtype=np.float64).reshape(shape)
+
+
+def interference_of(entry: Any) -> Interference | Duty | None:
+    """Make the interference model of the field `interference`.
+
+    Raises:
+        InputError: A field is missing, unknown, of the wrong kind or out of its range.
+    """
+    if entry is None:
+        return None
+    if not isinstance(entry, dict) or "duty" not in entry:
+        read = checked("interference", entry, _SLOWDOWN)
+        return Interference(_array("interference.slowdown", read.pop("slowdown"), 3), **read)
+    read = checked("interference", entry, _DUTY)
+    if read["idle_power_w"] is not None:
+        read["idle_power_w"] = np.array(read["idle_power_w"])
+    return Duty(_array("interference.duty", read.pop("duty"), 2), **read)
+
+
+def synchronisation_of(document: Mapping[str, Any]) -> Synchronisation | None:
+    """Read the field `synchronisation`, if the document has it.
+
+    Raises:
+        InputError: A field in it is missing, unknown, of the wrong kind or out of its range.
+    """
+    if "synchronisation" not in document:
+        return None
+    read = checked("synchronisation", document["synchronisation"], _SYNCHRONISATION)
+    for name in ("compute_s", "sync_s"):
+        lengths = sorted({len(row) for row in read[name]})
+        if len(lengths) != 1:
+            raise InputError(f"synchronisation.{name}", f"rows of {lengths} numbers", "equally long rows")
+        read[name] = np.array(read[name])
+    return Synchronisation(**read)
+
+
+def _tenant(where: str, entry: dict[str, Any]) -> Tenant:
+    cells = []
+    for i, row in enumerate(entry["cells"]):
+        place = f"{where}.cells[{i}]"
+        if len(row) != 3:
+            raise InputError(place, f"{len(row)} values", "3: gpu_type, gpus, count")
+        cells.append(tuple(value_of(place, value, kind) for value, kind in zip(row, (str, int, int), strict=True)))
+    try:
+        return Tenant(entry["name"], tuple(Cells(*each) for each in cells))
+    except InputError as error:
+        raise InputError(f"{where}.{error.field.rpartition('.')[2]}", error.value, error.allowed) from error

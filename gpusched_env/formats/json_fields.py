@@ -1,8 +1,7 @@
-"""Fields of a JSON file: checked one by one, an error names the first that is wrong; and their layout."""
+"""Fields of a JSON file: checked one by one, an error names the first that is wrong."""
 
 from __future__ import annotations
 
-import json
 import sys
 from typing import TYPE_CHECKING, Any
 
@@ -18,6 +17,30 @@ _KINDS: dict[type, tuple[frozenset[type], str]] = {
     bool: (frozenset({bool}), "true or false"),
 }
 _LARGEST: dict[type, float] = {float: sys.float_info.max, int: 2**63 - 1, str: 0, bool: 1}
+
+Schema = Any
+"""What a value must be: float, int, str or bool; a list of one schema; a dictionary of schemas by field, those that may
+be missing with `?`; or a tuple of a schema and None for what may be null. None is not checked."""
+
+
+def checked(where: str, value: Any, schema: Schema) -> Any:
+    """Give `value`, which is at the place `where`, as `schema` says; whole numbers are floats where it says so.
+
+    Raises:
+        InputError: It is of another kind, or a field is missing or unknown.
+    """
+    if schema is None or isinstance(schema, tuple):
+        return value if schema is None or value is None else checked(where, value, schema[0])
+    if isinstance(schema, type):
+        return value_of(where, value, schema)
+    if isinstance(schema, list):
+        if schema[0] is None or isinstance(schema[0], type):
+            return values_of(where, value, schema[0]) if schema[0] else json_list(where, value)
+        return [checked(f"{where}[{i}]", each, schema[0]) for i, each in enumerate(json_list(where, value))]
+    there = value.keys() if isinstance(value, dict) else ()
+    given = {name.rstrip("?"): kind for name, kind in schema.items() if name[-1] != "?" or name[:-1] in there}
+    check_fields(where, value, set(given))
+    return {name: checked(f"{where}.{name}" if where else name, value[name], kind) for name, kind in given.items()}
 
 
 def check_fields(where: str, value: Any, names: set[str]) -> None:
@@ -85,39 +108,5 @@ def check_lengths(where: str, columns: Mapping[str, list[Any]]) -> None:
     first, *others = columns
     for name in others:
         if len(columns[name]) != len(columns[first]):
-            raise InputError(
-                f"{where}.{name}", f"{len(columns[name])} values", f"{len(columns[first])}, as {first} has"
-            )
-
-
-TABLES = ("gpu_types", "nodes", "configurations", "jobs")
-"""Fields of an instance file that are tables of columns."""
-
-
-def json_layout(document: Mapping[str, Any]) -> str:
-    """Give the JSON text with one line per field, column and distribution: it can be read, and compared by line."""
-    parts = []
-    for name, value in document.items():
-        text = _compact(value)
-        if name in TABLES:
-            text = (
-                "{\n" + ",\n".join(f"  {_compact(key)}: {_compact(column)}" for key, column in value.items()) + "\n }"
-            )
-        elif name == "distributions":
-            text = "[\n" + ",\n".join(f"  {_compact(entry)}" for entry in value) + "\n ]"
-        elif name == "interference" and value is not None:
-            text = _interference_text(value)
-        parts.append(f" {_compact(name)}: {text}")
-    return "{\n" + ",\n".join(parts) + "\n}\n"
-
-
-def _interference_text(model: Mapping[str, Any]) -> str:
-    """Give the table, which comes first, with one line per GPU type."""
-    (name, table), *rest = model.items()
-    rows = ",\n".join(f"  {_compact(of_type)}" for of_type in table)
-    return f'{{"{name}":[\n' + rows + "\n ]" + "".join(f",{_compact(key)}:{_compact(v)}" for key, v in rest) + "}"
-
-
-def _compact(value: Any) -> str:
-    # Python writes the shortest decimal that reads back as the same float: nothing is lost.
-    return json.dumps(value, allow_nan=False, ensure_ascii=False, separators=(",", ":"))
+            allowed = f"{len(columns[first])}, as {first} has"
+            raise InputError(f"{where}.{name}", f"{len(columns[name])} values", allowed)

@@ -21,10 +21,9 @@ if TYPE_CHECKING:
         SharingTimes,
     )
     from gpusched_env.workload.job_times import offered_load
-    from gpusched_env.workload.scenario.applications import OwnApplication
     from gpusched_env.workload.scenario.arrivals import Arrivals
-    from gpusched_env.workload.scenario.cluster import Cluster, GpuTypeOverride, Pool
-    from gpusched_env.workload.scenario.comparison import Comparison, parse_seeds
+    from gpusched_env.workload.scenario.cluster import Cluster, GpuTypeOverride, OwnGpuType, Pool
+    from gpusched_env.workload.scenario.comparison import Comparison, TraceReplay, parse_seeds
     from gpusched_env.workload.scenario.epochs import (
         BetaEpochs,
         DueDates,
@@ -32,9 +31,9 @@ if TYPE_CHECKING:
         GeometricEpochs,
         HistogramEpochs,
         LognormalEpochs,
+        OwnApplication,
         TwoPointEpochs,
     )
-    from gpusched_env.workload.scenario.gpu_types import OwnGpuType
     from gpusched_env.workload.scenario.scenario import Jobs, Prices, Scenario, Weights
     from gpusched_env.workload.scenario.scenario_file import (
         builtin_scenarios,
@@ -44,19 +43,19 @@ if TYPE_CHECKING:
         scenario_toml,
     )
     from gpusched_env.workload.scenario.sharing import Interconnect, Sharing
-    from gpusched_env.workload.scenario.trace_replay import TraceReplay
-    from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
-    from gpusched_env.workload.tables.colocation import (
+    from gpusched_env.workload.tables.applications import (
+        Application,
         Communication,
+        builtin_applications,
         builtin_communication,
+        builtin_gpu_types,
         builtin_max_inflation,
         builtin_slowdowns,
     )
     from gpusched_env.workload.tenancy import with_tenancy
-    from gpusched_env.workload.traces.modelled import modelled
-    from gpusched_env.workload.traces.read import detect_format, read_trace
     from gpusched_env.workload.traces.replay import replayed_trace
-    from gpusched_env.workload.traces.trace import Trace
+    from gpusched_env.workload.traces.summary import modelled
+    from gpusched_env.workload.traces.trace import Trace, detect_format, read_trace
     from gpusched_env.workload.track import (
         SUITE_VERSION,
         Track,

@@ -9,15 +9,14 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload.network import SwitchingCosts, switching_costs
-from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types
+from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types, read_table
 from gpusched_env.workload.tables.own_applications import applications_of, read_applications
-from gpusched_env.workload.tables.reading import read_table
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
     from gpusched_env.model import GpuType
-    from gpusched_env.workload.scenario.gpu_types import OwnGpuType
+    from gpusched_env.workload.scenario.cluster import OwnGpuType
     from gpusched_env.workload.scenario.scenario import Scenario
 
 APPLICATION_TABLES = {

@@ -20,12 +20,13 @@ from gpusched_env.workload.scenario.epochs import HistogramEpochs, due_dates
 from gpusched_env.workload.scenario.scenario import Scenario
 from gpusched_env.workload.site import Site
 from gpusched_env.workload.tenancy import with_tenancy
-from gpusched_env.workload.traces.demand import offered
-from gpusched_env.workload.traces.gpu_types import gpu_type_of_jobs, names_a_type
 from gpusched_env.workload.traces.replay import (
     choose_applications,
     dithered,
     epochs_of_duration,
+    gpu_type_of_jobs,
+    names_a_type,
+    offered,
     replayed_trace,
     traced_configurations,
 )

@@ -10,7 +10,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import Duty, Interference
 from gpusched_env.workload.scenario.sharing import LEAST_INFLATION
-from gpusched_env.workload.tables.colocation import builtin_duties, builtin_max_inflation, builtin_slowdowns
+from gpusched_env.workload.tables.applications import builtin_duties, builtin_max_inflation, builtin_slowdowns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

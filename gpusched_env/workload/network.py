@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Synchronisation, iteration_s
-from gpusched_env.workload.tables.colocation import builtin_communication
+from gpusched_env.workload.tables.applications import builtin_communication
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -19,8 +19,7 @@ if TYPE_CHECKING:
     from gpusched_env.workload.scenario.scenario import Scenario
     from gpusched_env.workload.scenario.sharing import Switching
     from gpusched_env.workload.site import Site
-    from gpusched_env.workload.tables.applications import Application
-    from gpusched_env.workload.tables.colocation import Communication
+    from gpusched_env.workload.tables.applications import Application, Communication
 
 
 @dataclass(frozen=True, slots=True)

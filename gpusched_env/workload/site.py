@@ -11,7 +11,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, Node, single_node_configurations
 from gpusched_env.workload.catalogue import gpu_types_of
-from gpusched_env.workload.scenario.gpu_types import of_size
+from gpusched_env.workload.scenario.cluster import of_size
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -11,7 +11,7 @@ import pytest
 
 from gpusched_baselines.dispatching.dispatch import DispatchPolicy, edf
 from gpusched_env.audit import Difference, audit
-from gpusched_env.audit.difference import EARLY, EARLY_S
+from gpusched_env.audit.reading import EARLY, EARLY_S
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.model import EpochDistribution, GpuType, Instance, JobTable, Node, single_node_configurations
 from gpusched_env.simulator import simulate

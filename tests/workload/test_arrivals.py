@@ -6,7 +6,7 @@ import pytest
 from gpusched_env.errors import InputError
 from gpusched_env.workload import Arrivals
 from gpusched_env.workload.scenario.arrivals import profiled_times, submission_times
-from gpusched_env.workload.tables.colocation import ArrivalProfile, arrival_profile
+from gpusched_env.workload.tables.applications import ArrivalProfile, arrival_profile
 
 MANY = 40_000
 

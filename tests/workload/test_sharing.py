@@ -7,7 +7,7 @@ import pytest
 from gpusched_env.errors import InputError
 from gpusched_env.model import Duty
 from gpusched_env.workload import Scenario, Sharing, load_scenario, make_instance
-from gpusched_env.workload.tables.colocation import builtin_duties
+from gpusched_env.workload.tables.applications import builtin_duties
 
 
 def test_sharing_is_off_by_default():

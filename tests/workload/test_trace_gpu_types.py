@@ -13,7 +13,7 @@ from gpusched_env.audit import audit
 from gpusched_env.errors import InputError
 from gpusched_env.formats import load_instance, save_instance, write_run
 from gpusched_env.workload import modelled, read_trace
-from gpusched_env.workload.traces.likeness import likely_gpu_type
+from gpusched_env.workload.traces.presets import likely_gpu_type
 
 if TYPE_CHECKING:
     from pathlib import Path

@@ -13,7 +13,7 @@ import pytest
 from gpusched_env import load_scenario, make_instance
 from gpusched_env.errors import InputError
 from gpusched_env.workload import detect_format, read_trace
-from gpusched_env.workload.traces import packed
+from gpusched_env.workload.traces import rows as packed
 
 if TYPE_CHECKING:
     from pathlib import Path

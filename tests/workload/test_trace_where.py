@@ -8,7 +8,7 @@ import pytest
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload import Scenario, read_trace, replayed_trace
-from gpusched_env.workload.traces.likeness import settings_for
+from gpusched_env.workload.traces.presets import settings_for
 
 if TYPE_CHECKING:
     from pathlib import Path

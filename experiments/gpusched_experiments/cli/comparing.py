@@ -22,7 +22,7 @@ from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
 from gpusched_env.simulator.policy import check_fit
 from gpusched_env.workload import InstanceMaker, Trace, scenario_toml
-from gpusched_env.workload.traces.modelled import modelled
+from gpusched_env.workload.traces.summary import modelled
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan
 from gpusched_experiments.cli.progress import Bar, counting

@@ -10,9 +10,9 @@ import typer
 
 from gpusched_env.workload import Scenario, Trace, modelled, replayed_trace
 from gpusched_env.workload.site import Site
-from gpusched_env.workload.traces.gpu_types import gpu_types_named, ways_out
-from gpusched_env.workload.traces.read import read_selected
+from gpusched_env.workload.traces.replay import gpu_types_named, ways_out
 from gpusched_env.workload.traces.summary import TraceSummary, TypeLoad
+from gpusched_env.workload.traces.trace import read_selected
 from gpusched_experiments.cli import scenario_options as options
 
 QUICK_JOBS = 2_000

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.formats.job_columns import interference_of, synchronisation_of
+from gpusched_env.formats.instance_file import interference_of, synchronisation_of
 from gpusched_env.model import EpochDistribution, Instance, JobTable
 from gpusched_experiments.service.cluster import distribution_of, no_node_now
 from gpusched_experiments.service.fits import held, memory_gib, usable, within_quota

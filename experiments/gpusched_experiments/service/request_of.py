@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.formats.job_columns import interference_fields, synchronisation_field
+from gpusched_env.formats.instance_file import interference_fields, synchronisation_field
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.whole_nodes import mark
 

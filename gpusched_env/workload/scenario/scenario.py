@@ -11,12 +11,13 @@ from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
 from gpusched_env.notebook import dotted_names, facts_table
 from gpusched_env.workload.catalogue import NAMED_TABLES, Catalogue, gpu_types_of
-from gpusched_env.workload.scenario.applications import OwnApplication
 from gpusched_env.workload.scenario.arrivals import BY_GAP, Arrivals
-from gpusched_env.workload.scenario.cluster import Cluster
-from gpusched_env.workload.scenario.comparison import Comparison
-from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, DueDates, Epochs, HistogramEpochs
-from gpusched_env.workload.scenario.gpu_types import OwnGpuType
+from gpusched_env.workload.scenario.cluster import Cluster, OwnGpuType
+from gpusched_env.workload.scenario.comparison import (
+    Comparison,
+    TraceReplay,
+)
+from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, DueDates, Epochs, HistogramEpochs, OwnApplication
 from gpusched_env.workload.scenario.settings import (
     AtLeastOne,
     Count,
@@ -29,7 +30,6 @@ from gpusched_env.workload.scenario.settings import (
     whole,
 )
 from gpusched_env.workload.scenario.sharing import Interconnect, OwnTenant, Sharing, Switching
-from gpusched_env.workload.scenario.trace_replay import TraceReplay
 
 if TYPE_CHECKING:
     from typing import Any

@@ -13,19 +13,16 @@ from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload.catalogue import NAMED_TABLES
-from gpusched_env.workload.scenario.applications import OwnApplication
-from gpusched_env.workload.scenario.cluster import Cluster, Pool
-from gpusched_env.workload.scenario.comparison import TrackHeader
-from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS
-from gpusched_env.workload.scenario.gpu_types import OwnGpuType
+from gpusched_env.workload.scenario.cluster import Cluster, OwnGpuType, Pool
+from gpusched_env.workload.scenario.comparison import TraceReplay, TrackHeader
+from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, OwnApplication
 from gpusched_env.workload.scenario.scenario import Scenario
 from gpusched_env.workload.scenario.settings import Settings
 from gpusched_env.workload.scenario.sharing import OwnTenant
-from gpusched_env.workload.scenario.trace_replay import TraceReplay
 from gpusched_env.workload.tables.own_applications import PUBLISHED
 from gpusched_env.workload.traces.presets import check_format
-from gpusched_env.workload.traces.read import detect_format, read_selected
 from gpusched_env.workload.traces.rows import UTF_8
+from gpusched_env.workload.traces.trace import detect_format, read_selected
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable

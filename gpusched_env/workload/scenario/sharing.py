@@ -23,7 +23,7 @@ from gpusched_env.workload.scenario.settings import (
     number_range,
     whole,
 )
-from gpusched_env.workload.tables.colocation import RDMA, builtin_max_inflation
+from gpusched_env.workload.tables.applications import RDMA, builtin_max_inflation
 
 LEAST_INFLATION = 1.01
 """Least inflation that the published model draws."""

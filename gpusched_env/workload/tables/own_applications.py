@@ -10,13 +10,12 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution
-from gpusched_env.workload.tables.applications import Application
-from gpusched_env.workload.tables.reading import number, read_table, whole
+from gpusched_env.workload.tables.applications import Application, number, read_table, whole
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Sequence
 
-    from gpusched_env.workload.tables.reading import Row
+    from gpusched_env.workload.tables.applications import Row
 
 NEEDED = ("application", "gpu_type", "gpus", "max_epochs")
 TIMES = ("seconds_per_epoch", "seconds")

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_env.errors import InputError
+from gpusched_env.workload.catalogue import gpu_types_of
 from gpusched_env.workload.site import Site
-from gpusched_env.workload.traces.demand import demand_of
-from gpusched_env.workload.traces.read import read_selected
+from gpusched_env.workload.traces.presets import likely_gpu_type, shell_word
+from gpusched_env.workload.traces.trace import read_selected
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -18,6 +20,64 @@ if TYPE_CHECKING:
     from gpusched_env.workload.scenario.scenario import Scenario
     from gpusched_env.workload.tables.applications import Application
     from gpusched_env.workload.traces.trace import Trace
+
+
+def offered(
+    scenario: Scenario, trace: Trace, site: Site, names: tuple[str, ...], seconds: NDArray[np.float64]
+) -> NDArray[np.bool_]:
+    """Say which configurations each job is offered, by the rule `trace.gpu_demand`, shape (J, C).
+
+    Args:
+        scenario: The scenario of the replay.
+        trace: The trace, clipped to the largest configuration.
+        site: The cluster and its configurations.
+        names: Name of every job's application, for errors.
+        seconds: τ of every job on every configuration, shape (J, C); inf where it cannot run.
+
+    Raises:
+        InputError: The rule leaves a job nothing that it can run on.
+    """
+    rule = "elastic" if scenario.trace is None else scenario.trace.gpu_demand
+    if rule == "elastic":
+        return np.ones(seconds.shape, dtype=np.bool_)
+    size = np.array([c.gpus for c in site.configurations])
+    demand = demand_of(trace, site, size, np.isfinite(seconds))[:, None]
+    allowed: NDArray[np.bool_] = size == demand if rule == "exact" else size <= demand
+    _check(rule, trace, site, names, np.any(allowed & np.isfinite(seconds), axis=1))
+    return allowed
+
+
+def demand_of(trace: Trace, site: Site, size: NDArray[np.float64], known: NDArray[np.bool_]) -> NDArray[np.float64]:
+    """Give the number of GPUs, or the share of one, that each job's demand counts as, shape (J,).
+
+    Whole GPUs of a node count as the next smaller number that is offered, else as the least. A share counts as the
+    next smaller one that is offered and that the job's memory fits, else as the least such, else as the least number of
+    whole GPUs. More GPUs than a node has count as the next smaller number on several whole nodes on which the job's
+    application can run, else as those of the largest node.
+    """
+    counts = np.unique(size[site.of_kind("single-node")])
+    demand: NDArray[np.float64] = counts[np.maximum(np.searchsorted(counts, trace.gpus, side="right") - 1, 0)]
+    shared, several = site.of_kind("shared"), site.of_kind("multi-node")
+    for job in np.flatnonzero((trace.gpus < 1.0) | (trace.gpus > site.most_gpus)):
+        asked = trace.gpus[job]
+        fit = size[known[job] & (shared if asked < 1.0 else several)]
+        if np.any(fit <= asked):
+            demand[job] = fit[fit <= asked].max()
+        elif asked < 1.0 and len(fit):
+            demand[job] = fit.min()
+    return demand
+
+
+def _check(rule: str, trace: Trace, site: Site, names: tuple[str, ...], fits: NDArray[np.bool_]) -> None:
+    """Check that the rule leaves every job something that it can run on."""
+    if not np.all(fits):
+        job = int(np.argmin(fits))
+        offers = ", ".join(c.name for c in site.configurations)
+        allowed = (
+            f"a rule that offers every job a configuration: job {job} of the trace ({names[job]}, {trace.gpus[job]:g} "
+            f"GPUs) cannot run on so many; the cluster has {offers}"
+        )
+        raise InputError("trace.gpu_demand", rule, allowed)
 
 
 def replayed_trace(scenario: Scenario) -> Trace:
@@ -165,3 +225,83 @@ def traced_configurations(
     chosen = np.where(np.any(same, axis=1, keepdims=True), same, near)
     index: NDArray[np.int64] = np.where(chosen, seconds, np.inf).argmin(axis=1)
     return index, known
+
+
+_SHOWN = 3
+"""Names for which an error writes the option that says what they are."""
+
+
+def jobs_by_name(trace: Trace) -> Counter[str]:
+    """Count the jobs by the GPU type that their rows name, the most frequent first; empty: those that name none."""
+    return Counter(dict(Counter(trace.gpu_type or [""] * len(trace)).most_common()))
+
+
+def gpu_types_named(scenario: Scenario, trace: Trace) -> dict[str, str | None]:
+    """Return the GPU type of the scenario for every name that rows of the trace have.
+
+    A name stands for what `trace.gpu_types` says, else for the type of the cluster of that name, else for the only one
+    that is `like` it and as fast; capital and small letters count the same. Rows that name none, and names that
+    `trace.gpu_types` maps to an empty text, are of `trace.reference_gpu_type`, by default the cluster's first.
+
+    Returns:
+        The types by name, as the file spells it; None where the cluster has none.
+
+    Raises:
+        InputError: `trace.gpu_types` maps a name to a type that there is not.
+    """
+    types, replay = scenario.cluster.gpu_types, scenario.trace
+    reference = (replay and replay.reference_gpu_type) or types[0]
+    of_name: dict[str, str] = {"": reference}
+    alike: dict[str, list[str]] = {}
+    for own in scenario.gpu_types:
+        if own.name in types and own.like is not None and own.speed == 1.0:
+            alike.setdefault(own.like.casefold(), []).append(own.name)
+    of_name |= {name: found[0] for name, found in alike.items() if len(found) == 1}
+    of_name |= {name.casefold(): name for name in types}
+    known = {name.casefold(): name for name in gpu_types_of(scenario)}
+    for spelling, name in (replay.gpu_types if replay else {}).items():
+        if name.casefold() not in known and name:
+            raise InputError(
+                f"trace.gpu_types.{spelling}", name, f"one of {', '.join(known.values())}, or an empty text"
+            )
+        of_name[spelling.casefold()] = known[name.casefold()] if name else reference
+    return {name: of_name.get(name.casefold()) for name in jobs_by_name(trace)}
+
+
+def gpu_type_of_jobs(scenario: Scenario, trace: Trace) -> NDArray[np.str_]:
+    """Return the GPU type on which each job's duration holds, shape (J,).
+
+    Raises:
+        InputError: Rows name a type that the cluster does not have; says how many, and what can be done.
+    """
+    types = gpu_types_named(scenario, trace)
+    if None in types.values():
+        raise _unknown(scenario, trace, types)
+    return np.array([types[name] for name in trace.gpu_type or [""] * len(trace)], dtype=np.str_)
+
+
+def names_a_type(scenario: Scenario, trace: Trace) -> NDArray[np.bool_]:
+    """Return which rows name a GPU type, shape (J,); names that are mapped to an empty text count as none."""
+    empty = {name.casefold() for name, to in (scenario.trace.gpu_types if scenario.trace else {}).items() if not to}
+    names = trace.gpu_type or [""] * len(trace)
+    return np.array([bool(name) and name.casefold() not in empty for name in names], dtype=np.bool_)
+
+
+def ways_out(scenario: Scenario, types: dict[str, str | None]) -> str:
+    """Return what can be done about names that the cluster does not have: options, to be pasted."""
+    unknown = [name for name, of in types.items() if of is None]
+    had = [shell_word(name) for name, of in types.items() if of is not None and name]
+    likely = {name: likely_gpu_type(name, scenario.cluster.gpu_types) or "TYPE" for name in unknown[:_SHOWN]}
+    mapped = " ".join(f"--set {shell_word(f'trace.gpu_types.{name}={of}')}" for name, of in likely.items())
+    rows = f'--where "gpu_type in ({", ".join(had)})"' if had else "--where 'gpu_type = NAME'"
+    return (
+        f"say which of them each is: {mapped}; or take other rows: {rows}; or leave the column unread: "
+        "--set trace.columns.gpu_type="
+    )
+
+
+def _unknown(scenario: Scenario, trace: Trace, types: dict[str, str | None]) -> InputError:
+    count = jobs_by_name(trace)
+    said = ", ".join(f"{name} {count[name]:,} jobs" for name, of in types.items() if of is None)
+    allowed = f"GPU types of the cluster ({', '.join(scenario.cluster.gpu_types)}); {ways_out(scenario, types)}"
+    return InputError(f"{trace.name}: gpu_type", said, allowed)
