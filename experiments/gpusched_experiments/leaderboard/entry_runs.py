@@ -20,8 +20,7 @@ from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.report.cell import whole_run
 from gpusched_experiments.report.code_version import code_version
 from gpusched_experiments.untrusted.entry import EntryError
-from gpusched_experiments.untrusted.process import Process
-from gpusched_experiments.untrusted.remote_policy import RemotePolicy, misfit, policy_seed
+from gpusched_experiments.untrusted.process import Process, RemotePolicy, misfit, policy_seed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
