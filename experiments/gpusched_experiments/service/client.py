@@ -14,7 +14,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.formats.job_columns import interference_fields, synchronisation_field
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.placement import put_back
+from gpusched_env.simulator.holdings import apply_holding
 from gpusched_env.simulator.placement.whole_nodes import mark
 
 if TYPE_CHECKING:
@@ -240,7 +240,11 @@ class ServicePolicy:
 
 
 def apply_answer(view: View, answer: dict[str, Any]) -> None:
-    """Give every active job what an answer says, in exactly those places; the round began from an empty cluster."""
+    """Give every active job what an answer says, in exactly those places; the round began from an empty cluster.
+
+    Raises:
+        ServiceError: A place is not free.
+    """
     index = {c.name: i for i, c in enumerate(view.configurations)}
     for job, given in zip(view.active.tolist(), answer["jobs"], strict=True):
         wake = given["ask_again_at_s"]
@@ -248,11 +252,8 @@ def apply_answer(view: View, answer: dict[str, Any]) -> None:
         if given["configuration"] is None:
             continue
         nodes = [int(name.removeprefix("node-")) for name in given["nodes"]]
-        chain = view.board.nodes[:, at.NEXT].copy()
-        if len(nodes) > 1:
-            chain[nodes] = [*nodes[1:], -1]
-        gpu = -1 if given["gpu"] is None else given["gpu"]
-        put_back(view.board, job, index[given["configuration"]], nodes[0], gpu, chain)
+        if apply_holding(view.board, job, index[given["configuration"]], nodes, given["gpu"]):
+            raise ServiceError(http.client.OK, f"{given['configuration']} on {given['nodes']}, which is not free there")
 
 
 def post(url: str, body: bytes) -> bytes:

@@ -9,10 +9,8 @@ import numpy as np
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.placement import take
-from gpusched_env.simulator.placement.quotas import count_in, within_quota
+from gpusched_env.simulator.holdings import hold_at
 from gpusched_env.simulator.placement.release import release
-from gpusched_env.simulator.placement.whole_nodes import hold_nodes
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_experiments.untrusted.entry import EntryError
 
@@ -84,7 +82,7 @@ def _adopt(board: Board, wanted: Floats, chain: Ints) -> tuple[int, int]:
         job = active[i]
         board.jobs[job, at.WAKE_S] = wanted[i, WAKE]
         if changes[i] and wanted[i, CONFIG] >= 0.0:
-            wrong = _give(board, job, int(wanted[i, CONFIG]), int(wanted[i, NODE]), int(wanted[i, SLOT]), chain)
+            wrong = hold_at(board, job, int(wanted[i, CONFIG]), int(wanted[i, NODE]), int(wanted[i, SLOT]), chain)
             if wrong > 0:
                 return job, wrong
     return -1, 0
@@ -106,61 +104,6 @@ def _holds(board: Board, job: int, wanted: Floats, chain: Ints) -> bool:
             return False
         n = nodes[n, at.NEXT]
     return True
-
-
-@kernel
-def _give(board: Board, job: int, config: int, node: int, slot: int, chain: Ints) -> int:
-    """Give a job that holds nothing a configuration in this place; return 0, or why not."""
-    configs, nodes = board.facts.configs, board.nodes
-    if config >= configs.shape[0] or not board.tau[job, config] < np.inf:
-        return 1
-    if node < 0 or node >= nodes.shape[0] or nodes[node, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
-        return 2
-    wrong = 0 if within_quota(board, job, config) else 6
-    if configs[config, at.CONFIG_UNITS] > 0:
-        wrong = wrong if _has_share(board, config, node, slot) else 4
-    elif slot != -1 or nodes[node, at.FREE] < configs[config, at.CONFIG_GPUS]:
-        wrong = 3
-    if wrong == 0 and configs[config, at.CONFIG_NODES] > 1:
-        return _give_nodes(board, job, config, node, chain)
-    if wrong == 0:
-        take(board, job, config, node, slot)
-    return wrong
-
-
-@kernel
-def _has_share(board: Board, config: int, node: int, slot: int) -> bool:
-    """Say whether the share of a configuration is free on a GPU of a node."""
-    nodes, units = board.nodes, board.facts.configs[config, at.CONFIG_UNITS]
-    if slot < 0 or slot >= nodes[node, at.NODE_GPUS]:
-        return False
-    used = nodes[node, at.NODE_COLUMNS + slot]
-    return used + units <= at.UNITS and (used > 0 or nodes[node, at.FREE] > 0)
-
-
-@kernel
-def _give_nodes(board: Board, job: int, config: int, first: int, chain: Ints) -> int:
-    """Give a job a chain of empty nodes of the largest size of their type, in rising order."""
-    configs, nodes, room = board.facts.configs, board.nodes, board.room
-    v, count = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_NODES]
-    n, last = first, -1
-    for _ in range(count):
-        if n <= last or n >= nodes.shape[0] or nodes[n, at.NODE_TYPE] != v:
-            return 5
-        whole = nodes[n, at.NODE_GPUS] == room[v, at.LARGEST] == configs[config, at.CONFIG_GPUS]
-        if not whole or nodes[n, at.FREE] != nodes[n, at.NODE_GPUS]:
-            return 5
-        last, n = n, chain[n]
-    if n != -1:
-        return 5
-    n = first
-    while n >= 0:
-        nodes[n, at.NEXT] = chain[n]
-        n = chain[n]
-    hold_nodes(board, first)
-    count_in(board, job, config, 1)
-    board.jobs[job, at.CONFIG], board.jobs[job, at.NODE], board.jobs[job, at.SLOT] = config, first, -1.0
-    return 0
 
 
 OWN = ("facts", "memory", "keys", "order")
