@@ -24,7 +24,7 @@ from gpusched_experiments.leaderboard.entry_runs import Checked, check_entry
 from gpusched_experiments.leaderboard.submission import Plan, check_names, submit
 from gpusched_experiments.page import folder_report
 from gpusched_experiments.untrusted.entry import USUAL, EntryError, Limits
-from gpusched_experiments.untrusted.remote_policy import policy_seed
+from gpusched_experiments.untrusted.process import policy_seed
 
 SOURCE = "from gpusched_baselines import make_policy\ndef make():\n    return make_policy('sts')\n"
 FORGETS = "import itertools\nCOUNT = itertools.count()\n"

@@ -6,10 +6,9 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from gpusched_experiments.untrusted.channel import Channel
 from gpusched_experiments.untrusted.entry import USUAL, Entry, Limits
 from gpusched_experiments.untrusted.process import Process
-from gpusched_experiments.untrusted.serving import Server
+from gpusched_experiments.untrusted.serving import Channel, Server
 
 if TYPE_CHECKING:
     from gpusched_env.simulator import View
@@ -78,8 +77,11 @@ class OnACopy:
         """Decide a round."""
         from copy import deepcopy  # noqa: PLC0415
 
-        from gpusched_experiments.untrusted.adopt import adopt, wanted_of  # noqa: PLC0415
-        from gpusched_experiments.untrusted.seen_board import parts_of  # noqa: PLC0415
+        from gpusched_experiments.untrusted.adopt import (  # noqa: PLC0415
+            adopt,
+            parts_of,
+            wanted_of,
+        )
 
         copy = deepcopy(view)
         self.policy.decide(copy, rng)

@@ -15,8 +15,8 @@ from safetensors.numpy import load, save
 
 from gpusched_agents.files.description import description_text, read_description
 from gpusched_agents.network.steering import shapes
+from gpusched_baselines.steering_env.features import feature_count
 from gpusched_baselines.steering_env.knobs import knob_count
-from gpusched_baselines.steering_env.observation import feature_count
 from gpusched_env.errors import InputError
 from gpusched_env.files import new_folder, write_atomically
 

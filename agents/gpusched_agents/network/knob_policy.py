@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Protocol, Self
 
 import numpy as np
 
+from gpusched_baselines.steering_env.features import feature_count, observe
 from gpusched_baselines.steering_env.knobs import SETS, Knobs, forget_cheapest, knob_count, knobs_of, steering_of
-from gpusched_baselines.steering_env.observation import feature_count, observe
 from gpusched_baselines.sts_x import StsX
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_agents.spec import AgentSpec
-    from gpusched_baselines.sts_x.steering import Steering
+    from gpusched_baselines.sts_x.plan import Steering
     from gpusched_env.arrays import Floats
     from gpusched_env.model import Instance
     from gpusched_env.simulator import View

@@ -45,12 +45,12 @@ def serve_command(
     except ModuleNotFoundError as error:
         raise MissingExtraError(error.name or "fastapi", "serve", "decisions over HTTP") from error
     service = "gpusched_experiments.service"
-    limits = import_module(f"{service}.limits").Limits(
+    limits = import_module(f"{service}.fields").Limits(
         max_bytes, max_jobs, max_nodes, timeout, max_waiting, receive_timeout
     )
     if workers is not None and workers < 1:
         raise InputError("--workers", workers, "a whole number >= 1")
-    catalogue = import_module(f"{service}.catalogue").PolicyCatalogue.of(policies, _agents(agent or []))
+    catalogue = import_module(f"{service}.decision").PolicyCatalogue.of(policies, _agents(agent or []))
     key = _key()
     import_module(f"{service}.server").serve(
         (host, port), workers or usable_cores(), catalogue, limits, key, typer.echo

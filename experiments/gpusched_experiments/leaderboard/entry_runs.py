@@ -22,8 +22,7 @@ from gpusched_experiments.report.code_version import code_version
 from gpusched_experiments.report.run import Values
 from gpusched_experiments.report.store import Store
 from gpusched_experiments.untrusted.entry import Entry, EntryError, Limits
-from gpusched_experiments.untrusted.process import Process
-from gpusched_experiments.untrusted.remote_policy import RemotePolicy, misfit, policy_seed
+from gpusched_experiments.untrusted.process import Process, RemotePolicy, misfit, policy_seed
 
 POLL_S = 0.2  # between two looks at whether the command was stopped
 

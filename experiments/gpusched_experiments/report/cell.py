@@ -8,8 +8,7 @@ from dataclasses import Field, asdict, dataclass
 from typing import TYPE_CHECKING, Any, ClassVar, Protocol
 
 from gpusched_agents.any_policy import is_agent, make_any_policy
-from gpusched_baselines.bounds.capacity import capacity_bound
-from gpusched_baselines.bounds.per_job import clairvoyant_bound, non_clairvoyant_bound
+from gpusched_baselines.bounds.capacity import capacity_bound, clairvoyant_bound, non_clairvoyant_bound
 from gpusched_baselines.registry import POLICIES
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy, simulate

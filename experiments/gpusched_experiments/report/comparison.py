@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
 
 from gpusched_agents.any_policy import make_any_policy
-from gpusched_baselines.bounds.per_job import clairvoyant_bound, non_clairvoyant_bound
+from gpusched_baselines.bounds.capacity import clairvoyant_bound, non_clairvoyant_bound
 from gpusched_env.envs.source import AnyScenario, Replay, source_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks

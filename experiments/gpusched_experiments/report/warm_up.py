@@ -4,11 +4,10 @@ from __future__ import annotations
 
 import json
 import platform
-from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numba
 import numpy as np
@@ -19,14 +18,16 @@ import gpusched_baselines
 import gpusched_env
 import gpusched_experiments
 from gpusched_agents.any_policy import known_policies, make_any_policy
-from gpusched_baselines.bounds.capacity import capacity_bound
-from gpusched_baselines.bounds.per_job import clairvoyant_bound
+from gpusched_baselines.bounds.capacity import capacity_bound, clairvoyant_bound
 from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv
 from gpusched_env.files import write_atomically
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import Policy, simulate
 from gpusched_env.simulator.placement.placement import place
 from gpusched_env.simulator.policy import can_decide
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 def tiny_instance() -> Instance:

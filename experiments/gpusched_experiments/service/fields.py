@@ -2,21 +2,77 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal, TypeAlias
+import json
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
 
-from gpusched_env.errors import InputError
+from gpusched_env.errors import SHOWN, InputError
+from gpusched_env.model import checks
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.configuration import MOST_GPUS
 from gpusched_env.workload import OwnGpuType
-from gpusched_experiments.service.limits import (
-    MOST_BINS,
-    MOST_CONFIGURATIONS,
-    MOST_GPU_TYPES,
-    MOST_JOBS,
-    MOST_NODES,
-)
+from gpusched_env.workload.scenario.settings import dotted
+
+if TYPE_CHECKING:
+    from pydantic import ValidationError
+    from pydantic_core import ErrorDetails
+
+MOST_JOBS, MOST_NODES, MOST_CONFIGURATIONS, MOST_GPU_TYPES, MOST_BINS = 4_000, 4_000, 1_000, 100, 1_000
+"""Sizes that requests may have, which the page of the interface names; `Limits` may only say less."""
+
+MOST_CELLS = 4_000_000
+"""Most jobs times configurations: a request may name times once and refer to them thousands of times."""
+
+
+MOST_RECEIVING = 8
+"""Most bytes of bodies that are being received at one time, in largest requests."""
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """Limits that the operator sets.
+
+    Args:
+        request_bytes: Largest request [bytes], ≥ 1.
+        jobs: Most jobs of a request, from 1 to `MOST_JOBS`.
+        nodes: Most nodes of a request, from 1 to `MOST_NODES`.
+        decision_s: Longest time from the request to its answer, once a worker has it [s], > 0.
+        waiting: Requests that may wait for a worker, ≥ 0; more are turned away.
+        receiving_s: Longest time to receive the header of a request, its body, and to send its answer, each [s], > 0.
+        waiting_s: Longest time that a request waits for a worker [s], > 0.
+
+    Raises:
+        InputError: One of them is out of its range.
+    """
+
+    request_bytes: int = 16 * 2**20
+    jobs: int = MOST_JOBS
+    nodes: int = MOST_NODES
+    decision_s: float = 10.0
+    waiting: int = 64
+    receiving_s: float = 30.0
+    waiting_s: float = 10.0
+
+    def __post_init__(self) -> None:
+        checks.whole("--max-bytes", self.request_bytes)
+        for name, value, most in (("--max-jobs", self.jobs, MOST_JOBS), ("--max-nodes", self.nodes, MOST_NODES)):
+            if checks.whole(name, value) > most:
+                raise InputError(name, value, f"a whole number from 1 to {most:,}")
+        checks.duration("--timeout", self.decision_s)
+        checks.whole("--max-waiting", self.waiting, 0)
+        checks.duration("--receive-timeout", self.receiving_s)
+        checks.duration("waiting_s", self.waiting_s)
+
+    @property
+    def answered_s(self) -> float:
+        """Longest time from the header of a request until its answer is sent [s]."""
+        return 2.0 * self.receiving_s + self.waiting_s + self.decision_s
+
+
+DEFAULT = Limits()
+
 
 MARK = "~"
 """Begins the tags of unions: they are no part of a field's path."""
@@ -280,3 +336,71 @@ class DecideRequest(Fields):
     memory: str | None = Field(
         default=None, description="`memory` of the answer before, as it is; null for the first, or to begin anew."
     )
+
+
+WAYS = "a name, or a JSON object (or list) as the field takes it"
+_PHRASES = {
+    "bool_type": "true or false",
+    "dict_type": "a JSON object",
+    "float_type": "a finite number",
+    "finite_number": "a finite number",
+    "int_type": "a whole number",
+    "int_from_float": "a whole number",
+    "list_type": "a JSON list",
+    "missing": "a value: the field is missing",
+    "model_attributes_type": "a JSON object",
+    "model_type": "a JSON object",
+    "string_type": "a text",
+    "tuple_type": "a JSON list",
+    "extra_forbidden": "no such field",
+    "union_tag_invalid": WAYS,
+    "union_tag_not_found": WAYS,
+}
+_COMPARED = {"greater_than": (">", "gt"), "greater_than_equal": (">=", "ge"), "less_than_equal": ("<=", "le")}
+
+
+def input_error(error: ValidationError) -> InputError:
+    """Translate the first thing that pydantic found into the project's own error."""
+    first = error.errors(include_url=False)[0]
+    place = tuple(part for part in first["loc"] if part != "[key]" and not str(part).startswith(MARK))
+    cause = first.get("ctx", {}).get("error")
+    if isinstance(cause, InputError):
+        return InputError(dotted((*place, cause.field)), cause.value, cause.allowed)
+    if first["type"] == "json_invalid":
+        return InputError("body", first["ctx"]["error"], "one whole JSON object, in UTF-8")
+    value = None if first["type"] == "missing" else first["input"]
+    return InputError(dotted(place) or "body", value, _allowed(first))
+
+
+def _allowed(details: ErrorDetails) -> str:
+    kind, context = details["type"], details.get("ctx", {})
+    if kind in _COMPARED:
+        sign, name = _COMPARED[kind]
+        return f"a number {sign} {context[name]:g}"
+    if kind in {"too_long", "too_short"}:
+        bound = f"at most {context['max_length']:,}" if kind == "too_long" else f"at least {context['min_length']}"
+        return f"{bound} entries"
+    if kind == "string_too_long":
+        return f"a text of at most {context['max_length']} characters"
+    if kind == "string_too_short":
+        return "a text that is not empty"
+    if kind == "literal_error":
+        return f"one of {context['expected'].replace(' or ', ', ')}"
+    return _PHRASES.get(kind, details["msg"])
+
+
+def body(field: str | None, value: Any, allowed: str) -> bytes:
+    """Give the JSON of an error: a line to read, and its parts; a long value is cut."""
+    shown = _short(value)
+    line = f"{field} = {json.dumps(shown, ensure_ascii=False)}; allowed: {allowed}" if field else allowed
+    document = {"error": line, "field": field, "value": shown, "allowed": allowed}
+    return json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
+
+
+def _short(value: Any) -> Any:
+    """Give a value as JSON can hold it, in a few characters."""
+    try:
+        text = json.dumps(value, ensure_ascii=False, allow_nan=False)
+    except (TypeError, ValueError, RecursionError):
+        text, value = str(value), str(value)
+    return value if len(text) <= SHOWN else f"{text[: SHOWN // 2]}…{text[-(SHOWN // 2 - 1) :]}"

@@ -19,15 +19,14 @@ from gpusched_env.simulator import simulate
 from gpusched_env.simulator.policy import can_decide
 from gpusched_experiments.report.processes import WorkerError, start_worker
 from gpusched_experiments.report.warm_up import tiny_instance
-from gpusched_experiments.service import problems
-from gpusched_experiments.service.catalogue import PolicyCatalogue
+from gpusched_experiments.service import fields as problems
 from gpusched_experiments.service.client import ServicePolicy
-from gpusched_experiments.service.decision import Decider
+from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
 
-    from gpusched_experiments.service.limits import Limits
+    from gpusched_experiments.service.fields import Limits
 
 
 def warm_up_service(decider: Decider) -> None:

@@ -10,8 +10,8 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import submit
+from gpusched_env.simulator.holdings import QUOTA, SHARE, apply_holding
 from gpusched_env.simulator.pace.now import write_paces
-from gpusched_env.simulator.placement.placement import may_have, put_back
 from gpusched_env.simulator.placement.whole_nodes import mark
 from gpusched_env.simulator.survival import SAME_EPOCH
 
@@ -117,11 +117,7 @@ def _mark(board: Board, nodes: list[int]) -> int:
 
 
 def _hold(board: Board, job: int, where: str, given: RunningFields, names: ClusterNames) -> None:
-    """Let a job hold what it holds now.
-
-    Raises:
-        InputError: There is no such configuration, node or GPU, or it has no room.
-    """
+    """Let a job hold what it holds now, which must be there, and free of what the jobs before it hold."""
     config = names.configuration.get(given.configuration)
     if config is None:
         there = ", ".join(names.configuration)
@@ -131,46 +127,25 @@ def _hold(board: Board, job: int, where: str, given: RunningFields, names: Clust
         raise InputError(f"{where}.configuration", given.configuration, "one that the job may use")
     if given.ready_s is not None:
         _from(f"{where}.ready_s", given.ready_s, "since_s", given.since_s)
-    nodes = _check_room(board, where, given, config, names)
-    if not may_have(board, job, config):
-        raise InputError(where, given.configuration, "what the quota of the job's tenant still covers")
-    chain = board.nodes[:, at.NEXT].copy()
-    if configuration.nodes > 1:
-        chain[nodes] = [*nodes[1:], -1]
-    put_back(board, job, config, nodes[0], -1 if given.gpu is None else given.gpu, chain)
-    row = board.jobs[job]
-    row[at.BASE_S] = given.since_s
-    row[at.READY_S] = row[at.ANCHOR_S] = given.since_s if given.ready_s is None else given.ready_s
-
-
-def _check_room(board: Board, where: str, given: RunningFields, config: int, names: ClusterNames) -> list[int]:
-    """Give the nodes that a job holds, which must be there, and free of what the jobs before it hold."""
-    configuration, table = names.configurations[config], board.nodes
     nodes = sorted(_node(f"{where}.nodes[{i}]", name, names) for i, name in enumerate(given.nodes))
     if len(set(nodes)) != configuration.nodes or len(nodes) != configuration.nodes:
         raise InputError(f"{where}.nodes", list(given.nodes), f"{configuration.nodes} different nodes")
     if (given.gpu is None) == (configuration.kind == "shared"):
         raise InputError(f"{where}.gpu", given.gpu, "the number of the GPU if it is shared, else null")
-    for node in nodes:
-        free, name = int(table[node, at.FREE]), given.nodes[0] if len(nodes) == 1 else str(list(given.nodes))
-        if table[node, at.NODE_TYPE] != board.facts.configs[config, at.CONFIG_TYPE]:
-            raise InputError(f"{where}.nodes", name, f"nodes of {configuration.gpu_type}")
-        whole = configuration.nodes > 1
-        if given.gpu is None and free < (table[node, at.NODE_GPUS] if whole else configuration.gpus_per_node):
-            raise InputError(where, given.configuration, f"GPUs that are free: {name} has {free} beside other jobs'")
-        if given.gpu is not None:
-            _check_share(board, f"{where}.gpu", given.gpu, config, node)
-    return nodes
-
-
-def _check_share(board: Board, where: str, gpu: int, config: int, node: int) -> None:
-    """Check that a share of a GPU is free of what the jobs before it hold."""
-    gpus = int(board.nodes[node, at.NODE_GPUS])
-    if gpu >= gpus:
-        raise InputError(where, gpu, f"a number from 0 to {gpus - 1}")
-    used = int(board.nodes[node, at.NODE_COLUMNS + gpu])
-    if used + board.facts.configs[config, at.CONFIG_UNITS] > at.UNITS or (used == 0 and not board.nodes[node, at.FREE]):
-        raise InputError(where, gpu, "a GPU of which this share is free beside other jobs'")
+    name, types = given.nodes[0] if len(nodes) == 1 else str(list(given.nodes)), board.nodes[nodes, at.NODE_TYPE]
+    if np.any(types != board.facts.configs[config, at.CONFIG_TYPE]):
+        raise InputError(f"{where}.nodes", name, f"nodes of {configuration.gpu_type}")
+    wrong = apply_holding(board, job, config, nodes, given.gpu)
+    if wrong == SHARE:
+        raise InputError(f"{where}.gpu", given.gpu, "a GPU of the node of which this share is free beside other jobs'")
+    if wrong == QUOTA:
+        raise InputError(where, given.configuration, "what the quota of the job's tenant still covers")
+    if wrong:
+        free = int(board.nodes[nodes, at.FREE].min())
+        raise InputError(where, given.configuration, f"GPUs that are free: {name} has {free} beside other jobs'")
+    row = board.jobs[job]
+    row[at.BASE_S] = given.since_s
+    row[at.READY_S] = row[at.ANCHOR_S] = given.since_s if given.ready_s is None else given.ready_s
 
 
 def _past(field: str, time_s: float, now_s: float) -> float:

@@ -11,9 +11,8 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import interference_of, synchronisation_of
 from gpusched_env.model import EpochDistribution, Instance, JobTable
-from gpusched_experiments.service.cluster import distribution_of, no_node_now
-from gpusched_experiments.service.fits import held, memory_gib, usable, within_quota
-from gpusched_experiments.service.limits import MOST_CELLS
+from gpusched_experiments.service.cluster import distribution_of, held, memory_gib, no_node_now, usable, within_quota
+from gpusched_experiments.service.fields import MOST_CELLS
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

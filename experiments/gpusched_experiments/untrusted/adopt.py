@@ -2,20 +2,24 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
-from gpusched_env.simulator.kernels import at, kernel, release
-from gpusched_env.simulator.placement.placement import take
-from gpusched_env.simulator.placement.quotas import count_in, within_quota
-from gpusched_env.simulator.placement.whole_nodes import hold_nodes
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.holdings import hold_at
+from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.run import Board, Facts
 from gpusched_experiments.untrusted.entry import EntryError
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
     from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator import Board
 
 CONFIG, NODE, SLOT, WAKE = range(4)
 """Columns of what is wanted of a job: configuration, first node, shared GPU (-1 for none), and wake-up [s]."""
@@ -78,7 +82,7 @@ def _adopt(board: Board, wanted: Floats, chain: Ints) -> tuple[int, int]:
         job = active[i]
         board.jobs[job, at.WAKE_S] = wanted[i, WAKE]
         if changes[i] and wanted[i, CONFIG] >= 0.0:
-            wrong = _give(board, job, int(wanted[i, CONFIG]), int(wanted[i, NODE]), int(wanted[i, SLOT]), chain)
+            wrong = hold_at(board, job, int(wanted[i, CONFIG]), int(wanted[i, NODE]), int(wanted[i, SLOT]), chain)
             if wrong > 0:
                 return job, wrong
     return -1, 0
@@ -102,56 +106,89 @@ def _holds(board: Board, job: int, wanted: Floats, chain: Ints) -> bool:
     return True
 
 
-@kernel
-def _give(board: Board, job: int, config: int, node: int, slot: int, chain: Ints) -> int:
-    """Give a job that holds nothing a configuration in this place; return 0, or why not."""
-    configs, nodes = board.facts.configs, board.nodes
-    if config >= configs.shape[0] or not board.tau[job, config] < np.inf:
-        return 1
-    if node < 0 or node >= nodes.shape[0] or nodes[node, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
-        return 2
-    wrong = 0 if within_quota(board, job, config) else 6
-    if configs[config, at.CONFIG_UNITS] > 0:
-        wrong = wrong if _has_share(board, config, node, slot) else 4
-    elif slot != -1 or nodes[node, at.FREE] < configs[config, at.CONFIG_GPUS]:
-        wrong = 3
-    if wrong == 0 and configs[config, at.CONFIG_NODES] > 1:
-        return _give_nodes(board, job, config, node, chain)
-    if wrong == 0:
-        take(board, job, config, node, slot)
-    return wrong
+OWN = ("facts", "memory", "keys", "order")
+"""What is not sent again: facts never change, and the others are the policy's own scratch."""
+SEEN = tuple(name for name in Board.__annotations__ if name not in OWN)
+CONFIGURATION = ("gpu_type", "gpus_per_node", "nodes", "share", "priority")
 
 
-@kernel
-def _has_share(board: Board, config: int, node: int, slot: int) -> bool:
-    """Say whether the share of a configuration is free on a GPU of a node."""
-    nodes, units = board.nodes, board.facts.configs[config, at.CONFIG_UNITS]
-    if slot < 0 or slot >= nodes[node, at.NODE_GPUS]:
-        return False
-    used = nodes[node, at.NODE_COLUMNS + slot]
-    return used + units <= at.UNITS and (used > 0 or nodes[node, at.FREE] > 0)
+def rows_of(array: NDArray[Any]) -> NDArray[np.int64]:
+    """Give the array as rows of bits, so that NaN equals itself: what has one axis is one row."""
+    bits = array.view(np.int64)
+    return bits if bits.ndim > 1 else bits.reshape(1, -1)
 
 
-@kernel
-def _give_nodes(board: Board, job: int, config: int, first: int, chain: Ints) -> int:
-    """Give a job a chain of empty nodes of the largest size of their type, in rising order."""
-    configs, nodes, room = board.facts.configs, board.nodes, board.room
-    v, count = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_NODES]
-    n, last = first, -1
-    for _ in range(count):
-        if n <= last or n >= nodes.shape[0] or nodes[n, at.NODE_TYPE] != v:
-            return 5
-        whole = nodes[n, at.NODE_GPUS] == room[v, at.LARGEST] == configs[config, at.CONFIG_GPUS]
-        if not whole or nodes[n, at.FREE] != nodes[n, at.NODE_GPUS]:
-            return 5
-        last, n = n, chain[n]
-    if n != -1:
-        return 5
-    n = first
-    while n >= 0:
-        nodes[n, at.NEXT] = chain[n]
-        n = chain[n]
-    hold_nodes(board, first)
-    count_in(board, job, config, 1)
-    board.jobs[job, at.CONFIG], board.jobs[job, at.NODE], board.jobs[job, at.SLOT] = config, first, -1.0
-    return 0
+class SentBoard:
+    """What the other side knows of a board."""
+
+    def __init__(self, board: Board) -> None:
+        self._known = {name: rows_of(getattr(board, name)).copy() for name in SEEN}
+
+    def changes(self, board: Board) -> tuple[list[list[Any]], list[bytes]]:
+        """Give the rows that differ from what is known: names with counts, and their bytes; then they are known."""
+        counts, parts = [], []
+        for name, known in self._known.items():
+            now = rows_of(getattr(board, name))
+            rows = np.flatnonzero((now != known).any(axis=1))
+            if len(rows):
+                known[rows] = now[rows]
+                counts.append([name, len(rows)])
+                parts += [rows.tobytes(), now[rows].tobytes()]
+        return counts, parts
+
+
+def written(values: Board | Facts) -> tuple[list[list[Any]], list[bytes]]:
+    """Write all arrays of a board that are sent, or of facts: name, kind and shape of each, and their bytes."""
+    names = SEEN if isinstance(values, Board) else tuple(Facts.__annotations__)
+    arrays = [(name, np.ascontiguousarray(getattr(values, name))) for name in names]
+    shapes = [[name, array.dtype.str, list(array.shape)] for name, array in arrays]
+    return shapes, [array.tobytes() for _, array in arrays]
+
+
+def read(shapes: list[list[Any]], data: memoryview) -> tuple[dict[str, NDArray[Any]], memoryview]:
+    """Read what `written` wrote: the arrays by name, and the bytes behind them."""
+    arrays = {}
+    for name, kind, shape in shapes:
+        size = np.dtype(kind).itemsize * int(np.prod(shape, dtype=np.int64))
+        arrays[name] = np.frombuffer(data[:size], dtype=kind).reshape(shape).copy()
+        data = data[size:]
+    return arrays, data
+
+
+class BoardCopy:
+    """The board in the process that decides: what was sent, whatever a policy did to it since.
+
+    Args:
+        board: The board, as it was sent first.
+    """
+
+    def __init__(self, board: Board) -> None:
+        self.board = board
+        self._sent = {name: getattr(board, name).copy() for name in SEEN}
+
+    def change(self, counts: list[list[Any]], data: memoryview) -> None:
+        """Take over changes, and undo all that was done to the board since."""
+        for name, count in counts:
+            rows = rows_of(self._sent[name])
+            places, data = data[: 8 * count], data[8 * count :]
+            size = 8 * count * rows.shape[1]
+            values, data = data[:size], data[size:]
+            rows[np.frombuffer(places, dtype=np.int64)] = np.frombuffer(values, dtype=np.int64).reshape(count, -1)
+        for name, array in self._sent.items():
+            getattr(self.board, name)[...] = array
+
+    @property
+    def active(self) -> NDArray[np.int64]:
+        """Give the active jobs, (A,)."""
+        return self._sent["active"][: self._sent["count"][at.ACTIVE]]
+
+
+def wanted_bytes(active: int, nodes: int) -> int:
+    """Give the size of what `wanted` writes."""
+    return 8 * (4 * active + nodes)
+
+
+def parts_of(data: bytes, active: int) -> Iterator[NDArray[Any]]:
+    """Give what is wanted of every active job, (A, 4), and how nodes follow one another, (N,)."""
+    yield np.frombuffer(data, dtype=np.float64, count=4 * active).reshape(active, 4)
+    yield np.frombuffer(data, dtype=np.int64, offset=32 * active)

@@ -9,8 +9,7 @@ import pytest
 
 from gpusched_env.version import VERSION
 from gpusched_experiments.report.code_version import code_version
-from gpusched_experiments.service.catalogue import PolicyCatalogue
-from gpusched_experiments.service.decision import Decider
+from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 
 HOUR = 3600.0
 DECIDER = Decider(PolicyCatalogue.of("edf,edf-preemptive,sts"), b"a key")

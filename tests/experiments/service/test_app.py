@@ -12,9 +12,8 @@ import pytest
 
 from gpusched_agents.any_policy import known_policies
 from gpusched_env.version import VERSION
-from gpusched_experiments.service.catalogue import PolicyCatalogue
-from gpusched_experiments.service.decision import Decider
-from gpusched_experiments.service.limits import Limits
+from gpusched_experiments.service.decision import Decider, PolicyCatalogue
+from gpusched_experiments.service.fields import Limits
 from gpusched_experiments.service.openapi import EXAMPLE
 from gpusched_experiments.service.pool import InProcess, Reply
 
@@ -22,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 testclient = pytest.importorskip("starlette.testclient", reason="needs the extra `serve`, and httpx")
-from gpusched_experiments.service.app import create_app  # noqa: E402 - after the check that fastapi is there
+from gpusched_experiments.service.server import create_app  # noqa: E402 - after the check that fastapi is there
 
 LIMITS = Limits(request_bytes=20_000)
 POLICIES = PolicyCatalogue.of("edf,sts-x,agent:default")

@@ -12,8 +12,7 @@ from typer.testing import CliRunner
 from gpusched_agents.files.storage import find_agent
 from gpusched_env import InputError
 from gpusched_experiments.cli.app import app
-from gpusched_experiments.service.catalogue import PolicyCatalogue
-from gpusched_experiments.service.decision import Decider
+from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 from gpusched_experiments.service.openapi import EXAMPLE
 
 if TYPE_CHECKING:

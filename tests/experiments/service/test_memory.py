@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from gpusched_env import InputError
-from gpusched_experiments.service.catalogue import PolicyCatalogue
-from gpusched_experiments.service.decision import Decider
+from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 from gpusched_experiments.service.memory import Memory, generator_of, random_state
 from gpusched_experiments.service.openapi import EXAMPLE
 

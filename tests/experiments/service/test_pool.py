@@ -12,8 +12,8 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gpusched_experiments.report.processes import WorkerError
-from gpusched_experiments.service.catalogue import PolicyCatalogue
-from gpusched_experiments.service.limits import Limits
+from gpusched_experiments.service.decision import PolicyCatalogue
+from gpusched_experiments.service.fields import Limits
 from gpusched_experiments.service.openapi import EXAMPLE
 from gpusched_experiments.service.pool import Pool, Reply
 

@@ -13,10 +13,9 @@ from hypothesis import strategies as st
 
 from gpusched_env import InputError
 from gpusched_env.workload import builtin_applications
-from gpusched_experiments.service.catalogue import PolicyCatalogue
 from gpusched_experiments.service.cluster import distribution_of
-from gpusched_experiments.service.decision import Decider
-from gpusched_experiments.service.limits import Limits
+from gpusched_experiments.service.decision import Decider, PolicyCatalogue
+from gpusched_experiments.service.fields import Limits
 from gpusched_experiments.service.openapi import EXAMPLE
 from gpusched_experiments.service.pool import reply_to
 

@@ -15,9 +15,8 @@ from hypothesis import strategies as st
 from gpusched_agents.any_policy import known_policies, make_any_policy
 from gpusched_env import InputError, Instance, Result, Tenant, load_scenario, make_instance, simulate
 from gpusched_env.simulator.policy import can_decide
-from gpusched_experiments.service.catalogue import PolicyCatalogue
 from gpusched_experiments.service.client import ServicePolicy
-from gpusched_experiments.service.decision import Decider
+from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 from instances import by_duty, random_instance
 from mixed import mixed_instance
 

@@ -23,9 +23,9 @@ import pytest
 
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_env import InputError, Result, simulate
-from gpusched_experiments.service.catalogue import PolicyCatalogue
 from gpusched_experiments.service.client import ServiceError, ServicePolicy, post
-from gpusched_experiments.service.limits import Limits
+from gpusched_experiments.service.decision import PolicyCatalogue
+from gpusched_experiments.service.fields import Limits
 from gpusched_experiments.service.pool import Reply
 from instances import random_instance
 
@@ -33,8 +33,11 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 uvicorn = pytest.importorskip("uvicorn", reason="needs the extra `serve`")
-from gpusched_experiments.service.app import create_app  # noqa: E402 - after the check that uvicorn is there
-from gpusched_experiments.service.server import _Server, url_of  # noqa: E402
+from gpusched_experiments.service.server import (  # noqa: E402
+    _Server,
+    create_app,
+    url_of,
+)
 
 ROOT = Path(__file__).parents[3]
 NAMES = ("edf", "edf-preemptive", "sts-x", "atc")

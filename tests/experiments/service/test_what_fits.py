@@ -12,13 +12,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_env import InputError
-from gpusched_experiments.service.catalogue import PolicyCatalogue
-from gpusched_experiments.service.cluster import ClusterNames
-from gpusched_experiments.service.decision import Decider
+from gpusched_experiments.service.client import cluster_part
+from gpusched_experiments.service.cluster import ClusterNames, usable
+from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 from gpusched_experiments.service.fields import DecideRequest
-from gpusched_experiments.service.fits import usable
 from gpusched_experiments.service.openapi import EXAMPLE
-from gpusched_experiments.service.request_of import cluster_part
 from mixed import mixed_instance
 
 DECIDER = Decider(PolicyCatalogue.of("edf"), b"a key")

@@ -11,9 +11,8 @@ from gpusched_baselines import make_policy
 from gpusched_env import Cells, Configuration, Tenant
 from gpusched_env.simulator import State, simulate
 from gpusched_env.simulator import layout as at
-from gpusched_experiments.untrusted.adopt import adopt
+from gpusched_experiments.untrusted.adopt import SEEN, SentBoard, adopt, rows_of, written
 from gpusched_experiments.untrusted.entry import EntryError, one_line
-from gpusched_experiments.untrusted.seen_board import SEEN, SentBoard, rows_of, written
 from instances import random_instance
 from small_instances import hours_job, kilowatt_cluster
 

@@ -7,7 +7,7 @@ import time
 
 import pytest
 
-from gpusched_experiments.untrusted.channel import Channel, ClosedError, NoMessageError, TooLateError
+from gpusched_experiments.untrusted.serving import Channel, ClosedError, NoMessageError, TooLateError
 
 
 @pytest.fixture

@@ -16,8 +16,7 @@ from gpusched_env import load_scenario, make_instance
 from gpusched_env.simulator import simulate
 from gpusched_experiments.untrusted.entry import EntryError, Limits
 from gpusched_experiments.untrusted.lockdown import CALLS, FILES, MISSING, NETWORK, lacking
-from gpusched_experiments.untrusted.process import Process
-from gpusched_experiments.untrusted.remote_policy import RemotePolicy
+from gpusched_experiments.untrusted.process import Process, RemotePolicy
 
 pytestmark = pytest.mark.skipif(not sys.platform.startswith("linux"), reason="protections are those of Linux")
 SCENARIO = load_scenario("tiny").replace({"jobs.count": 4})
@@ -85,7 +84,7 @@ def test_none_of_what_an_entry_tries_succeeds(tmp_path, monkeypatch):
 
 SIGNALS_BY_FCNTL = """
 import fcntl, os, struct, sys
-from gpusched_experiments.untrusted.system_calls import allow_few_calls
+from gpusched_experiments.untrusted.lockdown import allow_few_calls
 assert allow_few_calls()
 attempts = [(fcntl.F_SETOWN, os.getppid()), (15, struct.pack("ii", 1, os.getppid())),
             (10, int(sys.argv[1])), (fcntl.F_SETFL, fcntl.fcntl(0, fcntl.F_GETFL) | os.O_ASYNC)]

@@ -13,7 +13,7 @@ from gpusched_env import load_scenario, make_instance
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
 from gpusched_experiments.untrusted.entry import Entry, EntryError, Limits, read_entry
-from gpusched_experiments.untrusted.remote_policy import ANOTHER_SEED, RemotePolicy, misfit, policy_seed, workload_of
+from gpusched_experiments.untrusted.process import ANOTHER_SEED, RemotePolicy, misfit, policy_seed, workload_of
 
 SCENARIO = load_scenario("tiny").replace({"jobs.count": 8})
 

@@ -1,0 +1,95 @@
+"""Giving a job a place that comes from outside, checked: by processes, files and requests that nobody trusts."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_env.kernel import kernel
+from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.placement import put_back
+from gpusched_env.simulator.placement.quotas import within_quota
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from gpusched_env.arrays import Ints
+    from gpusched_env.simulator.run import Board
+
+CONFIGURATION, NODE, GPUS, SHARE, CHAIN, QUOTA = range(1, 7)
+"""What can be wrong with a holding, as `hold_at` gives it; 0 for nothing."""
+
+
+def apply_holding(board: Board, job: int, config: int, nodes: Sequence[int], gpu: int | None) -> int:
+    """Give a job that holds nothing a configuration on these nodes, if it is free there; return 0, or what is wrong.
+
+    Args:
+        board: The board.
+        job: The job.
+        config: The configuration.
+        nodes: Its node, or all of several, rising.
+        gpu: The shared GPU on its node; None for whole ones.
+    """
+    chain = np.full(len(board.nodes), -1, dtype=np.int64)
+    chain[list(nodes[:-1])] = nodes[1:]
+    return int(hold_at(board, job, config, nodes[0], -1 if gpu is None else gpu, chain))
+
+
+@kernel
+def hold_at(board: Board, job: int, config: int, node: int, slot: int, chain: Ints) -> int:
+    """Give a job that holds nothing a configuration in this place, if it is free; return 0, or what is wrong.
+
+    Args:
+        board: The board.
+        job: The job.
+        config: The configuration, ≥ 0; it may be none that is there.
+        node: The node, or the first of several; it may be none that is there.
+        slot: The shared GPU on the node; -1 for whole ones.
+        chain: The node that follows on each, or -1, (N,).
+    """
+    configs, nodes = board.facts.configs, board.nodes
+    if config >= configs.shape[0] or not board.tau[job, config] < np.inf:
+        return CONFIGURATION
+    if node < 0 or node >= nodes.shape[0] or nodes[node, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
+        return NODE
+    wrong = 0 if within_quota(board, job, config) else QUOTA
+    if configs[config, at.CONFIG_UNITS] > 0:
+        wrong = wrong if _has_share(board, config, node, slot) else SHARE
+    elif slot != -1 or nodes[node, at.FREE] < configs[config, at.CONFIG_GPUS]:
+        wrong = GPUS
+    elif configs[config, at.CONFIG_NODES] > 1 and not _are_empty(board, config, node, chain):
+        wrong = CHAIN
+    if wrong:
+        return wrong
+    n = node if configs[config, at.CONFIG_NODES] > 1 else -1
+    while n >= 0:
+        nodes[n, at.NEXT] = chain[n]
+        n = chain[n]
+    put_back(board, job, config, node, slot, nodes[:, at.NEXT].copy())
+    return 0
+
+
+@kernel
+def _has_share(board: Board, config: int, node: int, slot: int) -> bool:
+    """Say whether the share of a configuration is free on a GPU of a node."""
+    nodes, units = board.nodes, board.facts.configs[config, at.CONFIG_UNITS]
+    if slot < 0 or slot >= nodes[node, at.NODE_GPUS]:
+        return False
+    used = nodes[node, at.NODE_COLUMNS + slot]
+    return used + units <= at.UNITS and (used > 0 or nodes[node, at.FREE] > 0)
+
+
+@kernel
+def _are_empty(board: Board, config: int, first: int, chain: Ints) -> bool:
+    """Say whether a chain is one of as many empty nodes of the largest size of their type, in rising order."""
+    configs, nodes = board.facts.configs, board.nodes
+    v, n, last = configs[config, at.CONFIG_TYPE], first, -1
+    for _ in range(configs[config, at.CONFIG_NODES]):
+        if n <= last or n >= nodes.shape[0] or nodes[n, at.NODE_TYPE] != v:
+            return False
+        whole = nodes[n, at.NODE_GPUS] == board.room[v, at.LARGEST] == configs[config, at.CONFIG_GPUS]
+        if not whole or nodes[n, at.FREE] != nodes[n, at.NODE_GPUS]:
+            return False
+        last, n = n, chain[n]
+    return n == -1
