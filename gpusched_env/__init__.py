@@ -12,8 +12,8 @@ from gpusched_env.version import VERSION
 
 if TYPE_CHECKING:
     from gpusched_env.envs.env import GpuClusterEnv
-    from gpusched_env.envs.env_input import FIRST_DRAWN_SEED, CostReward, Reward
     from gpusched_env.envs.rollout import rollout
+    from gpusched_env.envs.source import FIRST_DRAWN_SEED, CostReward, Reward
     from gpusched_env.envs.vector import GpuClusterVectorEnv
     from gpusched_env.errors import InputError
     from gpusched_env.formats import load_instance, save_instance

@@ -12,7 +12,7 @@ from gpusched_agents.network.inference import KINDS, choose_now, decide_round, f
 from gpusched_agents.network.knob_policy import SQUASHED, KnobPolicy, MlpActor
 from gpusched_agents.network.steering import SteeringPolicy, flat_of
 from gpusched_baselines import edf
-from gpusched_env.envs.env_input import MAX_IDLE_REVIEWS
+from gpusched_env.envs.source import MAX_IDLE_REVIEWS
 from gpusched_env.errors import InputError
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, PARTS, QUEUE_FEATURES, Notes
 from gpusched_env.observation.observe import observe

@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium import spaces
 
 from gpusched_env import rendering
-from gpusched_env.envs.env_input import (
+from gpusched_env.envs.source import (
     MAX_IDLE_REVIEWS,
     NEVER,
     CostReward,
@@ -20,8 +20,8 @@ from gpusched_env.envs.env_input import (
     finite_reward,
     idle_limit,
     shape_of,
+    source_of,
 )
-from gpusched_env.envs.source import source_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.observation import (
@@ -35,7 +35,7 @@ from gpusched_env.observation import (
     option_count,
     part_slices,
 )
-from gpusched_env.observation.options import write_mask
+from gpusched_env.observation.observe import write_mask
 from gpusched_env.simulator import Asking, Result, State, View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.rounds import decide, run_to_round

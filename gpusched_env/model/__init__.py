@@ -1,14 +1,11 @@
 """The model: frozen values, validated where they are made."""
 
-from gpusched_env.model.configuration import Configuration
+from gpusched_env.model.configuration import Configuration, GpuType, Node, single_node_configurations
 from gpusched_env.model.distribution import EpochDistribution
-from gpusched_env.model.gpu_type import GpuType
 from gpusched_env.model.instance import Instance
 from gpusched_env.model.interference import Duty, Interference
 from gpusched_env.model.job import Job
 from gpusched_env.model.job_table import JobTable
-from gpusched_env.model.node import Node
-from gpusched_env.model.offers import single_node_configurations
 from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
 from gpusched_env.model.synchronisation import Synchronisation, iteration_s, traffic
 from gpusched_env.model.tenant import Cells, Tenancy, Tenant

@@ -9,9 +9,9 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
+from gpusched_env.model.configuration import single_node_configurations
 from gpusched_env.model.interference import Duty
 from gpusched_env.model.job_table import JobTable, instance_table
-from gpusched_env.model.offers import single_node_configurations
 from gpusched_env.model.tenant import beyond_quota, check_tenants
 
 if TYPE_CHECKING:
@@ -19,11 +19,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gpusched_env.model.configuration import Configuration
-    from gpusched_env.model.gpu_type import GpuType
+    from gpusched_env.model.configuration import Configuration, GpuType, Node
     from gpusched_env.model.interference import Interference
     from gpusched_env.model.job import Job
-    from gpusched_env.model.node import Node
     from gpusched_env.model.synchronisation import Synchronisation
     from gpusched_env.model.tenant import Tenancy, Tenant
 

@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from gpusched_env.model.configuration import Node
     from gpusched_env.model.instance import Instance
-    from gpusched_env.model.node import Node
 
 Tenancy = Literal["none", "quota", "private", "cells"]
 """What tenants are to a cluster: names only; GPUs counted by a quota; nodes of their own; or virtual clusters of cells

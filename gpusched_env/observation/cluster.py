@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation import notes as of
-from gpusched_env.observation.notation import Names, squash
-from gpusched_env.observation.notes import TALLY_COLUMNS
+from gpusched_env.observation.notes import TALLY_COLUMNS, Names, squash
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
@@ -15,19 +14,19 @@ if TYPE_CHECKING:
     from gpusched_env.observation.notes import Notes
     from gpusched_env.simulator.run import Board
 
-feature = Names()
-FREE = feature("free GPUs / GPUs of the type")
-IDLE = feature("nodes not in use / nodes of the type")
-GAP = feature("most free GPUs on one node / the most GPUs of any configuration")
-GPU_SHARE = feature("GPUs of the type / GPUs of the cluster")
-ONE_BUSY = feature("cost rate of a node with one busy GPU / with all busy, of the type")
-START_RATE = feature("cost rate of a node with one busy GPU / the largest such of any type")
-NODES = feature("log10(1 + nodes of the type) / 4")
-WISHES = feature(
+_cluster = Names()
+FREE = _cluster("free GPUs / GPUs of the type")
+IDLE = _cluster("nodes not in use / nodes of the type")
+GAP = _cluster("most free GPUs on one node / the most GPUs of any configuration")
+GPU_SHARE = _cluster("GPUs of the type / GPUs of the cluster")
+ONE_BUSY = _cluster("cost rate of a node with one busy GPU / with all busy, of the type")
+START_RATE = _cluster("cost rate of a node with one busy GPU / the largest such of any type")
+NODES = _cluster("log10(1 + nodes of the type) / 4")
+WISHES = _cluster(
     "squash(GPUs that jobs still to be asked want, at their cheapest if in time / GPUs of its largest node)"
 )
-FREE_IN_USE = feature("GPUs on nodes that are in use, not held / GPUs of its largest node, at most 1")
-CLUSTER_FEATURES = tuple(feature)
+FREE_IN_USE = _cluster("GPUs on nodes that are in use, not held / GPUs of its largest node, at most 1")
+CLUSTER_FEATURES = tuple(_cluster)
 
 
 @lean_kernel

@@ -8,10 +8,8 @@ import numpy as np
 from gymnasium import spaces
 
 from gpusched_env.observation.cluster import CLUSTER_FEATURES
-from gpusched_env.observation.company import COMPANY_FEATURES
 from gpusched_env.observation.job import JOB_FEATURES
-from gpusched_env.observation.options import OPTION_FEATURES
-from gpusched_env.observation.queue import QUEUE_FEATURES
+from gpusched_env.observation.observe import COMPANY_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

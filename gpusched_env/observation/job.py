@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.kernel import lean_kernel
-from gpusched_env.observation.notation import ONE_PERCENT, Names, squash
+from gpusched_env.observation.notes import ONE_PERCENT, Names, squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.survival import likely_bin
 

@@ -9,13 +9,38 @@ import numpy as np
 from gpusched_env.arrays import Floats, Ints
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.named_arrays import NamedArrays
-from gpusched_env.observation.notation import squash
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
 
 if TYPE_CHECKING:
+    from collections.abc import Iterator
+
     from gpusched_env.simulator.run import Board
     from gpusched_env.simulator.state import Common
+
+ONE_PERCENT = 0.01  # of a worst-case execution time: about what deadline wake-ups leave
+
+
+class Names:
+    """The names of a group of features, in the order in which they are declared: each gets the next index."""
+
+    def __init__(self) -> None:
+        self._names: list[str] = []
+
+    def __call__(self, *names: str) -> int:
+        """Declare a feature, or several that lie side by side; give the index of the first."""
+        self._names.extend(names)
+        return len(self._names) - len(names)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+
+@lean_kernel
+def squash(x: float) -> float:
+    """Give x / (1 + |x|)."""
+    return x / (1.0 + abs(x))
+
 
 # tallies: int64 (TALLY_COLUMNS + V,). They are of one round, and of the moment when one of its jobs is at hand.
 ROUND = 0  # the round; -1: none, so that the next observation counts anew

@@ -4,19 +4,188 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+import numpy as np
+
 from gpusched_env.kernel import lean_kernel
-from gpusched_env.observation.cluster import write_cluster
-from gpusched_env.observation.company import write_company
+from gpusched_env.observation import notes as of
+from gpusched_env.observation.cluster import FREE, write_cluster
 from gpusched_env.observation.job import write_job
-from gpusched_env.observation.notes import ROUND, bring_up_to_date, write_spare
-from gpusched_env.observation.options import OPTION_FEATURES, write_mask, write_options
-from gpusched_env.observation.queue import write_queue
+from gpusched_env.observation.notes import ONE_PERCENT, ROUND, Names, bring_up_to_date, slack_ratio, squash, write_spare
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.due_dates import misses
+from gpusched_env.simulator.placement.pace_now import pace_now
+from gpusched_env.simulator.placement.placement import may_have
+from gpusched_env.simulator.switching import switch_s
 
 if TYPE_CHECKING:
-    from gpusched_env.arrays import Mask, Singles
+    from gpusched_env.arrays import Ints, Mask, Singles
     from gpusched_env.observation.notes import Notes
     from gpusched_env.simulator.run import Board
+
+_option = Names()
+PLACEABLE = _option("1 if it can be placed now")
+IN_TIME = _option("1 if it meets the due date in the worst case")
+IN_TIME_EXPECTED = _option("1 if it meets the due date in expectation")
+ENERGY = _option("1 - least energy cost / its energy cost, alone on the node")
+WORST_COST = _option("c / (c + least worst-case energy cost), c = worst-case energy + tardiness cost")
+EXPECTED_COST = _option("c / (c + least worst-case energy cost), c = energy + tardiness cost at the expected epochs")
+SPEED = _option("1 - least seconds per epoch / its seconds per epoch")
+SLACK = _option("squash((D - its worst-case execution time) / T)")
+RATE = _option("its cost rate / the largest of any configuration")
+GPUS = _option("its GPUs / the most GPUs of any configuration")
+SHARE = _option("share of each GPU")
+HELD = _option("1 if the job held it before this round")
+TYPE_FREE = _option("free GPUs of its type / GPUs of its type")
+GAP_AFTER = _option("GPUs left on the emptiest node of its type after it / the most GPUs of any configuration")
+IN_USE = _option("1 if it fits on a node that is in use")
+ADDED_COST = _option("c / (c + L), c = worst-case energy cost that it adds to the bill now")
+FULL_COST = _option("c / (c + L), c = its worst-case energy cost in full nodes")
+NEAR_SLACK = _option("squash((D - W) / W / 1 %), W = its worst-case execution time")
+OPTION_FEATURES = tuple(_option)
+
+
+@lean_kernel
+def write_mask(board: Board, job: int, mask: Mask) -> None:
+    """Write what can be placed now: `mask[0]` (wait) is 1, `mask[c + 1]` is 1 if configuration c can be."""
+    configs, tau = board.facts.configs, board.tau
+    mask[0] = 1
+    for c in range(configs.shape[0]):
+        mask[c + 1] = (tau[job, c] < np.inf) & may_have(board, job, c)
+
+
+@lean_kernel
+def write_options(
+    board: Board, notes: Notes, job: int, expected: float, least: float, cluster: Singles, mask: Mask, out: Singles
+) -> None:
+    """Write a row of features per configuration; a configuration that is not allowed has only zeros.
+
+    squash(x / y) is x / (y + |x|) here: one division, not two.
+    """
+    jobs, configs, tau, now = board.jobs, board.facts.configs, board.tau, board.clock[at.NOW]
+    rate, least_rate = board.planning_rate, board.least_rate
+    types, offers = notes.types, notes.offers
+    left = max(jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], 1e-12 * jobs[job, at.MAX_EPOCHS])
+    fastest = left * jobs[job, at.MIN_TAU]
+    time_left, weight, old = jobs[job, at.DUE] - now, jobs[job, at.WEIGHT], jobs[job, at.OLD_CONFIG]
+    cheapest = int(jobs[job, at.CHEAPEST])
+    floor = left * tau[job, cheapest] * least_rate[cheapest] if cheapest >= 0 else least
+    inverse_most = 1.0 / types[0, of.MOST]
+    for c in range(configs.shape[0]):
+        if tau[job, c] == np.inf:
+            out[c, :] = 0.0
+            continue
+        v = configs[c, at.CONFIG_TYPE]
+        seconds, mean_s = left * tau[job, c], expected * tau[job, c]
+        slack, inverse_s = time_left - seconds, 1.0 / seconds
+        energy = seconds * rate[c]
+        worst = energy + weight * max(0.0, -slack)
+        mean = mean_s * rate[c] + weight * max(0.0, mean_s - time_left)
+        added = seconds * added_rate(board, notes.spare, c)
+        full = seconds * least_rate[c]
+        out[c, PLACEABLE] = mask[c + 1]
+        out[c, IN_TIME] = 0.0 if misses(seconds, time_left) else 1.0
+        out[c, IN_TIME_EXPECTED] = 0.0 if misses(mean_s, time_left) else 1.0
+        out[c, ENERGY] = 1.0 - least * inverse_s * offers[c, of.INVERSE_RATE] if rate[c] > 0.0 else 0.0
+        out[c, WORST_COST] = worst / (worst + least) if worst > 0.0 else 0.0
+        out[c, EXPECTED_COST] = mean / (mean + least) if mean > 0.0 else 0.0
+        out[c, SPEED] = 1.0 - fastest * inverse_s
+        out[c, SLACK] = slack / (fastest + abs(slack))
+        out[c, RATE] = offers[c, of.RATE_SHARE]
+        out[c, GPUS] = offers[c, of.SIZE_SHARE]
+        out[c, SHARE] = offers[c, of.GPU_PART]
+        out[c, HELD] = 1.0 if old == c else 0.0
+        out[c, TYPE_FREE] = cluster[v, FREE]
+        spare_gpus, in_use = _after(board, notes.spare, c)
+        out[c, GAP_AFTER] = min(1.0, spare_gpus * inverse_most)
+        out[c, IN_USE] = in_use
+        out[c, ADDED_COST] = added / (added + floor) if added > 0.0 else 0.0
+        out[c, FULL_COST] = full / (full + floor) if 0.0 < full < np.inf else 0.0
+        out[c, NEAR_SLACK] = slack / (ONE_PERCENT * seconds + abs(slack))
+
+
+@lean_kernel
+def added_rate(board: Board, spare: Ints, c: int) -> float:
+    """Give what configuration c would add to the cluster's cost rate now [€/s].
+
+    Whole GPUs go to the fullest node in use that has room, else to an idle node; for a share and for several nodes it
+    is the rate of a job alone.
+    """
+    configs, rate, node_rate = board.facts.configs, board.planning_rate, board.node_rate
+    gpus, v = configs[c, at.CONFIG_GPUS], configs[c, at.CONFIG_TYPE]
+    busy = spare[v, of.SPARE_COLUMNS + gpus]
+    if busy == 0 or configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
+        return rate[c]
+    return node_rate[v, busy + gpus] - node_rate[v, busy]
+
+
+@lean_kernel
+def _after(board: Board, spare: Ints, c: int) -> tuple[float, float]:
+    """Count the GPUs left on the emptiest node of its type after configuration c, and say if it fits on one in use."""
+    configs, room = board.facts.configs, board.room
+    v, gpus = configs[c, at.CONFIG_TYPE], configs[c, at.CONFIG_GPUS]
+    gap = room[v, at.GAP]
+    if configs[c, at.CONFIG_NODES] > 1:
+        return gap if room[v, at.EMPTY] > configs[c, at.CONFIG_NODES] else spare[v, of.GAP_IN_PART], 0.0
+    if 0 < configs[c, at.CONFIG_UNITS] <= room[v, at.OPENING]:
+        return gap, 1.0
+    return max(0, gap - gpus), 1.0 if spare[v, of.GAP_IN_USE] >= gpus else 0.0
+
+
+_company = Names()
+PACE = _company("pace that it would have now, 1 as alone; 0 if it cannot be placed")
+PRIORITY = _company("priority of its share / 9")
+SWITCH = _company("squash(seconds without progress that it would cost now / T)")
+GUEST = _company("1 if the job is opportunistic")
+COMPANY_FEATURES = tuple(_company)
+"""What `shared_features` adds to each row of `OPTION_FEATURES`, at its end."""
+
+
+@lean_kernel
+def write_company(board: Board, job: int, mask: Mask, out: Singles) -> None:
+    """Write the features behind the others of every row; a configuration that is not allowed has only zeros."""
+    jobs, tau, first = board.jobs, board.tau, len(OPTION_FEATURES)
+    left = max(jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], 1e-12 * jobs[job, at.MAX_EPOCHS])
+    fastest = left * jobs[job, at.MIN_TAU]
+    for c in range(tau.shape[1]):
+        out[c, first:] = 0.0
+        if tau[job, c] == float("inf"):
+            continue
+        change = switch_s(board, job, c)
+        out[c, first + PACE] = pace_now(board, job, c) if mask[c + 1] else 0.0
+        out[c, first + PRIORITY] = board.facts.configs[c, at.CONFIG_PRIORITY] / (at.PRIORITIES - 1)
+        out[c, first + SWITCH] = change / (fastest + change)
+        out[c, first + GUEST] = jobs[job, at.OPPORTUNISTIC]
+
+
+_queue = Names()
+JOBS = _queue("log10(1 + other active jobs) / 5")
+WAITING = _queue("log10(1 + other jobs that hold nothing) / 5")
+WAITING_SHARE = _queue("share of the other active jobs that hold nothing")
+LATE_SHARE = _queue("share of the other active jobs that are late")
+MEAN_SLACK = _queue("mean of squash(D / T) over the other active jobs")
+LEAST_SLACK = _queue("least squash(D / T) of the other active jobs")
+WEIGHT = _queue("ω / (ω + mean ω of the other active jobs)")
+STILL_TO_ASK = _queue("squash(jobs still to be asked in this round / free GPUs)")
+QUEUE_FEATURES = tuple(_queue)
+
+
+@lean_kernel
+def write_queue(board: Board, notes: Notes, job: int, free: int, out: Singles) -> None:
+    """Write statistics of the other active jobs: the tallies of all but the job at hand."""
+    jobs, count, tallies, sums = board.jobs, board.count, notes.tallies, notes.sums
+    others = count[at.ACTIVE] - 1
+    waiting = tallies[of.WAITING] - (1 if jobs[job, at.CONFIG] < 0 else 0)
+    late = tallies[of.LATE] - (1 if jobs[job, at.DUE] - board.clock[at.NOW] < 0.0 else 0)
+    own = jobs[job, at.WEIGHT]
+    mean = max(0.0, sums[of.WEIGHT] - own) / max(1, others)
+    out[JOBS] = min(1.0, np.log10(1.0 + others) / 5.0)
+    out[WAITING] = min(1.0, np.log10(1.0 + waiting) / 5.0)
+    out[WAITING_SHARE] = waiting / max(1, others)
+    out[LATE_SHARE] = late / max(1, others)
+    out[MEAN_SLACK] = (sums[of.SLACK] - slack_ratio(board, job)) / others if others > 0 else 0.0
+    out[LEAST_SLACK] = sums[of.SECOND] if job == tallies[of.TIGHTEST_JOB] else sums[of.TIGHTEST]
+    out[WEIGHT] = 1.0 if others == 0 else own / (own + mean) if own + mean > 0.0 else 0.5
+    out[STILL_TO_ASK] = squash((count[at.TO_ASK] - count[at.ASKED]) / max(1, free))
 
 
 @lean_kernel

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace.sharing import share_units
+from gpusched_env.simulator.sharing_pace import share_units
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence

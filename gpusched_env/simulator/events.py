@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.cells.lying import hosts_charge, hosts_rate
+from gpusched_env.simulator.lying import hosts_charge, hosts_rate
 from gpusched_env.simulator.placement.release import release
 
 if TYPE_CHECKING:

@@ -9,7 +9,7 @@ import numpy as np
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import put_back
-from gpusched_env.simulator.placement.quotas import within_quota
+from gpusched_env.simulator.placement.release import within_quota
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -9,12 +9,11 @@ through its own `memory`. Everything here is called from kernels, except `Choice
 from gpusched_env.arrays import Floats, Ints, Mask
 from gpusched_env.kernel import kernel, lean_kernel, threaded_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.cells.lying import TAKEN, first_host, is_lent, let_empty_cells_go, survey
 from gpusched_env.simulator.due_dates import due_wake_s, misses
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, accrue, advance, bill_rate, charge, next_event
+from gpusched_env.simulator.lying import TAKEN, first_host, is_lent, let_empty_cells_go, survey
 from gpusched_env.simulator.ordering import ActiveJobs, Order, ask_order, check_order
-from gpusched_env.simulator.pace.now import pace_beside
-from gpusched_env.simulator.pace.sharing import neighbours, pace_by_duty, share_units, write_demand
+from gpusched_env.simulator.pace import pace_beside
 from gpusched_env.simulator.placement.node_index import best_fit, count_fitting, find_node, find_ranked, fit_key
 from gpusched_env.simulator.placement.pace_now import pace_now, seconds_now
 from gpusched_env.simulator.placement.placement import (
@@ -30,8 +29,7 @@ from gpusched_env.simulator.placement.placement import (
     take,
     would_restart,
 )
-from gpusched_env.simulator.placement.quotas import may_become, within_quota
-from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.release import may_become, release, within_quota
 from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.planned import (
@@ -55,6 +53,7 @@ from gpusched_env.simulator.planned import (
 from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
 from gpusched_env.simulator.rounds import PRESSURE, begin_round, commit_round, order_by
 from gpusched_env.simulator.run import Board, Facts, Hidden
+from gpusched_env.simulator.sharing_pace import neighbours, pace_by_duty, share_units, write_demand
 from gpusched_env.simulator.simulate import check_stalled
 from gpusched_env.simulator.sorting import pressure, pressures, ranked, ranked_in_groups
 from gpusched_env.simulator.state import State

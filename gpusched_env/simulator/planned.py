@@ -14,7 +14,7 @@ from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.placement import place, prefer_place
-from gpusched_env.simulator.placement.quotas import becomes, count_anew
+from gpusched_env.simulator.placement.release import becomes, count_anew
 from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.policy import Choice, apply_choice
 

@@ -8,14 +8,14 @@ import numpy as np
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.cells.lying import let_empty_cells_go, lies_as_before, remember
 from gpusched_env.simulator.due_dates import due_wake_s
 from gpusched_env.simulator.events import advance, bill_rate, log_interval, pace, pass_milestones
-from gpusched_env.simulator.pace.now import write_paces
+from gpusched_env.simulator.lying import let_empty_cells_go, lies_as_before, remember
+from gpusched_env.simulator.pace import write_paces
 from gpusched_env.simulator.placement.placement import forget_place, moves_on, place
 from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.placement.shared_gpus import slots
-from gpusched_env.simulator.placement.whole_nodes import same_chain
+from gpusched_env.simulator.placement.whole_gpus import same_chain
 from gpusched_env.simulator.sorting import pressure, ranked
 from gpusched_env.simulator.switching import ready_s, remember_place
 

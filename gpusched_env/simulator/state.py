@@ -10,11 +10,11 @@ from gpusched_env.model import checks
 from gpusched_env.model.rates import Rates, kilowatts, write_config_rates, write_node_rates
 from gpusched_env.model.tenant import kinds_of_nodes, quotas
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.cells import lying as blocks
+from gpusched_env.simulator import lying as blocks
+from gpusched_env.simulator import sharing_pace as sharing
 from gpusched_env.simulator.events import advance
 from gpusched_env.simulator.ordering import NAMED_ORDERS
-from gpusched_env.simulator.pace import sharing
-from gpusched_env.simulator.pace.now import helper_count, iteration_table
+from gpusched_env.simulator.pace import helper_count, iteration_table
 from gpusched_env.simulator.placement.node_index import new_room
 from gpusched_env.simulator.placement.room import measure
 from gpusched_env.simulator.policy import AS_A_POLICY, FREE_COLUMNS, Asking

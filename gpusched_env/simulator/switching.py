@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.whole_nodes import mark
+from gpusched_env.simulator.placement.whole_gpus import mark
 
 if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board

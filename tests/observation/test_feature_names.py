@@ -10,8 +10,10 @@ import numpy as np
 import pytest
 
 from gpusched_env import load_scenario, make_instance
-from gpusched_env.observation import Notes, cluster, job, observe, options, queue
-from gpusched_env.observation.notation import Names
+from gpusched_env.observation import Notes, cluster, job, observe
+from gpusched_env.observation import observe as options
+from gpusched_env.observation import observe as queue
+from gpusched_env.observation.notes import Names
 from gpusched_env.simulator import Asking, State
 from gpusched_env.simulator.rounds import decide, run_to_round
 

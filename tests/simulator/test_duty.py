@@ -26,7 +26,7 @@ from gpusched_env import (
 )
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace.sharing import pace_by_duty
+from gpusched_env.simulator.sharing_pace import pace_by_duty
 from instances import by_duty, random_instance
 
 HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Synchronisation, View, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace.now import least_paces
+from gpusched_env.simulator.pace import least_paces
 from helpers import helped_instance
 
 HOUR = 3600.0

@@ -21,7 +21,7 @@ from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.simulator import Choice, State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.whole_nodes import mark
+from gpusched_env.simulator.placement.whole_gpus import mark
 from gpusched_env.simulator.switching import dearest_switch_s, switch_s
 from instances import random_instance, with_switching
 from scripted import Scripted

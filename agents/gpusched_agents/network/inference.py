@@ -11,8 +11,7 @@ import numpy as np
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
-from gpusched_env.observation.observe import observe
-from gpusched_env.observation.options import SHARE
+from gpusched_env.observation.observe import SHARE, observe
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import due_wake_s
 from gpusched_env.simulator.placement.placement import may_have, moves_on, place

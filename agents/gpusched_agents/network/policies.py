@@ -20,7 +20,7 @@ from gpusched_agents.network.knob_policy import LstmActor, MlpActor
 from gpusched_env.errors import InputError
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.observation.job import EXPECTED, SURVIVAL, SURVIVAL_POINTS
-from gpusched_env.observation.options import EXPECTED_COST, IN_TIME_EXPECTED, PLACEABLE, SHARE
+from gpusched_env.observation.observe import EXPECTED_COST, IN_TIME_EXPECTED, PLACEABLE, SHARE
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Sequence

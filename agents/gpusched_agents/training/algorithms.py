@@ -16,7 +16,7 @@ from gpusched_agents.sb3 import make_sb3_vec_env
 from gpusched_agents.training.algorithm_config import DqnConfig
 from gpusched_agents.training.worlds import WorkMeter
 from gpusched_env import FIRST_DRAWN_SEED, make_instance
-from gpusched_env.envs.env_input import shape_of
+from gpusched_env.envs.source import shape_of
 from gpusched_env.errors import InputError
 from gpusched_env.observation import CLUSTER_FEATURES, OPTION_FEATURES, observation_space
 from gpusched_env.simulator import Asking

@@ -14,8 +14,7 @@ from gpusched_baselines.steering_env.knobs import action_array, knob_count, knob
 from gpusched_baselines.steering_env.run import BASE_RUNS, BaseRun, SteeredRun
 from gpusched_env import rendering
 from gpusched_env.envs.env import RENDER_MODES
-from gpusched_env.envs.env_input import check_shape, draw_seed, shape_of
-from gpusched_env.envs.source import source_of
+from gpusched_env.envs.source import check_shape, draw_seed, shape_of, source_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator.kernels import at

@@ -6,8 +6,8 @@ from typing import Annotated
 
 import typer
 
-from gpusched_env.envs.env_input import FIRST_DRAWN_SEED
 from gpusched_env.envs.registration import ENVIRONMENT_ID, track_id
+from gpusched_env.envs.source import FIRST_DRAWN_SEED
 from gpusched_env.errors import InputError
 from gpusched_env.files import check_new_folder
 from gpusched_env.workload import list_tracks, load_scenario, load_track, parse_seeds

@@ -15,7 +15,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import interference_fields, synchronisation_field
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import apply_holding
-from gpusched_env.simulator.placement.whole_nodes import mark
+from gpusched_env.simulator.placement.whole_gpus import mark
 
 if TYPE_CHECKING:
     from collections.abc import Callable

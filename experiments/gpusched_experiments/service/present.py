@@ -11,8 +11,8 @@ from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import submit
 from gpusched_env.simulator.holdings import QUOTA, SHARE, apply_holding
-from gpusched_env.simulator.pace.now import write_paces
-from gpusched_env.simulator.placement.whole_nodes import mark
+from gpusched_env.simulator.pace import write_paces
+from gpusched_env.simulator.placement.whole_gpus import mark
 from gpusched_env.simulator.survival import SAME_EPOCH
 
 if TYPE_CHECKING:

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gymnasium.utils import seeding
 
 from gpusched_env.envs.env import GpuClusterEnv
-from gpusched_env.envs.env_input import draw_seed, shape_of
-from gpusched_env.envs.source import USUAL, arguments_of
+from gpusched_env.envs.source import USUAL, arguments_of, draw_seed, shape_of
 from gpusched_env.envs.vector.ahead import Ahead
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import State

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, NamedTuple
 
+from gpusched_env.envs.vector.ahead import fetch_ahead
 from gpusched_env.envs.vector.board import (
     DONE,
     FAILED,
@@ -18,12 +19,10 @@ from gpusched_env.envs.vector.board import (
     relax,
     take,
 )
-from gpusched_env.envs.vector.prefetch import fetch_ahead
 from gpusched_env.kernel import lean_kernel, unlocked_kernel
 from gpusched_env.named_arrays import element_of
 from gpusched_env.observation.notes import Notes
-from gpusched_env.observation.observe import observe
-from gpusched_env.observation.options import write_mask
+from gpusched_env.observation.observe import observe, write_mask
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.rounds import decide
 from gpusched_env.simulator.run import Board, Hidden

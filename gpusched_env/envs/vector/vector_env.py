@@ -9,7 +9,7 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
-from gpusched_env.envs.env_input import MAX_IDLE_REVIEWS, CostReward, Reward, finite_reward
+from gpusched_env.envs.source import MAX_IDLE_REVIEWS, CostReward, Reward, finite_reward
 from gpusched_env.envs.vector.checkpoint import pack, unpack
 from gpusched_env.envs.vector.episodes import Episodes
 from gpusched_env.envs.vector.kernels import ENERGY, LOOK, TARDINESS, Seen

@@ -6,14 +6,14 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.envs.env_input import NEVER, check_shape, idle_limit
+from gpusched_env.envs.source import NEVER, check_shape, idle_limit
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_env.envs.env_input import Shape
+    from gpusched_env.envs.source import Shape
 
 ALLOWED_OPTIONS = ("instance", "reset_mask")
 

@@ -6,13 +6,11 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.cells.lying import bind
+from gpusched_env.simulator.lying import bind
 from gpusched_env.simulator.placement.node_index import find_node
-from gpusched_env.simulator.placement.quotas import count_in, within_quota
-from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.release import count_in, release, within_quota
 from gpusched_env.simulator.placement.shared_gpus import best_slot, join
-from gpusched_env.simulator.placement.whole_gpus import hold
-from gpusched_env.simulator.placement.whole_nodes import choose_nodes, hold_nodes
+from gpusched_env.simulator.placement.whole_gpus import choose_nodes, hold, hold_nodes
 
 if TYPE_CHECKING:
     from gpusched_env.arrays import Ints

@@ -4,15 +4,63 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from gpusched_env.kernel import kernel
+from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.quotas import count_in
 from gpusched_env.simulator.placement.shared_gpus import leave
-from gpusched_env.simulator.placement.whole_gpus import let_go
-from gpusched_env.simulator.placement.whole_nodes import let_nodes_go
+from gpusched_env.simulator.placement.whole_gpus import let_go, let_nodes_go
 
 if TYPE_CHECKING:
     from gpusched_env.simulator.run import Board
+
+
+@lean_kernel
+def within_quota(board: Board, job: int, config: int) -> bool:
+    """Say whether the quota of the job's tenant covers a configuration beside what its other jobs hold."""
+    quota = board.quota
+    if quota.shape[0] == 0:
+        return True
+    types, tenant = quota.shape[1] // 2, int(board.jobs[job, at.TENANT])
+    v, units = board.facts.configs[config, at.CONFIG_TYPE], board.facts.configs[config, at.CONFIG_SIZE]
+    return quota[tenant, types + v] + units <= quota[tenant, v]
+
+
+@lean_kernel
+def count_in(board: Board, job: int, config: int, times: int) -> None:
+    """Count what a job gets (`times` 1) or gives back (-1) as held by its tenant, if there are quotas."""
+    quota = board.quota
+    if quota.shape[0] > 0:
+        v, units = board.facts.configs[config, at.CONFIG_TYPE], board.facts.configs[config, at.CONFIG_SIZE]
+        quota[int(board.jobs[job, at.TENANT]), quota.shape[1] // 2 + v] += times * units
+
+
+@kernel
+def count_anew(board: Board) -> None:
+    """Count what the active jobs of every tenant hold, if there are quotas."""
+    quota, jobs, active = board.quota, board.jobs, board.active
+    if quota.shape[0] == 0:
+        return
+    quota[:, quota.shape[1] // 2 :] = 0
+    for i in range(board.count[at.ACTIVE]):
+        config = int(jobs[active[i], at.CONFIG])
+        if config >= 0:
+            count_in(board, active[i], config, 1)
+
+
+@lean_kernel
+def may_become(board: Board, job: int, config: int) -> bool:
+    """Say whether the quota of the job's tenant covers a configuration in place of the one that the job holds."""
+    count_in(board, job, int(board.jobs[job, at.CONFIG]), -1)
+    covered = within_quota(board, job, config)
+    count_in(board, job, int(board.jobs[job, at.CONFIG]), 1)
+    return covered
+
+
+@lean_kernel
+def becomes(board: Board, job: int, config: int) -> None:
+    """Let a job hold `config` in place of what it holds, and count it so; its node's books are the caller's."""
+    count_in(board, job, int(board.jobs[job, at.CONFIG]), -1)
+    count_in(board, job, config, 1)
+    board.jobs[job, at.CONFIG] = config
 
 
 @kernel

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.cells.lying import count_hosts_anew
+from gpusched_env.simulator.lying import count_hosts_anew
 from gpusched_env.simulator.placement.node_index import clear_index, enter
-from gpusched_env.simulator.placement.quotas import count_anew
+from gpusched_env.simulator.placement.release import count_anew
 from gpusched_env.simulator.placement.shared_gpus import largest_opening, slots
 
 if TYPE_CHECKING:

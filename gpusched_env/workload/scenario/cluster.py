@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
-from gpusched_env.model.gpu_type import MOST_GPUS, GpuType
+from gpusched_env.model.configuration import MOST_GPUS, GpuType
 from gpusched_env.workload.scenario.settings import Count, NotNegative, Positive, Settings, as_tables, as_tuple, whole
 
 if TYPE_CHECKING:

@@ -14,7 +14,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.model.gpu_type import GpuType
+from gpusched_env.model.configuration import GpuType
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

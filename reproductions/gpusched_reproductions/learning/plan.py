@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 from gpusched_agents.study import USUAL_VARIANTS, VARIANTS
-from gpusched_env.envs.env_input import FIRST_DRAWN_SEED, shape_of
+from gpusched_env.envs.source import FIRST_DRAWN_SEED, shape_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import make_instance

@@ -16,7 +16,7 @@ from gpusched_baselines.steering_env.knobs import MOST_OF_SIZE, MOST_OF_TYPE, kn
 from gpusched_baselines.steering_env.run import SteeredRun
 from gpusched_baselines.sts_x import plan as of
 from gpusched_env import Configuration, InputError, load_scenario, make_instance, simulate
-from gpusched_env.envs.env_input import FIRST_DRAWN_SEED
+from gpusched_env.envs.source import FIRST_DRAWN_SEED
 from instances import HOUR
 from small_instances import hours_job, kilowatt_cluster
 

@@ -11,7 +11,7 @@ import pytest
 from gymnasium.vector import AutoresetMode
 
 from gpusched_env import GpuClusterVectorEnv
-from gpusched_env.envs.env_input import draw_seed
+from gpusched_env.envs.source import draw_seed
 from gpusched_env.envs.vector import threads as threads_module
 from gpusched_env.envs.vector.ahead import LOOK_AGAIN, MOST, Ahead
 from gpusched_env.envs.vector.episodes import Episodes

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from buddies import Buddies, Cell
-from gpusched_env.simulator.cells import lying as blocks
-from gpusched_env.simulator.cells.lying import choose_block, free_around, mask_of
+from gpusched_env.simulator import lying as blocks
+from gpusched_env.simulator.lying import choose_block, free_around, mask_of
 
 
 def hosts_of(*gpus: int) -> np.ndarray:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.simulator.kernels import ask_order, at, fits, kernel, place, prefer_place
-from gpusched_env.simulator.placement.quotas import within_quota
+from gpusched_env.simulator.placement.release import within_quota
 
 if TYPE_CHECKING:
     from numpy.random import Generator

@@ -9,7 +9,7 @@ import numpy as np
 from gpusched_env.kernel import kernel
 from gpusched_env.model.synchronisation import iteration_s
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace.sharing import (
+from gpusched_env.simulator.sharing_pace import (
     neighbours,
     pace_by_duty,
     write_demand,
