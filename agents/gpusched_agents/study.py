@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusched_agents.training.algorithm_config import EsConfig, SteeringConfig
+from gpusched_agents.training.config import NO_WARM_START, STEERING_NETWORK
 from gpusched_agents.training.steering_training import SteeringTraining
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
@@ -71,10 +72,8 @@ class Variant:
 
     def _steering(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
         """Give the settings of a training by evolution strategies, with the usual settings of that."""
-        module = import_module("gpusched_agents.training.config")
-        agent = import_module("gpusched_agents.training.algorithm_config").EsConfig()
-        network = replace(module.STEERING_NETWORK, distribution=self.distribution)
-        return replace(base, agent=agent, seed=seed, steps=steps, network=network, imitation=module.NO_WARM_START)
+        network = replace(STEERING_NETWORK, distribution=self.distribution)
+        return replace(base, agent=EsConfig(), seed=seed, steps=steps, network=network, imitation=NO_WARM_START)
 
 
 VARIANTS = {
@@ -109,9 +108,7 @@ def train(
     Raises:
         InputError: The folder belongs to a run with other settings, or its checkpoint is not whole.
     """
-    training = import_module("gpusched_agents.study").make_training(
-        config, folder, name=name, command=command, on_progress=on_progress
-    )
+    training = make_training(config, folder, name=name, command=command, on_progress=on_progress)
     training.run()
     write_finished(config, folder, training.progress.steps, training.progress.seconds)
 

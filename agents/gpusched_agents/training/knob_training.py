@@ -17,7 +17,6 @@ from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithm_config import SteeringConfig, algorithm_class
 from gpusched_agents.training.algorithms import falling
 from gpusched_agents.training.evolution import relative_cost
-from gpusched_agents.training.references import costs_over_base, reference_names
 from gpusched_agents.training.sb3_training import Sb3Training
 from gpusched_baselines.steering_env import GpuSteeringVectorEnv
 from gpusched_baselines.steering_env.env import FIRST_WORKLOAD
@@ -25,16 +24,13 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import Asking
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
     from stable_baselines3.common.base_class import BaseAlgorithm
-    from stable_baselines3.common.callbacks import BaseCallback
 
     from gpusched_agents.network.knob_policy import KnobPolicy
     from gpusched_agents.training.config import TrainingConfig
-    from gpusched_agents.training.run import OnProgress
     from gpusched_agents.training.sb3_training import Logs
 
 
@@ -104,56 +100,18 @@ MOST_CONFIGURATIONS = 256  # that an agent may be used with
 
 
 class KnobTraining(Sb3Training):
-    """A training run in a folder, which it can be stopped in and resumed from at any moment; see `Training`.
+    """A training run of an agent that sets the knobs of STS-X: see `Sb3Training`.
 
     The agent begins as STS-X. The one that is kept is that of the evaluation with the least cost on the validation
-    workloads over STS-X's: `relative` in the curve, a geometric mean over scenarios.
-
-    Args:
-        config: The settings; its agent is a `SteeringConfig`.
-        folder: A new folder, or that of the same run, which is then resumed.
-        name: Name of the agent.
-        command: The command that made it; by default the present process's.
-        on_progress: Called with steps done, steps in all, and what is being done.
-        callbacks: Callbacks of Stable-Baselines3, as of `Training`.
-
-    Attributes:
-        progress: How far it has come, with the curve.
-        resumes_at: Steps at which the same command would go on; None: from the beginning.
-
-    Raises:
-        InputError: The scenarios have different numbers of GPU types, there are fewer environments than scenarios, a
-            setting is none that the algorithm takes, the folder belongs to a run with other settings, or its checkpoint
-            is not whole.
+    workloads over STS-X's: `relative` in the curve, a geometric mean over scenarios. The scenarios must have the same
+    number of GPU types, and there must be as many environments as scenarios or more.
     """
 
-    def __init__(
-        self,
-        config: TrainingConfig,
-        folder: str | Path,
-        *,
-        name: str = "agent",
-        command: str | None = None,
-        on_progress: OnProgress | None = None,
-        callbacks: Sequence[BaseCallback] = (),
-    ) -> None:
-        if not isinstance(config.agent, SteeringConfig):
-            raise InputError("agent", config.agent.algorithm, "a SteeringConfig; make_training takes all")
-        torch.set_num_threads(config.threads)
-        model = make_knob_model(config, config.agent, make_knob_env(config, config.agent))
-        # Not before: bad input leaves nothing behind.
-        super().__init__(config, folder, name, command, on_progress, callbacks, model)
-
-    @property
-    def references(self) -> dict[str, float]:
-        """Mean costs of STS-X, STS and EDF on the validation workloads [€]; run once, when first asked for."""
-        record = self._run.record
-        if "base_eur_each" not in record:
-            self._report(f"measuring {', '.join(reference_names(self.config))}")
-            record |= costs_over_base(self.config)
-            self._run.write_record()
-        known: dict[str, float] = record["references"]
-        return known
+    def _prepare(self) -> None:
+        if not isinstance(self.config.agent, SteeringConfig):
+            raise InputError("agent", self.config.agent.algorithm, "a SteeringConfig; make_training takes all")
+        torch.set_num_threads(self.config.threads)
+        self._take(make_knob_model(self.config, self.config.agent, make_knob_env(self.config, self.config.agent)))
 
     def _imitate(self, logs: Logs) -> None:
         """Begin the episodes, and evaluate the agent that has learnt nothing: there is nobody to imitate."""

@@ -5,21 +5,29 @@ from __future__ import annotations
 import json
 import time
 from abc import ABC, abstractmethod
+from importlib.metadata import version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusched_agents.files.description import AgentDescription
 from gpusched_agents.files.storage import save_agent
 from gpusched_agents.training.checkpoint import Checkpoint, Progress, csv_of
-from gpusched_agents.training.references import warnings_of
+from gpusched_agents.training.references import costs_over_base, reference_names, warnings_of
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 from gpusched_env.provenance import provenance
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping
+    from typing import TypeAlias
 
+    import numpy as np
+    from numpy.typing import NDArray
+
+    from gpusched_agents.spec import AgentSpec
     from gpusched_agents.training.config import TrainingConfig
+
+    OnProgress: TypeAlias = Callable[[int, int, str], None]
 
 CHECKPOINT, SETTINGS, CURVE, LOGS, AGENT = "checkpoint.safetensors", "training.json", "curve.csv", "logs", "agent"
 
@@ -84,39 +92,46 @@ class RunFolder:
         return record
 
 
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-    from typing import TypeAlias
-
-    import numpy as np
-    from numpy.typing import NDArray
-
-    from gpusched_agents.spec import AgentSpec
-    from gpusched_agents.training.config import TrainingConfig
-
-    OnProgress: TypeAlias = Callable[[int, int, str], None]
-
-
 class ResumableTraining(ABC):
-    """A training run in a folder, which it can be stopped in and resumed from at any moment: see `Training`.
+    """A training run in a folder, which it can be stopped in and resumed from at any moment.
+
+    The folder holds `training.json` (settings, origin, what reference policies cost, and warnings at the end),
+    `checkpoint.safetensors`, `curve.csv` (an evaluation per line), `logs/` (TensorBoard, of Stable-Baselines3), and
+    `agent/`: the best agent so far.
 
     Args:
-        config: The settings, and what follows, as of `Training`.
-        packages: Versions of the packages that it depends on.
+        config: The settings.
+        folder: A new folder, or that of the same run, which is then resumed.
+        name: Name of the agent.
+        command: The command that made it; by default the present process's.
+        on_progress: Called with steps done, steps in all, and what is being done.
+
+    Attributes:
+        progress: How far it has come, with the curve.
+        resumes_at: Steps at which the same command would go on; None: from the beginning.
+
+    Raises:
+        InputError: A setting is none that the algorithm takes, the folder belongs to a run with other settings, or its
+            checkpoint is not whole.
     """
+
+    PACKAGES: tuple[str, ...] = ("numpy", "numba")
+    """The packages that it depends on."""
 
     def __init__(
         self,
         config: TrainingConfig,
         folder: str | Path,
-        name: str,
-        command: str | None,
-        on_progress: OnProgress | None,
-        packages: Mapping[str, str],
+        *,
+        name: str = "agent",
+        command: str | None = None,
+        on_progress: OnProgress | None = None,
     ) -> None:
         self.config, self.folder, self.name = config, Path(folder), name
         self._on_progress = on_progress or (lambda _done, _total, _text: None)
-        self._run = RunFolder(self.folder, config, command, packages)
+        self._prepare()
+        # Not before: bad input leaves nothing behind.
+        self._run = RunFolder(self.folder, config, command, {name: version(name) for name in self.PACKAGES})
         self.progress = Progress()
         self.resumes_at: int | None = None
         self._began = time.monotonic()
@@ -127,14 +142,31 @@ class ResumableTraining(ABC):
         """Train to the end, and give the description of the agent that is kept: the best one evaluated."""
 
     @property
-    @abstractmethod
     def references(self) -> dict[str, float]:
-        """Mean costs of reference policies on the validation workloads [€]; run once, when first asked for."""
+        """Mean costs of reference policies on the validation workloads [€]; run once, when first asked for.
+
+        They are the teacher or STS-X, STS and EDF. Drawn workloads are not in it.
+        """
+        record = self._run.record
+        if "references" not in record:
+            self._report(f"measuring {', '.join(reference_names(self.config))}")
+            record |= self._measure_references()
+            self._run.write_record()
+        costs: dict[str, float] = record["references"]
+        return costs
 
     @property
     def warnings(self) -> list[str]:
         """What speaks against the best agent so far, and what to try: it is untrained, or dear."""
         return warnings_of(self.config, self.progress.curve, self.references)
+
+    @abstractmethod
+    def _prepare(self) -> None:
+        """Check the settings, and make what is trained."""
+
+    def _measure_references(self) -> dict[str, Any]:
+        """Return what the record gets: `references`, and for agents that steer what STS-X costs each workload."""
+        return costs_over_base(self.config)
 
     @abstractmethod
     def _unpack(self, checkpoint: Checkpoint) -> None:

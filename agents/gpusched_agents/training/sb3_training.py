@@ -6,9 +6,8 @@ import time
 from abc import abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass
-from importlib.metadata import version
 from importlib.util import find_spec
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 import numpy as np
 import torch
@@ -31,7 +30,6 @@ if TYPE_CHECKING:
     from gpusched_agents.spec import AgentSpec
     from gpusched_agents.training.checkpoint import Checkpoint
     from gpusched_agents.training.config import TrainingConfig
-    from gpusched_agents.training.run import OnProgress
     from gpusched_env import Policy
 
 
@@ -101,33 +99,30 @@ REMEMBER_S = 5.0  # between two moments that are kept in memory, for an interrup
 
 
 class Sb3Training(ResumableTraining):
-    """A training run of a model of Stable-Baselines3: see `Training`.
+    """A training run of a model of Stable-Baselines3 in a folder: see `ResumableTraining`.
 
     Args:
-        config: The settings, and what follows, as of `Training`.
-        model: The model, untrained, with its environments about to begin.
+        config: The settings, and what follows but the last, as of `ResumableTraining`.
+        callbacks: Callbacks of Stable-Baselines3, which watch the reinforcement learning. They are no part of
+            checkpoints; one that changes what is learnt makes another run of it.
     """
 
+    PACKAGES = ("stable-baselines3", "sb3-contrib", "torch")
+
     def __init__(
-        self,
-        config: TrainingConfig,
-        folder: str | Path,
-        name: str,
-        command: str | None,
-        on_progress: OnProgress | None,
-        callbacks: Sequence[BaseCallback],
-        model: BaseAlgorithm,
+        self, config: TrainingConfig, folder: str | Path, *, callbacks: Sequence[BaseCallback] = (), **named: Any
     ) -> None:
-        self.model, self._callbacks = model, list(callbacks)
-        self._env: Any = model.env
-        self._instances = [
-            make_instance(scenario, seed) for scenario in config.loaded_scenarios() for seed in config.validation_seeds
-        ]
+        self._callbacks = list(callbacks)
+        super().__init__(config, folder, **named)
+
+    def _take(self, model: BaseAlgorithm) -> None:
+        """Take the model that is trained, with its environments about to begin."""
+        self.model, self._env = model, cast("Any", model.env)
+        scenarios, seeds = self.config.loaded_scenarios(), self.config.validation_seeds
+        self._instances = [make_instance(scenario, seed) for scenario in scenarios for seed in seeds]
         self._best: dict[str, NDArray[np.float32]] = {}
         self._remembered: Checkpoint | None = None
         self._remembered_s = -REMEMBER_S
-        packages = {each: version(each) for each in ("stable-baselines3", "sb3-contrib", "torch")}
-        super().__init__(config, folder, name, command, on_progress, packages)
 
     def run(self) -> AgentDescription:
         """Train to the end, and give the description of the agent that is kept: the best one evaluated."""

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import asdict
-from importlib.metadata import version
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,7 +12,6 @@ from gpusched_agents.network.steering import SteeringPolicy, arrays_of, flat_of,
 from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.evolution import Evolution, Workers, first_weights, relative_cost, validate
-from gpusched_agents.training.references import costs_over_base, reference_names
 from gpusched_agents.training.run import CHECKPOINT, ResumableTraining
 from gpusched_agents.training.worlds import DRAWN, places, validation_instance, validation_places
 from gpusched_env import make_instance
@@ -28,7 +26,6 @@ if TYPE_CHECKING:
     from gpusched_agents.files.description import AgentDescription
     from gpusched_agents.training.checkpoint import Checkpoint
     from gpusched_agents.training.config import TrainingConfig
-    from gpusched_agents.training.run import OnProgress
     from gpusched_env.model import Configuration, GpuType
 
 MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a steering agent may be used with
@@ -36,50 +33,30 @@ STEERED = Asking(milestones=0, deadline_wake_ups=True, consolidation=True)
 
 
 class SteeringTraining(ResumableTraining):
-    """A training run in a folder, which it can be stopped in and resumed from at any moment; see `Training`.
+    """A training run of a steering agent by evolution strategies, in a folder: see `ResumableTraining`.
 
     The agent that is kept is that of the evaluation with the least cost on the validation workloads over STS-X's:
     `relative` in the curve, a geometric mean over scenarios, and over drawn workloads if it learns on some.
 
     Args:
-        config: The settings; its agent is an `EsConfig`.
-        folder: A new folder, or that of the same run, which is then resumed.
-        name: Name of the agent.
-        command: The command that made it; by default the present process's.
-        on_progress: Called with decisions (rounds) done, those in all, and what is being done.
+        config: The settings, and what follows but the last, as of `ResumableTraining`; its agent is an `EsConfig`.
         workers: Processes, ≥ 1; by default as many as there are processors. Results do not depend on it.
-
-    Attributes:
-        progress: How far it has come, with the curve.
-        resumes_at: Decisions at which the same command would go on; None: from the beginning.
-
-    Raises:
-        InputError: The folder belongs to a run with other settings, or its checkpoint is not whole.
     """
 
-    def __init__(
-        self,
-        config: TrainingConfig,
-        folder: str | Path,
-        *,
-        name: str = "agent",
-        command: str | None = None,
-        on_progress: OnProgress | None = None,
-        workers: int | None = None,
-    ) -> None:
+    def __init__(self, config: TrainingConfig, folder: str | Path, *, workers: int | None = None, **named: Any) -> None:
+        self._workers = workers
+        super().__init__(config, folder, **named)
+        if self.resumes_at is None:
+            self.progress.phase = "learning"
+
+    def _prepare(self) -> None:
+        config = self.config
         if not isinstance(config.agent, EsConfig):
             raise InputError("agent", config.agent, "an EsConfig")
-        self._es, self._workers = config.agent, workers
-        self._spec = _spec_of(config)
-        self._hidden = config.network.hidden
+        self._es, self._spec, self._hidden = config.agent, _spec_of(config), config.network.hidden
         self._listed = len(config.scenarios) * len(config.validation_seeds)  # workloads that choose it, but drawn ones
         self._free, self._state = _first_state(config, self._es)
         self._best = self._state.average
-        packages = {name: version(name) for name in ("numpy", "numba")}
-        # Not before: bad input leaves nothing behind.
-        super().__init__(config, folder, name, command, on_progress, packages)
-        if self.resumes_at is None:
-            self.progress.phase = "learning"
 
     def run(self) -> AgentDescription:
         """Train to the end, and give the description of the agent that is kept: the best one evaluated."""
@@ -98,20 +75,6 @@ class SteeringTraining(ResumableTraining):
         self._write_checkpoint()
         self._write_curve()
         return self._end()
-
-    @property
-    def references(self) -> dict[str, float]:
-        """Mean costs of STS-X, STS and EDF on the validation workloads of the scenarios [€]; run once, when asked for.
-
-        Drawn workloads are not in it, nor in `total_eur` of the curve, but in `relative`.
-        """
-        record = self._run.record
-        if "base_eur_each" not in record:
-            self._report(f"measuring {', '.join(reference_names(self.config))}")
-            record |= costs_over_base(self.config)
-            self._run.write_record()
-        known: dict[str, float] = record["references"]
-        return known
 
     def _learn(self) -> None:
         """Update the weights to the end, and evaluate them when it is time, also where an interrupt came before it."""

@@ -20,55 +20,21 @@ from gpusched_agents.training.sb3_training import Sb3Training
 from gpusched_env.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-    from pathlib import Path
+    from collections.abc import Mapping
 
     from numpy.typing import NDArray
-    from stable_baselines3.common.callbacks import BaseCallback
 
     from gpusched_agents.training.checkpoint import Checkpoint
-    from gpusched_agents.training.config import TrainingConfig
-    from gpusched_agents.training.run import OnProgress
     from gpusched_agents.training.sb3_training import Logs
 
 MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a set network may be used with
 
 
 class Training(Sb3Training):
-    """A training run in a folder, which it can be stopped in and resumed from at any moment.
+    """A training run of an agent that decides job by job: see `Sb3Training`. Its warm start imitates a teacher."""
 
-    The folder holds `training.json` (settings, origin, what reference policies cost, and warnings at the end),
-    `checkpoint.safetensors`, `curve.csv` (an evaluation per line), `logs/` (TensorBoard), and `agent/`: the best agent
-    so far.
-
-    Args:
-        config: The settings.
-        folder: A new folder, or that of the same run, which is then resumed.
-        name: Name of the agent.
-        command: The command that made it; by default the present process's.
-        on_progress: Called with steps done, steps in all, and what is being done.
-        callbacks: Callbacks of Stable-Baselines3, which watch the reinforcement learning. They are no part of
-            checkpoints; one that changes what is learnt makes another run of it.
-
-    Attributes:
-        progress: How far it has come, with the curve.
-        resumes_at: Decisions at which the same command would go on; None: from the beginning.
-
-    Raises:
-        InputError: The folder belongs to a run with other settings, or its checkpoint is not whole.
-    """
-
-    def __init__(
-        self,
-        config: TrainingConfig,
-        folder: str | Path,
-        *,
-        name: str = "agent",
-        command: str | None = None,
-        on_progress: OnProgress | None = None,
-        callbacks: Sequence[BaseCallback] = (),
-    ) -> None:
-        agent = config.agent
+    def _prepare(self) -> None:
+        config, agent = self.config, self.config.agent
         if not isinstance(agent, PpoConfig | A2cConfig | DqnConfig):
             raise InputError("agent", agent.algorithm, "an algorithm that decides job by job; make_training takes all")
         torch.set_num_threads(config.threads)
@@ -77,20 +43,10 @@ class Training(Sb3Training):
         self._imitation: Imitation | None = None
         if not isinstance(agent, DqnConfig):
             self._imitation = Imitation(model, config.imitation, self._generator, agent.gamma, agent.gae_lambda)
-        # Not before: bad input leaves nothing behind.
-        super().__init__(config, folder, name, command, on_progress, callbacks, model)
+        self._take(model)
 
-    @property
-    def references(self) -> dict[str, float]:
-        """Mean costs of the teacher, STS and EDF on the validation workloads [€]; run once, when first asked for."""
-        record = self._run.record
-        if "references" not in record:
-            names = reference_names(self.config)
-            self._report(f"measuring {', '.join(names)}")
-            record["references"] = reference_costs(names, self._instances)
-            self._run.write_record()
-        costs: dict[str, float] = record["references"]
-        return costs
+    def _measure_references(self) -> dict[str, Any]:
+        return {"references": reference_costs(reference_names(self.config), self._instances)}
 
     def _imitate(self, logs: Logs) -> None:
         if self.model._last_obs is None:  # noqa: SLF001 - resumed runs have one
