@@ -176,18 +176,12 @@ MOST_JOBS = 100  # whose due dates say what is usual: the first ones, so that th
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of time.
-
-    Attributes:
-        start_s: Its beginning [s], ≥ 0.
-        end_s: Its end [s], > start_s.
-    """
+    """A stretch of time from `start_s` ≥ 0 to `end_s` > start_s [s]."""
 
     start_s: float
     end_s: float
 
     def __post_init__(self) -> None:
-        """Check the ends."""
         if not (np.isfinite(self.start_s) and self.start_s >= 0.0):
             raise InputError("start_s", self.start_s, "a number of seconds, at least 0")
         if not (np.isfinite(self.end_s) and self.end_s > self.start_s):

@@ -20,13 +20,7 @@ from gpusched_experiments.cli import terminal as completion
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A scenario, or one instance.
-
-    Attributes:
-        scenario: The scenario; None where one instance is run.
-        instance: That instance; seeds decide the policies' own randomness alone.
-        file: The file it comes from.
-    """
+    """A scenario, or one instance and its file, where seeds decide the policies' own randomness alone."""
 
     scenario: Scenario | None
     instance: Instance | None = None

@@ -22,9 +22,9 @@ MORE = 1.005  # how many times as much energy is worth a sentence
 SLOWER = 1.2  # how many times as long jobs must take to be worth a sentence
 
 
-def costs_of(runs: Sequence[RunSummary], policy: str) -> list[float]:
-    """Give the total costs of a policy [€], by seed."""
-    return [run.total_eur for run in sorted(runs, key=lambda run: run.seed) if run.policy == policy]
+def costs_of(runs: Sequence[RunSummary], policy: str, part: str = "total_eur") -> list[float]:
+    """Give the costs of a policy, or a part of them [€], by seed."""
+    return [getattr(run, part) for run in sorted(runs, key=lambda run: run.seed) if run.policy == policy]
 
 
 def saving_against(runs: Sequence[RunSummary], policy: str, other: str) -> Estimate:
@@ -38,9 +38,7 @@ def verdict_of(compared: Compared, reference: str) -> tuple[str, ...]:
     A replay that is not the schedule that ran is said to be none, and what is left is compared without it. Where the
     trace has no due dates, energy comes first.
 
-    Args:
-        compared: What came out.
-        reference: Name of the policy that savings are measured against.
+    Savings are measured against the policy `reference`.
     """
     runs, none = compared.runs, compared.not_claimed
     left = tuple(run for run in runs if run.policy != none)
@@ -86,10 +84,7 @@ def verdict(runs: Sequence[RunSummary], reference: str, *, due_dates_modelled: b
 
 def _energy(runs: Sequence[RunSummary], reference: str) -> tuple[str, ...]:
     """Say what energy every policy needs against the reference, the least first, and that all else is modelled."""
-    euros = {
-        name: [run.energy_eur for run in sorted(runs, key=lambda run: run.seed) if run.policy == name]
-        for name in dict.fromkeys(run.policy for run in runs)
-    }
+    euros = {run.policy: costs_of(runs, run.policy, "energy_eur") for run in runs}
     means = {name: f"{name} {sum(each) / len(each):,.2f} €" for name, each in euros.items()}
     others = sorted((name for name in euros if name != reference), key=lambda name: sum(euros[name]))
     parts = [
