@@ -148,16 +148,9 @@ def write_animation(path: str, frames: Iterable[NDArray[np.uint8]], fps: float) 
 def _gif(frames: Iterable[NDArray[np.uint8]], fps: float) -> bytes:
     palette = _palette()
     pictures = [Image.fromarray(frame).quantize(palette=palette, dither=Image.Dither.NONE) for frame in frames]
-    each_ms = 1000.0 / fps
-    content = io.BytesIO()
-    pictures[0].save(
-        content,
-        format="GIF",
-        save_all=True,
-        append_images=pictures[1:],
-        duration=[each_ms] * (len(pictures) - 1) + [max(each_ms, 1000.0 * LAST_S)],
-        loop=0,
-    )
+    each_ms, content = 1000.0 / fps, io.BytesIO()
+    times_ms = [each_ms] * (len(pictures) - 1) + [max(each_ms, 1000.0 * LAST_S)]
+    pictures[0].save(content, "GIF", save_all=True, append_images=pictures[1:], duration=times_ms, loop=0)
     return content.getvalue()
 
 

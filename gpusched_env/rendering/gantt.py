@@ -132,11 +132,7 @@ def scene_of(run: State | Result, size_inches: tuple[float, float], dpi: float, 
 
 
 class Drawing:
-    """A figure with what does not move: nodes, scales, grid and legend.
-
-    Args:
-        scene: The first thing to show on it.
-    """
+    """A figure with what does not move from the first scene on: nodes, scales, grid and legend."""
 
     def __init__(self, scene: Scene) -> None:
         width, height = scene.size_inches

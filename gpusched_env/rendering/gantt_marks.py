@@ -68,13 +68,7 @@ class Scene:
 
 
 class Chart:
-    """Where things of a scene are on a panel, whose limits it sets.
-
-    Args:
-        axes: The panel, empty.
-        scene: What will be drawn.
-        size_px: Width and height of the panel [pixels].
-    """
+    """Where things of a scene are on a panel of this size [pixels], whose limits it sets."""
 
     def __init__(self, axes: Axes, scene: Scene, size_px: tuple[float, float]) -> None:
         self.axes, self.scene, self.timeline, self.window = axes, scene, scene.timeline, scene.window
@@ -245,13 +239,7 @@ def waiting_top(scene: Scene) -> int:
 
 
 def dress_usage(axes: Axes, other: Axes, chart: Chart) -> None:
-    """Draw scales, grid and names of the strip.
-
-    Args:
-        axes: The strip's axes, for busy GPUs.
-        other: Their twin, for waiting jobs.
-        chart: The panel above.
-    """
+    """Draw scales, grid and names of the strip: `axes` are for busy GPUs, `other`, their twin, for waiting jobs."""
     total = sum(chart.timeline.instance.nodes[node].gpus for node in chart.scene.nodes)
     axes.tick_params(axis="both", length=0, labelsize=7, labelcolor=INK)
     axes.grid(visible=True, axis="x", color=GRID, linewidth=0.6)

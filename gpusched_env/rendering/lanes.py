@@ -181,44 +181,36 @@ def bars_of(instance: Instance, log: NDArray[np.float64]) -> tuple[Bar, ...]:
         The bars, by start.
     """
     by_start = sorted(log.tolist(), key=lambda row: (row[at.LOG_START], row[at.LOG_JOB], row[at.LOG_NODE]))
-    together = _nodes_held_at_once(by_start)
+    together: dict[tuple[float, float], tuple[int, ...]] = defaultdict(tuple)
+    for row in by_start:
+        together[row[at.LOG_JOB], row[at.LOG_START]] += (int(row[at.LOG_NODE]),)
     lanes = [NodeLanes(node.gpus) for node in instance.nodes]
     open_bars: list[tuple[float, int, Bar]] = []
     last: dict[int, Bar] = {}
     bars: list[Bar] = []
+
+    def has_moved(row: list[float]) -> bool:
+        before = last.get(int(row[at.LOG_JOB]))
+        return before is None or before.node != row[at.LOG_NODE]
+
     for start, rows in groupby(by_start, key=lambda row: row[at.LOG_START]):
         while open_bars and open_bars[0][0] <= start:
             bar = heappop(open_bars)[2]
             lanes[bar.node].let_go(bar.runs, bar.gpu)
         # Jobs that stay on their node choose first, so that they keep their GPUs.
-        for row in sorted(rows, key=lambda row: not _stays(row, last.get(int(row[at.LOG_JOB])))):
-            job, node, gpu = int(row[at.LOG_JOB]), int(row[at.LOG_NODE]), int(row[at.LOG_SLOT])
-            runs = _take(instance, lanes[node], row, last.get(job))
+        for row in sorted(rows, key=has_moved):
+            job, node, config, gpu = (int(row[i]) for i in (at.LOG_JOB, at.LOG_NODE, at.LOG_CONFIG, at.LOG_SLOT))
+            configuration = instance.configurations[config]
+            if configuration.kind == "shared":
+                runs = lanes[node].share(gpu, share_units(configuration.share) / at.UNITS)
+            else:
+                kept = [] if has_moved(row) else lanes_of(last[job].runs)
+                runs = lanes[node].hold(configuration.gpus_per_node, kept)
             bar = Bar(job, node, runs, start, row[at.LOG_READY], row[at.LOG_END], gpu, together[job, start])
             last[job] = bar
             heappush(open_bars, (bar.end_s, len(bars), bar))
             bars.append(bar)
     return tuple(bars)
-
-
-def _nodes_held_at_once(rows: list[list[float]]) -> dict[tuple[int, float], tuple[int, ...]]:
-    """List the nodes that each job held from each of its starts on, in the order of the rows."""
-    nodes: dict[tuple[int, float], tuple[int, ...]] = defaultdict(tuple)
-    for row in rows:
-        nodes[int(row[at.LOG_JOB]), row[at.LOG_START]] += (int(row[at.LOG_NODE]),)
-    return nodes
-
-
-def _stays(row: list[float], before: Bar | None) -> bool:
-    return before is not None and before.node == row[at.LOG_NODE]
-
-
-def _take(instance: Instance, lanes: NodeLanes, row: list[float], before: Bar | None) -> tuple[Run, ...]:
-    configuration = instance.configurations[int(row[at.LOG_CONFIG])]
-    if configuration.kind == "shared":
-        return lanes.share(int(row[at.LOG_SLOT]), share_units(configuration.share) / at.UNITS)
-    kept = lanes_of(before.runs) if before is not None and _stays(row, before) else []
-    return lanes.hold(configuration.gpus_per_node, kept)
 
 
 NODE_GAP = 0.7  # space between two nodes, in GPUs

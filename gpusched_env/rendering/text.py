@@ -53,17 +53,14 @@ def render_text(state: State) -> str:
     Returns:
         Lines of plain text, without a newline at the end; at most 20 waiting jobs are listed.
     """
-    return "\n".join([*_summary(state), "", *_nodes(state), "", *_waiting(state)])
-
-
-def _summary(state: State) -> list[str]:
     energy, tardiness = state.board.clock[at.BILL], state.board.clock[at.LATENESS]
     count, jobs = state.board.count, len(state.view.jobs)
-    return [
+    summary = [
         f"time {duration_text(state.view.now_s)} ({state.view.now_s:.0f} s), round {count[at.ROUND]}",
         f"cost {energy + tardiness:.2f} € = energy {energy:.2f} € + tardiness {tardiness:.2f} €",
         f"jobs {count[at.DONE]} done, {count[at.ACTIVE]} active, {jobs - count[at.SUBMITTED]} to come, of {jobs}",
     ]
+    return "\n".join([*summary, "", *_nodes(state), "", *_waiting(state)])
 
 
 def _nodes(state: State) -> list[str]:

@@ -61,7 +61,16 @@ class Timeline:
             ahead_s: Of a run that goes on: how far to draw what jobs hold from now on [s], ≥ 0.
             since_s: Of a run that goes on: bars that ended before are left out [s].
         """
-        return _of_result(run) if isinstance(run, Result) else _of_state(run, ahead_s, since_s)
+        if isinstance(run, Result):
+            bars, ends = bars_of(run.instance, run.log), run.completion_s
+            known = float(np.max(ends)), False, bars, np.ones(len(ends), np.bool_), ends.copy()
+            return cls(run.instance, run.policy, *known, run.energy_eur, run.tardiness_eur)
+        jobs, count, clock = run.view.jobs, run.board.count, run.board.clock
+        log = run.hidden.log[: count[at.LOGGED], : at.LOG_COLUMNS]  # a bar needs no host
+        log = np.concatenate([log[log[:, at.LOG_END] >= since_s], _held(run, ahead_s)])
+        bars, running = bars_of(run.instance, log), bool(count[at.DONE] < len(jobs))
+        known = run.view.now_s, running, bars, np.arange(len(jobs)) < count[at.SUBMITTED], jobs[:, at.END_S].copy()
+        return cls(run.instance, "", *known, float(clock[at.BILL]), float(clock[at.LATENESS]))
 
     def on_nodes(self, nodes: Container[int]) -> Timeline:
         """Give the same run with the bars on these nodes alone."""
@@ -128,38 +137,6 @@ class Timeline:
                 until[bar.node, bar.gpu] = bar.end_s
 
 
-def _of_result(result: Result) -> Timeline:
-    return Timeline(
-        instance=result.instance,
-        policy=result.policy,
-        now_s=float(np.max(result.completion_s)),
-        running=False,
-        bars=bars_of(result.instance, result.log),
-        submitted=np.ones(len(result.completion_s), dtype=np.bool_),
-        completion_s=result.completion_s.copy(),
-        energy_eur=result.energy_eur,
-        tardiness_eur=result.tardiness_eur,
-    )
-
-
-def _of_state(state: State, ahead_s: float, since_s: float) -> Timeline:
-    jobs = state.view.jobs
-    running = bool(state.board.count[at.DONE] < len(jobs))
-    log = state.hidden.log[: state.board.count[at.LOGGED], : at.LOG_COLUMNS]  # a bar needs no host
-    log = np.concatenate([log[log[:, at.LOG_END] >= since_s], _held(state, ahead_s)])
-    return Timeline(
-        instance=state.instance,
-        policy="",
-        now_s=state.view.now_s,
-        running=running,
-        bars=bars_of(state.instance, log),
-        submitted=np.arange(len(jobs)) < state.board.count[at.SUBMITTED],
-        completion_s=jobs[:, at.END_S].copy(),
-        energy_eur=float(state.board.clock[at.BILL]),
-        tardiness_eur=float(state.board.clock[at.LATENESS]),
-    )
-
-
 def _held(state: State, ahead_s: float) -> NDArray[np.float64]:
     """Give rows of the log's form for what jobs hold up to now, and from now on for `ahead_s` seconds."""
     now, view = state.view.now_s, state.view
@@ -199,18 +176,12 @@ MOST_JOBS = 100  # whose due dates say what is usual: the first ones, so that th
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """A stretch of time.
-
-    Attributes:
-        start_s: Its beginning [s], ≥ 0.
-        end_s: Its end [s], > start_s.
-    """
+    """A stretch of time from `start_s` ≥ 0 to `end_s` > start_s [s]."""
 
     start_s: float
     end_s: float
 
     def __post_init__(self) -> None:
-        """Check the ends."""
         if not (np.isfinite(self.start_s) and self.start_s >= 0.0):
             raise InputError("start_s", self.start_s, "a number of seconds, at least 0")
         if not (np.isfinite(self.end_s) and self.end_s > self.start_s):

@@ -21,13 +21,7 @@ EACH_S = 10.0  # between two lines where there is no terminal
 
 
 class Bar:
-    """One bar, with a text that says what is being done; now and then a line where no terminal could show a bar.
-
-    Args:
-        progress: What shows it, once it is started.
-        text: What is being done.
-        total: How much there is to do, if known.
-    """
+    """One bar, with a text that says what is being done; now and then a line where no terminal could show a bar."""
 
     def __init__(self, progress: Progress, text: str, total: int | None = None) -> None:
         self.progress, self._task = progress, progress.add_task(text, total=total)
@@ -61,12 +55,9 @@ class Bar:
 
 
 def count_bar(text: str, total: int | None = None, *, passing: bool = False) -> Bar:
-    """Make a bar that counts runs, or whatever there are few of; it is not shown before its `progress` is started.
+    """Make a bar that counts runs, or whatever there are few of; if `passing`, it goes when it is done.
 
-    Args:
-        text: What is being done.
-        total: How much there is to do, if known.
-        passing: Whether it goes when it is done.
+    It is not shown before its `progress` is started.
     """
     columns = (TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     console = progress_output()

@@ -20,13 +20,7 @@ from gpusched_experiments.cli import terminal as completion
 
 @dataclass(frozen=True, slots=True)
 class Workload:
-    """A scenario, or one instance.
-
-    Attributes:
-        scenario: The scenario; None where one instance is run.
-        instance: That instance; seeds decide the policies' own randomness alone.
-        file: The file it comes from.
-    """
+    """A scenario, or one instance and its file, where seeds decide the policies' own randomness alone."""
 
     scenario: Scenario | None
     instance: Instance | None = None
@@ -56,73 +50,38 @@ class Workload:
 
 USUAL = "default"
 
-ScenarioOption = Annotated[
-    str,
-    typer.Option(
-        "--scenario",
-        "-s",
-        help="A built-in scenario (see `gpusched scenarios`), a track (see `gpusched tracks`) or a .toml file.",
-        autocompletion=completion.a_scenario,
-    ),
-]
-TrackOption = Annotated[
-    str | None,
-    typer.Option(
-        "--track",
-        "-t",
-        help="In place of a scenario a track (see `gpusched tracks`) or a .toml file of one.",
-        autocompletion=completion.a_track,
-    ),
-]
-TraceOption = Annotated[
-    str | None,
-    typer.Option("--trace", help="Replay the jobs of this file; what it lacks comes from the scenario."),
-]
-TraceFormatOption = Annotated[
-    str | None,
-    typer.Option(
-        "--trace-format", help=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}; told by the file's columns if not given."
-    ),
-]
-WhereOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--where",
-        metavar="CONDITION",
-        help="Only jobs of the trace that meet this, such as 'gpus > 0' or 'state = COMPLETED'; repeatable.",
-    ),
-]
-SkipInvalidOption = Annotated[
-    bool, typer.Option("--skip-invalid", help="Leave rows of the trace that are not valid out, and count them.")
-]
-EncodingOption = Annotated[
-    str | None, typer.Option("--encoding", help="Encoding of the trace, such as cp1252; default: utf-8.")
-]
-JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of jobs; of a trace, the first so many.")]
-NodesOption = Annotated[int | None, typer.Option("--nodes", "-n", help="Number of nodes.")]
-WorkersOption = Annotated[
-    int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core, at most 4.")
-]
-SetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--set", metavar="NAME=VALUE", help="Any setting of the scenario, such as prices.pue=1.2; repeatable."
-    ),
-]
-ScenarioSetOption = Annotated[
-    list[str] | None,
-    typer.Option(
-        "--scenario-set",
-        metavar="NAME=VALUE",
-        help="Any setting of the scenarios, such as prices.pue=1.2; repeatable.",
-    ),
-]
-InstanceOption = Annotated[
-    str | None,
-    typer.Option(
-        "--instance", metavar="FILE", help="Run this instance (a file of save_instance) in place of a scenario."
-    ),
-]
+HELP = {
+    "scenario": "A built-in scenario (see `gpusched scenarios`), a track (see `gpusched tracks`) or a .toml file.",
+    "track": "In place of a scenario a track (see `gpusched tracks`) or a .toml file of one.",
+    "trace": "Replay the jobs of this file; what it lacks comes from the scenario.",
+    "format": f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}; told by the file's columns if not given.",
+    "where": "Only jobs of the trace that meet this, such as 'gpus > 0' or 'state = COMPLETED'; repeatable.",
+    "skip": "Leave rows of the trace that are not valid out, and count them.",
+    "encoding": "Encoding of the trace, such as cp1252; default: utf-8.",
+    "jobs": "Number of jobs; of a trace, the first so many.",
+    "nodes": "Number of nodes.",
+    "workers": "Processes; default: one for each core, at most 4.",
+    "set": "Any setting of the scenario, such as prices.pue=1.2; repeatable.",
+    "scenario_set": "Any setting of the scenarios, such as prices.pue=1.2; repeatable.",
+    "instance": "Run this instance (a file of save_instance) in place of a scenario.",
+}
+_SET = "NAME=VALUE"
+_scenario = typer.Option("--scenario", "-s", help=HELP["scenario"], autocompletion=completion.a_scenario)
+_track = typer.Option("--track", "-t", help=HELP["track"], autocompletion=completion.a_track)
+
+ScenarioOption = Annotated[str, _scenario]
+TrackOption = Annotated[str | None, _track]
+TraceOption = Annotated[str | None, typer.Option("--trace", help=HELP["trace"])]
+TraceFormatOption = Annotated[str | None, typer.Option("--trace-format", help=HELP["format"])]
+WhereOption = Annotated[list[str] | None, typer.Option("--where", metavar="CONDITION", help=HELP["where"])]
+SkipInvalidOption = Annotated[bool, typer.Option("--skip-invalid", help=HELP["skip"])]
+EncodingOption = Annotated[str | None, typer.Option("--encoding", help=HELP["encoding"])]
+JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help=HELP["jobs"])]
+NodesOption = Annotated[int | None, typer.Option("--nodes", "-n", help=HELP["nodes"])]
+WorkersOption = Annotated[int | None, typer.Option("--workers", "-w", help=HELP["workers"])]
+SetOption = Annotated[list[str] | None, typer.Option("--set", metavar=_SET, help=HELP["set"])]
+ScenarioSetOption = Annotated[list[str] | None, typer.Option("--scenario-set", metavar=_SET, help=HELP["scenario_set"])]
+InstanceOption = Annotated[str | None, typer.Option("--instance", metavar="FILE", help=HELP["instance"])]
 
 
 def scenario_or_track(scenario: str, track: str | None) -> str:

@@ -1,9 +1,10 @@
 """The options of `gpusched train`, each declared once, and the settings that they make."""
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, fields, replace
+from dataclasses import fields, replace
 from functools import wraps
 from inspect import Parameter, Signature, signature
+from operator import attrgetter
 from typing import Any, NamedTuple
 
 import typer
@@ -33,105 +34,59 @@ SCENARIO_SETTINGS = "scenario_settings"  # which has options of its own
 OWN_OF_KNOBS = ("reward", "workloads")  # settings of `SteeringConfig` beside those of its algorithm
 
 
-@dataclass(frozen=True, slots=True)
-class Option:
-    """An option of the command line.
-
-    Attributes:
-        name: Name of its parameter.
-        kind: Type of its value.
-        help: What it is, with its default.
-        setting: The setting of the training that it stands for, by its dotted name, if it stands for one.
-        flags: How it is written; by default as its name.
-        default: Its value where it was not given, if it has one.
-    """
-
-    name: str
-    kind: type
-    help: str
-    setting: str | None = None
-    flags: tuple[str, ...] = ()
-    default: Any = None
-
-    @property
-    def flag(self) -> str:
-        """How it is written in full."""
-        return f"--{self.name.replace('_', '-')}"
-
-    def parameter(self) -> Parameter:
-        """Give it as Typer reads it from a command."""
-        option = typer.Option(self.default, *(self.flags or (self.flag,)), help=self.help)
-        return Parameter(self.name, Parameter.KEYWORD_ONLY, default=option, annotation=self.kind | None)
-
-
 BY_JOB = (
     "maskable-ppo and dqn decide job by job; es steers STS-X; the others set its knobs, but ppo and a2c with --network "
     "set or mlp decide job by job."
 )
 OFTEN = f"{STEERING_COUNTS['evaluate_every']:,} of knobs"
 _SEEDS = f"{USUAL.validation_seeds[0]}-{USUAL.validation_seeds[-1]}"
-OPTIONS = tuple(
-    Option(*each)
-    for each in (
-        (
-            "agent", str,
-            f"The algorithm: {', '.join(ALL_ALGORITHMS)}. {BY_JOB}",
-            None, ("--agent", "-a"), USUAL.agent.algorithm,
-        ),
-        (
-            "scenario", str,
-            f"Built-in scenarios or .toml files, separated by commas; default: {','.join(USUAL.scenarios)}.",
-            "scenarios", ("--scenario", "-s"),
-        ),
-        (
-            "track", str,
-            f"Tracks in place of scenarios, separated by commas, or {ALL}; validation seeds are {TRACK_SEEDS} then.",
-        ),
-        (
-            "steps", int,
-            f"Decisions of reinforcement learning; default: {USUAL.steps:,}, {STEERING_COUNTS['steps']:,} of knobs.",
-            "steps",
-        ),
-        (
-            "imitate", str,
-            f"Teacher of the warm start: {', '.join(teacher_names())}, or {NONE}; default: {USUAL.imitation.teacher}.",
-        ),
-        ("imitation_steps", int, f"Its decisions; default: {USUAL.imitation.steps:,}.", "imitation.steps"),
-        (
-            "network", str,
-            f"set or mlp, where it decides job by job; default: {USUAL.network.kind}. Others: steering (es), knobs.",
-            "network.kind",
-        ),
-        (
-            "hidden", int, f"Width of its layers; default: {USUAL.network.hidden}, 32 of knobs, 8 of es.",
-            "network.hidden",
-        ),
-        (
-            "distribution", bool, "Whether it sees what comes from the distribution of epochs.", "network.distribution",
-            ("--distribution/--no-distribution",),
-        ),
-        ("seed", int, f"Seed of everything; default: {USUAL.seed}.", "seed"),
-        (
-            "envs", int,
-            f"Environments that run at once; default: {USUAL.envs}, {STEERING_COUNTS['envs']} of knobs.", "envs",
-        ),
-        (
-            "validation_seeds", str,
-            f"Seeds of the workloads that decide which agent is kept: 500-504, or 0,3,5; default: {_SEEDS}.",
-            "validation_seeds",
-        ),
-        (
-            "evaluate_every", int,
-            f"Decisions between two evaluations, each with a checkpoint; default: {USUAL.evaluate_every:,}, {OFTEN}.",
-            "evaluate_every",
-        ),
-        (
-            "patience", int, f"Evaluations without a better one after which it stops; default: {USUAL.patience}.",
-            "patience",
-        ),
-    )
-)  # fmt: skip
-"""The options of a training; those that stand for no setting choose the algorithm, the teacher and the tracks."""
+_TEACHERS, _KNOBS = ", ".join(teacher_names()), "Others: steering (es), knobs."
+HELP = {
+    "agent": f"The algorithm: {', '.join(ALL_ALGORITHMS)}. {BY_JOB}",
+    "scenario": f"Built-in scenarios or .toml files, separated by commas; default: {','.join(USUAL.scenarios)}.",
+    "track": f"Tracks in place of scenarios, separated by commas, or {ALL}; validation seeds are {TRACK_SEEDS} then.",
+    "steps": f"Decisions of reinforcement learning; default: {USUAL.steps:,}, {STEERING_COUNTS['steps']:,} of knobs.",
+    "imitate": f"Teacher of the warm start: {_TEACHERS}, or {NONE}; default: {USUAL.imitation.teacher}.",
+    "imitation_steps": f"Its decisions; default: {USUAL.imitation.steps:,}.",
+    "network": f"set or mlp, where it decides job by job; default: {USUAL.network.kind}. {_KNOBS}",
+    "hidden": f"Width of its layers; default: {USUAL.network.hidden}, 32 of knobs, 8 of es.",
+    "distribution": "Whether it sees what comes from the distribution of epochs.",
+    "seed": f"Seed of everything; default: {USUAL.seed}.",
+    "envs": f"Environments that run at once; default: {USUAL.envs}, {STEERING_COUNTS['envs']} of knobs.",
+    "validation_seeds": "Seeds of the workloads that decide which agent is kept: 500-504, or 0,3,5; "
+    f"default: {_SEEDS}.",
+    "evaluate_every": "Decisions between two evaluations, each with a checkpoint; "
+    f"default: {USUAL.evaluate_every:,}, {OFTEN}.",
+    "patience": f"Evaluations without a better one after which it stops; default: {USUAL.patience}.",
+}
+"""The options of a training, by the name of their parameter."""
+SETTINGS = {name: name for name in HELP if name not in {"agent", "imitate", "track"}} | {
+    "scenario": "scenarios",
+    "imitation_steps": "imitation.steps",
+    "network": "network.kind",
+    "hidden": "network.hidden",
+    "distribution": "network.distribution",
+}
+"""The settings that options stand for, by dotted names; the others choose the algorithm, the teacher and the tracks."""
+WRITTEN = {
+    "agent": ("--agent", "-a"),
+    "scenario": ("--scenario", "-s"),
+    "distribution": ("--distribution/--no-distribution",),
+}
+"""How options are written that are not written as their name."""
+
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def _parameter(name: str) -> Parameter:
+    """Give an option as Typer reads it from a command; its type is that of its setting, or else a text."""
+    usual = attrgetter(SETTINGS[name])(USUAL) if name in SETTINGS else ""
+    kind = type(usual) if isinstance(usual, int) else str
+    default = USUAL.agent.algorithm if name == "agent" else None
+    option = typer.Option(default, *WRITTEN.get(name, (_flag(name),)), help=HELP[name])
+    return Parameter(name, Parameter.KEYWORD_ONLY, default=option, annotation=kind | None)
 
 
 def with_training_options(command: Callable[..., None]) -> Callable[..., None]:
@@ -139,13 +94,13 @@ def with_training_options(command: Callable[..., None]) -> Callable[..., None]:
 
     @wraps(command)
     def called(**given: Any) -> None:
-        values = {option.name: given.pop(option.name) for option in OPTIONS}
+        values = {name: given.pop(name) for name in HELP}
         command(options={name: value for name, value in values.items() if value is not None}, **given)
 
     parameters: list[Parameter] = []
     for parameter in signature(command).parameters.values():
         own = parameter.replace(kind=Parameter.KEYWORD_ONLY)
-        parameters += [option.parameter() for option in OPTIONS] if parameter.name == "options" else [own]
+        parameters += map(_parameter, HELP) if parameter.name == "options" else [own]
     called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
     return called
 
@@ -170,7 +125,7 @@ def training_config(
     """Give the settings of the training run that the options describe; what they leave out has its default.
 
     Args:
-        options: The values of `OPTIONS` that were given, by name.
+        options: The values of options (`HELP`) that were given, by name.
         settings: `NAME=VALUE` with any setting by its dotted name; they win over all other options.
         scenario_settings: Settings of all scenarios, by dotted name.
 
@@ -233,11 +188,7 @@ def scenario_names(options: Mapping[str, Any]) -> tuple[str, ...]:
 
 def _given(options: Mapping[str, Any], settings: Sequence[str], known: Mapping[str, _Setting]) -> dict[str, _Given]:
     """Collect what was given, by the name of the setting."""
-    given = {
-        option.setting: _Given(option.flag, options[option.name])
-        for option in OPTIONS
-        if option.setting is not None and option.name in options
-    }
+    given = {setting: _Given(_flag(name), options[name]) for name, setting in SETTINGS.items() if name in options}
     if options.get("imitate") == NONE:
         if options.get("imitation_steps"):
             raise InputError("--imitation-steps", options["imitation_steps"], f"0, beside --imitate {NONE}")

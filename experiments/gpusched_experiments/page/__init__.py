@@ -1,7 +1,7 @@
 """The page of a report: one HTML file that needs nothing but a browser, of a comparison, a run or an experiment.
 
-Pure but for `folders`, which reads what the commands wrote. Importing this needs no plotly; writing a page with figures
-does, for its JavaScript.
+Pure but for `folders` and `runs`, which read what the commands wrote. Writing a page needs the extra `report`;
+importing this does not.
 """
 
 from gpusched_experiments.page.document import report_html

@@ -26,12 +26,7 @@ MARGIN = {"l": 20, "r": 10, "t": 10, "b": 46}
 
 
 def cost_drawing(rows: Sequence[PolicyStatistics], runs: Sequence[RunSummary]) -> Drawing:
-    """Draw each policy's mean cost as a bar, the cheapest on top.
-
-    Args:
-        rows: Statistics of every policy.
-        runs: The runs behind them, for the bound.
-    """
+    """Draw each policy's mean cost as a bar, the cheapest on top; `runs` are those behind the statistics."""
     rows = sorted(rows, key=lambda row: row.total_eur)
     bound = float(np.mean([run.clairvoyant_eur for run in runs]))
     ends = [row.total_interval_eur or (row.total_eur, row.total_eur) for row in rows]
@@ -122,11 +117,7 @@ def _dots(
 ) -> tuple[Trace, dict[str, Any]]:
     """Draw a dot with its interval on a row each, and give the trace and the vertical axis.
 
-    Args:
-        values: Where the dots are; None for none.
-        ends: The ends of their intervals; the values themselves where there are none.
-        texts: What stands beside each row, and what its dot says.
-        marker: How plotly draws the dots.
+    `ends` are the values themselves where there are no intervals; `texts` stand beside each row and at its dot.
     """
     places = list(range(len(values)))
     trace = {

@@ -35,14 +35,7 @@ MARGIN = {"l": 20, "r": 16, "t": 40, "b": 46}
 
 @dataclass(frozen=True, slots=True)
 class Axis:
-    """A time axis.
-
-    Attributes:
-        end_s: Its end [s].
-        unit_s: Its unit [s].
-        unit: The unit's name.
-        note: What lies beyond its end, a sentence; empty if nothing does.
-    """
+    """A time axis: its end and its unit [s], the unit's name, and a sentence on what lies beyond its end, if any."""
 
     end_s: float
     unit_s: float
@@ -116,12 +109,7 @@ def cost_rate(timeline: Timeline) -> tuple[NDArray[np.float64], NDArray[np.float
 
 
 def usage_drawing(recorded: Sequence[Result], timelines: Sequence[Timeline]) -> Drawing:
-    """Draw the busy share of the GPUs and, below it, the cost rate, a line for each policy.
-
-    Args:
-        recorded: The runs, with intervals; the first are shown at first.
-        timelines: Their timelines.
-    """
+    """Draw the busy share of the GPUs and, below it, the cost rate, a line for each policy; the first ones at first."""
     styles, axis = styles_of(result.policy for result in recorded), Axis.of(timelines)
     rates = [rate for rate in map(cost_rate, timelines) if rate is not None]
     has_rates = len(rates) == len(timelines)

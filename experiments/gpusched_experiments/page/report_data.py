@@ -20,12 +20,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Picture:
-    """A figure that was drawn before.
-
-    Attributes:
-        name: Name of its file.
-        content: The file's content: SVG or PNG.
-    """
+    """A figure that was drawn before: the name of its file, and the file's content, SVG or PNG."""
 
     name: str
     content: bytes

@@ -71,7 +71,11 @@ def run_folder_report(folder: Path) -> ReportData:
         InputError: A file is missing or not whole.
     """
     run = read_run(folder)
-    result, provenance = result_of(run), run.facts["provenance"]
+    return run_report(result_of(run), run.facts["provenance"])
+
+
+def run_report(result: Result, provenance: Mapping[str, Any]) -> ReportData:
+    """Make the report of a finished run that was simulated with its intervals."""
     instance, jobs, facts = result.instance, len(result.completion_s), provenance.get("facts", {})
     nodes = machines(instance)
     verdict = (

@@ -22,9 +22,9 @@ MORE = 1.005  # how many times as much energy is worth a sentence
 SLOWER = 1.2  # how many times as long jobs must take to be worth a sentence
 
 
-def costs_of(runs: Sequence[RunSummary], policy: str) -> list[float]:
-    """Give the total costs of a policy [€], by seed."""
-    return [run.total_eur for run in sorted(runs, key=lambda run: run.seed) if run.policy == policy]
+def costs_of(runs: Sequence[RunSummary], policy: str, part: str = "total_eur") -> list[float]:
+    """Give the costs of a policy, or a part of them [€], by seed."""
+    return [getattr(run, part) for run in sorted(runs, key=lambda run: run.seed) if run.policy == policy]
 
 
 def saving_against(runs: Sequence[RunSummary], policy: str, other: str) -> Estimate:
@@ -38,9 +38,7 @@ def verdict_of(compared: Compared, reference: str) -> tuple[str, ...]:
     A replay that is not the schedule that ran is said to be none, and what is left is compared without it. Where the
     trace has no due dates, energy comes first.
 
-    Args:
-        compared: What came out.
-        reference: Name of the policy that savings are measured against.
+    Savings are measured against the policy `reference`.
     """
     runs, none = compared.runs, compared.not_claimed
     left = tuple(run for run in runs if run.policy != none)
@@ -60,16 +58,24 @@ def verdict(runs: Sequence[RunSummary], reference: str, *, due_dates_modelled: b
     """
     if due_dates_modelled:
         return (*_energy(runs, reference), *verdict(runs, reference))
-    rows = sorted(summarise(runs, reference), key=lambda row: row.total_eur)
-    best, against = rows[0], next(row for row in rows if row.policy == reference)
-    if len(rows) == 1:
-        return (f"{best.policy} costs {_money(best)} a run, {_parts(best)}.",)
-    sentences = [_first(runs, best, against)]
-    after = next((row for row in rows[1:] if row.policy != reference), None)
-    if after is not None and best.policy != reference:
-        sentences.append(_next(runs, best, after))
-    if best.policy != reference:
-        sentences += _price(best, against)
+    best, *others = rows = sorted(summarise(runs, reference), key=lambda row: row.total_eur)
+    parts = f"{best.energy_eur:,.2f} € for energy and {best.tardiness_eur:,.2f} € for late jobs"
+    costs = f"{best.total_eur:,.2f} € a run, {parts}"
+    if not others:
+        return (f"{best.policy} costs {costs}.",)
+    less = {row.policy: _less(saving_against(runs, best.policy, row.policy), row.policy) for row in others}
+    if best.policy == reference:
+        nearest = min(others, key=lambda row: (sum(costs_of(runs, row.policy)), row.policy)).policy
+        sentences = [f"{best.policy}, the reference, is cheapest: {costs}. It costs {less[nearest]}, the next."]
+    else:
+        sentences = [f"{best.policy} is cheapest: {costs}, {less[reference]}."]
+        after = next((row for row in others if row.policy != reference), None)
+        if after is not None and less[after.policy].startswith("as much"):
+            sentences.append(f"{after.policy} costs the same.")
+        elif after is not None:
+            dearer = f"The next is {after.policy} with {after.total_eur:,.2f} €"
+            sentences.append(f"{dearer}: {best.policy} costs {less[after.policy]}.")
+        sentences += _price(best, next(row for row in rows if row.policy == reference))
     if best.runs < LEAST_SEEDS:
         count = f"{best.runs} seed{'s' if best.runs > 1 else ''}"
         sentences.append(f"With {count} there is no interval: another draw of workloads may say otherwise.")
@@ -78,41 +84,17 @@ def verdict(runs: Sequence[RunSummary], reference: str, *, due_dates_modelled: b
 
 def _energy(runs: Sequence[RunSummary], reference: str) -> tuple[str, ...]:
     """Say what energy every policy needs against the reference, the least first, and that all else is modelled."""
-    euros = {
-        name: [run.energy_eur for run in sorted(runs, key=lambda run: run.seed) if run.policy == name]
-        for name in dict.fromkeys(run.policy for run in runs)
-    }
+    euros = {run.policy: costs_of(runs, run.policy, "energy_eur") for run in runs}
+    means = {name: f"{name} {sum(each) / len(each):,.2f} €" for name, each in euros.items()}
     others = sorted((name for name in euros if name != reference), key=lambda name: sum(euros[name]))
     parts = [
-        f"{name} {sum(euros[name]) / len(euros[name]):,.2f} €, "
-        + _less(paired_saving(euros[name], euros[reference]), "" if place else reference)
+        f"{means[name]}, {_less(paired_saving(euros[name], euros[reference]), '' if place else reference)}"
         for place, name in enumerate(others)
     ]
-    own = f"{reference} {sum(euros[reference]) / len(euros[reference]):,.2f} €"
     return (
-        f"Energy of a run: {'; '.join([*parts, own])}.",
+        f"Energy of a run: {'; '.join([*parts, means[reference]])}.",
         "Due dates are modelled, and so is the cost of tardiness; with it:",
     )
-
-
-def _first(runs: Sequence[RunSummary], best: PolicyStatistics, against: PolicyStatistics) -> str:
-    if best.policy == against.policy:
-        others = {run.policy for run in runs} - {best.policy}
-        nearest = min(others, key=lambda name: sum(costs_of(runs, name)))
-        saved = saving_against(runs, best.policy, nearest)
-        return (
-            f"{best.policy}, the reference, is cheapest: {_money(best)} a run, {_parts(best)}. It costs "
-            f"{_less(saved, nearest)}, the next."
-        )
-    saved = saving_against(runs, best.policy, against.policy)
-    return f"{best.policy} is cheapest: {_money(best)} a run, {_parts(best)}, {_less(saved, against.policy)}."
-
-
-def _next(runs: Sequence[RunSummary], best: PolicyStatistics, after: PolicyStatistics) -> str:
-    saved = saving_against(runs, best.policy, after.policy)
-    if not abs(saved.value) >= SAME:
-        return f"{after.policy} costs the same."
-    return f"The next is {after.policy} with {_money(after)}: {best.policy} costs {_less(saved, after.policy)}."
 
 
 def _less(saved: Estimate, other: str) -> str:
@@ -120,12 +102,11 @@ def _less(saved: Estimate, other: str) -> str:
     if not abs(saved.value) >= SAME:  # NaN where both cost nothing
         return f"as much as {other}" if other else "as much"
     more = saved.value < 0.0
-    sign = -100 if more else 100
-    text = f"{sign * saved.value:.1f} % {'more' if more else 'less'}{f' than {other}' if other else ''}"
-    if saved.interval is None:
+    shown = saved.as_extra() if more else saved
+    text = f"{100 * shown.value:.1f} % {'more' if more else 'less'}{f' than {other}' if other else ''}"
+    if shown.interval is None:
         return text
-    low, high = saved.interval[::-1] if more else saved.interval
-    low, high = sign / 100 * low, sign / 100 * high
+    low, high = shown.interval
     text += f" (95 % interval {100 * low:.1f} % to {100 * high:.1f} %"
     return f"{text}, so it may be chance)" if low <= 0.0 <= high else f"{text})"
 
@@ -143,11 +124,3 @@ def _price(best: PolicyStatistics, against: PolicyStatistics) -> list[str]:
         late = f"{count_text(best.late_jobs)} jobs a run end late, against {count_text(against.late_jobs)}"
         sentences.append(f"More of its jobs are late: {late}.")
     return sentences
-
-
-def _money(row: PolicyStatistics) -> str:
-    return f"{row.total_eur:,.2f} €"
-
-
-def _parts(row: PolicyStatistics) -> str:
-    return f"{row.energy_eur:,.2f} € for energy and {row.tardiness_eur:,.2f} € for late jobs"

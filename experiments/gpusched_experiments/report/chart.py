@@ -30,13 +30,7 @@ class Series:
 
 @dataclass(frozen=True, slots=True)
 class Band:
-    """A range that a source reported, shaded behind the series.
-
-    Attributes:
-        low: Its lower end.
-        high: Its upper end.
-        name: Its name in the legend.
-    """
+    """A range that a source reported, shaded behind the series: its ends, and its name in the legend."""
 
     low: float
     high: float
@@ -45,12 +39,7 @@ class Band:
 
 @dataclass(frozen=True, slots=True)
 class Level:
-    """A value to compare the series with, drawn as a line across the panel.
-
-    Attributes:
-        value: Where it lies on the vertical axis.
-        name: Its name in the legend.
-    """
+    """A value to compare the series with, drawn as a line across the panel, and its name in the legend."""
 
     value: float
     name: str
@@ -90,13 +79,7 @@ class Panel:
 
 @dataclass(frozen=True, slots=True)
 class Chart:
-    """A figure.
-
-    Attributes:
-        title: What it shows.
-        rows: Its panels, row by row.
-        panel_inches: Width and height of a panel.
-    """
+    """A figure: its title, its panels row by row, and the width and height of a panel [inches]."""
 
     title: str
     rows: tuple[tuple[Panel, ...], ...] = field(default_factory=tuple)

@@ -16,7 +16,7 @@ from gpusched_agents.training.algorithm_config import (
 from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from gpusched_env.errors import InputError
 from gpusched_env.workload import list_tracks
-from gpusched_experiments.cli.training_options import OPTIONS, training_config
+from gpusched_experiments.cli.training_options import HELP, SETTINGS, training_config
 
 
 def config(settings=(), **options):
@@ -89,8 +89,8 @@ def test_every_option_sets_what_it_names():
 
 
 def test_options_name_settings_that_exist():
-    assert {option.name for option in OPTIONS if option.setting is None} == {"agent", "imitate", "track"}
-    for setting in (option.setting for option in OPTIONS if option.setting is not None):
+    assert set(HELP) - set(SETTINGS) == {"agent", "imitate", "track"}
+    for setting in SETTINGS.values():
         section, _, name = setting.rpartition(".")
         owner = getattr(TrainingConfig(), section) if section else TrainingConfig()
         assert hasattr(owner, name)

@@ -102,6 +102,13 @@ def test_figures_without_plotly_are_one_error_that_names_the_extra(monkeypatch):
         report_html(comparison())
 
 
+@pytest.mark.parametrize("module", ["jinja2", "markdown_it"])
+def test_a_page_without_what_writes_it_is_one_error_that_names_the_extra(module, monkeypatch):
+    monkeypatch.setitem(sys.modules, module, None)
+    with pytest.raises(MissingExtraError, match=r"gpusched-env\[report\]"):
+        report_html(ReportData(title="t", question="q", page="text"))
+
+
 def test_pictures_are_in_the_page():
     data = ReportData(title="t", question="q", pictures=(Picture("a.svg", b"<svg/>"), Picture("b.png", b"\x89PNG")))
     assert [image["src"] for image in Page(report_html(data)).all("img")] == [
