@@ -11,12 +11,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload.traces.columns import (
-    EARLIER,
-    NEVER_RAN,
-    NO_GPUS,
-    NO_TIME,
     Condition,
-    Sieve,
     TraceColumns,
     find_columns,
     with_made_columns,
@@ -222,18 +217,22 @@ def read_selected(
     table = read_rows(path, layout)
     column_of = find_columns(file, table.columns[1:], preset, columns)
     table = with_made_columns(table, preset, column_of)
-    sieve = Sieve(file, table, skips=selection.skip_invalid is True)
+    fields = TraceColumns(file, table, column_of, skips=selection.skip_invalid is True)
     if preset is SACCT:
-        sieve.leave_out(earlier_attempts(table), EARLIER)
+        fields.leave_out(earlier_attempts(table), "an earlier attempt of a job that was queued again")
     for condition in map(Condition.parse, selection.where):
-        sieve.leave_out(~condition.holds(table, column_of).to_numpy(), f"not {condition.text}")
-    fields = TraceColumns(sieve, column_of)
+        fields.leave_out(~condition.holds(table, column_of).to_numpy(), f"not {condition.text}")
     without = fields.missing("gpus") | fields.zero("gpus")
     for field in ("start_s", "end_s"):
         if fields.has(field):
             fields.check_times(field, without)
     if preset.skips if selection.skip_invalid is None else selection.skip_invalid:
-        _leave_out_what_never_ran(fields, without)
+        never = fields.missing("duration_s")
+        if fields.has("start_s"):
+            never |= fields.missing("start_s")
+        fields.leave_out(without & ~never, "asked for no GPU")
+        fields.leave_out(never, "never ran, or had not ended")
+        fields.leave_out(fields.zero("duration_s"), "ran for 0 s")
     trace = _parse(fields, preset)
     return _selected(trace, fields, selection, preset.sorts if selection.sort is None else selection.sort, jobs)
 
@@ -245,16 +244,6 @@ def detect_format(path: str | Path, encoding: str = UTF_8) -> TraceFormat:
         InputError: The file cannot be read.
     """
     return layout_of(path, encoding=encoding).preset.format
-
-
-def _leave_out_what_never_ran(fields: TraceColumns, without: NDArray[np.bool_]) -> None:
-    """Leave out the rows of jobs that never ran, that ran for no time, and `without` GPUs, shape (rows,)."""
-    never = fields.missing("duration_s")
-    if fields.has("start_s"):
-        never |= fields.missing("start_s")
-    fields.sieve.leave_out(without & ~never, NO_GPUS)
-    fields.sieve.leave_out(never, NEVER_RAN)
-    fields.sieve.leave_out(fields.zero("duration_s"), NO_TIME)
 
 
 def _parse(fields: TraceColumns, preset: Preset) -> Trace:
@@ -275,20 +264,26 @@ def _parse(fields: TraceColumns, preset: Preset) -> Trace:
     if fields.has("tardiness_weight_eur_per_s"):
         weight = fields.numbers("tardiness_weight_eur_per_s", "a finite number >= 0", lambda x: x >= 0)
         values["tardiness_weight_eur_per_s"] = weight
-    values["duration_s"] = fields.numbers("duration_s", _A_DURATION, _is_duration)
-    values["gpus"] = fields.numbers("gpus", "a whole number >= 1, or a share of one GPU > 0 and < 1", _whole_or_share)
-    names = {"application": fields.texts("application")} if fields.has("application") else {}
-    names |= {field: fields.names(field) for field in ("tenant", "user") if fields.has(field)}
-    names |= {field: fields.known_names(field) for field in ("gpu_type",) if fields.has(field)}
-    rows = np.flatnonzero(fields.sieve.taken)
+    values["duration_s"] = fields.numbers(
+        "duration_s",
+        f"a finite number of seconds > 0, {checks.LONGEST} at most",
+        lambda x: (x > 0) & (x <= checks.LONGEST_S),
+    )
+    values["gpus"] = fields.numbers(
+        "gpus",
+        "a whole number >= 1, or a share of one GPU > 0 and < 1",
+        lambda x: (x > 0) & ((x < 1) | (x == np.floor(x))),
+    )
+    names = {field: fields.names(field) for field in _TEXTS if fields.has(field)}
+    rows = np.flatnonzero(fields.taken)
     if not len(rows):
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in fields.sieve.skipped.items())
-        raise InputError(f"{fields.sieve.file}: rows left out", reasons, "at least one row that is taken")
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in fields.skipped.items())
+        raise InputError(f"{fields.file}: rows left out", reasons, "at least one row that is taken")
     return Trace(
-        name=fields.sieve.file,
+        name=fields.file,
         format=preset.format,
         columns=tuple(fields.column_of.items()),
-        skipped=tuple(fields.sieve.skipped.items()),
+        skipped=tuple(fields.skipped.items()),
         **{name: column[rows] for name, column in values.items()},  # type: ignore[arg-type]
         **{name: tuple(texts[i] for i in rows) for name, texts in names.items()},  # type: ignore[arg-type]
     )
@@ -298,27 +293,14 @@ def _selected(trace: Trace, fields: TraceColumns, selection: Selection, sort: bo
     """Take the jobs that are asked for, in order of submission; the clock starts at 0 with the first."""
     order = np.argsort(trace.submission_s, kind="stable")
     if not sort and not np.array_equal(order, np.arange(len(order))):
-        taken = np.flatnonzero(fields.sieve.taken)
-        in_order = np.ones(len(fields.sieve.taken), dtype=np.bool_)
+        taken = np.flatnonzero(fields.taken)
+        in_order = np.ones(len(fields.taken), dtype=np.bool_)
         in_order[taken] = np.diff(trace.submission_s, prepend=trace.submission_s[0]) >= 0
-        column = fields.column_of["timestamp" if fields.has("timestamp") else "submission_s"]
+        submitted = "timestamp" if fields.has("timestamp") else "submission_s"
         allowed = "a time not before that of the row above (trace.sort = true sorts the trace)"
-        fields.sieve.check(column, in_order, allowed, skips=False)
+        fields.check(submitted, in_order, allowed, skips=False)
     chosen = order[checks.whole("trace.first", selection.first, 0) :]
     if not len(chosen):
         allowed = f"a whole number below {len(order)}, the jobs of {trace.name}"
         raise InputError("trace.first", selection.first, allowed)
     return trace.of_rows(chosen if jobs is None else chosen[: checks.whole("jobs", jobs)])
-
-
-_A_DURATION = f"a finite number of seconds > 0, {checks.LONGEST} at most"
-
-
-def _is_duration(seconds: NDArray[np.float64]) -> NDArray[np.bool_]:
-    good: NDArray[np.bool_] = (seconds > 0) & (seconds <= checks.LONGEST_S)
-    return good
-
-
-def _whole_or_share(gpus: NDArray[np.float64]) -> NDArray[np.bool_]:
-    good: NDArray[np.bool_] = (gpus > 0) & ((gpus < 1) | (gpus == np.floor(gpus)))
-    return good
