@@ -6,11 +6,11 @@ from itertools import count
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
-from gpusched_env.workload.scenario.settings import Duration, Positive, Settings
+from gpusched_env.workload.scenario.settings import Duration, Positive, Settings, setting
 from gpusched_env.workload.tables.applications import WEEK_H, arrival_profile
 
 if TYPE_CHECKING:
@@ -91,19 +91,17 @@ JOBS_PER_CLUSTER = 10
 class Arrivals(Settings):
     """When jobs are submitted."""
 
-    kind: ArrivalKind = Field(
-        default="mixed", description="high, low, mixed, exponential, poisson, profile, or simultaneous (all at time 0)."
+    kind: ArrivalKind = setting(
+        "mixed", "high, low, mixed, exponential, poisson, profile, or simultaneous (all at time 0)."
     )
-    rate: Positive = Field(default=1.0, description="Factor on the rate: 2 halves all times between submissions.")
-    profile: Literal["philly", "openb"] | None = Field(
-        default=None, description="Trace whose uneven arrivals kind = profile has: philly or openb."
+    rate: Positive = setting(1.0, "Factor on the rate: 2 halves all times between submissions.")
+    profile: Literal["philly", "openb"] | None = setting(
+        None, "Trace whose uneven arrivals kind = profile has: philly or openb."
     )
-    mean_gap_s: Duration | None = Field(
-        default=None, description="Mean time between submissions [s]; only with exponential, poisson or profile."
+    mean_gap_s: Duration | None = setting(
+        None, "Mean time between submissions [s]; only with exponential, poisson or profile."
     )
-    lambda_s: Duration | None = Field(
-        default=None, description="The same times the number of nodes: mean gap = lambda_s / nodes [s]."
-    )
+    lambda_s: Duration | None = setting(None, "The same times the number of nodes: mean gap = lambda_s / nodes [s].")
 
     @model_validator(mode="after")
     def _check_gap(self) -> Self:

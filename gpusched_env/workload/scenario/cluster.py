@@ -9,7 +9,17 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.gpu_type import MOST_GPUS, GpuType
-from gpusched_env.workload.scenario.settings import Count, NotNegative, Positive, Settings, as_tables, as_tuple, whole
+from gpusched_env.workload.scenario.settings import (
+    Count,
+    Many,
+    NotNegative,
+    Positive,
+    Settings,
+    as_tables,
+    as_tuple,
+    setting,
+    whole,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,14 +31,10 @@ MOST_NODES = 100_000
 class GpuTypeOverride(Settings):
     """Figures of one GPU type that replace the built-in ones."""
 
-    gpu_power_w: Positive | None = Field(default=None, description="Power of one busy GPU [W].")
-    node_base_power_w: NotNegative | None = Field(
-        default=None, description="Power of a switched-on node beside its busy GPUs [W]."
-    )
-    idle_gpu_power_w: NotNegative | None = Field(
-        default=None, description="Power of an idle GPU of a switched-on node [W]."
-    )
-    memory_gib: Positive | None = Field(default=None, description="Memory of one GPU [GiB].")
+    gpu_power_w: Positive | None = setting(None, "Power of one busy GPU [W].")
+    node_base_power_w: NotNegative | None = setting(None, "Power of a switched-on node beside its busy GPUs [W].")
+    idle_gpu_power_w: NotNegative | None = setting(None, "Power of an idle GPU of a switched-on node [W].")
+    memory_gib: Positive | None = setting(None, "Memory of one GPU [GiB].")
 
 
 class Pool(Settings):
@@ -36,25 +42,20 @@ class Pool(Settings):
 
     gpu_type: str = Field(description="GPU type, built-in or one of gpu_types.")
     nodes: Annotated[int, whole(1, MOST_NODES)] = Field(description="Number of nodes.")
-    gpus_per_node: Count | None = Field(default=None, description="GPUs of each; by default the most of the GPU type.")
+    gpus_per_node: Count | None = setting(None, "GPUs of each; by default the most of the GPU type.")
 
 
 class Cluster(Settings):
     """The nodes: as many of every kind as `pools` say, or else node i has the GPU type i mod the number of types."""
 
-    pools: Annotated[tuple[Pool, ...], BeforeValidator(as_tables(Pool))] = Field(
-        default=(), description="Pools of nodes, in place of nodes, gpu_types and gpus_per_node."
+    pools: Annotated[tuple[Pool, ...], BeforeValidator(as_tables(Pool))] = setting(
+        (), "Pools of nodes, in place of nodes, gpu_types and gpus_per_node."
     )
-    nodes: Annotated[int, whole(1, MOST_NODES)] = Field(default=10, description="Number of nodes.")
-    gpu_types: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(
-        default=("V100", "A100", "T4"), description="GPU types; node i has the type i mod their number."
-    )
-    gpus_per_node: Count | None = Field(
-        default=None, description="GPUs of every node; by default the maximum of its GPU type."
-    )
-    node_base_power_w: NotNegative | None = Field(
-        default=None,
-        description="Power of every switched-on node beside its GPUs [W]; by default the figure of its GPU type.",
+    nodes: Annotated[int, whole(1, MOST_NODES)] = setting(10, "Number of nodes.")
+    gpu_types: Many[str] = setting(("V100", "A100", "T4"), "GPU types; node i has the type i mod their number.")
+    gpus_per_node: Count | None = setting(None, "GPUs of every node; by default the maximum of its GPU type.")
+    node_base_power_w: NotNegative | None = setting(
+        None, "Power of every switched-on node beside its GPUs [W]; by default the figure of its GPU type."
     )
     overrides: dict[str, GpuTypeOverride] = Field(
         default_factory=dict, description="Your own figures, by GPU type; they win over node_base_power_w."
@@ -112,7 +113,7 @@ class Cluster(Settings):
                 raise InputError(field, gpus, allowed)
 
 
-Powers = Annotated[tuple[Positive, ...], BeforeValidator(as_tuple)]
+Powers = Many[Positive]
 
 FIGURES = ("gpu_power_w", "node_base_power_w", "idle_gpu_power_w", "memory_gib")
 USUAL_GPUS_PER_NODE = 8
@@ -127,25 +128,19 @@ class OwnGpuType(Settings):
     """
 
     name: str = Field(description="Name, such as B200.")
-    like: str | None = Field(
-        default=None, description="Built-in type whose figures, and times of applications, it has where none are given."
+    like: str | None = setting(
+        None, "Built-in type whose figures, and times of applications, it has where none are given."
     )
-    speed: Positive = Field(default=1.0, description="Speed in units of `like`: its times are divided by this.")
-    memory_gib: Positive | None = Field(default=None, description="Memory of one GPU [GiB].")
-    gpus_per_node: Annotated[int, whole(1, MOST_GPUS)] | None = Field(
-        default=None, description="Most GPUs of a node. By default those of `like`, of the list of powers, or 8."
+    speed: Positive = setting(1.0, "Speed in units of `like`: its times are divided by this.")
+    memory_gib: Positive | None = setting(None, "Memory of one GPU [GiB].")
+    gpus_per_node: Annotated[int, whole(1, MOST_GPUS)] | None = setting(
+        None, "Most GPUs of a node. By default those of `like`, of the list of powers, or 8."
     )
-    gpu_power_w: Positive | None = Field(default=None, description="Power of one busy GPU [W].")
-    node_base_power_w: NotNegative | None = Field(
-        default=None, description="Power of a switched-on node beside its GPUs [W]."
-    )
-    idle_gpu_power_w: NotNegative | None = Field(
-        default=None, description="Power of an idle GPU of a switched-on node [W]."
-    )
-    node_power_w: Powers | None = Field(default=None, description="Power of a node with 1, 2, ... busy GPUs [W].")
-    node_eur_per_h: Powers | None = Field(
-        default=None, description="Or what such a node costs [€/h], whatever energy costs."
-    )
+    gpu_power_w: Positive | None = setting(None, "Power of one busy GPU [W].")
+    node_base_power_w: NotNegative | None = setting(None, "Power of a switched-on node beside its GPUs [W].")
+    idle_gpu_power_w: NotNegative | None = setting(None, "Power of an idle GPU of a switched-on node [W].")
+    node_power_w: Powers | None = setting(None, "Power of a node with 1, 2, ... busy GPUs [W].")
+    node_eur_per_h: Powers | None = setting(None, "Or what such a node costs [€/h], whatever energy costs.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
