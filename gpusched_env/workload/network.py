@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -149,7 +149,7 @@ def switching_costs(switching: Switching, state_gib: float, restart_s: float | N
 
 def switching_columns(
     costs: Sequence[SwitchingCosts], application: NDArray[np.int64], *, told: bool
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, NDArray[Any]]:
     """Give the columns of a table of jobs, by name, for the application of every job, (J,).
 
     Where distances are `told` apart although nothing says what going on costs, that is a restart: then a job that
