@@ -19,8 +19,8 @@ if TYPE_CHECKING:
         RandomInflation,
         SharingJobs,
         SharingTimes,
+        offered_load,
     )
-    from gpusched_env.workload.job_times import offered_load
     from gpusched_env.workload.scenario.arrivals import Arrivals
     from gpusched_env.workload.scenario.cluster import Cluster, GpuTypeOverride, OwnGpuType, Pool
     from gpusched_env.workload.scenario.comparison import Comparison, TraceReplay, parse_seeds

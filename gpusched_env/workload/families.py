@@ -14,17 +14,11 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, checks
-from gpusched_env.workload.scenario.epochs import (
-    BetaEpochs,
-    GeometricEpochs,
-    HistogramEpochs,
-    LognormalEpochs,
-    TwoPointEpochs,
-)
+from gpusched_env.workload.scenario.epochs import HistogramEpochs
 from gpusched_env.workload.tables.own_applications import read_histograms, read_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.random import Generator
     from numpy.typing import NDArray
@@ -222,13 +216,16 @@ def _draw_runs(epochs: HistogramEpochs, rng: Generator) -> NDArray[np.float64]:
     return drawn_runs(mean, concentration, max(1, round(rng.uniform(*epochs.runs))), rng)
 
 
-def _draw_one(
-    epochs: BetaEpochs | LognormalEpochs | GeometricEpochs | TwoPointEpochs, rng: Generator
-) -> EpochDistribution:
-    if isinstance(epochs, BetaEpochs):
-        return beta_distribution(rng.uniform(*epochs.mean), rng.uniform(*epochs.concentration), epochs.bins)
-    if isinstance(epochs, LognormalEpochs):
-        return lognormal_distribution(rng.uniform(*epochs.median), rng.uniform(*epochs.sigma), epochs.bins)
-    if isinstance(epochs, GeometricEpochs):
-        return geometric_distribution(rng.uniform(*epochs.stop_rate), epochs.bins)
-    return two_point_distribution(rng.uniform(*epochs.early_at), rng.uniform(*epochs.early_probability))
+_FAMILIES: dict[str, tuple[Callable[..., EpochDistribution], tuple[str, ...]]] = {
+    "beta": (beta_distribution, ("mean", "concentration")),
+    "lognormal": (lognormal_distribution, ("median", "sigma")),
+    "geometric": (geometric_distribution, ("stop_rate",)),
+    "two-point": (two_point_distribution, ("early_at", "early_probability")),
+}
+"""Of each family what makes a distribution, and its parameters, in the order in which they are drawn."""
+
+
+def _draw_one(epochs: Epochs, rng: Generator) -> EpochDistribution:
+    make, names = _FAMILIES[epochs.family]
+    bins = () if epochs.family == "two-point" else (epochs.bins,)
+    return make(*(rng.uniform(*getattr(epochs, name)) for name in names), *bins)

@@ -10,15 +10,13 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import Duty, Instance, JobTable, Tenant, checks
 from gpusched_env.model.tenant import tenant_name
-from gpusched_env.workload.catalogue import Catalogue
+from gpusched_env.workload.catalogue import Catalogue, Site
 from gpusched_env.workload.families import draw_fractions, given_library, make_library
-from gpusched_env.workload.interference_model import interference_model
-from gpusched_env.workload.job_times import application_times, job_times
-from gpusched_env.workload.network import Network, switching_columns
+from gpusched_env.workload.interference_model import application_times, interference_model, job_times
+from gpusched_env.workload.network import over_network, switching_columns
 from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
 from gpusched_env.workload.scenario.epochs import HistogramEpochs, due_dates
 from gpusched_env.workload.scenario.scenario import Scenario
-from gpusched_env.workload.site import Site
 from gpusched_env.workload.tenancy import with_tenancy
 from gpusched_env.workload.traces.replay import (
     choose_applications,
@@ -109,7 +107,8 @@ class InstanceMaker:
         self._model = interference_model(scenario.sharing) if interference is None else interference
         self._trace = replayed_trace(scenario) if trace is None and scenario.trace is not None else trace
         self._tenants = _tenants(scenario, self._trace)
-        self._network = Network.of(scenario, applications, self._site, application_times(applications, self._site))
+        measured = application_times(applications, self._site)
+        self._seconds, self._synchronisation = over_network(scenario, applications, self._site, measured)
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
         self._switching = [catalogue.switching[name] for name in catalogue.names]
@@ -158,7 +157,7 @@ class InstanceMaker:
             interference=interference,
             name=self._scenario.name,
             seed=seed,
-            synchronisation=self._network.synchronisation,
+            synchronisation=self._synchronisation,
             tenants=self._tenants,
         )
         return made if self._scenario.tenancy == "none" else with_tenancy(made, self._scenario.tenancy)
@@ -179,7 +178,7 @@ class InstanceMaker:
         if not (isinstance(scenario.epochs, HistogramEpochs) and scenario.epochs.by_application):
             distribution = streams.distributions.integers(len(library), size=len(choice))
         fractions = draw_fractions(library, distribution, streams.epochs)
-        times = job_times(self._network.seconds, self._applications, self._site, choice, self._model, streams.sharing)
+        times = job_times(self._seconds, self._applications, self._site, choice, self._model, streams.sharing)
         columns: dict[str, NDArray[Any]] = {
             "application": choice, "distribution": distribution, "memory_gib": self._memory_gib[choice],
         }  # fmt: skip

@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.catalogue import gpu_types_of
-from gpusched_env.workload.site import Site
+from gpusched_env.workload.catalogue import Site, gpu_types_of
 from gpusched_env.workload.traces.presets import likely_gpu_type, shell_word
 from gpusched_env.workload.traces.trace import read_selected
 
