@@ -73,7 +73,12 @@ class Catalogue:
         for name in scenario.restart_by_application:
             if name not in known:
                 raise InputError(f"restart_by_application.{name}", name, f"one of the applications {', '.join(known)}")
-        costs = {name: _switching(scenario, known[name], name in own) for name in names}
+        costs = {
+            name: switching_costs(
+                scenario.switching, known[name].state_gib, _restart_s(scenario, known[name], name in own)
+            )
+            for name in names
+        }
         return cls(gpu_types, known, names, costs)
 
     def chosen(self) -> tuple[Application, ...]:
@@ -156,12 +161,6 @@ def _check_gpu_types(scenario: Scenario, own: Mapping[str, Application], known: 
             if gpu_type not in known:
                 allowed = f"one of the GPU types {', '.join(known)}; [[gpu_types]] adds others"
                 raise InputError(f"applications.{application.name}: gpu_type", gpu_type, allowed)
-
-
-def _switching(scenario: Scenario, application: Application, own: bool) -> SwitchingCosts:
-    """Give what switches cost an application, with the restart that the scenario, or the application, says."""
-    restart_s = _restart_s(scenario, application, own)
-    return switching_costs(scenario.switching, application.state_gib, restart_s)
 
 
 def _restart_s(scenario: Scenario, application: Application, own: bool) -> float | None:

@@ -225,8 +225,21 @@ def application_times(applications: tuple[Application, ...], site: Site) -> NDAr
     for row, application in enumerate(applications):
         if not np.any(known[row, single]):
             raise _fits_nowhere(application, site)
-    _check_fractions(applications, site, known)
-    _check_nodes(applications, site, known)
+    for fraction in sorted({c.share for c in site.configurations if c.kind == "shared"}):
+        if not np.any(known[:, [c.share == fraction for c in site.configurations]]):
+            least = min(applications, key=lambda application: application.memory_gib)
+            allowed = (
+                f"fractions that one of the applications fits: {least.name} needs least, {least.memory_gib:g} GiB; the "
+                f"GPUs have {_list(_memory_of_types(site))}"
+            )
+            raise InputError("sharing.fractions", fraction, allowed)
+    several = site.of_kind("multi-node")
+    if np.any(several) and not np.any(known[:, several]):
+        counts = [1, *sorted({c.nodes for c in site.configurations if c.nodes > 1})]
+        measured = sorted({(v, g, k) for application in applications for v, k, g in application.whole_nodes_s})
+        names = ", ".join(f"{k}*{v}x{g}" for v, g, k in measured) or "none"
+        allowed = f"numbers of nodes that one of the applications was measured on: {names}"
+        raise InputError("jobs.node_counts", counts, allowed)
     return table
 
 
@@ -239,31 +252,6 @@ def _fits_nowhere(application: Application, site: Site) -> InputError:
         names = ", ".join(c.name for c in site.configurations if c.kind == "single-node")
         allowed = f"applications measured, and with memory enough, on what the cluster offers: {names}"
     return InputError("jobs.applications", application.name, allowed)
-
-
-def _check_fractions(applications: tuple[Application, ...], site: Site, known: NDArray[np.bool_]) -> None:
-    """Check that every fraction is one that some application fits on some GPU type."""
-    for fraction in sorted({c.share for c in site.configurations if c.kind == "shared"}):
-        if not np.any(known[:, [c.share == fraction for c in site.configurations]]):
-            least = min(applications, key=lambda application: application.memory_gib)
-            allowed = (
-                f"fractions that one of the applications fits: {least.name} needs least, {least.memory_gib:g} GiB; the "
-                f"GPUs have {_list(_memory_of_types(site))}"
-            )
-            raise InputError("sharing.fractions", fraction, allowed)
-
-
-def _check_nodes(applications: tuple[Application, ...], site: Site, known: NDArray[np.bool_]) -> None:
-    """Check that some application was measured on some of the several whole nodes that are offered."""
-    several = site.of_kind("multi-node")
-    if not np.any(several) or np.any(known[:, several]):
-        return
-    counts = [1, *sorted({c.nodes for c in site.configurations if c.nodes > 1})]
-    measured = sorted({(v, g, k) for application in applications for v, k, g in application.whole_nodes_s})
-    names = ", ".join(f"{k}*{v}x{g}" for v, g, k in measured) or "none"
-    raise InputError(
-        "jobs.node_counts", counts, f"numbers of nodes that one of the applications was measured on: {names}"
-    )
 
 
 def _memory_of_types(site: Site) -> dict[str, float]:

@@ -48,8 +48,8 @@ def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
         for gpu_type in instance.gpu_types
     ]
     if tenancy == "cells":
-        for gpu_type in instance.gpu_types:
-            owned.append((LENT, gpu_type, [node for node in instance.nodes if node.gpu_type == gpu_type.name], lent))
+        tops = {v.name: [node for node in instance.nodes if node.gpu_type == v.name] for v in instance.gpu_types}
+        owned += [(LENT, gpu_type, tops[gpu_type.name], lent) for gpu_type in instance.gpu_types]
     return _made(instance, tenancy, [each for each in owned if each[2]])
 
 

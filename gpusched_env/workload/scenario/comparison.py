@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -22,7 +22,6 @@ from gpusched_env.workload.scenario.settings import (
 from gpusched_env.workload.traces.columns import TRACE_FIELDS, Condition
 from gpusched_env.workload.traces.presets import FORMATS, TraceFormat
 from gpusched_env.workload.traces.rows import UTF_8
-from gpusched_env.workload.traces.trace import Selection
 
 MOST_SEEDS = 100_000
 ALLOWED = "whole numbers >= 0 and ranges of them, each once: 0-19, or 0,3,5"
@@ -186,6 +185,6 @@ class TraceReplay(Settings):
         return self
 
     @property
-    def selection(self) -> Selection:
-        """Say which jobs of the file are taken."""
-        return Selection(self.sort, self.first, self.where, self.skip_invalid, self.encoding)
+    def selection(self) -> dict[str, Any]:
+        """Say which jobs of the file are taken: arguments of `read_trace`."""
+        return {name: getattr(self, name) for name in ("sort", "first", "where", "skip_invalid", "encoding")}

@@ -233,7 +233,7 @@ def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> 
         for setting in ("library", "runs"):
             _from_folder(data.get("epochs"), setting, folder, (PUBLISHED,))
     if "track" in data:
-        _compare_on_test_seeds(data, _track_header(data.pop("track")))
+        _take_track(data)
     base = data.pop("base", None)
     if base is None:
         return {"name": name, **data}
@@ -249,20 +249,18 @@ def _read(text: str, name: str, folder: Path | None, above: tuple[str, ...]) -> 
     return _on_top(_read(*below, (*above, place)), {"name": name, **data})
 
 
-def _compare_on_test_seeds(data: dict[str, Any], header: TrackHeader) -> None:
-    """Let what is compared on a track be compared on its test seeds."""
-    compare = data.setdefault("compare", {})
-    if isinstance(compare, dict) and compare.setdefault("seeds", header.test) != header.test:
-        raise InputError("compare.seeds", compare["seeds"], f"the test seeds of the track: {header.test}")
-
-
-def _track_header(values: object) -> TrackHeader:
+def _take_track(data: dict[str, Any]) -> None:
+    """Take the section of a track out: what is compared on a track is compared on its test seeds."""
+    values = data.pop("track")
     if not isinstance(values, dict):
         raise InputError("track", values, "a table of settings")
     try:
-        return TrackHeader(**values)
+        header = TrackHeader(**values)
     except InputError as error:
         raise InputError(f"track.{error.field}", error.value, error.allowed) from None
+    compare = data.setdefault("compare", {})
+    if isinstance(compare, dict) and compare.setdefault("seeds", header.test) != header.test:
+        raise InputError("compare.seeds", compare["seeds"], f"the test seeds of the track: {header.test}")
 
 
 def _on_top(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:

@@ -171,36 +171,24 @@ def modelled(scenario: Scenario, trace: Trace | None = None) -> tuple[str, ...]:
     if replay is None:
         return ()
     trace = replayed_trace(scenario) if trace is None else trace
+    factor = "" if scenario.due_dates.slack == 1.0 else f"{scenario.due_dates.slack:g} x "
+    low, high = (3600.0 * w for w in (scenario.weights.min_eur_per_s, scenario.weights.max_eur_per_s))
+    given = scenario.jobs.applications
+    of = f"{len(given)} applications" if given is not None else "all applications"
     return (
         f"GPU demand is {DEMAND[replay.gpu_demand]} (trace.gpu_demand).",
-        _due_dates(scenario, trace),
-        _weights(scenario, trace),
-        _applications(scenario, trace),
+        "Due dates are the trace's."
+        if trace.due_s is not None
+        else f"Due dates are modelled: submission + {factor}U(least, greatest full execution time).",
+        "Tardiness weights are the trace's."
+        if trace.tardiness_weight_eur_per_s is not None
+        else f"Tardiness weights are modelled: U({low:.3g}, {high:.3g}) €/h.",
+        "Applications are the trace's; memory and speed-up are theirs."
+        if trace.application is not None
+        else f"Applications, with memory and speed-up, are modelled: one of {of} for each job, drawn uniformly.",
         _durations(scenario, replay, trace),
         *_changed(replay, trace),
     )
-
-
-def _due_dates(scenario: Scenario, trace: Trace) -> str:
-    if trace.due_s is not None:
-        return "Due dates are the trace's."
-    factor = "" if scenario.due_dates.slack == 1.0 else f"{scenario.due_dates.slack:g} x "
-    return f"Due dates are modelled: submission + {factor}U(least, greatest full execution time)."
-
-
-def _weights(scenario: Scenario, trace: Trace) -> str:
-    if trace.tardiness_weight_eur_per_s is not None:
-        return "Tardiness weights are the trace's."
-    low, high = (3600.0 * w for w in (scenario.weights.min_eur_per_s, scenario.weights.max_eur_per_s))
-    return f"Tardiness weights are modelled: U({low:.3g}, {high:.3g}) €/h."
-
-
-def _applications(scenario: Scenario, trace: Trace) -> str:
-    if trace.application is not None:
-        return "Applications are the trace's; memory and speed-up are theirs."
-    given = scenario.jobs.applications
-    of = f"{len(given)} applications" if given is not None else "all applications"
-    return f"Applications, with memory and speed-up, are modelled: one of {of} for each job, drawn uniformly."
 
 
 def _durations(scenario: Scenario, replay: TraceReplay, trace: Trace) -> str:

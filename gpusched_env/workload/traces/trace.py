@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -148,26 +148,6 @@ class Trace:
         return self.gpu_seconds / (checks.whole("gpus", gpus) * span) if span > 0.0 else float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which jobs of a trace are taken, and in which encoding its file is.
-
-    Args:
-        sort: Whether to sort by submission (stable); by default all formats but `generic`.
-        first: Jobs to skip, in order of submission, ≥ 0.
-        where: Conditions on columns of the file or on fields; rows that do not meet them all are left out.
-        skip_invalid: Whether rows that are not valid are left out, and counted; by default those of jobs without a GPU
-            and of jobs that never ran, in all formats but `generic`.
-        encoding: The file's encoding, as Python names it.
-    """
-
-    sort: bool | None = None
-    first: int = 0
-    where: tuple[str, ...] = ()
-    skip_invalid: bool | None = None
-    encoding: str = UTF_8
-
-
 def read_trace(
     path: str | Path,
     format: TraceFormat = "generic",  # noqa: A002 - the word that users look for
@@ -203,30 +183,21 @@ def read_trace(
             allowed; names field, row (1 is the first below the header), value and what is allowed.
     """
     check_format(format)
-    selection = Selection(sort, first, tuple(where), skip_invalid, encoding)
-    return read_selected(path, format, columns or {}, selection, jobs)
-
-
-def read_selected(
-    path: str | Path, format_name: TraceFormat, columns: Mapping[str, str], selection: Selection, jobs: int | None
-) -> Trace:
-    """Read a trace as `read_trace` does."""
-    check_format(format_name)
-    layout, file = layout_of(path, format_name, selection.encoding), Path(path).name
+    layout, file = layout_of(path, format, encoding), Path(path).name
     preset = layout.preset
     table = read_rows(path, layout)
-    column_of = find_columns(file, table.columns[1:], preset, columns)
+    column_of = find_columns(file, table.columns[1:], preset, columns or {})
     table = with_made_columns(table, preset, column_of)
-    fields = TraceColumns(file, table, column_of, skips=selection.skip_invalid is True)
+    fields = TraceColumns(file, table, column_of, skips=skip_invalid is True)
     if preset is SACCT:
         fields.leave_out(earlier_attempts(table), "an earlier attempt of a job that was queued again")
-    for condition in map(Condition.parse, selection.where):
+    for condition in map(Condition.parse, where):
         fields.leave_out(~condition.holds(table, column_of).to_numpy(), f"not {condition.text}")
     without = fields.missing("gpus") | fields.zero("gpus")
     for field in ("start_s", "end_s"):
         if fields.has(field):
             fields.check_times(field, without)
-    if preset.skips if selection.skip_invalid is None else selection.skip_invalid:
+    if preset.skips if skip_invalid is None else skip_invalid:
         never = fields.missing("duration_s")
         if fields.has("start_s"):
             never |= fields.missing("start_s")
@@ -234,7 +205,18 @@ def read_selected(
         fields.leave_out(never, "never ran, or had not ended")
         fields.leave_out(fields.zero("duration_s"), "ran for 0 s")
     trace = _parse(fields, preset)
-    return _selected(trace, fields, selection, preset.sorts if selection.sort is None else selection.sort, jobs)
+    return _selected(trace, fields, preset.sorts if sort is None else sort, first, jobs)
+
+
+def read_selected(
+    path: str | Path,
+    format_name: TraceFormat,
+    columns: Mapping[str, str],
+    selection: Mapping[str, Any],
+    jobs: int | None,
+) -> Trace:
+    """Read a trace as `read_trace` does; `selection` are its arguments beside these."""
+    return read_trace(path, format_name, columns, jobs=jobs, **selection)
 
 
 def detect_format(path: str | Path, encoding: str = UTF_8) -> TraceFormat:
@@ -289,7 +271,7 @@ def _parse(fields: TraceColumns, preset: Preset) -> Trace:
     )
 
 
-def _selected(trace: Trace, fields: TraceColumns, selection: Selection, sort: bool, jobs: int | None) -> Trace:
+def _selected(trace: Trace, fields: TraceColumns, sort: bool, first: int, jobs: int | None) -> Trace:
     """Take the jobs that are asked for, in order of submission; the clock starts at 0 with the first."""
     order = np.argsort(trace.submission_s, kind="stable")
     if not sort and not np.array_equal(order, np.arange(len(order))):
@@ -299,8 +281,8 @@ def _selected(trace: Trace, fields: TraceColumns, selection: Selection, sort: bo
         submitted = "timestamp" if fields.has("timestamp") else "submission_s"
         allowed = "a time not before that of the row above (trace.sort = true sorts the trace)"
         fields.check(submitted, in_order, allowed, skips=False)
-    chosen = order[checks.whole("trace.first", selection.first, 0) :]
+    chosen = order[checks.whole("trace.first", first, 0) :]
     if not len(chosen):
         allowed = f"a whole number below {len(order)}, the jobs of {trace.name}"
-        raise InputError("trace.first", selection.first, allowed)
+        raise InputError("trace.first", first, allowed)
     return trace.of_rows(chosen if jobs is None else chosen[: checks.whole("jobs", jobs)])
