@@ -13,7 +13,6 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, Node, single_node_configurations
 from gpusched_env.workload.network import SwitchingCosts, switching_costs
-from gpusched_env.workload.scenario.cluster import of_size
 from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types, read_table
 from gpusched_env.workload.tables.own_applications import applications_of, read_applications
 
@@ -241,6 +240,14 @@ class Site:
     def gpus(self) -> int:
         """Count all GPUs."""
         return sum(node.gpus for node in self.nodes)
+
+
+def of_size(gpu_type: GpuType, gpus: int) -> GpuType:
+    """Give the type of nodes with so many GPUs; a table of powers ends there."""
+    table = gpu_type.node_power_w
+    if table is not None and gpus > len(table):
+        raise InputError("gpus_per_node", gpus, f"at most {len(table)}, for which {gpu_type.name} has powers")
+    return replace(gpu_type, max_gpus_per_node=gpus, node_power_w=None if table is None else table[:gpus])
 
 
 def _built(cluster: Cluster, types: Mapping[str, GpuType]) -> tuple[tuple[GpuType, ...], tuple[Node, ...]]:

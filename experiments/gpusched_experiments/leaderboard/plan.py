@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
     from gpusched_env.workload import Track
-    from gpusched_env.workload.track import Purpose
+    from gpusched_env.workload.scenario.scenario_file import Purpose
     from gpusched_experiments.report.experiment import Choice
 
 QUICK_POLICIES = ("edf", "edf-conditional-mean", "greedy", "sts", "sts-x")

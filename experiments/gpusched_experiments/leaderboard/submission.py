@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpusched_env.workload import Track
-    from gpusched_env.workload.track import Purpose
+    from gpusched_env.workload.scenario.scenario_file import Purpose
     from gpusched_experiments.leaderboard.against import Place, Recorded
     from gpusched_experiments.leaderboard.entry_runs import Checked
     from gpusched_experiments.report.chart import Drawing

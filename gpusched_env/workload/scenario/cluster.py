@@ -9,6 +9,7 @@ from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.gpu_type import MOST_GPUS, GpuType
+from gpusched_env.workload.catalogue import of_size
 from gpusched_env.workload.scenario.settings import (
     Count,
     Many,
@@ -200,11 +201,3 @@ class OwnGpuType(Settings):
         if eur_per_kwh <= 0.0:
             raise InputError("node_eur_per_h", list(self.node_eur_per_h), "nothing while energy costs nothing")
         return tuple(cost / eur_per_kwh * 1000.0 for cost in self.node_eur_per_h)
-
-
-def of_size(gpu_type: GpuType, gpus: int) -> GpuType:
-    """Give the type of nodes with so many GPUs; a table of powers ends there."""
-    table = gpu_type.node_power_w
-    if table is not None and gpus > len(table):
-        raise InputError("gpus_per_node", gpus, f"at most {len(table)}, for which {gpu_type.name} has powers")
-    return replace(gpu_type, max_gpus_per_node=gpus, node_power_w=None if table is None else table[:gpus])
