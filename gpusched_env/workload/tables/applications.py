@@ -32,28 +32,34 @@ def read_table(name: str) -> list[Row]:
     return list(csv.DictReader(text.splitlines()))
 
 
-def number(field: str, text: str) -> float:
+def number(field: str, text: str, *, positive: bool = False) -> float:
     """Return the number in a cell; `field` names the cell in the error.
 
     Raises:
-        InputError: It is no number.
+        InputError: It is no number, or must be positive and is not, or not finite.
     """
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
         raise InputError(field, text, "a number") from None
+    if positive and not 0.0 < value < math.inf:
+        raise InputError(field, value, "a finite number > 0")
+    return value
 
 
 def whole(field: str, text: str) -> int:
     """Return the whole number in a cell; `field` names the cell in the error.
 
     Raises:
-        InputError: It is no whole number.
+        InputError: It is no whole number, or below 1.
     """
     try:
-        return int(text)
+        value = int(text)
     except ValueError:
         raise InputError(field, text, "a whole number") from None
+    if value < 1:
+        raise InputError(field, value, "a whole number >= 1")
+    return value
 
 
 def _table(name: str, keys: Sequence[str], value: str | Sequence[str]) -> MappingProxyType[Any, Any]:
