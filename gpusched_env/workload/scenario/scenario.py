@@ -19,6 +19,7 @@ from gpusched_env.workload.scenario.comparison import (
 )
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, DueDates, Epochs, HistogramEpochs, OwnApplication
 from gpusched_env.workload.scenario.settings import (
+    USUAL,
     AtLeastOne,
     Count,
     Many,
@@ -73,8 +74,8 @@ def _check_mapping(values: object) -> None:
 class Prices(Settings):
     """What energy costs."""
 
-    energy_price_eur_per_kwh: NotNegative = setting(0.172, "Energy price [€/kWh].")
-    pue: AtLeastOne = setting(1.58, "Power usage effectiveness of the data centre.")
+    energy_price_eur_per_kwh: NotNegative = setting(USUAL["energy_price_eur_per_kwh"], "Energy price [€/kWh].")
+    pue: AtLeastOne = setting(USUAL["pue"], "Power usage effectiveness of the data centre.")
     co2_g_per_kwh: NotNegative | None = setting(
         None, "What a kWh emits [g CO₂/kWh]; decides nothing, results say kg CO₂ with it."
     )

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
+from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, TypeVar
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from gpusched_env.errors import InputError
+from gpusched_env.model import Duty, Instance
 from gpusched_env.model.checks import LONGEST, LONGEST_S
 
 if TYPE_CHECKING:
@@ -78,6 +80,9 @@ def as_tuple(value: object) -> object:
     """Turn a list, which is what TOML has, into a tuple, which nobody can change."""
     return tuple(value) if isinstance(value, list) else value
 
+
+USUAL: dict[str, Any] = {field.name: field.default for field in (*fields(Instance), *fields(Duty))}
+"""Defaults that settings have from the model: prices, and how jobs share a GPU's time."""
 
 T = TypeVar("T")
 Many = Annotated[tuple[T, ...], BeforeValidator(as_tuple)]

@@ -11,6 +11,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Cells, Tenant
 from gpusched_env.model.configuration import MOST_PRIORITIES
 from gpusched_env.workload.scenario.settings import (
+    USUAL,
     Count,
     CountFromZero,
     Many,
@@ -65,10 +66,11 @@ class Sharing(Settings):
         "With duty: range from which each application draws the part of the time for which it keeps a GPU "
         "busy. By default the package's table.",
     )
-    overhead: NotNegative = setting(0.03, "With duty: what a job loses to guests, part of its time; > 0.")
-    filled: Part = setting(0.85, "With duty: part of the time left by hosts that guests can use.")
+    overhead: NotNegative = setting(USUAL["overhead"], "With duty: what a job loses to guests, part of its time; > 0.")
+    filled: Part = setting(USUAL["filled"], "With duty: part of the time left by hosts that guests can use.")
     least_pace: Part = setting(
-        0.02, "With duty: least pace of guests however busy the GPU is, if their duties sum to 1 at most."
+        USUAL["least_pace"],
+        "With duty: least pace of guests however busy the GPU is, if their duties sum to 1 at most.",
     )
     power: Literal["busy", "duty"] = setting(
         "busy", "What a GPU that is held draws: the power of a busy one, or with duty by how busy it is."
