@@ -181,9 +181,18 @@ def make_library(epochs: Epochs, rng: Generator) -> tuple[EpochDistribution, ...
     Returns:
         `library_size` distributions.
     """
-    if isinstance(epochs, HistogramEpochs):
-        return histograms([_draw_runs(epochs, rng) for _ in range(epochs.library_size)], epochs.bins)
-    return tuple(_draw_one(epochs, rng) for _ in range(epochs.library_size))
+    if not isinstance(epochs, HistogramEpochs):
+        make, names = _FAMILIES[epochs.family]
+        bins = () if epochs.family == "two-point" else (epochs.bins,)
+        drawn = ([rng.uniform(*getattr(epochs, name)) for name in names] for _ in range(epochs.library_size))
+        return tuple(make(*values, *bins) for values in drawn)
+    if isinstance(epochs.runs, str):
+        raise InputError("epochs.runs", epochs.runs, "a range to draw from; given_library reads the file")
+    needs = []
+    for _ in range(epochs.library_size):
+        mean, concentration = rng.uniform(*epochs.mean), rng.uniform(*epochs.concentration)
+        needs.append(drawn_runs(mean, concentration, max(1, round(rng.uniform(*epochs.runs))), rng))
+    return histograms(needs, epochs.bins)
 
 
 def draw_fractions(
@@ -209,13 +218,6 @@ def draw_fractions(
     return fractions
 
 
-def _draw_runs(epochs: HistogramEpochs, rng: Generator) -> NDArray[np.float64]:
-    if isinstance(epochs.runs, str):
-        raise InputError("epochs.runs", epochs.runs, "a range to draw from; given_library reads the file")
-    mean, concentration = rng.uniform(*epochs.mean), rng.uniform(*epochs.concentration)
-    return drawn_runs(mean, concentration, max(1, round(rng.uniform(*epochs.runs))), rng)
-
-
 _FAMILIES: dict[str, tuple[Callable[..., EpochDistribution], tuple[str, ...]]] = {
     "beta": (beta_distribution, ("mean", "concentration")),
     "lognormal": (lognormal_distribution, ("median", "sigma")),
@@ -223,9 +225,3 @@ _FAMILIES: dict[str, tuple[Callable[..., EpochDistribution], tuple[str, ...]]] =
     "two-point": (two_point_distribution, ("early_at", "early_probability")),
 }
 """Of each family what makes a distribution, and its parameters, in the order in which they are drawn."""
-
-
-def _draw_one(epochs: Epochs, rng: Generator) -> EpochDistribution:
-    make, names = _FAMILIES[epochs.family]
-    bins = () if epochs.family == "two-point" else (epochs.bins,)
-    return make(*(rng.uniform(*getattr(epochs, name)) for name in names), *bins)

@@ -134,23 +134,17 @@ class ByDuty:
 
     def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:
         """Give the times alone, and the duties: of the table, or one number drawn for every application."""
-        sharing = self.sharing
+        sharing, shape = self.sharing, (len(jobs.gpu_types), 1)
+        idle = [v.idle_gpu_power_w or sharing.idle_share * v.gpu_power_w for v in jobs.gpu_types]
         duty = Duty(
-            self._drawn(jobs, rng) if sharing.duty else _tabulated(jobs),
+            np.tile(rng.uniform(*sharing.duty, len(jobs.applications)), shape) if sharing.duty else _tabulated(jobs),
             sharing.overhead,
             sharing.filled,
             sharing.least_pace,
-            self._idle_power_w(jobs.gpu_types) if sharing.power == "duty" else None,
+            np.array(idle) if sharing.power == "duty" else None,
             sharing.fastest,
         )
         return SharingTimes(jobs.alone_s, duty)
-
-    def _drawn(self, jobs: SharingJobs, rng: Generator) -> NDArray[np.float64]:
-        low, high = self.sharing.duty or (0.0, 0.0)
-        return np.tile(rng.uniform(low, high, len(jobs.applications)), (len(jobs.gpu_types), 1))
-
-    def _idle_power_w(self, gpu_types: tuple[GpuType, ...]) -> NDArray[np.float64]:
-        return np.array([v.idle_gpu_power_w or self.sharing.idle_share * v.gpu_power_w for v in gpu_types])
 
 
 def _tabulated(jobs: SharingJobs) -> NDArray[np.float64]:

@@ -178,8 +178,14 @@ class OwnGpuType(Settings):
         Raises:
             InputError: `like` is no built-in type, or costs are given while energy costs nothing.
         """
-        base = self._like(known)
-        table = self._table(eur_per_kwh)
+        if self.like is not None and self.like not in known:
+            raise InputError("like", self.like, f"one of the built-in GPU types {', '.join(known)}")
+        base = None if self.like is None else known[self.like]
+        table = self.node_power_w
+        if self.node_eur_per_h is not None:
+            if eur_per_kwh <= 0.0:
+                raise InputError("node_eur_per_h", list(self.node_eur_per_h), "nothing while energy costs nothing")
+            table = tuple(cost / eur_per_kwh * 1000.0 for cost in self.node_eur_per_h)
         if table is not None:
             made = GpuType.of_table(self.name, table, self.memory_gib or (base.memory_gib if base else 1.0))
             return made if self.gpu_power_w is None else replace(made, gpu_power_w=self.gpu_power_w)
@@ -189,15 +195,3 @@ class OwnGpuType(Settings):
             return replace(of_size(base, gpus), name=self.name, **figures)
         made = GpuType(self.name, figures.pop("gpu_power_w"), figures.pop("node_base_power_w", 0.0), 1.0, gpus)
         return replace(made, **figures)
-
-    def _like(self, known: Mapping[str, GpuType]) -> GpuType | None:
-        if self.like is not None and self.like not in known:
-            raise InputError("like", self.like, f"one of the built-in GPU types {', '.join(known)}")
-        return None if self.like is None else known[self.like]
-
-    def _table(self, eur_per_kwh: float) -> tuple[float, ...] | None:
-        if self.node_eur_per_h is None:
-            return self.node_power_w
-        if eur_per_kwh <= 0.0:
-            raise InputError("node_eur_per_h", list(self.node_eur_per_h), "nothing while energy costs nothing")
-        return tuple(cost / eur_per_kwh * 1000.0 for cost in self.node_eur_per_h)

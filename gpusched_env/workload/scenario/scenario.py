@@ -59,18 +59,6 @@ OwnApplications = Annotated[str | tuple[OwnApplication, ...] | None, BeforeValid
 RestartSeconds = Annotated[float | Literal["measured"] | None, BeforeValidator(_restart)]
 
 
-def _path_of(name: str) -> list[str]:
-    """Return the sections of a dotted name, and its last part: names of a trace's GPU types have dots of their own."""
-    if name.startswith(NAMED_BY_TRACES):
-        return ["trace", "gpu_types", name.removeprefix(NAMED_BY_TRACES)]
-    return name.split(".")
-
-
-def _check_mapping(values: object) -> None:
-    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
-        raise InputError("settings", values, 'a mapping of dotted names to values, such as {"cluster.nodes": 20}')
-
-
 class Prices(Settings):
     """What energy costs."""
 
@@ -184,20 +172,16 @@ class Scenario(Settings):
         if self.trace is not None and self.trace.reference_gpu_type not in {None, *known}:
             allowed = f"one of the GPU types {', '.join(known)}"
             raise InputError("trace.reference_gpu_type", self.trace.reference_gpu_type, allowed)
-        self._check_switching()
+        free = "nothing with switching.model = 'free'"
+        if self.switching.model == "free" and self.restart_s is not None and self.restart_s != 0.0:
+            raise InputError("restart_s", self.restart_s, free)
+        if self.switching.model == "free" and any(self.restart_by_application.values()):
+            raise InputError("restart_by_application", dict(self.restart_by_application), free)
         if self.tenancy != "none" and not self.tenants:
             raise InputError("tenants", [], f"at least one with tenancy = {self.tenancy!r}")
         if not isinstance(self.applications, str) or self.applications in NAMED_TABLES:
             Catalogue.of(self)
         return self
-
-    def _check_switching(self) -> None:
-        """Check that nothing says what a restart costs where all switches are free."""
-        allowed = "nothing with switching.model = 'free'"
-        if self.switching.model == "free" and self.restart_s is not None and self.restart_s != 0.0:
-            raise InputError("restart_s", self.restart_s, allowed)
-        if self.switching.model == "free" and any(self.restart_by_application.values()):
-            raise InputError("restart_by_application", dict(self.restart_by_application), allowed)
 
     def __repr__(self) -> str:
         """Say in a line what it is called and how large it is."""
@@ -227,7 +211,8 @@ class Scenario(Settings):
         Raises:
             InputError: There is no such setting, the value is not allowed, or `values` is no such mapping.
         """
-        _check_mapping(values)
+        if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
+            raise InputError("settings", values, 'a mapping of dotted names to values, such as {"cluster.nodes": 20}')
         data = self.model_dump(exclude_none=True)
         if "cluster.pools" in values:
             data["cluster"] = {name: data["cluster"][name] for name in ("overrides",) if name in data["cluster"]}
@@ -240,16 +225,21 @@ class Scenario(Settings):
         for name in GIVEN_HISTOGRAMS if given else ():
             data["epochs"].pop(name, None)
         for name, value in values.items():
-            *sections, last = _path_of(name)
-            section: Any = data
-            for part in sections:
-                section = section.setdefault(part, {})
-                if not isinstance(section, dict):
-                    raise InputError(name, value, f"no such setting; {part} is not a section")
-            if isinstance(value, Settings):
-                section[last] = value.model_dump(exclude_none=True)
-            elif value is None:
-                section.pop(last, None)
-            else:
-                section[last] = value
+            _put(data, name, value)
         return Scenario(**data)
+
+
+def _put(data: dict[str, Any], name: str, value: object) -> None:
+    """Put the value of a dotted name into nested settings; None takes it out."""
+    *sections, last = name.split(".")
+    if name.startswith(NAMED_BY_TRACES):  # names of a trace's GPU types have dots of their own
+        sections, last = ["trace", "gpu_types"], name.removeprefix(NAMED_BY_TRACES)
+    section: Any = data
+    for part in sections:
+        section = section.setdefault(part, {})
+        if not isinstance(section, dict):
+            raise InputError(name, value, f"no such setting; {part} is not a section")
+    if value is None:
+        section.pop(last, None)
+    else:
+        section[last] = value.model_dump(exclude_none=True) if isinstance(value, Settings) else value

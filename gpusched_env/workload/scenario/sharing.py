@@ -87,7 +87,11 @@ class Sharing(Settings):
         if len(set(self.offers())) != len(self.fractions):
             raise InputError("fractions", list(self.fractions), "each once")
         if self.max_inflation is None:
-            self._check_table()
+            least = min(fraction for _, fraction in builtin_max_inflation())
+            for index, fraction in enumerate(self.fractions):
+                if self.interference == "random" and fraction < least:
+                    allowed = f"at least {least}, the least of the built-in table, unless max_inflation is set"
+                    raise InputError(f"fractions[{index}]", fraction, allowed)
             return self
         if self.interference != "random":
             allowed = f"nothing with interference = {self.interference!r}: that sets the times"
@@ -110,13 +114,6 @@ class Sharing(Settings):
         most = self.overhead / (1.0 + self.overhead)
         if not 0.0 < self.least_pace <= most:
             raise InputError("least_pace", self.least_pace, f"a number > 0 and <= overhead / (1 + overhead) = {most:g}")
-
-    def _check_table(self) -> None:
-        least = min(fraction for _, fraction in builtin_max_inflation())
-        for index, fraction in enumerate(self.fractions):
-            if self.interference == "random" and fraction < least:
-                allowed = f"at least {least}, the least of the built-in table, unless max_inflation is set"
-                raise InputError(f"fractions[{index}]", fraction, allowed)
 
     def offers(self) -> tuple[tuple[float, int], ...]:
         """Give every fraction with its priority, in the order of the section."""

@@ -235,17 +235,11 @@ def _equal(text: pl.Series, value: str) -> pl.Series:
 
 def _reading(value: str) -> tuple[Callable[[pl.Series], pl.Series], float] | None:
     """Tell how cells are read to compare them with a value, and what it is then; None: it is a text."""
-    by_day = re.fullmatch(r"\d{4}-\d\d-\d\d", value)
-    for read in (_days,) if by_day else (plain, micros):
-        wanted = read(pl.Series([f"{value} 00:00" if by_day else value]))[0]
-        if wanted is not None:
-            return read, wanted
-    return None
-
-
-def _days(text: pl.Series) -> pl.Series:
-    """Read dates as days since 1970 (UTC), null where there is none."""
-    return micros(text) // _DAY
+    if re.fullmatch(r"\d{4}-\d\d-\d\d", value):  # days since 1970
+        day = micros(pl.Series([f"{value} 00:00"]))[0]
+        return None if day is None else (lambda text: micros(text) // _DAY, day // _DAY)
+    readings = ((read, read(pl.Series([value]))[0]) for read in (plain, micros))
+    return next((reading for reading in readings if reading[1] is not None), None)
 
 
 _TIME = (

@@ -197,24 +197,19 @@ def _durations(scenario: Scenario, replay: TraceReplay, trace: Trace) -> str:
         f"distributions of the family {scenario.epochs.family}."
     )
     if trace.gpu_type is not None and any(trace.gpu_type):
-        return f"Durations hold on the GPU type of each row: {_types(scenario, trace)}; {needed}"
+        types, said = gpu_types_named(scenario, trace), []
+        for name, count in jobs_by_name(trace).items():
+            of = types[name]
+            here = "no such node here" if of is None else "" if of.casefold() == name.casefold() else f"here {of}"
+            said.append(f"{name or 'none named'}{f' ({here})' if here else ''} {count:,} jobs")
+        return f"Durations hold on the GPU type of each row: {', '.join(said)}; {needed}"
     reference = replay.reference_gpu_type or scenario.cluster.gpu_types[0]
-    types, there = scenario.cluster.gpu_types, ""
-    if reference not in types:
-        there = f", of which the cluster has no node (trace.reference_gpu_type; it has {', '.join(types)})"
-    elif len(types) > 1 and trace.start_s is not None:
+    there, offered = "", scenario.cluster.gpu_types
+    if reference not in offered:
+        there = f", of which the cluster has no node (trace.reference_gpu_type; it has {', '.join(offered)})"
+    elif len(offered) > 1 and trace.start_s is not None:
         there = ", where as-traced runs all jobs (trace.reference_gpu_type)"
     return f"Durations hold on {reference}{there}; {needed}"
-
-
-def _types(scenario: Scenario, trace: Trace) -> str:
-    """Say which types the rows name, which of the scenario's they are, and how many jobs name them."""
-    types, said = gpu_types_named(scenario, trace), []
-    for name, count in jobs_by_name(trace).items():
-        of = types[name]
-        here = "no such node here" if of is None else "" if of.casefold() == name.casefold() else f"here {of}"
-        said.append(f"{name or 'none named'}{f' ({here})' if here else ''} {count:,} jobs")
-    return ", ".join(said)
 
 
 def _changed(replay: TraceReplay, trace: Trace) -> list[str]:
