@@ -92,20 +92,15 @@ def check_cells(record: Record) -> Iterator[Difference]:
         if interval.node >= first and interval.host != interval.node - first:
             yield Difference(interval.where, interval.host, interval.node - first, "host of a host")
     for node in sorted(by_cell):
-        if node < first:
-            yield from _check_cell(record.nodes[node].gpus, node, by_cell[node])
+        for start, _, holding in stretches(by_cell[node]) if node < first else ():
+            where = f"intervals.csv (node {node} from {start!r} s)"
+            hosts, gpus = sorted({interval.host for interval in holding}), record.nodes[node].gpus
+            if len(hosts) > 1:
+                yield Difference(where, hosts, 1, "hosts on which a cell lies at one time")
+            if busy_gpus(holding) > gpus:
+                yield Difference(where, busy_gpus(holding), gpus, "busy GPUs, and GPUs of the cell")
     for each in sorted(by_host):
         yield from _check_host(record, first, each, by_host[each])
-
-
-def _check_cell(gpus: int, cell: int, intervals: list[IntervalRecord]) -> Iterator[Difference]:
-    for start, _, holding in stretches(intervals):
-        where = f"intervals.csv (node {cell} from {start!r} s)"
-        hosts = sorted({interval.host for interval in holding})
-        if len(hosts) > 1:
-            yield Difference(where, hosts, 1, "hosts on which a cell lies at one time")
-        if busy_gpus(holding) > gpus:
-            yield Difference(where, busy_gpus(holding), gpus, "busy GPUs, and GPUs of the cell")
 
 
 def _check_host(record: Record, first: int, host: int, intervals: list[IntervalRecord]) -> Iterator[Difference]:
@@ -162,8 +157,7 @@ def audit(folder: str | Path) -> list[Difference]:
         *check_quotas(record),
         *check_cells(record),
         *check_progress(record, by_job),
-        *_check_energy(record, of_job),
-        *_check_costs(record, by_job, energy_eur),
+        *_check_costs(record, by_job, energy_eur, of_job),
         *check_lines(record, by_job),
         *check_rounds(record, by_job),
         *_check_origin(record),
@@ -251,15 +245,13 @@ def _lines(intervals: list[IntervalRecord], place: str) -> str:
     return f"intervals.csv lines {', '.join(map(str, lines))} ({place})"
 
 
-def _check_energy(record: Record, of_job: list[float]) -> Iterator[Difference]:
-    """Compare the attributions in jobs.csv with the bill."""
+def _check_costs(
+    record: Record, by_job: list[list[Holding]], energy_eur: float, of_job: list[float]
+) -> Iterator[Difference]:
+    """Compare attributions, tardiness costs and totals; a job without intervals is left out, and reported elsewhere."""
     for job, (claim, energy) in enumerate(zip(record.claims, of_job, strict=True)):
         if not same_amount(claim["energy_eur"], energy):
             yield Difference(row_of(job), claim["energy_eur"], energy, "energy_eur")
-
-
-def _check_costs(record: Record, by_job: list[list[Holding]], energy_eur: float) -> Iterator[Difference]:
-    """Compare tardiness costs and totals; a job without intervals is reported elsewhere and left out here."""
     tardiness: list[float] = []
     stays: list[float] = []
     late = 0

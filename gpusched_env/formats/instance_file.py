@@ -289,19 +289,16 @@ def _job_table(read: dict[str, Any]) -> JobTable:
         except InputError as error:
             where = f"distributions[{index}].{error.field.rpartition('.')[2]}"
             raise InputError(where, error.value, error.allowed) from error
-    jobs = read["jobs"]
+    jobs, seconds = read["jobs"], []
+    for index, row in enumerate(jobs["seconds_per_epoch"]):
+        checked(f"jobs.seconds_per_epoch[{index}]", [value for value in row if value is not None], [float])
+        seconds.append([np.inf if value is None else value for value in row])
     return JobTable(
         **{name: np.array(jobs[name]) for name in _JOBS if name in jobs},
-        seconds_per_epoch=_seconds_per_epoch(jobs["seconds_per_epoch"]),
+        seconds_per_epoch=_array("jobs.seconds_per_epoch", seconds, 2),
         applications=tuple(read["applications"]),
         distributions=tuple(distributions),
     )
-
-
-def _seconds_per_epoch(rows: list[Any]) -> NDArray[np.float64]:
-    for index, row in enumerate(rows):
-        checked(f"jobs.seconds_per_epoch[{index}]", [value for value in row if value is not None], [float])
-    return _array("jobs.seconds_per_epoch", [[np.inf if v is None else v for v in row] for row in rows], 2)
 
 
 def _array(where: str, table: list[Any], dimensions: int) -> NDArray[np.float64]:

@@ -147,7 +147,13 @@ def submission_times(
         return np.zeros(count)
     if arrivals.kind in BY_GAP:
         mean = arrivals.mean_gap_s if arrivals.mean_gap_s is not None else (arrivals.lambda_s or 0.0) / nodes
-        times = _spaced(arrivals, mean, count, rng)
+        if arrivals.profile is not None:  # inf where they are too long for a profile
+            times = profiled_times(arrival_profile(arrivals.profile), mean / arrivals.rate, count, rng)
+        else:
+            exponential = arrivals.kind == "exponential"
+            gaps = rng.exponential(mean, count) if exponential else rng.poisson(mean, count).astype(np.float64)
+            gaps[0] = 0.0
+            times = np.cumsum(gaps / arrivals.rate)
         if times[-1] > LONGEST_S:
             latest = LONGEST if arrivals.profile is None else LONGEST_PROFILED
             allowed = f"mean gaps with which the last of {count} jobs comes within {latest}"
@@ -155,16 +161,6 @@ def submission_times(
             raise InputError(f"arrivals.{name}", getattr(arrivals, name), allowed)
         return times
     return _clustered(arrivals.kind, saturation_per_s * arrivals.rate, rng)
-
-
-def _spaced(arrivals: Arrivals, mean_s: float, count: int, rng: Generator) -> NDArray[np.float64]:
-    """Give times with this mean gap; inf where they are too long for a profile."""
-    if arrivals.profile is not None:
-        return profiled_times(arrival_profile(arrivals.profile), mean_s / arrivals.rate, count, rng)
-    exponential = arrivals.kind == "exponential"
-    gaps = rng.exponential(mean_s, count) if exponential else rng.poisson(mean_s, count).astype(np.float64)
-    gaps[0] = 0.0
-    return np.cumsum(gaps / arrivals.rate)
 
 
 def _clustered(kind: ArrivalKind, saturation_per_s: NDArray[np.float64], rng: Generator) -> NDArray[np.float64]:
