@@ -39,24 +39,13 @@ FORMAT = "gpusched instance"
 VERSION = 2
 
 _SCALARS: dict[str, type] = {"name": str, "seed": int, "energy_price_eur_per_kwh": float, "pue": float}
+_ROWS: dict[str, type] = {"gpu_types": GpuType, "nodes": Node, "configurations": Configuration}
+_KINDS = {"str": [str], "float": [float], "int": [int], "tuple[float, ...] | None": [([float], None)]}
+_MAY_LACK = {"idle_gpu_power_w", "node_power_w", "priority"}
+"""Columns that stand in the file where some row has another value than the default."""
 _TABLES: dict[str, dict[str, Schema]] = {
-    "gpu_types": {
-        "name": [str],
-        "gpu_power_w": [float],
-        "node_base_power_w": [float],
-        "memory_gib": [float],
-        "max_gpus_per_node": [int],
-        "idle_gpu_power_w?": [float],
-        "node_power_w?": [([float], None)],
-    },
-    "nodes": {"gpu_type": [str], "gpus": [int]},
-    "configurations": {
-        "gpu_type": [str],
-        "gpus_per_node": [int],
-        "nodes": [int],
-        "share": [float],
-        "priority?": [int],
-    },
+    name: {f"{each.name}?" if each.name in _MAY_LACK else each.name: _KINDS[str(each.type)] for each in fields(row)}
+    for name, row in _ROWS.items()
 }
 _NEEDED = (
     "submission_s", "due_s", "tardiness_weight_eur_per_s", "max_epochs", "epochs_needed", "memory_gib", "restart_s",
@@ -300,19 +289,16 @@ def _job_table(read: dict[str, Any]) -> JobTable:
         except InputError as error:
             where = f"distributions[{index}].{error.field.rpartition('.')[2]}"
             raise InputError(where, error.value, error.allowed) from error
-    jobs = read["jobs"]
+    jobs, seconds = read["jobs"], []
+    for index, row in enumerate(jobs["seconds_per_epoch"]):
+        checked(f"jobs.seconds_per_epoch[{index}]", [value for value in row if value is not None], [float])
+        seconds.append([np.inf if value is None else value for value in row])
     return JobTable(
         **{name: np.array(jobs[name]) for name in _JOBS if name in jobs},
-        seconds_per_epoch=_seconds_per_epoch(jobs["seconds_per_epoch"]),
+        seconds_per_epoch=_array("jobs.seconds_per_epoch", seconds, 2),
         applications=tuple(read["applications"]),
         distributions=tuple(distributions),
     )
-
-
-def _seconds_per_epoch(rows: list[Any]) -> NDArray[np.float64]:
-    for index, row in enumerate(rows):
-        checked(f"jobs.seconds_per_epoch[{index}]", [value for value in row if value is not None], [float])
-    return _array("jobs.seconds_per_epoch", [[np.inf if v is None else v for v in row] for row in rows], 2)
 
 
 def _array(where: str, table: list[Any], dimensions: int) -> NDArray[np.float64]:

@@ -18,7 +18,7 @@ from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.typing import NDArray
 
@@ -30,45 +30,20 @@ RUN_FILES = ("instance.json", "intervals.csv", "jobs.csv", "run.json")
 MAY_HOLD = (*RUN_FILES, "report.html")
 """What a former run's folder may hold: also the page that `gpusched report` made of it, which goes with it."""
 
-_INTERVALS = pl.Schema(
-    {
-        "job": pl.Int64,
-        "node": pl.Int64,
-        "gpus": pl.Int64,
-        "gpu": pl.Int64,
-        "configuration": pl.String,
-        "start_s": pl.Float64,
-        "ready_s": pl.Float64,
-        "end_s": pl.Float64,
-        "epochs": pl.Float64,
-    }
-)
-_WITH_HOSTS = pl.Schema([*_INTERVALS.items(), ("host", pl.Int64())])
-_JOBS = pl.Schema(
-    {
-        "job": pl.Int64,
-        "submission_s": pl.Float64,
-        "due_s": pl.Float64,
-        "start_s": pl.Float64,
-        "completion_s": pl.Float64,
-        "epochs_needed": pl.Float64,
-        "energy_eur": pl.Float64,
-        "tardiness_eur": pl.Float64,
-        "switches": pl.Int64,
-    }
-)
+_INTERVALS = {
+    "job": at.LOG_JOB, "node": at.LOG_NODE, "gpus": None, "gpu": at.LOG_SLOT, "configuration": at.LOG_CONFIG,
+    "start_s": at.LOG_START, "ready_s": at.LOG_READY, "end_s": at.LOG_END, "epochs": at.LOG_EPOCHS,
+}  # fmt: skip
+"""Columns of `intervals.csv`, and where each is in the simulator's log."""
+_WHOLE = ("job", "node", "gpus", "gpu", "host", "switches")
+_JOBS = (
+    "job", "submission_s", "due_s", "start_s", "completion_s", "epochs_needed", "energy_eur", "tardiness_eur",
+    "switches",
+)  # fmt: skip
 _FACTS = (
-    "policy",
-    "seed",
-    "energy_eur",
-    "tardiness_eur",
-    "total_eur",
-    "late_jobs",
-    "mean_completion_s",
-    "rounds",
-    "decision_s",
-    "provenance",
-)
+    "policy", "seed", "energy_eur", "tardiness_eur", "total_eur", "late_jobs", "mean_completion_s", "rounds",
+    "decision_s", "provenance",
+)  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -135,50 +110,36 @@ def read_run(folder: str | Path) -> RecordedRun:
     return RecordedRun(
         instance=instance,
         intervals=_read_rows(source / "intervals.csv", _interval_columns(instance)),
-        jobs=_read_rows(source / "jobs.csv", _JOBS),
+        jobs=_read_rows(source / "jobs.csv", _schema(_JOBS)),
         policy=facts["policy"],
         facts=facts,
     )
 
 
+def _schema(names: Iterable[str]) -> pl.Schema:
+    types = {"configuration": pl.String(), **dict.fromkeys(_WHOLE, pl.Int64())}
+    return pl.Schema({name: types.get(name, pl.Float64()) for name in names})
+
+
 def _interval_columns(instance: Instance) -> pl.Schema:
     """Give the columns of the intervals: with cells also the host on which the node lies."""
-    return _WITH_HOSTS if instance.hosts else _INTERVALS
+    return _schema([*_INTERVALS, "host"] if instance.hosts else _INTERVALS)
 
 
 def _job_rows(result: Result) -> pl.DataFrame:
     jobs = result.instance.jobs
-    columns = {
-        "job": np.arange(len(jobs)),
-        "submission_s": jobs.submission_s,
-        "due_s": jobs.due_s,
-        "start_s": result.start_s,
-        "completion_s": result.completion_s,
-        "epochs_needed": jobs.epochs_needed,
-        "energy_eur": result.job_energy_eur,
-        "tardiness_eur": result.job_tardiness_eur,
-        "switches": result.switches,
-    }
-    return pl.DataFrame(columns, schema=_JOBS)
+    own = {"job": np.arange(len(jobs)), "energy_eur": result.job_energy_eur, "tardiness_eur": result.job_tardiness_eur}
+    of_result = ("start_s", "completion_s", "switches")
+    columns = [own[name] if name in own else getattr(result if name in of_result else jobs, name) for name in _JOBS]
+    return pl.DataFrame(dict(zip(_JOBS, columns, strict=True)), schema=_schema(_JOBS))
 
 
 def _run_facts(result: Result, command: str | None, facts: Mapping[str, Any]) -> dict[str, Any]:
     instance = result.instance
     own = {"policy": result.policy, "seed": result.seed, "instance": instance.name, "instance_seed": instance.seed}
-    return {
-        "format": FORMAT,
-        "version": VERSION,
-        "policy": result.policy,
-        "seed": result.seed,
-        "energy_eur": result.energy_eur,
-        "tardiness_eur": result.tardiness_eur,
-        "total_eur": result.total_eur,
-        "late_jobs": result.late_jobs,
-        "mean_completion_s": result.mean_completion_s,
-        "rounds": result.rounds,
-        "decision_s": result.decision_s if np.isfinite(result.decision_s) else None,
-        "provenance": provenance(command, **{**facts, **own}),
-    }
+    values = {name: getattr(result, name) for name in _FACTS[:-1]}
+    values["decision_s"] = result.decision_s if np.isfinite(result.decision_s) else None
+    return {"format": FORMAT, "version": VERSION, **values, "provenance": provenance(command, **{**facts, **own})}
 
 
 def _read_facts(path: Path) -> dict[str, Any]:
@@ -233,20 +194,17 @@ def result_of(run: RecordedRun) -> Result:
     """
     if len(run.jobs) != len(run.instance.jobs):
         raise InputError("jobs.csv", len(run.jobs), f"a row for each of the {len(run.instance.jobs)} jobs")
-    column = {name: run.jobs[name].to_numpy() for name in run.jobs.columns}
     seconds = run.facts["decision_s"]
+    facts = {name: run.facts[name] for name in ("seed", "energy_eur", "tardiness_eur", "rounds")}
     return Result(
         instance=run.instance,
         policy=run.policy,
-        seed=run.facts["seed"],
-        energy_eur=run.facts["energy_eur"],
-        tardiness_eur=run.facts["tardiness_eur"],
-        start_s=column["start_s"],
-        completion_s=column["completion_s"],
-        job_energy_eur=column["energy_eur"],
-        job_tardiness_eur=column["tardiness_eur"],
-        switches=column["switches"],
-        rounds=run.facts["rounds"],
+        **facts,
+        start_s=run.jobs["start_s"].to_numpy(),
+        completion_s=run.jobs["completion_s"].to_numpy(),
+        switches=run.jobs["switches"].to_numpy(),
+        job_energy_eur=run.jobs["energy_eur"].to_numpy(),
+        job_tardiness_eur=run.jobs["tardiness_eur"].to_numpy(),
         decision_s=float("nan") if seconds is None else seconds,
         log=_log(run),
     )
@@ -263,17 +221,9 @@ def _log(run: RecordedRun) -> NDArray[np.float64]:
     unknown = [name for name in rows["configuration"].to_list() if name not in place]
     if unknown:
         raise InputError("intervals.csv: configuration", unknown[0], "a configuration of the instance")
-    columns = {
-        at.LOG_JOB: rows["job"],
-        at.LOG_NODE: rows["node"],
-        at.LOG_START: rows["start_s"],
-        at.LOG_READY: rows["ready_s"],
-        at.LOG_END: rows["end_s"],
-        at.LOG_EPOCHS: rows["epochs"],
-        at.LOG_SLOT: rows["gpu"],
-    } | ({at.LOG_HOST: rows["host"]} if instance.hosts else {})
     log = np.empty((len(rows), at.LOG_COLUMNS + bool(instance.hosts)))
-    for index, values in columns.items():
-        log[:, index] = values.to_numpy()
+    for name, index in (_INTERVALS | ({"host": at.LOG_HOST} if instance.hosts else {})).items():
+        if index not in {None, at.LOG_CONFIG}:
+            log[:, index] = rows[name].to_numpy()
     log[:, at.LOG_CONFIG] = [place[name] for name in rows["configuration"].to_list()]
     return log

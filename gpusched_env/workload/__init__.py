@@ -19,8 +19,8 @@ if TYPE_CHECKING:
         RandomInflation,
         SharingJobs,
         SharingTimes,
+        offered_load,
     )
-    from gpusched_env.workload.job_times import offered_load
     from gpusched_env.workload.scenario.arrivals import Arrivals
     from gpusched_env.workload.scenario.cluster import Cluster, GpuTypeOverride, OwnGpuType, Pool
     from gpusched_env.workload.scenario.comparison import Comparison, TraceReplay, parse_seeds
@@ -36,11 +36,18 @@ if TYPE_CHECKING:
     )
     from gpusched_env.workload.scenario.scenario import Jobs, Prices, Scenario, Weights
     from gpusched_env.workload.scenario.scenario_file import (
+        SUITE_VERSION,
+        Track,
         builtin_scenarios,
         list_scenarios,
+        list_tracks,
         load_scenario,
+        load_track,
+        reward_scale_of,
         scenario_for_trace,
         scenario_toml,
+        step_limit_of,
+        track_toml,
     )
     from gpusched_env.workload.scenario.sharing import Interconnect, Sharing
     from gpusched_env.workload.tables.applications import (
@@ -56,15 +63,6 @@ if TYPE_CHECKING:
     from gpusched_env.workload.traces.replay import replayed_trace
     from gpusched_env.workload.traces.summary import modelled
     from gpusched_env.workload.traces.trace import Trace, detect_format, read_trace
-    from gpusched_env.workload.track import (
-        SUITE_VERSION,
-        Track,
-        list_tracks,
-        load_track,
-        reward_scale_of,
-        step_limit_of,
-        track_toml,
-    )
 
 __all__ = [
     "SUITE_VERSION",

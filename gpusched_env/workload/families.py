@@ -14,17 +14,11 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, checks
-from gpusched_env.workload.scenario.epochs import (
-    BetaEpochs,
-    GeometricEpochs,
-    HistogramEpochs,
-    LognormalEpochs,
-    TwoPointEpochs,
-)
+from gpusched_env.workload.scenario.epochs import HistogramEpochs
 from gpusched_env.workload.tables.own_applications import read_histograms, read_runs
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.random import Generator
     from numpy.typing import NDArray
@@ -187,9 +181,18 @@ def make_library(epochs: Epochs, rng: Generator) -> tuple[EpochDistribution, ...
     Returns:
         `library_size` distributions.
     """
-    if isinstance(epochs, HistogramEpochs):
-        return histograms([_draw_runs(epochs, rng) for _ in range(epochs.library_size)], epochs.bins)
-    return tuple(_draw_one(epochs, rng) for _ in range(epochs.library_size))
+    if not isinstance(epochs, HistogramEpochs):
+        make, names = _FAMILIES[epochs.family]
+        bins = () if epochs.family == "two-point" else (epochs.bins,)
+        drawn = ([rng.uniform(*getattr(epochs, name)) for name in names] for _ in range(epochs.library_size))
+        return tuple(make(*values, *bins) for values in drawn)
+    if isinstance(epochs.runs, str):
+        raise InputError("epochs.runs", epochs.runs, "a range to draw from; given_library reads the file")
+    needs = []
+    for _ in range(epochs.library_size):
+        mean, concentration = rng.uniform(*epochs.mean), rng.uniform(*epochs.concentration)
+        needs.append(drawn_runs(mean, concentration, max(1, round(rng.uniform(*epochs.runs))), rng))
+    return histograms(needs, epochs.bins)
 
 
 def draw_fractions(
@@ -215,20 +218,10 @@ def draw_fractions(
     return fractions
 
 
-def _draw_runs(epochs: HistogramEpochs, rng: Generator) -> NDArray[np.float64]:
-    if isinstance(epochs.runs, str):
-        raise InputError("epochs.runs", epochs.runs, "a range to draw from; given_library reads the file")
-    mean, concentration = rng.uniform(*epochs.mean), rng.uniform(*epochs.concentration)
-    return drawn_runs(mean, concentration, max(1, round(rng.uniform(*epochs.runs))), rng)
-
-
-def _draw_one(
-    epochs: BetaEpochs | LognormalEpochs | GeometricEpochs | TwoPointEpochs, rng: Generator
-) -> EpochDistribution:
-    if isinstance(epochs, BetaEpochs):
-        return beta_distribution(rng.uniform(*epochs.mean), rng.uniform(*epochs.concentration), epochs.bins)
-    if isinstance(epochs, LognormalEpochs):
-        return lognormal_distribution(rng.uniform(*epochs.median), rng.uniform(*epochs.sigma), epochs.bins)
-    if isinstance(epochs, GeometricEpochs):
-        return geometric_distribution(rng.uniform(*epochs.stop_rate), epochs.bins)
-    return two_point_distribution(rng.uniform(*epochs.early_at), rng.uniform(*epochs.early_probability))
+_FAMILIES: dict[str, tuple[Callable[..., EpochDistribution], tuple[str, ...]]] = {
+    "beta": (beta_distribution, ("mean", "concentration")),
+    "lognormal": (lognormal_distribution, ("median", "sigma")),
+    "geometric": (geometric_distribution, ("stop_rate",)),
+    "two-point": (two_point_distribution, ("early_at", "early_probability")),
+}
+"""Of each family what makes a distribution, and its parameters, in the order in which they are drawn."""

@@ -2,23 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Duty, Instance, JobTable, Tenant, checks
 from gpusched_env.model.tenant import tenant_name
-from gpusched_env.workload.catalogue import Catalogue
+from gpusched_env.workload.catalogue import Catalogue, Site
 from gpusched_env.workload.families import draw_fractions, given_library, make_library
-from gpusched_env.workload.interference_model import interference_model
-from gpusched_env.workload.job_times import application_times, job_times
-from gpusched_env.workload.network import Network, switching_columns
+from gpusched_env.workload.interference_model import application_times, interference_model, job_times
+from gpusched_env.workload.network import over_network, switching_columns
 from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
 from gpusched_env.workload.scenario.epochs import HistogramEpochs, due_dates
 from gpusched_env.workload.scenario.scenario import Scenario
-from gpusched_env.workload.site import Site
 from gpusched_env.workload.tenancy import with_tenancy
 from gpusched_env.workload.traces.replay import (
     choose_applications,
@@ -37,8 +35,8 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.model import EpochDistribution
-    from gpusched_env.workload.interference_model import InterferenceModel, SharingTimes
+    from gpusched_env.model import EpochDistribution, Interference
+    from gpusched_env.workload.interference_model import InterferenceModel
     from gpusched_env.workload.tables.applications import Application
     from gpusched_env.workload.traces.trace import Trace
 
@@ -63,21 +61,6 @@ class _Streams:
     def of(cls, seed: int) -> _Streams:
         # The order of the fields is part of what a seed means: new concerns go to the end.
         return cls(*(np.random.default_rng(s) for s in np.random.SeedSequence(seed).spawn(11)))
-
-
-@dataclass(frozen=True, slots=True, eq=False)
-class _Draft:
-    """What the jobs are, before due dates and weights."""
-
-    submission_s: NDArray[np.float64]
-    application: NDArray[np.int64]
-    distribution: NDArray[np.int64]
-    distributions: tuple[EpochDistribution, ...]
-    fractions: NDArray[np.float64]
-    max_epochs: NDArray[np.float64]
-    times: SharingTimes
-    trace: Trace | None = None
-    ran_on: tuple[NDArray[np.int64], NDArray[np.bool_]] | None = None
 
 
 def make_instance(scenario: Scenario, seed: int, interference: InterferenceModel | None = None) -> Instance:
@@ -119,11 +102,13 @@ class InstanceMaker:
         catalogue = Catalogue.of(scenario)
         applications = catalogue.chosen()
         self._scenario, self._applications, self._site = scenario, applications, Site.of(scenario)
+        self._names = tuple(application.name for application in applications)
         self._library = given_library(scenario.epochs, catalogue.names)
         self._model = interference_model(scenario.sharing) if interference is None else interference
         self._trace = replayed_trace(scenario) if trace is None and scenario.trace is not None else trace
         self._tenants = _tenants(scenario, self._trace)
-        self._network = Network.of(scenario, applications, self._site, application_times(applications, self._site))
+        measured = application_times(applications, self._site)
+        self._seconds, self._synchronisation = over_network(scenario, applications, self._site, measured)
         self._max_epochs = np.array([application.max_epochs for application in applications])
         self._memory_gib = np.array([application.memory_gib for application in applications])
         self._switching = [catalogue.switching[name] for name in catalogue.names]
@@ -145,12 +130,11 @@ class InstanceMaker:
             InputError: The seed is out of its range, or a job fits no configuration of the cluster.
         """
         making = self.making(seed)
-        try:
-            while True:
+        while True:
+            try:
                 next(making)
-        except StopIteration as done:
-            made: Instance = done.value
-            return made
+            except StopIteration as done:
+                return done.value
 
     def making(self, seed: int) -> Generation[None, None, Instance]:
         """Do what `make` does in parts, as a generator that returns the instance: a part ends at each `yield`."""
@@ -159,10 +143,9 @@ class InstanceMaker:
         yield
         library = make_library(self._scenario.epochs, streams.library) if self._library is None else self._library
         yield
-        draw = self._draw_jobs if self._trace is None else self._replay_jobs
-        draft = draw(library, streams)
+        columns, interference = self._jobs(library, streams)
         yield
-        table = self._job_table(draft, streams)
+        table = self._job_table(columns, library, streams, by_duty=isinstance(interference, Duty))
         yield
         made = Instance(
             site.gpu_types,
@@ -171,99 +154,97 @@ class InstanceMaker:
             table,
             energy_price_eur_per_kwh=prices.energy_price_eur_per_kwh,
             pue=prices.pue,
-            interference=draft.times.interference,
+            interference=interference,
             name=self._scenario.name,
             seed=seed,
-            synchronisation=self._network.synchronisation,
+            synchronisation=self._synchronisation,
             tenants=self._tenants,
         )
         return made if self._scenario.tenancy == "none" else with_tenancy(made, self._scenario.tenancy)
 
-    def _draw_jobs(self, library: tuple[EpochDistribution, ...], streams: _Streams) -> _Draft:
-        """Draw jobs by the published rules."""
-        scenario, nodes, count = self._scenario, len(self._site.nodes), self._scenario.jobs.count
-        choice = streams.applications.integers(len(self._applications), size=count)
-        distribution = self._distribution_of_jobs(library, choice, streams)
-        return _Draft(
-            submission_s=submission_times(scenario.arrivals, self._saturation[choice], nodes, streams.arrivals),
-            application=choice,
-            distribution=distribution,
-            distributions=library,
-            fractions=draw_fractions(library, distribution, streams.epochs),
-            max_epochs=self._max_epochs[choice],
-            times=self._job_times(choice, streams),
-        )
+    def _jobs(
+        self, library: tuple[EpochDistribution, ...], streams: _Streams
+    ) -> tuple[dict[str, NDArray[Any]], Interference | Duty | None]:
+        """Draw jobs by the published rules, or take them from the trace and draw what it lacks: columns not sorted yet.
 
-    def _replay_jobs(self, library: tuple[EpochDistribution, ...], streams: _Streams) -> _Draft:
-        """Take jobs from the scenario's trace, which there must be; draw what it lacks."""
-        scenario, applications, trace = self._scenario, self._applications, self._trace
-        assert trace is not None  # noqa: S101 - for mypy
-        names = tuple(application.name for application in applications)
-        choice = choose_applications(trace, names, streams.applications)
-        distribution = self._distribution_of_jobs(library, choice, streams)
+        Beside the columns it gives what jobs on one GPU do to one another.
+        """
+        scenario, trace, names = self._scenario, self._trace, self._names
+        if trace is None:
+            choice = streams.applications.integers(len(names), size=scenario.jobs.count)
+        else:
+            choice = choose_applications(trace, names, streams.applications)
+        distribution = choice
+        if not (isinstance(scenario.epochs, HistogramEpochs) and scenario.epochs.by_application):
+            distribution = streams.distributions.integers(len(library), size=len(choice))
         fractions = draw_fractions(library, distribution, streams.epochs)
+        times = job_times(self._seconds, self._applications, self._site, choice, self._model, streams.sharing)
+        columns: dict[str, NDArray[Any]] = {
+            "application": choice, "distribution": distribution, "memory_gib": self._memory_gib[choice],
+        }  # fmt: skip
+        if trace is None:
+            nodes = len(self._site.nodes)
+            columns |= {
+                "submission_s": submission_times(scenario.arrivals, self._saturation[choice], nodes, streams.arrivals),
+                "max_epochs": self._max_epochs[choice],
+                "seconds_per_epoch": times.seconds_per_epoch,
+            }
+        else:
+            columns |= self._traced(trace, choice, fractions, times.seconds_per_epoch, streams.durations)
+        return columns | {"epochs_needed": fractions * columns["max_epochs"]}, times.interference
+
+    def _traced(
+        self,
+        trace: Trace,
+        choice: NDArray[np.int64],
+        fractions: NDArray[np.float64],
+        seconds: NDArray[np.float64],
+        rng: Generator,
+    ) -> dict[str, NDArray[Any]]:
+        """Give the columns that a trace says, and what jobs are offered by what they asked for."""
+        scenario = self._scenario
         gpu_type = gpu_type_of_jobs(scenario, trace)
+        epochs = epochs_of_duration(trace, self._applications, choice, fractions, gpu_type)
+        open_to = offered(scenario, trace, self._site, tuple(self._names[i] for i in choice), seconds)
+        seconds = np.where(open_to, seconds, np.inf)
         resolution_s = scenario.trace.resolution_s if scenario.trace else 1.0
-        epochs = epochs_of_duration(trace, applications, choice, fractions, gpu_type)
-        times = self._job_times(choice, streams)
-        open_to = offered(scenario, trace, self._site, tuple(names[i] for i in choice), times.seconds_per_epoch)
-        seconds = np.where(open_to, times.seconds_per_epoch, np.inf)
-        ran_on = traced_configurations(trace, self._site, seconds, gpu_type, names_a_type(scenario, trace))
-        return _Draft(
-            submission_s=trace.submission_s,
-            application=choice,
-            distribution=distribution,
-            distributions=library,
-            fractions=fractions,
-            max_epochs=dithered(epochs, trace, resolution_s, streams.durations),
-            times=replace(times, seconds_per_epoch=seconds),
-            trace=trace,
-            ran_on=None if trace.start_s is None else ran_on,
-        )
+        columns = {
+            "submission_s": trace.submission_s,
+            "max_epochs": dithered(epochs, trace, resolution_s, rng),
+            "seconds_per_epoch": seconds,
+        }
+        if trace.start_s is None:
+            return columns
+        named = names_a_type(scenario, trace)
+        config, known = traced_configurations(trace, self._site, seconds, gpu_type, named)
+        return columns | {"traced_start_s": trace.start_s, "traced_config": config, "traced_type_known": known}
 
-    def _distribution_of_jobs(
-        self, library: tuple[EpochDistribution, ...], choice: NDArray[np.int64], streams: _Streams
-    ) -> NDArray[np.int64]:
-        """Give every job's distribution, an index of the library: drawn, or that of its application."""
-        epochs = self._scenario.epochs
-        if isinstance(epochs, HistogramEpochs) and epochs.by_application:
-            return choice
-        return streams.distributions.integers(len(library), size=len(choice))
-
-    def _job_times(self, choice: NDArray[np.int64], streams: _Streams) -> SharingTimes:
-        return job_times(self._network.seconds, self._applications, self._site, choice, self._model, streams.sharing)
-
-    def _job_table(self, draft: _Draft, streams: _Streams) -> JobTable:
-        """Add due dates, weights and restart overheads, and sort by submission."""
-        scenario, trace, seconds = self._scenario, draft.trace, draft.times.seconds_per_epoch
-        full_s = draft.max_epochs[:, None] * _reference_times(seconds, self._site)
-        due = due_dates(scenario.due_dates, draft.submission_s, full_s, streams.due_dates)
+    def _job_table(
+        self,
+        columns: dict[str, NDArray[Any]],
+        library: tuple[EpochDistribution, ...],
+        streams: _Streams,
+        *,
+        by_duty: bool,
+    ) -> JobTable:
+        """Add due dates, weights, restart overheads and labels, and sort by submission."""
+        scenario, trace, submission_s = self._scenario, self._trace, columns["submission_s"]
+        full_s = columns["max_epochs"][:, None] * _reference_times(columns["seconds_per_epoch"], self._site)
+        due = due_dates(scenario.due_dates, submission_s, full_s, streams.due_dates)
         weight = streams.weights.uniform(scenario.weights.min_eur_per_s, scenario.weights.max_eur_per_s, len(due))
         if trace is not None and trace.due_s is not None:
             due = trace.due_s
         if trace is not None and trace.tardiness_weight_eur_per_s is not None:
             weight = trace.tardiness_weight_eur_per_s
-        started = None if trace is None else trace.start_s
-        order = np.argsort(draft.submission_s, kind="stable")
-        by_duty = isinstance(draft.times.interference, Duty)
+        order = np.argsort(submission_s, kind="stable")
+        columns = columns | {"due_s": due, "tardiness_weight_eur_per_s": weight}
         return JobTable(
-            submission_s=draft.submission_s[order],
-            due_s=due[order],
-            tardiness_weight_eur_per_s=weight[order],
-            max_epochs=draft.max_epochs[order],
-            epochs_needed=(draft.fractions * draft.max_epochs)[order],
-            memory_gib=self._memory_gib[draft.application[order]],
-            seconds_per_epoch=seconds[order],
-            application=draft.application[order],
-            applications=tuple(application.name for application in self._applications),
-            distribution=draft.distribution[order],
-            distributions=draft.distributions,
-            **switching_columns(self._switching, draft.application[order], told=by_duty),
+            **{name: column[order] for name, column in columns.items()},
+            applications=self._names,
+            distributions=library,
+            **switching_columns(self._switching, columns["application"][order], told=by_duty),
             opportunistic=streams.labels.random(len(order)) < scenario.jobs.opportunistic,
             tenant=self._tenant_of_jobs(order, streams.tenants),
-            traced_start_s=None if started is None else started[order],
-            traced_config=None if draft.ran_on is None else draft.ran_on[0][order],
-            traced_type_known=None if draft.ran_on is None else draft.ran_on[1][order],  # type: ignore[arg-type]
         )
 
     def _tenant_of_jobs(self, order: NDArray[np.int64], rng: Generator) -> NDArray[np.int64]:

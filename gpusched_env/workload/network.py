@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
@@ -16,73 +15,54 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from gpusched_env.workload.catalogue import Site
     from gpusched_env.workload.scenario.scenario import Scenario
     from gpusched_env.workload.scenario.sharing import Switching
-    from gpusched_env.workload.site import Site
     from gpusched_env.workload.tables.applications import Application, Communication
 
 
-@dataclass(frozen=True, slots=True)
-class Network:
-    """The network of a scenario.
+def over_network(
+    scenario: Scenario, applications: tuple[Application, ...], site: Site, seconds: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], Synchronisation | None]:
+    """Put a scenario's network in place of the measured one.
 
-    Attributes:
-        seconds: Time of an epoch of every application on every configuration over this network [s], (A, C).
-        synchronisation: What instances say of the help of spare machines; None without BytePS.
+    Args:
+        scenario: The scenario.
+        applications: Its applications A.
+        site: Its cluster, with the configurations C.
+        seconds: Times over the measured network [s], (A, C).
+
+    Returns:
+        Time of an epoch of every application on every configuration over this network [s], (A, C), and what instances
+        say of the help of spare machines; None without BytePS.
+
+    Raises:
+        InputError: The scenario asks for a network, but of no application it is known how it synchronises.
     """
-
-    seconds: NDArray[np.float64]
-    synchronisation: Synchronisation | None = None
-
-    @classmethod
-    def of(
-        cls, scenario: Scenario, applications: tuple[Application, ...], site: Site, seconds: NDArray[np.float64]
-    ) -> Network:
-        """Put a scenario's network in place of the measured one.
-
-        Args:
-            scenario: The scenario.
-            applications: Its applications A.
-            site: Its cluster, with the configurations C.
-            seconds: Times over the measured network [s], (A, C).
-
-        Raises:
-            InputError: The scenario asks for a network, but of no application it is known how it synchronises.
-        """
-        asked = scenario.interconnect
-        if asked.measured:
-            return cls(seconds)
-        known = _known(scenario, applications)
-        several = [c for c in site.configurations if c.nodes > 1]
-        if not any((a, c.gpu_type) in known for a in range(len(applications)) for c in several):
-            field = "backend" if asked.nic_gb_per_s is None else "nic_gb_per_s"
-            allowed = "nothing, unless jobs.node_counts offers several nodes to applications in communication.csv"
-            raise InputError(f"interconnect.{field}", getattr(asked, field), allowed)
-        sync_s = {key: _sync_s(scenario, own) for key, own in known.items()}
-        rescaled = _rescaled(seconds, site, known, sync_s)
-        if asked.backend == "all-reduce":
-            return cls(rescaled)
-        shape = (len(site.gpu_types), len(applications))
-        compute, sync = np.ones(shape), np.zeros(shape)
-        for v, gpu_type in enumerate(site.gpu_types):
-            for a in range(len(applications)):
-                if (a, gpu_type.name) in known:
-                    compute[v, a] = known[a, gpu_type.name].compute_s
-                    sync[v, a] = sync_s[a, gpu_type.name]
-        return cls(rescaled, Synchronisation(compute, sync, asked.cpu_machines))
-
-
-def _known(scenario: Scenario, applications: tuple[Application, ...]) -> dict[tuple[int, str], Communication]:
-    """Give what the table says, by index of the application and GPU type; it does not know types of one's own."""
-    own = {v.name for v in scenario.gpu_types}
+    asked = scenario.interconnect
+    if asked.measured:
+        return seconds, None
+    own = {v.name for v in scenario.gpu_types}  # which the table does not know
     index = {application.name: a for a, application in enumerate(applications)}
     rows = builtin_communication().items()
-    return {(index[name], v): row for (name, v), row in rows if name in index and v not in own}
-
-
-def _sync_s(scenario: Scenario, own: Communication) -> float:
-    nic, exposed = scenario.interconnect.nic_gb_per_s, scenario.interconnect.exposed
-    return own.sync_s if nic is None else own.sync_on(nic, exposed)
+    known = {(index[name], v): row for (name, v), row in rows if name in index and v not in own}
+    several = [c for c in site.configurations if c.nodes > 1]
+    if not any((a, c.gpu_type) in known for a in range(len(applications)) for c in several):
+        field = "backend" if asked.nic_gb_per_s is None else "nic_gb_per_s"
+        allowed = "nothing, unless jobs.node_counts offers several nodes to applications in communication.csv"
+        raise InputError(f"interconnect.{field}", getattr(asked, field), allowed)
+    nic = asked.nic_gb_per_s
+    sync_s = {key: row.sync_s if nic is None else row.sync_on(nic, asked.exposed) for key, row in known.items()}
+    rescaled = _rescaled(seconds, site, known, sync_s)
+    if asked.backend == "all-reduce":
+        return rescaled, None
+    types = {gpu_type.name: v for v, gpu_type in enumerate(site.gpu_types)}
+    compute, sync = np.ones((len(types), len(applications))), np.zeros((len(types), len(applications)))
+    for (a, name), row in known.items():
+        if name in types:
+            compute[types[name], a] = row.compute_s
+            sync[types[name], a] = sync_s[a, name]
+    return rescaled, Synchronisation(compute, sync, asked.cpu_machines)
 
 
 def _rescaled(
@@ -149,7 +129,7 @@ def switching_costs(switching: Switching, state_gib: float, restart_s: float | N
 
 def switching_columns(
     costs: Sequence[SwitchingCosts], application: NDArray[np.int64], *, told: bool
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, NDArray[Any]]:
     """Give the columns of a table of jobs, by name, for the application of every job, (J,).
 
     Where distances are `told` apart although nothing says what going on costs, that is a restart: then a job that

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -15,7 +15,7 @@ from gpusched_env.model.tenant import BETWEEN, LENT, TENANCIES, check_fit, name_
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from gpusched_env.model import Configuration, Duty, GpuType, Instance, Tenancy, Tenant
+    from gpusched_env.model import Duty, GpuType, Instance, Tenancy, Tenant
 
 
 def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
@@ -41,16 +41,16 @@ def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
     if tenancy in {"none", "quota"}:
         return replace(instance, tenancy=tenancy)
     _check(instance)
-    owned, lent = _Owned(instance), instance.jobs.opportunistic & (tenancy == "cells")
-    for t, tenant in enumerate(instance.tenants):
-        for gpu_type in instance.gpu_types:
-            own = (instance.jobs.tenant == t) & ~lent
-            owned.add(tenant.name, gpu_type, _cells(tenant, gpu_type.name), own)
+    jobs, lent = instance.jobs, instance.jobs.opportunistic & (tenancy == "cells")
+    owned = [
+        (tenant.name, gpu_type, _cells(tenant, gpu_type.name), (jobs.tenant == t) & ~lent)
+        for t, tenant in enumerate(instance.tenants)
+        for gpu_type in instance.gpu_types
+    ]
     if tenancy == "cells":
-        for gpu_type in instance.gpu_types:
-            nodes = [node for node in instance.nodes if node.gpu_type == gpu_type.name]
-            owned.add(LENT, gpu_type, nodes, lent)
-    return owned.made(tenancy)
+        tops = {v.name: [node for node in instance.nodes if node.gpu_type == v.name] for v in instance.gpu_types}
+        owned += [(LENT, gpu_type, tops[gpu_type.name], lent) for gpu_type in instance.gpu_types]
+    return _made(instance, tenancy, [each for each in owned if each[2]])
 
 
 def _cells(tenant: Tenant, gpu_type: str) -> list[Node]:
@@ -74,50 +74,35 @@ def _check(instance: Instance) -> None:
         check_fit(f"tenants' cells of {gpu_type.name}", wanted, tops)
 
 
-class _Owned:
-    """The GPU types, nodes and configurations of each owner, and the times of jobs on them."""
-
-    def __init__(self, instance: Instance) -> None:
-        self.instance = instance
-        self.gpu_types: list[GpuType] = []
-        self.nodes: list[Node] = []
-        self.configurations: list[Configuration] = []
-        self.columns: list[NDArray[np.float64]] = []
-        self.base: list[int] = []
-
-    def add(self, owner: str, gpu_type: GpuType, nodes: list[Node], jobs: NDArray[np.bool_]) -> None:
-        """Give an owner nodes of a type, on which some jobs may run."""
-        if not nodes:
-            return
-        name, largest = name_of(owner, gpu_type.name), max(node.gpus for node in nodes)
-        self.gpu_types.append(replace(gpu_type, name=name))
-        self.base.append(self.instance.type_index("gpu_type", gpu_type.name))
-        self.nodes += [Node(name, node.gpus) for node in nodes]
-        for column, configuration in enumerate(self.instance.configurations):
+def _made(
+    instance: Instance, tenancy: Tenancy, owned: list[tuple[str, GpuType, list[Node], NDArray[np.bool_]]]
+) -> Instance:
+    """Make the instance in which each owner has nodes of a type, on which some jobs may run, shape (J,)."""
+    gpu_types, nodes, configurations, columns = [], [], [], []
+    for owner, gpu_type, own_nodes, jobs in owned:
+        name, largest = name_of(owner, gpu_type.name), max(node.gpus for node in own_nodes)
+        gpu_types.append(replace(gpu_type, name=name))
+        nodes += [Node(name, node.gpus) for node in own_nodes]
+        for column, configuration in enumerate(instance.configurations):
             several = configuration.kind == "multi-node"
             fits = configuration.gpus_per_node == largest if several else configuration.gpus_per_node <= largest
-            enough = sum(node.gpus >= configuration.gpus_per_node for node in nodes) >= configuration.nodes
+            enough = sum(node.gpus >= configuration.gpus_per_node for node in own_nodes) >= configuration.nodes
             if configuration.gpu_type == gpu_type.name and fits and enough:
-                self.configurations.append(replace(configuration, gpu_type=name))
-                self.columns.append(np.where(jobs, self.instance.jobs.seconds_per_epoch[:, column], np.inf))
-
-    def made(self, tenancy: Tenancy) -> Instance:
-        """Make the instance."""
-        instance = self.instance
-        # What a trace ran on is no configuration of one tenant.
-        traced = {"traced_start_s": None, "traced_config": None, "traced_type_known": None}
-        jobs = replace(instance.jobs, seconds_per_epoch=np.stack(self.columns, axis=1), **traced)  # type: ignore[arg-type]
-        interference = instance.interference
-        return replace(
-            instance,
-            gpu_types=tuple(self.gpu_types),
-            nodes=tuple(self.nodes),
-            configurations=tuple(self.configurations),
-            jobs=jobs,
-            interference=None if interference is None else _by_type(interference, self.base),
-            tenancy=tenancy,
-            hosts=len(instance.nodes) if tenancy == "cells" else 0,
-        )
+                configurations.append(replace(configuration, gpu_type=name))
+                columns.append(np.where(jobs, instance.jobs.seconds_per_epoch[:, column], np.inf))
+    base = [instance.type_index("gpu_type", gpu_type.name) for _, gpu_type, *_ in owned]
+    # What a trace ran on is no configuration of one tenant.
+    traced: dict[str, Any] = {"traced_start_s": None, "traced_config": None, "traced_type_known": None}
+    return replace(
+        instance,
+        gpu_types=tuple(gpu_types),
+        nodes=tuple(nodes),
+        configurations=tuple(configurations),
+        jobs=replace(instance.jobs, seconds_per_epoch=np.stack(columns, axis=1), **traced),
+        interference=None if instance.interference is None else _by_type(instance.interference, base),
+        tenancy=tenancy,
+        hosts=len(instance.nodes) if tenancy == "cells" else 0,
+    )
 
 
 def _by_type(model: Interference | Duty, base: list[int]) -> Interference | Duty:

@@ -151,15 +151,16 @@ def test_an_application_may_take_no_memory_and_restart_at_once() -> None:
 
 def test_a_damaged_table_names_the_cell(monkeypatch: pytest.MonkeyPatch) -> None:
     row = {"application": "a", "gpu_type": "V100", "gpus": "1", "seconds_per_epoch": "soon"}
+    times = ("applications.csv", ("application", "gpu_type", "gpus"), "seconds_per_epoch")
     monkeypatch.setattr(loader, "read_table", lambda _: [row])
     with pytest.raises(InputError, match=r"applications\.csv\.a\.V100\.seconds_per_epoch = 'soon'"):
-        loader._times()
+        loader._table(*times)
     monkeypatch.setattr(loader, "read_table", lambda _: [row | {"gpus": "one"}])
     with pytest.raises(InputError, match="whole number"):
-        loader._times()
+        loader._table(*times)
     monkeypatch.setattr(loader, "read_table", lambda _: [row | {"seconds_per_epoch": "1"}] * 2)
-    with pytest.raises(InputError, match="each number of GPUs once"):
-        loader._times()
+    with pytest.raises(InputError, match="each gpus once"):
+        loader._table(*times)
 
 
 def test_the_time_on_a_configuration_is_that_on_its_gpus_or_on_its_whole_nodes() -> None:

@@ -6,7 +6,7 @@ import pytest
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload import Scenario, load_scenario
-from gpusched_env.workload.site import Site
+from gpusched_env.workload.catalogue import Site
 
 
 def names(**values: object) -> list[str]:

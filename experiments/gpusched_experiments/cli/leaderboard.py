@@ -21,7 +21,7 @@ from gpusched_experiments.report.experiment_run import run_experiment
 from gpusched_experiments.untrusted.entry import USUAL, Limits
 
 if TYPE_CHECKING:
-    from gpusched_env.workload.track import Purpose
+    from gpusched_env.workload.scenario.scenario_file import Purpose
     from gpusched_experiments.report.chart import Drawing
 
 DRAWS = "gpusched_experiments.report.figures"

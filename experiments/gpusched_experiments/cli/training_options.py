@@ -22,8 +22,7 @@ from gpusched_agents.training.worlds import TRAINING_SEEDS
 from gpusched_baselines.registry import teacher_names
 from gpusched_env.errors import InputError
 from gpusched_env.workload import list_tracks, load_track, parse_seeds
-from gpusched_env.workload.scenario.scenario_file import TRACK
-from gpusched_env.workload.track import track_place
+from gpusched_env.workload.scenario.scenario_file import TRACK, track_place
 from gpusched_experiments.cli.scenario_options import parse_setting
 
 NONE, ALL = "none", "all"

@@ -6,11 +6,11 @@ from itertools import count
 from typing import TYPE_CHECKING, Literal, Self
 
 import numpy as np
-from pydantic import Field, model_validator
+from pydantic import model_validator
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
-from gpusched_env.workload.scenario.settings import Duration, Positive, Settings
+from gpusched_env.workload.scenario.settings import Duration, Positive, Settings, setting
 from gpusched_env.workload.tables.applications import WEEK_H, arrival_profile
 
 if TYPE_CHECKING:
@@ -91,19 +91,17 @@ JOBS_PER_CLUSTER = 10
 class Arrivals(Settings):
     """When jobs are submitted."""
 
-    kind: ArrivalKind = Field(
-        default="mixed", description="high, low, mixed, exponential, poisson, profile, or simultaneous (all at time 0)."
+    kind: ArrivalKind = setting(
+        "mixed", "high, low, mixed, exponential, poisson, profile, or simultaneous (all at time 0)."
     )
-    rate: Positive = Field(default=1.0, description="Factor on the rate: 2 halves all times between submissions.")
-    profile: Literal["philly", "openb"] | None = Field(
-        default=None, description="Trace whose uneven arrivals kind = profile has: philly or openb."
+    rate: Positive = setting(1.0, "Factor on the rate: 2 halves all times between submissions.")
+    profile: Literal["philly", "openb"] | None = setting(
+        None, "Trace whose uneven arrivals kind = profile has: philly or openb."
     )
-    mean_gap_s: Duration | None = Field(
-        default=None, description="Mean time between submissions [s]; only with exponential, poisson or profile."
+    mean_gap_s: Duration | None = setting(
+        None, "Mean time between submissions [s]; only with exponential, poisson or profile."
     )
-    lambda_s: Duration | None = Field(
-        default=None, description="The same times the number of nodes: mean gap = lambda_s / nodes [s]."
-    )
+    lambda_s: Duration | None = setting(None, "The same times the number of nodes: mean gap = lambda_s / nodes [s].")
 
     @model_validator(mode="after")
     def _check_gap(self) -> Self:
@@ -149,7 +147,13 @@ def submission_times(
         return np.zeros(count)
     if arrivals.kind in BY_GAP:
         mean = arrivals.mean_gap_s if arrivals.mean_gap_s is not None else (arrivals.lambda_s or 0.0) / nodes
-        times = _spaced(arrivals, mean, count, rng)
+        if arrivals.profile is not None:  # inf where they are too long for a profile
+            times = profiled_times(arrival_profile(arrivals.profile), mean / arrivals.rate, count, rng)
+        else:
+            exponential = arrivals.kind == "exponential"
+            gaps = rng.exponential(mean, count) if exponential else rng.poisson(mean, count).astype(np.float64)
+            gaps[0] = 0.0
+            times = np.cumsum(gaps / arrivals.rate)
         if times[-1] > LONGEST_S:
             latest = LONGEST if arrivals.profile is None else LONGEST_PROFILED
             allowed = f"mean gaps with which the last of {count} jobs comes within {latest}"
@@ -157,16 +161,6 @@ def submission_times(
             raise InputError(f"arrivals.{name}", getattr(arrivals, name), allowed)
         return times
     return _clustered(arrivals.kind, saturation_per_s * arrivals.rate, rng)
-
-
-def _spaced(arrivals: Arrivals, mean_s: float, count: int, rng: Generator) -> NDArray[np.float64]:
-    """Give times with this mean gap; inf where they are too long for a profile."""
-    if arrivals.profile is not None:
-        return profiled_times(arrival_profile(arrivals.profile), mean_s / arrivals.rate, count, rng)
-    exponential = arrivals.kind == "exponential"
-    gaps = rng.exponential(mean_s, count) if exponential else rng.poisson(mean_s, count).astype(np.float64)
-    gaps[0] = 0.0
-    return np.cumsum(gaps / arrivals.rate)
 
 
 def _clustered(kind: ArrivalKind, saturation_per_s: NDArray[np.float64], rng: Generator) -> NDArray[np.float64]:

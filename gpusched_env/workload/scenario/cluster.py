@@ -8,8 +8,19 @@ from typing import TYPE_CHECKING, Annotated, Any, Self
 from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
-from gpusched_env.model.configuration import MOST_GPUS, GpuType
-from gpusched_env.workload.scenario.settings import Count, NotNegative, Positive, Settings, as_tables, as_tuple, whole
+from gpusched_env.model.configuration import MOST_ON_A_NODE, GpuType
+from gpusched_env.workload.catalogue import of_size
+from gpusched_env.workload.scenario.settings import (
+    Count,
+    Many,
+    NotNegative,
+    Positive,
+    Settings,
+    as_tables,
+    as_tuple,
+    setting,
+    whole,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -21,14 +32,10 @@ MOST_NODES = 100_000
 class GpuTypeOverride(Settings):
     """Figures of one GPU type that replace the built-in ones."""
 
-    gpu_power_w: Positive | None = Field(default=None, description="Power of one busy GPU [W].")
-    node_base_power_w: NotNegative | None = Field(
-        default=None, description="Power of a switched-on node beside its busy GPUs [W]."
-    )
-    idle_gpu_power_w: NotNegative | None = Field(
-        default=None, description="Power of an idle GPU of a switched-on node [W]."
-    )
-    memory_gib: Positive | None = Field(default=None, description="Memory of one GPU [GiB].")
+    gpu_power_w: Positive | None = setting(None, "Power of one busy GPU [W].")
+    node_base_power_w: NotNegative | None = setting(None, "Power of a switched-on node beside its busy GPUs [W].")
+    idle_gpu_power_w: NotNegative | None = setting(None, "Power of an idle GPU of a switched-on node [W].")
+    memory_gib: Positive | None = setting(None, "Memory of one GPU [GiB].")
 
 
 class Pool(Settings):
@@ -36,25 +43,20 @@ class Pool(Settings):
 
     gpu_type: str = Field(description="GPU type, built-in or one of gpu_types.")
     nodes: Annotated[int, whole(1, MOST_NODES)] = Field(description="Number of nodes.")
-    gpus_per_node: Count | None = Field(default=None, description="GPUs of each; by default the most of the GPU type.")
+    gpus_per_node: Count | None = setting(None, "GPUs of each; by default the most of the GPU type.")
 
 
 class Cluster(Settings):
     """The nodes: as many of every kind as `pools` say, or else node i has the GPU type i mod the number of types."""
 
-    pools: Annotated[tuple[Pool, ...], BeforeValidator(as_tables(Pool))] = Field(
-        default=(), description="Pools of nodes, in place of nodes, gpu_types and gpus_per_node."
+    pools: Annotated[tuple[Pool, ...], BeforeValidator(as_tables(Pool))] = setting(
+        (), "Pools of nodes, in place of nodes, gpu_types and gpus_per_node."
     )
-    nodes: Annotated[int, whole(1, MOST_NODES)] = Field(default=10, description="Number of nodes.")
-    gpu_types: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] = Field(
-        default=("V100", "A100", "T4"), description="GPU types; node i has the type i mod their number."
-    )
-    gpus_per_node: Count | None = Field(
-        default=None, description="GPUs of every node; by default the maximum of its GPU type."
-    )
-    node_base_power_w: NotNegative | None = Field(
-        default=None,
-        description="Power of every switched-on node beside its GPUs [W]; by default the figure of its GPU type.",
+    nodes: Annotated[int, whole(1, MOST_NODES)] = setting(10, "Number of nodes.")
+    gpu_types: Many[str] = setting(("V100", "A100", "T4"), "GPU types; node i has the type i mod their number.")
+    gpus_per_node: Count | None = setting(None, "GPUs of every node; by default the maximum of its GPU type.")
+    node_base_power_w: NotNegative | None = setting(
+        None, "Power of every switched-on node beside its GPUs [W]; by default the figure of its GPU type."
     )
     overrides: dict[str, GpuTypeOverride] = Field(
         default_factory=dict, description="Your own figures, by GPU type; they win over node_base_power_w."
@@ -112,7 +114,7 @@ class Cluster(Settings):
                 raise InputError(field, gpus, allowed)
 
 
-Powers = Annotated[tuple[Positive, ...], BeforeValidator(as_tuple)]
+Powers = Many[Positive]
 
 FIGURES = ("gpu_power_w", "node_base_power_w", "idle_gpu_power_w", "memory_gib")
 USUAL_GPUS_PER_NODE = 8
@@ -127,25 +129,19 @@ class OwnGpuType(Settings):
     """
 
     name: str = Field(description="Name, such as B200.")
-    like: str | None = Field(
-        default=None, description="Built-in type whose figures, and times of applications, it has where none are given."
+    like: str | None = setting(
+        None, "Built-in type whose figures, and times of applications, it has where none are given."
     )
-    speed: Positive = Field(default=1.0, description="Speed in units of `like`: its times are divided by this.")
-    memory_gib: Positive | None = Field(default=None, description="Memory of one GPU [GiB].")
-    gpus_per_node: Annotated[int, whole(1, MOST_GPUS)] | None = Field(
-        default=None, description="Most GPUs of a node. By default those of `like`, of the list of powers, or 8."
+    speed: Positive = setting(1.0, "Speed in units of `like`: its times are divided by this.")
+    memory_gib: Positive | None = setting(None, "Memory of one GPU [GiB].")
+    gpus_per_node: Annotated[int, whole(1, MOST_ON_A_NODE)] | None = setting(
+        None, "Most GPUs of a node. By default those of `like`, of the list of powers, or 8."
     )
-    gpu_power_w: Positive | None = Field(default=None, description="Power of one busy GPU [W].")
-    node_base_power_w: NotNegative | None = Field(
-        default=None, description="Power of a switched-on node beside its GPUs [W]."
-    )
-    idle_gpu_power_w: NotNegative | None = Field(
-        default=None, description="Power of an idle GPU of a switched-on node [W]."
-    )
-    node_power_w: Powers | None = Field(default=None, description="Power of a node with 1, 2, ... busy GPUs [W].")
-    node_eur_per_h: Powers | None = Field(
-        default=None, description="Or what such a node costs [€/h], whatever energy costs."
-    )
+    gpu_power_w: Positive | None = setting(None, "Power of one busy GPU [W].")
+    node_base_power_w: NotNegative | None = setting(None, "Power of a switched-on node beside its GPUs [W].")
+    idle_gpu_power_w: NotNegative | None = setting(None, "Power of an idle GPU of a switched-on node [W].")
+    node_power_w: Powers | None = setting(None, "Power of a node with 1, 2, ... busy GPUs [W].")
+    node_eur_per_h: Powers | None = setting(None, "Or what such a node costs [€/h], whatever energy costs.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -182,8 +178,14 @@ class OwnGpuType(Settings):
         Raises:
             InputError: `like` is no built-in type, or costs are given while energy costs nothing.
         """
-        base = self._like(known)
-        table = self._table(eur_per_kwh)
+        if self.like is not None and self.like not in known:
+            raise InputError("like", self.like, f"one of the built-in GPU types {', '.join(known)}")
+        base = None if self.like is None else known[self.like]
+        table = self.node_power_w
+        if self.node_eur_per_h is not None:
+            if eur_per_kwh <= 0.0:
+                raise InputError("node_eur_per_h", list(self.node_eur_per_h), "nothing while energy costs nothing")
+            table = tuple(cost / eur_per_kwh * 1000.0 for cost in self.node_eur_per_h)
         if table is not None:
             made = GpuType.of_table(self.name, table, self.memory_gib or (base.memory_gib if base else 1.0))
             return made if self.gpu_power_w is None else replace(made, gpu_power_w=self.gpu_power_w)
@@ -193,23 +195,3 @@ class OwnGpuType(Settings):
             return replace(of_size(base, gpus), name=self.name, **figures)
         made = GpuType(self.name, figures.pop("gpu_power_w"), figures.pop("node_base_power_w", 0.0), 1.0, gpus)
         return replace(made, **figures)
-
-    def _like(self, known: Mapping[str, GpuType]) -> GpuType | None:
-        if self.like is not None and self.like not in known:
-            raise InputError("like", self.like, f"one of the built-in GPU types {', '.join(known)}")
-        return None if self.like is None else known[self.like]
-
-    def _table(self, eur_per_kwh: float) -> tuple[float, ...] | None:
-        if self.node_eur_per_h is None:
-            return self.node_power_w
-        if eur_per_kwh <= 0.0:
-            raise InputError("node_eur_per_h", list(self.node_eur_per_h), "nothing while energy costs nothing")
-        return tuple(cost / eur_per_kwh * 1000.0 for cost in self.node_eur_per_h)
-
-
-def of_size(gpu_type: GpuType, gpus: int) -> GpuType:
-    """Give the type of nodes with so many GPUs; a table of powers ends there."""
-    table = gpu_type.node_power_w
-    if table is not None and gpus > len(table):
-        raise InputError("gpus_per_node", gpus, f"at most {len(table)}, for which {gpu_type.name} has powers")
-    return replace(gpu_type, max_gpus_per_node=gpus, node_power_w=None if table is None else table[:gpus])

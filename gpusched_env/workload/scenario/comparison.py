@@ -4,16 +4,24 @@ from __future__ import annotations
 
 import re
 from contextlib import suppress
-from typing import Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.scenario.settings import Count, CountFromZero, Positive, Settings, as_tuple
+from gpusched_env.workload.scenario.settings import (
+    Count,
+    CountFromZero,
+    Many,
+    Positive,
+    Settings,
+    as_tuple,
+    check_each_once,
+    setting,
+)
 from gpusched_env.workload.traces.columns import TRACE_FIELDS, Condition
 from gpusched_env.workload.traces.presets import FORMATS, TraceFormat
 from gpusched_env.workload.traces.rows import UTF_8
-from gpusched_env.workload.traces.trace import Selection
 
 MOST_SEEDS = 100_000
 ALLOWED = "whole numbers >= 0 and ranges of them, each once: 0-19, or 0,3,5"
@@ -63,33 +71,22 @@ class Comparison(Settings):
     The names of policies are checked where they are used, since policies are not part of a workload.
     """
 
-    policies: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] | None = Field(
-        default=None, description="Names of the policies, a list. By default those that `gpusched policies` marks."
+    policies: Many[str] | None = setting(
+        None, "Names of the policies, a list. By default those that `gpusched policies` marks."
     )
-    seeds: Annotated[str, BeforeValidator(seeds_text)] | None = Field(
-        default=None, description='Seeds of the workloads. By default "0-39", with a trace "0-4".'
+    seeds: Annotated[str, BeforeValidator(seeds_text)] | None = setting(
+        None, 'Seeds of the workloads. By default "0-39", with a trace "0-4".'
     )
-    reference: str | None = Field(
-        default=None, description='Policy that savings are measured against. By default "edf", else the first.'
+    reference: str | None = setting(None, 'Policy that savings are measured against. By default "edf", else the first.')
+    gpu_demands: Many[GpuDemand] | None = setting(
+        None, 'Rules for the GPU demand of a trace, a list, each a comparison. By default trace.gpu_demand and "exact".'
     )
-    gpu_demands: Annotated[tuple[GpuDemand, ...], BeforeValidator(as_tuple)] | None = Field(
-        default=None,
-        description="Rules for the GPU demand of a trace, a list, each a comparison. By default trace.gpu_demand and "
-        '"exact".',
-    )
-    workers: Count | None = Field(default=None, description="Processes. By default one for each core, at most 4.")
+    workers: Count | None = setting(None, "Processes. By default one for each core, at most 4.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        if self.gpu_demands is not None and (
-            not self.gpu_demands or len(set(self.gpu_demands)) != len(self.gpu_demands)
-        ):
-            raise InputError("gpu_demands", list(self.gpu_demands), "one or more, each once")
-        if self.policies is None:
-            return self
-        if not self.policies or len(set(self.policies)) != len(self.policies):
-            raise InputError("policies", list(self.policies), "one or more, each once")
-        if self.reference is not None and self.reference not in self.policies:
+        check_each_once(self, "gpu_demands", "policies")
+        if self.policies is not None and self.reference not in {None, *self.policies}:
             raise InputError("reference", self.reference, f"one of the policies compared: {', '.join(self.policies)}")
         return self
 
@@ -104,15 +101,15 @@ class TrackHeader(Settings):
         InputError: A value is not allowed, or a seed is among those of two purposes.
     """
 
-    version: Count = Field(default=1, description="Rises when anything changes that its results depend on.")
-    training: Seeds = Field(default="100000-109999", description="Seeds that policies and agents may learn from.")
-    validation: Seeds = Field(default="20000-20019", description="Seeds to choose by: settings, checkpoints.")
-    test: Seeds = Field(default="30000-30019", description="Seeds of the figures that are told to others.")
-    reward_scale_eur: Positive = Field(
-        default=1.0, description="Cost that counts as a reward of -1 [€]: a tenth of EDF's on the validation seeds."
+    version: Count = setting(1, "Rises when anything changes that its results depend on.")
+    training: Seeds = setting("100000-109999", "Seeds that policies and agents may learn from.")
+    validation: Seeds = setting("20000-20019", "Seeds to choose by: settings, checkpoints.")
+    test: Seeds = setting("30000-30019", "Seeds of the figures that are told to others.")
+    reward_scale_eur: Positive = setting(
+        1.0, "Cost that counts as a reward of -1 [€]: a tenth of EDF's on the validation seeds."
     )
-    max_episode_steps: Count | None = Field(
-        default=None, description="Steps that end an episode: three times the most that random decisions took."
+    max_episode_steps: Count | None = setting(
+        None, "Steps that end an episode: three times the most that random decisions took."
     )
     hard: str = Field(description="What is hard about it, a line.")
     weights: str = Field(description="Why its tardiness weights are what they are, a line.")
@@ -143,41 +140,34 @@ class TraceReplay(Settings):
     """A trace that gives arrivals, GPU demand and durations; what it lacks is modelled (`docs/traces.md`)."""
 
     path: str = Field(description="The file; in a scenario file relative to its folder.")
-    format: TraceFormat = Field(default="generic", description=f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
+    format: TraceFormat = setting("generic", f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}.")
     columns: dict[str, str] = Field(
         default_factory=dict, description="Columns whose names differ from the format's: field = column."
     )
-    encoding: str = Field(default=UTF_8, description="Encoding of the file, such as cp1252.")
-    sort: bool | None = Field(default=None, description="Sort by submission? By default all formats but generic.")
-    where: Annotated[tuple[str, ...], BeforeValidator(_conditions)] = Field(
-        default=(), description='Conditions that jobs must meet, such as "gpus > 0" or "state = COMPLETED".'
+    encoding: str = setting(UTF_8, "Encoding of the file, such as cp1252.")
+    sort: bool | None = setting(None, "Sort by submission? By default all formats but generic.")
+    where: Annotated[tuple[str, ...], BeforeValidator(_conditions)] = setting(
+        (), 'Conditions that jobs must meet, such as "gpus > 0" or "state = COMPLETED".'
     )
-    skip_invalid: bool | None = Field(
-        default=None,
-        description="Leave invalid rows out, and count them? By default only jobs without GPUs or that never ran, in "
-        "all formats but generic.",
+    skip_invalid: bool | None = setting(
+        None,
+        "Leave invalid rows out, and count them? By default only jobs without GPUs or that never ran, in all formats "
+        "but generic.",
     )
-    first: CountFromZero = Field(default=0, description="Jobs to skip, in order of submission.")
-    gpu_demand: GpuDemand = Field(
-        default="elastic",
-        description="What the GPUs that a job asked for mean: elastic (any count), at-most (up to them), exact.",
+    first: CountFromZero = setting(0, "Jobs to skip, in order of submission.")
+    gpu_demand: GpuDemand = setting(
+        "elastic", "What the GPUs that a job asked for mean: elastic (any count), at-most (up to them), exact."
     )
-    reference_gpu_type: str | None = Field(
-        default=None, description="GPU type of rows that name none. By default the cluster's first."
-    )
+    reference_gpu_type: str | None = setting(None, "GPU type of rows that name none. By default the cluster's first.")
     gpu_types: dict[str, str] = Field(
         default_factory=dict, description="GPU types that the trace calls otherwise: its name = the cluster's type."
     )
-    resolution_s: Positive = Field(
-        default=1.0,
-        description="Unit of the trace's durations [s]: each is blurred within it, so that none tells more.",
+    resolution_s: Positive = setting(
+        1.0, "Unit of the trace's durations [s]: each is blurred within it, so that none tells more."
     )
-    time_scale: Positive | None = Field(
-        default=None, description="Factor on times between submissions: 2 halves the load. By default 1."
-    )
-    load: Positive | None = Field(
-        default=None,
-        description="Or the load to scale them to: GPU-seconds of the trace / (GPUs x span of submissions).",
+    time_scale: Positive | None = setting(None, "Factor on times between submissions: 2 halves the load. By default 1.")
+    load: Positive | None = setting(
+        None, "Or the load to scale them to: GPU-seconds of the trace / (GPUs x span of submissions)."
     )
 
     @model_validator(mode="after")
@@ -195,6 +185,6 @@ class TraceReplay(Settings):
         return self
 
     @property
-    def selection(self) -> Selection:
-        """Say which jobs of the file are taken."""
-        return Selection(self.sort, self.first, self.where, self.skip_invalid, self.encoding)
+    def selection(self) -> dict[str, Any]:
+        """Say which jobs of the file are taken: arguments of `read_trace`."""
+        return {name: getattr(self, name) for name in ("sort", "first", "where", "skip_invalid", "encoding")}

@@ -17,14 +17,15 @@ from gpusched_env.model import EpochDistribution
 from gpusched_env.model.checks import LONGEST, LONGEST_S
 from gpusched_env.workload.scenario.settings import (
     FractionRange,
+    Many,
     NotNegative,
     Positive,
     PositiveRange,
     ProbabilityRange,
     Seconds,
     Settings,
-    as_tuple,
     range_check,
+    setting,
     whole,
 )
 from gpusched_env.workload.tables.applications import Application
@@ -33,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-Masses = Annotated[tuple[Annotated[tuple[float, ...], BeforeValidator(as_tuple)], ...], BeforeValidator(as_tuple)]
+Masses = Many[Many[float]]
 
 
 MOST_BINS = 10_000
@@ -55,35 +56,25 @@ RunsOrFile = Annotated[str | tuple[float, float], BeforeValidator(_range_or_file
 
 
 class _EpochFamily(Settings):
-    bins: MostBins = Field(default=100, description="Equal bins of (0, E].")
-    library_size: MostBins = Field(
-        default=20, description="Distributions in the library; each job draws one uniformly."
-    )
+    bins: MostBins = setting(100, "Equal bins of (0, E].")
+    library_size: MostBins = setting(20, "Distributions in the library; each job draws one uniformly.")
 
 
 class HistogramEpochs(_EpochFamily):
     """Empirical histograms of past runs, made up or given."""
 
-    family: Literal["histogram"] = Field(default="histogram", description="Family of the distributions.")
-    mean: FractionRange = Field(
-        default=(0.2, 0.6), description="Mean need of the past runs, as a fraction of the maximum epochs."
+    family: Literal["histogram"] = setting("histogram", "Family of the distributions.")
+    mean: FractionRange = setting((0.2, 0.6), "Mean need of the past runs, as a fraction of the maximum epochs.")
+    concentration: PositiveRange = setting((2.0, 8.0), "How narrow the needs of past runs are (beta distribution).")
+    runs: RunsOrFile = setting(
+        (50.0, 500.0), "Past runs behind each made-up histogram; or a CSV file with a row for each of your runs."
     )
-    concentration: PositiveRange = Field(
-        default=(2.0, 8.0), description="How narrow the needs of past runs are (beta distribution)."
+    masses: Masses | None = setting(None, "Your own histograms, one list of weights each, instead of made-up ones.")
+    library: str | None = setting(
+        None, "Or a CSV file whose columns are histograms; published: those of the published runs."
     )
-    runs: RunsOrFile = Field(
-        default=(50.0, 500.0),
-        description="Past runs behind each made-up histogram; or a CSV file with a row for each of your runs.",
-    )
-    masses: Masses | None = Field(
-        default=None, description="Your own histograms, one list of weights each, instead of made-up ones."
-    )
-    library: str | None = Field(
-        default=None, description="Or a CSV file whose columns are histograms; published: those of the published runs."
-    )
-    by_application: bool = Field(
-        default=False,
-        description="Whether an application has the histogram of its name in library or runs; else jobs draw one.",
+    by_application: bool = setting(
+        False, "Whether an application has the histogram of its name in library or runs; else jobs draw one."
     )
 
     @model_validator(mode="after")
@@ -108,38 +99,34 @@ class HistogramEpochs(_EpochFamily):
 class LognormalEpochs(_EpochFamily):
     """Lognormal needs, truncated to the maximum epochs."""
 
-    family: Literal["lognormal"] = Field(default="lognormal", description="Family of the distributions.")
-    median: FractionRange = Field(
-        default=(0.2, 0.6), description="Median before truncation, as a fraction of the maximum epochs."
-    )
-    sigma: PositiveRange = Field(default=(0.3, 0.9), description="Standard deviation of the logarithm.")
+    family: Literal["lognormal"] = setting("lognormal", "Family of the distributions.")
+    median: FractionRange = setting((0.2, 0.6), "Median before truncation, as a fraction of the maximum epochs.")
+    sigma: PositiveRange = setting((0.3, 0.9), "Standard deviation of the logarithm.")
 
 
 class BetaEpochs(_EpochFamily):
     """Beta-distributed needs."""
 
-    family: Literal["beta"] = Field(default="beta", description="Family of the distributions.")
-    mean: FractionRange = Field(default=(0.2, 0.6), description="Mean need as a fraction of the maximum epochs.")
-    concentration: PositiveRange = Field(default=(2.0, 8.0), description="Sum of both shape parameters.")
+    family: Literal["beta"] = setting("beta", "Family of the distributions.")
+    mean: FractionRange = setting((0.2, 0.6), "Mean need as a fraction of the maximum epochs.")
+    concentration: PositiveRange = setting((2.0, 8.0), "Sum of both shape parameters.")
 
 
 class GeometricEpochs(_EpochFamily):
     """The same hazard of stopping in every bin; survivors need all epochs."""
 
-    family: Literal["geometric"] = Field(default="geometric", description="Family of the distributions.")
-    stop_rate: PositiveRange = Field(
-        default=(1.0, 4.0), description="Expected stops over the maximum epochs if a job went on after each."
+    family: Literal["geometric"] = setting("geometric", "Family of the distributions.")
+    stop_rate: PositiveRange = setting(
+        (1.0, 4.0), "Expected stops over the maximum epochs if a job went on after each."
     )
 
 
 class TwoPointEpochs(_EpochFamily):
     """Fails early or runs on; uses two bins of its own instead of `bins`."""
 
-    family: Literal["two-point"] = Field(default="two-point", description="Family of the distributions.")
-    early_at: FractionRange = Field(
-        default=(0.05, 0.3), description="Where early jobs end, as a fraction of the maximum epochs."
-    )
-    early_probability: ProbabilityRange = Field(default=(0.6, 0.85), description="Probability of ending there.")
+    family: Literal["two-point"] = setting("two-point", "Family of the distributions.")
+    early_at: FractionRange = setting((0.05, 0.3), "Where early jobs end, as a fraction of the maximum epochs.")
+    early_probability: ProbabilityRange = setting((0.6, 0.85), "Probability of ending there.")
 
 
 def _with_family(value: object) -> object:
@@ -156,9 +143,8 @@ Epochs = Annotated[
 class DueDates(Settings):
     """When jobs are due: submission + slack · U(least, greatest full execution time)."""
 
-    slack: Positive = Field(
-        default=1.0,
-        description="Factor on the time from submission to due date: 1 is the published rule, below 1 is tighter.",
+    slack: Positive = setting(
+        1.0, "Factor on the time from submission to due date: 1 is the published rule, below 1 is tighter."
     )
 
 
@@ -204,14 +190,13 @@ class OwnApplication(Settings):
 
     name: str = Field(description="Name.")
     max_epochs: Positive = Field(description="Most epochs of a run.")
-    memory_gib: NotNegative = Field(default=0.0, description="Memory on each GPU [GiB]; 0 fits everywhere.")
-    restart_s: Seconds = Field(default=0.0, description="Seconds without progress after a change.")
-    state_gib: NotNegative = Field(default=0.0, description="What is moved when jobs are switched [GiB].")
-    seconds_per_epoch: dict[str, ByGpus] | None = Field(
-        default=None,
-        description='Time of an epoch [s], by GPU type: for 1, 2, ... GPUs, or by number { "1" = 90.0, "2*8" = 7.0 }.',
+    memory_gib: NotNegative = setting(0.0, "Memory on each GPU [GiB]; 0 fits everywhere.")
+    restart_s: Seconds = setting(0.0, "Seconds without progress after a change.")
+    state_gib: NotNegative = setting(0.0, "What is moved when jobs are switched [GiB].")
+    seconds_per_epoch: dict[str, ByGpus] | None = setting(
+        None, 'Time of an epoch [s], by GPU type: for 1, 2, ... GPUs, or by number { "1" = 90.0, "2*8" = 7.0 }.'
     )
-    seconds: dict[str, ByGpus] | None = Field(default=None, description="Or the time of all epochs [s].")
+    seconds: dict[str, ByGpus] | None = setting(None, "Or the time of all epochs [s].")
 
     @model_validator(mode="after")
     def _check(self) -> Self:

@@ -19,14 +19,17 @@ from gpusched_env.workload.scenario.comparison import (
 )
 from gpusched_env.workload.scenario.epochs import GIVEN_HISTOGRAMS, DueDates, Epochs, HistogramEpochs, OwnApplication
 from gpusched_env.workload.scenario.settings import (
+    USUAL,
     AtLeastOne,
     Count,
+    Many,
     NotNegative,
     Part,
     Seconds,
     Settings,
     as_tables,
-    as_tuple,
+    check_each_once,
+    setting,
     whole,
 )
 from gpusched_env.workload.scenario.sharing import Interconnect, OwnTenant, Sharing, Switching
@@ -56,56 +59,36 @@ OwnApplications = Annotated[str | tuple[OwnApplication, ...] | None, BeforeValid
 RestartSeconds = Annotated[float | Literal["measured"] | None, BeforeValidator(_restart)]
 
 
-def _path_of(name: str) -> list[str]:
-    """Return the sections of a dotted name, and its last part: names of a trace's GPU types have dots of their own."""
-    if name.startswith(NAMED_BY_TRACES):
-        return ["trace", "gpu_types", name.removeprefix(NAMED_BY_TRACES)]
-    return name.split(".")
-
-
-def _check_mapping(values: object) -> None:
-    if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
-        raise InputError("settings", values, 'a mapping of dotted names to values, such as {"cluster.nodes": 20}')
-
-
 class Prices(Settings):
     """What energy costs."""
 
-    energy_price_eur_per_kwh: NotNegative = Field(default=0.172, description="Energy price [€/kWh].")
-    pue: AtLeastOne = Field(default=1.58, description="Power usage effectiveness of the data centre.")
-    co2_g_per_kwh: NotNegative | None = Field(
-        default=None, description="What a kWh emits [g CO₂/kWh]; decides nothing, results say kg CO₂ with it."
+    energy_price_eur_per_kwh: NotNegative = setting(USUAL["energy_price_eur_per_kwh"], "Energy price [€/kWh].")
+    pue: AtLeastOne = setting(USUAL["pue"], "Power usage effectiveness of the data centre.")
+    co2_g_per_kwh: NotNegative | None = setting(
+        None, "What a kWh emits [g CO₂/kWh]; decides nothing, results say kg CO₂ with it."
     )
 
 
 class Jobs(Settings):
     """How many jobs, what they train, and what they are offered."""
 
-    count: Annotated[int, whole(1, MOST_JOBS)] = Field(
-        default=100, description="Number of jobs; with a trace, at most so many."
+    count: Annotated[int, whole(1, MOST_JOBS)] = setting(100, "Number of jobs; with a trace, at most so many.")
+    applications: Many[str] | None = setting(
+        None, "Applications; each job draws one uniformly. By default all: your own, or else the built-in ones."
     )
-    applications: Annotated[tuple[str, ...], BeforeValidator(as_tuple)] | None = Field(
-        default=None,
-        description="Applications; each job draws one uniformly. By default all: your own, or else the built-in ones.",
+    gpu_counts: Many[Count] = setting(
+        (1, 2, 3, 4, 5, 6, 7, 8), "Numbers of GPUs that a job is offered, where a node has them."
     )
-    gpu_counts: Annotated[tuple[Count, ...], BeforeValidator(as_tuple)] = Field(
-        default=(1, 2, 3, 4, 5, 6, 7, 8), description="Numbers of GPUs that a job is offered, where a node has them."
+    node_counts: Many[Count] = setting(
+        (1,), "Numbers of whole nodes that a job is offered, where there are so many; 1 stands for gpu_counts."
     )
-    node_counts: Annotated[tuple[Count, ...], BeforeValidator(as_tuple)] = Field(
-        default=(1,),
-        description="Numbers of whole nodes that a job is offered, where there are so many; 1 stands for gpu_counts.",
-    )
-    opportunistic: Part = Field(
-        default=0.0,
-        description="Probability that a job is opportunistic: a label, for policies that serve guaranteed jobs first.",
+    opportunistic: Part = setting(
+        0.0, "Probability that a job is opportunistic: a label, for policies that serve guaranteed jobs first."
     )
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        for name in ("applications", "gpu_counts", "node_counts"):
-            values = getattr(self, name)
-            if values is not None and (not values or len(set(values)) != len(values)):
-                raise InputError(name, list(values), "one or more, each once")
+        check_each_once(self, "applications", "gpu_counts", "node_counts")
         if 1 not in self.node_counts:
             raise InputError(
                 "node_counts", list(self.node_counts), "1, from which due dates follow, and larger numbers"
@@ -116,8 +99,8 @@ class Jobs(Settings):
 class Weights(Settings):
     """Tardiness weights, drawn uniformly; the defaults are those that the authors use beside prices of electricity."""
 
-    min_eur_per_s: NotNegative = Field(default=0.000253709514333333, description="Least tardiness weight [€/s].")
-    max_eur_per_s: NotNegative = Field(default=0.000443991650083333, description="Greatest tardiness weight [€/s].")
+    min_eur_per_s: NotNegative = setting(0.000253709514333333, "Least tardiness weight [€/s].")
+    max_eur_per_s: NotNegative = setting(0.000443991650083333, "Greatest tardiness weight [€/s].")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -139,29 +122,27 @@ class Scenario(Settings):
         InputError: A value is not allowed; names the field with dots (`cluster.gpu_types[1]`), value and what is.
     """
 
-    name: str = Field(default="custom", description="Name, as tables show it.")
-    description: str = Field(default="", description="What it is for.")
-    restart_s: RestartSeconds = Field(
-        default=None,
-        description="Seconds without progress after a change of configuration or node: one number, or measured (by "
+    name: str = setting("custom", "Name, as tables show it.")
+    description: str = setting("", "What it is for.")
+    restart_s: RestartSeconds = setting(
+        None,
+        "Seconds without progress after a change of configuration or node: one number, or measured (by "
         "application). By default what your own applications say, and 0 for the built-in ones.",
     )
     restart_by_application: dict[str, Seconds] = Field(
         default_factory=dict, description="The same for single applications, by name; wins over restart_s [s]."
     )
-    gpu_types: Annotated[tuple[OwnGpuType, ...], BeforeValidator(as_tables(OwnGpuType))] = Field(
-        default=(), description="GPU types of your own, beside the built-in ones."
+    gpu_types: Annotated[tuple[OwnGpuType, ...], BeforeValidator(as_tables(OwnGpuType))] = setting(
+        (), "GPU types of your own, beside the built-in ones."
     )
-    tenancy: Literal["none", "quota", "private", "cells"] = Field(
-        default="none",
-        description="What tenants are to the cluster: none (names), quota, private (own nodes), or cells.",
+    tenancy: Literal["none", "quota", "private", "cells"] = setting(
+        "none", "What tenants are to the cluster: none (names), quota, private (own nodes), or cells."
     )
-    tenants: Annotated[tuple[OwnTenant, ...], BeforeValidator(as_tables(OwnTenant))] = Field(
-        default=(), description="Who shares the cluster. By default nobody."
+    tenants: Annotated[tuple[OwnTenant, ...], BeforeValidator(as_tables(OwnTenant))] = setting(
+        (), "Who shares the cluster. By default nobody."
     )
-    applications: OwnApplications = Field(
-        default=None,
-        description="What jobs train: measured (the default), published, published-inhouse, a CSV file; or a list.",
+    applications: OwnApplications = setting(
+        None, "What jobs train: measured (the default), published, published-inhouse, a CSV file; or a list."
     )
     cluster: Cluster = Field(default_factory=Cluster)
     prices: Prices = Field(default_factory=Prices)
@@ -191,20 +172,16 @@ class Scenario(Settings):
         if self.trace is not None and self.trace.reference_gpu_type not in {None, *known}:
             allowed = f"one of the GPU types {', '.join(known)}"
             raise InputError("trace.reference_gpu_type", self.trace.reference_gpu_type, allowed)
-        self._check_switching()
+        free = "nothing with switching.model = 'free'"
+        if self.switching.model == "free" and self.restart_s is not None and self.restart_s != 0.0:
+            raise InputError("restart_s", self.restart_s, free)
+        if self.switching.model == "free" and any(self.restart_by_application.values()):
+            raise InputError("restart_by_application", dict(self.restart_by_application), free)
         if self.tenancy != "none" and not self.tenants:
             raise InputError("tenants", [], f"at least one with tenancy = {self.tenancy!r}")
         if not isinstance(self.applications, str) or self.applications in NAMED_TABLES:
             Catalogue.of(self)
         return self
-
-    def _check_switching(self) -> None:
-        """Check that nothing says what a restart costs where all switches are free."""
-        allowed = "nothing with switching.model = 'free'"
-        if self.switching.model == "free" and self.restart_s is not None and self.restart_s != 0.0:
-            raise InputError("restart_s", self.restart_s, allowed)
-        if self.switching.model == "free" and any(self.restart_by_application.values()):
-            raise InputError("restart_by_application", dict(self.restart_by_application), allowed)
 
     def __repr__(self) -> str:
         """Say in a line what it is called and how large it is."""
@@ -234,7 +211,8 @@ class Scenario(Settings):
         Raises:
             InputError: There is no such setting, the value is not allowed, or `values` is no such mapping.
         """
-        _check_mapping(values)
+        if not isinstance(values, Mapping) or not all(isinstance(name, str) for name in values):
+            raise InputError("settings", values, 'a mapping of dotted names to values, such as {"cluster.nodes": 20}')
         data = self.model_dump(exclude_none=True)
         if "cluster.pools" in values:
             data["cluster"] = {name: data["cluster"][name] for name in ("overrides",) if name in data["cluster"]}
@@ -247,16 +225,21 @@ class Scenario(Settings):
         for name in GIVEN_HISTOGRAMS if given else ():
             data["epochs"].pop(name, None)
         for name, value in values.items():
-            *sections, last = _path_of(name)
-            section: Any = data
-            for part in sections:
-                section = section.setdefault(part, {})
-                if not isinstance(section, dict):
-                    raise InputError(name, value, f"no such setting; {part} is not a section")
-            if isinstance(value, Settings):
-                section[last] = value.model_dump(exclude_none=True)
-            elif value is None:
-                section.pop(last, None)
-            else:
-                section[last] = value
+            _put(data, name, value)
         return Scenario(**data)
+
+
+def _put(data: dict[str, Any], name: str, value: object) -> None:
+    """Put the value of a dotted name into nested settings; None takes it out."""
+    *sections, last = name.split(".")
+    if name.startswith(NAMED_BY_TRACES):  # names of a trace's GPU types have dots of their own
+        sections, last = ["trace", "gpu_types"], name.removeprefix(NAMED_BY_TRACES)
+    section: Any = data
+    for part in sections:
+        section = section.setdefault(part, {})
+        if not isinstance(section, dict):
+            raise InputError(name, value, f"no such setting; {part} is not a section")
+    if value is None:
+        section.pop(last, None)
+    else:
+        section[last] = value.model_dump(exclude_none=True) if isinstance(value, Settings) else value

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Any, TypeGuard
+from dataclasses import fields
+from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, TypeVar
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from gpusched_env.errors import InputError
+from gpusched_env.model import Duty, Instance
 from gpusched_env.model.checks import LONGEST, LONGEST_S
 
 if TYPE_CHECKING:
@@ -77,6 +79,30 @@ def range_check(each: str, test: Callable[[float], bool]) -> Callable[[object], 
 def as_tuple(value: object) -> object:
     """Turn a list, which is what TOML has, into a tuple, which nobody can change."""
     return tuple(value) if isinstance(value, list) else value
+
+
+USUAL: dict[str, Any] = {field.name: field.default for field in (*fields(Instance), *fields(Duty))}
+"""Defaults that settings have from the model: prices, and how jobs share a GPU's time."""
+
+T = TypeVar("T")
+Many = Annotated[tuple[T, ...], BeforeValidator(as_tuple)]
+
+
+def setting(default: Any, description: str) -> Any:
+    """Make a setting that has a default."""
+    return Field(default=default, description=description)
+
+
+def check_each_once(settings: Settings, *names: str) -> None:
+    """Check that each of these lists has one value or more and no value twice, where it is set.
+
+    Raises:
+        InputError: One has not.
+    """
+    for name in names:
+        values = getattr(settings, name)
+        if values is not None and (not values or len(set(values)) != len(values)):
+            raise InputError(name, list(values), "one or more, each once")
 
 
 def as_tables(model: type[Settings]) -> Callable[[object], object]:

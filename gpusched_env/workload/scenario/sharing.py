@@ -11,8 +11,10 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Cells, Tenant
 from gpusched_env.model.configuration import MOST_PRIORITIES
 from gpusched_env.workload.scenario.settings import (
+    USUAL,
     Count,
     CountFromZero,
+    Many,
     NotNegative,
     Part,
     Positive,
@@ -21,6 +23,7 @@ from gpusched_env.workload.scenario.settings import (
     as_tuple,
     number,
     number_range,
+    setting,
     whole,
 )
 from gpusched_env.workload.tables.applications import RDMA, builtin_max_inflation
@@ -41,46 +44,40 @@ def _one_or_more(value: object) -> object:
 class Sharing(Settings):
     """GPU sharing: fractions of one GPU, where a job runs beside other small jobs."""
 
-    fractions: Annotated[tuple[Fraction, ...], BeforeValidator(as_tuple)] = Field(
-        default=(), description="Fractions of a GPU that a job is offered, such as [0.5, 0.25]. By default none."
+    fractions: Many[Fraction] = setting(
+        (), "Fractions of a GPU that a job is offered, such as [0.5, 0.25]. By default none."
     )
-    interference: Literal["random", "measured", "duty"] = Field(
-        default="random",
-        description="What sharing does to a job's time: random (its own inflation, from a range), measured (pairs slow "
+    interference: Literal["random", "measured", "duty"] = setting(
+        "random",
+        "What sharing does to a job's time: random (its own inflation, from a range), measured (pairs slow "
         "each other down), or duty (jobs divide the GPU's time).",
     )
-    max_inflation: Annotated[tuple[Inflation, ...], BeforeValidator(_one_or_more)] | None = Field(
-        default=None,
-        description="Greatest random inflation: one for all fractions, or one for each. By default the package's.",
+    max_inflation: Annotated[tuple[Inflation, ...], BeforeValidator(_one_or_more)] | None = setting(
+        None, "Greatest random inflation: one for all fractions, or one for each. By default the package's."
     )
-    placement: Literal["fullest", "fastest"] | None = Field(
-        default=None,
-        description="To which open GPU a share goes: the fullest, or where it is fastest. By default fastest with "
+    placement: Literal["fullest", "fastest"] | None = setting(
+        None,
+        "To which open GPU a share goes: the fullest, or where it is fastest. By default fastest with "
         "duty, else fullest.",
     )
-    priorities: Annotated[tuple[Priority, ...], BeforeValidator(as_tuple)] = Field(
-        default=(), description="With duty: the priority of each fraction, 0 to 9; by default all 0."
-    )
-    duty: DutyRange | None = Field(
-        default=None,
-        description="With duty: range from which each application draws the part of the time for which it keeps a GPU "
+    priorities: Many[Priority] = setting((), "With duty: the priority of each fraction, 0 to 9; by default all 0.")
+    duty: DutyRange | None = setting(
+        None,
+        "With duty: range from which each application draws the part of the time for which it keeps a GPU "
         "busy. By default the package's table.",
     )
-    overhead: NotNegative = Field(
-        default=0.03, description="With duty: what a job loses to guests, part of its time; > 0."
+    overhead: NotNegative = setting(USUAL["overhead"], "With duty: what a job loses to guests, part of its time; > 0.")
+    filled: Part = setting(USUAL["filled"], "With duty: part of the time left by hosts that guests can use.")
+    least_pace: Part = setting(
+        USUAL["least_pace"],
+        "With duty: least pace of guests however busy the GPU is, if their duties sum to 1 at most.",
     )
-    filled: Part = Field(default=0.85, description="With duty: part of the time left by hosts that guests can use.")
-    least_pace: Part = Field(
-        default=0.02,
-        description="With duty: least pace of guests however busy the GPU is, if their duties sum to 1 at most.",
+    power: Literal["busy", "duty"] = setting(
+        "busy", "What a GPU that is held draws: the power of a busy one, or with duty by how busy it is."
     )
-    power: Literal["busy", "duty"] = Field(
-        default="busy",
-        description="What a GPU that is held draws: the power of a busy one, or with duty by how busy it is.",
-    )
-    idle_share: Part = Field(
-        default=0.155,
-        description="With power = duty: power of a held GPU that does nothing over that of a busy one, for GPU types "
+    idle_share: Part = setting(
+        0.155,
+        "With power = duty: power of a held GPU that does nothing over that of a busy one, for GPU types "
         "without idle power of their own.",
     )
 
@@ -90,7 +87,11 @@ class Sharing(Settings):
         if len(set(self.offers())) != len(self.fractions):
             raise InputError("fractions", list(self.fractions), "each once")
         if self.max_inflation is None:
-            self._check_table()
+            least = min(fraction for _, fraction in builtin_max_inflation())
+            for index, fraction in enumerate(self.fractions):
+                if self.interference == "random" and fraction < least:
+                    allowed = f"at least {least}, the least of the built-in table, unless max_inflation is set"
+                    raise InputError(f"fractions[{index}]", fraction, allowed)
             return self
         if self.interference != "random":
             allowed = f"nothing with interference = {self.interference!r}: that sets the times"
@@ -114,13 +115,6 @@ class Sharing(Settings):
         if not 0.0 < self.least_pace <= most:
             raise InputError("least_pace", self.least_pace, f"a number > 0 and <= overhead / (1 + overhead) = {most:g}")
 
-    def _check_table(self) -> None:
-        least = min(fraction for _, fraction in builtin_max_inflation())
-        for index, fraction in enumerate(self.fractions):
-            if self.interference == "random" and fraction < least:
-                allowed = f"at least {least}, the least of the built-in table, unless max_inflation is set"
-                raise InputError(f"fractions[{index}]", fraction, allowed)
-
     def offers(self) -> tuple[tuple[float, int], ...]:
         """Give every fraction with its priority, in the order of the section."""
         return tuple(zip(self.fractions, self.priorities or (0,) * len(self.fractions), strict=True))
@@ -141,18 +135,16 @@ class Sharing(Settings):
 class Interconnect(Settings):
     """The network between nodes, for jobs on several of them (modelled, not measured)."""
 
-    nic_gb_per_s: Positive | None = Field(
-        default=None,
-        description="Modelled: network of a node in one direction [GB/s]. By default the one that was measured.",
+    nic_gb_per_s: Positive | None = setting(
+        None, "Modelled: network of a node in one direction [GB/s]. By default the one that was measured."
     )
-    exposed: Positive = Field(
-        default=RDMA,
-        description="Share of synchronising that no computing hides / efficiency of the link: 0.6 RDMA, 1.9 TCP.",
+    exposed: Positive = setting(
+        RDMA, "Share of synchronising that no computing hides / efficiency of the link: 0.6 RDMA, 1.9 TCP."
     )
-    backend: Literal["all-reduce", "byteps"] = Field(
-        default="all-reduce", description="How jobs synchronise: all-reduce, or byteps (spare machines help)."
+    backend: Literal["all-reduce", "byteps"] = setting(
+        "all-reduce", "How jobs synchronise: all-reduce, or byteps (spare machines help)."
     )
-    cpu_machines: CountFromZero = Field(default=0, description="CPU machines that help to synchronise, with byteps.")
+    cpu_machines: CountFromZero = setting(0, "CPU machines that help to synchronise, with byteps.")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -171,21 +163,18 @@ class Interconnect(Settings):
 class Switching(Settings):
     """Switching of jobs: what a start, going on in the same place and a restart elsewhere cost."""
 
-    model: Literal["free", "stop-start", "one-process", "pipelined"] | None = Field(
-        default=None,
-        description="How jobs are switched: free, stop-start, one-process or pipelined. By default every change after "
+    model: Literal["free", "stop-start", "one-process", "pipelined"] | None = setting(
+        None,
+        "How jobs are switched: free, stop-start, one-process or pipelined. By default every change after "
         "the first start costs restart_s.",
     )
-    start_s: Seconds | None = Field(
-        default=None, description="Seconds without progress at a first start. By default what the model says, else 0."
+    start_s: Seconds | None = setting(
+        None, "Seconds without progress at a first start. By default what the model says, else 0."
     )
-    resume_s: Seconds | None = Field(
-        default=None,
-        description="The same where a job goes on on the nodes where it ran last. By default what the model says.",
+    resume_s: Seconds | None = setting(
+        None, "The same where a job goes on on the nodes where it ran last. By default what the model says."
     )
-    bandwidth_gb_per_s: Positive = Field(
-        default=12.0, description="Bandwidth at which states of jobs leave and reach a GPU [GB/s]."
-    )
+    bandwidth_gb_per_s: Positive = setting(12.0, "Bandwidth at which states of jobs leave and reach a GPU [GB/s].")
 
     @model_validator(mode="after")
     def _check(self) -> Self:
@@ -196,14 +185,14 @@ class Switching(Settings):
         return self
 
 
-Sizes = Annotated[tuple[Count, ...], BeforeValidator(as_tuple)]
+Sizes = Many[Count]
 
 
 class OwnTenant(Settings):
     """A tenant of the cluster: its part of the jobs, and the cells that it was promised."""
 
     name: str = Field(description="Name.")
-    share: Positive = Field(default=1.0, description="Its part of the jobs, relative to the other tenants'.")
+    share: Positive = setting(1.0, "Its part of the jobs, relative to the other tenants'.")
     cells: dict[str, Sizes] = Field(description="GPUs of each of its cells, by GPU type: { V100 = [8, 8, 4] }.")
 
     def tenant(self) -> Tenant:

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -17,7 +17,7 @@ from gpusched_env.model import checks
 from gpusched_env.model.configuration import GpuType
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -32,28 +32,55 @@ def read_table(name: str) -> list[Row]:
     return list(csv.DictReader(text.splitlines()))
 
 
-def number(field: str, text: str) -> float:
+def number(field: str, text: str, *, positive: bool = False) -> float:
     """Return the number in a cell; `field` names the cell in the error.
 
     Raises:
-        InputError: It is no number.
+        InputError: It is no number, or must be positive and is not, or not finite.
     """
     try:
-        return float(text)
+        value = float(text)
     except ValueError:
         raise InputError(field, text, "a number") from None
+    if positive and not 0.0 < value < math.inf:
+        raise InputError(field, value, "a finite number > 0")
+    return value
 
 
 def whole(field: str, text: str) -> int:
     """Return the whole number in a cell; `field` names the cell in the error.
 
     Raises:
-        InputError: It is no whole number.
+        InputError: It is no whole number, or below 1.
     """
     try:
-        return int(text)
+        value = int(text)
     except ValueError:
         raise InputError(field, text, "a whole number") from None
+    if value < 1:
+        raise InputError(field, value, "a whole number >= 1")
+    return value
+
+
+def _table(name: str, keys: Sequence[str], value: str | Sequence[str]) -> MappingProxyType[Any, Any]:
+    """Return the numbers in a column of a table of the package, or the lists of those in several, by key columns.
+
+    Keys are texts, or numbers where the column counts something.
+    """
+    table: dict[Any, Any] = {}
+    for row in read_table(name):
+        where = f"{name}.{'.'.join(row[key] for key in keys if key not in _NUMBERS)}"
+        key = tuple(_NUMBERS[key](f"{where}.{key}", row[key]) if key in _NUMBERS else row[key] for key in keys)
+        if key in table:
+            raise InputError(f"{where}.{keys[-1]}", key[-1], f"each {keys[-1]} once")
+        cells = [number(f"{where}.{column}", row[column]) for column in ([value] if isinstance(value, str) else value)]
+        table[key] = cells[0] if isinstance(value, str) else cells
+    return MappingProxyType(table)
+
+
+_NUMBERS: dict[str, Callable[[str, str], float]] = {
+    "gpus": whole, "nodes": whole, "gpus_per_node": whole, "fraction": number,
+}  # fmt: skip
 
 
 @dataclass(frozen=True, slots=True)
@@ -132,112 +159,59 @@ def builtin_gpu_types() -> dict[str, GpuType]:
 
 @cache
 def _applications() -> Mapping[str, Application]:
-    times, whole_nodes = _times(), _whole_nodes()
-    facts = {row["application"]: row for row in read_table("application_facts.csv")}
-    if facts.keys() != times.keys():
+    times = _table("applications.csv", ("application", "gpu_type", "gpus"), "seconds_per_epoch")
+    whole_nodes = _table("whole_nodes.csv", ("application", "gpu_type", "nodes", "gpus_per_node"), "seconds_per_epoch")
+    columns = ("max_epochs", "memory_gib", "restart_s", "state_gib")
+    facts = {name: values for (name,), values in _table("application_facts.csv", ("application",), columns).items()}
+    known = {name for name, *_ in times}
+    if facts.keys() != known:
         raise InputError(
-            "application_facts.csv", sorted(facts), f"the applications of applications.csv, {sorted(times)}"
+            "application_facts.csv", sorted(facts), f"the applications of applications.csv, {sorted(known)}"
         )
-    where = "application_facts.csv"
-    applications = {
-        name: Application(
-            name=name,
-            max_epochs=number(f"{where}.{name}.max_epochs", row["max_epochs"]),
-            memory_gib=number(f"{where}.{name}.memory_gib", row["memory_gib"]),
-            seconds_per_epoch=times[name],
-            whole_nodes_s=whole_nodes.get(name, {}),
-            restart_s=number(f"{where}.{name}.restart_s", row["restart_s"]),
-            state_gib=number(f"{where}.{name}.state_gib", row["state_gib"]),
-        )
-        for name, row in facts.items()
-    }
-    return MappingProxyType(applications)
+    return MappingProxyType(
+        {
+            name: Application(
+                name,
+                max_epochs,
+                memory_gib,
+                {key[1:]: seconds for key, seconds in times.items() if key[0] == name},
+                {key[1:]: seconds for key, seconds in whole_nodes.items() if key[0] == name},
+                restart_s,
+                state_gib,
+            )
+            for name, (max_epochs, memory_gib, restart_s, state_gib) in facts.items()
+        }
+    )
 
 
 @cache
 def _gpu_types() -> Mapping[str, GpuType]:
-    types = [_gpu_type(row) for row in read_table("gpu_types.csv")]
-    return MappingProxyType({gpu_type.name: gpu_type for gpu_type in types})
-
-
-def _gpu_type(row: Row) -> GpuType:
-    where = f"gpu_types.csv.{row['name']}"
-    return GpuType(
-        name=row["name"],
-        gpu_power_w=number(f"{where}.gpu_power_w", row["gpu_power_w"]),
-        node_base_power_w=number(f"{where}.node_base_power_w", row["node_base_power_w"]),
-        memory_gib=number(f"{where}.memory_gib", row["memory_gib"]),
-        max_gpus_per_node=whole(f"{where}.max_gpus_per_node", row["max_gpus_per_node"]),
-        idle_gpu_power_w=number(f"{where}.idle_gpu_power_w", row["idle_gpu_power_w"]),
+    columns = ("gpu_power_w", "node_base_power_w", "memory_gib", "max_gpus_per_node", "idle_gpu_power_w")
+    rows = _table("gpu_types.csv", ("name",), columns)
+    return MappingProxyType(
+        {
+            name: GpuType(name, gpu, base, memory, int(gpus), idle)
+            for (name,), (gpu, base, memory, gpus, idle) in rows.items()
+        }
     )
-
-
-def _times() -> dict[str, dict[tuple[str, int], float]]:
-    times: dict[str, dict[tuple[str, int], float]] = {}
-    for row in read_table("applications.csv"):
-        where = f"applications.csv.{row['application']}.{row['gpu_type']}"
-        key = (row["gpu_type"], whole(f"{where}.gpus", row["gpus"]))
-        of_application = times.setdefault(row["application"], {})
-        if key in of_application:
-            raise InputError(f"{where}.gpus", key[1], "each number of GPUs once")
-        of_application[key] = number(f"{where}.seconds_per_epoch", row["seconds_per_epoch"])
-    return times
-
-
-def _whole_nodes() -> dict[str, dict[tuple[str, int, int], float]]:
-    times: dict[str, dict[tuple[str, int, int], float]] = {}
-    for row in read_table("whole_nodes.csv"):
-        where = f"whole_nodes.csv.{row['application']}.{row['gpu_type']}"
-        nodes, gpus = (whole(f"{where}.{name}", row[name]) for name in ("nodes", "gpus_per_node"))
-        seconds = number(f"{where}.seconds_per_epoch", row["seconds_per_epoch"])
-        times.setdefault(row["application"], {})[row["gpu_type"], nodes, gpus] = seconds
-    return times
 
 
 @cache
 def builtin_slowdowns() -> Mapping[tuple[str, str, str], float]:
-    """Return the factor on an application's time beside another, by (GPU type, application, other), ≥ 1; read-only.
-
-    Raises:
-        InputError: The table of the package was damaged.
-    """
-    return MappingProxyType(
-        {
-            (row["gpu_type"], row["application"], row["other"]): number("colocation.csv.slowdown", row["slowdown"])
-            for row in read_table("colocation.csv")
-        }
-    )
+    """Return the factor on an application's time beside another, by (GPU type, application, other), ≥ 1; read-only."""
+    return _table("colocation.csv", ("gpu_type", "application", "other"), "slowdown")
 
 
 @cache
 def builtin_duties() -> Mapping[tuple[str, str], float]:
-    """Return the part of the time for which an application keeps a GPU busy alone, by (GPU type, application).
-
-    Raises:
-        InputError: The table of the package was damaged.
-    """
-    rows = read_table("duty.csv")
-    return MappingProxyType(
-        {(row["gpu_type"], row["application"]): number("duty.csv.duty", row["duty"]) for row in rows}
-    )
+    """Return the part of the time for which an application keeps a GPU busy alone, by (GPU type, application)."""
+    return _table("duty.csv", ("gpu_type", "application"), "duty")
 
 
 @cache
 def builtin_max_inflation() -> Mapping[tuple[str, float], float]:
-    """Return the greatest inflation of a job's time by (GPU type, fraction of the GPU), > 1; read-only.
-
-    Raises:
-        InputError: The table of the package was damaged.
-    """
-    where = "inflation.csv"
-    return MappingProxyType(
-        {
-            (row["gpu_type"], number(f"{where}.fraction", row["fraction"])): number(
-                f"{where}.max_inflation", row["max_inflation"]
-            )
-            for row in read_table(where)
-        }
-    )
+    """Return the greatest inflation of a job's time by (GPU type, fraction of the GPU), > 1; read-only."""
+    return _table("inflation.csv", ("gpu_type", "fraction"), "max_inflation")
 
 
 RDMA = 0.6
@@ -285,20 +259,10 @@ class Communication:
 
 @cache
 def builtin_communication() -> Mapping[tuple[str, str], Communication]:
-    """Return how iterations spend their time, by (application, GPU type); read-only.
-
-    Raises:
-        InputError: The table of the package was damaged.
-    """
-    names = ("compute_s", "sync_s", "model_gb", "nic_gb_per_s", "worst_error")
-    return MappingProxyType(
-        {
-            (row["application"], row["gpu_type"]): Communication(
-                *(number(f"communication.csv.{name}", row[name]) for name in names)
-            )
-            for row in read_table("communication.csv")
-        }
-    )
+    """Return how iterations spend their time, by (application, GPU type); read-only."""
+    columns = ("compute_s", "sync_s", "model_gb", "nic_gb_per_s", "worst_error")
+    rows = _table("communication.csv", ("application", "gpu_type"), columns)
+    return MappingProxyType({key: Communication(*values) for key, values in rows.items()})
 
 
 WEEK_H = 168
@@ -321,16 +285,10 @@ class ArrivalProfile:
 
 @cache
 def arrival_profile(name: str) -> ArrivalProfile:
-    """Return the profile `name`, a column of the package's table.
-
-    Raises:
-        InputError: The table of the package was damaged.
-    """
+    """Return the profile `name`, a column of the package's table."""
     where = "arrival_profiles.csv"
     factors = np.array([number(f"{where}.{name}", row[name]) for row in read_table(where)])
     factors /= factors.mean()
     factors.flags.writeable = False
-    where = "arrival_bursts.csv"
-    row = next(row for row in read_table(where) if row["profile"] == name)
-    variation, persistence = (number(f"{where}.{column}", row[column]) for column in ("variation", "persistence"))
+    variation, persistence = _table("arrival_bursts.csv", ("profile",), ("variation", "persistence"))[name,]
     return ArrivalProfile(factors, variation, persistence)

@@ -95,9 +95,9 @@ def _application(name: str, rows: Sequence[tuple[str, Row]], times_column: str) 
     times: dict[tuple[str, int], float] = {}
     whole_nodes: dict[tuple[str, int, int], float] = {}
     for where, row in rows:
-        seconds = _positive(f"{where}: {times_column}", row[times_column]) * part
-        gpus = _count(f"{where}: gpus", row["gpus"])
-        nodes = _count(f"{where}: nodes", row.get("nodes") or "1")
+        seconds = number(f"{where}: {times_column}", row[times_column], positive=True) * part
+        gpus = whole(f"{where}: gpus", row["gpus"])
+        nodes = whole(f"{where}: nodes", row.get("nodes") or "1")
         if (row["gpu_type"], gpus) in times if nodes == 1 else (row["gpu_type"], nodes, gpus) in whole_nodes:
             raise InputError(f"{where}: gpus", gpus, "each number of GPUs of a type once")
         if nodes == 1:
@@ -122,20 +122,6 @@ def _fact(rows: Iterable[tuple[str, Row]], fact: str, usual: float | None) -> fl
         if value != values[0][1]:
             raise InputError(where, value, f"{values[0][1]:g}, as on the application's other rows, or nothing")
     return values[0][1]
-
-
-def _positive(field: str, text: str) -> float:
-    value = number(field, text)
-    if not 0.0 < value < float("inf"):
-        raise InputError(field, value, "a finite number > 0")
-    return value
-
-
-def _count(field: str, text: str) -> int:
-    value = whole(field, text)
-    if value < 1:
-        raise InputError(field, value, "a whole number >= 1")
-    return value
 
 
 PUBLISHED = "published"
@@ -191,9 +177,8 @@ def read_runs(path: str | Path, bins: int) -> dict[str, EpochDistribution]:
 
 
 def _share(where: str, row: Row) -> float:
-    epochs, most = (number(f"{where}: {name}", row[name]) for name in ("epochs", "max_epochs"))
-    if not 0.0 < most < float("inf"):
-        raise InputError(f"{where}: max_epochs", most, "a finite number > 0")
+    epochs = number(f"{where}: epochs", row["epochs"])
+    most = number(f"{where}: max_epochs", row["max_epochs"], positive=True)
     if not 0.0 < epochs <= most:
         raise InputError(f"{where}: epochs", epochs, f"a number > 0 and <= max_epochs ({most:g})")
     return epochs / most

@@ -172,9 +172,9 @@ def settings_for(fields: Sequence[str], names: Sequence[str]) -> str:
     A duration that no column is called like is taken from start and end, where there are such columns.
     """
     left, said = list(names), []
-    for wanted in fields:
-        found = [(wanted, likely_column(wanted, left))]
-        if wanted == "duration_s" and found[0][1] is None:
+    for needed in fields:
+        found = [(needed, likely_column(needed, left))]
+        if needed == "duration_s" and found[0][1] is None:
             ends = [(other, likely_column(other, left)) for other in ("start_s", "end_s")]
             found = ends if all(name for _, name in ends) else found
         for each, name in found:

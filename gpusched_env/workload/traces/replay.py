@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.workload.catalogue import gpu_types_of
-from gpusched_env.workload.site import Site
+from gpusched_env.workload.catalogue import Site, gpu_types_of
 from gpusched_env.workload.traces.presets import likely_gpu_type, shell_word
 from gpusched_env.workload.traces.trace import read_selected
 
@@ -43,7 +42,14 @@ def offered(
     size = np.array([c.gpus for c in site.configurations])
     demand = demand_of(trace, site, size, np.isfinite(seconds))[:, None]
     allowed: NDArray[np.bool_] = size == demand if rule == "exact" else size <= demand
-    _check(rule, trace, site, names, np.any(allowed & np.isfinite(seconds), axis=1))
+    fits = np.any(allowed & np.isfinite(seconds), axis=1)
+    if not np.all(fits):
+        job, offers = int(np.argmin(fits)), ", ".join(c.name for c in site.configurations)
+        good = (
+            f"a rule that offers every job a configuration: job {job} of the trace ({names[job]}, {trace.gpus[job]:g} "
+            f"GPUs) cannot run on so many; the cluster has {offers}"
+        )
+        raise InputError("trace.gpu_demand", rule, good)
     return allowed
 
 
@@ -66,18 +72,6 @@ def demand_of(trace: Trace, site: Site, size: NDArray[np.float64], known: NDArra
         elif asked < 1.0 and len(fit):
             demand[job] = fit.min()
     return demand
-
-
-def _check(rule: str, trace: Trace, site: Site, names: tuple[str, ...], fits: NDArray[np.bool_]) -> None:
-    """Check that the rule leaves every job something that it can run on."""
-    if not np.all(fits):
-        job = int(np.argmin(fits))
-        offers = ", ".join(c.name for c in site.configurations)
-        allowed = (
-            f"a rule that offers every job a configuration: job {job} of the trace ({names[job]}, {trace.gpus[job]:g} "
-            f"GPUs) cannot run on so many; the cluster has {offers}"
-        )
-        raise InputError("trace.gpu_demand", rule, allowed)
 
 
 def replayed_trace(scenario: Scenario) -> Trace:
@@ -148,21 +142,16 @@ def epochs_of_duration(
     seconds = np.empty(len(trace))
     kinds = set(zip(choice.tolist(), trace.gpus.tolist(), gpu_type.tolist(), strict=True))
     for index, gpus, name in kinds:
-        tau = _times_on(applications[index], name)
+        application = applications[index]  # on whole nodes too, where it was measured there
+        tau = {k * g: s for (v, k, g), s in application.whole_nodes_s.items() if v == name}
+        tau |= {g: s for (v, g), s in application.seconds_per_epoch.items() if v == name}
+        if not tau:
+            allowed = f"a GPU type that {application.name} was measured on"
+            raise InputError("trace.reference_gpu_type", name, allowed)
         measured = max((g for g in tau if g <= gpus), default=min(tau))
         seconds[(choice == index) & (trace.gpus == gpus) & (gpu_type == name)] = tau[measured] * measured / gpus
     epochs: NDArray[np.float64] = trace.duration_s / (fractions * seconds)
     return epochs
-
-
-def _times_on(application: Application, gpu_type: str) -> dict[int, float]:
-    """Give τ by number of GPUs of a type: in one node, and beyond on whole nodes, where they were measured."""
-    whole = {k * g: s for (v, k, g), s in application.whole_nodes_s.items() if v == gpu_type}
-    times = whole | {g: s for (v, g), s in application.seconds_per_epoch.items() if v == gpu_type}
-    if not times:
-        allowed = f"a GPU type that {application.name} was measured on"
-        raise InputError("trace.reference_gpu_type", gpu_type, allowed)
-    return times
 
 
 BITS = 40
@@ -276,7 +265,10 @@ def gpu_type_of_jobs(scenario: Scenario, trace: Trace) -> NDArray[np.str_]:
     """
     types = gpu_types_named(scenario, trace)
     if None in types.values():
-        raise _unknown(scenario, trace, types)
+        count = jobs_by_name(trace)
+        said = ", ".join(f"{name} {count[name]:,} jobs" for name, of in types.items() if of is None)
+        allowed = f"GPU types of the cluster ({', '.join(scenario.cluster.gpu_types)}); {ways_out(scenario, types)}"
+        raise InputError(f"{trace.name}: gpu_type", said, allowed)
     return np.array([types[name] for name in trace.gpu_type or [""] * len(trace)], dtype=np.str_)
 
 
@@ -298,10 +290,3 @@ def ways_out(scenario: Scenario, types: dict[str, str | None]) -> str:
         f"say which of them each is: {mapped}; or take other rows: {rows}; or leave the column unread: "
         "--set trace.columns.gpu_type="
     )
-
-
-def _unknown(scenario: Scenario, trace: Trace, types: dict[str, str | None]) -> InputError:
-    count = jobs_by_name(trace)
-    said = ", ".join(f"{name} {count[name]:,} jobs" for name, of in types.items() if of is None)
-    allowed = f"GPU types of the cluster ({', '.join(scenario.cluster.gpu_types)}); {ways_out(scenario, types)}"
-    return InputError(f"{trace.name}: gpu_type", said, allowed)

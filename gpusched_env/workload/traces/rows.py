@@ -113,9 +113,9 @@ def _lines(path: Path, most: int | None = None) -> list[str]:
 
 _STEP = r"\."
 _ELAPSED = r"^(?:(\d+)-)?(?:(\d+):)?(\d+):(\d+(?:\.\d+)?)$"
+_FACTORS = (86400.0, 3600.0, 60.0, 1.0)
 _OF_GPUS = r"^(?:gres[:/])?gpu(?::|$)"
 _NOTE = r"\([^)]*\)"  # which ones, as in gpu:2(IDX:0,1)
-_FACTORS = (86400.0, 3600.0, 60.0, 1.0)
 _TYPE_OF_TRES = pl.element().str.extract(r"^gres/gpu:([^=]+)=[1-9]", 1)
 _TYPE_OF_GRES = pl.element().str.strip_chars().str.extract(r"^(?:gres[:/])?gpu:(\d*[^\d:(][^:(]*)", 1)
 _TRES = ("AllocTRES", "ReqTRES")
@@ -133,8 +133,7 @@ def jobs_of_sacct(table: pl.DataFrame) -> pl.DataFrame:
     Returns:
         The table; a job without an end has no `elapsed_s`.
     """
-    identity = _identity(table)
-    if identity is not None:
+    if (identity := _identity(table)) is not None:
         table = table.filter(~pl.col(identity).str.contains(_STEP).fill_null(value=False))
     added = []
     if (elapsed := _elapsed(table)) is not None:
@@ -142,10 +141,16 @@ def jobs_of_sacct(table: pl.DataFrame) -> pl.DataFrame:
             ended = ~missing(table["End"].str.strip_chars())
             elapsed = pl.select(pl.when(ended).then(elapsed)).to_series()
         added.append(elapsed.cast(pl.String).alias("elapsed_s"))
-    if (gpus := _gpus(table)) is not None:
-        added.append(gpus.cast(pl.String).alias("gpus"))
-    if (gpu_type := _gpu_type(table)) is not None:
-        added.append(gpu_type.alias("gpu_type"))
+    tres = [table[name] for name in _TRES if name in table.columns]
+    gres = [table[name] for name in _GRES if name in table.columns]
+    if tres or gres:
+        gpus = pl.coalesce([*map(_of_tres, tres), *map(_of_gres, gres), pl.lit(0)])
+        added.append(pl.select(gpus).to_series().cast(pl.String).alias("gpus"))
+        named = [text.str.split(",").list.eval(_TYPE_OF_TRES) for text in tres]
+        named += [text.str.split(",").list.eval(_TYPE_OF_GRES) for text in gres]
+        names = [each.list.drop_nulls().list.unique(maintain_order=True).list.join("+") for each in named]
+        found = pl.select(pl.coalesce(pl.when(each != "").then(each) for each in names)).to_series()
+        added += [] if found.is_null().all() else [found.alias("gpu_type")]
     return table.with_columns(added)
 
 
@@ -154,9 +159,10 @@ def earlier_attempts(table: pl.DataFrame) -> NDArray[np.bool_]:
 
     `sacct -D` prints a row for each attempt of a job that was queued again, and other tools print what it told twice.
     """
-    keys = [name for name in (_identity(table), "Cluster", "User") if name is not None and name in table.columns]
-    if _identity(table) is None:
+    identity = _identity(table)
+    if identity is None:
         return np.zeros(len(table), dtype=np.bool_)
+    keys = [identity, *(name for name in ("Cluster", "User") if name in table.columns)]
     earlier: NDArray[np.bool_] = (~table.select(pl.struct(keys)).to_series().is_last_distinct()).to_numpy()
     return earlier
 
@@ -172,33 +178,17 @@ def _elapsed(table: pl.DataFrame) -> pl.Series | None:
         return None
     text = table["Elapsed"].str.strip_chars()
     parts = [text.str.extract(_ELAPSED, i + 1).cast(pl.Float64, strict=False) for i in range(4)]
-    known = parts[3].is_not_null()
     total = parts[3] * 0.0
     for part, factor in zip(parts, _FACTORS, strict=True):
         total = total + part.fill_null(0.0) * factor
-    return pl.select(pl.when(known).then(total)).to_series()
-
-
-def _gpus(table: pl.DataFrame) -> pl.Series | None:
-    """Count each job's GPUs: by the first column that says something of it; 0 if none does."""
-    said = [_of_tres(table[name]) for name in _TRES if name in table.columns]
-    said += [_of_gres(table[name]) for name in _GRES if name in table.columns]
-    return pl.select(pl.coalesce([*said, pl.lit(0)])).to_series() if said else None
-
-
-def _gpu_type(table: pl.DataFrame) -> pl.Series | None:
-    """Return each job's GPU type, several with + between, by the first column that names any; None if none does."""
-    said = [table[name].str.split(",").list.eval(_TYPE_OF_TRES) for name in _TRES if name in table.columns]
-    said += [table[name].str.split(",").list.eval(_TYPE_OF_GRES) for name in _GRES if name in table.columns]
-    names = [each.list.drop_nulls().list.unique(maintain_order=True).list.join("+") for each in said]
-    found = pl.select(pl.coalesce(pl.when(each != "").then(each) for each in names)).to_series() if names else None
-    return None if found is None or found.is_null().all() else found
+    return pl.select(pl.when(parts[3].is_not_null()).then(total)).to_series()
 
 
 def _of_tres(text: pl.Series) -> pl.Series:
     """Read `…,gres/gpu=4,…`, else the sum of `gres/gpu:a100=4`; null where the cell is empty."""
     total = text.str.extract(r"(?:^|,)gres/gpu=(\d+)", 1).cast(pl.Int64, strict=False)
-    typed = _sum(text.str.extract_all(r"gres/gpu:[^=,]+=\d+"))
+    of_types = text.str.extract_all(r"gres/gpu:[^=,]+=\d+")
+    typed = of_types.list.eval(pl.element().str.extract(r"(\d+)$", 1).cast(pl.Int64)).list.sum()
     return pl.select(pl.when(text.is_not_null()).then(pl.coalesce([total, typed]))).to_series()
 
 
@@ -208,11 +198,6 @@ def _of_gres(text: pl.Series) -> pl.Series:
     gpus = pl.when(entry.str.contains(_OF_GPUS)).then(entry.str.extract(r":(\d+)$").cast(pl.Int64).fill_null(1))
     total = text.str.replace_all(_NOTE, "").str.split(",").list.eval(gpus).list.sum()
     return pl.select(pl.when(text.is_not_null()).then(total)).to_series()
-
-
-def _sum(found: pl.Series) -> pl.Series:
-    """Add up the numbers in which texts of a list end."""
-    return found.list.eval(pl.element().str.extract(r"(\d+)$", 1).cast(pl.Int64)).list.sum()
 
 
 _KEYS = ("jobid", "user", "vc", "status", "submitted_time")
@@ -304,22 +289,19 @@ def layout_of(path: str | Path, name: str | None = None, encoding: str = UTF_8) 
     Raises:
         InputError: The file cannot be read.
     """
-    return replace(_layout_of(Path(path), name, encoding), encoding=encoding)
-
-
-def _layout_of(path: Path, name: str | None, encoding: str) -> Layout:
-    first = first_line(path)
+    first = first_line(Path(path))
     if first.lstrip("\ufeff \t").startswith(("[", "{")) and name in {None, "philly"}:
-        return Layout(PHILLY_JSON)
+        return Layout(PHILLY_JSON, encoding=encoding)
     cells = first.rstrip("\r\n").split(",")
     if name in {None, "pai"} and len(cells) == len(_PAI_COLUMNS) and cells[3] in _PAI_STATES:
-        return Layout(PAI, header=_PAI_COLUMNS)
+        return Layout(PAI, header=_PAI_COLUMNS, encoding=encoding)
     piped = "|" in first and "," not in first.split("|", 1)[0]
     if name == "sacct" or (name is None and piped and "JobID" in first):
-        return Layout(SACCT, "|" if piped else ",")
-    separator = next((sign for sign in _SEPARATORS if sign in first), ",")
-    names = _read_text(path, Layout(GENERIC, separator, encoding=encoding), rows=0).columns if name is None else []
-    return Layout(preset_of_columns(names) if name is None else table_preset(name), separator)
+        return Layout(SACCT, "|" if piped else ",", encoding=encoding)
+    layout = Layout(GENERIC, next((sign for sign in _SEPARATORS if sign in first), ","), encoding=encoding)
+    if name is not None:
+        return replace(layout, preset=table_preset(name))
+    return replace(layout, preset=preset_of_columns(_read_text(Path(path), layout, rows=0).columns))
 
 
 def read_rows(path: str | Path, layout: Layout) -> pl.DataFrame:
@@ -348,8 +330,12 @@ def _read_text(path: Path, layout: Layout, rows: int | None = None) -> pl.DataFr
     piped = layout.separator == "|"
     try:
         check_lines(path)
+        source: Path | bytes = path
+        if layout.encoding != UTF_8:
+            text = text_of(path)
+            source = (text if isinstance(text, str) else text.decode(layout.encoding)).encode()
         table = pl.read_csv(
-            path if layout.encoding == UTF_8 else _recoded(path, layout.encoding),
+            source,
             infer_schema=False,
             n_rows=rows,
             separator=layout.separator,
@@ -365,20 +351,12 @@ def _read_text(path: Path, layout: Layout, rows: int | None = None) -> pl.DataFr
         raise InputError(path.name, str(error).splitlines()[0], allowed) from None
     if layout.header is not None:
         return table.rename(dict(zip(table.columns, layout.header, strict=True)))
-    _check_header(path.name, table.columns)
-    return table
-
-
-def _recoded(path: Path, encoding: str) -> bytes:
-    text = text_of(path)
-    return text.encode() if isinstance(text, str) else text.decode(encoding).encode()
-
-
-def _check_header(file: str, names: list[str]) -> None:
+    names = table.columns
     if any("\0" in name for name in names):
-        raise InputError(file, "binary data", "a CSV file in UTF-8 with a header")
+        raise InputError(path.name, "binary data", "a CSV file in UTF-8 with a header")
     for name in names:
         # So polars names a column whose name stands further left already; empty names are no column's.
-        first, copy, _ = name.rpartition("_duplicated_")
-        if copy and first and first in names:
-            raise InputError(f"{file}: columns", first, "names that stand once in the header")
+        original, copy, _ = name.rpartition("_duplicated_")
+        if copy and original and original in names:
+            raise InputError(f"{path.name}: columns", original, "names that stand once in the header")
+    return table

@@ -10,9 +10,9 @@ import numpy as np
 from gpusched_env.workload.traces.replay import gpu_types_named, jobs_by_name, replayed_trace
 
 if TYPE_CHECKING:
+    from gpusched_env.workload.catalogue import Site
     from gpusched_env.workload.scenario.comparison import TraceReplay
     from gpusched_env.workload.scenario.scenario import Scenario
-    from gpusched_env.workload.site import Site
     from gpusched_env.workload.traces.trace import Trace
 
 _EDGES = (0.0, 1.0, 2.0, 3.0, 5.0, 9.0, 17.0, 33.0, np.inf)
@@ -171,36 +171,24 @@ def modelled(scenario: Scenario, trace: Trace | None = None) -> tuple[str, ...]:
     if replay is None:
         return ()
     trace = replayed_trace(scenario) if trace is None else trace
+    factor = "" if scenario.due_dates.slack == 1.0 else f"{scenario.due_dates.slack:g} x "
+    low, high = (3600.0 * w for w in (scenario.weights.min_eur_per_s, scenario.weights.max_eur_per_s))
+    given = scenario.jobs.applications
+    of = f"{len(given)} applications" if given is not None else "all applications"
     return (
         f"GPU demand is {DEMAND[replay.gpu_demand]} (trace.gpu_demand).",
-        _due_dates(scenario, trace),
-        _weights(scenario, trace),
-        _applications(scenario, trace),
+        "Due dates are the trace's."
+        if trace.due_s is not None
+        else f"Due dates are modelled: submission + {factor}U(least, greatest full execution time).",
+        "Tardiness weights are the trace's."
+        if trace.tardiness_weight_eur_per_s is not None
+        else f"Tardiness weights are modelled: U({low:.3g}, {high:.3g}) €/h.",
+        "Applications are the trace's; memory and speed-up are theirs."
+        if trace.application is not None
+        else f"Applications, with memory and speed-up, are modelled: one of {of} for each job, drawn uniformly.",
         _durations(scenario, replay, trace),
         *_changed(replay, trace),
     )
-
-
-def _due_dates(scenario: Scenario, trace: Trace) -> str:
-    if trace.due_s is not None:
-        return "Due dates are the trace's."
-    factor = "" if scenario.due_dates.slack == 1.0 else f"{scenario.due_dates.slack:g} x "
-    return f"Due dates are modelled: submission + {factor}U(least, greatest full execution time)."
-
-
-def _weights(scenario: Scenario, trace: Trace) -> str:
-    if trace.tardiness_weight_eur_per_s is not None:
-        return "Tardiness weights are the trace's."
-    low, high = (3600.0 * w for w in (scenario.weights.min_eur_per_s, scenario.weights.max_eur_per_s))
-    return f"Tardiness weights are modelled: U({low:.3g}, {high:.3g}) €/h."
-
-
-def _applications(scenario: Scenario, trace: Trace) -> str:
-    if trace.application is not None:
-        return "Applications are the trace's; memory and speed-up are theirs."
-    given = scenario.jobs.applications
-    of = f"{len(given)} applications" if given is not None else "all applications"
-    return f"Applications, with memory and speed-up, are modelled: one of {of} for each job, drawn uniformly."
 
 
 def _durations(scenario: Scenario, replay: TraceReplay, trace: Trace) -> str:
@@ -209,24 +197,19 @@ def _durations(scenario: Scenario, replay: TraceReplay, trace: Trace) -> str:
         f"distributions of the family {scenario.epochs.family}."
     )
     if trace.gpu_type is not None and any(trace.gpu_type):
-        return f"Durations hold on the GPU type of each row: {_types(scenario, trace)}; {needed}"
+        types, said = gpu_types_named(scenario, trace), []
+        for name, count in jobs_by_name(trace).items():
+            of = types[name]
+            here = "no such node here" if of is None else "" if of.casefold() == name.casefold() else f"here {of}"
+            said.append(f"{name or 'none named'}{f' ({here})' if here else ''} {count:,} jobs")
+        return f"Durations hold on the GPU type of each row: {', '.join(said)}; {needed}"
     reference = replay.reference_gpu_type or scenario.cluster.gpu_types[0]
-    types, there = scenario.cluster.gpu_types, ""
-    if reference not in types:
-        there = f", of which the cluster has no node (trace.reference_gpu_type; it has {', '.join(types)})"
-    elif len(types) > 1 and trace.start_s is not None:
+    there, offered = "", scenario.cluster.gpu_types
+    if reference not in offered:
+        there = f", of which the cluster has no node (trace.reference_gpu_type; it has {', '.join(offered)})"
+    elif len(offered) > 1 and trace.start_s is not None:
         there = ", where as-traced runs all jobs (trace.reference_gpu_type)"
     return f"Durations hold on {reference}{there}; {needed}"
-
-
-def _types(scenario: Scenario, trace: Trace) -> str:
-    """Say which types the rows name, which of the scenario's they are, and how many jobs name them."""
-    types, said = gpu_types_named(scenario, trace), []
-    for name, count in jobs_by_name(trace).items():
-        of = types[name]
-        here = "no such node here" if of is None else "" if of.casefold() == name.casefold() else f"here {of}"
-        said.append(f"{name or 'none named'}{f' ({here})' if here else ''} {count:,} jobs")
-    return ", ".join(said)
 
 
 def _changed(replay: TraceReplay, trace: Trace) -> list[str]:

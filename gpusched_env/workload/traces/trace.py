@@ -4,19 +4,14 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload.traces.columns import (
-    EARLIER,
-    NEVER_RAN,
-    NO_GPUS,
-    NO_TIME,
     Condition,
-    Sieve,
     TraceColumns,
     find_columns,
     with_made_columns,
@@ -153,26 +148,6 @@ class Trace:
         return self.gpu_seconds / (checks.whole("gpus", gpus) * span) if span > 0.0 else float("inf")
 
 
-@dataclass(frozen=True, slots=True)
-class Selection:
-    """Which jobs of a trace are taken, and in which encoding its file is.
-
-    Args:
-        sort: Whether to sort by submission (stable); by default all formats but `generic`.
-        first: Jobs to skip, in order of submission, ≥ 0.
-        where: Conditions on columns of the file or on fields; rows that do not meet them all are left out.
-        skip_invalid: Whether rows that are not valid are left out, and counted; by default those of jobs without a GPU
-            and of jobs that never ran, in all formats but `generic`.
-        encoding: The file's encoding, as Python names it.
-    """
-
-    sort: bool | None = None
-    first: int = 0
-    where: tuple[str, ...] = ()
-    skip_invalid: bool | None = None
-    encoding: str = UTF_8
-
-
 def read_trace(
     path: str | Path,
     format: TraceFormat = "generic",  # noqa: A002 - the word that users look for
@@ -208,34 +183,40 @@ def read_trace(
             allowed; names field, row (1 is the first below the header), value and what is allowed.
     """
     check_format(format)
-    selection = Selection(sort, first, tuple(where), skip_invalid, encoding)
-    return read_selected(path, format, columns or {}, selection, jobs)
-
-
-def read_selected(
-    path: str | Path, format_name: TraceFormat, columns: Mapping[str, str], selection: Selection, jobs: int | None
-) -> Trace:
-    """Read a trace as `read_trace` does."""
-    check_format(format_name)
-    layout, file = layout_of(path, format_name, selection.encoding), Path(path).name
+    layout, file = layout_of(path, format, encoding), Path(path).name
     preset = layout.preset
     table = read_rows(path, layout)
-    column_of = find_columns(file, table.columns[1:], preset, columns)
+    column_of = find_columns(file, table.columns[1:], preset, columns or {})
     table = with_made_columns(table, preset, column_of)
-    sieve = Sieve(file, table, skips=selection.skip_invalid is True)
+    fields = TraceColumns(file, table, column_of, skips=skip_invalid is True)
     if preset is SACCT:
-        sieve.leave_out(earlier_attempts(table), EARLIER)
-    for condition in map(Condition.parse, selection.where):
-        sieve.leave_out(~condition.holds(table, column_of).to_numpy(), f"not {condition.text}")
-    fields = TraceColumns(sieve, column_of)
+        fields.leave_out(earlier_attempts(table), "an earlier attempt of a job that was queued again")
+    for condition in map(Condition.parse, where):
+        fields.leave_out(~condition.holds(table, column_of).to_numpy(), f"not {condition.text}")
     without = fields.missing("gpus") | fields.zero("gpus")
     for field in ("start_s", "end_s"):
         if fields.has(field):
             fields.check_times(field, without)
-    if preset.skips if selection.skip_invalid is None else selection.skip_invalid:
-        _leave_out_what_never_ran(fields, without)
+    if preset.skips if skip_invalid is None else skip_invalid:
+        never = fields.missing("duration_s")
+        if fields.has("start_s"):
+            never |= fields.missing("start_s")
+        fields.leave_out(without & ~never, "asked for no GPU")
+        fields.leave_out(never, "never ran, or had not ended")
+        fields.leave_out(fields.zero("duration_s"), "ran for 0 s")
     trace = _parse(fields, preset)
-    return _selected(trace, fields, selection, preset.sorts if selection.sort is None else selection.sort, jobs)
+    return _selected(trace, fields, preset.sorts if sort is None else sort, first, jobs)
+
+
+def read_selected(
+    path: str | Path,
+    format_name: TraceFormat,
+    columns: Mapping[str, str],
+    selection: Mapping[str, Any],
+    jobs: int | None,
+) -> Trace:
+    """Read a trace as `read_trace` does; `selection` are its arguments beside these."""
+    return read_trace(path, format_name, columns, jobs=jobs, **selection)
 
 
 def detect_format(path: str | Path, encoding: str = UTF_8) -> TraceFormat:
@@ -245,16 +226,6 @@ def detect_format(path: str | Path, encoding: str = UTF_8) -> TraceFormat:
         InputError: The file cannot be read.
     """
     return layout_of(path, encoding=encoding).preset.format
-
-
-def _leave_out_what_never_ran(fields: TraceColumns, without: NDArray[np.bool_]) -> None:
-    """Leave out the rows of jobs that never ran, that ran for no time, and `without` GPUs, shape (rows,)."""
-    never = fields.missing("duration_s")
-    if fields.has("start_s"):
-        never |= fields.missing("start_s")
-    fields.sieve.leave_out(without & ~never, NO_GPUS)
-    fields.sieve.leave_out(never, NEVER_RAN)
-    fields.sieve.leave_out(fields.zero("duration_s"), NO_TIME)
 
 
 def _parse(fields: TraceColumns, preset: Preset) -> Trace:
@@ -275,50 +246,43 @@ def _parse(fields: TraceColumns, preset: Preset) -> Trace:
     if fields.has("tardiness_weight_eur_per_s"):
         weight = fields.numbers("tardiness_weight_eur_per_s", "a finite number >= 0", lambda x: x >= 0)
         values["tardiness_weight_eur_per_s"] = weight
-    values["duration_s"] = fields.numbers("duration_s", _A_DURATION, _is_duration)
-    values["gpus"] = fields.numbers("gpus", "a whole number >= 1, or a share of one GPU > 0 and < 1", _whole_or_share)
-    names = {"application": fields.texts("application")} if fields.has("application") else {}
-    names |= {field: fields.names(field) for field in ("tenant", "user") if fields.has(field)}
-    names |= {field: fields.known_names(field) for field in ("gpu_type",) if fields.has(field)}
-    rows = np.flatnonzero(fields.sieve.taken)
+    values["duration_s"] = fields.numbers(
+        "duration_s",
+        f"a finite number of seconds > 0, {checks.LONGEST} at most",
+        lambda x: (x > 0) & (x <= checks.LONGEST_S),
+    )
+    values["gpus"] = fields.numbers(
+        "gpus",
+        "a whole number >= 1, or a share of one GPU > 0 and < 1",
+        lambda x: (x > 0) & ((x < 1) | (x == np.floor(x))),
+    )
+    names = {field: fields.names(field) for field in _TEXTS if fields.has(field)}
+    rows = np.flatnonzero(fields.taken)
     if not len(rows):
-        reasons = ", ".join(f"{count:,} {reason}" for reason, count in fields.sieve.skipped.items())
-        raise InputError(f"{fields.sieve.file}: rows left out", reasons, "at least one row that is taken")
+        reasons = ", ".join(f"{count:,} {reason}" for reason, count in fields.skipped.items())
+        raise InputError(f"{fields.file}: rows left out", reasons, "at least one row that is taken")
     return Trace(
-        name=fields.sieve.file,
+        name=fields.file,
         format=preset.format,
         columns=tuple(fields.column_of.items()),
-        skipped=tuple(fields.sieve.skipped.items()),
+        skipped=tuple(fields.skipped.items()),
         **{name: column[rows] for name, column in values.items()},  # type: ignore[arg-type]
         **{name: tuple(texts[i] for i in rows) for name, texts in names.items()},  # type: ignore[arg-type]
     )
 
 
-def _selected(trace: Trace, fields: TraceColumns, selection: Selection, sort: bool, jobs: int | None) -> Trace:
+def _selected(trace: Trace, fields: TraceColumns, sort: bool, first: int, jobs: int | None) -> Trace:
     """Take the jobs that are asked for, in order of submission; the clock starts at 0 with the first."""
     order = np.argsort(trace.submission_s, kind="stable")
     if not sort and not np.array_equal(order, np.arange(len(order))):
-        taken = np.flatnonzero(fields.sieve.taken)
-        in_order = np.ones(len(fields.sieve.taken), dtype=np.bool_)
+        taken = np.flatnonzero(fields.taken)
+        in_order = np.ones(len(fields.taken), dtype=np.bool_)
         in_order[taken] = np.diff(trace.submission_s, prepend=trace.submission_s[0]) >= 0
-        column = fields.column_of["timestamp" if fields.has("timestamp") else "submission_s"]
+        submitted = "timestamp" if fields.has("timestamp") else "submission_s"
         allowed = "a time not before that of the row above (trace.sort = true sorts the trace)"
-        fields.sieve.check(column, in_order, allowed, skips=False)
-    chosen = order[checks.whole("trace.first", selection.first, 0) :]
+        fields.check(submitted, in_order, allowed, skips=False)
+    chosen = order[checks.whole("trace.first", first, 0) :]
     if not len(chosen):
         allowed = f"a whole number below {len(order)}, the jobs of {trace.name}"
-        raise InputError("trace.first", selection.first, allowed)
+        raise InputError("trace.first", first, allowed)
     return trace.of_rows(chosen if jobs is None else chosen[: checks.whole("jobs", jobs)])
-
-
-_A_DURATION = f"a finite number of seconds > 0, {checks.LONGEST} at most"
-
-
-def _is_duration(seconds: NDArray[np.float64]) -> NDArray[np.bool_]:
-    good: NDArray[np.bool_] = (seconds > 0) & (seconds <= checks.LONGEST_S)
-    return good
-
-
-def _whole_or_share(gpus: NDArray[np.float64]) -> NDArray[np.bool_]:
-    good: NDArray[np.bool_] = (gpus > 0) & ((gpus < 1) | (gpus == np.floor(gpus)))
-    return good
