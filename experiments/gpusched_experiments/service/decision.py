@@ -20,7 +20,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import check_fit, memory_columns
 from gpusched_env.version import VERSION
 from gpusched_experiments.report.code_version import agent_version, code_version
-from gpusched_experiments.service import cluster as costs
+from gpusched_experiments.service import present as costs
 from gpusched_experiments.service.cluster import ClusterNames
 from gpusched_experiments.service.fields import DEFAULT, DecideRequest, Limits, input_error
 from gpusched_experiments.service.memory import Carried, Memory
