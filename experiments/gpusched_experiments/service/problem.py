@@ -55,7 +55,7 @@ class Problem:
         self._applications = {name: i for i, name in enumerate(request.applications)}
         self._gone: dict[str, bool] = {}
         rows = [self._row(index, request.jobs[index]) for index in order]
-        fits = self._usable(rows).any(axis=1).tolist() if rows else []
+        fits = [bool(row.any()) for row in self._usable(rows)] if rows else []
         for index, able in zip(order, fits, strict=True):
             running = request.jobs[index].running
             if running is not None and not able:
