@@ -34,10 +34,16 @@ if TYPE_CHECKING:
     from gpusched_env.workload import Scenario
     from gpusched_experiments.untrusted.entry import Entry, Limits
 
-BEGIN = (
-    "import json, sys; settings = json.loads(sys.argv[1]); sys.path[:] = settings['paths']; "
-    "from gpusched_experiments.untrusted.serving import main; main(settings)"
-)
+BEGIN = """
+import json, sys
+settings = json.loads(sys.argv[1])
+sys.path[:] = settings["paths"]
+from gpusched_experiments.untrusted import lockdown
+lockdown.limit_resources(settings["memory"], settings["processor_s"])
+held = [lockdown.NETWORK] if lockdown.leave_network() else []  # before what is imported starts a thread
+from gpusched_experiments.untrusted.serving import main
+main(settings, held)
+"""
 
 
 class Process:
