@@ -110,9 +110,9 @@ class NodeFields(Fields):
     gpus: Gpus = Field(description="Number of its GPUs.")
 
 
-GpuTypeFields = Annotated[
-    Annotated[Name, Tag(f"{MARK}name")] | Annotated[OwnGpuType, Tag(f"{MARK}object")], Discriminator(_kind)
-]
+_WAYS, _LIST, _OBJECT = Discriminator(_kind), Tag(f"{MARK}list"), Tag(f"{MARK}object")
+ByName = Annotated[Name, Tag(f"{MARK}name")]
+GpuTypeFields = Annotated[ByName | Annotated[OwnGpuType, _OBJECT], _WAYS]
 
 
 class TenantFields(Fields):
@@ -173,15 +173,8 @@ def _by_configuration(value: Any) -> Any:
 TimesObject: TypeAlias = Annotated[
     dict[str, Positive], BeforeValidator(_by_configuration), Field(max_length=MOST_CONFIGURATIONS)
 ]
-OwnTimes = Annotated[
-    Annotated[TimesList, Tag(f"{MARK}list")] | Annotated[TimesObject, Tag(f"{MARK}object")], Discriminator(_kind)
-]
-Times = Annotated[
-    Annotated[Name, Tag(f"{MARK}name")]
-    | Annotated[TimesList, Tag(f"{MARK}list")]
-    | Annotated[TimesObject, Tag(f"{MARK}object")],
-    Discriminator(_kind),
-]
+OwnTimes = Annotated[Annotated[TimesList, _LIST] | Annotated[TimesObject, _OBJECT], _WAYS]
+Times = Annotated[ByName | Annotated[TimesList, _LIST] | Annotated[TimesObject, _OBJECT], _WAYS]
 
 
 class DistributionFields(Fields):
@@ -213,9 +206,7 @@ class DistributionFields(Fields):
     bins: int = Field(default=100, ge=1, le=MOST_BINS, description="Equal bins for the history.")
 
 
-Distribution = Annotated[
-    Annotated[Name, Tag(f"{MARK}name")] | Annotated[DistributionFields, Tag(f"{MARK}object")], Discriminator(_kind)
-]
+Distribution = Annotated[ByName | Annotated[DistributionFields, _OBJECT], _WAYS]
 
 
 class ApplicationFields(Fields):
@@ -302,12 +293,7 @@ class DecideRequest(Fields):
     now_s: Time = Field(description="The present time [s], on any clock that all times of the request have.")
     cluster: ClusterFields
     jobs: list[JobFields] = Field(max_length=MOST_JOBS, description="The jobs submitted and not complete.")
-    configurations: list[
-        Annotated[
-            Annotated[Name, Tag(f"{MARK}name")] | Annotated[ConfigurationFields, Tag(f"{MARK}object")],
-            Discriminator(_kind),
-        ]
-    ] = Field(
+    configurations: list[Annotated[ByName | Annotated[ConfigurationFields, _OBJECT], _WAYS]] = Field(
         default=[],
         max_length=MOST_CONFIGURATIONS,
         description="What jobs may be given, by name (V100x4, 2*V100x8 for whole nodes, V100x0.5 for a share, "

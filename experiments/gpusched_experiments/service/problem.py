@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from functools import cache, partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -53,7 +54,7 @@ class Problem:
         self._distributions: dict[Any, int] = {}
         self._made: list[EpochDistribution] = []
         self._applications = {name: i for i, name in enumerate(request.applications)}
-        self._gone: dict[str, bool] = {}
+        self._gone = cache(partial(no_node_now, names=names))
         rows = [self._row(index, request.jobs[index]) for index in order]
         fits = [bool(row.any()) for row in self._usable(rows)] if rows else []
         for index, able in zip(order, fits, strict=True):
@@ -148,6 +149,9 @@ class Problem:
             raise InputError(f"{where}.max_epochs", None, "a value: neither the job nor its application has it")
         whose = where if job.max_epochs is not None else f"the application {name}"
         restart_s = _first("restart_s", job, own, self.request)
+        tenants = [tenant.name for tenant in self.names.tenants]
+        if job.tenant is not None and job.tenant not in tenants:
+            raise InputError(f"{where}.tenant", job.tenant, f"one of the tenants {', '.join(tenants)}")
         application = self._applications.setdefault(NO_APPLICATION if name is None else name, len(self._applications))
         return {
             "submission_s": job.submission_s,
@@ -162,7 +166,7 @@ class Problem:
             "start_s": job.start_s,
             "resume_s": restart_s if job.resume_s is None else job.resume_s,
             "opportunistic": job.opportunistic,
-            "tenant": self._tenant(index, job),
+            "tenant": 0 if job.tenant is None else tenants.index(job.tenant),
         }
 
     def _application(self, where: str, name: str | None) -> tuple[ApplicationFields | None, Application | None]:
@@ -176,33 +180,26 @@ class Problem:
             raise InputError(f"{where}.application", name, allowed)
         return own, known.get(name if own is None or own.like is None else own.like)
 
-    def _tenant(self, index: int, job: JobFields) -> int:
-        names = [tenant.name for tenant in self.names.tenants]
-        if job.tenant is None:
-            return 0
-        if job.tenant not in names:
-            raise InputError(f"jobs[{index}].tenant", job.tenant, f"one of the tenants {', '.join(names)}")
-        return names.index(job.tenant)
-
     def _distribution(self, index: int, job: JobFields, own: ApplicationFields | None, most: tuple[float, str]) -> int:
         """Give the index of a job's distribution; without any it is sure to need its maximum epochs."""
         given, where = job.distribution, f"jobs[{index}].distribution"
         if given is None and own is not None and own.distribution is not None:
             given, where = own.distribution, f"applications.{job.application}.distribution"
-        key: Any = given if isinstance(given, str) else id(given)
-        entry = given
-        if isinstance(given, str):
-            if given not in self.request.distributions:
-                there = ", ".join(self.request.distributions) or "none"
-                raise InputError(where, given, f"an entry of distributions; there are {there}")
-            entry, where = self.request.distributions[given], f"distributions.{given}"
-        if entry is not None and not isinstance(entry, str) and entry.history_epochs is not None:
-            key = key, most[0]
+        entry, where = self._named("distributions", where, given)
+        key = id(entry), most[0] if entry is not None and entry.history_epochs is not None else None
         if key not in self._distributions:
             self._distributions[key] = len(self._made)
-            unknown = entry is None or isinstance(entry, str)
-            self._made.append(CERTAIN if unknown else distribution_of(where, entry, most))  # type: ignore[arg-type]
+            self._made.append(CERTAIN if entry is None else distribution_of(where, entry, most))
         return self._distributions[key]
+
+    def _named(self, field: str, where: str, given: Any) -> tuple[Any, str]:
+        """Give what is said once under a name, and its path; what is no name is that itself."""
+        if not isinstance(given, str):
+            return given, where
+        entries = getattr(self.request, field)
+        if given not in entries:
+            raise InputError(where, given, f"an entry of {field}; there are {', '.join(entries) or 'none'}")
+        return entries[given], f"{field}.{given}"
 
     def _seconds(self, where: str, given: Any, built_in: Application | None) -> NDArray[np.float64]:
         """Give the seconds per epoch of a job or an application on every configuration, (C,); inf: it may not use it.
@@ -212,22 +209,16 @@ class Problem:
             given: Its field `seconds_per_epoch`.
             built_in: The built-in application whose times are taken where the field is not given.
         """
-        where = f"{where}.seconds_per_epoch"
-        key: Any = given if isinstance(given, str) else (id(given), built_in and built_in.name)
-        if key in self._times:
-            return self._times[key]
-        if given is None and built_in is None:
-            raise InputError(where, None, "a value: neither the job nor its application has it")
-        if isinstance(given, str):
-            times = self.request.times
-            if given not in times:
-                raise InputError(where, given, f"an entry of times; there are {', '.join(times) or 'none'}")
-            given, where = times[given], f"times.{given}"
-        self._times[key] = (
-            np.array([built_in.time_s(c) for c in self.names.configurations])
-            if given is None and built_in is not None
-            else self._row_of_times(where, given)
-        )
+        given, where = self._named("times", f"{where}.seconds_per_epoch", given)
+        key = id(given), None if built_in is None else built_in.name
+        if key not in self._times:
+            if given is None and built_in is None:
+                raise InputError(where, None, "a value: neither the job nor its application has it")
+            self._times[key] = (
+                np.array([built_in.time_s(c) for c in self.names.configurations])
+                if given is None and built_in is not None
+                else self._row_of_times(where, given)
+            )
         return self._times[key]
 
     def _row_of_times(self, where: str, given: list[float | None] | dict[str, float]) -> NDArray[np.float64]:
@@ -240,14 +231,9 @@ class Problem:
         for name, seconds in given.items():
             if name in known:
                 row[known[name]] = seconds
-            elif not self._is_gone(name):
+            elif not self._gone(name):
                 raise InputError(f"{where}.{name}", seconds, f"one of the configurations {', '.join(known)}")
         return row
-
-    def _is_gone(self, name: str) -> bool:
-        if name not in self._gone:
-            self._gone[name] = no_node_now(name, self.names)
-        return self._gone[name]
 
 
 def _first(name: str, *sources: object) -> Any:
