@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import http.client
 import json
-from dataclasses import dataclass, field
+from dataclasses import asdict, dataclass, field
 from typing import TYPE_CHECKING, Any
 from urllib.parse import urlsplit
 from weakref import WeakKeyDictionary
@@ -16,13 +16,16 @@ from gpusched_env.formats.instance_file import interference_fields, synchronisat
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import apply_holding
 from gpusched_env.simulator.placement.whole_gpus import mark
+from gpusched_env.simulator.placement.whole_nodes import mark
+from gpusched_experiments.service.fields import ConfigurationFields
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.random import Generator
+    from numpy.typing import NDArray
 
-    from gpusched_env.model import Configuration, GpuType, Instance
+    from gpusched_env.model import GpuType, Instance
     from gpusched_env.simulator import View
 
 _FIGURES = ("gpu_power_w", "node_base_power_w", "idle_gpu_power_w")
@@ -36,40 +39,36 @@ def cluster_part(instance: Instance) -> dict[str, Any]:
     """
     if instance.hosts:
         raise InputError("tenancy", instance.tenancy, "none, quota or private")
-    tenants = [
-        {"name": tenant.name, "cells": [[c.gpu_type, c.gpus, c.count] for c in tenant.cells]}
-        for tenant in instance.tenants
-    ]
-    nodes = [
-        {"name": f"node-{n}", "gpu_type": node.gpu_type, "gpus": node.gpus} for n, node in enumerate(instance.nodes)
-    ]
+    jobs = instance.jobs
+    applications: dict[str, Any] = {name or "none": {} for name in jobs.applications}
+    for index, name in enumerate(jobs.applications if instance.interference is not None else ()):  # may share GPUs
+        least = jobs.seconds_per_epoch[jobs.application == index].min(axis=0, initial=np.inf)
+        applications[name or "none"] = {"seconds_per_epoch": _times(least)} if len(least) else {}
     return {
         "cluster": {
             "gpu_types": [_gpu_type(v) for v in instance.gpu_types],
-            "nodes": nodes,
-            "tenants": tenants,
+            "nodes": [{"name": f"node-{n}", **asdict(node)} for n, node in enumerate(instance.nodes)],
+            "tenants": [
+                {"name": tenant.name, "cells": [[c.gpu_type, c.gpus, c.count] for c in tenant.cells]}
+                for tenant in instance.tenants
+            ],
             "tenancy": instance.tenancy,
         },
-        "configurations": [_configuration(c) for c in instance.configurations],
+        "configurations": [
+            {name: getattr(c, name) for name in ConfigurationFields.model_fields} for c in instance.configurations
+        ],
         "prices": {"energy_eur_per_kwh": instance.energy_price_eur_per_kwh, "pue": instance.pue},
         "interference": interference_fields(instance.interference),
         "synchronisation": synchronisation_field(instance).get("synchronisation"),
-        "applications": _applications(instance),
+        "applications": applications,
     }
 
 
-def _applications(instance: Instance) -> dict[str, Any]:
-    """Give the applications, and with an interference model where their jobs may share GPUs."""
-    jobs, told = instance.jobs, instance.interference is not None
-    found: dict[str, Any] = {}
-    for index, name in enumerate(jobs.applications):
-        own = jobs.seconds_per_epoch[jobs.application == index]
-        least = own.min(axis=0, initial=np.inf).tolist() if told else []
-        found[name or "none"] = {"seconds_per_epoch": [None if s == np.inf else s for s in least]} if least else {}
-    return found
+def _times(seconds: NDArray[np.float64]) -> list[float | None]:
+    return [None if s == np.inf else s for s in seconds.tolist()]
 
 
-def jobs_part(view: View, instance: Instance, seen: dict[int, list[int]]) -> dict[str, Any]:
+def jobs_part(view: View, instance: Instance, seen: dict[int, list[str]]) -> dict[str, Any]:
     """Give the fields that tell the present time, the jobs and the schedule; times and distributions are said once.
 
     Args:
@@ -80,19 +79,11 @@ def jobs_part(view: View, instance: Instance, seen: dict[int, list[int]]) -> dic
     board = view.board
     times: dict[bytes, str] = {}
     curves: dict[tuple[int, int], str] = {}
-    jobs = [_job(view, instance, job, times, curves) for job in view.active.tolist()]
-    for job, told in zip(view.active.tolist(), jobs, strict=True):
-        row = view.jobs[job]
-        if row[at.OLD_CONFIG] >= 0:
-            seen[mark(board, int(row[at.OLD_NODE]), True)] = _chain(view, int(row[at.OLD_NODE]))
-        if row[at.LAST_NODE] >= 0:
-            told["state_on"] = [f"node-{n}" for n in seen[int(row[at.LAST_NODES])]]
+    jobs = [_job(view, instance, job, times, curves, seen) for job in view.active.tolist()]
     return {
         "now_s": view.now_s,
         "jobs": jobs,
-        "times": {
-            name: [None if s == np.inf else s for s in np.frombuffer(row).tolist()] for row, name in times.items()
-        },
+        "times": {name: _times(np.frombuffer(row)) for row, name in times.items()},
         "distributions": {name: _curve(board.edges[bins], board.survival[row]) for (bins, row), name in curves.items()},
         "idle_rounds": int(board.count[at.IDLE]),
     }
@@ -104,13 +95,13 @@ def _gpu_type(v: GpuType) -> dict[str, Any]:
     return {"name": v.name, "memory_gib": v.memory_gib, "gpus_per_node": v.max_gpus_per_node, **figures}
 
 
-def _configuration(c: Configuration) -> dict[str, Any]:
-    names = ("gpu_type", "gpus_per_node", "nodes", "share", "priority")
-    return {name: getattr(c, name) for name in names}
-
-
 def _job(
-    view: View, instance: Instance, job: int, times: dict[bytes, str], curves: dict[tuple[int, int], str]
+    view: View,
+    instance: Instance,
+    job: int,
+    times: dict[bytes, str],
+    curves: dict[tuple[int, int], str],
+    seen: dict[int, list[str]],
 ) -> dict[str, Any]:
     row, table = view.jobs[job], instance.jobs
     # `view.tau` is these seconds with the slow-down that is planned for; the service makes that of them itself.
@@ -118,6 +109,10 @@ def _job(
     curve = curves.setdefault((int(row[at.EDGES]), int(row[at.DISTRIBUTION])), f"d{len(curves)}")
     resume = {} if table.resume_s is None else {"resume_s": float(row[at.RESUMING_S])}
     tenant = {"tenant": instance.tenants[int(row[at.TENANT])].name} if instance.tenants else {}
+    running = _running(view, job)
+    if running is not None:
+        seen[mark(view.board, int(row[at.OLD_NODE]), True)] = running["nodes"]
+    state_on = {"state_on": seen[int(row[at.LAST_NODES])]} if row[at.LAST_NODE] >= 0 else {}
     return {
         "id": f"job-{job}",
         "submission_s": float(row[at.SUBMISSION]),
@@ -131,10 +126,11 @@ def _job(
         "restart_s": float(row[at.RESTART_S]),
         "start_s": float(row[at.STARTING_S]),
         "opportunistic": bool(row[at.OPPORTUNISTIC]),
-        "running": _running(view, job),
+        "running": running,
         "started_s": None if np.isnan(row[at.START_S]) else float(row[at.START_S]),
         **resume,
         **tenant,
+        **state_on,
     }
 
 
@@ -144,22 +140,17 @@ def _running(view: View, job: int) -> dict[str, Any] | None:
     config = int(row[at.OLD_CONFIG])
     if config < 0:
         return None
-    slot = int(row[at.OLD_SLOT])
+    slot, nodes, n = int(row[at.OLD_SLOT]), [], int(row[at.OLD_NODE])
+    while n >= 0:
+        nodes.append(f"node-{n}")
+        n = int(view.nodes[n, at.OLD_NEXT])
     return {
         "configuration": view.configurations[config].name,
-        "nodes": [f"node-{n}" for n in _chain(view, int(row[at.OLD_NODE]))],
+        "nodes": nodes,
         "gpu": None if slot < 0 else slot,
         "since_s": float(row[at.BASE_S]),
         "ready_s": float(row[at.READY_S]),
     }
-
-
-def _chain(view: View, first: int) -> list[int]:
-    nodes, n = [], first
-    while n >= 0:
-        nodes.append(n)
-        n = int(view.nodes[n, at.OLD_NEXT])
-    return nodes
 
 
 def _curve(edges: Any, survival: Any) -> dict[str, list[float]]:
@@ -185,7 +176,7 @@ class _Run:
     """What a run keeps: what the service wants back, and the sets of nodes that its jobs have held, by their mark."""
 
     memory: str | None = None
-    seen: dict[int, list[int]] = field(default_factory=dict)
+    seen: dict[int, list[str]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, eq=False)

@@ -20,20 +20,18 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import check_fit, memory_columns
 from gpusched_env.version import VERSION
 from gpusched_experiments.report.code_version import agent_version, code_version
-from gpusched_experiments.service import cluster as costs
 from gpusched_experiments.service.cluster import ClusterNames
 from gpusched_experiments.service.fields import DEFAULT, DecideRequest, Limits, input_error
 from gpusched_experiments.service.memory import Carried, Memory
-from gpusched_experiments.service.present import present_state
+from gpusched_experiments.service.present import END_S, ENERGY, TARDINESS, expected_costs, present_state
 from gpusched_experiments.service.problem import Problem
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterable, Mapping
 
     from numpy.random import Generator
 
     from gpusched_env.simulator import Board, Policy, State
-    from gpusched_experiments.service.fields import JobFields, RunningFields
 
 
 @dataclass(frozen=True)
@@ -68,7 +66,10 @@ class PolicyCatalogue:
                 raise InputError("--agent", name, "a name that no shipped agent has")
         made = cls((*dict.fromkeys(listed), *(f"{PREFIX}{name}" for name in own)), own)
         for name in own:
-            _check(made, name)
+            try:
+                made.make(f"{PREFIX}{name}")
+            except InputError as error:
+                raise InputError(f"--agent {name}", error.value, error.allowed) from None
         return made
 
     def make(self, name: str) -> Policy:
@@ -87,21 +88,26 @@ class PolicyCatalogue:
 
     def entries(self) -> list[dict[str, object]]:
         """Describe every policy, for `GET /v1/policies`."""
-        return [self._entry(name) for name in self.names]
+        return [
+            {
+                "name": name,
+                "line": self._line(name),
+                "preemption": bool(self.make(name).preemption),
+                "version": self.version(name),
+            }
+            for name in self.names
+        ]
 
     def _given(self, name: str) -> str:
         """Give the name under which the other packages know a policy."""
         own = self.agents.get(name.removeprefix(PREFIX)) if is_agent(name) else None
         return name if own is None else f"{PREFIX}{own}"
 
-    def _entry(self, name: str) -> dict[str, object]:
-        if is_agent(name):
-            spec = load_description(find_agent(self._given(name))).spec
-            line = f"Learned; for up to {spec.max_configurations} {', '.join(spec.kinds)} configurations"
-        else:
-            line = POLICIES[name].line
-        policy = self.make(name)
-        return {"name": name, "line": line, "preemption": bool(policy.preemption), "version": self.version(name)}
+    def _line(self, name: str) -> str:
+        if not is_agent(name):
+            return POLICIES[name].line
+        spec = load_description(find_agent(self._given(name))).spec
+        return f"Learned; for up to {spec.max_configurations} {', '.join(spec.kinds)} configurations"
 
 
 def _answering() -> tuple[str, ...]:
@@ -109,70 +115,55 @@ def _answering() -> tuple[str, ...]:
     return tuple(name for name in known_policies() if is_agent(name) or not POLICIES[name].replays)
 
 
-def _check(policies: PolicyCatalogue, name: str) -> None:
-    """Check that an agent of the operator's own can be loaded, before anything is compiled."""
-    try:
-        policies.make(f"{PREFIX}{name}")
-    except InputError as error:
-        raise InputError(f"--agent {name}", error.value, error.allowed) from None
+_made = cache(make_any_policy)
 
-
-@cache
-def _made(given: str) -> Policy:
-    return make_any_policy(given)
-
-
+WAITS = ("id", "ask_again_at_s", "action", "configuration", "why")
 WHY = "no node that is there can hold what it may use"
 
 
-def nothing(request: DecideRequest) -> dict[str, Any]:
-    """Answer a request in which nothing is to be decided: without jobs, or with none that fits anything now."""
-    return {
-        "jobs": [_left_out(job) for job in request.jobs],
-        "running": 0,
-        "waiting": len(request.jobs),
-        "ask_again_in_s": None,
-        "ask_again_at_s": None,
-        "expected_cost_eur": 0.0,
-        "expected_energy_eur": 0.0,
-        "expected_tardiness_eur": 0.0,
-        "energy_eur_per_h": 0.0,
-        "memory": request.memory,
-    }
+def answer(
+    request: DecideRequest, jobs: Iterable[dict[str, Any]], wake_s: float, costs_eur: tuple[float, float], rate: float
+) -> dict[str, Any]:
+    """Give the answer.
 
-
-def answer(state: State, request: DecideRequest, names: ClusterNames, order: list[int]) -> dict[str, Any]:
-    """Give the answer after the round, its jobs as in the request.
-
-    Those whose place there is not in `order` fit nothing now and wait.
+    Args:
+        request: The request.
+        jobs: What jobs get that fit something now; all others wait.
+        wake_s: The first time at which one asked to be looked at again [s]; inf: none.
+        costs_eur: Expected cost of energy, and of tardiness [€].
+        rate: Cost of energy now [€/s].
     """
-    board, now = state.board, request.now_s
-    active = board.active[: len(order)].tolist()
-    there = board.jobs[active]
-    expected = costs.expected_costs(board)
-    jobs: list[Any] = [_left_out(job) for job in request.jobs]
-    for job, index, each in zip(active, order, expected.tolist(), strict=True):
-        jobs[index] = _job(board, job, each, request, names, index)
-    wakes = there[:, at.WAKE_S]
-    wake = float(np.min(wakes, initial=np.inf, where=wakes > now))
-    again = wake if np.isfinite(wake) else None
-    energy, tardiness = (float(np.nansum(expected[:, column])) for column in (costs.ENERGY, costs.TARDINESS))
-    running = int(np.sum(there[:, at.CONFIG] >= 0.0))
+    given = {job["id"]: job for job in jobs}
+    told = [
+        given.get(job.id) or dict.fromkeys(WAITS) | {"id": job.id, "action": "wait", "why": WHY} for job in request.jobs
+    ]
+    running = sum(job["configuration"] is not None for job in told)
+    again = wake_s if np.isfinite(wake_s) else None
     return {
-        "jobs": jobs,
+        "jobs": told,
         "running": running,
-        "waiting": len(jobs) - running,
-        "ask_again_in_s": None if again is None else again - now,
+        "waiting": len(told) - running,
+        "ask_again_in_s": None if again is None else again - request.now_s,
         "ask_again_at_s": again,
-        "expected_cost_eur": energy + tardiness,
-        "expected_energy_eur": energy,
-        "expected_tardiness_eur": tardiness,
-        "energy_eur_per_h": 3600.0 * float(board.clock[at.BILL_RATE]),
+        "expected_cost_eur": sum(costs_eur),
+        "expected_energy_eur": costs_eur[0],
+        "expected_tardiness_eur": costs_eur[1],
+        "energy_eur_per_h": 3600.0 * rate,
     }
 
 
-def _left_out(job: JobFields) -> dict[str, Any]:
-    return {"id": job.id, "ask_again_at_s": None, "action": "wait", "configuration": None, "why": WHY}
+def _decided(state: State, request: DecideRequest, names: ClusterNames, order: list[int]) -> dict[str, Any]:
+    """Give the answer after the round: of the jobs at these places in the request what they got."""
+    board = state.board
+    active, expected = board.active[: len(order)], expected_costs(board)
+    wakes = board.jobs[active, at.WAKE_S]
+    jobs = (
+        _job(board, job, each, request, names, index)
+        for job, index, each in zip(active.tolist(), order, expected.tolist(), strict=True)
+    )
+    energy, tardiness = (float(np.nansum(expected[:, column])) for column in (ENERGY, TARDINESS))
+    wake_s = float(np.min(wakes, initial=np.inf, where=wakes > request.now_s))
+    return answer(request, jobs, wake_s, (energy, tardiness), float(board.clock[at.BILL_RATE]))
 
 
 def _job(
@@ -191,7 +182,8 @@ def _job(
         node = int(board.nodes[node, at.NEXT]) if configuration.nodes > 1 else -1
     slot = int(row[at.SLOT])
     held = given.running
-    same = held is not None and _same(held, configuration.name, nodes, slot)
+    now = configuration.name, set(nodes), None if slot < 0 else slot
+    same = held is not None and (held.configuration, set(held.nodes), held.gpu) == now
     return base | {
         "action": "keep" if same else "start" if held is None else "change",
         "configuration": configuration.name,
@@ -199,17 +191,12 @@ def _job(
         "nodes": nodes,
         "gpus_per_node": configuration.gpus_per_node,
         "share": configuration.share,
-        "gpu": None if slot < 0 else slot,
+        "gpu": now[2],
         "ready_s": float(row[at.READY_S]),
-        "expected_end_s": expected[costs.END_S],
-        "expected_energy_eur": expected[costs.ENERGY],
-        "expected_tardiness_eur": expected[costs.TARDINESS],
+        "expected_end_s": expected[END_S],
+        "expected_energy_eur": expected[ENERGY],
+        "expected_tardiness_eur": expected[TARDINESS],
     }
-
-
-def _same(held: RunningFields, configuration: str, nodes: list[str], slot: int) -> bool:
-    place = held.configuration == configuration and set(held.nodes) == set(nodes)
-    return place and slot == (-1 if held.gpu is None else held.gpu)
 
 
 @dataclass(frozen=True)
@@ -276,22 +263,19 @@ class Decider:
         before = None if request.memory is None else self._memory(request.memory, request.policy)
         ids = _ids(request)
         head = {"policy": request.policy, "version": VERSION, "code": version, "now_s": request.now_s}
-        if not request.jobs:
-            return head | nothing(request)
         order = sorted(range(len(ids)), key=lambda i: request.jobs[i].submission_s)
         problem = Problem(request, names, order)
         order = problem.order
-        if not order:
-            return head | nothing(request)
+        if not order:  # nothing is to be decided: no jobs, or none that fits anything now
+            return head | answer(request, (), np.inf, (0.0, 0.0), 0.0) | {"memory": request.memory}
         submission_s = [request.jobs[i].submission_s for i in order]
         carried = Carried(policy, request.policy, place, [ids[i] for i in order], submission_s, before)
         instance = problem.instance(carried.like)
         check_fit([policy], instance)
-        columns = memory_columns(policy, instance)
-        state = present_state(request, names, order, carried.there, instance, columns)
+        state = present_state(request, names, order, carried.there, instance, memory_columns(policy, instance))
         rng = carried.put_into(state, request)
         _decide(state, policy, rng)
-        told = answer(state, request, names, order)
+        told = _decided(state, request, names, order)
         return head | told | {"memory": carried.taken_from(state, rng).text(self.key)}
 
     def _memory(self, text: str, policy: str) -> Memory:
@@ -310,10 +294,9 @@ def _decide(state: State, policy: Policy, rng: Generator) -> None:
 
 def _ids(request: DecideRequest) -> list[str]:
     ids = [job.id for job in request.jobs]
-    first = {name: i for i, name in reversed(list(enumerate(ids)))}
-    for i, name in enumerate(ids):
-        if first[name] != i:
-            raise InputError(f"jobs[{i}].id", name, f"an id of its own: jobs[{first[name]}] has it")
+    if len(set(ids)) < len(ids):
+        i, name = next((i, name) for i, name in enumerate(ids) if name in ids[:i])
+        raise InputError(f"jobs[{i}].id", name, f"an id of its own: jobs[{ids.index(name)}] has it")
     return ids
 
 

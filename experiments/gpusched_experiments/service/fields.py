@@ -17,7 +17,6 @@ from gpusched_env.workload.scenario.settings import dotted
 
 if TYPE_CHECKING:
     from pydantic import ValidationError
-    from pydantic_core import ErrorDetails
 
 MOST_JOBS, MOST_NODES, MOST_CONFIGURATIONS, MOST_GPU_TYPES, MOST_BINS = 4_000, 4_000, 1_000, 100, 1_000
 """Sizes that requests may have, which the page of the interface names; `Limits` may only say less."""
@@ -111,9 +110,9 @@ class NodeFields(Fields):
     gpus: Gpus = Field(description="Number of its GPUs.")
 
 
-GpuTypeFields = Annotated[
-    Annotated[Name, Tag(f"{MARK}name")] | Annotated[OwnGpuType, Tag(f"{MARK}object")], Discriminator(_kind)
-]
+_WAYS, _LIST, _OBJECT = Discriminator(_kind), Tag(f"{MARK}list"), Tag(f"{MARK}object")
+ByName = Annotated[Name, Tag(f"{MARK}name")]
+GpuTypeFields = Annotated[ByName | Annotated[OwnGpuType, _OBJECT], _WAYS]
 
 
 class TenantFields(Fields):
@@ -174,15 +173,8 @@ def _by_configuration(value: Any) -> Any:
 TimesObject: TypeAlias = Annotated[
     dict[str, Positive], BeforeValidator(_by_configuration), Field(max_length=MOST_CONFIGURATIONS)
 ]
-OwnTimes = Annotated[
-    Annotated[TimesList, Tag(f"{MARK}list")] | Annotated[TimesObject, Tag(f"{MARK}object")], Discriminator(_kind)
-]
-Times = Annotated[
-    Annotated[Name, Tag(f"{MARK}name")]
-    | Annotated[TimesList, Tag(f"{MARK}list")]
-    | Annotated[TimesObject, Tag(f"{MARK}object")],
-    Discriminator(_kind),
-]
+OwnTimes = Annotated[Annotated[TimesList, _LIST] | Annotated[TimesObject, _OBJECT], _WAYS]
+Times = Annotated[ByName | Annotated[TimesList, _LIST] | Annotated[TimesObject, _OBJECT], _WAYS]
 
 
 class DistributionFields(Fields):
@@ -214,9 +206,7 @@ class DistributionFields(Fields):
     bins: int = Field(default=100, ge=1, le=MOST_BINS, description="Equal bins for the history.")
 
 
-Distribution = Annotated[
-    Annotated[Name, Tag(f"{MARK}name")] | Annotated[DistributionFields, Tag(f"{MARK}object")], Discriminator(_kind)
-]
+Distribution = Annotated[ByName | Annotated[DistributionFields, _OBJECT], _WAYS]
 
 
 class ApplicationFields(Fields):
@@ -303,12 +293,7 @@ class DecideRequest(Fields):
     now_s: Time = Field(description="The present time [s], on any clock that all times of the request have.")
     cluster: ClusterFields
     jobs: list[JobFields] = Field(max_length=MOST_JOBS, description="The jobs submitted and not complete.")
-    configurations: list[
-        Annotated[
-            Annotated[Name, Tag(f"{MARK}name")] | Annotated[ConfigurationFields, Tag(f"{MARK}object")],
-            Discriminator(_kind),
-        ]
-    ] = Field(
+    configurations: list[Annotated[ByName | Annotated[ConfigurationFields, _OBJECT], _WAYS]] = Field(
         default=[],
         max_length=MOST_CONFIGURATIONS,
         description="What jobs may be given, by name (V100x4, 2*V100x8 for whole nodes, V100x0.5 for a share, "
@@ -355,8 +340,15 @@ _PHRASES = {
     "extra_forbidden": "no such field",
     "union_tag_invalid": WAYS,
     "union_tag_not_found": WAYS,
+    "greater_than": "a number > {gt:g}",
+    "greater_than_equal": "a number >= {ge:g}",
+    "less_than_equal": "a number <= {le:g}",
+    "too_long": "at most {max_length:,} entries",
+    "too_short": "at least {min_length} entries",
+    "string_too_long": "a text of at most {max_length} characters",
+    "string_too_short": "a text that is not empty",
 }
-_COMPARED = {"greater_than": (">", "gt"), "greater_than_equal": (">=", "ge"), "less_than_equal": ("<=", "le")}
+"""What is allowed, by the kind of error and with the figures that pydantic gives."""
 
 
 def input_error(error: ValidationError) -> InputError:
@@ -369,38 +361,19 @@ def input_error(error: ValidationError) -> InputError:
     if first["type"] == "json_invalid":
         return InputError("body", first["ctx"]["error"], "one whole JSON object, in UTF-8")
     value = None if first["type"] == "missing" else first["input"]
-    return InputError(dotted(place) or "body", value, _allowed(first))
+    allowed = _PHRASES.get(first["type"], "{said}").format(said=first["msg"], **first.get("ctx", {}))
+    if first["type"] == "literal_error":
+        allowed = f"one of {first['ctx']['expected'].replace(' or ', ', ')}"
+    return InputError(dotted(place) or "body", value, allowed)
 
 
-def _allowed(details: ErrorDetails) -> str:
-    kind, context = details["type"], details.get("ctx", {})
-    if kind in _COMPARED:
-        sign, name = _COMPARED[kind]
-        return f"a number {sign} {context[name]:g}"
-    if kind in {"too_long", "too_short"}:
-        bound = f"at most {context['max_length']:,}" if kind == "too_long" else f"at least {context['min_length']}"
-        return f"{bound} entries"
-    if kind == "string_too_long":
-        return f"a text of at most {context['max_length']} characters"
-    if kind == "string_too_short":
-        return "a text that is not empty"
-    if kind == "literal_error":
-        return f"one of {context['expected'].replace(' or ', ', ')}"
-    return _PHRASES.get(kind, details["msg"])
-
-
-def body(field: str | None, value: Any, allowed: str) -> bytes:
+def error_body(field: str | None, value: Any, allowed: str) -> bytes:
     """Give the JSON of an error: a line to read, and its parts; a long value is cut."""
-    shown = _short(value)
-    line = f"{field} = {json.dumps(shown, ensure_ascii=False)}; allowed: {allowed}" if field else allowed
-    document = {"error": line, "field": field, "value": shown, "allowed": allowed}
-    return json.dumps(document, ensure_ascii=False, allow_nan=False).encode()
-
-
-def _short(value: Any) -> Any:
-    """Give a value as JSON can hold it, in a few characters."""
     try:
         text = json.dumps(value, ensure_ascii=False, allow_nan=False)
     except (TypeError, ValueError, RecursionError):
-        text, value = str(value), str(value)
-    return value if len(text) <= SHOWN else f"{text[: SHOWN // 2]}…{text[-(SHOWN // 2 - 1) :]}"
+        text = value = str(value)
+    shown = value if len(text) <= SHOWN else f"{text[: SHOWN // 2]}…{text[-(SHOWN // 2 - 1) :]}"
+    line = f"{field} = {json.dumps(shown, ensure_ascii=False)}; allowed: {allowed}" if field else allowed
+    document = {"error": line, "field": field, "value": shown, "allowed": allowed}
+    return json.dumps(document, ensure_ascii=False, allow_nan=False).encode()

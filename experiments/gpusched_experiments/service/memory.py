@@ -12,7 +12,7 @@ import hashlib
 import hmac
 import json
 from bisect import bisect_left
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,9 +33,12 @@ if TYPE_CHECKING:
     from gpusched_experiments.service.fields import DecideRequest
 
 SIGNATURE_BYTES = 32
-FORMAT = b"2"  # is signed too: what was written in another format is refused
-OF_JOBS = 4  # columns of what is kept of every job, beside the policy's memory
+FORMAT = b"3"  # is signed too: what was written in another format is refused
+WAKE, PACE, SUBMISSION, WEIGHT, OF_JOBS = range(5)
+"""Columns of what is kept of every job, and their number."""
+KEPT = [at.WAKE_S, at.PACE, at.SUBMISSION, at.WEIGHT]
 USUAL = 1.0  # the pace of a job alone, which is not written
+IN_HEAD = ("policy", "place", "ids", "rounds", "submitted", "random")
 ALLOWED = "null, or the memory that a service with the same key and version answered to a request of this policy"
 
 
@@ -47,10 +50,8 @@ class Memory:
         policy: Name of the policy.
         place: Fingerprint of the cluster and its configurations: of another one only wake-ups count.
         ids: The jobs, sorted by submission, (J,); for a policy that looks back, the latest that are over too.
-        wake_s: When each asked to be looked at again, (J,).
-        pace: The pace that each had at the end of the round, or last had, (J,).
-        submission_s: When each was submitted, (J,); 0 for a policy that does not look back.
-        weight: Their weights, (J,), likewise.
+        jobs: When each asked to be looked at again, the pace that it had at the end of the round or last had, and for a
+            policy that looks back when it was submitted, and its weight; else 0, (J, 4).
         rows: The policy's memory: of the run, then of each job, (1 + J, M).
         rounds: Decisions so far.
         submitted: Jobs that were ever there.
@@ -60,10 +61,7 @@ class Memory:
     policy: str
     place: str
     ids: Sequence[str]
-    wake_s: NDArray[np.float64]
-    pace: NDArray[np.float64]
-    submission_s: NDArray[np.float64]
-    weight: NDArray[np.float64]
+    jobs: NDArray[np.float64]
     rows: NDArray[np.float64]
     rounds: int
     submitted: int
@@ -71,20 +69,10 @@ class Memory:
 
     def text(self, key: bytes) -> str:
         """Write it, signed with `key`. Columns that are 0 for all jobs are left out."""
-        pace = np.where(self.pace == USUAL, 0.0, self.pace)
-        of_jobs = np.column_stack([self.wake_s, pace, self.submission_s, self.weight])
-        table = np.column_stack([np.vstack([np.zeros(OF_JOBS), of_jobs]), self.rows])
+        table = np.column_stack([np.vstack([np.zeros(OF_JOBS), self.jobs]), self.rows])
+        table[1:, PACE] = np.where(self.jobs[:, PACE] == USUAL, 0.0, self.jobs[:, PACE])
         columns = np.flatnonzero(np.any(table != 0.0, axis=0))
-        head = {
-            "policy": self.policy,
-            "place": self.place,
-            "ids": list(self.ids),
-            "width": table.shape[1],
-            "columns": columns.tolist(),
-            "rounds": self.rounds,
-            "submitted": self.submitted,
-            "random": self.random,
-        }
+        head = {name: getattr(self, name) for name in IN_HEAD} | {"width": table.shape[1], "columns": columns.tolist()}
         payload = json.dumps(head).encode() + b"\n" + np.ascontiguousarray(table[:, columns], dtype="<f8").tobytes()
         return base64.b64encode(_signature(key, payload) + payload).decode()
 
@@ -106,33 +94,18 @@ class Memory:
         head = json.loads(line)
         table = np.zeros((1 + len(head["ids"]), head["width"]))
         table[:, head["columns"]] = np.frombuffer(numbers, dtype="<f8").reshape(len(table), len(head["columns"]))
-        told = {name: head[name] for name in ("policy", "place", "ids", "rounds", "submitted", "random")}
-        wake_s, pace, submission_s, weight = table[1:, :OF_JOBS].T
-        pace = np.where(pace == 0.0, USUAL, pace)
-        return cls(wake_s=wake_s, pace=pace, submission_s=submission_s, weight=weight, rows=table[:, OF_JOBS:], **told)
+        table[1:, PACE] = np.where(table[1:, PACE] == 0.0, USUAL, table[1:, PACE])
+        return cls(jobs=table[1:, :OF_JOBS], rows=table[:, OF_JOBS:], **{name: head[name] for name in IN_HEAD})
 
 
 def _signature(key: bytes, payload: bytes) -> bytes:
     return hmac.digest(key, FORMAT + payload, hashlib.sha256)
 
 
-def random_state(rng: np.random.Generator) -> dict[str, Any]:
-    """Give the state of a generator as JSON can hold it."""
-    state: Any = rng.bit_generator.state
-    words = {name: hex(value) for name, value in state["state"].items()}
-    return {**words, "has_uint32": int(state["has_uint32"]), "uinteger": int(state["uinteger"])}
-
-
 def generator_of(state: dict[str, Any]) -> np.random.Generator:
-    """Make the generator with a state that `random_state` gave."""
+    """Make the generator whose `bit_generator.state` was this, as JSON can hold it."""
     bits = np.random.PCG64(0)
-    told: Any = {
-        "bit_generator": "PCG64",
-        "state": {name: int(state[name], 16) for name in ("state", "inc")},
-        "has_uint32": state["has_uint32"],
-        "uinteger": state["uinteger"],
-    }
-    bits.state = told
+    bits.state = state  # type: ignore[assignment]
     return np.random.Generator(bits)
 
 
@@ -148,7 +121,6 @@ def jobs_over(policy: Policy) -> int:
     return MOST_WEIGHTS if isinstance(policy, Fill) else RECENT if isinstance(policy, AGENTS) else 0
 
 
-@dataclass(frozen=True)
 class Carried:
     """What goes on from one decision to the next.
 
@@ -167,47 +139,35 @@ class Carried:
         kept: The jobs that are over: their rows in `before`, (K,).
         over: Their indices in the instance, rising, (K,).
         there: Indices of those that are there, (J,).
+        like: For every job of the instance its place in `ids`; if it is over, that of one beside it, (K + J,).
     """
 
-    policy: Policy
-    name: str
-    place: str
-    ids: Sequence[str]
-    submission_s: Sequence[float]
-    before: Memory | None
-    kept: NDArray[np.int64] = field(init=False)
-    over: NDArray[np.int64] = field(init=False)
-    there: NDArray[np.int64] = field(init=False)
-
-    def __post_init__(self) -> None:
-        before, row_of, most = self.before, self._row_of, jobs_over(self.policy)
+    def __init__(
+        self,
+        policy: Policy,
+        name: str,
+        place: str,
+        ids: list[str],
+        submission_s: Sequence[float],
+        before: Memory | None,
+    ) -> None:
+        self.name, self.place, self.ids, self.before = name, place, ids, before
+        most = jobs_over(policy)
+        self._looks_back = most > 0
+        self._row_of = {} if before is None else {job: row for row, job in enumerate(before.ids)}
+        self._submitted = (0 if before is None else before.submitted) + len(set(ids) - self._row_of.keys())
         kept, places = [NO_JOB], [0]
-        if most > 0:
-            present = set(self.ids)
-            kept = [row for name, row in row_of.items() if name not in present][-most:]
-            keys = [(s, row_of.get(name, len(row_of))) for s, name in zip(self.submission_s, self.ids, strict=True)]
-            places = [bisect_left(keys, (before.submission_s[row], row)) for row in kept] if before else []
-        over = np.array(places, dtype=np.int64) + np.arange(len(kept))
-        object.__setattr__(self, "kept", np.array(kept, dtype=np.int64))
-        object.__setattr__(self, "over", over)
-        object.__setattr__(self, "there", np.delete(np.arange(len(kept) + len(self.ids)), over))
-
-    @property
-    def like(self) -> NDArray[np.int64]:
-        """Give for every job of the instance its place in `ids`; if it is over, that of one beside it."""
-        places = np.zeros(len(self.over) + len(self.there), dtype=np.int64)
-        places[self.there] = np.arange(len(self.there))
-        return np.maximum.accumulate(places)
-
-    @property
-    def _row_of(self) -> dict[str, int]:
-        return {} if self.before is None else {name: row for row, name in enumerate(self.before.ids)}
-
-    @property
-    def _submitted(self) -> int:
-        """Count the jobs that were ever there."""
-        former = 0 if self.before is None else self.before.submitted
-        return former + len(set(self.ids) - self._row_of.keys())
+        if self._looks_back:
+            present, last = set(ids), len(self._row_of)
+            kept = [row for job, row in self._row_of.items() if job not in present][-most:]
+            keys = [(s, self._row_of.get(job, last)) for s, job in zip(submission_s, ids, strict=True)]
+            places = [bisect_left(keys, (before.jobs[row, SUBMISSION], row)) for row in kept] if before else []
+        self.kept = np.array(kept, dtype=np.int64)
+        self.over = np.array(places, dtype=np.int64) + np.arange(len(kept))
+        self.there = np.delete(np.arange(len(kept) + len(ids)), self.over)
+        like = np.zeros(len(kept) + len(ids), dtype=np.int64)
+        like[self.there] = np.arange(len(ids))
+        self.like = np.maximum.accumulate(like)
 
     def put_into(self, state: State, request: DecideRequest) -> np.random.Generator:
         """Put memory and wake-ups back where they were, and count jobs on; give the randomness."""
@@ -216,15 +176,15 @@ class Carried:
         board.jobs[over, at.WEIGHT], board.jobs[over, at.CHEAPEST] = 0.0, -1.0
         if before is None:
             return np.random.default_rng(request.seed)
-        looks_back, known = jobs_over(self.policy) > 0, [i for i, name in enumerate(self.ids) if name in row_of]
+        known = [i for i, name in enumerate(self.ids) if name in row_of]
         rows, jobs = np.array([row_of[self.ids[i]] for i in known], dtype=np.int64), self.there[known]
-        board.jobs[jobs, at.WAKE_S], board.jobs[jobs, at.PACE] = before.wake_s[rows], before.pace[rows]
-        if looks_back:
-            board.jobs[over, at.WEIGHT] = before.weight[self.kept]
-            board.jobs[over, at.SUBMISSION] = np.minimum(before.submission_s[self.kept], request.now_s)
+        board.jobs[jobs[:, None], KEPT[:SUBMISSION]] = before.jobs[rows, :SUBMISSION]
+        if self._looks_back:
+            board.jobs[over, at.WEIGHT] = before.jobs[self.kept, WEIGHT]
+            board.jobs[over, at.SUBMISSION] = np.minimum(before.jobs[self.kept, SUBMISSION], request.now_s)
         if before.rows.shape[1] == board.memory.shape[1]:
             same = before.place == self.place
-            if same or looks_back:
+            if same or self._looks_back:
                 board.memory[over] = before.rows[1 + self.kept]
             if same:
                 board.memory[jobs] = before.rows[1 + rows]
@@ -235,23 +195,20 @@ class Carried:
 
     def taken_from(self, state: State, rng: np.random.Generator) -> Memory:
         """Take what the next decision needs from a state after its round."""
-        board, looks_back = state.board, jobs_over(self.policy) > 0
+        board = state.board
         names = dict(zip(self.there.tolist(), self.ids, strict=True))
-        if looks_back and self.before is not None:
+        if self._looks_back and self.before is not None:
             over = zip(self.over.tolist(), self.kept.tolist(), strict=True)
             names |= {job: self.before.ids[row] for job, row in over}
         jobs = sorted(names)
-        own = np.zeros((1, board.memory.shape[1])) if looks_back else board.memory[:1]
+        own = np.zeros((1, board.memory.shape[1])) if self._looks_back else board.memory[:1]
         return Memory(
             policy=self.name,
             place=self.place,
             ids=[names[job] for job in jobs],
-            wake_s=board.jobs[jobs, at.WAKE_S],
-            pace=board.jobs[jobs, at.PACE],
-            submission_s=board.jobs[jobs, at.SUBMISSION] * looks_back,
-            weight=board.jobs[jobs, at.WEIGHT] * looks_back,
+            jobs=board.jobs[jobs][:, KEPT] * [1.0, 1.0, self._looks_back, self._looks_back],
             rows=np.concatenate([own, board.memory[jobs]]),
             rounds=int(board.count[at.ROUND]),
             submitted=self._submitted,
-            random=random_state(rng),
+            random=dict(rng.bit_generator.state),
         )

@@ -9,19 +9,20 @@ from __future__ import annotations
 import gc
 import multiprocessing
 import queue
-import signal
 import threading
+from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
+from gpusched_env.child_processes import deaf_children
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
 from gpusched_env.simulator.policy import can_decide
 from gpusched_experiments.report.processes import WorkerError, start_worker
 from gpusched_experiments.report.warm_up import tiny_instance
-from gpusched_experiments.service import fields as problems
 from gpusched_experiments.service.client import ServicePolicy
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
+from gpusched_experiments.service.fields import error_body
 
 if TYPE_CHECKING:
     from multiprocessing.connection import Connection
@@ -54,22 +55,9 @@ class Reply:
     body: bytes
 
 
-class Answering(Protocol):
-    """What answers a request."""
-
-    def __call__(self, body: bytes) -> Reply:
-        """Give the reply to a request; may be called from several threads."""
-
-
-@dataclass(frozen=True)
-class InProcess:
-    """Answers in this process: for tests, and where nothing else must be answered meanwhile."""
-
-    decider: Decider
-
-    def __call__(self, body: bytes) -> Reply:
-        """Give the reply to a request."""
-        return reply_to(self.decider, body)
+def error_reply(status: int, allowed: str) -> Reply:
+    """Say what went wrong with no field of the request."""
+    return Reply(status, error_body(None, None, allowed))
 
 
 def reply_to(decider: Decider, body: bytes) -> Reply:
@@ -78,9 +66,9 @@ def reply_to(decider: Decider, body: bytes) -> Reply:
         return Reply(OK, decider(body))
     except InputError as error:
         status = TOO_LARGE if len(body) > decider.limits.request_bytes else NOT_ALLOWED
-        return Reply(status, problems.body(error.field, error.value, error.allowed))
+        return Reply(status, error_body(error.field, error.value, error.allowed))
     except Exception as error:  # noqa: BLE001 - a service goes on; what happened is said
-        return Reply(FAILED, problems.body(None, None, f"the decision failed: {type(error).__name__}: {error}"))
+        return error_reply(FAILED, f"the decision failed: {type(error).__name__}: {error}")
 
 
 class Pool:
@@ -102,25 +90,19 @@ class Pool:
         self._idle: queue.LifoQueue[_Worker] = queue.LifoQueue()
         self._waiting = threading.Semaphore(workers + limits.waiting)
         self._closed = threading.Event()
-        first = _Worker(self._arguments)
-        self._all = [first]
+        self._ready: list[_Worker] = []
+        self._all: list[_Worker] = []
         try:
-            first.wait_until_ready()  # it compiles; the others find on disk what it has compiled
-            others = [_Worker(self._arguments) for _ in range(workers - 1)]
-            self._all += others
-            for worker in others:
-                worker.wait_until_ready()
+            self._start(1)  # it compiles; the others find on disk what it has compiled
+            self._start(workers - 1)
         except BaseException:
             self.close()
             raise
-        self._ready = list(self._all)
-        for worker in self._all:
-            self._idle.put(worker)
 
     def __call__(self, body: bytes) -> Reply:
         """Give the reply to a request, in time."""
         if not self._waiting.acquire(blocking=False):
-            return Reply(BUSY, problems.body(None, None, "too many requests wait; try again in a second"))
+            return error_reply(BUSY, "too many requests wait; try again in a second")
         try:
             return self._ask(body)
         finally:
@@ -140,51 +122,49 @@ class Pool:
         try:
             worker = self._idle.get(timeout=self.limits.waiting_s)
         except queue.Empty:
-            return Reply(BUSY, problems.body(None, None, "no worker became free in time; try again in a second"))
+            return error_reply(BUSY, "no worker became free in time; try again in a second")
         try:
             reply = worker.ask(body, self.limits.decision_s)
         except (OSError, EOFError):
-            self._replace(worker)
-            return Reply(FAILED, problems.body(None, None, "the worker ended while it decided; it is replaced"))
-        if reply is None:
-            self._replace(worker)
+            reply = error_reply(FAILED, "the worker ended while it decided; it is replaced")
+        else:
+            if reply is not None:
+                self._idle.put(worker)
+                return reply
             allowed = f"a decision within {self.limits.decision_s:g} s; this one took longer and was given up"
-            return Reply(TOO_LONG, problems.body(None, None, allowed))
-        self._idle.put(worker)
-        return reply
-
-    def _replace(self, worker: _Worker) -> None:
-        """End a worker, and start another one beside all that goes on."""
+            reply = error_reply(TOO_LONG, allowed)
         self._ready.remove(worker)
         self._all.remove(worker)
         worker.end()
         threading.Thread(target=self._start_another, daemon=True).start()
+        return reply
 
     def _start_another(self) -> None:
         """Start a worker, again and again until one is ready: what made one fail, such as full memory, may pass."""
         wait_s = 0.0
         while not self._closed.wait(wait_s):
-            if self._start():
+            with suppress(OSError, WorkerError):
+                self._start(1)
                 return
             wait_s = min(max(AGAIN_S, 2.0 * wait_s), LONGEST_AGAIN_S)
 
-    def _start(self) -> bool:
-        """Start a worker; say whether it is ready."""
-        try:
-            worker = _Worker(self._arguments)
-        except OSError:
-            return False
-        self._all.append(worker)
-        if self._closed.is_set():  # whoever closed may not have seen it
-            worker.end()
-        try:
-            worker.wait_until_ready()
-        except WorkerError:
-            self._all.remove(worker)
-            return False
-        self._ready.append(worker)
-        self._idle.put(worker)
-        return True
+    def _start(self, many: int) -> None:
+        """Start workers, and let them take requests once all are ready."""
+        made = []
+        for _ in range(many):
+            made.append(_Worker(self._arguments))
+            self._all.append(made[-1])
+        if self._closed.is_set():  # whoever closed may not have seen them
+            self.close()
+        for worker in made:
+            try:
+                worker.wait_until_ready()
+            except WorkerError:
+                self._all.remove(worker)
+                raise
+        self._ready += made
+        for worker in made:
+            self._idle.put(worker)
 
 
 class _Worker:
@@ -194,12 +174,8 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, *arguments), daemon=True)
-        # Ctrl-C goes to the whole group of processes; the door ends its workers itself.
-        before = signal.pthread_sigmask(signal.SIG_BLOCK, {signal.SIGINT})
-        try:
+        with deaf_children():
             self._process.start()
-        finally:
-            signal.pthread_sigmask(signal.SIG_SETMASK, before)
         theirs.close()
 
     def wait_until_ready(self) -> None:

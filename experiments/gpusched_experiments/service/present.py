@@ -1,4 +1,4 @@
-"""The state of a request: the simulator's own, brought to the present time and schedule."""
+"""The state of a request: the simulator's own, brought to the present time and schedule, and what it will cost."""
 
 from __future__ import annotations
 
@@ -7,17 +7,22 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.errors import InputError
+from gpusched_env.kernel import kernel
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.events import submit
+from gpusched_env.simulator.events import charge, pace, submit
 from gpusched_env.simulator.holdings import QUOTA, SHARE, apply_holding
 from gpusched_env.simulator.pace import write_paces
 from gpusched_env.simulator.placement.whole_gpus import mark
 from gpusched_env.simulator.survival import SAME_EPOCH
+from gpusched_env.simulator.pace.now import write_paces
+from gpusched_env.simulator.placement.whole_nodes import mark
+from gpusched_env.simulator.survival import SAME_EPOCH, bin_of, curve_of, expected_left, survival_after
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from gpusched_env.arrays import Floats
     from gpusched_env.model import Instance
     from gpusched_env.simulator import Board
     from gpusched_experiments.service.cluster import ClusterNames
@@ -137,7 +142,7 @@ def _hold(board: Board, job: int, where: str, given: RunningFields, names: Clust
         raise InputError(f"{where}.nodes", name, f"nodes of {configuration.gpu_type}")
     wrong = apply_holding(board, job, config, nodes, given.gpu)
     if wrong == SHARE:
-        raise InputError(f"{where}.gpu", given.gpu, "a GPU of the node of which this share is free beside other jobs'")
+        raise InputError(f"{where}.gpu", given.gpu, "a GPU of which this share is free beside other jobs'")
     if wrong == QUOTA:
         raise InputError(where, given.configuration, "what the quota of the job's tenant still covers")
     if wrong:
@@ -163,3 +168,37 @@ def _node(field: str, name: str, names: ClusterNames) -> int:
     if name not in names.node:
         raise InputError(field, name, "the name of one of cluster.nodes")
     return names.node[name]
+
+
+ENERGY, TARDINESS, END_S, COLUMNS = 0, 1, 2, 3
+
+
+@kernel
+def expected_costs(board: Board) -> Floats:
+    """Give energy [€], tardiness [€] and the expected end [s] of every active job, (A, COLUMNS); NaN where it waits."""
+    jobs, active = board.jobs, board.active
+    found = np.full((board.count[at.ACTIVE], COLUMNS), np.nan)
+    for i in range(found.shape[0]):
+        job = active[i]
+        config = int(jobs[job, at.CONFIG])
+        if config < 0:
+            continue
+        now = board.clock[at.NOW]
+        ready, each_s, left = max(now, jobs[job, at.READY_S]), pace(board, job), expected_left(board, job)
+        found[i, END_S] = ready + each_s * left
+        found[i, ENERGY] = charge(board, job, config) * (found[i, END_S] - now)
+        due = max(now, jobs[job, at.DUE])
+        late_s = max(0.0, ready - due) + each_s * _epochs_after(board, job, max(0.0, due - ready) / each_s)
+        found[i, TARDINESS] = jobs[job, at.WEIGHT] * late_s
+    return found
+
+
+@kernel
+def _epochs_after(board: Board, job: int, epochs: float) -> float:
+    """Give the epochs that a job is expected to do after the next `epochs` ones."""
+    largest, done, curve = board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS], curve_of(board, job)
+    then = min(1.0, (done + epochs) / largest)
+    alive = curve.survival[bin_of(curve.edges, done / largest)]
+    if alive <= 0.0:
+        return (1.0 - then) * largest
+    return survival_after(curve, then) / alive * largest

@@ -21,8 +21,7 @@ from starlette.requests import ClientDisconnect
 
 from gpusched_env.errors import InputError
 from gpusched_env.version import VERSION
-from gpusched_experiments.service import fields as problems
-from gpusched_experiments.service.fields import MOST_RECEIVING
+from gpusched_experiments.service.fields import MOST_RECEIVING, error_body
 from gpusched_experiments.service.openapi import DESCRIPTION, described, page
 from gpusched_experiments.service.pool import Pool
 
@@ -32,14 +31,14 @@ if TYPE_CHECKING:
 
     from gpusched_experiments.service.decision import PolicyCatalogue
     from gpusched_experiments.service.fields import Limits
-    from gpusched_experiments.service.pool import Answering
+    from gpusched_experiments.service.pool import Reply
 
 JSON = "application/json"
 AGAIN = {"Retry-After": "1"}
 
 
 def create_app(
-    answer: Answering,
+    answer: Callable[[bytes], Reply],
     policies: PolicyCatalogue,
     limits: Limits,
     threads: int = 1,
@@ -48,7 +47,7 @@ def create_app(
     """Make the application.
 
     Args:
-        answer: Who decides.
+        answer: Gives the reply to a request; is called from several threads.
         policies: The policies that may be asked.
         limits: Sizes and times.
         threads: Requests that may wait for an answer at one time, ≥ 1.
@@ -64,7 +63,12 @@ def create_app(
     app = FastAPI(
         title="gpusched", version=VERSION, description=DESCRIPTION, docs_url=None, redoc_url=None, lifespan=lifespan
     )
-    _add_errors(app)
+
+    @app.exception_handler(HTTPException)
+    async def refused(request: Request, error: HTTPException) -> Response:
+        allowed = "POST /v1/decide, GET /v1/policies, /healthz, /docs and /openapi.json"
+        return _error(error.status_code, "path", f"{request.method} {request.url.path}", allowed)
+
     bodies = _Bodies(limits)
     entries = json.dumps({"version": VERSION, "policies": policies.entries()}).encode()
 
@@ -91,11 +95,7 @@ def create_app(
         return HTMLResponse(page(app.openapi()))
 
     plain = app.openapi
-
-    def openapi() -> dict[str, Any]:
-        return described(plain())
-
-    app.openapi = openapi  # type: ignore[method-assign]
+    app.openapi = lambda: described(plain())  # type: ignore[method-assign]
     return app
 
 
@@ -128,19 +128,10 @@ class _Bodies:
         return bytes(body)
 
 
-def _add_errors(app: FastAPI) -> None:
-    """Give all errors in one form."""
-
-    @app.exception_handler(HTTPException)
-    async def refused(request: Request, error: HTTPException) -> Response:
-        allowed = "POST /v1/decide, GET /v1/policies, /healthz, /docs and /openapi.json"
-        return _error(error.status_code, "path", f"{request.method} {request.url.path}", allowed)
-
-
 def _error(
     status: int, field: str | None, value: Any, allowed: str, headers: Mapping[str, str] | None = None
 ) -> Response:
-    return Response(problems.body(field, value, allowed), status, headers, JSON)
+    return Response(error_body(field, value, allowed), status, headers, JSON)
 
 
 KEY_BYTES = 32
@@ -177,7 +168,9 @@ def serve(
         app = create_app(pool, policies, limits, workers + limits.waiting + 1, pool.alive)
         config = uvicorn.Config(app, log_level="warning", access_log=False, timeout_graceful_shutdown=10)
         host, port = bound.getsockname()[:2]
-        line = _line(policies, url_of(host, port), workers)
+        many = "" if workers == 1 else "s"
+        at = f"at {url_of(host, port)} with {workers} worker{many}; Ctrl-C ends it"
+        line = f"serving {len(policies.names)} policies {at}"
         _Server(config, limits, lambda: say(line)).run(sockets=[bound])
     finally:
         pool.close()
@@ -219,11 +212,6 @@ class _Server(uvicorn.Server):
 def url_of(host: str, port: int) -> str:
     """Give the address of a service as clients take it: that of IPv6 in brackets."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _line(policies: PolicyCatalogue, url: str, workers: int) -> str:
-    many = "" if workers == 1 else "s"
-    return f"serving {len(policies.names)} policies at {url} with {workers} worker{many}; Ctrl-C ends it"
 
 
 def _leave(number: int, _: FrameType | None) -> NoReturn:  # noqa: ARG001 - as handlers are called

@@ -8,9 +8,13 @@ import platform
 import struct
 import sys
 import sysconfig
+from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
+
+if sys.platform != "win32":  # there the command says that it cannot; others must not need this
+    import resource
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable
@@ -23,7 +27,6 @@ OF_VERSION = {1: 13, 2: 14, 3: 15, 5: 16}
 """Number of rights on files that the kernel knows from a version on."""
 TCP = 0b11  # from version 4: binding and connecting
 SCOPES = 0b11  # from version 6: sockets and signals of other processes
-NO_PRIVILEGES = 38
 
 LIBRARIES = ("/usr/lib", "/usr/lib64", "/lib", "/lib64", "/etc/ld.so.cache", "/dev/null", "/dev/urandom")
 PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents", "gpusched_experiments")
@@ -47,30 +50,19 @@ def see_few_files(more: Iterable[Path]) -> bool:
     ruleset = libc.syscall(CREATE, ruled, length, 0)
     if ruleset < 0:
         return False
-    for path in (*_of_python(), *map(Path, LIBRARIES), *more):
-        _let_read(libc, ruleset, path)
-    done = libc.prctl(NO_PRIVILEGES, 1, 0, 0, 0) == 0 and libc.syscall(RESTRICT, ruleset, 0) == 0
-    os.close(ruleset)
-    return bool(done)
-
-
-def _of_python() -> list[Path]:
-    """List the folders of Python and of what is installed, and of these packages wherever they lie."""
     places = [Path(path) for name, path in sysconfig.get_paths().items() if name.endswith(("lib", "stdlib"))]
     places += [Path(path) for path in sys.path if Path(path).name in {"site-packages", "dist-packages"}]
     found = (find_spec(name) for name in PACKAGES)
-    return [*places, *(Path(spec.origin).parent for spec in found if spec is not None and spec.origin)]
-
-
-def _let_read(libc: ctypes.CDLL, ruleset: int, path: Path) -> None:
-    """Add a file, or a folder with all below it, if it is there."""
-    try:
-        place = os.open(path, os.O_PATH | os.O_CLOEXEC)
-    except OSError:
-        return
-    rights = READ_FILE | READ_FOLDER if path.is_dir() else READ_FILE
-    libc.syscall(ADD, ruleset, BENEATH, struct.pack("<Qi", rights, place), 0)
-    os.close(place)
+    places += [Path(spec.origin).parent for spec in found if spec is not None and spec.origin]
+    for path in (*places, *map(Path, LIBRARIES), *more):
+        with suppress(OSError):
+            place = os.open(path, os.O_PATH | os.O_CLOEXEC)
+            may = READ_FILE | READ_FOLDER if path.is_dir() else READ_FILE
+            libc.syscall(ADD, ruleset, BENEATH, struct.pack("<Qi", may, place), 0)
+            os.close(place)
+    done = _gives_up_privileges(libc) and libc.syscall(RESTRICT, ruleset, 0) == 0
+    os.close(ruleset)
+    return bool(done)
 
 
 # The numbers of x86-64. What starts a process or a thread, opens a socket, writes to a file, changes one, sends a
@@ -102,47 +94,37 @@ NUMBER, ARCHITECTURE, ARGUMENTS = 0, 4, 16
 NO_NEW_PRIVILEGES, SECCOMP, FILTER = 38, 22, 2
 
 
-class _Program(ctypes.Structure):
-    _fields_ = (("length", ctypes.c_ushort), ("steps", ctypes.c_void_p))
-
-
 def allow_few_calls() -> bool:
     """Let this process make no system calls from now on but those above; say whether that is so."""
     if not sys.platform.startswith("linux") or platform.machine() != "x86_64":
         return False
     steps = b"".join(struct.pack("<HBBI", *step) for step in _steps())
     buffer = ctypes.create_string_buffer(steps, len(steps))
-    program = _Program(len(steps) // 8, ctypes.cast(buffer, ctypes.c_void_p))
+    program = struct.pack("HP", len(steps) // 8, ctypes.addressof(buffer))
     libc = ctypes.CDLL(None, use_errno=True)
-    if libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0) != 0:
-        return False
-    return bool(libc.prctl(SECCOMP, FILTER, ctypes.byref(program), 0, 0) == 0)
+    return _gives_up_privileges(libc) and bool(libc.prctl(SECCOMP, FILTER, program, 0, 0) == 0)
+
+
+def _gives_up_privileges(libc: ctypes.CDLL) -> bool:
+    return bool(libc.prctl(NO_NEW_PRIVILEGES, 1, 0, 0, 0) == 0)
 
 
 def _steps() -> list[tuple[int, int, int, int]]:
     """Write the filter: each step is its code, how far it jumps if it holds and if not, and a number."""
+    allow, refuse = (RETURN, 0, 0, ALLOW), (RETURN, 0, 0, REFUSE)
     steps = [
-        (LOAD, 0, 0, ARCHITECTURE),
-        (EQUAL, 1, 0, X86_64),
-        (RETURN, 0, 0, KILL),
-        (LOAD, 0, 0, NUMBER),
-        (LEAST, 0, 1, X32),
-        (RETURN, 0, 0, REFUSE),
+        *((LOAD, 0, 0, ARCHITECTURE), (EQUAL, 1, 0, X86_64), (RETURN, 0, 0, KILL)),
+        *((LOAD, 0, 0, NUMBER), (LEAST, 0, 1, X32), refuse),
     ]
     for number in ALLOWED.values():
-        steps += [(EQUAL, 0, 1, number), (RETURN, 0, 0, ALLOW)]
+        steps += [(EQUAL, 0, 1, number), allow]
     for number, argument in ((OPEN, 1), (OPENAT, 2)):
         flags = ARGUMENTS + 8 * argument
-        reads_only = [(LOAD, 0, 0, flags), (AND, 0, 0, WRITES), (EQUAL, 0, 1, 0), (RETURN, 0, 0, ALLOW)]
-        steps += [(EQUAL, 0, 5, number), *reads_only, (RETURN, 0, 0, REFUSE)]
+        steps += [(EQUAL, 0, 5, number), (LOAD, 0, 0, flags), (AND, 0, 0, WRITES), (EQUAL, 0, 1, 0), allow, refuse]
     steps += [(EQUAL, 0, 2 * len(FCNTL_COMMANDS) + 1, FCNTL), (LOAD, 0, 0, ARGUMENTS + 8)]
     for command in FCNTL_COMMANDS:
-        steps += [(EQUAL, 0, 1, command), (RETURN, 0, 0, ALLOW)]
-    return [*steps, (RETURN, 0, 0, REFUSE)]
-
-
-if sys.platform != "win32":  # there the command says that it cannot; others must not need this
-    import resource
+        steps += [(EQUAL, 0, 1, command), allow]
+    return [*steps, refuse]
 
 
 OPEN_FILES = 64

@@ -34,10 +34,16 @@ if TYPE_CHECKING:
     from gpusched_env.workload import Scenario
     from gpusched_experiments.untrusted.entry import Entry, Limits
 
-BEGIN = (
-    "import json, sys; settings = json.loads(sys.argv[1]); sys.path[:] = settings['paths']; "
-    "from gpusched_experiments.untrusted.serving import main; main(settings)"
-)
+BEGIN = """
+import json, sys
+settings = json.loads(sys.argv[1])
+sys.path[:] = settings["paths"]
+from gpusched_experiments.untrusted import lockdown
+lockdown.limit_resources(settings["memory"], settings["processor_s"])
+held = [lockdown.NETWORK] if lockdown.leave_network() else []  # before what is imported starts a thread
+from gpusched_experiments.untrusted.serving import main
+main(settings, held)
+"""
 
 
 class Process:
@@ -61,7 +67,7 @@ class Process:
         self._ending, self._closed = threading.Lock(), False
         self._start()
         try:
-            held, _ = self._receive(0, self._until(limits.start_s), limits.start_s)
+            held, _ = self.ask(None, seconds=limits.start_s)
             self.lacking = lacking(held.get("held") or ())
             self.preemption = self._load()
         except BaseException:
@@ -75,12 +81,12 @@ class Process:
         self.close()
 
     def ask(
-        self, head: dict[str, Any], body: Iterable[bytes] = (), *, most: int = 0, seconds: float
+        self, head: dict[str, Any] | None, body: Iterable[bytes] = (), *, most: int = 0, seconds: float
     ) -> tuple[dict[str, Any], bytes]:
         """Send a message, and give the answer.
 
         Args:
-            head: What is asked.
+            head: What is asked; None to wait for what it says by itself.
             body: The bytes behind it.
             most: Most bytes behind the head of the answer.
             seconds: Longest time until it is there.
@@ -88,12 +94,17 @@ class Process:
         Raises:
             EntryError: The answer is late, is none, or says that something went wrong; then the process has ended.
         """
-        until = self._until(seconds)
+        until = time.monotonic() + seconds
         try:
-            self._channel.send(head, body, until=until)
-        except (ClosedError, TooLateError) as error:
-            raise self._ended(error, seconds) from None
-        answer, behind = self._receive(most, until, seconds)
+            if head is not None:
+                self._channel.send(head, body, until=until)
+            answer, behind = self._channel.receive(most, until=until)
+        except NoMessageError as error:
+            raise self.wrong(f"its process answered with what is no answer ({error})") from None
+        except TooLateError:
+            raise self.wrong(f"no answer within {seconds:g} s") from None
+        except ClosedError:
+            raise self._ended() from None
         if "error" in answer:
             raise self.wrong(one_line(answer["error"]))
         return answer, behind
@@ -157,18 +168,8 @@ class Process:
             raise self.wrong("its policy has no name, or preemption is neither True nor False")
         return bool(answer["preemption"])
 
-    def _receive(self, most: int, until: float, seconds: float) -> tuple[dict[str, Any], bytes]:
-        try:
-            return self._channel.receive(most, until=until)
-        except NoMessageError as error:
-            raise self.wrong(f"its process answered with what is no answer ({error})") from None
-        except (ClosedError, TooLateError) as error:
-            raise self._ended(error, seconds) from None
-
-    def _ended(self, error: Exception, seconds: float) -> EntryError:
-        """Say how the process ended, or that it did not answer."""
-        if isinstance(error, TooLateError):
-            return self.wrong(f"no answer within {seconds:g} s")
+    def _ended(self) -> EntryError:
+        """Say how the process ended."""
         code = self._code()
         if code is None:
             return self.wrong("it closed the pipe to this process")
@@ -189,10 +190,6 @@ class Process:
                 return ended.si_status if ended.si_code == os.CLD_EXITED else -ended.si_status
             time.sleep(0.1)
         return None
-
-    @staticmethod
-    def _until(seconds: float) -> float:
-        return time.monotonic() + seconds
 
 
 ANOTHER_SEED = 987_654_321
@@ -249,9 +246,9 @@ class RemotePolicy:
         facts, of_facts = written(view.board.facts)
         board, of_board = written(view.board)
         configurations = [[asdict(each)[name] for name in CONFIGURATION] for each in view.configurations]
-        state: Any = rng.bit_generator.state
-        head = {"kind": "begin", "facts": facts, "board": board, "configurations": configurations, "random": state}
-        self.process.ask(head | self._of, [*of_facts, *of_board], seconds=self.process.limits.start_s)
+        head = {"kind": "begin", "facts": facts, "board": board, "configurations": configurations}
+        head |= {"random": rng.bit_generator.state} | self._of
+        self.process.ask(head, [*of_facts, *of_board], seconds=self.process.limits.start_s)
         return SentBoard(view.board)
 
 

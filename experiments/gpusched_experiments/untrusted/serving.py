@@ -14,13 +14,14 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numba.core import caching
 
 from gpusched_env.model import Configuration
 from gpusched_env.simulator import Board, Facts, Policy, View, check_fit
 from gpusched_env.simulator.policy import memory_columns
 from gpusched_env.workload import Scenario, make_instance
 from gpusched_experiments.untrusted.adopt import SEEN, BoardCopy, read, wanted_of
-from gpusched_experiments.untrusted.lockdown import CACHE, NETWORK, leave_network, limit_resources, lock
+from gpusched_experiments.untrusted.lockdown import CACHE, lock
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable
@@ -139,31 +140,14 @@ def _wait(descriptor: int, event: int, until: float | None) -> None:
         raise TooLateError
 
 
-def main(settings: dict[str, Any]) -> None:
-    """Serve the process that has started this one until it is gone."""
-    limit_resources(settings["memory"], settings["processor_s"])
-    held = [NETWORK] if leave_network() else []
-    from gpusched_experiments.untrusted.serving import Server  # noqa: PLC0415 - it brings what is large
-
-    _keep_nothing_compiled()
+def main(settings: dict[str, Any], held: list[str]) -> None:
+    """Serve the process that has started this one until it is gone; `held` are the protections that hold already."""
+    for owner, name in ((caching.Cache, "save_overload"), (caching._CacheLocator, "ensure_cache_path")):  # noqa: SLF001
+        setattr(owner, name, lambda *_: None)  # Numba reads what it has compiled before, and cannot store anything
     channel = Channel(settings["in"], settings["out"])
     compiled = [Path(os.environ[CACHE])] if os.environ.get(CACHE) else []
-    held += lock([Path.cwd(), *compiled])
-    Server(channel).serve(held)
+    Server(channel).serve([*held, *lock([Path.cwd(), *compiled])])
     os._exit(0)  # what it has left to be done at the end is not
-
-
-def _keep_nothing_compiled() -> None:
-    """Let Numba read what it has compiled before, and store nothing: files cannot be written here."""
-    from numba.core import caching  # noqa: PLC0415
-
-    def nothing(*_: object) -> None:
-        return None
-
-    cache: Any = caching.Cache
-    locator: Any = caching._CacheLocator  # noqa: SLF001 - there is no other way
-    cache.save_overload = nothing
-    locator.ensure_cache_path = nothing  # it looks whether a folder can be written
 
 
 AGENT_FOLDER = "agent"
@@ -174,27 +158,24 @@ class Refused(Exception):  # noqa: N818 - it is an answer
     """What the entry has is no policy; says why."""
 
 
-def agent_maker() -> Callable[[], Policy]:
-    """Load the agent in the present folder."""
-    from gpusched_agents.policy import load_policy  # noqa: PLC0415 - a Python file may do without
-
-    agent: Policy = load_policy(f"./{AGENT_FOLDER}")
-    return lambda: agent
-
-
-def python_maker(source: bytes, file: str, made_by: str) -> Callable[[], Policy]:
-    """Run a Python file, and give what makes its policy for every run.
+def maker(kind: str, source: bytes, file: str, made_by: str) -> Callable[[], Policy]:
+    """Load the agent in the present folder, or run a Python file; give what makes the policy for every run.
 
     Args:
-        source: Its content.
+        kind: `agent` or `python`.
+        source: Content of the Python file.
         file: Its name.
         made_by: Name of the policy in it, or of what makes it without arguments.
 
     Raises:
         Refused: There is none.
     """
-    module = ModuleType(MODULE)
-    sys.modules[MODULE] = module
+    if kind == "agent":
+        from gpusched_agents.policy import load_policy  # noqa: PLC0415 - a Python file may do without
+
+        agent: Policy = load_policy(f"./{AGENT_FOLDER}")
+        return lambda: agent
+    module = sys.modules[MODULE] = ModuleType(MODULE)
     exec(compile(source, file, "exec", dont_inherit=True), module.__dict__)  # noqa: S102 - this process is for it
     found: Any = getattr(module, made_by, None)
     if found is None:
@@ -202,20 +183,16 @@ def python_maker(source: bytes, file: str, made_by: str) -> Callable[[], Policy]
     make: Callable[[], Any] = found if isinstance(found, type) or not isinstance(found, Policy) else lambda: found
     if not callable(make):
         raise Refused(f"{made_by} is no policy: it has no name, preemption and decide")
-    return lambda: checked(make(), made_by)
 
+    def checked() -> Policy:
+        policy = make()
+        if isinstance(policy, type) or not isinstance(policy, Policy):
+            raise Refused(f"{made_by} makes no policy: it has no name, preemption and decide")
+        if not isinstance(policy.preemption, bool):
+            raise Refused("preemption is neither True nor False")
+        return policy
 
-def checked(policy: object, made_by: str) -> Policy:
-    """Check that something is a policy.
-
-    Raises:
-        Refused: It is none.
-    """
-    if isinstance(policy, type) or not isinstance(policy, Policy):
-        raise Refused(f"{made_by} makes no policy: it has no name, preemption and decide")
-    if not isinstance(policy.preemption, bool):
-        raise Refused("preemption is neither True nor False")
-    return policy
+    return checked
 
 
 def said_of(error: BaseException, file: str) -> str:
@@ -233,20 +210,16 @@ MOST = 2**31
 
 
 class Server:
-    """Answers over a channel, a message each.
+    """Answers over a channel, a message each."""
 
-    Args:
-        channel: Where messages come from and answers go.
-    """
+    _make: Callable[[], Policy]
+    _policy: Policy
+    _copy: BoardCopy
+    _view: View
+    _rng: np.random.Generator
 
     def __init__(self, channel: Channel) -> None:
-        self.channel = channel
-        self.file = ""
-        self._make: Callable[[], Policy]
-        self._policy: Policy
-        self._copy: BoardCopy
-        self._view: View
-        self._rng: np.random.Generator
+        self.channel, self.file = channel, ""
 
     def serve(self, held: list[str]) -> None:
         """Say which protections hold, then answer until nobody is there; what goes wrong is an answer too."""
@@ -265,10 +238,7 @@ class Server:
 
     def _load(self, head: dict[str, Any], body: memoryview) -> tuple[dict[str, Any], list[bytes]]:
         self.file = head["file"]
-        if head["what"] == "agent":
-            self._make = agent_maker()
-        else:
-            self._make = python_maker(bytes(body), head["file"], head["made_by"])
+        self._make = maker(head["what"], bytes(body), head["file"], head["made_by"])
         policy = self._make()
         return {"preemption": bool(policy.preemption), "named": isinstance(policy.name, str)}, []
 

@@ -6,6 +6,7 @@ import asyncio
 import json
 import re
 import time
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pytest
@@ -15,7 +16,7 @@ from gpusched_env.version import VERSION
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 from gpusched_experiments.service.fields import Limits
 from gpusched_experiments.service.openapi import EXAMPLE
-from gpusched_experiments.service.pool import InProcess, Reply
+from gpusched_experiments.service.pool import Reply, reply_to
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -29,7 +30,7 @@ POLICIES = PolicyCatalogue.of("edf,sts-x,agent:default")
 
 @pytest.fixture(scope="module")
 def client() -> Iterator[testclient.TestClient]:
-    answer = InProcess(Decider(POLICIES, b"a key", LIMITS))
+    answer = partial(reply_to, Decider(POLICIES, b"a key", LIMITS))
     with testclient.TestClient(create_app(answer, POLICIES, LIMITS), raise_server_exceptions=False) as made:
         yield made
 
