@@ -154,7 +154,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             slow=True,
         ),
         "sts": ShippedPolicy(
-            "sts.sts:Sts",
+            "sts:Sts",
             "Stochastic: plan each job against the distribution of its epochs, speed up if it survives",
             teacher=2,
             style=0,
@@ -175,20 +175,20 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             teacher=6,
         ),
         "sts-published": ShippedPolicy(
-            "sts.sts:Sts",
+            "sts:Sts",
             "STS with the published rank of GPU types: all alike on which a job has time enough",
             {"rank": "published", "name": "sts-published"},
             usual=False,
         ),
         "sts-ipopt": ShippedPolicy(
-            "sts.sts:Sts",
+            "sts:Sts",
             "STS as published: ten iterations of Ipopt, used as they are",
             {"solver": "ipopt", "name": "sts-ipopt"},
             usual=False,
             compiled=False,
         ),
         "sts-highs": ShippedPolicy(
-            "sts.sts:Sts",
+            "sts:Sts",
             "STS with HiGHS on the linear program over bins",
             {"solver": "highs", "name": "sts-highs"},
             origin="ours",
