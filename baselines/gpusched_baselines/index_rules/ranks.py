@@ -50,7 +50,6 @@ def cheapest_by(board: Board, job: int, left: float, price: Floats) -> int:
     A change of configuration that costs the job a restart takes so much longer, and its GPUs are paid for meanwhile.
 
     Args:
-        job: The job's index.
         left: The epochs that it is taken to have left.
         price: What configurations cost [€/s], (C,).
 

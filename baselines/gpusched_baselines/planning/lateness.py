@@ -45,7 +45,6 @@ def solve_late(board: Board, job: int, points: int, time_left: float, scratch: S
     """Plan a job over the hull of `scratch` whose last point is for late epochs: write where each point starts.
 
     Args:
-        job: The job's index.
         points: Points of the hull, the late one included, ≥ 2.
         time_left: Time to the due date [s]; may be negative.
         scratch: Its `starts` and `ahead` are written.
@@ -66,7 +65,6 @@ def cost_of_waiting(board: Board, job: int, points: int, wait: float, weight: fl
     """Give what the plan that `solve_late` made gets dearer by if it begins later [€]; it is sped up on the way.
 
     Args:
-        job: The job's index.
         points: Points of the hull, the late one included.
         wait: How much later [s], > 0.
         weight: Tardiness weight ω [€/s].
@@ -91,7 +89,6 @@ def first_choice(board: Board, job: int, points: int, scratch: Scratch, least: f
     """Take the first segment of a plan that is long enough.
 
     Args:
-        job: The job's index.
         points: Points of the hull, the last of which is for late epochs.
         scratch: The plan.
         least: Shortest segment, as a fraction of the maximum epochs.

@@ -1,4 +1,8 @@
-"""Randomised constructions of a round: Greedy with chance in the order, the configurations and the nodes."""
+"""Randomised constructions of a round: Greedy with chance in the order, the configurations and the nodes.
+
+`order`, (A,), are the jobs of the round by decreasing pressure, and `left`, (A,), the epochs that they are taken to
+have left.
+"""
 
 from __future__ import annotations
 
@@ -110,8 +114,6 @@ class Constructions:
     """The best constructions of a round, different ones, by the proxy cost.
 
     Attributes:
-        order: The jobs of the round by decreasing pressure, (A,).
-        left: The epochs that they are taken to have left, (A,).
         costs: Proxy costs [€], (K,), in no order.
         held: What the jobs hold in each, (K, A, HELD): configuration, node, shared GPU.
         kept: The state of the nodes in each, (K, N, columns of `layout`).
@@ -163,10 +165,7 @@ def construct(
     """Construct a round by Greedy, then at random; `offer` each to the elite, whose arrays `costs`, `held`, `kept` are.
 
     Args:
-        order: The jobs of the round by decreasing pressure, (A,).
-        left: The epochs that they are taken to have left, (A,).
         settings: How many constructions, and which.
-        rng: Where chance comes from.
         costs: What the elite cost, (K,); inf where there is none yet.
         held: What the jobs hold in each, (K, A, HELD).
         kept: The state of the nodes in each, (K, N, columns of `layout`).

@@ -1,4 +1,8 @@
-"""The neighbourhoods of Local Search: two jobs exchange what they hold, or one job moves."""
+"""The neighbourhoods of Local Search: two jobs exchange what they hold, or one job moves.
+
+`order`, (A,), are the jobs of the round by decreasing pressure, and `left`, (A,), the epochs that they are taken to
+have left.
+"""
 
 from __future__ import annotations
 
@@ -25,8 +29,6 @@ def best_exchange(
     pressure, which waits then. The nodes do not notice.
 
     Args:
-        order: The jobs of the round by decreasing pressure, (A,).
-        left: The epochs that they are taken to have left, (A,).
         seen: What is known of them.
         bill: Cost rate of all nodes [€/s].
         cost: Proxy cost of the round [€].
@@ -103,10 +105,6 @@ def sweep_moves(board: Board, order: Ints, left: Floats) -> None:
     """Let every job in turn take the configuration, in its best place, that makes the proxy cost of the round least.
 
     A waiting job may take one too, if it fits and makes the round cheaper; no running job comes to wait.
-
-    Args:
-        order: The jobs of the round, (A,).
-        left: The epochs that they are taken to have left, (A,).
     """
     jobs, tau = board.jobs, board.tau
     seen = its.see(board, order, left)
@@ -206,7 +204,6 @@ def offer(board: Board, order: Ints, cost: float, costs: Floats, held: Floats, k
     One that costs the same as one of the elite is taken for the same, and is not kept.
 
     Args:
-        order: The jobs of the round, (A,).
         cost: What the construction costs.
         costs: What the elite cost, (K,); inf where there is none yet.
         held: What the jobs of the round hold in each, (K, A, HELD).

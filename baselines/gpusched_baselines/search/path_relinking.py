@@ -1,4 +1,8 @@
-"""Path Relinking: the best of many constructions, and what lies on the paths between the best of them."""
+"""Path Relinking: the best of many constructions, and what lies on the paths between the best of them.
+
+`order`, (A,), are the jobs of the round by decreasing pressure, and `left`, (A,), the epochs that they are taken to
+have left.
+"""
 
 from __future__ import annotations
 
@@ -29,10 +33,6 @@ def guidance(board: Board, order: Ints, left: Floats) -> float:
     """Sum max execution time / (energy cost + tardiness cost) over the jobs that run [s/€]: the more the better.
 
     All three are those of the epochs left; the energy cost is the job's part of that of its nodes, as full as they are.
-
-    Args:
-        order: The jobs of the round, (A,).
-        left: The epochs that they are taken to have left, (A,).
     """
     jobs, tau = board.jobs, board.tau
     total = 0.0
@@ -61,8 +61,6 @@ def relink(board: Board, order: Ints, left: Floats, goal: Floats, held: Floats, 
     that would gain least waits until its configuration fits.
 
     Args:
-        order: The jobs of the round, (A,).
-        left: The epochs that they are taken to have left, (A,).
         goal: The configurations that they hold in the goal, (A,); -1: none.
         held: What the jobs hold in the best solution, (A, HELD); written.
         kept: The state of the nodes in it, (N, columns of `layout`); written.
@@ -178,8 +176,6 @@ def relink_all(board: Board, order: Ints, left: Floats, held: Floats, kept: Ints
     """Let the jobs hold the best of the elite, or what is better on the paths from it towards the others.
 
     Args:
-        order: The jobs of the round by decreasing pressure, (A,).
-        left: The epochs that they are taken to have left, (A,).
         held: What the jobs hold in each of the elite, (K, A, HELD).
         kept: The state of the nodes in each, (K, N, columns of `layout`).
         fill: Whether idle GPUs go to jobs when a path ends.
@@ -267,8 +263,6 @@ def improve(board: Board, order: Ints, left: Floats, iterations: int, moves: boo
     """Change a round as long as that makes its proxy cost less, at most `iterations` times; return how often it did.
 
     Args:
-        order: The jobs of the round by decreasing pressure, (A,).
-        left: The epochs that they are taken to have left, (A,).
         iterations: Most iterations: each makes the best exchange and, with `moves`, the best move of every job.
         moves: Whether jobs may move.
     """
