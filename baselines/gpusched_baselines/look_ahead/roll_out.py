@@ -15,8 +15,7 @@ from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
 from gpusched_baselines.planning.cheapest import beside_company
 from gpusched_baselines.sts_x.appraisal import Parts
 from gpusched_baselines.sts_x.plan import unsteered
-from gpusched_baselines.sts_x.policy import carry_out
-from gpusched_baselines.sts_x.round import plan_round
+from gpusched_baselines.sts_x.policy import carry_out, plan_round
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Hidden, at, kernel, lean_kernel
 
