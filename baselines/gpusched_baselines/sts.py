@@ -136,7 +136,7 @@ def _plan_type(
     status, cost = solve_job(board, job, points, jobs[job, at.DUE] - board.clock[at.NOW], scratch)
     if status == LATE:
         return (LATE_RANK, members[scratch.hull[points - 1]], np.inf) if published else (np.inf, -1, np.inf)
-    k, wake = first_segment(board, job, scratch)
+    k, wake = first_segment(board, job, points, scratch)
     config = members[scratch.hull[k]]
     wake += sim.switch_s(board, job, config)
     return 0.0 if status == SLACK and published else cost, config, wake

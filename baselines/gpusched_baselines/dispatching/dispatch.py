@@ -1,4 +1,4 @@
-"""Dispatch policies: running jobs keep what they have; waiting jobs, in order, take the cheapest that will do.
+"""Dispatch policies: in some order, each job takes the cheapest that will do; Greedy; and what really ran.
 
 `order`, (A,), are the jobs of the round, and `left`, (A,), the epochs that they are taken to have left.
 """

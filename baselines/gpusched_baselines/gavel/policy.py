@@ -1,4 +1,4 @@
-"""Gavel as policies."""
+"""Gavel as policies, and what their shares of time are best for."""
 
 from __future__ import annotations
 

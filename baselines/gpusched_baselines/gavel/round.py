@@ -131,8 +131,7 @@ class ByRounds:
 
     Shares are solved for anew at most every `reset_s` seconds, and only if jobs have come or gone. With `at_once` every
     event begins a round, arrivals and completions have shares solved for anew at once, and `reset_s` after that it is
-    done without them. Jobs have an option for each
-    GPU type, or with `any_configuration` for each configuration. With `fills` GPUs that are left go to jobs that have no share of their type.
+    done without them. Jobs have an option for each GPU type, or with `any_configuration` for each configuration.
     """
 
     __slots__ = ()

@@ -1,4 +1,4 @@
-"""Ranks of active jobs: GPU-seconds left per € of weight, quanta of Gittins' index, and efficient configurations."""
+"""Ranks of active jobs, and a round by them: who runs now, on what, and when it is asked again."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Samples of what nobody knows, the epochs that jobs need and which jobs come, and the choice among proposals.
+"""Samples of what nobody knows, what jobs need and which come; plans that deviate; and the choice among them.
 
 `rate`, (C,), are the cost rates to plan with [€/s], and `base` is the policy that plans on the `stage`.
 """

@@ -1,4 +1,4 @@
-"""The cheapest configuration that meets the due date, the fallback order, and the epochs left."""
+"""The cheapest configuration that meets the due date, the epochs left, and times and rates beside co-runners."""
 
 from __future__ import annotations
 

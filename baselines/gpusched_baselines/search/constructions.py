@@ -1,4 +1,4 @@
-"""Randomised constructions of a round: Greedy with chance in the order, the configurations and the nodes.
+"""Random Greedy: constructions of a round with chance in the order, the configurations and the nodes.
 
 `order`, (A,), are the jobs of the round by decreasing pressure, and `left`, (A,), the epochs that they are taken to
 have left.

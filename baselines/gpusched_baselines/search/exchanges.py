@@ -1,4 +1,4 @@
-"""The neighbourhoods of Local Search: two jobs exchange what they hold, or one job moves.
+"""The neighbourhoods of Local Search, where two jobs exchange what they hold or one moves; and the best few rounds.
 
 `order`, (A,), are the jobs of the round by decreasing pressure, and `left`, (A,), the epochs that they are taken to
 have left.

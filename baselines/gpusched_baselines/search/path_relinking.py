@@ -1,4 +1,4 @@
-"""Path Relinking: the best of many constructions, and what lies on the paths between the best of them.
+"""Path Relinking, what lies on the paths between the best of many constructions; and Local Search from the best.
 
 `order`, (A,), are the jobs of the round by decreasing pressure, and `left`, (A,), the epochs that they are taken to
 have left.

@@ -1,4 +1,4 @@
-"""STS-X's plan of one job: one hull over all GPU types, shares and whole nodes.
+"""STS-X's plan of one job, one hull over all GPU types, shares and whole nodes; and what a steering agent says of it.
 
 `rate`, (C,), are the cost rates to plan with [€/s].
 """
@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gpusched_baselines.dispatching.idle_gpus import give_by_gain
-from gpusched_baselines.planning.lateness import add_late_point, first_choice, solve_late
-from gpusched_baselines.planning.plan import LATE, SHORTEST_SEGMENT, find_hull, first_segment, solve_job
+from gpusched_baselines.planning.plan import LATE, add_late_point, find_hull, first_segment, solve_job, solve_late
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
@@ -228,11 +227,12 @@ def plan_ahead(
         status, _ = solve_job(board, job, points, time_left, scratch)
         k = points - 1
         if status != LATE:
-            k, wake = first_segment(board, job, scratch)
+            k, wake = first_segment(board, job, points, scratch)
         config = scratch.hull[k]
     weight = jobs[job, at.WEIGHT] / scale
     late = add_late_point(scratch.points, scratch.hull, points, weight)
     solve_late(board, job, late, time_left, scratch)
     if not guarantees:
-        config, wake = first_choice(board, job, late, scratch, SHORTEST_SEGMENT)
+        k, wake = first_segment(board, job, late - 1, scratch)
+        config = scratch.hull[k]
     return config, wake, late
