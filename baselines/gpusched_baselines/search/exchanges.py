@@ -6,17 +6,11 @@ have left.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from gpusched_baselines.search import proxy_parts as its
-from gpusched_env.errors import InputError
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
-
-if TYPE_CHECKING:
-    from gpusched_env.model import Instance, Tenancy
 
 
 @kernel
@@ -185,16 +179,6 @@ def _cost_with(seen: its.Seen, i: int, seconds: float, bill: float) -> float:
     if seen.jobs[i, its.HOLDS] < 0:
         return cost + (seen.jobs[i, its.IF_LEFT_OUT] if seconds == np.inf else its.own_lateness(seen, i, first))
     return cost
-
-
-def refuse_tenancy(instance: Instance, *refused: Tenancy) -> None:
-    """Refuse an instance with certain tenancies.
-
-    Raises:
-        InputError: It has one of them.
-    """
-    if instance.tenancy in refused:
-        raise InputError("tenancy", instance.tenancy, f"none of {', '.join(refused)}")
 
 
 @kernel

@@ -13,8 +13,8 @@ import numpy as np
 
 from gpusched_baselines.dispatching.dispatch import dispatch, finish_round
 from gpusched_baselines.search import proxy_parts as its
-from gpusched_baselines.search.constructions import Constructions
-from gpusched_baselines.search.exchanges import best_exchange, exchange, refuse_tenancy, sweep_moves
+from gpusched_baselines.search.constructions import Constructions, Search
+from gpusched_baselines.search.exchanges import best_exchange, exchange, sweep_moves
 from gpusched_baselines.search.proxy_parts import proxy_with
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim
@@ -23,7 +23,6 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, View, at, kernel
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_env.model import Instance
 
 LEAST_COST_EUR = 1e-9  # a job that costs nothing counts as one that costs this
 
@@ -126,7 +125,7 @@ def _let_one_wait(board: Board, order: Ints, to_do: Ints) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class PathRelinking:
+class PathRelinking(Search):
     """Path Relinking (PR): looks between the best of Random Greedy's constructions for what is better still.
 
     The elite are the constructions with the least proxy cost. Better is then what has more guidance: Σ max execution
@@ -156,14 +155,6 @@ class PathRelinking:
     def __post_init__(self) -> None:
         checks.whole("constructions", self.constructions, 0)
         checks.whole("elite", self.elite)
-
-    def check(self, instance: Instance) -> None:
-        """Refuse quotas and cells: what jobs exchange is not counted, nor where cells lie.
-
-        Raises:
-            InputError: The instance has quotas or cells.
-        """
-        refuse_tenancy(instance, "quota", "cells")
 
     def decide(self, view: View, rng: Generator) -> None:
         """Place all active jobs anew."""
@@ -212,7 +203,7 @@ def relink_all(board: Board, order: Ints, left: Floats, held: Floats, kept: Ints
 
 
 @dataclass(frozen=True, slots=True)
-class LocalSearch:
+class LocalSearch(Search):
     """Local Search (LS): improves the best round of Random Greedy until no small change makes its proxy cost less.
 
     Two jobs may exchange what they hold: two running ones, or one that waits and a running one of no higher pressure.
@@ -242,14 +233,6 @@ class LocalSearch:
     def __post_init__(self) -> None:
         checks.whole("constructions", self.constructions, 0)
         checks.whole("iterations", self.iterations, 0)
-
-    def check(self, instance: Instance) -> None:
-        """Refuse quotas and cells: what jobs exchange is not counted, nor where cells lie.
-
-        Raises:
-            InputError: The instance has quotas or cells.
-        """
-        refuse_tenancy(instance, "quota", "cells")
 
     def decide(self, view: View, rng: Generator) -> None:
         """Place all active jobs anew."""
