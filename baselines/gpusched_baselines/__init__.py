@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gpusched_baselines.shared_gpus.antman import AntMan
     from gpusched_baselines.shared_gpus.fill import Fill
     from gpusched_baselines.shared_gpus.pack import Pack
-    from gpusched_baselines.sts.sts import Sts
+    from gpusched_baselines.sts import Sts
     from gpusched_baselines.sts_x.policy import StsX
 
 __all__ = [

@@ -70,9 +70,8 @@ GAVEL_OBJECTIVES = {
 }
 """A line on every objective of Gavel."""
 
-_index = partial(ShippedPolicy, origin="ours", usual=False)
-_sharing = partial(ShippedPolicy, origin="ours", usual=False)
-_solved = partial(ShippedPolicy, origin="ours", usual=False, compiled=False)
+_variant = partial(ShippedPolicy, origin="ours", usual=False)
+_solved = partial(_variant, compiled=False)
 
 
 def _gavels(suffix: str, *, aware: bool) -> dict[str, ShippedPolicy]:
@@ -145,16 +144,14 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             slow=True,
             style=2,
         ),
-        "random-greedy-fill": ShippedPolicy(
+        "random-greedy-fill": _variant(
             "search.constructions:RandomGreedy",
             "Random Greedy with passing on to the next best, and idle GPUs for the job that gains the most speed",
             {"fill": True},
-            origin="ours",
-            usual=False,
             slow=True,
         ),
         "sts": ShippedPolicy(
-            "sts.sts:Sts",
+            "sts:Sts",
             "Stochastic: plan each job against the distribution of its epochs, speed up if it survives",
             teacher=2,
             style=0,
@@ -166,34 +163,28 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             teacher=1,
             style=4,
         ),
-        "look-ahead": ShippedPolicy(
+        "look-ahead": _solved(
             "look_ahead.policy:LookAhead",
             "STS-X or ATC, whichever sampled roll-outs of the rounds to come favour, and changes that they favour",
-            origin="ours",
-            usual=False,
-            compiled=False,
             teacher=6,
         ),
         "sts-published": ShippedPolicy(
-            "sts.sts:Sts",
+            "sts:Sts",
             "STS with the published rank of GPU types: all alike on which a job has time enough",
             {"rank": "published", "name": "sts-published"},
             usual=False,
         ),
         "sts-ipopt": ShippedPolicy(
-            "sts.sts:Sts",
+            "sts:Sts",
             "STS as published: ten iterations of Ipopt, used as they are",
             {"solver": "ipopt", "name": "sts-ipopt"},
             usual=False,
             compiled=False,
         ),
-        "sts-highs": ShippedPolicy(
-            "sts.sts:Sts",
+        "sts-highs": _solved(
+            "sts:Sts",
             "STS with HiGHS on the linear program over bins",
             {"solver": "highs", "name": "sts-highs"},
-            origin="ours",
-            usual=False,
-            compiled=False,
         ),
         "edf-mean": ShippedPolicy(
             "dispatching.dispatch:edf_mean",
@@ -202,11 +193,9 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             style=6,
             worst_case="edf",
         ),
-        "edf-conditional-mean": ShippedPolicy(
+        "edf-conditional-mean": _variant(
             "dispatching.dispatch:edf_conditional_mean",
             "EDF on the execution times expected given the epochs done",
-            origin="ours",
-            usual=False,
             worst_case="edf",
         ),
         "random-greedy-mean": ShippedPolicy(
@@ -217,80 +206,71 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             style=5,
             worst_case="random-greedy",
         ),
-        "random-greedy-conditional-mean": ShippedPolicy(
+        "random-greedy-conditional-mean": _variant(
             "search.constructions:random_greedy_conditional_mean",
             "Random Greedy on the execution times expected given the epochs done",
-            origin="ours",
-            usual=False,
             slow=True,
             worst_case="random-greedy",
         ),
-        "local-search": ShippedPolicy(
+        "local-search": _variant(
             "search.path_relinking:LocalSearch",
             "Random Greedy's best, improved by exchanges and moves of jobs as long as the proxy falls",
-            origin="ours",
-            usual=False,
             slow=True,
             style=7,
         ),
-        "path-relinking": ShippedPolicy(
+        "path-relinking": _variant(
             "search.path_relinking:PathRelinking",
             "The best of Random Greedy's ten best rounds and of the paths between them",
-            origin="ours",
-            usual=False,
             slow=True,
         ),
-        "atc": _index(
+        "atc": _variant(
             "index_rules.policy:atc",
             "Weight per expected GPU-seconds left, less with slack, first; efficient configurations",
             worst_case="atc-worst",
         ),
-        "atc-company": _index(
+        "atc-company": _variant(
             "index_rules.policy:atc_company",
             "ATC that plans shares of a GPU beside the company to be expected there",
         ),
-        "atc-worst": _index(
+        "atc-worst": _variant(
             "index_rules.policy:atc_worst",
             "ATC on the GPU-seconds left in the worst case",
         ),
-        "gittins": _index(
+        "gittins": _variant(
             "index_rules.policy:gittins",
             "Weight per GPU-second at the best moment to give up first",
         ),
-        "sept": _index(
+        "sept": _variant(
             "index_rules.policy:sept",
             "Weight per expected GPU-seconds left first; efficient configurations",
             worst_case="srpt-worst",
         ),
-        "srpt-worst": _index(
+        "srpt-worst": _variant(
             "index_rules.policy:srpt_worst",
             "Weight per GPU-seconds left in the worst case first",
         ),
-        "las": _index(
+        "las": _variant(
             "index_rules.policy:las",
             "Least GPU-seconds attained per weight first, by quanta",
         ),
-        "time-slice": ShippedPolicy(
+        "time-slice": _solved(
             "dispatching.time_slice:TimeSlice",
             "Urgent jobs at once, the others in turns of a quantum, least GPU-seconds attained per weight first",
-            origin="ours",
-            usual=False,
-            compiled=False,
         ),
         **_gavels("", aware=True),
         "gavel-cost": _solved(
             "gavel.policy:GavelCost",
             "Gavel's least cost with due dates over all configurations, lateness priced",
         ),
-        "antman": _sharing(
+        "antman": _variant(
             "shared_gpus.antman:AntMan",
             "AntMan: guaranteed jobs are hosts, by submission; opportunistic ones guests on the least busy GPU",
         ),
-        "fill": _sharing(
+        "fill": _variant(
             "shared_gpus.fill:Fill",
             "As FIKIT: jobs of the highest class own GPUs; others fill the gaps where they are fastest",
         ),
-        "pack": _sharing(
+        "pack": _variant(
             "shared_gpus.pack:Pack",
             "As Lucid: shortest first; two jobs on a GPU if their applications go together",
         ),
@@ -300,11 +280,9 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "FIFO in every tenant's virtual cluster of cells, and opportunistic jobs on what nobody uses",
             usual=False,
         ),
-        "as-traced": ShippedPolicy(
+        "as-traced": _variant(
             "dispatching.dispatch:AsTraced",
             "The schedule that really ran: of traces that tell when jobs started, and on how many GPUs",
-            origin="ours",
-            usual=False,
             replays=True,
         ),
         **{f"sts-x:{part}": _without(part, line, setting) for part, (line, setting) in _WITHOUT.items()},

@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 from scipy.optimize import linprog
 
 from gpusched_baselines import Plan, solve_single_job
-from gpusched_baselines.planning.lateness import add_late_point, cost_of_waiting, solve_late
-from gpusched_baselines.planning.plan import find_hull, new_scratch
+from gpusched_baselines.planning.plan import add_late_point, cost_of_waiting, find_hull, new_scratch, solve_late
 from gpusched_env import EpochDistribution, InputError, load_scenario, make_instance
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at

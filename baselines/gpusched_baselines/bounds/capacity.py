@@ -4,6 +4,10 @@ Prices rise where jobs would use more GPUs than there are, and fall where they l
 relative to what there is, and Polyak's step towards a level above the best value so far. The level comes nearer when it
 stays out of reach. Few long periods come first; then they are divided where GPUs are used most. Nothing depends on
 how fast the machine is.
+
+Bounds per job see no capacity. An event takes the completions with it that follow within `SAME_TIME_S` + `SAME_TIME` ·
+time seconds. So a job may be spared that much of its work, on whatever configuration it ends; the bounds are those of
+the work that is left.
 """
 
 from __future__ import annotations

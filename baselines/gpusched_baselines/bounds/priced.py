@@ -3,6 +3,11 @@
 Whoever pays λ_{v,k} € for each second that it holds a GPU of type v in period k pays, over all jobs, at most λ_{v,k}
 times what there is of it. So the jobs' least costs at these prices, each as if alone, less that sum, are a lower bound,
 whatever prices ≥ 0 are taken.
+
+The cheapest epochs that a job can buy are a fractional knapsack that grows by one stretch of time after another. In a
+stretch in which prices do not change, seconds may be divided among configurations and idling at will. What an epoch
+more costs then rises step by step along the lower hull of (epochs/s, €/s), which begins at idling, (0, 0). Each step is
+for sale: so many epochs, at one price each.
 """
 
 from __future__ import annotations

@@ -1,4 +1,7 @@
-"""Dispatch policies: running jobs keep what they have; waiting jobs, in order, take the cheapest that will do."""
+"""Dispatch policies: in some order, each job takes the cheapest that will do; Greedy; and what really ran.
+
+`order`, (A,), are the jobs of the round, and `left`, (A,), the epochs that they are taken to have left.
+"""
 
 from __future__ import annotations
 
@@ -165,8 +168,6 @@ def finish_round(board: Board, order: Ints, left: Floats, fill: bool) -> None:
     `room` is not kept up to date.
 
     Args:
-        order: The jobs of the round, (A,).
-        left: The epochs that they are taken to have left, (A,).
         fill: Whether idle whole GPUs are given, too.
     """
     give_left_shares(board, order, left)

@@ -1,4 +1,7 @@
-"""The last step of a round: idle GPUs, and shares that were left, go to the job there that gains most."""
+"""The last step of a round: idle GPUs, and shares that were left, go to the job there that gains most.
+
+`order`, (A,), are the jobs of the round, and `left`, (A,), the epochs that they are taken to have left.
+"""
 
 from __future__ import annotations
 
@@ -14,9 +17,6 @@ def give_idle_gpus(board: Board, order: Ints) -> None:
 
     The gain is the ratio of seconds per epoch, before over after; a job takes more GPUs only if it gets faster. Jobs on
     shared GPUs or several nodes keep what they have.
-
-    Args:
-        order: The jobs of the round, (A,).
     """
     give_by_gain(board, order, np.zeros(order.shape[0]), False)
 
@@ -30,7 +30,6 @@ def give_by_gain(board: Board, order: Ints, restart: Floats, by_cost: bool) -> N
     have.
 
     Args:
-        order: The jobs of the round, (A,).
         restart: What a change adds to an epoch of each [s], (A,).
         by_cost: Whether the gain is in cost; else it is in speed.
     """
@@ -107,10 +106,6 @@ def give_left_shares(board: Board, order: Ints, left: Floats) -> None:
 
     That is the job that gains most time, by the largest share that is offered and fits. Nothing is given to who would
     not get faster. The nodes are as busy as before; `room` is not kept up to date.
-
-    Args:
-        order: The jobs of the round, (A,).
-        left: The epochs that they are taken to have left, (A,).
     """
     shared = sim.slots(board)
     if shared == 0:

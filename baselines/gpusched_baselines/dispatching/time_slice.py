@@ -1,4 +1,4 @@
-"""Time slices: urgent jobs take GPUs at once, the others take turns (PipeSwitch's, Gandiva's and Salus' rule)."""
+"""Time slices, in which jobs take turns (PipeSwitch's, Gandiva's and Salus' rule); and HiveD's virtual clusters."""
 
 from __future__ import annotations
 

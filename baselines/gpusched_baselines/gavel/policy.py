@@ -1,4 +1,4 @@
-"""Gavel as policies."""
+"""Gavel as policies, and what their shares of time are best for."""
 
 from __future__ import annotations
 
@@ -8,9 +8,8 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from scipy.sparse import csr_array, hstack  # type: ignore[import-untyped]
 
-from gpusched_baselines.gavel import round as of
 from gpusched_baselines.gavel.program import Program, ProgramError, elastic, raised, rigid
-from gpusched_baselines.gavel.round import Mechanism
+from gpusched_baselines.gavel.round import ByRounds
 from gpusched_baselines.planning.cheapest import Epochs, check_epochs
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -22,7 +21,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_baselines.gavel.program import Demand
-    from gpusched_env.model import Instance
     from gpusched_env.simulator.kernels import View
 
 CLOSE = 1e-3  # the finish-time ratio is found up to this factor - 1
@@ -248,7 +246,7 @@ _AWARE: dict[str, Callable[[Demand], NDArray[np.float64]]] = {
 
 
 @dataclass(frozen=True, slots=True)
-class Gavel:
+class Gavel(ByRounds):
     """Gavel: a linear program says what share of time every job shall have of every GPU type, rounds come near to it.
 
     Jobs are rigid: of every GPU type a job uses the configuration with least GPU-seconds per epoch. Shares are solved
@@ -298,15 +296,10 @@ class Gavel:
         if self.within not in {"fairness", "fifo"}:
             raise InputError("within", self.within, "fairness or fifo")
 
-    def memory_columns(self, instance: Instance) -> int:
-        """Give the columns of memory that it needs."""
-        types = len(instance.gpu_types)
-        return of.columns(types, types)
-
-    def decide(self, view: View, rng: Generator) -> None:
-        """Begin a round if the last one is over; else leave everything as it is."""
-        idle_too = self.idle_too and self.objective != "fifo"
-        Mechanism(len(view.room), self.round_s, self.reset_s, idle_too).decide(view, rng, self)
+    @property
+    def fills(self) -> bool:
+        """Whether GPUs that are left in a round go to jobs without a share of their type."""
+        return self.idle_too and self.objective != "fifo"
 
     def demand(self, view: View) -> Demand:
         """Give the jobs with an option for each GPU type."""
@@ -345,7 +338,7 @@ def quantile_entities(weight: NDArray[np.float64], entities: int) -> NDArray[np.
 
 
 @dataclass(frozen=True, slots=True)
-class GavelCost:
+class GavelCost(ByRounds):
     """Gavel's cost with due dates made elastic: shares of time in all configurations, least energy, lateness priced.
 
     The program is in `priced`. It is solved when jobs come or go, and `reset_s` later. Every event begins a round, in
@@ -369,21 +362,14 @@ class GavelCost:
     name: str = "gavel-cost"
     preemption: bool = True
     solver: str = "highs"
+    at_once = True
+    any_configuration = True
 
     def __post_init__(self) -> None:
         check_epochs(self.epochs)
         checks.seconds("guard_s", self.guard_s)
         checks.duration("round_s", self.round_s)
         checks.seconds("reset_s", self.reset_s)
-
-    def memory_columns(self, instance: Instance) -> int:
-        """Give the columns of memory that it needs."""
-        return of.columns(len(instance.configurations), len(instance.gpu_types))
-
-    def decide(self, view: View, rng: Generator) -> None:
-        """Begin a round."""
-        options = len(view.configurations)
-        Mechanism(options, self.round_s, self.reset_s, idle_too=False, at_once=True).decide(view, rng, self)
 
     def demand(self, view: View) -> Demand:
         """Give the jobs with all their configurations."""

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -16,6 +15,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_baselines.gavel.program import Demand
+    from gpusched_env.model import Instance
 
 # Columns of the policy's memory with K options: first K with shares of time x, K with the time got since the last
 # reset [s], K with deficits [s]. Then:
@@ -126,46 +126,51 @@ def _by_keys(keys: Floats, size: int) -> Ints:
     return order
 
 
-class Plan(Protocol):
-    """What a policy brings to the mechanism."""
+class ByRounds:
+    """A policy that gives jobs their shares of time, nearly, by rounds of `round_s` seconds.
+
+    Shares are solved for anew at most every `reset_s` seconds, and only if jobs have come or gone. With `at_once` every
+    event begins a round, arrivals and completions have shares solved for anew at once, and `reset_s` after that it is
+    done without them. Jobs have an option for each GPU type, or with `any_configuration` for each configuration.
+    """
+
+    __slots__ = ()
+    round_s: float
+    reset_s: float
+    at_once = False
+    any_configuration = False
+
+    @property
+    def fills(self) -> bool:
+        """Whether GPUs that are left go to jobs that have no share of their type."""
+        return False
 
     def demand(self, view: View) -> Demand:
         """Give the jobs with their options."""
+        raise NotImplementedError
 
     def shares(self, demand: Demand, rng: Generator) -> NDArray[np.float64]:
-        """Give their shares of time, (A, K)."""
+        """Solve for the shares of time, (A, K)."""
+        raise NotImplementedError
 
     def order(self, demand: Demand, rng: Generator) -> NDArray[np.int64]:
         """Give the GPU types in the order in which rounds fill them, (V,)."""
+        raise NotImplementedError
 
+    def memory_columns(self, instance: Instance) -> int:
+        """Give the columns of memory that it needs."""
+        types = len(instance.gpu_types)
+        return columns(len(instance.configurations) if self.any_configuration else types, types)
 
-@dataclass(frozen=True, slots=True)
-class Mechanism:
-    """Rounds in which jobs get nearly their shares.
-
-    Args:
-        options: How many options jobs have.
-        round_s: Length of a round [s].
-        reset_s: Shares are solved for anew at most so often [s], and only if jobs have come or gone.
-        idle_too: Whether GPUs that are left go to jobs that have no share of their type.
-        at_once: Whether every event begins a round, arrivals and completions have shares solved for anew at once, and
-            `reset_s` after that it is done without them.
-    """
-
-    options: int
-    round_s: float
-    reset_s: float
-    idle_too: bool
-    at_once: bool = False
-
-    def decide(self, view: View, rng: Generator, plan: Plan) -> None:
+    def decide(self, view: View, rng: Generator) -> None:
         """Begin a round if the last one is over or nothing runs any more; else leave everything as it is.
 
         Raises:
             InputError: The run has too little memory for the policy.
         """
-        own, board = 3 * self.options, view.board
-        needs = columns(self.options, len(view.room))
+        board = view.board
+        options = len(view.configurations) if self.any_configuration else len(view.room)
+        own, needs = 3 * options, columns(options, len(view.room))
         if view.memory.shape[1] < needs:
             raise InputError("memory_columns", view.memory.shape[1], f"{needs} or more")
         end_s = float(view.memory[0, own + ROUND_END])
@@ -173,18 +178,18 @@ class Mechanism:
             place_as_before(board)
             wake_all(board, end_s)
             return
-        demand = plan.demand(view)
-        if self._is_due(view):
-            x = plan.shares(demand, rng)
+        demand = self.demand(view)
+        if self._is_due(view, own):
+            x = self.shares(demand, rng)
             reset(board, demand.job, x, demand.kind, 0.5 * self.round_s)
-        order = plan.order(demand, rng)
-        place_by_priority(board, demand.job, demand.config, demand.kind, order, self.round_s, self.idle_too)
+        order = self.order(demand, rng)
+        place_by_priority(board, demand.job, demand.config, demand.kind, order, self.round_s, self.fills)
         view.memory[0, own + ROUND_END] = view.now_s + self.round_s
         wake_all(board, view.now_s + self.round_s)
 
-    def _is_due(self, view: View) -> bool:
+    def _is_due(self, view: View, own: int) -> bool:
         """Say whether shares are to be solved for anew."""
-        own, first = 3 * self.options, view.memory[0]
+        first = view.memory[0]
         changed = first[own + SEEN] != 1.0 + view.count[at.SUBMITTED] + view.count[at.DONE]
         reset_at = first[own + RESET_AT]
         # A reset at time 0 counts as none, as in Gavel's own simulator: the next one need not wait.

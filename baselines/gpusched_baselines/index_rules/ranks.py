@@ -1,4 +1,4 @@
-"""Ranks of active jobs: GPU-seconds left per € of weight, quanta of Gittins' index, and efficient configurations."""
+"""Ranks of active jobs, and a round by them: who runs now, on what, and when it is asked again."""
 
 from __future__ import annotations
 
@@ -50,7 +50,6 @@ def cheapest_by(board: Board, job: int, left: float, price: Floats) -> int:
     A change of configuration that costs the job a restart takes so much longer, and its GPUs are paid for meanwhile.
 
     Args:
-        job: The job's index.
         left: The epochs that it is taken to have left.
         price: What configurations cost [€/s], (C,).
 

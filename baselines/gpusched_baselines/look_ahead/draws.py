@@ -1,4 +1,7 @@
-"""Samples of what nobody knows, the epochs that jobs need and which jobs come, and the choice among proposals."""
+"""Samples of what nobody knows, what jobs need and which come; plans that deviate; and the choice among them.
+
+`rate`, (C,), are the cost rates to plan with [€/s], and `base` is the policy that plans on the `stage`.
+"""
 
 from __future__ import annotations
 
@@ -53,9 +56,7 @@ class Arrivals:
     """Jobs that may come: those that came so far, at the rate at which they came.
 
     Args:
-        board: The board of the run.
         stage: Where they shall come.
-        rng: Where chance comes from.
         draws: How often they are drawn.
     """
 
@@ -159,9 +160,6 @@ def plan_of(stage: Stage, rate: Floats, base: Base, order: Order | None = None) 
     """Plan the round by a policy, while one job does as it is told.
 
     Args:
-        stage: Where it is planned.
-        rate: Cost rates to plan with [€/s], (C,).
-        base: The policy.
         order: What the job is told; None if nobody is told anything.
 
     Returns:
@@ -228,12 +226,8 @@ def deviations(stage: Stage, rate: Floats, base: Base, own: Floats, most: int, r
     """Draw plans that differ from the policy's own because one job is told what to do; all are different.
 
     Args:
-        stage: Where they are planned.
-        rate: Cost rates to plan with [€/s], (C,).
-        base: The policy.
         own: Its own plan, (A, PLAN_COLUMNS).
         most: How many are drawn; those that come out the same count once.
-        rng: Where chance comes from.
     """
     reset(stage.start, stage.work)
     orders = worthwhile(stage.plan, rate)

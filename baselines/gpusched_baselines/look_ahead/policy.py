@@ -76,7 +76,6 @@ def best_plan(board: Board, rate: Floats, settings: Settings, rng: Generator) ->
         board: The board; nothing on it changes. Its memory holds what STS-X remembers.
         rate: Cost rates to plan with [€/s], (C,).
         settings: How much is tried.
-        rng: Where chance comes from.
     """
     draws = Draws(board, rate, settings, rng)
     bases = [BASES[name] for name in settings.bases]

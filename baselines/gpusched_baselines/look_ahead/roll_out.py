@@ -1,4 +1,7 @@
-"""A roll-out: a round is decided in one way, and what follows by a fixed policy, in one compiled call."""
+"""A roll-out: a round is decided in one way, and what follows by a fixed policy, in one compiled call.
+
+`rate`, (C,), are the cost rates to plan with [€/s], and `base` is the policy that roll-outs follow.
+"""
 
 from __future__ import annotations
 
@@ -12,8 +15,7 @@ from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
 from gpusched_baselines.planning.cheapest import beside_company
 from gpusched_baselines.sts_x.appraisal import Parts
 from gpusched_baselines.sts_x.plan import unsteered
-from gpusched_baselines.sts_x.policy import carry_out
-from gpusched_baselines.sts_x.round import plan_round
+from gpusched_baselines.sts_x.policy import carry_out, plan_round
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Hidden, at, kernel, lean_kernel
 
@@ -110,7 +112,6 @@ def cost_of_rest(board: Board, hidden: Hidden, rate: Floats) -> float:
     Args:
         board: The board, between two rounds.
         hidden: The fate that was drawn.
-        rate: Cost rates to plan with [€/s], (C,).
     """
     jobs, active, configs = board.jobs, board.active, board.facts.configs
     size, gpus, work, total = board.count[at.ACTIVE], 0, 0.0, 0.0
@@ -181,8 +182,6 @@ def plan_by(board: Board, rate: Floats, base: Base) -> None:
 
     Args:
         board: The board with the times to plan with.
-        rate: Cost rates to plan with [€/s], (C,).
-        base: The policy.
     """
     if not base.by_index:
         plan_round(board, base.parts, unsteered(board.count[at.ACTIVE], rate))
@@ -217,11 +216,8 @@ def roll_out(
     """Decide the round as `first` says, and those that follow by a policy.
 
     Args:
-        stage: Where it is played.
         fate: What jobs need, and when those that run would be complete: drawn, (J, FATE_COLUMNS).
-        rate: Cost rates to plan with [€/s], (C,).
         first: What every active job shall get in the round, (A, PLAN_COLUMNS).
-        base: The policy.
         until: When it stops at the latest [s].
         most: After how many rounds it stops at the latest, ≥ 1.
 

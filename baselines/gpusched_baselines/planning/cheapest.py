@@ -1,4 +1,4 @@
-"""The cheapest configuration that meets the due date, the fallback order, and the epochs left."""
+"""The cheapest configuration that meets the due date, the epochs left, and times and rates beside co-runners."""
 
 from __future__ import annotations
 
@@ -41,7 +41,6 @@ def cheapest_with(board: Board, rate: Floats, job: int, left: float) -> int:
 
     Args:
         rate: Cost rates to compare by [€/s], (C,).
-        job: The job's index.
         left: The epochs that it is taken to have left.
 
     Returns:
@@ -197,7 +196,6 @@ def write_times(board: Board, tau: Floats) -> None:
     """Write the times on shares of the active jobs, each beside jobs like the average of them.
 
     Args:
-        board: The board.
         tau: A copy of its seconds per epoch, (J, C); those of active jobs on shares are written.
     """
     jobs, configs, planned = board.jobs, board.facts.configs, board.facts.planned

@@ -4,6 +4,12 @@ Minimise ∫ S(x)/S(w) · p_c(x) dx subject to ∫ τ_c(x) dx ≤ D over the epo
 item is a hull edge k (from point k to the faster point k + 1) in a bin b; it saves the time L_b · Δτ_k and costs
 S_b · L_b · Δp_k. Taking the items by rising S_b · Δp_k/Δτ_k until the time saved suffices is optimal. Since S does not
 rise, the items taken of an edge are always the last bins: the plan starts slow and speeds up.
+
+Where tardiness is priced, not forbidden, a second after the due date costs ω more, so an epoch is best done in the
+configuration with least p_c + ω τ_c, and an epoch that is done then takes none of the time before the due date. So it
+is one more point of the hull: no seconds, and the price of that. The exact solver needs to know no more. Since the edge
+to that point costs ω per second, the points that are faster for more than ω a second are of no use, and the last of the
+others is the configuration for late epochs.
 """
 
 from __future__ import annotations
@@ -255,16 +261,80 @@ def solve_job(board: Board, job: int, points: int, time_left: float, scratch: Sc
 
 
 @lean_kernel
-def first_segment(board: Board, job: int, scratch: Scratch) -> tuple[int, float]:
-    """Take the first segment of the plan that is long enough.
+def first_segment(board: Board, job: int, points: int, scratch: Scratch) -> tuple[int, float]:
+    """Take the first segment of a plan over so many points of the hull, and maybe one for late epochs, long enough.
 
     Returns:
-        Its place on the hull, and when it ends [s]; inf if it runs to the end.
+        Its place on the hull, and when another one follows [s]; inf if none does.
     """
     starts, largest, done = scratch.starts, board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
     k = 0
-    while starts[k + 1] < largest and starts[k + 1] - done < SHORTEST_SEGMENT * largest:
+    while k < points and starts[k + 1] < largest and starts[k + 1] - done < SHORTEST_SEGMENT * largest:
         k += 1
-    if starts[k + 1] >= largest:
+    if starts[k + 1] >= largest or k + 1 >= points:
         return k, np.inf
     return k, board.clock[at.NOW] + (starts[k + 1] - done) * scratch.points[0, k]
+
+
+@lean_kernel
+def add_late_point(hull_points: Floats, hull: Ints, points: int, weight: float) -> int:
+    """Put the point for late epochs behind those of a hull that are worth their price; return how many there are then.
+
+    Args:
+        hull_points: Seconds and cost per epoch of the points, slow to fast, and what a second costs that is saved to
+            the next one [€/s], never falling, (3, K + 1) or longer.
+        hull: Their configurations, (K + 1,) or longer.
+        points: Number of points K ≥ 1.
+        weight: Tardiness weight ω [€/s].
+    """
+    tau, price, slope = hull_points[0], hull_points[1], hull_points[2]
+    last = 0
+    while last + 1 < points and slope[last] <= weight:
+        last += 1
+    tau[last + 1], price[last + 1], hull[last + 1] = 0.0, price[last] + weight * tau[last], hull[last]
+    slope[last] = weight
+    return last + 2
+
+
+@kernel
+def solve_late(board: Board, job: int, points: int, time_left: float, scratch: Scratch) -> None:
+    """Plan a job over the hull of `scratch` whose last point is for late epochs: write where each point starts.
+
+    Args:
+        points: Points of the hull, the late one included, ≥ 2.
+        time_left: Time to the due date [s]; may be negative.
+        scratch: Its `starts` and `ahead` are written.
+    """
+    largest, done = board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
+    starts, curve = scratch.starts[: points + 1], sim.curve_of(board, job)
+    starts[0], starts[points] = done, largest
+    starts[1:points] = done if time_left <= 0.0 else largest
+    scratch.ahead[: points - 1] = sim.bin_of(curve.edges, 1.0)
+    excess = (largest - done) * scratch.points[0, 0] - time_left
+    if time_left > 0.0 and sim.misses(excess, 0.0):
+        tau, slope = scratch.points[0, :points], scratch.points[2, : points - 1]
+        spend_slack(tau, slope, curve, done, largest, excess, starts, scratch.ahead)
+
+
+@kernel
+def cost_of_waiting(board: Board, job: int, points: int, wait: float, weight: float, scratch: Scratch) -> float:
+    """Give what the plan that `solve_late` made gets dearer by if it begins later [€]; it is sped up on the way.
+
+    Args:
+        points: Points of the hull, the late one included.
+        wait: How much later [s], > 0.
+        weight: Tardiness weight ω [€/s].
+        scratch: The plan; changed.
+    """
+    largest, done = board.jobs[job, at.MAX_EPOCHS], board.jobs[job, at.EPOCHS]
+    time_left = board.jobs[job, at.DUE] - board.clock[at.NOW]
+    late = min(wait, max(0.0, wait - time_left))  # what of the wait is after the due date
+    slack = max(0.0, time_left - (largest - done) * scratch.points[0, 0])
+    excess, curve = wait - late - slack, sim.curve_of(board, job)
+    if excess <= 0.0:
+        return weight * late
+    tau, slope = scratch.points[0, :points], scratch.points[2, : points - 1]
+    starts = scratch.starts[: points + 1]
+    cost = spend_slack(tau, slope, curve, done, largest, excess, starts, scratch.ahead)
+    alive = curve.survival[sim.bin_of(curve.edges, done / largest)]
+    return weight * late + (cost / alive if alive > 0.0 else 0.0)

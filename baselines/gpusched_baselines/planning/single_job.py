@@ -1,4 +1,4 @@
-"""The single-job problem (design, section 2) as every solver takes it."""
+"""The single-job problem (design, section 2) as every solver takes it, and its exact solution."""
 
 from __future__ import annotations
 
@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from gpusched_baselines.planning import plan as kernels
-from gpusched_baselines.planning.lateness import add_late_point
-from gpusched_baselines.planning.plan import find_hull, new_scratch
+from gpusched_baselines.planning.plan import add_late_point, find_hull, new_scratch
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim

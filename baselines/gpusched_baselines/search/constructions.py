@@ -1,4 +1,8 @@
-"""Randomised constructions of a round: Greedy with chance in the order, the configurations and the nodes."""
+"""Random Greedy: constructions of a round with chance in the order, the configurations and the nodes.
+
+`order`, (A,), are the jobs of the round by decreasing pressure, and `left`, (A,), the epochs that they are taken to
+have left.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,9 @@ import numpy as np
 
 from gpusched_baselines.dispatching.dispatch import dispatch, finish_round
 from gpusched_baselines.planning.cheapest import Epochs, any_room, by_pressure, check_epochs, epochs_left, preference
-from gpusched_baselines.search.exchanges import offer, refuse_tenancy
+from gpusched_baselines.search.exchanges import offer
 from gpusched_baselines.search.proxy_parts import proxy_with
+from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, View, at, kernel, lean_kernel
@@ -18,7 +23,7 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, View, at, kernel
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_env.model import Instance
+    from gpusched_env.model import Instance, Tenancy
 
 BEST = 0.05  # part of the choices that the published picks are among
 CHOICES_FOR_TWO = 30  # with fewer choices that part is one of them
@@ -110,8 +115,6 @@ class Constructions:
     """The best constructions of a round, different ones, by the proxy cost.
 
     Attributes:
-        order: The jobs of the round by decreasing pressure, (A,).
-        left: The epochs that they are taken to have left, (A,).
         costs: Proxy costs [€], (K,), in no order.
         held: What the jobs hold in each, (K, A, HELD): configuration, node, shared GPU.
         kept: The state of the nodes in each, (K, N, columns of `layout`).
@@ -163,10 +166,7 @@ def construct(
     """Construct a round by Greedy, then at random; `offer` each to the elite, whose arrays `costs`, `held`, `kept` are.
 
     Args:
-        order: The jobs of the round by decreasing pressure, (A,).
-        left: The epochs that they are taken to have left, (A,).
         settings: How many constructions, and which.
-        rng: Where chance comes from.
         costs: What the elite cost, (K,); inf where there is none yet.
         held: What the jobs hold in each, (K, A, HELD).
         kept: The state of the nodes in each, (K, N, columns of `layout`).
@@ -225,8 +225,24 @@ def _place_at_random(board: Board, job: int, ranking: Ints, allowed: int, rng: G
     sim.take(board, job, config, node, -1)
 
 
+class Search:
+    """A search over rounds, which knows nothing of some tenancies."""
+
+    __slots__ = ()
+    refused: tuple[Tenancy, ...] = ("quota", "cells")  # what jobs exchange is not counted, nor where cells lie
+
+    def check(self, instance: Instance) -> None:
+        """Refuse tenancies of which the search knows nothing.
+
+        Raises:
+            InputError: The instance has one of them.
+        """
+        if instance.tenancy in self.refused:
+            raise InputError("tenancy", instance.tenancy, f"none of {', '.join(self.refused)}")
+
+
 @dataclass(frozen=True, slots=True)
-class RandomGreedy:
+class RandomGreedy(Search):
     """Random Greedy (RG): Greedy, then randomised constructions; keeps the best by the proxy cost of the round.
 
     A construction swaps neighbours in the order of pressure, and gives each job one of the best configurations that
@@ -253,20 +269,13 @@ class RandomGreedy:
     preemption: bool = True
     epochs: Epochs = "worst-case"
     fill: bool = False
+    refused = ("cells",)  # constructions do not remember where they lie
 
     def __post_init__(self) -> None:
         checks.whole("constructions", self.constructions, 0)
         check_epochs(self.epochs)
         if self.fill and self.name == "random-greedy":
             object.__setattr__(self, "name", "random-greedy-fill")
-
-    def check(self, instance: Instance) -> None:
-        """Refuse cells: constructions do not remember where they lie.
-
-        Raises:
-            InputError: The instance has cells.
-        """
-        refuse_tenancy(instance, "cells")
 
     def decide(self, view: View, rng: Generator) -> None:
         """Place all active jobs anew."""

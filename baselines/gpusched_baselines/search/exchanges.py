@@ -1,18 +1,16 @@
-"""The neighbourhoods of Local Search: two jobs exchange what they hold, or one job moves."""
+"""The neighbourhoods of Local Search, where two jobs exchange what they hold or one moves; and the best few rounds.
+
+`order`, (A,), are the jobs of the round by decreasing pressure, and `left`, (A,), the epochs that they are taken to
+have left.
+"""
 
 from __future__ import annotations
-
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_baselines.search import proxy_parts as its
-from gpusched_env.errors import InputError
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
-
-if TYPE_CHECKING:
-    from gpusched_env.model import Instance, Tenancy
 
 
 @kernel
@@ -25,8 +23,6 @@ def best_exchange(
     pressure, which waits then. The nodes do not notice.
 
     Args:
-        order: The jobs of the round by decreasing pressure, (A,).
-        left: The epochs that they are taken to have left, (A,).
         seen: What is known of them.
         bill: Cost rate of all nodes [€/s].
         cost: Proxy cost of the round [€].
@@ -103,10 +99,6 @@ def sweep_moves(board: Board, order: Ints, left: Floats) -> None:
     """Let every job in turn take the configuration, in its best place, that makes the proxy cost of the round least.
 
     A waiting job may take one too, if it fits and makes the round cheaper; no running job comes to wait.
-
-    Args:
-        order: The jobs of the round, (A,).
-        left: The epochs that they are taken to have left, (A,).
     """
     jobs, tau = board.jobs, board.tau
     seen = its.see(board, order, left)
@@ -189,16 +181,6 @@ def _cost_with(seen: its.Seen, i: int, seconds: float, bill: float) -> float:
     return cost
 
 
-def refuse_tenancy(instance: Instance, *refused: Tenancy) -> None:
-    """Refuse an instance with certain tenancies.
-
-    Raises:
-        InputError: It has one of them.
-    """
-    if instance.tenancy in refused:
-        raise InputError("tenancy", instance.tenancy, f"none of {', '.join(refused)}")
-
-
 @kernel
 def offer(board: Board, order: Ints, cost: float, costs: Floats, held: Floats, kept: Ints) -> None:
     """Keep what the jobs of the round hold in place of the dearest of the elite, if it is cheaper.
@@ -206,7 +188,6 @@ def offer(board: Board, order: Ints, cost: float, costs: Floats, held: Floats, k
     One that costs the same as one of the elite is taken for the same, and is not kept.
 
     Args:
-        order: The jobs of the round, (A,).
         cost: What the construction costs.
         costs: What the elite cost, (K,); inf where there is none yet.
         held: What the jobs of the round hold in each, (K, A, HELD).

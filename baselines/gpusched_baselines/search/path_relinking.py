@@ -1,4 +1,8 @@
-"""Path Relinking: the best of many constructions, and what lies on the paths between the best of them."""
+"""Path Relinking, what lies on the paths between the best of many constructions; and Local Search from the best.
+
+`order`, (A,), are the jobs of the round by decreasing pressure, and `left`, (A,), the epochs that they are taken to
+have left.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +13,8 @@ import numpy as np
 
 from gpusched_baselines.dispatching.dispatch import dispatch, finish_round
 from gpusched_baselines.search import proxy_parts as its
-from gpusched_baselines.search.constructions import Constructions
-from gpusched_baselines.search.exchanges import best_exchange, exchange, refuse_tenancy, sweep_moves
+from gpusched_baselines.search.constructions import Constructions, Search
+from gpusched_baselines.search.exchanges import best_exchange, exchange, sweep_moves
 from gpusched_baselines.search.proxy_parts import proxy_with
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim
@@ -19,7 +23,6 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, View, at, kernel
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_env.model import Instance
 
 LEAST_COST_EUR = 1e-9  # a job that costs nothing counts as one that costs this
 
@@ -29,10 +32,6 @@ def guidance(board: Board, order: Ints, left: Floats) -> float:
     """Sum max execution time / (energy cost + tardiness cost) over the jobs that run [s/€]: the more the better.
 
     All three are those of the epochs left; the energy cost is the job's part of that of its nodes, as full as they are.
-
-    Args:
-        order: The jobs of the round, (A,).
-        left: The epochs that they are taken to have left, (A,).
     """
     jobs, tau = board.jobs, board.tau
     total = 0.0
@@ -61,8 +60,6 @@ def relink(board: Board, order: Ints, left: Floats, goal: Floats, held: Floats, 
     that would gain least waits until its configuration fits.
 
     Args:
-        order: The jobs of the round, (A,).
-        left: The epochs that they are taken to have left, (A,).
         goal: The configurations that they hold in the goal, (A,); -1: none.
         held: What the jobs hold in the best solution, (A, HELD); written.
         kept: The state of the nodes in it, (N, columns of `layout`); written.
@@ -128,7 +125,7 @@ def _let_one_wait(board: Board, order: Ints, to_do: Ints) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class PathRelinking:
+class PathRelinking(Search):
     """Path Relinking (PR): looks between the best of Random Greedy's constructions for what is better still.
 
     The elite are the constructions with the least proxy cost. Better is then what has more guidance: Σ max execution
@@ -159,14 +156,6 @@ class PathRelinking:
         checks.whole("constructions", self.constructions, 0)
         checks.whole("elite", self.elite)
 
-    def check(self, instance: Instance) -> None:
-        """Refuse quotas and cells: what jobs exchange is not counted, nor where cells lie.
-
-        Raises:
-            InputError: The instance has quotas or cells.
-        """
-        refuse_tenancy(instance, "quota", "cells")
-
     def decide(self, view: View, rng: Generator) -> None:
         """Place all active jobs anew."""
         found = Constructions.of(view, rng, self.constructions, size=self.elite, fill=self.fill)
@@ -178,8 +167,6 @@ def relink_all(board: Board, order: Ints, left: Floats, held: Floats, kept: Ints
     """Let the jobs hold the best of the elite, or what is better on the paths from it towards the others.
 
     Args:
-        order: The jobs of the round by decreasing pressure, (A,).
-        left: The epochs that they are taken to have left, (A,).
         held: What the jobs hold in each of the elite, (K, A, HELD).
         kept: The state of the nodes in each, (K, N, columns of `layout`).
         fill: Whether idle GPUs go to jobs when a path ends.
@@ -216,7 +203,7 @@ def relink_all(board: Board, order: Ints, left: Floats, held: Floats, kept: Ints
 
 
 @dataclass(frozen=True, slots=True)
-class LocalSearch:
+class LocalSearch(Search):
     """Local Search (LS): improves the best round of Random Greedy until no small change makes its proxy cost less.
 
     Two jobs may exchange what they hold: two running ones, or one that waits and a running one of no higher pressure.
@@ -247,14 +234,6 @@ class LocalSearch:
         checks.whole("constructions", self.constructions, 0)
         checks.whole("iterations", self.iterations, 0)
 
-    def check(self, instance: Instance) -> None:
-        """Refuse quotas and cells: what jobs exchange is not counted, nor where cells lie.
-
-        Raises:
-            InputError: The instance has quotas or cells.
-        """
-        refuse_tenancy(instance, "quota", "cells")
-
     def decide(self, view: View, rng: Generator) -> None:
         """Place all active jobs anew."""
         found = Constructions.of(view, rng, self.constructions, fill=self.fill)
@@ -267,8 +246,6 @@ def improve(board: Board, order: Ints, left: Floats, iterations: int, moves: boo
     """Change a round as long as that makes its proxy cost less, at most `iterations` times; return how often it did.
 
     Args:
-        order: The jobs of the round by decreasing pressure, (A,).
-        left: The epochs that they are taken to have left, (A,).
         iterations: Most iterations: each makes the best exchange and, with `moves`, the best move of every job.
         moves: Whether jobs may move.
     """

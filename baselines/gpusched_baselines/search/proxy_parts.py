@@ -1,4 +1,7 @@
-"""The proxy cost of a round, whole and in parts: a search sees what a change is worth without adding up all jobs."""
+"""The proxy cost of a round, whole and in parts: a search sees what a change is worth without adding up all jobs.
+
+`order`, (A,), are the jobs of the round, and `left`, (A,), the epochs that they are taken to have left.
+"""
 
 from __future__ import annotations
 
@@ -26,10 +29,6 @@ def proxy_with(board: Board, order: Ints, left: Floats) -> float:
 
     Energy of all nodes until the first completion, tardiness of the jobs that run up to then, and, for jobs left out,
     100 · ω · max(0, t + max execution time - d).
-
-    Args:
-        order: The jobs of the round, (A,).
-        left: The epochs that they are taken to have left, (A,).
     """
     jobs, tau, now = board.jobs, board.tau, board.clock[at.NOW]
     first = np.inf

@@ -1,4 +1,4 @@
-"""Every GPU that is shared, as these policies look at it: how busy it is, and whether it has a host.
+"""Every GPU that is shared: how busy it is, whether it has a host, and how hosts and guests are placed on it.
 
 All through `guests` are the shares of guests, (C,), and `gpus` the GPUs as they are now, kept up to date.
 """

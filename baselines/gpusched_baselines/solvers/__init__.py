@@ -6,8 +6,7 @@ Pyomo, HiGHS and cyipopt are imported when they are first needed; without them e
 from gpusched_baselines.solvers.bin_program import HighsSolver, require_highs, solve_highs
 from gpusched_baselines.solvers.errors import SolverFailedError, SolverFallbackWarning, SolverMissingError
 from gpusched_baselines.solvers.fallback import SOLVER_NAMES, FallbackSolver, SingleJobSolver, single_job_solver
-from gpusched_baselines.solvers.ipopt import IpoptSolver, solve_ipopt
-from gpusched_baselines.solvers.nlp import NlpSolver, solve_nlp
+from gpusched_baselines.solvers.ipopt import IpoptSolver, NlpSolver, solve_ipopt, solve_nlp
 
 __all__ = [
     "SOLVER_NAMES",

@@ -10,8 +10,7 @@ import numpy as np
 from gpusched_baselines.planning.single_job import solve_exactly
 from gpusched_baselines.solvers.bin_program import HighsSolver
 from gpusched_baselines.solvers.errors import SolverFailedError, SolverFallbackWarning, SolverMissingError
-from gpusched_baselines.solvers.ipopt import PUBLISHED_ITERATIONS, IpoptSolver
-from gpusched_baselines.solvers.nlp import NlpSolver
+from gpusched_baselines.solvers.ipopt import PUBLISHED_ITERATIONS, IpoptSolver, NlpSolver
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import kernels as sim
 

@@ -12,8 +12,7 @@ import numpy as np
 from gpusched_baselines.planning.cheapest import beside_company, write_times
 from gpusched_baselines.steering_env.features import observe
 from gpusched_baselines.steering_env.knobs import forget_cheapest, knob_count, knobs_of, steering_of
-from gpusched_baselines.sts_x.policy import StsX, carry_out
-from gpusched_baselines.sts_x.round import plan_round
+from gpusched_baselines.sts_x.policy import StsX, carry_out, plan_round
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Hidden, State, at, kernel
 

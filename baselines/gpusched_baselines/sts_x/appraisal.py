@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.planning.lateness import cost_of_waiting
-from gpusched_baselines.planning.plan import expected_cost
+from gpusched_baselines.planning.plan import cost_of_waiting, expected_cost
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.plan import (
     MARGIN,

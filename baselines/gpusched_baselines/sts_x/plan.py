@@ -1,4 +1,7 @@
-"""STS-X's plan of one job: one hull over all GPU types, shares and whole nodes."""
+"""STS-X's plan of one job, one hull over all GPU types, shares and whole nodes; and what a steering agent says of it.
+
+`rate`, (C,), are the cost rates to plan with [€/s].
+"""
 
 from __future__ import annotations
 
@@ -7,8 +10,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gpusched_baselines.dispatching.idle_gpus import give_by_gain
-from gpusched_baselines.planning.lateness import add_late_point, first_choice, solve_late
-from gpusched_baselines.planning.plan import LATE, SHORTEST_SEGMENT, find_hull, first_segment, solve_job
+from gpusched_baselines.planning.plan import LATE, add_late_point, find_hull, first_segment, solve_job, solve_late
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
@@ -23,9 +25,6 @@ def spread(board: Board, order: Ints) -> None:
     An epoch is charged the power of the job's GPUs and an equal part of the node's base power. So a job that has the
     node for itself gets faster for the base power that it saves. What a restart costs is spread over the epochs that
     the job is expected to need. Jobs on shared GPUs or several nodes keep what they have.
-
-    Args:
-        order: The jobs of the round, (A,).
     """
     jobs = board.jobs
     restart = np.zeros(order.shape[0])
@@ -72,7 +71,6 @@ def unsteered(active: int, rate: Floats) -> Steering:
 
     Args:
         active: Number of active jobs.
-        rate: Cost rates to plan with [€/s], (C,).
     """
     return Steering(np.zeros((active, KNOBS)), rate, rate, True, 0.0)
 
@@ -118,8 +116,6 @@ def price_out(board: Board, rate: Floats, job: int, caution: float, seconds: Flo
     the time, on average for the cost, it makes every configuration but the present one slower and dearer.
 
     Args:
-        rate: Cost rates to plan with [€/s], (C,).
-        job: The job's index.
         caution: How many times a restart counts for a job that runs, ≥ 1.
         seconds: Room for the seconds, (C,); inf where not allowed.
         price: Room for the costs [€], (C,); inf where not allowed.
@@ -151,7 +147,6 @@ def cheapest_now(board: Board, rate: Floats, job: int, same: bool) -> tuple[int,
 
     Args:
         rate: Cost rates [€/s], (C,).
-        job: The job's index.
         same: Whether rates keep their proportions from round to round, so that what was found once holds.
     """
     jobs, tau, memory = board.jobs, board.tau, board.memory
@@ -211,7 +206,6 @@ def plan_ahead(
     """Plan a job over all configurations at once.
 
     Args:
-        job: The job's index.
         seconds: Seconds per epoch, (C,); inf where the plan may not use a configuration.
         price: Cost per epoch [€], (C,).
         scale: What all costs are multiplied by, ≥ 1.
@@ -233,11 +227,12 @@ def plan_ahead(
         status, _ = solve_job(board, job, points, time_left, scratch)
         k = points - 1
         if status != LATE:
-            k, wake = first_segment(board, job, scratch)
+            k, wake = first_segment(board, job, points, scratch)
         config = scratch.hull[k]
     weight = jobs[job, at.WEIGHT] / scale
     late = add_late_point(scratch.points, scratch.hull, points, weight)
     solve_late(board, job, late, time_left, scratch)
     if not guarantees:
-        config, wake = first_choice(board, job, late, scratch, SHORTEST_SEGMENT)
+        k, wake = first_segment(board, job, late - 1, scratch)
+        config = scratch.hull[k]
     return config, wake, late

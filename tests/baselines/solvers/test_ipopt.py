@@ -9,8 +9,8 @@ from scipy.integrate import quad
 from gpusched_baselines import SingleJobProblem
 from gpusched_baselines.solvers import FallbackSolver, SolverFailedError, SolverMissingError, solve_ipopt
 from gpusched_baselines.solvers import ipopt as published
-from gpusched_baselines.solvers.ipopt import Iterate, PublishedProgram, as_read, minimise
-from gpusched_baselines.solvers.smoothed_program import SmoothedSurvival
+from gpusched_baselines.solvers.ipopt import Iterate, as_read, minimise
+from gpusched_baselines.solvers.smoothed_program import PublishedProgram, SmoothedSurvival
 from gpusched_env import EpochDistribution
 from single_job import tight_single_jobs, two_speeds
 

@@ -97,7 +97,7 @@ def test_slack_takes_the_cheapest_and_late_the_fastest(hours: float, status: str
 
 @pytest.mark.usefixtures("_needs_ipopt")
 def test_a_solver_that_gives_up_is_an_error(monkeypatch: pytest.MonkeyPatch):
-    monkeypatch.setattr("gpusched_baselines.solvers.nlp.MOST_ITERATIONS", 1)
+    monkeypatch.setattr("gpusched_baselines.solvers.ipopt.MOST_ITERATIONS", 1)
     with pytest.raises(SolverFailedError, match="Ipopt failed"):
         solve_nlp(*tight_single_jobs(1)[0].arguments, iterations=None)
 

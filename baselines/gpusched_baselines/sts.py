@@ -54,7 +54,6 @@ def look(board: Board, job: int, restarts_small: bool) -> tuple[int, float, int,
     One that was given more than its own is planned anew from its own: it is ahead of its plan.
 
     Args:
-        job: The job's index.
         restarts_small: Whether a job that waits may take fewer GPUs than it last held.
 
     Returns:
@@ -137,7 +136,7 @@ def _plan_type(
     status, cost = solve_job(board, job, points, jobs[job, at.DUE] - board.clock[at.NOW], scratch)
     if status == LATE:
         return (LATE_RANK, members[scratch.hull[points - 1]], np.inf) if published else (np.inf, -1, np.inf)
-    k, wake = first_segment(board, job, scratch)
+    k, wake = first_segment(board, job, points, scratch)
     config = members[scratch.hull[k]]
     wake += sim.switch_s(board, job, config)
     return 0.0 if status == SLACK and published else cost, config, wake
@@ -175,7 +174,6 @@ def choose_by_solver(
 
     Args:
         view: The present state.
-        job: The job's index.
         published: Whether a type whose cheapest configuration meets the due date ranks at cost 0, and one that misses
             it, with its fastest configuration, at `LATE_RANK`.
         restarts_small: Whether a job that waits may take fewer GPUs than it last held.
