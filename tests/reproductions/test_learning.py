@@ -20,7 +20,7 @@ from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.report import drawing
 from gpusched_reproductions.learning import StudyPlan, TrainingRun, evaluated_often, study, trainings
-from gpusched_reproductions.learning.curves import Trained, mean_curve
+from gpusched_reproductions.learning.tables import Trained, mean_curve
 
 TINY = make_instance(load_scenario("tiny"), 0)
 BASE = TrainingConfig(scenarios=("tiny",), envs=4, validation_seeds=(500, 501))

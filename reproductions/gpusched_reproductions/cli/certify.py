@@ -23,8 +23,18 @@ from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.tables import print_table
 from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.report.warm_up import warm_up
-from gpusched_reproductions.certify.certified_run import PROBLEMS, BoundBrokenError, CertifiedRun, Problem, certify
-from gpusched_reproductions.certify.tables import certificate_csv, certificate_json, instance_table, notes, policy_table
+from gpusched_reproductions.certify.certified_run import (
+    PROBLEMS,
+    BoundBrokenError,
+    CertifiedRun,
+    Problem,
+    certificate_csv,
+    certificate_json,
+    certify,
+    instance_table,
+    notes,
+    policy_table,
+)
 
 FILES = ("certificate.csv", "certificate.json")
 SOLVER_COLUMNS, WIDEST_GAP, BETWEEN = 66, 12, 3  # characters of a table: its left part, a gap, and between two columns

@@ -16,11 +16,10 @@ from gpusched_experiments.cli.terminal import drawing_or_note
 from gpusched_experiments.report.experiment import Choice, Experiment
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_reproductions.published import EXPERIMENTS
-from gpusched_reproductions.published.experiments.conformance import CONFORMANCE, FOLDER
+from gpusched_reproductions.published.conformance import CONFORMANCE, FOLDER
 from gpusched_reproductions.published.reference_instances import reference_names
-from gpusched_reproductions.systems.catalogue import ALL as ALL_SYSTEMS
-from gpusched_reproductions.systems.catalogue import SYSTEMS, parts_of
-from gpusched_reproductions.systems.show import show_systems
+from gpusched_reproductions.systems.show import ALL as ALL_SYSTEMS
+from gpusched_reproductions.systems.show import SYSTEMS, parts_of, show_systems
 
 if TYPE_CHECKING:
     from gpusched_experiments.report.backends.backend import Backend
