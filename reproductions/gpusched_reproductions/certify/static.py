@@ -112,15 +112,14 @@ class _Program:
         return model
 
     def _add_work(self, pyomo: Any, model: Any) -> None:
-        def no_longer_than_the_interval(model: Any, k: int) -> Any:
-            return pyomo.quicksum(model.held[k, p] for p in model.patterns) <= float(self._lengths[k])
+        def done(j: int) -> Any:
+            return (float(self._share[p, j]) * model.held[k, p] for k in model.intervals for p in self._runs[j])
 
-        def all_epochs_are_done(model: Any, j: int) -> Any:
-            done = (float(self._share[p, j]) * model.held[k, p] for k in model.intervals for p in self._runs[j])
-            return pyomo.quicksum(done) >= 1.0
-
-        model.no_longer = pyomo.Constraint(model.intervals[:-1], rule=no_longer_than_the_interval)
-        model.all_done = pyomo.Constraint(model.jobs, rule=all_epochs_are_done)
+        model.no_longer = pyomo.Constraint(
+            model.intervals[:-1],
+            rule=lambda m, k: pyomo.quicksum(m.held[k, p] for p in m.patterns) <= float(self._lengths[k]),
+        )
+        model.all_done = pyomo.Constraint(model.jobs, rule=lambda _, j: pyomo.quicksum(done(j)) >= 1.0)
 
     def _add_lateness(self, pyomo: Any, model: Any) -> None:
         after = [(j, k) for j in model.jobs for k in model.intervals if self._starts[k] >= self._due[j]]
@@ -133,16 +132,13 @@ class _Program:
         def works_only_if_it_goes_on(model: Any, j: int, k: int) -> Any:
             return working(j, k) <= float(min(self._lengths[k], self._slowest[j])) * model.goes_on[j, k]
 
-        # This follows from the others, and makes the search shorter.
-        def goes_on_before_it_goes_on(model: Any, j: int, k: int) -> Any:
-            return model.goes_on[j, k] <= model.goes_on[j, k - 1]
-
         def lateness(model: Any, j: int, k: int) -> Any:
             return model.late[j] >= float(self._starts[k] - self._due[j]) * model.goes_on[j, k] + working(j, k)
 
         later = [(j, k) for j, k in pairs if (j, k - 1) in model.goes_on]
         model.works_only_if = pyomo.Constraint(pairs, rule=works_only_if_it_goes_on)
-        model.no_gap = pyomo.Constraint(later, rule=goes_on_before_it_goes_on)
+        # What goes on has gone on before: this follows from the others, and makes the search shorter.
+        model.no_gap = pyomo.Constraint(later, rule=lambda m, j, k: m.goes_on[j, k] <= m.goes_on[j, k - 1])
         model.lateness = pyomo.Constraint(pairs, rule=lateness)
 
 

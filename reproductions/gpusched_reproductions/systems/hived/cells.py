@@ -24,7 +24,7 @@ class Cell:
         address: Name of a node, number of a GPU, else nothing.
         is_node: Whether it is a node.
         bound: The physical cell on which a virtual one lies, or the virtual one that lies on a physical one.
-        pod: For a GPU: the pod that holds it.
+        gang: For a GPU: the gang that holds it.
     """
 
     kind: str
@@ -34,7 +34,7 @@ class Cell:
     address: str = ""
     is_node: bool = False
     bound: Cell | None = None
-    pod: Pod | None = None
+    gang: Gang | None = None
 
     def walk(self) -> Iterator[Cell]:
         """Give the cell and all below it, from left to right, those above first."""
@@ -173,7 +173,7 @@ def pack(nodes: list[Cell], sizes: list[int], threshold: int, *, across: bool) -
     """
 
     def rank(node: Cell) -> tuple[int, int]:
-        held = [gpu.pod.gang.priority for gpu in node.gpus if gpu.pod is not None]
+        held = [gpu.gang.priority for gpu in node.gpus if gpu.gang is not None]
         if across:
             return -len(held), 0
         return -sum(priority == threshold for priority in held), sum(priority > threshold for priority in held)
@@ -192,7 +192,7 @@ def pack(nodes: list[Cell], sizes: list[int], threshold: int, *, across: bool) -
 
 def is_free(gpu: Cell, threshold: int) -> bool:
     """Say whether a GPU is held by nobody, or at a priority below `threshold`."""
-    return gpu.pod is None or gpu.pod.gang.priority < threshold
+    return gpu.gang is None or gpu.gang.priority < threshold
 
 
 def choose_gpus(nodes: list[Cell], sizes: list[int], threshold: int) -> list[list[Cell]]:
@@ -216,7 +216,7 @@ def choose_gpus(nodes: list[Cell], sizes: list[int], threshold: int) -> list[lis
 def _available(cell: Cell, threshold: int, taken: set[int]) -> list[Cell]:
     """List the GPUs of a cell that are free, those that nobody holds first."""
     free = [gpu for gpu in cell.gpus if is_free(gpu, threshold) and id(gpu) not in taken]
-    return sorted(free, key=lambda gpu: gpu.pod is not None)
+    return sorted(free, key=lambda gpu: gpu.gang is not None)
 
 
 OPPORTUNISTIC = -1
@@ -244,14 +244,6 @@ class Gang:
     cells: list[list[Cell]] = field(default_factory=list)
     pods: dict[int, str] = field(default_factory=dict)
     victims: list[Gang] = field(default_factory=list)
-
-
-@dataclass(frozen=True, slots=True)
-class Pod:
-    """A pod of a gang that is placed: what a GPU is held by."""
-
-    gang: Gang
-    index: int
 
 
 @dataclass(frozen=True, slots=True)

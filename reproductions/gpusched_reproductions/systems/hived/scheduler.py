@@ -17,7 +17,6 @@ from gpusched_reproductions.systems.hived.cells import (
     Answer,
     Forest,
     Gang,
-    Pod,
     VirtualCluster,
     choose_gpus,
     pack,
@@ -191,7 +190,7 @@ def _usable(cells: list[Cell], allowed: set[str] | None) -> list[Cell]:
 
 
 def _lent(cell: Cell) -> int:
-    return sum(gpu.pod is not None and gpu.pod.gang.priority == OPPORTUNISTIC for gpu in cell.gpus)
+    return sum(gpu.gang is not None and gpu.gang.priority == OPPORTUNISTIC for gpu in cell.gpus)
 
 
 def _may_use(cell: Cell, allowed: set[str] | None) -> bool:
@@ -269,8 +268,8 @@ class Scheduler:
         """End a gang, by its name: its GPUs and cells are free again."""
         gang = self.gangs.pop(name)
         for gpu in (gpu for gpus in gang.placed for gpu in gpus):
-            if gpu.pod is not None and gpu.pod.gang is gang:
-                gpu.pod = None
+            if gpu.gang is gang:
+                gpu.gang = None
         self._give_back(gang)
 
     def _check(self, told: Mapping[str, Any], sizes: list[list[int]]) -> None:
@@ -319,7 +318,7 @@ class Scheduler:
 
     def _settle(self, gang: Gang, cells: list[list[Cell]], allowed: set[str] | None) -> bool:
         """Let a gang hold virtual GPUs, and bind them; False, and nothing is bound, if none of the allowed will do."""
-        before = {cell.pod.gang for of_pod in cells for cell in of_pod if cell.pod is not None}
+        before = {cell.gang for of_pod in cells for cell in of_pod if cell.gang is not None}
         for other in before:
             if other.lazy:
                 other.priority = OPPORTUNISTIC
@@ -330,7 +329,7 @@ class Scheduler:
             gang.cells = []
             return False
         gang.placed = [[cell.bound for cell in of_pod if cell.bound is not None] for of_pod in cells]
-        held = [gpu.pod.gang for gpus in gang.placed for gpu in gpus if gpu.pod is not None]
+        held = [gpu.gang for gpus in gang.placed for gpu in gpus if gpu.gang is not None]
         gang.victims = list(dict.fromkeys(held))
         _hold(gang, gang.cells)
         if not gang.victims:
@@ -340,13 +339,12 @@ class Scheduler:
     def _give_back(self, gang: Gang) -> None:
         """Let go of a gang's virtual GPUs."""
         for cell in (cell for cells in gang.cells for cell in cells):
-            if cell.pod is not None and cell.pod.gang is gang:
-                cell.pod = None
+            if cell.gang is gang:
+                cell.gang = None
                 self.binding.unbind(cell)
         gang.cells = []
 
 
 def _hold(gang: Gang, cells: list[list[Cell]]) -> None:
-    for index, of_pod in enumerate(cells):
-        for cell in of_pod:
-            cell.pod = Pod(gang, index)
+    for cell in (cell for of_pod in cells for cell in of_pod):
+        cell.gang = gang
