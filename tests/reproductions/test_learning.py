@@ -71,7 +71,7 @@ def run(out, monkeypatch, plan=PLAN, stop_at=None, draws=None):
     watching = Watching()
     monkeypatch.setattr(trainings, "train", pretend(watching, stop_at))
     try:
-        study(plan, out, watcher=watching, drawing=draws)
+        study(plan, out, on_training=watching.training, on_evaluating=watching.evaluating, drawing=draws)
     except KeyboardInterrupt:
         assert stop_at is not None
     return watching

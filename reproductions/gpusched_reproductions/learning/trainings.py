@@ -9,7 +9,7 @@ from functools import partial
 from importlib.util import find_spec
 from multiprocessing.connection import wait
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gpusched_agents.study import finished_training, train
 from gpusched_agents.training.algorithm_config import EsConfig
@@ -215,22 +215,13 @@ RUNS = "runs"
 FIGURE = "curves"
 
 
-class StudyWatcher(Protocol):
-    """Whom to tell how a study goes."""
-
-    def training(self, done: int, total: int, finished: int, runs: int) -> None:
-        """Hear how many decisions are taken, of how many at most, and how many trainings have ended."""
-
-    def evaluating(self, done: int, total: int) -> None:
-        """Hear how many runs on held-out workloads are finished, of how many."""
-
-
 def study(
     plan: StudyPlan,
     out: str | Path,
     *,
     workers: int = 1,
-    watcher: StudyWatcher,
+    on_training: Callable[[int, int, int, int], None],
+    on_evaluating: Callable[[int, int], None],
     drawing: Drawing | None = None,
     backend: Backend = PROCESSES,
 ) -> Outcome:
@@ -243,7 +234,8 @@ def study(
         plan: The study.
         out: Its folder; that of the same study goes on where it stopped.
         workers: Number of processes, ≥ 1.
-        watcher: Whom to tell how it goes.
+        on_training: Called with the decisions taken, of how many at most, and how many trainings have ended, of all.
+        on_evaluating: Called with how many runs on held-out workloads are finished, of how many.
         drawing: What draws; without it there is no figure.
         backend: What makes the processes; all its machines must see the folder.
 
@@ -257,11 +249,11 @@ def study(
     total = sum(run.decisions for run in runs)
 
     def told(done: int, finished: int) -> None:
-        watcher.training(done, total, finished, len(runs))
+        on_training(done, total, finished, len(runs))
 
     train_all(runs, folder / RUNS, workers, told, backend)
     trained = tuple(read_trained(run, folder / RUNS / run.name) for run in runs)
-    evaluated = evaluate_all(plan, folder / RUNS, workers, watcher.evaluating, backend)
+    evaluated = evaluate_all(plan, folder / RUNS, workers, on_evaluating, backend)
     table, scenarios = ablation_table(plan, trained, evaluated), scenario_table(plan, evaluated)
     contents: dict[str, str | bytes] = {
         "table.md": page(plan, (table, scenarios)),

@@ -8,7 +8,7 @@ import time
 from dataclasses import asdict, dataclass
 from functools import partial
 from importlib import import_module
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
+    from gpusched_experiments.cli.progress import ExperimentWatcher
     from gpusched_experiments.report.backends.backend import Backend
     from gpusched_experiments.report.chart import Chart, Drawing
 
@@ -181,26 +182,13 @@ NOTE = (
 )
 
 
-class Watcher(Protocol):
-    """Whom to tell how it goes."""
-
-    def note(self, text: str) -> None:
-        """Hear what somebody who reads the results must know."""
-
-    def start(self, text: str, runs: int, finished: int) -> None:
-        """Hear that the runs begin, and how many of them are finished already."""
-
-    def finished(self) -> None:
-        """Hear that one more run is finished."""
-
-
 def show_systems(
     parts: Sequence[Part],
     folder: Path,
     *,
     quick: bool,
     workers: int,
-    watcher: Watcher,
+    watcher: ExperimentWatcher,
     drawing: Drawing | None = None,
     backend: Backend = PROCESSES,
 ) -> Outcome:
@@ -275,13 +263,9 @@ def checks_table(shown: Iterable[Shown]) -> Table:
     columns: tuple[Column[tuple[Part, Check]], ...] = (
         Column("system", "system", lambda row: row[0].system),
         Column("part", "part", lambda row: row[0].name),
-        *(_lifted(column) for column in CHECK_COLUMNS),
+        *CHECK_COLUMNS,
     )
     return Table.of("Every figure", columns, rows)
-
-
-def _lifted(column: Column[Check]) -> Column[tuple[Part, Check]]:
-    return Column(column.name, column.title, lambda row: column.value(row[1]), column.form)
 
 
 def _finite(value: float | None) -> float | None:
@@ -292,10 +276,6 @@ def _short(number: float) -> str:
     return f"{number:,.0f}" if abs(number) >= 10_000 else f"{number:.4g}"
 
 
-def _ours(check: Check) -> float | str:
-    return check.ours if math.isfinite(check.ours) else "n/a"
-
-
 def _band(check: Check) -> str:
     """Write the band as a text, which has an end or two."""
     if math.isinf(check.low):
@@ -303,13 +283,13 @@ def _band(check: Check) -> str:
     return f"≥ {_short(check.low)}" if math.isinf(check.high) else f"{_short(check.low)} to {_short(check.high)}"
 
 
-CHECK_COLUMNS: tuple[Column[Check], ...] = (
-    Column("what", "what", lambda c: c.what),
-    Column("published", "published", lambda c: _finite(c.published), _short),
-    Column("ours", "ours", _ours, _short),
-    Column("band", "band", _band),
-    Column("met", "met", lambda c: ("yes" if c.met else "**no**") if _band(c) else ""),
-    Column("source", "source", lambda c: c.source, TEXT),
+CHECK_COLUMNS: tuple[Column[tuple[Part, Check]], ...] = (
+    Column("what", "what", lambda row: row[1].what),
+    Column("published", "published", lambda row: _finite(row[1].published), _short),
+    Column("ours", "ours", lambda row: "n/a" if _finite(row[1].ours) is None else row[1].ours, _short),
+    Column("band", "band", lambda row: _band(row[1])),
+    Column("met", "met", lambda row: ("yes" if row[1].met else "**no**") if _band(row[1]) else ""),
+    Column("source", "source", lambda row: row[1].source, TEXT),
 )
 
 
@@ -319,7 +299,7 @@ def page(shown: Sequence[Shown], folder: Path, *, quick: bool) -> str:
     if quick:
         parts.append("These are the quick versions: to see that everything works, not to cite.\n")
     for each in shown:
-        table = Table.of("", CHECK_COLUMNS, each.checks)
+        table = Table.of("", CHECK_COLUMNS, [(each.part, check) for check in each.checks])
         parts.append(f"### {each.part.system}: {each.part.title}\n\n{markdown_rows(table)}\n")
         if (folder / f"{file_of(each.part)}.svg").is_file():
             parts.append(f"![{each.part.title}]({file_of(each.part)}.svg)\n")
