@@ -13,7 +13,7 @@ from gpusched_experiments.report.chart import Band, Chart, Panel, series
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, pooled_saving, pooled_share, saving, share
 from gpusched_experiments.report.experiment import PAPER, THESIS, Experiment, Reported, Size, Sizes
 from gpusched_experiments.report.table import MONEY, PERCENT, SHARE, Column, Form, Table
-from gpusched_reproductions.published.workloads import MEASURED, published_cells
+from gpusched_reproductions.published.workloads import MEASURED, listed, published_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -133,7 +133,7 @@ COST = Experiment(
     ),
     policies=("edf", "edf-preemptive", "greedy", "random-greedy", "sts", "sts-x"),
     labels=("arrivals", "nodes"),
-    cells=published_cells(COST_SIZES),
+    cells=listed(COST_SIZES, published_places),
     summary=_cost_summary,
     details=_cost_details,
     chart=_cost_chart,
@@ -240,7 +240,7 @@ MEAN_TIMES = Experiment(
     ),
     policies=("edf", "edf-mean", "random-greedy", "random-greedy-mean", "random-greedy-conditional-mean", "sts"),
     labels=("arrivals", "nodes"),
-    cells=published_cells(MEAN_SIZES),
+    cells=listed(MEAN_SIZES, published_places),
     summary=_mean_times_summary,
     details=_mean_times_details,
     chart=_mean_times_chart,

@@ -11,16 +11,15 @@ from gpusched_experiments.report.chart import Band, Chart, Panel, Series
 from gpusched_experiments.report.estimate import LEAST_SEEDS, pooled_saving, saving, share
 from gpusched_experiments.report.experiment import THESIS, Experiment, Reported, Size, Sizes
 from gpusched_experiments.report.table import PERCENT, SHARE, Column, Table
-from gpusched_reproductions.published.workloads import ARRIVALS, JOBS_PER_NODE, MEASURED, cells_of, published_scenario
+from gpusched_reproductions.published.workloads import ARRIVALS, JOBS_PER_NODE, MEASURED, listed, published_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gpusched_env.workload import Scenario
-    from gpusched_experiments.report.cell import Cell
     from gpusched_experiments.report.estimate import Estimate
-    from gpusched_experiments.report.experiment import Choice
     from gpusched_experiments.report.run import Group, Label, Runs
+    from gpusched_reproductions.published.workloads import Place
 
 LOAD_SIZES = Sizes(full=(Size(100, 20, 0),), quick=(Size(5, 5, 0),))
 RATES = {
@@ -35,14 +34,11 @@ REPORTED_RATE = {"high": 2.5, "exponential": 1.5, "low": 2.5}
 LOAD_LABELS = ("arrivals", "rate", "nodes")
 
 
-def _load_cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
-    cells: list[Cell] = []
-    for nodes, arrivals in product(LOAD_SIZES.nodes(choice), RATES):
+def _load_places(sizes: tuple[int, ...]) -> Iterator[Place]:
+    for nodes, arrivals in product(sizes, RATES):
         for rate in RATES[arrivals]:
-            labels: dict[str, Label] = {"arrivals": arrivals, "rate": rate, "nodes": nodes}
             scenario = published_scenario(arrivals, nodes, settings={"arrivals.rate": rate})
-            cells += cells_of(labels, scenario, choice, policies, LOAD_SIZES)
-    return tuple(cells)
+            yield {"arrivals": arrivals, "rate": rate, "nodes": nodes}, scenario, None
 
 
 def _load_groups(runs: Runs) -> list[Group]:
@@ -114,7 +110,7 @@ LOAD = Experiment(
     ),
     policies=("edf", "edf-preemptive", "sts", "sts-x"),
     labels=LOAD_LABELS,
-    cells=_load_cells,
+    cells=listed(LOAD_SIZES, _load_places),
     summary=_load_summary,
     details=_load_details,
     chart=_load_chart,
@@ -131,37 +127,24 @@ SHARING_LABELS = ("arrivals", "nodes", "memory", "sharing")
 SHARING_REPORTED = "17 to 29 %"
 
 
-def _sharing_cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
-    cells: list[Cell] = []
-    for arrivals, nodes, memory in product(ARRIVALS, SHARING_SIZES.nodes(choice), MEMORY):
+def _sharing_places(sizes: tuple[int, ...]) -> Iterator[Place]:
+    for arrivals, nodes, memory in product(ARRIVALS, sizes, MEMORY):
         rule = published_scenario(arrivals, nodes).arrivals
         scenario = load_scenario(MEMORY[memory]).replace({"arrivals": rule, "cluster.nodes": nodes})
-        cells += _with_and_without(scenario, arrivals, nodes, memory, (OFF, DRAWN), choice, policies)
-    for nodes in SHARING_SIZES.nodes(choice):
+        yield from _with_and_without(scenario, arrivals, nodes, memory, (OFF, DRAWN))
+    for nodes in sizes:
         scenario = load_scenario("sharing").replace({"cluster.nodes": nodes})
-        cells += _with_and_without(scenario, MEASURED, nodes, SMALL, (OFF, DRAWN, PAIRS), choice, policies)
-    return tuple(cells)
+        yield from _with_and_without(scenario, MEASURED, nodes, SMALL, (OFF, DRAWN, PAIRS))
 
 
 def _with_and_without(
-    scenario: Scenario,
-    arrivals: str,
-    nodes: int,
-    memory: str,
-    ways: tuple[str, ...],
-    choice: Choice,
-    policies: tuple[str, ...],
-) -> Iterator[Cell]:
-    """List the runs of a workload with sharing in several ways."""
-    values: dict[str, dict[str, object]] = {
-        OFF: {"sharing": {}},
-        DRAWN: {},
-        PAIRS: {"sharing.interference": "measured"},
-    }
+    scenario: Scenario, arrivals: str, nodes: int, memory: str, ways: tuple[str, ...]
+) -> Iterator[Place]:
+    """List a workload with sharing in several ways."""
+    values: dict[str, dict[str, object]] = {OFF: {"sharing": {}}, PAIRS: {"sharing.interference": "measured"}}
     for way in ways:
-        labels: dict[str, Label] = {"arrivals": arrivals, "nodes": nodes, "memory": memory, "sharing": way}
-        offered = scenario.replace({"jobs.count": JOBS_PER_NODE * nodes, **values[way]})
-        yield from cells_of(labels, offered, choice, policies, SHARING_SIZES)
+        offered = scenario.replace({"jobs.count": JOBS_PER_NODE * nodes, **values.get(way, {})})
+        yield {"arrivals": arrivals, "nodes": nodes, "memory": memory, "sharing": way}, offered, None
 
 
 def _ways(runs: Runs) -> list[str]:
@@ -243,7 +226,7 @@ SHARING_EXPERIMENT = Experiment(
     ),
     policies=("edf", "greedy", "sts", "sts-x"),
     labels=SHARING_LABELS,
-    cells=_sharing_cells,
+    cells=listed(SHARING_SIZES, _sharing_places),
     summary=_sharing_summary,
     details=_sharing_details,
     chart=_sharing_chart,

@@ -13,7 +13,7 @@ from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate, mean, pooled_saving, saving, share
 from gpusched_experiments.report.experiment import Experiment, Reported, Size, Sizes
 from gpusched_experiments.report.table import COUNT, MILLISECONDS, PERCENT, Column, Table
-from gpusched_reproductions.published.workloads import JOBS_PER_NODE, MEASURED, cells_of, published_scenario
+from gpusched_reproductions.published.workloads import JOBS_PER_NODE, MEASURED, cells_of, listed, published_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from gpusched_experiments.report.cell import Cell
     from gpusched_experiments.report.experiment import Choice
     from gpusched_experiments.report.run import Group, Label, Runs
+    from gpusched_reproductions.published.workloads import Place
 
 STSX_SIZES = Sizes(full=tuple(Size(n, 20, 20) for n in (10, 20, 50)), quick=(Size(5, 5, 5),))
 WORKLOADS = ("high", "exponential", "low", MEASURED)
@@ -144,16 +145,11 @@ SCENARIOS = ("default", "high", "low", "mixed")
 OTHER_GPUS = "published-high"  # run on the least size alone
 
 
-def _agents_cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
-    cells: list[Cell] = []
-    sizes = AGENTS_SIZES.nodes(choice)
+def _agents_places(sizes: tuple[int, ...]) -> Iterator[Place]:
     for nodes, name in product(sizes, (*SCENARIOS, OTHER_GPUS)):
-        if name == OTHER_GPUS and nodes != sizes[0]:
-            continue
-        labels: dict[str, Label] = {"scenario": name, "nodes": nodes}
-        scenario = load_scenario(name).replace({"cluster.nodes": nodes, "jobs.count": JOBS_PER_NODE * nodes})
-        cells += cells_of(labels, scenario, choice, policies, AGENTS_SIZES)
-    return tuple(cells)
+        if name != OTHER_GPUS or nodes == sizes[0]:
+            scenario = load_scenario(name).replace({"cluster.nodes": nodes, "jobs.count": JOBS_PER_NODE * nodes})
+            yield {"scenario": name, "nodes": nodes}, scenario, None
 
 
 def _subjects(runs: Runs) -> list[str]:
@@ -234,7 +230,7 @@ AGENTS = Experiment(
     ),
     policies=("edf", "random-greedy", "sts", "sts-x", "agent:default"),
     labels=("scenario", "nodes"),
-    cells=_agents_cells,
+    cells=listed(AGENTS_SIZES, _agents_places),
     summary=_agents_summary,
     details=_agents_details,
     chart=_agents_chart,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import statistics
 import time
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 
@@ -15,13 +15,15 @@ from gpusched_env.workload import Scenario, load_scenario
 from gpusched_experiments.report.cell import Cell, Measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
     from gpusched_env.model import Instance
     from gpusched_env.simulator import Policy
     from gpusched_experiments.report.cell import Change
     from gpusched_experiments.report.experiment import Choice, Sizes
     from gpusched_experiments.report.run import Label, Values
+
+    Place: TypeAlias = tuple[Mapping[str, Label], Scenario, Change | None]
 
 ARRIVALS = ("high", "exponential", "low", "mixed")
 """Arrival rates of the published inputs."""
@@ -54,21 +56,24 @@ def cells_of(
             yield Cell(from_labels, scenario, policy, seed, change)
 
 
-def published_cells(
-    sizes: Sizes, arrivals: tuple[str, ...] = (*ARRIVALS, MEASURED)
+def listed(
+    sizes: Sizes, places: Callable[[tuple[int, ...]], Iterable[Place]]
 ) -> Callable[[Choice, tuple[str, ...]], tuple[Cell, ...]]:
-    """Give what lists the cells of the published workloads, and of the measured one: all sizes."""
+    """Give what lists the cells of an experiment: every policy in every place of the chosen numbers of nodes."""
 
     def cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
-        return tuple(
-            cell
-            for kind, nodes in product(arrivals, sizes.nodes(choice))
-            for cell in cells_of(
-                {"arrivals": kind, "nodes": nodes}, published_scenario(kind, nodes), choice, policies, sizes
-            )
-        )
+        found: list[Cell] = []
+        for labels, scenario, change in places(sizes.nodes(choice)):
+            found += cells_of(labels, scenario, choice, policies, sizes, change)
+        return tuple(found)
 
     return cells
+
+
+def published_places(sizes: tuple[int, ...]) -> Iterator[Place]:
+    """List the published workloads, and the measured one: all sizes."""
+    for kind, nodes in product((*ARRIVALS, MEASURED), sizes):
+        yield {"arrivals": kind, "nodes": nodes}, published_scenario(kind, nodes), None
 
 
 REPEATS = 15
