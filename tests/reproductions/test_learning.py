@@ -20,7 +20,7 @@ from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.report import figures as drawing
 from gpusched_reproductions.learning import StudyPlan, TrainingRun, evaluated_often, study, trainings
-from gpusched_reproductions.learning.curves import Trained, mean_curve
+from gpusched_reproductions.learning.tables import Trained, mean_curve
 
 TINY = make_instance(load_scenario("tiny"), 0)
 BASE = TrainingConfig(scenarios=("tiny",), envs=4, validation_seeds=(500, 501))
@@ -71,7 +71,7 @@ def run(out, monkeypatch, plan=PLAN, stop_at=None, draws=None):
     watching = Watching()
     monkeypatch.setattr(trainings, "train", pretend(watching, stop_at))
     try:
-        study(plan, out, watcher=watching, drawing=draws)
+        study(plan, out, on_training=watching.training, on_evaluating=watching.evaluating, drawing=draws)
     except KeyboardInterrupt:
         assert stop_at is not None
     return watching

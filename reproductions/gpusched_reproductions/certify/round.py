@@ -79,18 +79,10 @@ class RoundProgram:
         model.holds = pyomo.Var(allowed, domain=pyomo.Binary)
         self._add_places(pyomo, model)
         self._add_nodes(pyomo, model)
-
         held = {j: pyomo.quicksum(model.holds[i, c] for i, c in allowed if i == j) for j in model.jobs}
-
-        def one_configuration_at_most(model: Any, j: int) -> Any:  # noqa: ARG001 - Pyomo's signature
-            return held[j] <= 1
-
-        def nothing_ends_before_the_first(model: Any, j: int, c: int) -> Any:
-            return model.holds[j, c] <= model.not_before[j, c]
-
         ends_first = pyomo.quicksum(model.ends_first[pair] * model.holds[pair] for pair in allowed)
-        model.one_configuration = pyomo.Constraint(model.jobs, rule=one_configuration_at_most)
-        model.nothing_before = pyomo.Constraint(allowed, rule=nothing_ends_before_the_first)
+        model.one_configuration = pyomo.Constraint(model.jobs, rule=lambda _, j: held[j] <= 1)
+        model.nothing_before = pyomo.Constraint(allowed, rule=lambda m, j, c: m.holds[j, c] <= m.not_before[j, c])
         model.something_first = pyomo.Constraint(expr=ends_first >= 1)
         waits = {j: float(self.postponed_eur[j]) for j in model.jobs}
         jobs = pyomo.quicksum(waits[j] + (model.running[j] - waits[j]) * held[j] for j in model.jobs)
@@ -121,12 +113,10 @@ class RoundProgram:
             parts = (self._units(c) * model.beside[j, c, m, k] for j, c, m, k in shared if (m, k) == (n, i))
             return pyomo.quicksum(parts) <= model.open[n, i]
 
-        def opens_after_the_one_before(model: Any, n: int, i: int) -> Any:
-            return model.open[n, i] <= model.open[n, i - 1]
-
         model.place = pyomo.Constraint(model.allowed, rule=has_its_place)
         model.one_gpu = pyomo.Constraint(slots, rule=is_one_gpu)
-        model.in_order = pyomo.Constraint([(n, i) for n, i in slots if i > 0], rule=opens_after_the_one_before)
+        later = [(n, i) for n, i in slots if i > 0]
+        model.in_order = pyomo.Constraint(later, rule=lambda m, n, i: m.open[n, i] <= m.open[n, i - 1])
 
     def _add_nodes(self, pyomo: Any, model: Any) -> None:
         """Count the busy GPUs of every node; of nodes that are alike the first is the fullest."""
@@ -135,21 +125,17 @@ class RoundProgram:
 
         count = {n: pyomo.quicksum(u * model.busy[m, u] for m, u in model.levels if m == n) for n in model.nodes}
 
-        def one_count(model: Any, n: int) -> Any:
-            return pyomo.quicksum(model.busy[m, u] for m, u in model.levels if m == n) == 1
-
         def all_that_is_held_is_busy(model: Any, n: int) -> Any:
             gpus = self._configs[:, at.CONFIG_GPUS]
             whole = pyomo.quicksum(int(gpus[c]) * model.on[j, c, m] for j, c, m in model.whole if m == n)
             return whole + pyomo.quicksum(model.open[m, i] for m, i in model.slots if m == n) == count[n]
 
-        def at_most_as_full_as_the_one_before(model: Any, n: int) -> Any:  # noqa: ARG001 - Pyomo's signature
-            return count[n] <= count[n - 1]
-
         alike = [n for n in list(model.nodes)[1:] if np.array_equal(self._nodes[n], self._nodes[n - 1])]
-        model.one_count = pyomo.Constraint(model.nodes, rule=one_count)
+        model.one_count = pyomo.Constraint(
+            model.nodes, rule=lambda m, n: pyomo.quicksum(m.busy[k, u] for k, u in m.levels if k == n) == 1
+        )
         model.all_busy = pyomo.Constraint(model.nodes, rule=all_that_is_held_is_busy)
-        model.fullest_first = pyomo.Constraint(alike, rule=at_most_as_full_as_the_one_before)
+        model.fullest_first = pyomo.Constraint(alike, rule=lambda _, n: count[n] <= count[n - 1])
 
     def _nodes_of(self, c: int) -> list[int]:
         """List the nodes that configuration `c` could stand on; on whole nodes it takes all GPUs of the largest."""
@@ -224,8 +210,5 @@ def certify_round(view: View, *, limit_s: float = 20.0) -> RoundCertificate:
 
 
 def _held(program: RoundProgram) -> tuple[int, ...]:
-    held = [-1] * len(program.postponed_eur)
-    for j, c in program.model.allowed:
-        if program.model.holds[j, c].value > 0.5:
-            held[j] = c
-    return tuple(held)
+    held = {j: c for j, c in program.model.allowed if program.model.holds[j, c].value > 0.5}
+    return tuple(held.get(j, -1) for j in range(len(program.postponed_eur)))

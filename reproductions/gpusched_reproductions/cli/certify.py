@@ -10,7 +10,6 @@ from typing import Annotated, cast
 import typer
 
 from gpusched_baselines.solvers import SolverFailedError, require_highs
-from gpusched_env.errors import InputError
 from gpusched_env.files import new_folder, write_atomically
 from gpusched_env.model import checks
 from gpusched_env.provenance import provenance
@@ -22,8 +21,19 @@ from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.terminal import output, print_table
 from gpusched_experiments.report.warm_up import warm_up
-from gpusched_reproductions.certify.certified_run import PROBLEMS, BoundBrokenError, CertifiedRun, Problem, certify
-from gpusched_reproductions.certify.tables import certificate_csv, certificate_json, instance_table, notes, policy_table
+from gpusched_reproductions.certify.certified_run import (
+    PROBLEMS,
+    BoundBrokenError,
+    CertifiedRun,
+    Problem,
+    certificate_csv,
+    certificate_json,
+    certify,
+    instance_table,
+    notes,
+    policy_table,
+)
+from gpusched_reproductions.cli import chosen_names
 
 FILES = ("certificate.csv", "certificate.json")
 SOLVER_COLUMNS, WIDEST_GAP, BETWEEN = 66, 12, 3  # characters of a table: its left part, a gap, and between two columns
@@ -62,7 +72,8 @@ def certify_command(
     - **gpusched certify --set sharing.fractions=[0.5] --set cluster.gpus_per_node=2 --jobs 5**
     """
     seed_list = parse_seeds(seeds, "--seeds")
-    chosen_problems = _parse_problems(problems)
+    every = problems.strip() == "all"
+    chosen_problems = PROBLEMS if every else cast("tuple[Problem, ...]", chosen_names("--problems", problems, PROBLEMS))
     checks.positive("--limit", limit_s)
     chosen = options.chosen_scenario(scenario, None, None, jobs, nodes, [*SMALL, *(settings or [])])
     chosen_policies = parse_policies(policies)
@@ -91,15 +102,6 @@ def certify_command(
     if out is not None:
         for name in FILES:
             typer.echo(f"wrote {Path(out) / name}")
-
-
-def _parse_problems(text: str) -> tuple[Problem, ...]:
-    if text.strip() == "all":
-        return PROBLEMS
-    names = [name.strip() for name in text.split(",")]
-    if len(set(names)) != len(names) or not set(names) <= set(PROBLEMS):
-        raise InputError("--problems", text, f"all, or some of {', '.join(PROBLEMS)}, separated by commas, each once")
-    return tuple(cast("Problem", name) for name in names)
 
 
 def _certify(

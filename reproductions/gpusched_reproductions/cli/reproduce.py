@@ -11,23 +11,22 @@ from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.report import write_report
-from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
-from gpusched_experiments.report.experiment import Choice, Experiment
+from gpusched_experiments.cli.tables import print_outcome
+from gpusched_experiments.cli.terminal import drawing_or_note
+from gpusched_experiments.report.experiment import Choice
 from gpusched_experiments.report.experiment_run import reproduce
+from gpusched_reproductions.cli import DRAWS
 from gpusched_reproductions.published import EXPERIMENTS
-from gpusched_reproductions.published.experiments.conformance import CONFORMANCE, FOLDER
+from gpusched_reproductions.published.conformance import CONFORMANCE, FOLDER
 from gpusched_reproductions.published.reference_instances import reference_names
-from gpusched_reproductions.systems.catalogue import ALL as ALL_SYSTEMS
-from gpusched_reproductions.systems.catalogue import SYSTEMS, parts_of
-from gpusched_reproductions.systems.show import show_systems
+from gpusched_reproductions.systems.show import ALL as ALL_SYSTEMS
+from gpusched_reproductions.systems.show import SYSTEMS, parts_of, show_systems
 
 if TYPE_CHECKING:
     from gpusched_experiments.report.chart import Drawing
-    from gpusched_experiments.report.processes import Backend
 
 ALL = "all"
 NAMES = (*EXPERIMENTS, ALL, *SYSTEMS, ALL_SYSTEMS)
-DRAWS = "gpusched_experiments.report.figures"
 OUT, QUICK_OUT = "results/reproduce", "results/reproduce-quick"
 
 
@@ -89,11 +88,20 @@ def reproduce_command(
     drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     root = Path(out if out is not None else (QUICK_OUT if quick else OUT))
     if experiment in (*SYSTEMS, ALL_SYSTEMS):
-        _refuse({"--policies": policies, "--seeds": seeds, "--nodes": nodes}, experiment)
+        for name, value in {"--policies": policies, "--seeds": seeds, "--nodes": nodes}.items():
+            if value is not None:
+                raise InputError(name, value, f"nothing with {experiment}, whose runs are those of its publication")
         processes = backends.chosen_workers(workers, where)
-        _show(experiment, root / ALL_SYSTEMS, quick, processes, where, drawing)
+        with ExperimentWatcher.shown() as watcher:
+            outcome = show_systems(
+                parts_of(experiment), root / ALL_SYSTEMS, quick=quick, workers=processes, watcher=watcher,
+                drawing=drawing, backend=where,
+            )  # fmt: skip
+        print_outcome(outcome.table.title, outcome)
         return
-    chosen = _experiments(experiment)
+    if experiment not in (*EXPERIMENTS, ALL):
+        raise InputError("experiment", experiment, f"one of {', '.join(NAMES)}")
+    chosen = [each for name, each in EXPERIMENTS.items() if experiment in (name, ALL)]
     choice = Choice(
         quick=quick,
         seeds=None if seeds is None else parse_seeds(seeds, "--seeds"),
@@ -109,28 +117,6 @@ def reproduce_command(
             outcome = reproduce(each, choice, root, workers=processes, watcher=watcher, drawing=drawing, backend=where)
         print_outcome(f"{each.title}: {outcome.table.title}", outcome)
         typer.echo(f"wrote {write_report(outcome.folder)}")
-
-
-def _refuse(options: dict[str, str | None], system: str) -> None:
-    for name, value in options.items():
-        if value is not None:
-            raise InputError(name, value, f"nothing with {system}, whose runs are those of its publication")
-
-
-def _show(system: str, folder: Path, quick: bool, processes: int, where: "Backend", drawing: "Drawing | None") -> None:
-    with ExperimentWatcher.shown() as watcher:
-        outcome = show_systems(
-            parts_of(system), folder, quick=quick, workers=processes, watcher=watcher, drawing=drawing, backend=where
-        )
-    print_outcome(outcome.table.title, outcome)
-
-
-def _experiments(name: str) -> tuple[Experiment, ...]:
-    if name == ALL:
-        return tuple(EXPERIMENTS.values())
-    if name not in EXPERIMENTS:
-        raise InputError("experiment", name, f"one of {', '.join(NAMES)}")
-    return (EXPERIMENTS[name],)
 
 
 def _node_counts(text: str) -> tuple[int, ...]:

@@ -1,7 +1,6 @@
 """`gpusched study`."""
 
 import sys
-from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, cast
 
 import typer
@@ -14,14 +13,15 @@ from gpusched_env.workload import parse_seeds
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli import scenario_options as workload_options
-from gpusched_experiments.cli.progress import Bar, decisions_bar
-from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
+from gpusched_experiments.cli.progress import decisions_bar
+from gpusched_experiments.cli.tables import print_outcome
+from gpusched_experiments.cli.terminal import drawing_or_note
 from gpusched_experiments.cli.training_options import scenario_names, training_config
-from gpusched_reproductions.cli.reproduce import DRAWS
+from gpusched_reproductions.cli import DRAWS, chosen_names
 from gpusched_reproductions.learning import StudyPlan, evaluated_often, study
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping
+    from collections.abc import Mapping
 
     from gpusched_experiments.report.chart import Drawing
 
@@ -104,40 +104,36 @@ def study_command(
     plan = StudyPlan(
         base=_base(scenario, changes, settings or [], decisions, quick=quick),
         steps=decisions,
-        variants=USUAL_VARIANTS if variants is None else _variants(variants),
+        variants=USUAL_VARIANTS if variants is None else chosen_names("--variants", variants, tuple(VARIANTS)),
         training_seeds=parse_seeds(seeds or ("0" if quick else "0-2"), "--seeds"),
         test_seeds=parse_seeds(test_seeds or ("0-1" if quick else "0-19"), "--test-seeds"),
     )
     processes = backends.chosen_workers(workers, machines)
     drawing = cast("Drawing | None", drawing_or_note(DRAWS))
+    bar = decisions_bar()
+
+    def training(done: int, total: int, finished: int, runs: int) -> None:
+        bar.show(done, total, f"decisions: {finished} of {runs} trainings have ended")
+
+    def evaluating(done: int, total: int) -> None:
+        bar.show(done, total, f"of {total} runs on held-out workloads")
+
     try:
-        with _Screen.shown() as screen:
-            outcome = study(plan, folder, workers=processes, watcher=screen, drawing=drawing, backend=machines)
+        with bar.progress:
+            outcome = study(
+                plan, folder, workers=processes, on_training=training, on_evaluating=evaluating, drawing=drawing,
+                backend=machines,
+            )  # fmt: skip
     except KeyboardInterrupt:
         interruption.say("the same command goes on from the last checkpoints")
         sys.exit(interruption.exit_code())
     print_outcome("Learning, part by part", outcome)
 
 
-def _variants(text: str) -> tuple[str, ...]:
-    names = tuple(name.strip() for name in text.split(","))
-    if len(set(names)) != len(names) or not set(names) <= set(VARIANTS):
-        raise InputError("--variants", text, f"names separated by commas, each once, of {', '.join(VARIANTS)}")
-    return names
-
-
 def _base(
     scenario: str, changes: "Mapping[str, object]", settings: list[str], steps: int, *, quick: bool
 ) -> TrainingConfig:
-    """Give the settings that all trainings share: the usual ones, those of --quick, and those of --set.
-
-    Args:
-        scenario: Names of the scenarios, separated by commas.
-        changes: Settings of all scenarios, by dotted name.
-        settings: `NAME=VALUE` of the trainings.
-        steps: Decisions of a training, ≥ 1.
-        quick: Whether --quick was given.
-    """
+    """Give the settings that all trainings share: the usual ones, those of --quick, and those of --set."""
     given = {text.partition("=")[0].strip(): text for text in settings}
     for name in OWN:
         if name in given:
@@ -146,26 +142,3 @@ def _base(
     config = training_config({"scenario": scenario}, (*usual, *settings), changes)
     times = QUICK_EVALUATIONS if quick else EVALUATIONS
     return config if "evaluate_every" in given else evaluated_often(config, steps, times)
-
-
-class _Screen:
-    """Shows one bar: decisions of all trainings, then runs on held-out workloads."""
-
-    def __init__(self, bar: Bar) -> None:
-        self._bar = bar
-
-    @classmethod
-    @contextmanager
-    def shown(cls) -> "Iterator[_Screen]":
-        """Show the bar until the end of the body."""
-        bar = decisions_bar()
-        with bar.progress:
-            yield cls(bar)
-
-    def training(self, done: int, total: int, finished: int, runs: int) -> None:
-        """Show how far the trainings are."""
-        self._bar.show(done, total, f"decisions: {finished} of {runs} trainings have ended")
-
-    def evaluating(self, done: int, total: int) -> None:
-        """Show how far the runs on held-out workloads are."""
-        self._bar.show(done, total, f"of {total} runs on held-out workloads")

@@ -3,22 +3,192 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from importlib.metadata import PackageNotFoundError, version
+from typing import TYPE_CHECKING, Any
 
-from gpusched_agents.study import VARIANTS
-from gpusched_experiments.report.estimate import paired_saving
+from gpusched_agents.files.storage import load_description
+from gpusched_agents.study import VARIANTS, finished_training
+from gpusched_env.provenance import provenance
+from gpusched_experiments.report.chart import Chart, Level, Panel, Series, series
+from gpusched_experiments.report.estimate import Estimate, paired_saving
+from gpusched_experiments.report.record import where_made
+from gpusched_experiments.report.store import csv_lines, document_json
 from gpusched_experiments.report.table import COUNT, MILLISECONDS, MONEY, PERCENT, RATIO, SHARE, Column, Table, markdown
-from gpusched_reproductions.learning.curves import spread
-from gpusched_reproductions.learning.evaluation import HELD_OUT
-from gpusched_reproductions.learning.plan import AGAINST, REFERENCES
+from gpusched_reproductions.learning.plan import AGAINST, AGENT, HELD_OUT, ON_VALIDATION, REFERENCES, VALIDATION
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable, Mapping, Sequence
+    from pathlib import Path
 
-    from gpusched_experiments.report.estimate import Estimate
     from gpusched_experiments.report.run import Label, Runs
-    from gpusched_reproductions.learning.curves import Trained
-    from gpusched_reproductions.learning.plan import StudyPlan
+    from gpusched_reproductions.learning.plan import StudyPlan, TrainingRun
+
+COLUMNS = ("variant", "seed", "steps", "seconds", "phase", "total_eur", "tardiness_eur")
+PANEL_INCHES = (5.3, 3.7)
+ROOM = 1.15  # by how much the close view ends above the dearest reference policy
+
+
+@dataclass(frozen=True, slots=True)
+class Trained:
+    """A training that has ended.
+
+    Attributes:
+        run: What was trained.
+        curve: Its evaluations, in order: `steps`, `seconds`, `phase`, `total_eur`, `tardiness_eur` [€].
+        steps: Decisions that it took; fewer than planned if it stopped early.
+        seconds: Seconds that it took, over all sessions.
+        weights_sha256: Hash of the weights of the agent that was kept.
+    """
+
+    run: TrainingRun
+    curve: tuple[Mapping[str, Any], ...]
+    steps: int
+    seconds: float
+    weights_sha256: str
+
+    @property
+    def kept(self) -> Mapping[str, Any]:
+        """The evaluation of the agent that was kept: the one that cost least."""
+        return min(self.curve, key=lambda point: float(point["total_eur"]))
+
+    def cost_at(self, steps: int) -> float:
+        """Give the cost evaluated last [€]; after the end of the training, that of the agent that was kept."""
+        if steps > self.curve[-1]["steps"]:
+            return float(self.kept["total_eur"])
+        return float([point for point in self.curve if point["steps"] <= steps][-1]["total_eur"])
+
+
+def read_trained(run: TrainingRun, folder: Path) -> Trained:
+    """Read what a training left in its folder.
+
+    Raises:
+        InputError: It has not finished there, or its files are not whole.
+    """
+    facts = finished_training(run.config, folder) or {}
+    described = load_description(folder / AGENT)
+    return Trained(run, tuple(described.curve), facts["steps"], facts["seconds"], described.weights_sha256)
+
+
+def mean_curve(trained: Sequence[Trained]) -> tuple[tuple[int, Estimate], ...]:
+    """Give the mean of several trainings' curves at every number of decisions at which one of them was evaluated.
+
+    Returns:
+        Decisions, and the mean cost [€] with the least and the greatest in the place of an interval.
+    """
+    places = sorted({int(point["steps"]) for each in trained for point in each.curve})
+    return tuple((steps, spread([each.cost_at(steps) for each in trained])) for steps in places)
+
+
+def spread(values: Sequence[float]) -> Estimate:
+    """Give the mean of these values, with the least and the greatest in the place of an interval."""
+    return Estimate(sum(values) / len(values), (min(values), max(values)) if len(values) > 1 else None, len(values))
+
+
+def curves_csv(trained: Sequence[Trained]) -> str:
+    """Write every evaluation of every training, a line each."""
+    points = ((each.run, point) for each in trained for point in each.curve)
+    return csv_lines([COLUMNS, *([run.variant, run.seed, *(p[name] for name in COLUMNS[2:])] for run, p in points)])
+
+
+def curves_chart(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> Chart:
+    """Make the figure: all of it on a logarithmic axis, and up close what lies near the reference policies."""
+    lines = tuple(_line(name, [each for each in trained if each.run.variant == name]) for name in plan.variants)
+    levels = tuple(Level(validation_eur(runs, name), name) for name in ON_VALIDATION)
+    low = min([*(estimate.value for line in lines for _, estimate in line.points), *(level.value for level in levels)])
+    high = max(level.value for level in levels)
+    x_label, cost = _decisions(plan), "mean cost on validation workloads [€]"
+    whole = Panel("all of it", x_label, cost, lines, logarithmic="y", levels=levels)
+    near = (low - 0.1 * (ROOM * high - low), ROOM * high)
+    close = Panel("the same lines, up close", x_label, cost, lines, levels=levels, y_range=near)
+    seeds = len(plan.training_seeds)
+    several = f"the mean of {seeds} trainings, with their least and greatest cost" if seeds > 1 else "one training each"
+    return Chart(f"Learning curves: {several}", ((whole, close),), PANEL_INCHES)
+
+
+def validation_eur(runs: Runs, policy: str) -> float:
+    """Give the mean cost of a reference policy on the validation workloads [€]."""
+    own = runs.where(policy, workloads=VALIDATION)
+    return sum(own.by_seed("total_eur").values()) / len(own)
+
+
+def _line(name: str, trained: Sequence[Trained]) -> Series:
+    return series(VARIANTS[name].title, ((steps / 1000.0, cost) for steps, cost in mean_curve(trained)))
+
+
+def _decisions(plan: StudyPlan) -> str:
+    """Name the horizontal axis, and say where imitation ends for the variants that go on by themselves."""
+    both = [run.config for run in plan.trainings() if run.config.imitation.steps and run.config.steps]
+    until = f" (of those that do both, the first {both[0].imitation.steps / 1000.0:,g} imitate)" if both else ""
+    return f"thousand decisions{until}"
+
+
+MEANS = ("energy_eur", "tardiness_eur", "total_eur", "late_jobs", "jobs", "decision_s")
+TRAINS = ("torch", "stable-baselines3", "sb3-contrib")
+
+
+def summary_json(plan: StudyPlan, trained: Sequence[Trained], runs: Runs, workers: int) -> str:
+    """Write the summary of a study as JSON."""
+    facts = {
+        "steps": plan.steps,
+        "training_seeds": plan.training_seeds,
+        "test_seeds": plan.test_seeds,
+        "base": plan.base.as_dict(),
+        "variants": {name: _own_settings(plan, name) for name in plan.variants},
+        **where_made(),
+        "workers": workers,
+        "training_packages": {name: _package_version(name) for name in TRAINS},
+    }
+    return document_json(
+        "gpusched study",
+        provenance(None, **facts),
+        validation_eur={name: validation_eur(runs, name) for name in ON_VALIDATION},
+        trainings=[_training(each) for each in trained],
+        held_out=_held_out(runs.where(workloads=HELD_OUT)),
+    )
+
+
+def _own_settings(plan: StudyPlan, name: str) -> dict[str, Any]:
+    config = VARIANTS[name].config(plan.base, plan.steps, 0)
+    return {
+        "title": VARIANTS[name].title,
+        "imitation.steps": config.imitation.steps,
+        "steps": config.steps,
+        "network.kind": config.network.kind,
+        "network.distribution": config.network.distribution,
+    }
+
+
+def _training(trained: Trained) -> dict[str, Any]:
+    return {
+        "variant": trained.run.variant,
+        "seed": trained.run.seed,
+        "decisions": trained.steps,
+        "planned_decisions": trained.run.decisions,
+        "seconds": trained.seconds,
+        "kept_at": trained.kept["steps"],
+        "validation_eur": trained.kept["total_eur"],
+        "weights_sha256": trained.weights_sha256,
+    }
+
+
+def _held_out(runs: Runs) -> list[dict[str, Any]]:
+    """Give the means of every policy and training on every scenario."""
+    return [
+        {
+            "policy": group.policy,
+            **group.labels,
+            "seeds": len(group.own),
+            **{name: sum(group.own.by_seed(name).values()) / len(group.own) for name in MEANS},
+        }
+        for group in runs.groups("scenario")
+    ]
+
+
+def _package_version(package: str) -> str | None:
+    try:
+        return version(package)
+    except PackageNotFoundError:
+        return None
 
 
 @dataclass(frozen=True, slots=True, eq=False)

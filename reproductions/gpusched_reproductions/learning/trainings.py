@@ -8,24 +8,38 @@ from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
 from multiprocessing.connection import wait
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusched_agents.study import finished_training, train
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_env.child_processes import deaf_children
 from gpusched_env.errors import InputError
+from gpusched_env.model import checks
 from gpusched_env.provenance import provenance
 from gpusched_env.rendering import MissingExtraError
 from gpusched_experiments.report.processes import PROCESSES, WorkerError, call_all, start_worker
+from gpusched_experiments.report.store import write_results
+from gpusched_experiments.report.table import Outcome, csv_text
+from gpusched_reproductions.learning.plan import evaluate_all
+from gpusched_reproductions.learning.tables import (
+    ablation_table,
+    curves_chart,
+    curves_csv,
+    page,
+    read_trained,
+    scenario_table,
+    summary_json,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
     from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnProcess
-    from pathlib import Path
 
-    from gpusched_experiments.report.processes import Backend
-    from gpusched_reproductions.learning.plan import TrainingRun
+    from gpusched_experiments.report.backends.backend import Backend
+    from gpusched_experiments.report.chart import Drawing
+    from gpusched_reproductions.learning.plan import StudyPlan, TrainingRun
 
 NEEDED = ("torch", "stable_baselines3", "sb3_contrib")
 INTERRUPTED = 130
@@ -195,3 +209,60 @@ def _check_installed() -> None:
     for package in NEEDED:
         if find_spec(package) is None:
             raise MissingExtraError(package, "agents", "algorithms of Stable-Baselines3")
+
+
+RUNS = "runs"
+FIGURE = "curves"
+
+
+def study(
+    plan: StudyPlan,
+    out: str | Path,
+    *,
+    workers: int = 1,
+    on_training: Callable[[int, int, int, int], None],
+    on_evaluating: Callable[[int, int], None],
+    drawing: Drawing | None = None,
+    backend: Backend = PROCESSES,
+) -> Outcome:
+    """Train what is not trained yet, run all agents on held-out workloads, and write tables, curves and figure.
+
+    The trainings, with their checkpoints, are in the subfolder `runs` and may be large; what is to be kept of the
+    study is written to `out` itself.
+
+    Args:
+        plan: The study.
+        out: Its folder; that of the same study goes on where it stopped.
+        workers: Number of processes, ≥ 1.
+        on_training: Called with the decisions taken, of how many at most, and how many trainings have ended, of all.
+        on_evaluating: Called with how many runs on held-out workloads are finished, of how many.
+        drawing: What draws; without it there is no figure.
+        backend: What makes the processes; all its machines must see the folder.
+
+    Raises:
+        InputError: The folder holds trainings with other settings, or cannot be written.
+        MissingExtraError: There is something to train, and what trains is not installed.
+        WorkerError: A process ended early; what was finished is kept.
+    """
+    checks.whole("workers", workers)
+    folder, runs = Path(out), plan.trainings()
+    total = sum(run.decisions for run in runs)
+
+    def told(done: int, finished: int) -> None:
+        on_training(done, total, finished, len(runs))
+
+    train_all(runs, folder / RUNS, workers, told, backend)
+    trained = tuple(read_trained(run, folder / RUNS / run.name) for run in runs)
+    evaluated = evaluate_all(plan, folder / RUNS, workers, on_evaluating, backend)
+    table, scenarios = ablation_table(plan, trained, evaluated), scenario_table(plan, evaluated)
+    contents: dict[str, str | bytes] = {
+        "table.md": page(plan, (table, scenarios)),
+        "table.csv": csv_text(table),
+        "scenarios.csv": csv_text(scenarios),
+        "curves.csv": curves_csv(trained),
+    }
+    if drawing is not None:
+        drawn = drawing.chart_files(curves_chart(plan, trained, evaluated))
+        contents |= {FIGURE + Path(name).suffix: content for name, content in drawn.items()}
+    contents["summary.json"] = summary_json(plan, trained, evaluated, workers)
+    return Outcome(folder, table, write_results(folder, contents))

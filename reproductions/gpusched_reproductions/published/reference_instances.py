@@ -10,6 +10,7 @@ import csv
 import hashlib
 from dataclasses import dataclass
 from functools import cache
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError
@@ -19,8 +20,6 @@ from gpusched_env.workload.catalogue import Catalogue, Site
 from gpusched_env.workload.tables.own_applications import PUBLISHED, read_histograms
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
     from gpusched_env.model import EpochDistribution
 
 SCENARIO = "published-high"
@@ -120,3 +119,22 @@ def _content(path: Path) -> str:
         return path.read_text(encoding="utf-8-sig")
     except OSError as error:
         raise InputError(str(path), error.strerror or str(error), "a table of the reference instances") from None
+
+
+@dataclass(frozen=True, slots=True)
+class Reference:
+    """Put a reference instance in place of what a scenario makes.
+
+    Args:
+        folder: Folder of the reference instances.
+        name: Name of the instance, KIND-NODES-SEED.
+        digest: What tells its content from another one of this name.
+    """
+
+    folder: str
+    name: str
+    digest: str
+
+    def __call__(self, instance: Instance) -> Instance:  # noqa: ARG002 - nothing of it is kept
+        """Give the reference instance."""
+        return reference_instance(Path(self.folder), self.name)

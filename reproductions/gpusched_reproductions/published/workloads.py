@@ -1,19 +1,29 @@
-"""Workloads that several experiments share: the published inputs, and the package's measured ones beside them."""
+"""Workloads that several experiments share, published and measured, and what is measured of a decision round."""
 
 from __future__ import annotations
 
+import statistics
+import time
 from itertools import product
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeAlias
 
+import numpy as np
+
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
 from gpusched_env.workload import Scenario, load_scenario
-from gpusched_experiments.report.cell import Cell
+from gpusched_experiments.report.cell import Cell, Measure
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Mapping
+    from collections.abc import Callable, Iterable, Iterator, Mapping
 
+    from gpusched_env.model import Instance
+    from gpusched_env.simulator import Policy
     from gpusched_experiments.report.cell import Change
     from gpusched_experiments.report.experiment import Choice, Sizes
-    from gpusched_experiments.report.run import Label
+    from gpusched_experiments.report.run import Label, Values
+
+    Place: TypeAlias = tuple[Mapping[str, Label], Scenario, Change | None]
 
 ARRIVALS = ("high", "exponential", "low", "mixed")
 """Arrival rates of the published inputs."""
@@ -46,18 +56,72 @@ def cells_of(
             yield Cell(from_labels, scenario, policy, seed, change)
 
 
-def published_cells(
-    sizes: Sizes, arrivals: tuple[str, ...] = (*ARRIVALS, MEASURED)
+def listed(
+    sizes: Sizes, places: Callable[[tuple[int, ...]], Iterable[Place]]
 ) -> Callable[[Choice, tuple[str, ...]], tuple[Cell, ...]]:
-    """Give what lists the cells of the published workloads, and of the measured one: all sizes."""
+    """Give what lists the cells of an experiment: every policy in every place of the chosen numbers of nodes."""
 
     def cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
-        return tuple(
-            cell
-            for kind, nodes in product(arrivals, sizes.nodes(choice))
-            for cell in cells_of(
-                {"arrivals": kind, "nodes": nodes}, published_scenario(kind, nodes), choice, policies, sizes
-            )
-        )
+        found: list[Cell] = []
+        for labels, scenario, change in places(sizes.nodes(choice)):
+            found += cells_of(labels, scenario, choice, policies, sizes, change)
+        return tuple(found)
 
     return cells
+
+
+def published_places(sizes: tuple[int, ...]) -> Iterator[Place]:
+    """List the published workloads, and the measured one: all sizes."""
+    for kind, nodes in product((*ARRIVALS, MEASURED), sizes):
+        yield {"arrivals": kind, "nodes": nodes}, published_scenario(kind, nodes), None
+
+
+REPEATS = 15
+LONG_S = 0.5  # after rounds that took so long together three are enough, after rounds that each did two
+VERY_LONG_S = 20.0  # after a round that took so long one is enough
+
+
+def one_round(instance: Instance, policy: Policy, seed: int) -> Values:
+    """Time the first decision round, each time on a fresh state with the same randomness.
+
+    Returns:
+        `jobs` that the round asks, `placed` jobs, `repeats`, the median `round_s`, the `least_round_s`, `fallbacks` (of
+        a policy with another solver, the plans in a round that the exact one gave instead), and `run_s`, the seconds
+        it all took.
+    """
+    begin = time.perf_counter()
+    seconds: list[float] = []
+    placed = jobs = 0
+    while len(seconds) < REPEATS:
+        state = State(instance, record=False)
+        state.advance()
+        state.begin_round(policy.preemption)
+        rng = np.random.default_rng(seed)
+        start = time.perf_counter()
+        policy.decide(state.view, rng)
+        seconds.append(time.perf_counter() - start)
+        active = state.view.active
+        jobs, placed = len(active), int(np.sum(state.view.jobs[active, at.CONFIG] >= 0))
+        if _long_enough(seconds):
+            break
+    return {
+        "jobs": jobs,
+        "placed": placed,
+        "repeats": len(seconds),
+        "round_s": statistics.median(seconds),
+        "least_round_s": min(seconds),
+        "fallbacks": getattr(policy, "fallbacks", 0) / len(seconds),
+        "run_s": time.perf_counter() - begin,
+    }
+
+
+def _long_enough(seconds: list[float]) -> bool:
+    """Say whether these times are enough although more could be taken; the first may hold what later ones do not."""
+    if len(seconds) == 1:
+        return seconds[0] >= VERY_LONG_S
+    if len(seconds) == 2:
+        return min(seconds) >= LONG_S
+    return sum(seconds) >= LONG_S
+
+
+ONE_ROUND = Measure("round", one_round, timing=True)

@@ -12,7 +12,7 @@ import numpy as np
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_experiments.report.usage import JobTimes, Usage
-from gpusched_reproductions.systems.store import Check, Findings, Part
+from gpusched_reproductions.systems.show import Check, Findings, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -17,7 +17,7 @@ from gpusched_env.workload import builtin_applications, builtin_communication
 from gpusched_env.workload.tables.applications import RDMA, read_table
 from gpusched_experiments.report.chart import Chart, Level, Panel, series
 from gpusched_experiments.report.estimate import Estimate
-from gpusched_reproductions.systems.store import Check, Findings, Part
+from gpusched_reproductions.systems.show import Check, Findings, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

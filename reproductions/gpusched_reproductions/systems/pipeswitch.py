@@ -19,7 +19,7 @@ from gpusched_env.workload.network import PIPELINED_S, SwitchingCosts, switching
 from gpusched_env.workload.scenario.sharing import Switching
 from gpusched_experiments.report.chart import Chart, Panel, Series
 from gpusched_experiments.report.estimate import Estimate
-from gpusched_reproductions.systems.store import Check, Findings, Part
+from gpusched_reproductions.systems.show import Check, Findings, Part
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

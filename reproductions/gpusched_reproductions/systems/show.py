@@ -2,43 +2,184 @@
 
 from __future__ import annotations
 
+import json
 import math
 import time
+from dataclasses import asdict, dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Protocol
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
+from gpusched_env.errors import InputError
+from gpusched_env.files import write_atomically
 from gpusched_env.model import checks as check_values
+from gpusched_env.provenance import provenance
+from gpusched_experiments.report.code_version import code_version, commit, machine, systems_version
 from gpusched_experiments.report.processes import PROCESSES, call_all
-from gpusched_experiments.report.store import write_results
+from gpusched_experiments.report.store import document_json, write_results
 from gpusched_experiments.report.table import TEXT, Column, Outcome, Table, csv_text, markdown, markdown_rows
-from gpusched_reproductions.systems.catalogue import ALL, parts_of
-from gpusched_reproductions.systems.store import Shown, file_of, store, stored
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+    from collections.abc import Callable, Iterable, Sequence
     from pathlib import Path
 
-    from gpusched_experiments.report.chart import Drawing
-    from gpusched_experiments.report.processes import Backend
-    from gpusched_reproductions.systems.store import Check, Findings, Part
+    from gpusched_experiments.cli.progress import ExperimentWatcher
+    from gpusched_experiments.report.backends.backend import Backend
+    from gpusched_experiments.report.chart import Chart, Drawing
+
+
+@dataclass(frozen=True, slots=True)
+class Check:
+    """One figure: what was published, what we get, and where ours should lie.
+
+    Args:
+        what: What is measured, with its unit.
+        ours: Our figure.
+        low: Lower end of the band, included; -inf where there is none.
+        high: Upper end, included; inf where there is none.
+        published: The published figure, or None where there is only a band.
+        source: Where the published figure stands, or where the band comes from.
+
+    Raises:
+        InputError: The band is empty.
+    """
+
+    what: str
+    ours: float
+    low: float = -math.inf
+    high: float = math.inf
+    published: float | None = None
+    source: str = ""
+
+    def __post_init__(self) -> None:
+        if not self.low <= self.high:
+            raise InputError("check.low", self.low, f"a number <= check.high ({self.high})")
+
+    @property
+    def met(self) -> bool:
+        """Say whether our figure lies in the band; NaN lies in none."""
+        return self.low <= self.ours <= self.high
+
+    @classmethod
+    def around(cls, what: str, ours: float, published: float, tolerance: float, source: str = "") -> Check:
+        """Make the check that our figure lies within `tolerance`, in its unit, of the published one."""
+        return cls(what, ours, published - tolerance, published + tolerance, published, source)
+
+    @classmethod
+    def within(cls, what: str, ours: float, published: float, share: float, source: str = "") -> Check:
+        """Make the check that our figure lies within `share` of the published one, 0.02 for 2 %."""
+        return cls.around(what, ours, published, abs(published) * share, source)
+
+
+@dataclass(frozen=True, slots=True)
+class Findings:
+    """What a part came to.
+
+    Attributes:
+        checks: Its figures.
+        chart: Its figure, if it has one.
+    """
+
+    checks: tuple[Check, ...]
+    chart: Chart | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """One experiment on one system: it runs in a process of its own, so `run` must be a function of a module.
+
+    Attributes:
+        system: The system, as its page is called: `pipeswitch`, `antman`, `fikit`, `gavel`, `byteps`, `hived`.
+        name: Name of the part, unique within the system, which its files take: letters, digits and hyphens.
+        title: What it shows, in a line.
+        run: Runs it; told whether a quick version is wanted, of some tens of seconds at most.
+        needs: Public data that it needs, a file or folder; without it the part is left out, and said to be.
+    """
+
+    system: str
+    name: str
+    title: str
+    run: Callable[[bool], Findings]
+    needs: Path | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Shown:
+    """What a part came to.
+
+    Attributes:
+        part: The part.
+        checks: Its figures.
+        run_s: Seconds that it took.
+    """
+
+    part: Part
+    checks: tuple[Check, ...]
+    run_s: float
+
+
+def file_of(part: Part) -> str:
+    """Name the files of a part, without their ending."""
+    return f"{part.system}-{part.name}"
+
+
+def store(folder: Path, shown: Shown, *, quick: bool) -> None:
+    """Write what a part came to, and how it was made."""
+    facts = {**_key(shown.part, quick), "commit": commit(), "machine": machine(), "run_s": round(shown.run_s, 3)}
+    checks = [asdict(check) | {"met": check.met} for check in shown.checks]
+    text = document_json("gpusched system", provenance(None, **facts), title=shown.part.title, checks=checks)
+    write_atomically(folder / f"{file_of(shown.part)}.json", text)
+
+
+def stored(folder: Path, part: Part, *, quick: bool) -> Shown | None:
+    """Read what a part came to; None if it has not run, or other code or settings made it."""
+    try:
+        document = json.loads((folder / f"{file_of(part)}.json").read_text(encoding="utf-8"))
+        facts = document["provenance"]["facts"]
+        if {name: facts.get(name) for name in _key(part, quick)} != _key(part, quick):
+            return None
+        return Shown(part, tuple(_check(entry) for entry in document["checks"]), float(facts["run_s"]))
+    except (OSError, ValueError, KeyError, TypeError):
+        return None
+
+
+def _key(part: Part, quick: bool) -> dict[str, Any]:
+    code = f"{code_version()}-{systems_version()}"
+    return {"system": part.system, "part": part.name, "quick": quick, "code": code}
+
+
+def _check(entry: dict[str, Any]) -> Check:
+    """Make the check that was written; what JSON has no number for is null there."""
+    ends = {"low": -math.inf, "high": math.inf, "ours": math.nan}
+    values: dict[str, Any] = {name: value for name, value in entry.items() if name != "met"}
+    values |= {name: end for name, end in ends.items() if values[name] is None}
+    return Check(**values)
+
+
+SYSTEMS = ("pipeswitch", "antman", "fikit", "gavel", "byteps", "hived")
+ALL = "systems"
+"""The name that stands for all of them on the command line."""
+
+
+def parts_of(name: str) -> tuple[Part, ...]:
+    """List the parts of a system, or of all of them.
+
+    Args:
+        name: A system, or `ALL`.
+
+    Raises:
+        InputError: There is no such system.
+    """
+    if name not in (*SYSTEMS, ALL):
+        raise InputError("system", name, f"one of {', '.join(SYSTEMS)}, or {ALL}")
+    here = __name__.rpartition(".")[0]
+    return tuple(part for each in SYSTEMS if name in (each, ALL) for part in import_module(f"{here}.{each}").PARTS)
+
 
 NOTE = (
     "Bands come from the published spread, or from prototypes that were made before; where one was set or counted "
     "otherwise, the page of the system says so. What is not met is said to be so."
 )
-
-
-class Watcher(Protocol):
-    """Whom to tell how it goes."""
-
-    def note(self, text: str) -> None:
-        """Hear what somebody who reads the results must know."""
-
-    def start(self, text: str, runs: int, finished: int) -> None:
-        """Hear that the runs begin, and how many of them are finished already."""
-
-    def finished(self) -> None:
-        """Hear that one more run is finished."""
 
 
 def show_systems(
@@ -47,7 +188,7 @@ def show_systems(
     *,
     quick: bool,
     workers: int,
-    watcher: Watcher,
+    watcher: ExperimentWatcher,
     drawing: Drawing | None = None,
     backend: Backend = PROCESSES,
 ) -> Outcome:
@@ -122,13 +263,9 @@ def checks_table(shown: Iterable[Shown]) -> Table:
     columns: tuple[Column[tuple[Part, Check]], ...] = (
         Column("system", "system", lambda row: row[0].system),
         Column("part", "part", lambda row: row[0].name),
-        *(_lifted(column) for column in CHECK_COLUMNS),
+        *CHECK_COLUMNS,
     )
     return Table.of("Every figure", columns, rows)
-
-
-def _lifted(column: Column[Check]) -> Column[tuple[Part, Check]]:
-    return Column(column.name, column.title, lambda row: column.value(row[1]), column.form)
 
 
 def _finite(value: float | None) -> float | None:
@@ -139,10 +276,6 @@ def _short(number: float) -> str:
     return f"{number:,.0f}" if abs(number) >= 10_000 else f"{number:.4g}"
 
 
-def _ours(check: Check) -> float | str:
-    return check.ours if math.isfinite(check.ours) else "n/a"
-
-
 def _band(check: Check) -> str:
     """Write the band as a text, which has an end or two."""
     if math.isinf(check.low):
@@ -150,13 +283,13 @@ def _band(check: Check) -> str:
     return f"≥ {_short(check.low)}" if math.isinf(check.high) else f"{_short(check.low)} to {_short(check.high)}"
 
 
-CHECK_COLUMNS: tuple[Column[Check], ...] = (
-    Column("what", "what", lambda c: c.what),
-    Column("published", "published", lambda c: _finite(c.published), _short),
-    Column("ours", "ours", _ours, _short),
-    Column("band", "band", _band),
-    Column("met", "met", lambda c: ("yes" if c.met else "**no**") if _band(c) else ""),
-    Column("source", "source", lambda c: c.source, TEXT),
+CHECK_COLUMNS: tuple[Column[tuple[Part, Check]], ...] = (
+    Column("what", "what", lambda row: row[1].what),
+    Column("published", "published", lambda row: _finite(row[1].published), _short),
+    Column("ours", "ours", lambda row: "n/a" if _finite(row[1].ours) is None else row[1].ours, _short),
+    Column("band", "band", lambda row: _band(row[1])),
+    Column("met", "met", lambda row: ("yes" if row[1].met else "**no**") if _band(row[1]) else ""),
+    Column("source", "source", lambda row: row[1].source, TEXT),
 )
 
 
@@ -166,7 +299,7 @@ def page(shown: Sequence[Shown], folder: Path, *, quick: bool) -> str:
     if quick:
         parts.append("These are the quick versions: to see that everything works, not to cite.\n")
     for each in shown:
-        table = Table.of("", CHECK_COLUMNS, each.checks)
+        table = Table.of("", CHECK_COLUMNS, [(each.part, check) for check in each.checks])
         parts.append(f"### {each.part.system}: {each.part.title}\n\n{markdown_rows(table)}\n")
         if (folder / f"{file_of(each.part)}.svg").is_file():
             parts.append(f"![{each.part.title}]({file_of(each.part)}.svg)\n")

@@ -7,9 +7,9 @@ from gpusched_baselines import make_policy
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.report.cell import Cell
-from gpusched_reproductions.published import measures
+from gpusched_reproductions.published import workloads
 from gpusched_reproductions.published.changes import SpeedUp, Told
-from gpusched_reproductions.published.measures import ONE_ROUND, one_round
+from gpusched_reproductions.published.workloads import ONE_ROUND, one_round
 
 TINY = load_scenario("tiny")
 CELL = Cell((("nodes", 3),), TINY, "edf", 1)
@@ -96,7 +96,7 @@ class Slow:
 )
 def test_a_round_is_repeated_unless_that_takes_long(rounds_s, repeats, median, least, monkeypatch):
     slow = Slow(rounds_s)
-    monkeypatch.setattr(measures.time, "perf_counter", slow.clock)
+    monkeypatch.setattr(workloads.time, "perf_counter", slow.clock)
     values = one_round(make_instance(TINY, 0), slow, 0)
     assert (values["repeats"], values["round_s"], values["least_round_s"]) == (repeats, median, least)
 

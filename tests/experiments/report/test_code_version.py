@@ -46,14 +46,14 @@ def test_the_version_follows_every_source_and_table_that_decides_a_run(tmp_path,
         path.write_text("two")
         versions.add(version_of(tmp_path, monkeypatch))
     assert len(versions) == len(sources) + 3
-    assert {"named_arrays.py", "measures.py", "cell.py", "run_summary.py"} <= {path.name for path in sources}
+    assert {"named_arrays.py", "workloads.py", "cell.py", "run_summary.py"} <= {path.name for path in sources}
 
 
 def test_where_nothing_is_reproduced_the_rest_decides(tmp_path, monkeypatch):
     write_places(tmp_path)
     monkeypatch.setattr(module, "find_spec", lambda name: None if name == "gpusched_reproductions" else name)
     before = version_of(tmp_path, monkeypatch)
-    (tmp_path / "gpusched_reproductions/published/measures.py").write_text("two")
+    (tmp_path / "gpusched_reproductions/published/workloads.py").write_text("two")
     assert version_of(tmp_path, monkeypatch) == before
 
 

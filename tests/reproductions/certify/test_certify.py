@@ -12,14 +12,17 @@ from gpusched_baselines import Greedy, fifo, make_policy
 from gpusched_env import Configuration, InputError, Instance, Job
 from gpusched_reproductions.certify import RoundCertificate
 from gpusched_reproductions.certify import certified_run as module
-from gpusched_reproductions.certify.certified_run import BoundBrokenError, CertifiedRun, certify, static_instance
-from gpusched_reproductions.certify.tables import (
+from gpusched_reproductions.certify.certified_run import (
+    BoundBrokenError,
+    CertifiedRun,
     certificate_csv,
     certificate_json,
+    certify,
     gap_text,
     instance_table,
     notes,
     policy_table,
+    static_instance,
 )
 from instances import HOUR, random_instance
 from small_instances import CERTAIN, hours_job, kilowatt_cluster

@@ -12,7 +12,7 @@ from gpusched_env import Configuration, InputError, Instance
 from gpusched_env.simulator import View, simulate
 from gpusched_reproductions.certify import StaticCertificate, certify_static
 from gpusched_reproductions.certify.patterns import Patterns
-from gpusched_reproductions.certify.static_program import StaticSolution, solve_static
+from gpusched_reproductions.certify.static import StaticSolution, solve_static
 from instances import HOUR, random_instance
 from small_instances import hours_job, kilowatt_cluster, small_random_instance
 

@@ -11,7 +11,7 @@ from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.table import csv_text
 from gpusched_reproductions.published import EXPERIMENTS
 from gpusched_reproductions.published.changes import WAYS
-from gpusched_reproductions.published.experiments.scaling import growth
+from gpusched_reproductions.published.scaling import growth
 
 QUICK = Choice(quick=True)
 SEEDS = {

@@ -10,9 +10,9 @@ from gpusched_experiments.report import figures as drawing
 from gpusched_experiments.report.experiment import Choice
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_experiments.report.run import Runs
+from gpusched_reproductions.published import lessons as module
 from gpusched_reproductions.published.changes import Told
-from gpusched_reproductions.published.experiments import lessons as module
-from gpusched_reproductions.published.experiments.lessons import LESSONS_EXPERIMENT, Contrast
+from gpusched_reproductions.published.lessons import LESSONS_EXPERIMENT, Contrast
 
 PARTS = ablation_names("sts-x")
 CONTRASTS = 3 + 3 + 1 + len(PARTS) - 2  # two parts are asked for by a question already

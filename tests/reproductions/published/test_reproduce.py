@@ -23,7 +23,7 @@ from gpusched_experiments.report.estimate import mean
 from gpusched_experiments.report.experiment import Choice, Experiment, Reported
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_experiments.report.table import MONEY, Column, Table
-from gpusched_reproductions.published.measures import ONE_ROUND
+from gpusched_reproductions.published.workloads import ONE_ROUND
 
 TINY = load_scenario("tiny")
 TIMES = ("decision_s", "decision_s_per_round", "run_s")

@@ -5,9 +5,18 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusched_reproductions.systems.fikit import PARTS
-from gpusched_reproductions.systems.fikit.device import BACKGROUND_DUTY, fill_gaps, first_come, gaps_of
-from gpusched_reproductions.systems.fikit.pairs import GAVEL, Pair, by_default, filling, measured_pairs
+from gpusched_reproductions.systems.fikit import (
+    BACKGROUND_DUTY,
+    GAVEL,
+    PARTS,
+    Pair,
+    by_default,
+    fill_gaps,
+    filling,
+    first_come,
+    gaps_of,
+    measured_pairs,
+)
 
 
 def test_a_kernel_waits_for_all_that_was_launched_before_it():

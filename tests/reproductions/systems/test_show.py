@@ -12,9 +12,7 @@ import pytest
 from gpusched_env import InputError
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate
-from gpusched_reproductions.systems.catalogue import ALL, SYSTEMS, parts_of
-from gpusched_reproductions.systems.show import show_systems
-from gpusched_reproductions.systems.store import Check, Findings, Part, stored
+from gpusched_reproductions.systems.show import ALL, SYSTEMS, Check, Findings, Part, parts_of, show_systems, stored
 
 if TYPE_CHECKING:
     from pathlib import Path

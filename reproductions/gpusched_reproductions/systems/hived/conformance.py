@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import copy
+import json
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusched_env.errors import InputError
-from gpusched_reproductions.systems.hived.packing import Cases
-from gpusched_reproductions.systems.hived.plain_yaml import read_yaml
+from gpusched_reproductions.systems.hived.cells import Answer
 from gpusched_reproductions.systems.hived.scheduler import Scheduler
-from gpusched_reproductions.systems.store import Check, Findings
+from gpusched_reproductions.systems.show import Check, Findings
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
-
-    from gpusched_reproductions.systems.hived.packing import Answer
 
 DATA = Path("../shared/data/hived")
 SOURCE = "github.com/microsoft/hivedscheduler 66f26ac (MIT), its algorithm's tests and design example"
@@ -25,9 +24,33 @@ ALLOWED = {"0.0.3.2", "0.0.3.3", "0.0.4.3"}
 (The cases do not say which nodes their authors allow; these are the ones that they expect to be used.)"""
 
 
+@dataclass(frozen=True, slots=True)
+class Cases:
+    """The cases: gangs, pods, what is expected of them and which of them are refused."""
+
+    gangs: dict[str, list[list[int]]]
+    pods: dict[str, dict[str, Any]]
+    in_order: list[str]
+    refused: list[list[str]]
+    placements: dict[str, dict[str, Any]]
+    victims: dict[str, list[str]]
+
+    @classmethod
+    def read(cls, path: Path) -> Cases:
+        """Read the file of cases."""
+        told = json.loads(path.read_text(encoding="utf-8"))
+        names = ("gangs", "pods", "should_succeed", "should_be_refused", "expected_placement", "expected_victims")
+        return cls(*(told[name] for name in names))
+
+    def expected(self, pod: str) -> Answer:
+        """Give what is expected of a pod."""
+        place = self.placements.get(pod, {"node": "", "gpus": []})
+        return Answer(place["node"], tuple(place["gpus"]), frozenset(self.victims.get(pod, ())))
+
+
 def run(quick: bool) -> Findings:  # noqa: ARG001 - it takes no time
     """Schedule the pods of the cases on the cluster of the design example."""
-    told, cases = read_yaml(DATA / "cluster.yaml"), Cases.read(DATA / "cases.json")
+    told, cases = read_cluster(), Cases.read(DATA / "cases.json")
     placed, last = in_order(told, cases), backtracking(told, cases)
     agree = sum(answer == cases.expected(pod) for pod, answer in placed.items())
     all_of = float(len(placed))
@@ -41,6 +64,13 @@ def run(quick: bool) -> Findings:  # noqa: ARG001 - it takes no time
             Check("requests and assignments refused as expected", refused, cases_refused, cases_refused, cases_refused),
         )
     )
+
+
+def read_cluster() -> Any:
+    """Read the configuration of the design example's cluster."""
+    import yaml  # type: ignore[import-untyped] # noqa: PLC0415 - only this part needs it
+
+    return yaml.safe_load((DATA / "cluster.yaml").read_text(encoding="utf-8"))
 
 
 def in_order(told: Mapping[str, Any], cases: Cases) -> dict[str, Answer]:

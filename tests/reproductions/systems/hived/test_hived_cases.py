@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import pytest
+import yaml
 
 from gpusched_env import InputError
 from gpusched_reproductions.systems.hived import conformance
-from gpusched_reproductions.systems.hived.binding import as_found_healthy
-from gpusched_reproductions.systems.hived.packing import Answer, Cases
-from gpusched_reproductions.systems.hived.plain_yaml import read_yaml
-from gpusched_reproductions.systems.hived.scheduler import Scheduler
-
-if TYPE_CHECKING:
-    from pathlib import Path
+from gpusched_reproductions.systems.hived.cells import Answer
+from gpusched_reproductions.systems.hived.conformance import Cases, read_cluster
+from gpusched_reproductions.systems.hived.scheduler import Scheduler, as_found_healthy
 
 needs_cases = pytest.mark.skipif(not conformance.DATA.is_dir(), reason=f"no public cases in {conformance.DATA}")
 
@@ -46,10 +41,9 @@ virtualClusters:
 
 
 @pytest.fixture
-def small(tmp_path: Path) -> Scheduler:
+def small() -> Scheduler:
     """Make a scheduler of two nodes of 4 GPUs: a node for A, two halves for B."""
-    (tmp_path / "c.yaml").write_text(SMALL, encoding="utf-8")
-    return Scheduler(read_yaml(tmp_path / "c.yaml"))
+    return Scheduler(yaml.safe_load(SMALL))
 
 
 def pod(cluster: str, gpus: int, gang: str, priority: int = 0, *, lazy: bool = False) -> dict[str, object]:
@@ -61,18 +55,6 @@ def pod(cluster: str, gpus: int, gang: str, priority: int = 0, *, lazy: bool = F
 def ask(scheduler: Scheduler, name: str, told: dict[str, object]) -> Answer:
     """Schedule a pod that is alone in its gang."""
     return scheduler.schedule(name, told, [[1, int(str(told["gpus"]))]], None)
-
-
-def test_a_file_of_cells_is_read_as_it_is_told(tmp_path: Path) -> None:
-    (tmp_path / "c.yaml").write_text(SMALL, encoding="utf-8")
-    told = read_yaml(tmp_path / "c.yaml")
-    assert told["physicalCluster"]["cellTypes"]["NODE"] == {
-        "childCellType": "HALF",
-        "childCellNumber": 2,
-        "isNodeLevel": True,
-    }
-    assert [cell["cellAddress"] for cell in told["physicalCluster"]["physicalCells"]] == ["n0", "n1"]
-    assert told["virtualClusters"]["B"] == {"virtualCells": [{"cellType": "NODE.HALF", "cellNumber": 2}]}
 
 
 def test_halves_share_a_node_and_a_whole_one_stays_for_who_was_promised_it(small: Scheduler) -> None:
@@ -117,7 +99,7 @@ def test_nodes_that_were_bound_while_they_were_taken_for_bad_come_last() -> None
 
 @needs_cases
 def test_every_pod_goes_where_hived_puts_it() -> None:
-    told, cases = read_yaml(conformance.DATA / "cluster.yaml"), Cases.read(conformance.DATA / "cases.json")
+    told, cases = read_cluster(), Cases.read(conformance.DATA / "cases.json")
     placed = conformance.in_order(told, cases) | conformance.backtracking(told, cases)
     assert placed == {name: cases.expected(name) for name in placed}
     assert len(placed) == 21
@@ -125,6 +107,6 @@ def test_every_pod_goes_where_hived_puts_it() -> None:
 
 @needs_cases
 def test_what_hived_refuses_is_refused() -> None:
-    told, cases = read_yaml(conformance.DATA / "cluster.yaml"), Cases.read(conformance.DATA / "cases.json")
+    told, cases = read_cluster(), Cases.read(conformance.DATA / "cases.json")
     assert conformance.refusals(told, cases) == dict.fromkeys(["pod10", "pod11", "pod13", "pod14", "pod15"], True)
     assert conformance.refuses_too_much(told)

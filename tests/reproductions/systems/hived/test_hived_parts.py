@@ -9,8 +9,8 @@ import pytest
 
 from gpusched_baselines import HiveD
 from gpusched_env.workload import with_tenancy
-from gpusched_reproductions.systems.hived import anomaly, philly, theorem
-from gpusched_reproductions.systems.hived.queues import Backfill
+from gpusched_reproductions.systems.hived import anomaly, theorem
+from gpusched_reproductions.systems.hived.anomaly import Backfill
 
 
 def test_buddies_refuse_nothing_and_blocks_at_random_something() -> None:
@@ -25,9 +25,9 @@ def test_all_of_every_node_is_promised_to_somebody() -> None:
     assert int((promised * [1, 2, 4, 8]).sum()) == theorem.NODES * theorem.GPUS
 
 
-def trace() -> philly.Trace:
+def trace() -> anomaly.Trace:
     """Make two tenants with a node each: one that sends single GPUs, and one that needs its whole node."""
-    return philly.Trace(
+    return anomaly.Trace(
         submission_s=np.array([0.0, 0.0, 60.0, 90.0]),
         duration_s=np.array([600.0, 600.0, 600.0, 120.0]),
         gpus=np.array([1, 1, 8, 4]),
@@ -38,7 +38,7 @@ def trace() -> philly.Trace:
 
 
 def test_a_quota_does_not_help_who_needs_a_whole_node_and_cells_do() -> None:
-    shared = philly.shared(trace())
+    shared = anomaly.shared_cluster(trace())
     private = anomaly.alone(trace(), shared)
     assert private.delay_min.tolist() == [0.0] * 4
     spread = anomaly.outcome(trace(), shared, Backfill("spread", spreads=True))
@@ -52,12 +52,12 @@ def test_a_quota_does_not_help_who_needs_a_whole_node_and_cells_do() -> None:
 
 def test_lending_costs_guaranteed_jobs_nothing() -> None:
     lent = np.array([True, True, False, False])
-    shared = philly.shared(trace())
+    shared = anomaly.shared_cluster(trace())
     instance = with_tenancy(replace(shared, jobs=replace(shared.jobs, opportunistic=lent)), "cells")
     assert anomaly.outcome(trace(), instance, HiveD()).delay_min[~lent].tolist() == [0.0, 0.0]
 
 
-@pytest.mark.skipif(not philly.TRACE.is_file(), reason=f"no public trace in {philly.TRACE}")
+@pytest.mark.skipif(not anomaly.TRACE.is_file(), reason=f"no public trace in {anomaly.TRACE}")
 def test_the_largest_virtual_clusters_of_philly_have_the_nodes_that_they_were_promised() -> None:
-    found = philly.read(philly.TRACE, quick=False)
+    found = anomaly.read_trace(anomaly.TRACE, quick=False)
     assert (len(found.tenant), sum(found.nodes), len(found.names)) == (68_503, 82, 11)

@@ -15,10 +15,10 @@ from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate, mean_interval
 from gpusched_experiments.report.experiment import Experiment
 from gpusched_experiments.report.table import COUNT, MONEY, Column, Table
-from gpusched_reproductions.published.changes import Reference
 from gpusched_reproductions.published.reference_instances import (
     SCENARIO,
     Answer,
+    Reference,
     reference_answers,
     reference_digest,
     reference_names,

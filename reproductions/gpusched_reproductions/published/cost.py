@@ -1,4 +1,4 @@
-"""`cost`: what STS saves against Random Greedy and EDF."""
+"""`cost` and `mean-times`: what STS saves against Random Greedy and EDF, and whether mean times would be enough."""
 
 from __future__ import annotations
 
@@ -7,19 +7,20 @@ from itertools import product
 from operator import attrgetter
 from typing import TYPE_CHECKING
 
+from gpusched_baselines.registry import POLICIES
 from gpusched_experiments.report import columns as of
-from gpusched_experiments.report.chart import Band, Chart, Panel
+from gpusched_experiments.report.chart import Band, Chart, Panel, series
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, pooled_saving, pooled_share, saving, share
 from gpusched_experiments.report.experiment import PAPER, THESIS, Experiment, Reported, Size, Sizes
-from gpusched_experiments.report.table import PERCENT, SHARE, Column, Table
-from gpusched_reproductions.published.workloads import MEASURED, published_cells
+from gpusched_experiments.report.table import MONEY, PERCENT, SHARE, Column, Form, Table
+from gpusched_reproductions.published.workloads import MEASURED, listed, published_places
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpusched_experiments.report.run import Runs
+    from gpusched_experiments.report.run import Group, Runs
 
-SIZES = Sizes(
+COST_SIZES = Sizes(
     full=(Size(10, 20, 20), Size(20, 20, 10), Size(50, 20, 5), Size(100, 20, 5)),
     quick=(Size(3, 5, 5), Size(6, 5, 5)),
 )
@@ -57,7 +58,7 @@ def _pairs(runs: Runs) -> Iterator[_Pair]:
             yield _Pair(subject, other, arrivals, own, others)
 
 
-def _saved(name: str, title: str, cost: str) -> Column[_Pair]:
+def _cost_saved(name: str, title: str, cost: str) -> Column[_Pair]:
     def value(pair: _Pair) -> Estimate:
         return pooled_saving(list(zip(pair.own, pair.others, strict=True)), cost, LEAST_SEEDS)
 
@@ -75,15 +76,15 @@ def _late(name: str, title: str, whose: str) -> Column[_Pair]:
     )
 
 
-def _summary(runs: Runs) -> Table:
+def _cost_summary(runs: Runs) -> Table:
     """Give the saving of every stochastic policy against every other one, the mean over the sizes."""
     columns = (
         Column("policy", "policy", attrgetter("policy")),
         Column("against", "against", attrgetter("other")),
         Column("arrivals", "arrivals", attrgetter("arrivals")),
-        _saved("energy_saving", "energy saved", "energy_eur"),
+        _cost_saved("energy_saving", "energy saved", "energy_eur"),
         _reported("reported_energy_saving", REPORTED_ENERGY),
-        _saved("total_saving", "total cost saved", "total_eur"),
+        _cost_saved("total_saving", "total cost saved", "total_eur"),
         _reported("reported_total_saving", REPORTED_TOTAL),
         _late("late_share", "late jobs", "own"),
         _late("late_share_against", "late jobs of the other", "others"),
@@ -95,7 +96,7 @@ def _summary(runs: Runs) -> Table:
     return Table.of("What is saved, the mean over the numbers of nodes", columns, _pairs(runs), notes)
 
 
-def _details(runs: Runs) -> Table:
+def _cost_details(runs: Runs) -> Table:
     reference = of.reference_of(runs)
     saved = of.saved_against(reference, "energy", "total")
     columns = (*of.places("arrivals", "nodes"), *of.COSTS, *saved, of.LATE, of.SWITCHES)
@@ -103,7 +104,7 @@ def _details(runs: Runs) -> Table:
     return Table.of("Every number of nodes", columns, runs.groups("arrivals", "nodes"), notes)
 
 
-def _chart(runs: Runs) -> Chart:
+def _cost_chart(runs: Runs) -> Chart:
     reference = of.reference_of(runs)
     others = [name for name in runs.policies if name != reference]
     band = Band(0.38, 0.40, "reported for sts: 38 to 40 %")
@@ -132,10 +133,10 @@ COST = Experiment(
     ),
     policies=("edf", "edf-preemptive", "greedy", "random-greedy", "sts", "sts-x"),
     labels=("arrivals", "nodes"),
-    cells=published_cells(SIZES),
-    summary=_summary,
-    details=_details,
-    chart=_chart,
+    cells=listed(COST_SIZES, published_places),
+    summary=_cost_summary,
+    details=_cost_details,
+    chart=_cost_chart,
     reported=(
         Reported(
             "energy cost of STS below Random Greedy and EDF, due dates kept, high, exponential and low arrival rates, "
@@ -144,5 +145,110 @@ COST = Experiment(
             THESIS,
         ),
         Reported("total cost of STS below them", REPORTED_TOTAL, PAPER),
+    ),
+)
+
+
+MEAN_SIZES = Sizes(full=(Size(10, 20, 10), Size(20, 20, 10)), quick=(Size(3, 5, 5), Size(6, 5, 5)))
+AGAINST_ITSELF = {
+    "energy_saving": "energy saved against its worst-case form",
+    "total_saving": "total saved against its worst-case form",
+}
+
+
+def _worst_case(policy: str) -> str | None:
+    return POLICIES[policy].worst_case if policy in POLICIES else None
+
+
+def _plans_on(policy: str) -> str:
+    if _worst_case(policy):
+        return "mean times"
+    return "distribution" if policy.startswith("sts") else "worst case"
+
+
+def _worst_case_of(runs: Runs, policy: str) -> str | None:
+    """Give the worst-case form of a policy, if it has one that ran."""
+    name = _worst_case(policy)
+    return name if name in runs.policies else None
+
+
+def _mean_times_summary(runs: Runs) -> Table:
+    places = runs.parts("arrivals", "nodes")
+
+    def runs_of(policy: str) -> list[Runs]:
+        return [place.where(policy) for place in places]
+
+    def per_job(name: str, title: str, measured: str, form: Form) -> Column[str]:
+        value = lambda policy: pooled_share(runs_of(policy), measured, "jobs", LEAST_SEEDS)  # noqa: E731
+        return Column(name, title, value, form, interval=True)
+
+    def saved(name: str, title: str) -> Column[str]:
+        def value(policy: str) -> Estimate | None:
+            worst_case = _worst_case_of(runs, policy)
+            if worst_case is None:
+                return None
+            pairs = list(zip(runs_of(policy), runs_of(worst_case), strict=True))
+            return pooled_saving(pairs, name.replace("_saving", "_eur"), LEAST_SEEDS)
+
+        return Column(name, title, value, PERCENT, interval=True)
+
+    columns: tuple[Column[str], ...] = (
+        Column("policy", "policy", str),
+        Column("plans_on", "plans on", _plans_on),
+        per_job("late_share", "late jobs", "late_jobs", SHARE),
+        per_job("tardiness_eur_per_job", "tardiness € per job", "tardiness_eur", MONEY),
+        per_job("energy_eur_per_job", "energy € per job", "energy_eur", MONEY),
+        *(saved(name, title) for name, title in AGAINST_ITSELF.items()),
+        Column("reported", "reported", lambda policy: "due dates missed" if _worst_case(policy) else None),
+    )
+    return Table.of("All arrival rates and numbers of nodes", columns, runs.policies)
+
+
+def _mean_times_details(runs: Runs) -> Table:
+    def worst_case(group: Group) -> Runs | None:
+        name = _worst_case_of(runs, group.policy)
+        return None if name is None else group.beside(name)
+
+    saved = (of.saved(name, title, worst_case) for name, title in AGAINST_ITSELF.items())
+    columns = (*of.places("arrivals", "nodes"), of.LATE, of.TARDINESS, of.ENERGY, of.TOTAL, *saved)
+    return Table.of("Every arrival rate and number of nodes", columns, runs.groups("arrivals", "nodes"))
+
+
+def _mean_times_chart(runs: Runs) -> Chart:
+    late: list[Panel] = []
+    cost: list[Panel] = []
+    for arrivals in runs.labels("arrivals"):
+        sizes = {f"{n} nodes": runs.where(arrivals=arrivals, nodes=n) for n in runs.labels("nodes")}
+        panels = (("late_jobs", "late jobs", True, late), ("energy_eur", "energy cost per job [€]", False, cost))
+        for name, label, percent, panel_row in panels:
+            drawn = tuple(
+                series(size, ((policy, share(some.where(policy), name, "jobs")) for policy in runs.policies))
+                for size, some in sizes.items()
+            )
+            title = f"{arrivals} arrivals" if percent else ""
+            panel_row.append(Panel(title, "", label, drawn, kind="bars", percent=percent))
+    return Chart("Planning on mean or on worst-case times", (tuple(late), tuple(cost)))
+
+
+MEAN_TIMES = Experiment(
+    name="mean-times",
+    title="Planning on mean times",
+    question=(
+        "Would it be enough to plan on mean execution times? EDF and Random Greedy on the times of the mean epochs "
+        "instead of all epochs, on the workloads of the experiment cost; beside them STS, which uses the whole "
+        "distribution."
+    ),
+    policies=("edf", "edf-mean", "random-greedy", "random-greedy-mean", "random-greedy-conditional-mean", "sts"),
+    labels=("arrivals", "nodes"),
+    cells=listed(MEAN_SIZES, published_places),
+    summary=_mean_times_summary,
+    details=_mean_times_details,
+    chart=_mean_times_chart,
+    reported=(
+        Reported(
+            "RG and EDF on mean instead of worst-case times",
+            "fail: due dates are missed; a method must use both",
+            THESIS,
+        ),
     ),
 )

@@ -11,8 +11,6 @@ from gpusched_env.errors import InputError
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
-    from gpusched_reproductions.systems.hived.packing import Pod
-
 
 @dataclass(eq=False)
 class Cell:
@@ -26,7 +24,7 @@ class Cell:
         address: Name of a node, number of a GPU, else nothing.
         is_node: Whether it is a node.
         bound: The physical cell on which a virtual one lies, or the virtual one that lies on a physical one.
-        pod: For a GPU: the pod that holds it.
+        gang: For a GPU: the gang that holds it.
     """
 
     kind: str
@@ -36,7 +34,7 @@ class Cell:
     address: str = ""
     is_node: bool = False
     bound: Cell | None = None
-    pod: Pod | None = None
+    gang: Gang | None = None
 
     def walk(self) -> Iterator[Cell]:
         """Give the cell and all below it, from left to right, those above first."""
@@ -161,3 +159,103 @@ def nodes_of(cells: list[Cell]) -> list[Cell]:
     """List the nodes of some cells, then those cells that are less than a node."""
     nodes = [cell for top in cells for cell in top.walk() if cell.is_node]
     return nodes + [top for top in cells if not any(cell.is_node for cell in top.walk())]
+
+
+def pack(nodes: list[Cell], sizes: list[int], threshold: int, *, across: bool) -> list[Cell] | None:
+    """Choose a node for each pod, smallest pods first; None if they do not all fit.
+
+    Args:
+        nodes: The nodes; they are put into the order in which they are tried, equal ones as before.
+        sizes: GPUs of the pods, rising.
+        threshold: GPUs held at this priority or above are not free.
+        across: Whether nodes that anybody uses come first; else those used at this priority, and among these those
+            that higher ones use least.
+    """
+
+    def rank(node: Cell) -> tuple[int, int]:
+        held = [gpu.gang.priority for gpu in node.gpus if gpu.gang is not None]
+        if across:
+            return -len(held), 0
+        return -sum(priority == threshold for priority in held), sum(priority > threshold for priority in held)
+
+    nodes.sort(key=rank)
+    chosen: list[Cell] = []
+    taken = 0
+    for node in nodes:
+        free = sum(is_free(gpu, threshold) for gpu in node.gpus)
+        taken = 0
+        while len(chosen) < len(sizes) and free - taken >= sizes[len(chosen)]:
+            taken += sizes[len(chosen)]
+            chosen.append(node)
+    return chosen if len(chosen) == len(sizes) else None
+
+
+def is_free(gpu: Cell, threshold: int) -> bool:
+    """Say whether a GPU is held by nobody, or at a priority below `threshold`."""
+    return gpu.gang is None or gpu.gang.priority < threshold
+
+
+def choose_gpus(nodes: list[Cell], sizes: list[int], threshold: int) -> list[list[Cell]]:
+    """Choose the GPUs of each pod on its node: all in the smallest cell that has enough, free ones first."""
+    taken: set[int] = set()
+    chosen = []
+    for node, size in zip(nodes, sizes, strict=True):
+        found = min(
+            (
+                (len(cell.gpus), place, free[:size])
+                for place, cell in enumerate(node.walk())
+                if len(free := _available(cell, threshold, taken)) >= size
+            ),
+            key=lambda candidate: candidate[:2],
+        )[2]
+        taken |= {id(gpu) for gpu in found}
+        chosen.append(found)
+    return chosen
+
+
+def _available(cell: Cell, threshold: int, taken: set[int]) -> list[Cell]:
+    """List the GPUs of a cell that are free, those that nobody holds first."""
+    free = [gpu for gpu in cell.gpus if is_free(gpu, threshold) and id(gpu) not in taken]
+    return sorted(free, key=lambda gpu: gpu.gang is not None)
+
+
+OPPORTUNISTIC = -1
+HIGHEST = 1000
+
+
+@dataclass(eq=False)
+class Gang:
+    """Pods that are placed together or not at all.
+
+    Attributes:
+        sizes: GPUs of each of its pods, rising.
+        priority: Its priority; that of opportunistic pods once it was preempted lazily.
+        placed: The GPUs of each pod, in the order of `sizes`; empty until it is placed.
+        cells: The virtual GPUs of each, likewise; empty for opportunistic gangs.
+        pods: The pods that have come, by their place in `sizes`.
+        lazy: Whether it runs on as an opportunistic one when it is preempted, if it can.
+        victims: The gangs that must end before it can begin.
+    """
+
+    sizes: list[int]
+    priority: int
+    lazy: bool
+    placed: list[list[Cell]] = field(default_factory=list)
+    cells: list[list[Cell]] = field(default_factory=list)
+    pods: dict[int, str] = field(default_factory=dict)
+    victims: list[Gang] = field(default_factory=list)
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What comes of a pod.
+
+    Attributes:
+        node: Its node; nothing if it waits.
+        gpus: Its GPUs there.
+        victims: The pods that must end before it can begin.
+    """
+
+    node: str = ""
+    gpus: tuple[int, ...] = ()
+    victims: frozenset[str] = frozenset()

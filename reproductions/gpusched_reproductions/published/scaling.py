@@ -21,8 +21,7 @@ from gpusched_experiments.report.estimate import (
 )  # fmt: skip
 from gpusched_experiments.report.experiment import PAPER, THESIS, Experiment, Reported, Size, Sizes
 from gpusched_experiments.report.table import COUNT, MILLISECONDS, RATIO, Column, Table
-from gpusched_reproductions.published.measures import ONE_ROUND
-from gpusched_reproductions.published.workloads import published_scenario
+from gpusched_reproductions.published.workloads import ONE_ROUND, published_scenario
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

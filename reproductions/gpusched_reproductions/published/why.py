@@ -12,15 +12,15 @@ from gpusched_experiments.report.estimate import saving
 from gpusched_experiments.report.experiment import THESIS, Experiment, Reported, Size, Sizes
 from gpusched_experiments.report.table import COUNT, PERCENT, Column, Table
 from gpusched_reproductions.published.changes import WAYS, BasePower, Slower, SpeedUp, Told
-from gpusched_reproductions.published.workloads import MEASURED, cells_of, published_scenario
+from gpusched_reproductions.published.workloads import MEASURED, listed, published_scenario
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Iterator, Mapping
 
-    from gpusched_experiments.report.cell import Cell, Change
+    from gpusched_experiments.report.cell import Change
     from gpusched_experiments.report.estimate import Estimate
-    from gpusched_experiments.report.experiment import Choice
     from gpusched_experiments.report.run import Group, Label, Runs
+    from gpusched_reproductions.published.workloads import Place
 
 SIZES = Sizes(full=(Size(20, 20, 3),), quick=(Size(5, 5, 2),))
 BASE = "high"
@@ -112,14 +112,11 @@ AXES: dict[str, Axis] = {
 }
 
 
-def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
-    cells: list[Cell] = []
-    for nodes, (name, axis) in product(SIZES.nodes(choice), AXES.items()):
+def _places(sizes: tuple[int, ...]) -> Iterator[Place]:
+    for nodes, (name, axis) in product(sizes, AXES.items()):
         for setting in axis.settings:
-            labels: dict[str, Label] = {"axis": name, "setting": setting.name, "nodes": nodes}
             scenario = published_scenario(setting.arrivals, nodes, settings=setting.values)
-            cells += cells_of(labels, scenario, choice, policies, SIZES, setting.change)
-    return tuple(cells)
+            yield {"axis": name, "setting": setting.name, "nodes": nodes}, scenario, setting.change
 
 
 def _against(reference: str) -> of.GroupColumn:
@@ -226,7 +223,7 @@ WHY = Experiment(
     ),
     policies=("edf", PREEMPTIVE, "greedy", "sts", "sts-x"),
     labels=LABELS,
-    cells=_cells,
+    cells=listed(SIZES, _places),
     summary=_summary,
     details=_details,
     chart=_chart,
