@@ -33,7 +33,7 @@ from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, PLAIN, RATI
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterable, Iterator, Sequence
 
-    from gpusched_env.workload.track import Purpose
+    from gpusched_env.workload.scenario.scenario_file import Purpose
     from gpusched_experiments.report.run import Runs
 
 MUCH = 0.1

@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
     from pathlib import Path
 
-    from gpusched_env.workload.track import Purpose
+    from gpusched_env.workload.scenario.scenario_file import Purpose
     from gpusched_experiments.leaderboard.against import Place, Recorded
     from gpusched_experiments.report.chart import Drawing
     from gpusched_experiments.report.experiment import Experiment

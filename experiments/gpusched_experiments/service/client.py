@@ -16,7 +16,6 @@ from gpusched_env.formats.instance_file import interference_fields, synchronisat
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import apply_holding
 from gpusched_env.simulator.placement.whole_gpus import mark
-from gpusched_env.simulator.placement.whole_nodes import mark
 from gpusched_experiments.service.fields import ConfigurationFields
 
 if TYPE_CHECKING:

@@ -12,8 +12,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import Cells, Configuration, EpochDistribution, Node, Tenant, single_node_configurations
 from gpusched_env.workload import OwnGpuType, Prices, Scenario
-from gpusched_env.workload.catalogue import Catalogue
-from gpusched_env.workload.scenario.cluster import of_size
+from gpusched_env.workload.catalogue import Catalogue, of_size
 from gpusched_experiments.service.fields import LARGEST, MOST_CONFIGURATIONS
 
 if TYPE_CHECKING:

@@ -14,9 +14,6 @@ from gpusched_env.simulator.events import charge, pace, submit
 from gpusched_env.simulator.holdings import QUOTA, SHARE, apply_holding
 from gpusched_env.simulator.pace import write_paces
 from gpusched_env.simulator.placement.whole_gpus import mark
-from gpusched_env.simulator.survival import SAME_EPOCH
-from gpusched_env.simulator.pace.now import write_paces
-from gpusched_env.simulator.placement.whole_nodes import mark
 from gpusched_env.simulator.survival import SAME_EPOCH, bin_of, curve_of, expected_left, survival_after
 
 if TYPE_CHECKING:

@@ -9,8 +9,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusched_baselines.solvers.bin_program import NAME, load_pyomo, new_highs, solve
 from gpusched_baselines.solvers.errors import SolverFailedError
-from gpusched_baselines.solvers.pyomo_highs import NAME, load_pyomo, new_highs, solve
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_reproductions.certify.patterns import Patterns

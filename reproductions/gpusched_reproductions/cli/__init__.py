@@ -2,7 +2,7 @@
 
 from gpusched_env.errors import InputError
 
-DRAWS = "gpusched_experiments.report.drawing"
+DRAWS = "gpusched_experiments.report.figures"
 
 
 def chosen_names(option: str, text: str, allowed: tuple[str, ...]) -> tuple[str, ...]:

@@ -11,8 +11,7 @@ from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.report import write_report
-from gpusched_experiments.cli.tables import print_outcome
-from gpusched_experiments.cli.terminal import drawing_or_note
+from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.report.experiment import Choice
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_reproductions.cli import DRAWS

@@ -14,8 +14,7 @@ from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli import scenario_options as workload_options
 from gpusched_experiments.cli.progress import decisions_bar
-from gpusched_experiments.cli.tables import print_outcome
-from gpusched_experiments.cli.terminal import drawing_or_note
+from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.cli.training_options import scenario_names, training_config
 from gpusched_reproductions.cli import DRAWS, chosen_names
 from gpusched_reproductions.learning import StudyPlan, evaluated_often, study

@@ -37,8 +37,8 @@ if TYPE_CHECKING:
     from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnProcess
 
-    from gpusched_experiments.report.backends.backend import Backend
     from gpusched_experiments.report.chart import Drawing
+    from gpusched_experiments.report.processes import Backend
     from gpusched_reproductions.learning.plan import StudyPlan, TrainingRun
 
 NEEDED = ("torch", "stable_baselines3", "sb3_contrib")

@@ -17,7 +17,7 @@ from gpusched_baselines import Fill, Pack
 from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Interference, Job, Node, simulate
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace.sharing import pace_by_duty
+from gpusched_env.simulator.sharing_pace import pace_by_duty
 from gpusched_reproductions.systems.show import Check, Findings, Part
 
 if TYPE_CHECKING:

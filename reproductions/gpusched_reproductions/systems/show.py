@@ -24,8 +24,8 @@ if TYPE_CHECKING:
     from pathlib import Path
 
     from gpusched_experiments.cli.progress import ExperimentWatcher
-    from gpusched_experiments.report.backends.backend import Backend
     from gpusched_experiments.report.chart import Chart, Drawing
+    from gpusched_experiments.report.processes import Backend
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,7 +13,7 @@ from gpusched_baselines import HiveD
 from gpusched_env.model import Cells, Configuration, EpochDistribution, GpuType, Instance, JobTable, Node, Tenant
 from gpusched_env.simulator import simulate
 from gpusched_env.simulator.kernels import ask_order, at, fits, kernel, place, prefer_place
-from gpusched_env.simulator.placement.quotas import within_quota
+from gpusched_env.simulator.placement.release import within_quota
 from gpusched_env.workload import with_tenancy
 from gpusched_reproductions.systems.show import Check, Findings
 
