@@ -1,4 +1,4 @@
-"""What a scenario has to choose from: its GPU types and applications, built-in ones and its own."""
+"""What the names of a scenario stand for: GPU types and applications, and the site: nodes and configurations."""
 
 from __future__ import annotations
 
