@@ -17,6 +17,7 @@ if TYPE_CHECKING:
     from gpusched_env.audit.record import Holding, IntervalRecord, Record
 
 _ROUNDED = 1.0 + 1e-9  # shares that sum to whole GPUs may be a rounding above them
+_LATE_S = 1e-6  # a job that ends within a microsecond of its due date is not counted as late
 
 
 def check_together(by_job: list[list[Holding]]) -> Iterator[Difference]:
@@ -120,10 +121,6 @@ def busy_gpus(holding: list[IntervalRecord]) -> int:
     """Count the busy GPUs of a node, a shared one once."""
     shared = {(interval.node, interval.gpu) for interval in holding if interval.configuration.is_shared}
     return len(shared) + sum(i.configuration.gpus for i in holding if not i.configuration.is_shared)
-
-
-_SHARES_ROUNDED = 1.0 + 1e-9  # shares that sum to 1 may be a rounding above it
-_LATE_S = 1e-6  # a job that ends within a microsecond of its due date is not counted as late
 
 
 def audit(folder: str | Path) -> list[Difference]:
@@ -234,7 +231,7 @@ def _beyond(
         where = _lines(holding, f"node {node} from {start_s!r} s")
         yield None, Difference(where, busy, record.nodes[node].gpus, "busy GPUs, and GPUs of the node")
     for gpu, shares in _shares(holding).items():
-        if math.fsum(shares) > _SHARES_ROUNDED:
+        if math.fsum(shares) > _ROUNDED:
             on_it = [i for i in holding if i.configuration.is_shared and (i.node, i.gpu) == gpu]
             where = _lines(on_it, f"node {gpu[0]}, GPU {gpu[1]} from {start_s!r} s")
             yield gpu, Difference(where, math.fsum(shares), 1.0, "shares held of the GPU, and the whole of it")

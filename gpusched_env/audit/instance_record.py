@@ -41,6 +41,10 @@ _JOB_FIELDS = (
     "application", "distribution", "seconds_per_epoch", "start_s", "resume_s",
     "opportunistic", "tenant", "traced_start_s", "traced_config", "traced_type_known",
 )  # fmt: skip
+_JOB_RANGES = {
+    "due_s": TIME, "tardiness_weight_eur_per_s": NOT_NEGATIVE, "max_epochs": POSITIVE, "epochs_needed": POSITIVE,
+    "memory_gib": NOT_NEGATIVE, "restart_s": TIME,
+}  # fmt: skip
 _DUTY_FIELDS = ("duty", "overhead", "filled", "least_pace", "idle_power_w", "fastest")
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _PRIORITY = Range("a whole number from 0 to 9", 0, 9)
@@ -357,12 +361,8 @@ def _jobs(instance: Fields, configurations: int, applications: int, distribution
         raise InputError(table.name("submission_s"), [], "at least one value")
     for index, (before, after) in enumerate(pairwise(submission), start=1):
         Range("a number not below the one before it", before).check(f"{table.name('submission_s')}[{index}]", after)
-    due = table.column("due_s", number, count, TIME)
-    weight = table.column("tardiness_weight_eur_per_s", number, count, NOT_NEGATIVE)
-    most = table.column("max_epochs", number, count, POSITIVE)
-    needed = table.column("epochs_needed", number, count, POSITIVE)
-    memory = table.column("memory_gib", number, count, NOT_NEGATIVE)
-    restart = table.column("restart_s", number, count, TIME)
+    columns = {name: table.column(name, number, count, within) for name, within in _JOB_RANGES.items()}
+    due, weight, most, needed, memory, restart = columns.values()
     start = table.column("start_s", number, count, TIME, default=0.0)
     resume: list[Any] = [None] * count
     if table.has("resume_s"):
@@ -379,8 +379,8 @@ def _jobs(instance: Fields, configurations: int, applications: int, distribution
     seconds = [_seconds(f"{table.name('seconds_per_epoch')}[{i}]", row, configurations, most[i]) for i, row in rows]
     _check_traced(table, submission, seconds)
     tenant = table.column("tenant", whole, count, default=0)
-    columns = (submission, due, weight, needed, memory, restart, start, resume, application, seconds, tenant)
-    return [JobRecord(*values) for values in zip(*columns, strict=True)]
+    told = (submission, due, weight, needed, memory, restart, start, resume, application, seconds, tenant)
+    return [JobRecord(*values) for values in zip(*told, strict=True)]
 
 
 def _seconds(where: str, row: Any, configurations: int, epochs: float) -> list[float | None]:

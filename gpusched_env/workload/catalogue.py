@@ -1,4 +1,4 @@
-"""What a scenario has to choose from: its GPU types and applications, built-in ones and its own."""
+"""What the names of a scenario stand for: GPU types and applications, and the site: nodes and configurations."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections import Counter
 from dataclasses import dataclass, replace
 from functools import cache
 from types import MappingProxyType
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -142,13 +142,13 @@ def _like(application: Application, own: OwnGpuType, *, replaces: bool) -> Appli
     """Let a GPU type have the times of the type that it is `like`: in place of its own, or where it has none."""
     if own.like is None:
         return application
-    times, whole = dict(application.seconds_per_epoch), dict(application.whole_nodes_s)
-    single = {(own.name, gpus): seconds / own.speed for (v, gpus), seconds in times.items() if v == own.like}
-    several = {(own.name, nodes, gpus): s / own.speed for (v, nodes, gpus), s in whole.items() if v == own.like}
-    if replaces:
-        times = {key: seconds for key, seconds in times.items() if key[0] != own.name}
-        whole = {key: seconds for key, seconds in whole.items() if key[0] != own.name}
-    return replace(application, seconds_per_epoch=single | times, whole_nodes_s=several | whole)
+
+    def moved(table: Mapping[Any, float]) -> dict[Any, float]:
+        alike = {(own.name, *key[1:]): seconds / own.speed for key, seconds in table.items() if key[0] == own.like}
+        return alike | {key: seconds for key, seconds in table.items() if not replaces or key[0] != own.name}
+
+    times, whole_nodes = moved(application.seconds_per_epoch), moved(application.whole_nodes_s)
+    return replace(application, seconds_per_epoch=times, whole_nodes_s=whole_nodes)
 
 
 def _check_gpu_types(scenario: Scenario, own: Mapping[str, Application], known: Mapping[str, GpuType]) -> None:

@@ -1,4 +1,4 @@
-"""What sharing a GPU does to the time of jobs: the extension point, the published model, and measured pairs."""
+"""The time of jobs on what they are offered, what sharing a GPU does to it (the extension point), and their load."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The `cluster` section of a scenario."""
+"""The `cluster` section of a scenario, and `[[gpu_types]]` of your own."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What `gpusched compare` runs on a scenario, the seeds, and what makes a scenario a track."""
+"""What `gpusched compare` runs on a scenario, the seeds, what makes a scenario a track, and the `trace` section."""
 
 from __future__ import annotations
 

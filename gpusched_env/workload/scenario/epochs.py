@@ -215,17 +215,10 @@ class OwnApplication(Settings):
     def application(self) -> Application:
         """Make the application."""
         part = 1.0 if self.seconds is None else 1.0 / self.max_epochs
-        times: dict[tuple[str, int], float] = {}
-        whole_nodes: dict[tuple[str, int, int], float] = {}
-        for gpu_type, by_gpus in self._given().items():
-            for size, seconds in by_gpus.items():
-                nodes, gpus = _size(gpu_type, size)
-                if nodes == 1:
-                    times[gpu_type, gpus] = seconds * part
-                else:
-                    whole_nodes[gpu_type, nodes, gpus] = seconds * part
-        switching = self.restart_s, self.state_gib
-        return Application(self.name, self.max_epochs, self.memory_gib, times, whole_nodes, *switching)
+        given = self._given().items()
+        times = {(v, *_size(v, size)): seconds * part for v, sizes in given for size, seconds in sizes.items()}
+        facts = {name: getattr(self, name) for name in ("max_epochs", "memory_gib", "restart_s", "state_gib")}
+        return Application.of_times(self.name, facts, times)
 
     def _given(self) -> dict[str, dict[str, float]]:
         return self.seconds_per_epoch or self.seconds or {}

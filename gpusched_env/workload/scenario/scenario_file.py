@@ -1,4 +1,4 @@
-"""Scenarios as TOML files: the built-in ones, yours, and one to start from."""
+"""Scenarios and tracks as TOML files: the built-in ones, yours, and one to start from."""
 
 from __future__ import annotations
 

@@ -116,12 +116,19 @@ class Application:
         checks.not_negative(f"{where}.state_gib", self.state_gib)
         if not self.seconds_per_epoch and not self.whole_nodes_s:
             raise InputError(f"{where}.seconds_per_epoch", self.seconds_per_epoch, "at least one entry")
-        for (gpu_type, gpus), seconds in self.seconds_per_epoch.items():
-            checks.positive(f"{where}.seconds_per_epoch[{gpu_type}, {gpus}]", seconds)
-        for (gpu_type, nodes, gpus), seconds in self.whole_nodes_s.items():
-            checks.positive(f"{where}.whole_nodes_s[{gpu_type}, {nodes}, {gpus}]", seconds)
-        object.__setattr__(self, "seconds_per_epoch", MappingProxyType(dict(self.seconds_per_epoch)))
-        object.__setattr__(self, "whole_nodes_s", MappingProxyType(dict(self.whole_nodes_s)))
+        for column in ("seconds_per_epoch", "whole_nodes_s"):
+            for key, seconds in getattr(self, column).items():
+                checks.positive(f"{where}.{column}[{', '.join(map(str, key))}]", seconds)
+            object.__setattr__(self, column, MappingProxyType(dict(getattr(self, column))))
+
+    @classmethod
+    def of_times(
+        cls, name: str, facts: Mapping[str, float], times: Mapping[tuple[str, int, int], float]
+    ) -> Application:
+        """Make an application of its `facts`, by field, and its times [s] by (GPU type, nodes, GPUs of a node)."""
+        single = {(v, gpus): seconds for (v, nodes, gpus), seconds in times.items() if nodes == 1}
+        several = {key: seconds for key, seconds in times.items() if key[1] > 1}
+        return cls(name=name, seconds_per_epoch=single, whole_nodes_s=several, **facts)
 
     def time_s(self, configuration: Configuration) -> float:
         """Give the time of one epoch on a configuration [s]; inf where it is not known.

@@ -92,20 +92,15 @@ def _check_columns(row: Row, where: str) -> str:
 def _application(name: str, rows: Sequence[tuple[str, Row]], times_column: str) -> Application:
     facts = {fact: _fact(rows, fact, usual) for fact, usual in FACTS.items()}
     part = 1.0 / facts["max_epochs"] if times_column == "seconds" else 1.0
-    times: dict[tuple[str, int], float] = {}
-    whole_nodes: dict[tuple[str, int, int], float] = {}
+    times: dict[tuple[str, int, int], float] = {}
     for where, row in rows:
         seconds = number(f"{where}: {times_column}", row[times_column], positive=True) * part
         gpus = whole(f"{where}: gpus", row["gpus"])
-        nodes = whole(f"{where}: nodes", row.get("nodes") or "1")
-        if (row["gpu_type"], gpus) in times if nodes == 1 else (row["gpu_type"], nodes, gpus) in whole_nodes:
+        key = (row["gpu_type"], whole(f"{where}: nodes", row.get("nodes") or "1"), gpus)
+        if key in times:
             raise InputError(f"{where}: gpus", gpus, "each number of GPUs of a type once")
-        if nodes == 1:
-            times[row["gpu_type"], gpus] = seconds
-        else:
-            whole_nodes[row["gpu_type"], nodes, gpus] = seconds
-    switching = facts["restart_s"], facts["state_gib"]
-    return Application(name, facts["max_epochs"], facts["memory_gib"], times, whole_nodes, *switching)
+        times[key] = seconds
+    return Application.of_times(name, facts, times)
 
 
 def _fact(rows: Iterable[tuple[str, Row]], fact: str, usual: float | None) -> float:

@@ -1,4 +1,4 @@
-"""The formats of traces as they are published: where each says what."""
+"""The formats of traces as they are published: where each says what, and which column may be which field."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What was understood of a trace, in numbers."""
+"""What was understood of a trace, in numbers, and what its replay depends on, in sentences."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""A trace of real jobs: when they came, how long they ran, and on how many GPUs."""
+"""A trace of real jobs (when they came, how long they ran, on how many GPUs), and how a file is read as one."""
 
 from __future__ import annotations
 
