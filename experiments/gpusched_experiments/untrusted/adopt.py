@@ -1,4 +1,7 @@
-"""Doing on the true board what a policy wants on its copy: every job's place is checked, then held."""
+"""The board on its way to the process that decides, and what is wanted there on its way back.
+
+Only what a policy may see is sent, and after the first time only changes. Every place that is wanted is checked on the true board, then held.
+"""
 
 from __future__ import annotations
 

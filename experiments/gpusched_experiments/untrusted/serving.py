@@ -1,4 +1,7 @@
-"""The child process of a submission: loading it, and answering the process that simulates."""
+"""The child process of a submission: messages over two pipes, loading it, and answering the process that simulates.
+
+A message is a head of JSON, and bytes. Nothing that is read is unpickled or run.
+"""
 
 from __future__ import annotations
 
