@@ -1,6 +1,7 @@
 """The board on its way to the process that decides, and what is wanted there on its way back.
 
-Only what a policy may see is sent, and after the first time only changes. Every place that is wanted is checked on the true board, then held.
+Only what a policy may see is sent, and after the first time only changes. Every place that is wanted is checked on the
+true board, then held.
 """
 
 from __future__ import annotations
