@@ -1,4 +1,7 @@
-"""From a request to its answer: a pure function, but for what is compiled and looked up once."""
+"""From a request to its answer: a pure function, but for what is compiled and looked up once.
+
+Also which policies a service answers for: reference policies, shipped agents, and agents named at its start.
+"""
 
 from __future__ import annotations
 
@@ -260,7 +263,10 @@ class Decider:
         names = ClusterNames.of(request)
         version = self.policies.version(request.policy)
         place = _fingerprint(request, names, version)
-        before = None if request.memory is None else self._memory(request.memory, request.policy)
+        before = None if request.memory is None else Memory.read(request.memory, self.key)
+        if before is not None and before.policy != request.policy:
+            allowed = f"{before.policy}, whose memory the request brings; or memory = null"
+            raise InputError("policy", request.policy, allowed)
         ids = _ids(request)
         head = {"policy": request.policy, "version": VERSION, "code": version, "now_s": request.now_s}
         order = sorted(range(len(ids)), key=lambda i: request.jobs[i].submission_s)
@@ -277,12 +283,6 @@ class Decider:
         _decide(state, policy, rng)
         told = _decided(state, request, names, order)
         return head | told | {"memory": carried.taken_from(state, rng).text(self.key)}
-
-    def _memory(self, text: str, policy: str) -> Memory:
-        found = Memory.read(text, self.key)
-        if found.policy != policy:
-            raise InputError("policy", policy, f"{found.policy}, whose memory the request brings; or memory = null")
-        return found
 
 
 def _decide(state: State, policy: Policy, rng: Generator) -> None:

@@ -1,4 +1,4 @@
-"""The fields of a request, as pydantic models: names, kinds and ranges of single values."""
+"""The fields of a request as pydantic models, the sizes that a service takes, and what it says is wrong with one."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a policy remembers from one decision to the next, as a text that only this service's like can write.
+"""What goes on from one decision to the next, as a text that only this service's like can write.
 
 Policies keep numbers, some of which are indices that compiled code uses as they are. So the text is signed: what comes
 back is what some service with the same key has written, or is refused.

@@ -90,12 +90,11 @@ def described(schema: dict[str, Any]) -> dict[str, Any]:
 
 def page(schema: dict[str, Any]) -> str:
     """Give the interface as one page of HTML without scripts."""
-    rows = []
-    for path, methods in schema["paths"].items():
-        for method, operation in methods.items():
-            rows.append(
-                f"<li><code>{method.upper()} {html.escape(path)}</code> {html.escape(operation['summary'])}</li>"
-            )
+    rows = [
+        f"<li><code>{method.upper()} {html.escape(path)}</code> {html.escape(operation['summary'])}</li>"
+        for path, methods in schema["paths"].items()
+        for method, operation in methods.items()
+    ]
     parts = [
         _table(name, model) for name, model in sorted(schema["components"]["schemas"].items()) if "properties" in model
     ]

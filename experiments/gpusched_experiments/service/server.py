@@ -1,4 +1,4 @@
-"""Running a service: processes that decide, and uvicorn before them."""
+"""Running a service: the door, which is HTTP in and JSON out, with uvicorn before it and processes behind it."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import sys
 import time
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any, NoReturn
+from typing import TYPE_CHECKING, Any
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
@@ -27,7 +27,6 @@ from gpusched_experiments.service.pool import Pool
 
 if TYPE_CHECKING:
     from collections.abc import AsyncIterator, Callable, Mapping
-    from types import FrameType
 
     from gpusched_experiments.service.decision import PolicyCatalogue
     from gpusched_experiments.service.fields import Limits
@@ -161,7 +160,8 @@ def serve(
         SystemExit: It was ended by SIGTERM; with exit code 0.
         WorkerError: A worker ended before it was ready.
     """
-    signal.signal(signal.SIGTERM, _leave)
+    # That is how process managers stop a service. Uvicorn passes the signal on once it has closed.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(0))
     bound = _bound(*address)
     pool = Pool(workers, policies, secrets.token_bytes(KEY_BYTES) if key is None else key, limits)
     try:
@@ -212,11 +212,6 @@ class _Server(uvicorn.Server):
 def url_of(host: str, port: int) -> str:
     """Give the address of a service as clients take it: that of IPv6 in brackets."""
     return f"http://[{host}]:{port}" if ":" in host else f"http://{host}:{port}"
-
-
-def _leave(number: int, _: FrameType | None) -> NoReturn:  # noqa: ARG001 - as handlers are called
-    """End well: that is how process managers stop a service. Uvicorn passes the signal on once it has closed."""
-    sys.exit(0)
 
 
 def _bound(host: str, port: int) -> socket.socket:

@@ -1,4 +1,8 @@
-"""Doing on the true board what a policy wants on its copy: every job's place is checked, then held."""
+"""The board on its way to the process that decides, and what is wanted there on its way back.
+
+Only what a policy may see is sent, and after the first time only changes. Every place that is wanted is checked on the
+true board, then held.
+"""
 
 from __future__ import annotations
 
@@ -118,25 +122,6 @@ def rows_of(array: NDArray[Any]) -> NDArray[np.int64]:
     return bits if bits.ndim > 1 else bits.reshape(1, -1)
 
 
-class SentBoard:
-    """What the other side knows of a board."""
-
-    def __init__(self, board: Board) -> None:
-        self._known = {name: rows_of(getattr(board, name)).copy() for name in SEEN}
-
-    def changes(self, board: Board) -> tuple[list[list[Any]], list[bytes]]:
-        """Give the rows that differ from what is known: names with counts, and their bytes; then they are known."""
-        counts, parts = [], []
-        for name, known in self._known.items():
-            now = rows_of(getattr(board, name))
-            rows = np.flatnonzero((now != known).any(axis=1))
-            if len(rows):
-                known[rows] = now[rows]
-                counts.append([name, len(rows)])
-                parts += [rows.tobytes(), now[rows].tobytes()]
-        return counts, parts
-
-
 def written(values: Board | Facts) -> tuple[list[list[Any]], list[bytes]]:
     """Write all arrays of a board that are sent, or of facts: name, kind and shape of each, and their bytes."""
     names = SEEN if isinstance(values, Board) else tuple(Facts.__annotations__)
@@ -155,8 +140,8 @@ def read(shapes: list[list[Any]], data: memoryview) -> tuple[dict[str, NDArray[A
     return arrays, data
 
 
-class BoardCopy:
-    """The board in the process that decides: what was sent, whatever a policy did to it since.
+class SentBoard:
+    """What was sent of a board: where it comes from, to send only what changes, and where it goes, to undo the rest.
 
     Args:
         board: The board, as it was sent first.
@@ -166,13 +151,24 @@ class BoardCopy:
         self.board = board
         self._sent = {name: getattr(board, name).copy() for name in SEEN}
 
+    def changes(self, board: Board) -> tuple[list[list[Any]], list[bytes]]:
+        """Give the rows that differ from what was sent: names with counts, and their bytes; then they are sent."""
+        counts, parts = [], []
+        for name, array in self._sent.items():
+            known, now = rows_of(array), rows_of(getattr(board, name))
+            rows = np.flatnonzero((now != known).any(axis=1))
+            if len(rows):
+                known[rows] = now[rows]
+                counts.append([name, len(rows)])
+                parts += [rows.tobytes(), now[rows].tobytes()]
+        return counts, parts
+
     def change(self, counts: list[list[Any]], data: memoryview) -> None:
-        """Take over changes, and undo all that was done to the board since."""
+        """Take over changes, and undo all that a policy did to the board since."""
         for name, count in counts:
             rows = rows_of(self._sent[name])
-            places, data = data[: 8 * count], data[8 * count :]
             size = 8 * count * rows.shape[1]
-            values, data = data[:size], data[size:]
+            places, values, data = data[: 8 * count], data[8 * count : 8 * count + size], data[8 * count + size :]
             rows[np.frombuffer(places, dtype=np.int64)] = np.frombuffer(values, dtype=np.int64).reshape(count, -1)
         for name, array in self._sent.items():
             getattr(self.board, name)[...] = array

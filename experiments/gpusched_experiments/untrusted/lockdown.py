@@ -1,4 +1,4 @@
-"""What a process gives up before it reads anything that nobody trusts."""
+"""What a process gives up before it reads anything that nobody trusts: files (Landlock) and system calls (seccomp)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,7 @@
-"""A process that decides, as seen from here: started with nothing, asked in time, and ended whatever it does."""
+"""A process that decides, as seen from here: started with nothing, asked in time, and ended whatever it does.
+
+`RemotePolicy` is an entry as a policy: it decides there, and what it decides is checked and done here.
+"""
 
 from __future__ import annotations
 

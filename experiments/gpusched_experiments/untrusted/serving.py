@@ -1,4 +1,7 @@
-"""The child process of a submission: loading it, and answering the process that simulates."""
+"""The child process of a submission: messages over two pipes, loading it, and answering the process that simulates.
+
+A message is a head of JSON, and bytes. Nothing that is read is unpickled or run.
+"""
 
 from __future__ import annotations
 
@@ -11,7 +14,7 @@ import time
 import traceback
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from numba.core import caching
@@ -20,7 +23,7 @@ from gpusched_env.model import Configuration
 from gpusched_env.simulator import Board, Facts, Policy, View, check_fit
 from gpusched_env.simulator.policy import memory_columns
 from gpusched_env.workload import Scenario, make_instance
-from gpusched_experiments.untrusted.adopt import SEEN, BoardCopy, read, wanted_of
+from gpusched_experiments.untrusted.adopt import SEEN, SentBoard, read, wanted_of
 from gpusched_experiments.untrusted.lockdown import CACHE, lock
 
 if TYPE_CHECKING:
@@ -207,6 +210,7 @@ def said_of(error: BaseException, file: str) -> str:
 
 
 MOST = 2**31
+Answer: TypeAlias = tuple[dict[str, Any], list[bytes]]
 
 
 class Server:
@@ -214,7 +218,7 @@ class Server:
 
     _make: Callable[[], Policy]
     _policy: Policy
-    _copy: BoardCopy
+    _copy: SentBoard
     _view: View
     _rng: np.random.Generator
 
@@ -236,13 +240,13 @@ class Server:
                 answer, parts = {"error": said_of(error, self.file)[:1000]}, []
             self.channel.send(answer, parts)
 
-    def _load(self, head: dict[str, Any], body: memoryview) -> tuple[dict[str, Any], list[bytes]]:
+    def _load(self, head: dict[str, Any], body: memoryview) -> Answer:
         self.file = head["file"]
         self._make = maker(head["what"], bytes(body), head["file"], head["made_by"])
         policy = self._make()
         return {"preemption": bool(policy.preemption), "named": isinstance(policy.name, str)}, []
 
-    def _fit(self, head: dict[str, Any], _: memoryview) -> tuple[dict[str, Any], list[bytes]]:
+    def _fit(self, head: dict[str, Any], _: memoryview) -> Answer:
         """Say why the policy cannot decide on such workloads; nothing if it can."""
         try:
             check_fit([self._make()], _another(head))
@@ -250,7 +254,7 @@ class Server:
             return {"misfit": str(error)[:1000]}, []
         return {}, []
 
-    def _begin(self, head: dict[str, Any], body: memoryview) -> tuple[dict[str, Any], list[bytes]]:
+    def _begin(self, head: dict[str, Any], body: memoryview) -> Answer:
         """Begin a run."""
         facts, body = read(head["facts"], body)
         arrays, _ = read(head["board"], body)
@@ -259,14 +263,14 @@ class Server:
         jobs = len(arrays["jobs"])
         scratch = {"keys": np.zeros(jobs), "order": np.zeros(jobs, dtype=np.int64), "memory": np.zeros((jobs, columns))}
         board = Board(facts=Facts(**facts), **{name: arrays[name] for name in SEEN}, **scratch)
-        self._copy = BoardCopy(board)
+        self._copy = SentBoard(board)
         self._view = View(board, tuple(Configuration(*each) for each in head["configurations"]))
         bits = np.random.PCG64(0)
         bits.state = head["random"]
         self._rng = np.random.Generator(bits)
         return {}, []
 
-    def _round(self, head: dict[str, Any], body: memoryview) -> tuple[dict[str, Any], list[bytes]]:
+    def _round(self, head: dict[str, Any], body: memoryview) -> Answer:
         """Decide a round."""
         self._copy.change(head["changes"], body)
         self._policy.decide(self._view, self._rng)
