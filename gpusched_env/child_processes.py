@@ -6,13 +6,10 @@ import multiprocessing
 import os
 import signal
 import threading
+from collections.abc import Iterator
 from contextlib import contextmanager
 from multiprocessing import resource_tracker
 from multiprocessing.connection import wait
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @contextmanager

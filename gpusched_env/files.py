@@ -5,14 +5,11 @@ from __future__ import annotations
 import os
 import secrets
 import shutil
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator
 
 
 @contextmanager

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 import builtins
 import re
+from collections.abc import Callable, Iterator
 from dis import get_instructions
 from functools import cache
 from hashlib import sha256
 from pathlib import Path
 from types import CodeType, ModuleType
-from typing import TYPE_CHECKING, Any, ParamSpec, TypeVar
+from typing import Any, ParamSpec, TypeVar
 
 import numba
 import numpy as np
 from numba.core.cpu import CPUTargetOptions
 from numba.core.dispatcher import Dispatcher
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 # Numba's option is private. It is said for every kernel, since one that leaves it open takes it from its first caller.
 COUNTING, LEAN = ({"_nrt": True}, {"_nrt": False}) if hasattr(CPUTargetOptions, "_nrt") else ({}, {})

@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Callable
 from functools import cache
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
+from typing import Any
 
 
 def lazy_names(package: str, file: str) -> Callable[[str], Any]:

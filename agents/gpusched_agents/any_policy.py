@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from importlib import import_module
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpusched_agents.files.storage import PREFIX, shipped_agents
 from gpusched_baselines.registry import POLICIES, make_policy
 from gpusched_env.errors import InputError
-
-if TYPE_CHECKING:
-    from gpusched_env.simulator import Policy
+from gpusched_env.simulator import Policy
 
 SB3 = "sb3:"
 OR_AN_AGENT = ", or agent:NAME or agent:DIR, or sb3:FILE.zip"

@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 import inspect
+from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
+import gymnasium
 import numpy as np
 
 from gpusched_baselines import edf
-from gpusched_env import GpuClusterEnv, InputError
+from gpusched_env import GpuClusterEnv, InputError, Result
 from gpusched_env.envs.rollout import unlimited_waiting
 from gpusched_env.simulator import layout as at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    import gymnasium
-
-    from gpusched_env import Result
 
 
 class Model(Protocol):

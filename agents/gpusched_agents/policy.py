@@ -16,7 +16,7 @@ from gpusched_env.envs.source import MAX_IDLE_REVIEWS
 from gpusched_env.errors import InputError
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, PARTS, QUEUE_FEATURES, Notes
 from gpusched_env.observation.observe import observe
-from gpusched_env.simulator import Asking
+from gpusched_env.simulator import Asking, View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.policy import Choice
@@ -30,7 +30,6 @@ if TYPE_CHECKING:
 
     from gpusched_agents.spec import AgentSpec, NetworkConfig
     from gpusched_env.model import Instance
-    from gpusched_env.simulator import View
 
 
 @dataclass(frozen=True, eq=False)

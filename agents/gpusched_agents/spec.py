@@ -11,7 +11,7 @@ from gpusched_baselines.steering_env.env import ROUNDS
 from gpusched_baselines.steering_env.features import JOBS, MEANS, OPTIONS, ROUND, TYPES
 from gpusched_baselines.steering_env.knobs import SETS, knob_names
 from gpusched_env.errors import InputError
-from gpusched_env.model import checks
+from gpusched_env.model import Configuration, GpuType, checks
 from gpusched_env.model.configuration import Kind
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.simulator import Asking
@@ -19,7 +19,6 @@ from gpusched_env.simulator import Asking
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-    from gpusched_env.model import Configuration, GpuType
     from gpusched_env.simulator.policy import AskingSettings
 
 NETWORKS = ("set", "mlp", "steering", "knobs")

@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from gpusched_agents.training.algorithm_config import EsConfig, SteeringConfig
-from gpusched_agents.training.config import NO_WARM_START, STEERING_NETWORK
+from gpusched_agents.training.config import NO_WARM_START, STEERING_NETWORK, TrainingConfig
 from gpusched_agents.training.steering_training import SteeringTraining
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
 
     from stable_baselines3.common.callbacks import BaseCallback
 
-    from gpusched_agents.training.config import TrainingConfig
     from gpusched_agents.training.knob_training import KnobTraining
     from gpusched_agents.training.training import Training
 

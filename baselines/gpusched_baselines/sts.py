@@ -13,13 +13,14 @@ from gpusched_baselines.planning.plan import (
     LATE,
     SHORTEST_SEGMENT,
     SLACK,
+    Scratch,
     find_hull,
     first_segment,
     new_scratch,
     solve_job,
 )
-from gpusched_baselines.planning.single_job import SingleJobProblem
-from gpusched_baselines.solvers.fallback import SOLVER_NAMES, FallbackSolver, SolverName
+from gpusched_baselines.planning.single_job import Plan, SingleJobProblem
+from gpusched_baselines.solvers.fallback import SOLVER_NAMES, FallbackSolver, SingleJobSolver, SolverName
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution
 from gpusched_env.simulator import kernels as sim
@@ -29,9 +30,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_baselines.planning.plan import Scratch
-    from gpusched_baselines.planning.single_job import Plan
-    from gpusched_baselines.solvers.fallback import SingleJobSolver
 
 # Columns of the policy's memory of a job.
 LEAST = 0  # size of what it last held by its own choice

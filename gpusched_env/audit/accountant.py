@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpusched_env.audit.progress import check_lines, check_progress, check_rounds, duty_of, paces, row_of, stretches
 from gpusched_env.audit.reading import Difference, number, same_amount
-from gpusched_env.audit.record import lives, read_record
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gpusched_env.audit.record import Holding, IntervalRecord, Record
+from gpusched_env.audit.record import Holding, IntervalRecord, Record, lives, read_record
 
 _ROUNDED = 1.0 + 1e-9  # shares that sum to whole GPUs may be a rounding above them
 _LATE_S = 1e-6  # a job that ends within a microsecond of its due date is not counted as late

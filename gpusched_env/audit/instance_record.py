@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from gpusched_env.audit.reading import (
     AT_LEAST_ONE,
@@ -24,10 +26,6 @@ from gpusched_env.audit.reading import (
     whole,
 )
 from gpusched_env.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-    from pathlib import Path
 
 _FIELDS = (
     "format", "version", "name", "seed", "energy_price_eur_per_kwh", "pue", "gpu_types", "nodes", "configurations",

@@ -4,16 +4,12 @@ from __future__ import annotations
 
 import math
 from collections import defaultdict
+from collections.abc import Iterable, Iterator
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from gpusched_env.audit.instance_record import JobRecord, SynchronisationRecord
 from gpusched_env.audit.reading import Difference, same_epochs, same_time
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from gpusched_env.audit.instance_record import JobRecord, SynchronisationRecord
-    from gpusched_env.audit.record import Holding, IntervalRecord, Record
+from gpusched_env.audit.record import Holding, IntervalRecord, Record
 
 
 def duty_of(record: Record, interval: IntervalRecord) -> float | None:

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from gpusched_env.audit.instance_record import ConfigurationRecord, InstanceRecord, read_instance
 from gpusched_env.audit.reading import (
@@ -21,9 +22,6 @@ from gpusched_env.audit.reading import (
     whole_of,
 )
 from gpusched_env.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 _INTERVAL_COLUMNS = ("job", "node", "gpus", "gpu", "configuration", "start_s", "ready_s", "end_s", "epochs")
 _JOB_COLUMNS = (

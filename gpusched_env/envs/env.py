@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias, Unpack
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, TypeAlias, Unpack
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from gpusched_env import rendering
 from gpusched_env.envs.source import (
@@ -23,7 +26,7 @@ from gpusched_env.envs.source import (
     source_of,
 )
 from gpusched_env.errors import InputError
-from gpusched_env.model import checks
+from gpusched_env.model import Instance, checks
 from gpusched_env.observation import (
     CLUSTER_FEATURES,
     PARTS,
@@ -38,18 +41,9 @@ from gpusched_env.observation import (
 from gpusched_env.observation.observe import write_mask
 from gpusched_env.simulator import Asking, Result, State, View
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.policy import AskingSettings
 from gpusched_env.simulator.rounds import decide, run_to_round
-from gpusched_env.workload import reward_scale_of
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.model import Instance
-    from gpusched_env.simulator.policy import AskingSettings
-    from gpusched_env.workload import Scenario
+from gpusched_env.workload import Scenario, reward_scale_of
 
 Observation: TypeAlias = "dict[str, NDArray[np.float32]] | NDArray[np.float32]"
 ALLOWED_OPTIONS = ("instance",)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import fields, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
+
+import gymnasium
 
 from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.errors import InputError
+from gpusched_env.model import Instance
 from gpusched_env.simulator import NAMED_ORDERS, Asking, JobPolicy, Policy, Result, check_fit
 from gpusched_env.simulator.policy import AS_A_POLICY, AskedAs
 from gpusched_env.simulator.simulate import check_stalled
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    import gymnasium
-
-    from gpusched_env.model import Instance
 
 
 def rollout(

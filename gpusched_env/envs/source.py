@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import hashlib
 import math
-from collections.abc import Sequence
+from collections.abc import Generator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol, TypeAlias
+from pathlib import Path
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
@@ -14,10 +15,6 @@ from gpusched_env.errors import InputError
 from gpusched_env.formats import instance_json
 from gpusched_env.model import Configuration, Instance, checks
 from gpusched_env.workload import InstanceMaker, Scenario, load_scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Generator, Mapping
-    from pathlib import Path
 
 USUAL = "default"
 AnyScenario: TypeAlias = "str | Path | Scenario"

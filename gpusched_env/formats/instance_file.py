@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import Any, TypeVar
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
-from gpusched_env.formats.json_fields import check_lengths, checked, value_of
+from gpusched_env.formats.json_fields import Schema, check_lengths, checked, value_of
 from gpusched_env.model import (
     Cells,
     Configuration,
@@ -25,13 +27,6 @@ from gpusched_env.model import (
     Synchronisation,
     Tenant,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.formats.json_fields import Schema
 
 T = TypeVar("T")
 

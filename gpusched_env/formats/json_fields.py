@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import sys
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from gpusched_env.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 _KINDS: dict[type, tuple[frozenset[type], str]] = {
     float: (frozenset({float, int}), "a finite number"),

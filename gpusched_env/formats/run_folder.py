@@ -3,26 +3,22 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.files import new_folder, write_atomically
 from gpusched_env.formats.instance_file import load_instance, save_instance
+from gpusched_env.model import Instance
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Mapping
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.model import Instance
 
 FORMAT = "gpusched run"
 VERSION = 2

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 MOST_GPUS = 2**22
 """GPUs that a configuration may have in all: more than any cluster, and few enough to be counted in 64 bits."""

@@ -2,17 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from gpusched_env.arrays import Singles
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation import notes as of
-from gpusched_env.observation.notes import TALLY_COLUMNS, Names, squash
+from gpusched_env.observation.notes import TALLY_COLUMNS, Names, Notes, squash
 from gpusched_env.simulator import layout as at
-
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Singles
-    from gpusched_env.observation.notes import Notes
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.run import Board
 
 _cluster = Names()
 FREE = _cluster("free GPUs / GPUs of the type")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterable
 
 import numpy as np
 from gymnasium import spaces
@@ -10,9 +10,6 @@ from gymnasium import spaces
 from gpusched_env.observation.cluster import CLUSTER_FEATURES
 from gpusched_env.observation.job import JOB_FEATURES
 from gpusched_env.observation.observe import COMPANY_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
 
 __all__ = [
     "CLUSTER_FEATURES",

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from collections.abc import Iterator
+from typing import Annotated
 
 import numpy as np
 
@@ -11,12 +12,8 @@ from gpusched_env.kernel import lean_kernel
 from gpusched_env.named_arrays import NamedArrays
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gpusched_env.simulator.run import Board
-    from gpusched_env.simulator.state import Common
+from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.state import Common
 
 ONE_PERCENT = 0.01  # of a worst-case execution time: about what deadline wake-ups leave
 

@@ -2,25 +2,29 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from gpusched_env.arrays import Ints, Mask, Singles
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.observation import notes as of
 from gpusched_env.observation.cluster import FREE, write_cluster
 from gpusched_env.observation.job import write_job
-from gpusched_env.observation.notes import ONE_PERCENT, ROUND, Names, bring_up_to_date, slack_ratio, squash, write_spare
+from gpusched_env.observation.notes import (
+    ONE_PERCENT,
+    ROUND,
+    Names,
+    Notes,
+    bring_up_to_date,
+    slack_ratio,
+    squash,
+    write_spare,
+)
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
 from gpusched_env.simulator.placement.pace_now import pace_now
 from gpusched_env.simulator.placement.placement import may_have
+from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.switching import switch_s
-
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Ints, Mask, Singles
-    from gpusched_env.observation.notes import Notes
-    from gpusched_env.simulator.run import Board
 
 _option = Names()
 PLACEABLE = _option("1 if it can be placed now")

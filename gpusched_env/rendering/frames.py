@@ -3,30 +3,25 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterable, Iterator
 from contextlib import redirect_stdout
 from importlib import import_module
 from itertools import chain
 from pathlib import Path
 from tempfile import TemporaryDirectory
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.files import write_atomically
 from gpusched_env.rendering.gantt import FRAME_DPI, FRAME_INCHES, Drawing, pixels_of, resting_parts, scene_of
+from gpusched_env.rendering.gantt_marks import Scene
 from gpusched_env.rendering.lanes import INK, JOB_COLOURS, LATE, PAPER, SUBTLE, WAITING
-from gpusched_env.rendering.plotting import Image
+from gpusched_env.rendering.plotting import Figure, Image
+from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.rendering.gantt_marks import Scene
-    from gpusched_env.rendering.plotting import Figure
-    from gpusched_env.simulator import State
 
 
 class GanttFrames:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.rendering.gantt_marks import (
@@ -27,13 +29,7 @@ from gpusched_env.rendering.lanes import INK, JOB_COLOURS, LATE, NODE_GAP, PAPER
 from gpusched_env.rendering.plotting import Figure, FigureCanvasAgg, Line2D, Patch
 from gpusched_env.rendering.text import duration_text
 from gpusched_env.rendering.timeline import Timeline, Window, window_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.simulator import Result, State
+from gpusched_env.simulator import Result, State
 
 LEFT = 0.18  # inches
 FRAME_INCHES, FRAME_DPI = (12.8, 7.2), 100

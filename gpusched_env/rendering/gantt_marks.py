@@ -18,11 +18,12 @@ from gpusched_env.rendering.lanes import (
     STRIPES,
     SUBTLE,
     WAITING,
+    Bar,
     Rows,
     colour_of,
     ink_on,
 )
-from gpusched_env.rendering.plotting import FuncFormatter, LineCollection, MaxNLocator, PolyCollection, withStroke
+from gpusched_env.rendering.plotting import Axes, FuncFormatter, LineCollection, MaxNLocator, PolyCollection, withStroke
 from gpusched_env.rendering.text import axis_unit
 
 if TYPE_CHECKING:
@@ -30,8 +31,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gpusched_env.rendering.lanes import Bar
-    from gpusched_env.rendering.plotting import Axes
     from gpusched_env.rendering.timeline import Timeline, Window
 
 MOST_LABELS = 400  # labels in bars; more would only cost time

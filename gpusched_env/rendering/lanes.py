@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from heapq import heappop, heappush
 from itertools import groupby, pairwise
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpusched_env.model import Instance, Node
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.sharing_pace import share_units
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator, Sequence
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.model import Instance, Node
 
 Run = tuple[float, float]
 """Neighbouring GPUs of a node, or a part of a shared one: where it begins, and its height, in GPUs."""

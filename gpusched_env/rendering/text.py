@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from collections import defaultdict
 from itertools import pairwise
-from typing import TYPE_CHECKING
 
+from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-
-if TYPE_CHECKING:
-    from gpusched_env.simulator import State
 
 UNITS = ((86_400.0, "d"), (3_600.0, "h"), (60.0, "min"), (1.0, "s"))
 

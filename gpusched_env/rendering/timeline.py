@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Container, Iterator
 from dataclasses import dataclass, replace
 from itertools import cycle, pairwise
 from math import ceil, log2
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
+from gpusched_env.model import Instance
 from gpusched_env.rendering.lanes import Bar, bars_of
 from gpusched_env.simulator import Result, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.rounds import stays
-
-if TYPE_CHECKING:
-    from collections.abc import Container, Iterator
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.model import Instance
 
 LATE_TOLERANCE_S = 1e-6
 

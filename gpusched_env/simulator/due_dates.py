@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.switching import dearest_switch_s, place_of_state
-
-if TYPE_CHECKING:
-    from gpusched_env.simulator.run import Board
 
 MISSED_S = 1e-6  # less than this is rounding: a plan that ends exactly at its due date is in time
 MARGIN = 0.009  # of the worst-case execution time: how long before the last moment a job is asked again

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from gpusched_env.arrays import Floats
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.lying import hosts_charge, hosts_rate
 from gpusched_env.simulator.placement.release import release
-
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats
-    from gpusched_env.simulator.run import Board, Hidden
+from gpusched_env.simulator.run import Board, Hidden
 
 SAME_TIME_S, SAME_TIME = 1e-9, 1e-15  # absolute [s] and relative to the present time
 

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
+from gpusched_env.arrays import Ints
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.placement import put_back
 from gpusched_env.simulator.placement.release import within_quota
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gpusched_env.arrays import Ints
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.run import Board
 
 CONFIGURATION, NODE, GPUS, SHARE, CHAIN, QUOTA = range(1, 7)
 """What can be wrong with a holding, as `hold_at` gives it; 0 for nothing."""

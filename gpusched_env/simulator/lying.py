@@ -7,16 +7,12 @@ begins, unless a policy lets it go, so that a round that begins from an empty cl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from gpusched_env.arrays import Ints
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
-
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Ints
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.run import Board
 
 MOST_GPUS = 32  # on a node with cells: bits of a mask, with room for sums of them
 

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from gpusched_env.arrays import Floats, Ints
 from gpusched_env.kernel import kernel
+from gpusched_env.model import Instance
 from gpusched_env.model.synchronisation import iteration_s
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sharing_pace import (
     neighbours,
     pace_by_duty,
@@ -16,13 +18,6 @@ from gpusched_env.simulator.sharing_pace import (
     write_duty_paces,
     write_pair_paces,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.model import Instance
-    from gpusched_env.simulator.run import Board, Facts
 
 
 @kernel

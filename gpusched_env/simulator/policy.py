@@ -9,7 +9,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
-from gpusched_env.model import checks
+from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import NAMED_ORDERS
 from gpusched_env.simulator.placement.placement import forget_place
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
 
-    from gpusched_env.model import Instance
     from gpusched_env.simulator.ordering import Order
     from gpusched_env.simulator.run import Board
     from gpusched_env.simulator.view import View

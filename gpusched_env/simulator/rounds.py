@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from gpusched_env.kernel import kernel, lean_kernel
@@ -16,11 +14,9 @@ from gpusched_env.simulator.placement.placement import forget_place, moves_on, p
 from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.placement.whole_gpus import same_chain
+from gpusched_env.simulator.run import Board, Hidden
 from gpusched_env.simulator.sorting import pressure, ranked
 from gpusched_env.simulator.switching import ready_s, remember_place
-
-if TYPE_CHECKING:
-    from gpusched_env.simulator.run import Board, Hidden
 
 # Kinds of order in which a round asks its jobs.
 PRESSURE, BY_SUBMISSION, BY_DUE, BY_WEIGHT = range(4)

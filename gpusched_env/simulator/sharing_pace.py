@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import NDArray
 
+from gpusched_env.arrays import Floats, Ints
 from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.model import Duty, Interference
+from gpusched_env.model import Configuration, Duty, Instance, Interference
 from gpusched_env.simulator import layout as at
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.model import Configuration, Instance
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.run import Board
 
 
 def slowdown_table(instance: Instance) -> NDArray[np.float64]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from typing import TYPE_CHECKING
+from collections.abc import Callable
 
 import numpy as np
 
@@ -12,12 +12,8 @@ from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import AS_A_POLICY, AskedAs, Policy, Replaying, check_fit, memory_columns
 from gpusched_env.simulator.result import Result
+from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.state import State
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gpusched_env.simulator.run import Board
 
 MOST_IDLE_S = 10_000 * 3600.0  # over a year
 MOST_IDLE_EVENTS = 1_000  # a policy may let all jobs wait for years, but must not be asked for ever meanwhile

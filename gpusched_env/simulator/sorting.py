@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from gpusched_env.arrays import Floats, Ints
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.run import Board
 
 
 @kernel

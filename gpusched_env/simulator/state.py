@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gpusched_env.model import checks
+from gpusched_env.model import Instance, checks
 from gpusched_env.model.rates import Rates, kilowatts, write_config_rates, write_node_rates
 from gpusched_env.model.tenant import kinds_of_nodes, quotas
 from gpusched_env.simulator import layout as at
@@ -22,12 +23,6 @@ from gpusched_env.simulator.rounds import begin_round, commit_round
 from gpusched_env.simulator.run import Board, Facts, Hidden
 from gpusched_env.simulator.survival import DistributionTable
 from gpusched_env.simulator.view import View
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from gpusched_env.model import Instance
-
 
 MOST_CLUSTERS = 64  # whose facts are kept
 

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpusched_env.arrays import Floats
 from gpusched_env.kernel import kernel, lean_kernel
+from gpusched_env.model import EpochDistribution
 from gpusched_env.simulator import layout as at
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.arrays import Floats
-    from gpusched_env.model import EpochDistribution
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.run import Board
 
 SAME_EPOCH = 1e-12
 """Epochs this close below a bin edge, as a fraction of the maximum epochs, have reached it: the rest is rounding.

@@ -7,14 +7,10 @@ not tell distances apart (`JobTable.resume_s` is None) has `RESTART_S` for every
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.whole_gpus import mark
-
-if TYPE_CHECKING:
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.run import Board
 
 
 @kernel

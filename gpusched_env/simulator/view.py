@@ -2,24 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import checks
+from gpusched_env.model import Configuration, checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.pace_now import pace_now, seconds_now
 from gpusched_env.simulator.placement.placement import forget_place, place, prefer_place
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.policy import Choice, apply_choice
+from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.survival import DistributionTable
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from gpusched_env.model import Configuration
-    from gpusched_env.simulator.run import Board
 
 
 class View:

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Configuration, Node, single_node_configurations
+from gpusched_env.model import Configuration, GpuType, Node, single_node_configurations
 from gpusched_env.workload.network import SwitchingCosts, switching_costs
 from gpusched_env.workload.tables.applications import Application, builtin_applications, builtin_gpu_types, read_table
 from gpusched_env.workload.tables.own_applications import applications_of, read_applications
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gpusched_env.model import GpuType
     from gpusched_env.model.configuration import Kind
     from gpusched_env.workload.scenario.cluster import Cluster, OwnGpuType
     from gpusched_env.workload.scenario.scenario import Scenario

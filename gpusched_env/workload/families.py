@@ -14,7 +14,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, checks
-from gpusched_env.workload.scenario.epochs import HistogramEpochs
+from gpusched_env.workload.scenario.epochs import Epochs, HistogramEpochs
 from gpusched_env.workload.tables.own_applications import read_histograms, read_runs
 
 if TYPE_CHECKING:
@@ -22,8 +22,6 @@ if TYPE_CHECKING:
 
     from numpy.random import Generator
     from numpy.typing import NDArray
-
-    from gpusched_env.workload.scenario.epochs import Epochs
 
 
 def beta_distribution(mean: float, concentration: float, bins: int = 100) -> EpochDistribution:

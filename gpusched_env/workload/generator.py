@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Duty, Instance, JobTable, Tenant, checks
+from gpusched_env.model import Duty, EpochDistribution, Instance, Interference, JobTable, Tenant, checks
 from gpusched_env.model.tenant import tenant_name
 from gpusched_env.workload.catalogue import Catalogue, Site
 from gpusched_env.workload.families import draw_fractions, given_library, make_library
-from gpusched_env.workload.interference_model import application_times, interference_model, job_times
+from gpusched_env.workload.interference_model import InterferenceModel, application_times, interference_model, job_times
 from gpusched_env.workload.network import over_network, switching_columns
 from gpusched_env.workload.scenario.arrivals import BY_SATURATION, submission_times
 from gpusched_env.workload.scenario.epochs import HistogramEpochs, due_dates
@@ -35,8 +35,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.model import EpochDistribution, Interference
-    from gpusched_env.workload.interference_model import InterferenceModel
     from gpusched_env.workload.tables.applications import Application
     from gpusched_env.workload.traces.trace import Trace
 

@@ -8,9 +8,14 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Duty, Interference
-from gpusched_env.workload.scenario.sharing import LEAST_INFLATION
-from gpusched_env.workload.tables.applications import builtin_duties, builtin_max_inflation, builtin_slowdowns
+from gpusched_env.model import Configuration, Duty, GpuType, Instance, Interference
+from gpusched_env.workload.scenario.sharing import LEAST_INFLATION, Sharing
+from gpusched_env.workload.tables.applications import (
+    Application,
+    builtin_duties,
+    builtin_max_inflation,
+    builtin_slowdowns,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -18,10 +23,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.model import Configuration, GpuType, Instance
     from gpusched_env.workload.catalogue import Site
-    from gpusched_env.workload.scenario.sharing import Sharing
-    from gpusched_env.workload.tables.applications import Application
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Synchronisation, iteration_s
-from gpusched_env.workload.tables.applications import builtin_communication
+from gpusched_env.workload.tables.applications import Application, Communication, builtin_communication
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from gpusched_env.workload.catalogue import Site
     from gpusched_env.workload.scenario.scenario import Scenario
     from gpusched_env.workload.scenario.sharing import Switching
-    from gpusched_env.workload.tables.applications import Application, Communication
 
 
 def over_network(

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Interference, Node
+from gpusched_env.model import Duty, GpuType, Instance, Interference, Node, Tenancy, Tenant
 from gpusched_env.model.tenant import BETWEEN, LENT, TENANCIES, check_fit, name_of
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from gpusched_env.model import Duty, GpuType, Instance, Tenancy, Tenant
 
 
 def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:

@@ -5,17 +5,15 @@ from __future__ import annotations
 import hashlib
 import json
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpusched_agents.spec import OF_KNOBS, AgentSpec, NetworkConfig
 from gpusched_env.errors import InputError
 from gpusched_env.formats.json_fields import check_fields, json_list, value_of, values_of
 from gpusched_env.model import checks
 from gpusched_env.simulator import Asking
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9._-]{0,63}")
 ORIGIN = ("made_utc", "command", "python", "platform", "packages", "facts")

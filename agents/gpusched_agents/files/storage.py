@@ -5,28 +5,22 @@ from __future__ import annotations
 import hashlib
 import re
 import zipfile
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
-from gpusched_agents.files.description import description_text, read_description
+from gpusched_agents.files.description import AgentDescription, description_text, read_description
 from gpusched_agents.network.steering import shapes
+from gpusched_agents.spec import AgentSpec, NetworkConfig
 from gpusched_baselines.steering_env.features import feature_count
 from gpusched_baselines.steering_env.knobs import knob_count
 from gpusched_env.errors import InputError
 from gpusched_env.files import new_folder, write_atomically
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from gpusched_agents.files.description import AgentDescription
-    from gpusched_agents.spec import AgentSpec, NetworkConfig
 
 NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]*")
 

@@ -5,28 +5,22 @@ The formulas are those of `gpusched_agents.network.policies`; a test compares bo
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Mapping
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpusched_env.arrays import Ints, Mask, Singles
 from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
+from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES, Notes
 from gpusched_env.observation.observe import SHARE, observe
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import due_wake_s
 from gpusched_env.simulator.placement.placement import may_have, moves_on, place
 from gpusched_env.simulator.policy import apply_choice
+from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.survival import expected_left
 from gpusched_env.simulator.switching import switch_s
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.arrays import Ints, Mask, Singles
-    from gpusched_env.observation import Notes
-    from gpusched_env.simulator.run import Board
 
 
 @kernel

@@ -12,7 +12,8 @@ from gpusched_baselines.steering_env.features import feature_count, observe
 from gpusched_baselines.steering_env.knobs import SETS, Knobs, forget_cheapest, knob_count, knobs_of, steering_of
 from gpusched_baselines.sts_x import StsX
 from gpusched_env.errors import InputError
-from gpusched_env.model import checks
+from gpusched_env.model import Instance, checks
+from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import FREE_COLUMNS
 
@@ -24,8 +25,6 @@ if TYPE_CHECKING:
     from gpusched_agents.spec import AgentSpec
     from gpusched_baselines.sts_x.plan import Steering
     from gpusched_env.arrays import Floats
-    from gpusched_env.model import Instance
-    from gpusched_env.simulator import View
     from gpusched_env.simulator.run import Board
 
 ACTIVATIONS = ("tanh", "relu")

@@ -11,7 +11,7 @@ import numpy as np
 
 from gpusched_agents.network.steering import SteeringPolicy, own_shapes
 from gpusched_agents.training.algorithm_config import EsConfig
-from gpusched_agents.training.worlds import instance_at, validation_instance, validation_places
+from gpusched_agents.training.worlds import Place, instance_at, validation_instance, validation_places
 from gpusched_env import simulate
 from gpusched_env.child_processes import deaf_children, end_with_parent
 from gpusched_env.envs.vector.threads import usable_cores
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
     from gpusched_agents.spec import AgentSpec
     from gpusched_agents.training.config import TrainingConfig
-    from gpusched_agents.training.worlds import Place
     from gpusched_env.simulator import Policy
 
 FIRST, SECOND, TINY = 0.9, 0.99, 1e-12  # decay of Adam's moments, and what keeps its step finite

@@ -17,7 +17,7 @@ from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithm_config import SteeringConfig, algorithm_class
 from gpusched_agents.training.algorithms import falling
 from gpusched_agents.training.evolution import relative_cost
-from gpusched_agents.training.sb3_training import Sb3Training
+from gpusched_agents.training.sb3_training import Logs, Sb3Training
 from gpusched_baselines.steering_env import GpuSteeringVectorEnv
 from gpusched_baselines.steering_env.env import FIRST_WORKLOAD
 from gpusched_env.errors import InputError
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from gpusched_agents.network.knob_policy import KnobPolicy
     from gpusched_agents.training.config import TrainingConfig
-    from gpusched_agents.training.sb3_training import Logs
 
 
 def make_knob_env(config: TrainingConfig, agent: SteeringConfig) -> SchedulerVecEnv:

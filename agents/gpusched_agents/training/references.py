@@ -9,13 +9,12 @@ import numpy as np
 from gpusched_agents.training.checkpoint import best_point
 from gpusched_agents.training.evolution import validation_costs
 from gpusched_baselines import make_policy
-from gpusched_env import simulate
+from gpusched_env import Instance, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping, Sequence
 
     from gpusched_agents.training.config import TrainingConfig
-    from gpusched_env import Instance
 
 USUAL = ("sts", "edf")
 BASE = "sts-x"  # what a steering agent begins as

@@ -15,9 +15,9 @@ from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import KVWriter, Logger, TensorBoardOutputFormat
 from stable_baselines3.common.save_util import recursive_getattr
 
-from gpusched_agents.training.checkpoint import Progress, cost_of
+from gpusched_agents.training.checkpoint import Checkpoint, Progress, cost_of
 from gpusched_agents.training.run import CHECKPOINT, LOGS, ResumableTraining
-from gpusched_env import make_instance, simulate
+from gpusched_env import Policy, make_instance, simulate
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -28,9 +28,7 @@ if TYPE_CHECKING:
 
     from gpusched_agents.files.description import AgentDescription
     from gpusched_agents.spec import AgentSpec
-    from gpusched_agents.training.checkpoint import Checkpoint
     from gpusched_agents.training.config import TrainingConfig
-    from gpusched_env import Policy
 
 
 class LaterLogger(Logger):

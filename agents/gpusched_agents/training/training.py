@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import asdict
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 
 from gpusched_agents.network.inference import flat_weights
 from gpusched_agents.network.policies import actor_of, export_network
@@ -14,18 +16,11 @@ from gpusched_agents.policy import AgentPolicy
 from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, PpoConfig
 from gpusched_agents.training.algorithms import TRAINED_UNDER, make_env, make_model
+from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.imitation import Imitation, Teacher
 from gpusched_agents.training.references import reference_costs, reference_names
-from gpusched_agents.training.sb3_training import Sb3Training
+from gpusched_agents.training.sb3_training import Logs, Sb3Training
 from gpusched_env.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
-
-    from gpusched_agents.training.checkpoint import Checkpoint
-    from gpusched_agents.training.sb3_training import Logs
 
 MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a set network may be used with
 

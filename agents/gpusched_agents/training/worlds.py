@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gpusched_agents.training.algorithm_config import EsConfig
-from gpusched_env import load_scenario, make_instance
+from gpusched_env import Instance, View, load_scenario, make_instance
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.sharing_pace import planned_slowdown
 from gpusched_env.simulator.state import cheapest_in_full_nodes
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_agents.training.config import TrainingConfig
-    from gpusched_env import Instance, View
 
 TRAINING_SEEDS = (100_000, 110_000)  # those of tracks: from, and up to but without
 DRAWN_VALIDATION = range(20_000, 20_040)

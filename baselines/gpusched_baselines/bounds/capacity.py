@@ -13,21 +13,17 @@ the work that is left.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_baselines.bounds.priced import Demand, gpus_of_types, value_and_used
 from gpusched_baselines.planning.plan import LATE, lower_hull, solve, write_slopes
+from gpusched_env.model import Instance
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.rates import least_rate_eur_per_s
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Curve, DistributionTable, Floats, kernel
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from gpusched_env.model import Instance
 
 
 def clairvoyant_bound(instance: Instance) -> float:

@@ -12,20 +12,17 @@ for sale: so many epochs, at one price each.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from gpusched_env.errors import InputError
+from gpusched_env.model import Instance
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.rates import least_rate_eur_per_s
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Floats, Ints, at, kernel, lean_kernel
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from gpusched_env.model import Instance
 
 # Columns of what is for sale or bought: its price [€/epoch], epochs, and seconds that an epoch takes of the step.
 PRICE, EPOCHS, SECONDS = range(3)

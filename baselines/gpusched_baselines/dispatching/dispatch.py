@@ -22,15 +22,13 @@ from gpusched_baselines.planning.cheapest import (
     left_of_all,
 )
 from gpusched_env.errors import InputError
-from gpusched_env.model import checks
+from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import ActiveJobs, Board, Choice, Floats, Ints, Order, View, at, kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
-
-    from gpusched_env.model import Instance
 
 
 @dataclass(frozen=True, slots=True)

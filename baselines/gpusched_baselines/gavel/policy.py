@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal, get_args
 import numpy as np
 from scipy.sparse import csr_array, hstack  # type: ignore[import-untyped]
 
-from gpusched_baselines.gavel.program import Program, ProgramError, elastic, raised, rigid
+from gpusched_baselines.gavel.program import Demand, Program, ProgramError, elastic, raised, rigid
 from gpusched_baselines.gavel.round import ByRounds
 from gpusched_baselines.planning.cheapest import Epochs, check_epochs
 from gpusched_env.errors import InputError
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_baselines.gavel.program import Demand
     from gpusched_env.simulator.kernels import View
 
 CLOSE = 1e-3  # the finish-time ratio is found up to this factor - 1

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy.optimize import linprog  # type: ignore[import-untyped]
 from scipy.sparse import csr_array, hstack, vstack  # type: ignore[import-untyped]
 
 from gpusched_baselines.planning.cheapest import Epochs, epochs_left
 from gpusched_env.simulator.kernels import View, at
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class ProgramError(RuntimeError):

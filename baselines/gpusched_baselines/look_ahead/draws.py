@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.look_ahead.roll_out import CONFIG, WAKE, plan_by, reset
+from gpusched_baselines.look_ahead.roll_out import CONFIG, WAKE, Base, Stage, plan_by, reset
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.random import Generator
-
-    from gpusched_baselines.look_ahead.roll_out import Base, Stage
 
 
 def uniforms(rng: Generator, draws: int, jobs: int) -> Floats:

@@ -5,10 +5,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from types import MappingProxyType
-from typing import TYPE_CHECKING, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_baselines.index_rules.ranks import EXPECTED, Rule, choose_job
 from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
@@ -18,13 +20,6 @@ from gpusched_baselines.sts_x.plan import unsteered
 from gpusched_baselines.sts_x.policy import carry_out, plan_round
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Hidden, at, kernel, lean_kernel
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from typing import Any
-
-    from numpy.typing import NDArray
-
 
 COPIED = ("nodes", "room", "quota", "cells", "hosts", "clock", "count")
 

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from collections.abc import Callable
+from typing import Literal
 
 import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import ActiveJobs, Board, Floats, Ints, View, at, kernel, lean_kernel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
 
 
 @kernel

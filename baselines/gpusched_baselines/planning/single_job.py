@@ -4,22 +4,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from gpusched_baselines.planning import plan as kernels
-from gpusched_baselines.planning.plan import add_late_point, find_hull, new_scratch
+from gpusched_baselines.planning.plan import Scratch, add_late_point, find_hull, new_scratch
 from gpusched_env.errors import InputError
-from gpusched_env.model import checks
+from gpusched_env.model import EpochDistribution, checks
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Curve, DistributionTable
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from gpusched_baselines.planning.plan import Scratch
-    from gpusched_env.model import EpochDistribution
 
 Status = Literal["slack", "tight", "late"]
 

@@ -16,14 +16,13 @@ from gpusched_baselines.planning.cheapest import Epochs, any_room, by_pressure, 
 from gpusched_baselines.search.exchanges import offer
 from gpusched_baselines.search.proxy_parts import proxy_with
 from gpusched_env.errors import InputError
-from gpusched_env.model import checks
+from gpusched_env.model import Instance, Tenancy, checks
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, View, at, kernel, lean_kernel
 
 if TYPE_CHECKING:
     from numpy.random import Generator
 
-    from gpusched_env.model import Instance, Tenancy
 
 BEST = 0.05  # part of the choices that the published picks are among
 CHOICES_FOR_TWO = 30  # with fewer choices that part is one of them

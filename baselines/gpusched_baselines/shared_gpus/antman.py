@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_baselines.shared_gpus.gpus import (
+    Gpus,
     cheapest_host,
     guest_shares,
     least_busy,
@@ -23,9 +23,6 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Mask, PlannedPolicy, View, at, kernel, lean_kernel
-
-if TYPE_CHECKING:
-    from gpusched_baselines.shared_gpus.gpus import Gpus
 
 
 @kernel

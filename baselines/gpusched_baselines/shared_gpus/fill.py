@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_baselines.shared_gpus.gpus import (
+    Gpus,
     guest_shares,
     has_room,
     look_again,
@@ -21,9 +21,6 @@ from gpusched_env.model import checks
 from gpusched_env.model.configuration import MOST_PRIORITIES
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Ints, Mask, PlannedPolicy, View, at, kernel, lean_kernel
-
-if TYPE_CHECKING:
-    from gpusched_baselines.shared_gpus.gpus import Gpus
 
 
 @kernel

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_baselines.planning.cheapest import worth
 from gpusched_baselines.shared_gpus.gpus import (
+    Gpus,
     cheapest_host,
     guest_shares,
     has_room,
@@ -20,9 +20,6 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Ints, Mask, PlannedPolicy, View, at, kernel, lean_kernel
-
-if TYPE_CHECKING:
-    from gpusched_baselines.shared_gpus.gpus import Gpus
 
 
 @kernel

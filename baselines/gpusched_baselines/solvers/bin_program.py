@@ -4,17 +4,13 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-from gpusched_baselines.planning.single_job import SingleJobProblem
+from gpusched_baselines.planning.single_job import Plan, SingleJobProblem
 from gpusched_baselines.solvers.errors import SolverFailedError, load
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    from gpusched_baselines.planning.single_job import Plan
 
 NAME = "HiGHS"
 TIGHTEST = 1e-10  # the least tolerance that HiGHS takes

@@ -3,19 +3,16 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Literal, Protocol, get_args
+from typing import Literal, Protocol, get_args
 
 import numpy as np
 
-from gpusched_baselines.planning.single_job import solve_exactly
+from gpusched_baselines.planning.single_job import Plan, SingleJobProblem, solve_exactly
 from gpusched_baselines.solvers.bin_program import HighsSolver
 from gpusched_baselines.solvers.errors import SolverFailedError, SolverFallbackWarning, SolverMissingError
 from gpusched_baselines.solvers.ipopt import PUBLISHED_ITERATIONS, IpoptSolver, NlpSolver
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import kernels as sim
-
-if TYPE_CHECKING:
-    from gpusched_baselines.planning.single_job import Plan, SingleJobProblem
 
 SolverName = Literal["exact", "highs", "ipopt", "nlp", "nlp-10"]
 SOLVER_NAMES: tuple[str, ...] = get_args(SolverName)

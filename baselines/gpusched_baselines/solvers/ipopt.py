@@ -2,21 +2,18 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_baselines.planning.single_job import Plan, SingleJobProblem, segments_of
 from gpusched_baselines.solvers.bin_program import repaired
 from gpusched_baselines.solvers.errors import SolverFailedError, load
 from gpusched_baselines.solvers.smoothed_program import PublishedProgram, SmoothedProgram
 from gpusched_env.model import checks
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from numpy.typing import NDArray
 
 NAME = "Ipopt"
 DEBIAN = ("coinor-libipopt-dev", "pkg-config", "liblapack-dev", "libblas-dev", "gcc", "python3-dev")

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpusched_baselines.planning.single_job import SingleJobProblem
 from gpusched_env.errors import InputError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from gpusched_baselines.planning.single_job import SingleJobProblem
 
 WIDTH = 0.01
 """Width of a ramp, as a fraction of the bin before the edge, or of the narrower of the two bins that it joins."""

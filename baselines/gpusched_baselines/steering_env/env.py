@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import json
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
 
 import gymnasium
 import numpy as np
 from gymnasium import spaces
+from numpy.typing import NDArray
 
 from gpusched_baselines.steering_env.features import feature_names
 from gpusched_baselines.steering_env.knobs import action_array, knob_count, knob_names
@@ -16,17 +19,9 @@ from gpusched_env import rendering
 from gpusched_env.envs.env import RENDER_MODES
 from gpusched_env.envs.source import check_shape, draw_seed, shape_of, source_of
 from gpusched_env.errors import InputError
-from gpusched_env.model import checks
+from gpusched_env.model import Instance, checks
 from gpusched_env.simulator.kernels import at
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-    from pathlib import Path
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.model import Instance
-    from gpusched_env.workload import Scenario
+from gpusched_env.workload import Scenario
 
 FIRST_WORKLOAD = 100_000
 """The seeds from which episodes are drawn begin here, as the training seeds of tracks do."""

@@ -6,7 +6,7 @@ STS-X remembers from its last plan, jobs that it has not planned yet have none: 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
 
@@ -16,10 +16,6 @@ from gpusched_baselines.sts_x.plan import cheapest_now, epochs_expected
 from gpusched_env.observation.notes import Names, squash
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
 
 RECENT, NEWEST = 64, 8  # submissions by which the load to come is judged, and whether a burst has begun
 

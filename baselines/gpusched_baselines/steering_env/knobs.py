@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_baselines.steering_env.features import (
     CHANGE,
@@ -21,12 +23,6 @@ from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.plan import KNOBS, Steering
 from gpusched_env.errors import InputError
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
 
 # What an action of 1 stands for: the natural logarithm of a factor.
 MOST_OF_TYPE = 0.5  # on the cost rate of a GPU type

@@ -3,25 +3,20 @@
 from __future__ import annotations
 
 from collections import OrderedDict
+from collections.abc import Hashable
 from dataclasses import dataclass
 from threading import Lock
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_baselines.planning.cheapest import beside_company, write_times
 from gpusched_baselines.steering_env.features import observe
 from gpusched_baselines.steering_env.knobs import forget_cheapest, knob_count, knobs_of, steering_of
 from gpusched_baselines.sts_x.policy import StsX, carry_out, plan_round
+from gpusched_env.model import Instance
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Hidden, State, at, kernel
-
-if TYPE_CHECKING:
-    from collections.abc import Hashable
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.model import Instance
 
 POLICY = StsX()
 

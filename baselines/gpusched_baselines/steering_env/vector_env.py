@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
+import gymnasium
 import numpy as np
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
+from numpy.typing import NDArray
 
 from gpusched_baselines.steering_env.env import GpuSteeringEnv
 from gpusched_baselines.steering_env.knobs import action_array
 from gpusched_env.envs.vector.threads import usable_cores
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
-
-    import gymnasium
-    from numpy.typing import NDArray
 
 
 class GpuSteeringVectorEnv(SyncVectorEnv):

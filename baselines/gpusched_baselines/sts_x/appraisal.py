@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.planning.plan import cost_of_waiting, expected_cost
+from gpusched_baselines.planning.plan import Scratch, cost_of_waiting, expected_cost
 from gpusched_baselines.sts_x import plan as of
 from gpusched_baselines.sts_x.plan import (
     MARGIN,
@@ -24,9 +24,6 @@ from gpusched_baselines.sts_x.plan import (
 )
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel, lean_kernel
-
-if TYPE_CHECKING:
-    from gpusched_baselines.planning.plan import Scratch
 
 FULL = 0.5  # load of due work from which on a cluster is taken to be full; beyond twice that it makes no difference
 LEAST_PRICE = 0.01  # a price below this part of that of power is none

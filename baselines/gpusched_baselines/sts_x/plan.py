@@ -5,17 +5,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from gpusched_baselines.dispatching.idle_gpus import give_by_gain
-from gpusched_baselines.planning.plan import LATE, add_late_point, find_hull, first_segment, solve_job, solve_late
+from gpusched_baselines.planning.plan import (
+    LATE,
+    Scratch,
+    add_late_point,
+    find_hull,
+    first_segment,
+    solve_job,
+    solve_late,
+)
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
-
-if TYPE_CHECKING:
-    from gpusched_baselines.planning.plan import Scratch
 
 
 @kernel

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numba.core import event
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
 
 NOTE = "compiling once, about a minute; `gpusched warm-up` does it ahead"
 _COMPILE = "numba:compile"

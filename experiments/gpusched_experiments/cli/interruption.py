@@ -16,10 +16,8 @@ import sys
 import threading
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, NoReturn
-
-if TYPE_CHECKING:
-    from types import FrameType
+from types import FrameType
+from typing import NoReturn
 
 INTERRUPTED, TERMINATED = 130, 143
 GRACE_S = 5.0

@@ -3,7 +3,7 @@
 import sys
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 import typer
 
@@ -14,12 +14,10 @@ from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.leaderboard.against import check_same_world, read_recorded
 from gpusched_experiments.leaderboard.entry_runs import check_entry
 from gpusched_experiments.leaderboard.submission import Plan, check_names, submit
+from gpusched_experiments.report.chart import Drawing
+from gpusched_experiments.report.estimate import Estimate
+from gpusched_experiments.report.table import Value
 from gpusched_experiments.untrusted.entry import USUAL, Limits, read_entry
-
-if TYPE_CHECKING:
-    from gpusched_experiments.report.chart import Drawing
-    from gpusched_experiments.report.estimate import Estimate
-    from gpusched_experiments.report.table import Value
 
 DRAWS = "gpusched_experiments.report.figures"
 OUT, QUICK_OUT = "results/entries", "results/entries-quick"

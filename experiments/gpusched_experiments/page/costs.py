@@ -3,20 +3,16 @@
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
 
 from gpusched_experiments.page.report_data import HOVER, Drawing, Trace, View, plot_text
 from gpusched_experiments.page.verdict import costs_of, saving_against
-from gpusched_experiments.report.estimate import LEAST_SEEDS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from gpusched_experiments.report.estimate import Estimate
-    from gpusched_experiments.report.run_summary import RunSummary
-    from gpusched_experiments.report.statistics import PolicyStatistics
+from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
+from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.statistics import PolicyStatistics
 
 ZOOM = 4.0  # how many times dearer than the cheap ones a policy must be for a view up close
 MOST_LOSS = -1.0  # a policy that costs more than twice as much lies beyond the axis of savings at first

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping
 from importlib import import_module
 from importlib.resources import files
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpusched_env.errors import MissingExtraError
 from gpusched_env.rendering import lanes as palette
@@ -13,16 +14,10 @@ from gpusched_env.rendering.timeline import Timeline
 from gpusched_experiments.page.costs import cost_drawing, savings_drawing
 from gpusched_experiments.page.gantt import gantt_drawing
 from gpusched_experiments.page.over_time import completion_drawing, usage_drawing
-from gpusched_experiments.page.report_data import script_json
+from gpusched_experiments.page.report_data import Drawing, ReportData, script_json
 from gpusched_experiments.page.verdict import costs_of, verdict
 from gpusched_experiments.report.statistics import summarise
-from gpusched_experiments.report.table import html_table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from gpusched_experiments.page.report_data import Drawing, ReportData
-    from gpusched_experiments.report.table import Table
+from gpusched_experiments.report.table import Table, html_table
 
 COLOURS = ("ink", "subtle", "grid", "stripes", "paper", "late", "energy", "tardiness")  # the other ones: report.css
 SHOWN_SEEDS = 12  # above it only the first and the last are named

@@ -5,9 +5,9 @@ from __future__ import annotations
 import csv
 import math
 import re
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from gpusched_env.errors import InputError
 from gpusched_experiments.page.costs import standings_drawing
@@ -16,9 +16,6 @@ from gpusched_experiments.page.runs import comparison_report, read_json, run_fol
 from gpusched_experiments.report.estimate import Estimate
 from gpusched_experiments.report.record import recorded_facts
 from gpusched_experiments.report.table import COUNT, MONEY, PERCENT, RATIO, Column, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping
 
 
 def experiment_report(folder: Path) -> ReportData:

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterable, Sequence
+from typing import Any
 
 import numpy as np
 
-from gpusched_env.rendering.lanes import JOB_COLOURS, NODE_GAP, Rows, colour_of, ink_on, lanes_of
+from gpusched_env.rendering.lanes import JOB_COLOURS, NODE_GAP, Bar, Rows, colour_of, ink_on, lanes_of
 from gpusched_env.rendering.text import duration_text
+from gpusched_env.rendering.timeline import Timeline
+from gpusched_env.simulator import Result
 from gpusched_experiments.page.over_time import NEAR, Axis, workload_of
 from gpusched_experiments.page.report_data import HOVER, Boxes, Drawing, Trace, View, plot_text, short
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from gpusched_env.rendering.lanes import Bar
-    from gpusched_env.rendering.timeline import Timeline
-    from gpusched_env.simulator import Result
 
 MOST_JOINS = 150  # moves and pauses up to which they are drawn at first
 MOST_BARS = 30_000  # in all views together: a browser is slow with more, and the page grows by half a kilobyte each

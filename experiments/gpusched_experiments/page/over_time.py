@@ -2,25 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.model.rates import cost_rate_eur_per_h
 from gpusched_env.model.tenant import machines
 from gpusched_env.rendering.text import axis_unit, duration_text
+from gpusched_env.rendering.timeline import Timeline
+from gpusched_env.simulator import Result
 from gpusched_experiments.page.report_data import HOVER, Drawing, Trace, View, plot_text, short
 from gpusched_experiments.report.chart import styles_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.rendering.timeline import Timeline
-    from gpusched_env.simulator import Result
-
 
 NEAR = 1.15  # due dates beyond so many times the last completion would squeeze the bars
 MOST_JOBS = 0.99  # part of the jobs that are done when the axis ends, where the others would squeeze them

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import json
 from base64 import b64encode
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from html import escape
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 from gpusched_env.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from gpusched_env.simulator import Result
-    from gpusched_experiments.report.run_summary import RunSummary
-    from gpusched_experiments.report.table import Table
+from gpusched_env.simulator import Result
+from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.table import Table
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpusched_env.errors import InputError
 from gpusched_env.formats.run_folder import read_result, read_run, result_of
+from gpusched_env.model import Instance
 from gpusched_env.model.tenant import machines
 from gpusched_env.rendering.text import duration_text
+from gpusched_env.simulator import Result
 from gpusched_env.workload import Scenario, scenario_toml
 from gpusched_experiments.page.report_data import ReportData
 from gpusched_experiments.page.verdict import verdict_of
@@ -22,12 +25,6 @@ from gpusched_experiments.report.recorded_times import Traced
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.statistics import GroupStatistics, summarise
 from gpusched_experiments.report.table import Column, Table
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from gpusched_env.model import Instance
-    from gpusched_env.simulator import Result
 
 FORMAT = "gpusched comparison"
 

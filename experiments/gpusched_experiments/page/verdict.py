@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 from gpusched_env.rendering.text import duration_text
+from gpusched_experiments.report.comparison_folder import Compared
 from gpusched_experiments.report.comparison_table import count_text
-from gpusched_experiments.report.estimate import LEAST_SEEDS, paired_saving
-from gpusched_experiments.report.statistics import summarise
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gpusched_experiments.report.comparison_folder import Compared
-    from gpusched_experiments.report.estimate import Estimate
-    from gpusched_experiments.report.run_summary import RunSummary
-    from gpusched_experiments.report.statistics import PolicyStatistics
+from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, paired_saving
+from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.statistics import PolicyStatistics, summarise
 
 SAME = 1e-9  # costs nearer to each other than this share are the same
 MORE = 1.005  # how many times as much energy is worth a sentence

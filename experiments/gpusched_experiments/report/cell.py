@@ -14,17 +14,15 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy, simulate
 from gpusched_env.workload import Scenario, make_instance
 from gpusched_experiments.report.code_version import agent_version, code_version, machine
-from gpusched_experiments.report.processes import PROCESSES, call_all
+from gpusched_experiments.report.processes import PROCESSES, Backend, call_all
 from gpusched_experiments.report.run_summary import RunSummary
-from gpusched_experiments.report.store import key_of
+from gpusched_experiments.report.store import Store, key_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from gpusched_env.model import Instance
-    from gpusched_experiments.report.processes import Backend
     from gpusched_experiments.report.run import Label, Values
-    from gpusched_experiments.report.store import Store
 
 BOUNDS: tuple[Callable[[Instance], float], ...] = (clairvoyant_bound, capacity_bound)
 """All that bound the total cost of a run from below, whatever the policy."""

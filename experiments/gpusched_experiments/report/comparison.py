@@ -5,7 +5,7 @@ from __future__ import annotations
 import pickle
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, cast
+from typing import Any, Self, TypeAlias, cast
 
 from gpusched_agents.any_policy import make_any_policy
 from gpusched_baselines.bounds.capacity import clairvoyant_bound, non_clairvoyant_bound
@@ -17,13 +17,10 @@ from gpusched_env.simulator.policy import check_fit
 from gpusched_experiments.report.cell import each_once
 from gpusched_experiments.report.comparison_table import comparison_table
 from gpusched_experiments.report.fared import Billing
-from gpusched_experiments.report.processes import PROCESSES, call_all
+from gpusched_experiments.report.processes import PROCESSES, Backend, call_all
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.statistics import PolicyStatistics, summarise
 from gpusched_experiments.report.table import Table, html_table, text_table
-
-if TYPE_CHECKING:
-    from gpusched_experiments.report.processes import Backend
 
 OnRun: TypeAlias = Callable[[RunSummary], None]
 OnResult: TypeAlias = Callable[[Result], None]

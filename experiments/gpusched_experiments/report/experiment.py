@@ -6,13 +6,12 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from gpusched_env.model import checks
-from gpusched_experiments.report.cell import each_once, is_slow
+from gpusched_experiments.report.cell import Cell, each_once, is_slow
 from gpusched_experiments.report.table import Table, markdown
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Mapping, Sequence
 
-    from gpusched_experiments.report.cell import Cell
     from gpusched_experiments.report.chart import Chart
     from gpusched_experiments.report.run import Runs
 

@@ -16,7 +16,7 @@ from gpusched_env.simulator.policy import check_fit
 from gpusched_experiments.report.cell import Cell, origin, run_cells
 from gpusched_experiments.report.code_version import code_version
 from gpusched_experiments.report.experiment import Choice, Experiment, available, page_markdown
-from gpusched_experiments.report.processes import PROCESSES
+from gpusched_experiments.report.processes import PROCESSES, Backend
 from gpusched_experiments.report.record import Progress, record_json, recorded_facts
 from gpusched_experiments.report.run import Runs, Values
 from gpusched_experiments.report.store import Store, stored_values, write_results
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from gpusched_experiments.report.chart import Drawing
-    from gpusched_experiments.report.processes import Backend
 
 RESULTS = ("table.md", "table.csv", "summary.csv", "figure.png", "figure.svg")
 """Files that are made from the finished cells; `cells.csv` and `record.json` stand beside them."""

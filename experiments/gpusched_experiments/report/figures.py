@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, Literal
+from collections.abc import Sequence
+from typing import Any, Literal
 
 import numpy as np
 
 from gpusched_env.rendering.gantt import gantt_figure
 from gpusched_env.rendering.lanes import ENERGY, GRID, INK, PAPER, SUBTLE, TARDINESS
 from gpusched_env.rendering.plotting import (
+    Axes,
     ConstrainedLayoutEngine,
     Figure,
     FigureCanvasAgg,
@@ -18,16 +20,10 @@ from gpusched_env.rendering.plotting import (
     figure_bytes,
     withStroke,
 )
-from gpusched_experiments.report.chart import styles_of
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gpusched_env.rendering.plotting import Axes
-    from gpusched_env.simulator import Result
-    from gpusched_experiments.report.chart import Chart, Panel, Series
-    from gpusched_experiments.report.run_summary import RunSummary
-    from gpusched_experiments.report.statistics import PolicyStatistics
+from gpusched_env.simulator import Result
+from gpusched_experiments.report.chart import Chart, Panel, Series, styles_of
+from gpusched_experiments.report.run_summary import RunSummary
+from gpusched_experiments.report.statistics import PolicyStatistics
 
 ZOOM = 4.0  # how many times dearer than the cheapest policy one must be for a second, zoomed panel
 BOUNDS = (("clairvoyant bound", (0, (1.5, 1.5))), ("non-clairvoyant bound", (0, (5, 2))))

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 import multiprocessing
+from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing import active_children
-from typing import TYPE_CHECKING, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 from gpusched_env.child_processes import deaf_children, end_with_parent
 from gpusched_env.envs.vector.threads import usable_cores
+from gpusched_env.simulator import Policy
 from gpusched_experiments.report.warm_up import warm_up
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-
-    from gpusched_env.simulator import Policy
 
 
 class WorkerError(RuntimeError):

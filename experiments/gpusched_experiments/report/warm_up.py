@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import json
 import platform
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numba
 import numpy as np
@@ -25,9 +26,6 @@ from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instan
 from gpusched_env.simulator import Policy, simulate
 from gpusched_env.simulator.placement.placement import place
 from gpusched_env.simulator.policy import can_decide
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Sequence
 
 
 def tiny_instance() -> Instance:

@@ -13,6 +13,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import interference_fields, synchronisation_field
+from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import apply_holding
 from gpusched_env.simulator.placement.whole_gpus import mark
@@ -25,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.model import GpuType, Instance
-    from gpusched_env.simulator import View
 
 _FIGURES = ("gpu_power_w", "node_base_power_w", "idle_gpu_power_w")
 

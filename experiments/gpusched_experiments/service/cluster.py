@@ -3,26 +3,32 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Cells, Configuration, EpochDistribution, Node, Tenant, single_node_configurations
+from gpusched_env.model import (
+    Cells,
+    Configuration,
+    EpochDistribution,
+    GpuType,
+    Node,
+    Tenant,
+    single_node_configurations,
+)
 from gpusched_env.workload import OwnGpuType, Prices, Scenario
 from gpusched_env.workload.catalogue import Catalogue, of_size
-from gpusched_experiments.service.fields import LARGEST, MOST_CONFIGURATIONS
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.model import GpuType
-    from gpusched_experiments.service.fields import DecideRequest, DistributionFields, TenantFields
-
+from gpusched_experiments.service.fields import (
+    LARGEST,
+    MOST_CONFIGURATIONS,
+    DecideRequest,
+    DistributionFields,
+    TenantFields,
+)
 
 _NAME = re.compile(
     r"(?:(?P<nodes>\d{1,6})\*)?(?P<type>.+)x(?P<gpus>\d{1,6}|0?\.\d{1,12})(?P<mark>!(?P<priority>\d)?)?", re.ASCII

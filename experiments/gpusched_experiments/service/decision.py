@@ -19,6 +19,7 @@ from gpusched_agents.any_policy import is_agent, known_policies, make_any_policy
 from gpusched_agents.files.storage import PREFIX, find_agent, load_description
 from gpusched_baselines.registry import POLICIES, usual_policy_names
 from gpusched_env.errors import InputError
+from gpusched_env.simulator import Board, Policy, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import check_fit, memory_columns
 from gpusched_env.version import VERSION
@@ -33,8 +34,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterable, Mapping
 
     from numpy.random import Generator
-
-    from gpusched_env.simulator import Board, Policy, State
 
 
 @dataclass(frozen=True)

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
+from typing import Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError
 
 from gpusched_env.errors import SHOWN, InputError
 from gpusched_env.model import checks
@@ -14,9 +14,6 @@ from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.configuration import MOST_GPUS
 from gpusched_env.workload import OwnGpuType
 from gpusched_env.workload.scenario.settings import dotted
-
-if TYPE_CHECKING:
-    from pydantic import ValidationError
 
 MOST_JOBS, MOST_NODES, MOST_CONFIGURATIONS, MOST_GPU_TYPES, MOST_BINS = 4_000, 4_000, 1_000, 100, 1_000
 """Sizes that requests may have, which the page of the interface names; `Limits` may only say less."""

@@ -22,6 +22,7 @@ from gpusched_agents.network.steering import SteeringPolicy
 from gpusched_baselines.shared_gpus.fill import Fill
 from gpusched_baselines.steering_env.features import RECENT
 from gpusched_env.errors import InputError
+from gpusched_env.simulator import Policy, State
 from gpusched_env.simulator import layout as at
 
 if TYPE_CHECKING:
@@ -29,7 +30,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from gpusched_env.simulator import Policy, State
     from gpusched_experiments.service.fields import DecideRequest
 
 SIGNATURE_BYTES = 32

@@ -12,7 +12,8 @@ import queue
 import threading
 from contextlib import suppress
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from multiprocessing.connection import Connection
+from typing import Any
 
 from gpusched_env.child_processes import deaf_children
 from gpusched_env.errors import InputError
@@ -22,12 +23,7 @@ from gpusched_experiments.report.processes import WorkerError, start_worker
 from gpusched_experiments.report.warm_up import tiny_instance
 from gpusched_experiments.service.client import ServicePolicy
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
-from gpusched_experiments.service.fields import error_body
-
-if TYPE_CHECKING:
-    from multiprocessing.connection import Connection
-
-    from gpusched_experiments.service.fields import Limits
+from gpusched_experiments.service.fields import Limits, error_body
 
 
 def warm_up_service(decider: Decider) -> None:

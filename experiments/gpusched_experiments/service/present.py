@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
-from gpusched_env.simulator import State
+from gpusched_env.simulator import Board, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import charge, pace, submit
 from gpusched_env.simulator.holdings import QUOTA, SHARE, apply_holding
@@ -21,7 +21,6 @@ if TYPE_CHECKING:
 
     from gpusched_env.arrays import Floats
     from gpusched_env.model import Instance
-    from gpusched_env.simulator import Board
     from gpusched_experiments.service.cluster import ClusterNames
     from gpusched_experiments.service.fields import DecideRequest, JobFields, RunningFields
 

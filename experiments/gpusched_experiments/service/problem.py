@@ -4,22 +4,17 @@ from __future__ import annotations
 
 import math
 from functools import cache, partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import interference_of, synchronisation_of
 from gpusched_env.model import EpochDistribution, Instance, JobTable
-from gpusched_experiments.service.cluster import distribution_of, no_node_now, usable
-from gpusched_experiments.service.fields import MOST_CELLS
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from gpusched_env.workload import Application
-    from gpusched_experiments.service.cluster import ClusterNames
-    from gpusched_experiments.service.fields import ApplicationFields, DecideRequest, JobFields
+from gpusched_env.workload import Application
+from gpusched_experiments.service.cluster import ClusterNames, distribution_of, no_node_now, usable
+from gpusched_experiments.service.fields import MOST_CELLS, ApplicationFields, DecideRequest, JobFields
 
 NO_APPLICATION = ""
 _LEAST_EPOCHS = 1e-6

@@ -9,9 +9,10 @@ import signal
 import socket
 import sys
 import time
+from collections.abc import AsyncIterator, Callable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import asynccontextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import uvicorn
 from fastapi import FastAPI, Request, Response
@@ -21,16 +22,10 @@ from starlette.requests import ClientDisconnect
 
 from gpusched_env.errors import InputError
 from gpusched_env.version import VERSION
-from gpusched_experiments.service.fields import MOST_RECEIVING, error_body
+from gpusched_experiments.service.decision import PolicyCatalogue
+from gpusched_experiments.service.fields import MOST_RECEIVING, Limits, error_body
 from gpusched_experiments.service.openapi import DESCRIPTION, described, page
-from gpusched_experiments.service.pool import Pool
-
-if TYPE_CHECKING:
-    from collections.abc import AsyncIterator, Callable, Mapping
-
-    from gpusched_experiments.service.decision import PolicyCatalogue
-    from gpusched_experiments.service.fields import Limits
-    from gpusched_experiments.service.pool import Reply
+from gpusched_experiments.service.pool import Pool, Reply
 
 JSON = "application/json"
 AGAIN = {"Retry-After": "1"}

@@ -6,10 +6,13 @@ true board, then held.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from gpusched_env.arrays import Floats, Ints
 from gpusched_env.kernel import kernel
 from gpusched_env.model import checks
 from gpusched_env.simulator import layout as at
@@ -17,13 +20,6 @@ from gpusched_env.simulator.holdings import hold_at
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_experiments.untrusted.entry import EntryError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.arrays import Floats, Ints
 
 CONFIG, NODE, SLOT, WAKE = range(4)
 """Columns of what is wanted of a job: configuration, first node, shared GPU (-1 for none), and wake-up [s]."""

@@ -8,16 +8,14 @@ import platform
 import struct
 import sys
 import sysconfig
+from collections.abc import Collection, Iterable
 from contextlib import suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 if sys.platform != "win32":  # there the command says that it cannot; others must not need this
     import resource
 
-if TYPE_CHECKING:
-    from collections.abc import Collection, Iterable
 
 CREATE, ADD, RESTRICT = 444, 445, 446  # system calls, the same on all architectures
 ASK_VERSION = 1

@@ -20,10 +20,11 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 from gpusched_env.errors import InputError
+from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
-from gpusched_env.workload import make_instance
+from gpusched_env.workload import Scenario, make_instance
 from gpusched_experiments.untrusted.adopt import CONFIGURATION, SentBoard, adopt, parts_of, wanted_bytes, written
-from gpusched_experiments.untrusted.entry import GIB, EntryError, one_line
+from gpusched_experiments.untrusted.entry import GIB, Entry, EntryError, Limits, one_line
 from gpusched_experiments.untrusted.lockdown import clean_environment, lacking
 from gpusched_experiments.untrusted.serving import AGENT_FOLDER, Channel, ClosedError, NoMessageError, TooLateError
 
@@ -33,9 +34,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
 
     from gpusched_env.model import Instance
-    from gpusched_env.simulator import View
-    from gpusched_env.workload import Scenario
-    from gpusched_experiments.untrusted.entry import Entry, Limits
 
 BEGIN = """
 import json, sys

@@ -12,24 +12,20 @@ import struct
 import sys
 import time
 import traceback
+from collections.abc import Callable, Iterable
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numba.core import caching
 
-from gpusched_env.model import Configuration
+from gpusched_env.model import Configuration, Instance
 from gpusched_env.simulator import Board, Facts, Policy, View, check_fit
 from gpusched_env.simulator.policy import memory_columns
 from gpusched_env.workload import Scenario, make_instance
 from gpusched_experiments.untrusted.adopt import SEEN, SentBoard, read, wanted_of
 from gpusched_experiments.untrusted.lockdown import CACHE, lock
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable
-
-    from gpusched_env.model import Instance
 
 MOST_HEAD = 2**16
 PIECE = 2**20

@@ -13,6 +13,7 @@ from gpusched_env.envs.source import draw_seed
 from gpusched_env.errors import InputError
 from gpusched_env.kernel import lean_kernel
 from gpusched_env.named_arrays import PLAIN, element_of
+from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
     from gpusched_env.arrays import Ints
     from gpusched_env.envs.vector.episodes import Episodes
-    from gpusched_env.simulator import State
 
 NEAR = 0.3  # share of its jobs that an environment has left when its next run is begun
 MOST = 64  # runs that wait: each takes as much memory as one that is being stepped

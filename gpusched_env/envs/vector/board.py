@@ -7,19 +7,16 @@ one that comes late, or is held up, keeps nobody waiting.
 from __future__ import annotations
 
 import platform
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba.core import cgutils, config, types
 from numba.extending import intrinsic
 
+from gpusched_env.arrays import Ints
 from gpusched_env.kernel import lean_kernel
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from gpusched_env.arrays import Ints
 
 # board: int64 (THREADS + T, WIDTH), rows so wide that no two of them share a line of a processor's cache.
 DONE = 0  # column 0: environments that are done in this round

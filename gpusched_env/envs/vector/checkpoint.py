@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_env.envs.vector.episodes import REPLAYED
+from gpusched_env.envs.vector.episodes import REPLAYED, Episodes
 from gpusched_env.envs.vector.runs import Runs
 from gpusched_env.errors import InputError
+from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import disclose
 from gpusched_env.simulator.placement.room import measure
@@ -20,10 +21,8 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.envs.vector.episodes import Episodes
     from gpusched_env.envs.vector.threads import Crew
     from gpusched_env.envs.vector.vector_input import Limits
-    from gpusched_env.simulator import State
 
 LOW = 2**64 - 1
 OF_BOARD = ("jobs", "nodes", "clock", "count", "active", "order", "memory", "cells")

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 from gymnasium.utils import seeding
 
 from gpusched_env.envs.env import GpuClusterEnv
-from gpusched_env.envs.source import USUAL, arguments_of, draw_seed, shape_of
+from gpusched_env.envs.source import USUAL, AnyScenario, arguments_of, draw_seed, shape_of
 from gpusched_env.envs.vector.ahead import Ahead
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import State
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.envs.source import AnyScenario
     from gpusched_env.model import Instance
 
 REPLAYED = -1  # stands for the seed of an instance that was given

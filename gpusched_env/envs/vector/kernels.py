@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import Any, NamedTuple
 
+from gpusched_env.arrays import Floats, Ints, Mask, Singles
 from gpusched_env.envs.vector.ahead import fetch_ahead
 from gpusched_env.envs.vector.board import (
     DONE,
@@ -26,9 +27,6 @@ from gpusched_env.observation.observe import observe, write_mask
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.rounds import decide
 from gpusched_env.simulator.run import Board, Hidden
-
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Floats, Ints, Mask, Singles
 
 LOOK = -1  # in place of an action: the environment is observed, and nothing happens in it
 SKIP = -2  # the same, without the observation

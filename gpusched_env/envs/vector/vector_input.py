@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
-from gpusched_env.envs.source import NEVER, check_shape, idle_limit
+from gpusched_env.envs.source import NEVER, Shape, check_shape, idle_limit
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from gpusched_env.envs.source import Shape
 
 ALLOWED_OPTIONS = ("instance", "reset_mask")
 

@@ -7,16 +7,12 @@ very many GPUs, have no index, and `best_fit` is used: the two give the same nod
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
+from gpusched_env.arrays import Ints
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Ints
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.run import Board
 
 WIDE = 65536  # more GPUs than a node can have
 

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.pace import pace_beside
 from gpusched_env.simulator.placement.placement import may_have
 from gpusched_env.simulator.placement.release import may_become
 from gpusched_env.simulator.placement.shared_gpus import best_slot, slots
+from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.sharing_pace import neighbours
-
-if TYPE_CHECKING:
-    from gpusched_env.simulator.run import Board
 
 
 @kernel

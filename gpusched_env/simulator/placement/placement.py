@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from gpusched_env.arrays import Ints
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.lying import bind
@@ -11,10 +10,7 @@ from gpusched_env.simulator.placement.node_index import find_node
 from gpusched_env.simulator.placement.release import count_in, release, within_quota
 from gpusched_env.simulator.placement.shared_gpus import best_slot, join
 from gpusched_env.simulator.placement.whole_gpus import choose_nodes, hold, hold_nodes
-
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Ints
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.run import Board
 
 
 @lean_kernel

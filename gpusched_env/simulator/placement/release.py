@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.shared_gpus import leave
 from gpusched_env.simulator.placement.whole_gpus import let_go, let_nodes_go
-
-if TYPE_CHECKING:
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.run import Board
 
 
 @lean_kernel

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
+from gpusched_env.arrays import Ints
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.lying import count_hosts_anew
 from gpusched_env.simulator.placement.node_index import clear_index, enter
 from gpusched_env.simulator.placement.release import count_anew
 from gpusched_env.simulator.placement.shared_gpus import largest_opening, slots
-
-if TYPE_CHECKING:
-    from gpusched_env.arrays import Ints
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.run import Board
 
 
 @kernel

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.pace import fastest_open_gpu
 from gpusched_env.simulator.placement.node_index import find_node
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
-
-if TYPE_CHECKING:
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.run import Board
 
 
 @kernel

@@ -2,16 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.node_index import enter, most_free, take_out
-
-if TYPE_CHECKING:
-    from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.run import Board
 
 
 @kernel

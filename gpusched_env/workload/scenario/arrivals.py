@@ -11,7 +11,7 @@ from pydantic import model_validator
 from gpusched_env.errors import InputError
 from gpusched_env.model.checks import LONGEST, LONGEST_S
 from gpusched_env.workload.scenario.settings import Duration, Positive, Settings, setting
-from gpusched_env.workload.tables.applications import WEEK_H, arrival_profile
+from gpusched_env.workload.tables.applications import WEEK_H, ArrivalProfile, arrival_profile
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.workload.tables.applications import ArrivalProfile
 
 HOUR_S = 3600.0
 LONGEST_PROFILED_S = 1e10

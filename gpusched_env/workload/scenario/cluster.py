@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
-from typing import TYPE_CHECKING, Annotated, Any, Self
+from typing import Annotated, Any, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -21,9 +22,6 @@ from gpusched_env.workload.scenario.settings import (
     setting,
     whole,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 MOST_NODES = 100_000
 """Nodes that a cluster may have: more than any has, and few enough to be made in a moment."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Annotated, Literal, Self
+from typing import Annotated, Any, Literal, Self
 
 from pydantic import BeforeValidator, Field, model_validator
 
@@ -33,10 +33,6 @@ from gpusched_env.workload.scenario.settings import (
     whole,
 )
 from gpusched_env.workload.scenario.sharing import Interconnect, OwnTenant, Sharing, Switching
-
-if TYPE_CHECKING:
-    from typing import Any
-
 
 MOST_JOBS = 10_000_000
 """Jobs that an instance may have: what a large machine's memory can hold."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import fields
 from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, TypeVar
 
@@ -14,8 +14,6 @@ from gpusched_env.model import Duty, Instance
 from gpusched_env.model.checks import LONGEST, LONGEST_S
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from pydantic_core import ErrorDetails
 
 

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import csv
 import math
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from functools import cache
 from importlib.resources import files
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
-from gpusched_env.model.configuration import GpuType
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.model.configuration import Configuration
+from gpusched_env.model.configuration import Configuration, GpuType
 
 Row = dict[str, str]
 

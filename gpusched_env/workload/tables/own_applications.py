@@ -3,19 +3,14 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution
-from gpusched_env.workload.tables.applications import Application, number, read_table, whole
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from gpusched_env.workload.tables.applications import Row
+from gpusched_env.workload.tables.applications import Application, Row, number, read_table, whole
 
 NEEDED = ("application", "gpu_type", "gpus", "max_epochs")
 TIMES = ("seconds_per_epoch", "seconds")

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from difflib import SequenceMatcher
-from typing import TYPE_CHECKING, Literal, get_args
+from typing import Literal, get_args
 
 from gpusched_env.errors import InputError
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
 
 TraceFormat = Literal["philly", "itp", "helios", "acme", "pai", "openb", "sacct", "generic"]
 FORMATS: tuple[TraceFormat, ...] = get_args(TraceFormat)

@@ -10,7 +10,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.workload.catalogue import Site, gpu_types_of
 from gpusched_env.workload.traces.presets import likely_gpu_type, shell_word
-from gpusched_env.workload.traces.trace import read_selected
+from gpusched_env.workload.traces.trace import Trace, read_selected
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
 
     from gpusched_env.workload.scenario.scenario import Scenario
     from gpusched_env.workload.tables.applications import Application
-    from gpusched_env.workload.traces.trace import Trace
 
 
 def offered(

@@ -8,10 +8,11 @@ import zlib
 from dataclasses import dataclass, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import polars as pl
+from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload.traces.columns import missing
@@ -25,9 +26,6 @@ from gpusched_env.workload.traces.presets import (
     preset_of_columns,
     table_preset,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 UNREADABLE = (OSError, ValueError, EOFError, zlib.error, pl.exceptions.PolarsError)
 """What reading a file may raise that is not compressed as it says, or holds no text."""

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -16,15 +18,8 @@ from gpusched_env.workload.traces.columns import (
     find_columns,
     with_made_columns,
 )
-from gpusched_env.workload.traces.presets import GENERIC, SACCT, TraceFormat, check_format
+from gpusched_env.workload.traces.presets import GENERIC, SACCT, Preset, TraceFormat, check_format
 from gpusched_env.workload.traces.rows import UTF_8, earlier_attempts, layout_of, read_rows
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.workload.traces.presets import Preset
 
 _ARRAYS = ("submission_s", "duration_s", "gpus", "due_s", "tardiness_weight_eur_per_s", "start_s")
 _TEXTS = ("application", "tenant", "user", "gpu_type")

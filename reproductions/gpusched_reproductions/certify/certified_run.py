@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from itertools import groupby, product
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
+from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 import polars as pl
@@ -14,16 +15,11 @@ from gpusched_baselines.search.proxy_parts import proxy_cost
 from gpusched_baselines.solvers import SolverFailedError
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, Instance, checks
-from gpusched_env.simulator import State, simulate
+from gpusched_env.simulator import Policy, State, View, simulate
 from gpusched_experiments.report.store import document_json
 from gpusched_experiments.report.table import PLAIN, Column, Form, Table
 from gpusched_reproductions.certify.round import certify_round
 from gpusched_reproductions.certify.static import certify_static
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-
-    from gpusched_env.simulator import Policy, View
 
 
 def static_instance(instance: Instance, *, known: bool) -> Instance:

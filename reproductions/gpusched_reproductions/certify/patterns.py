@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
+from gpusched_env.model import Configuration, Instance
 from gpusched_env.model.rates import cost_rate_eur_per_h
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.model import Configuration, Instance
 
 Held: TypeAlias = tuple[int, ...]
 """The configuration of every job, -1 for none."""

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import time
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_baselines.search.proxy_parts import POSTPONED
 from gpusched_baselines.solvers.bin_program import load_pyomo, new_highs, solve
 from gpusched_env.model import checks
+from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from gpusched_env.simulator import View
 
 
 class RoundProgram:

@@ -3,25 +3,19 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_baselines.solvers.bin_program import NAME, load_pyomo, new_highs, solve
 from gpusched_baselines.solvers.errors import SolverFailedError
 from gpusched_env.errors import InputError
-from gpusched_env.model import checks
-from gpusched_reproductions.certify.patterns import Patterns
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.model import Instance, JobTable
-    from gpusched_reproductions.certify.patterns import Held
+from gpusched_env.model import Instance, JobTable, checks
+from gpusched_reproductions.certify.patterns import Held, Patterns
 
 
 @dataclass(frozen=True, slots=True, eq=False)

@@ -1,7 +1,7 @@
 """`gpusched reproduce`."""
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, cast
+from typing import Annotated, cast
 
 import typer
 
@@ -12,6 +12,7 @@ from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.report import write_report
 from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
+from gpusched_experiments.report.chart import Drawing
 from gpusched_experiments.report.experiment import Choice
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_reproductions.cli import DRAWS
@@ -20,9 +21,6 @@ from gpusched_reproductions.published.conformance import CONFORMANCE, FOLDER
 from gpusched_reproductions.published.reference_instances import reference_names
 from gpusched_reproductions.systems.show import ALL as ALL_SYSTEMS
 from gpusched_reproductions.systems.show import SYSTEMS, parts_of, show_systems
-
-if TYPE_CHECKING:
-    from gpusched_experiments.report.chart import Drawing
 
 ALL = "all"
 NAMES = (*EXPERIMENTS, ALL, *SYSTEMS, ALL_SYSTEMS)

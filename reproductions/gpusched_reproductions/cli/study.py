@@ -1,7 +1,8 @@
 """`gpusched study`."""
 
 import sys
-from typing import TYPE_CHECKING, Annotated, cast
+from collections.abc import Mapping
+from typing import Annotated, cast
 
 import typer
 
@@ -16,13 +17,9 @@ from gpusched_experiments.cli import scenario_options as workload_options
 from gpusched_experiments.cli.progress import decisions_bar
 from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.cli.training_options import scenario_names, training_config
+from gpusched_experiments.report.chart import Drawing
 from gpusched_reproductions.cli import DRAWS, chosen_names
 from gpusched_reproductions.learning import StudyPlan, evaluated_often, study
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from gpusched_experiments.report.chart import Drawing
 
 OUT, QUICK_OUT = "results/study", "results/study-quick"
 SCENARIOS = "high,low,mixed,default"

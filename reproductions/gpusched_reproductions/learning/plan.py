@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
 from itertools import count
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 from gpusched_agents.files.storage import PREFIX
 from gpusched_agents.study import USUAL_VARIANTS, VARIANTS
+from gpusched_agents.training.config import TrainingConfig
 from gpusched_env.envs.source import FIRST_DRAWN_SEED, shape_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import make_instance
 from gpusched_experiments.report.cell import Cell, each_once, origin, run_cells
-from gpusched_experiments.report.processes import PROCESSES
+from gpusched_experiments.report.processes import PROCESSES, Backend
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.store import Store, stored_values
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-    from pathlib import Path
-
-    from gpusched_agents.training.config import TrainingConfig
-    from gpusched_experiments.report.processes import Backend
 
 REFERENCES = ("edf", "sts", "sts-x")
 AGAINST = "sts"  # whose cost savings are shares of

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
-from typing import TYPE_CHECKING, Any
+from pathlib import Path
+from typing import Any
 
 from gpusched_agents.files.storage import load_description
 from gpusched_agents.study import VARIANTS, finished_training
@@ -12,16 +14,19 @@ from gpusched_env.provenance import provenance
 from gpusched_experiments.report.chart import Chart, Level, Panel, Series, series
 from gpusched_experiments.report.estimate import Estimate, paired_saving
 from gpusched_experiments.report.record import where_made
+from gpusched_experiments.report.run import Label, Runs
 from gpusched_experiments.report.store import csv_lines, document_json
 from gpusched_experiments.report.table import COUNT, MILLISECONDS, MONEY, PERCENT, RATIO, SHARE, Column, Table, markdown
-from gpusched_reproductions.learning.plan import AGAINST, AGENT, HELD_OUT, ON_VALIDATION, REFERENCES, VALIDATION
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
-    from pathlib import Path
-
-    from gpusched_experiments.report.run import Label, Runs
-    from gpusched_reproductions.learning.plan import StudyPlan, TrainingRun
+from gpusched_reproductions.learning.plan import (
+    AGAINST,
+    AGENT,
+    HELD_OUT,
+    ON_VALIDATION,
+    REFERENCES,
+    VALIDATION,
+    StudyPlan,
+    TrainingRun,
+)
 
 COLUMNS = ("variant", "seed", "steps", "seconds", "phase", "total_eur", "tardiness_eur")
 PANEL_INCHES = (5.3, 3.7)

@@ -7,7 +7,7 @@ import sys
 from dataclasses import dataclass
 from functools import partial
 from importlib.util import find_spec
-from multiprocessing.connection import wait
+from multiprocessing.connection import Connection, wait
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -18,10 +18,10 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.provenance import provenance
 from gpusched_env.rendering import MissingExtraError
-from gpusched_experiments.report.processes import PROCESSES, WorkerError, call_all, start_worker
+from gpusched_experiments.report.processes import PROCESSES, Backend, WorkerError, call_all, start_worker
 from gpusched_experiments.report.store import write_results
 from gpusched_experiments.report.table import Outcome, csv_text
-from gpusched_reproductions.learning.plan import evaluate_all
+from gpusched_reproductions.learning.plan import StudyPlan, TrainingRun, evaluate_all
 from gpusched_reproductions.learning.tables import (
     ablation_table,
     curves_chart,
@@ -34,12 +34,9 @@ from gpusched_reproductions.learning.tables import (
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Sequence
-    from multiprocessing.connection import Connection
     from multiprocessing.context import SpawnProcess
 
     from gpusched_experiments.report.chart import Drawing
-    from gpusched_experiments.report.processes import Backend
-    from gpusched_reproductions.learning.plan import StudyPlan, TrainingRun
 
 NEEDED = ("torch", "stable_baselines3", "sb3_contrib")
 INTERRUPTED = 130

@@ -2,20 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import EpochDistribution, checks
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
-    from gpusched_env.model import Instance, JobTable
+from gpusched_env.model import EpochDistribution, Instance, JobTable, checks
 
 
 def with_times(instance: Instance, seconds: NDArray[np.float64]) -> Instance:

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.workload import load_scenario
 from gpusched_experiments.report.cell import Cell
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate, mean_interval
-from gpusched_experiments.report.experiment import Experiment
+from gpusched_experiments.report.experiment import Choice, Experiment
+from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.table import COUNT, MONEY, Column, Table
 from gpusched_reproductions.published.reference_instances import (
     SCENARIO,
@@ -23,14 +25,6 @@ from gpusched_reproductions.published.reference_instances import (
     reference_digest,
     reference_names,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from numpy.typing import NDArray
-
-    from gpusched_experiments.report.experiment import Choice
-    from gpusched_experiments.report.run import Runs
 
 FOLDER = Path("../shared/data/gpuspb")
 """Where the reference instances are looked for; they are not part of the project."""

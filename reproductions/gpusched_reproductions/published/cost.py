@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
 from operator import attrgetter
-from typing import TYPE_CHECKING
 
 from gpusched_baselines.registry import POLICIES
 from gpusched_experiments.report import columns as of
 from gpusched_experiments.report.chart import Band, Chart, Panel, series
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, pooled_saving, pooled_share, saving, share
 from gpusched_experiments.report.experiment import PAPER, THESIS, Experiment, Reported, Size, Sizes
+from gpusched_experiments.report.run import Group, Runs
 from gpusched_experiments.report.table import MONEY, PERCENT, SHARE, Column, Form, Table
 from gpusched_reproductions.published.workloads import MEASURED, listed, published_places
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gpusched_experiments.report.run import Group, Runs
 
 COST_SIZES = Sizes(
     full=(Size(10, 20, 20), Size(20, 20, 10), Size(50, 20, 5), Size(100, 20, 5)),

@@ -6,22 +6,17 @@ import math
 from dataclasses import dataclass
 from functools import partial
 from itertools import product
-from typing import TYPE_CHECKING
 
 from gpusched_baselines.registry import ablation_names
 from gpusched_env.workload import SUITE_VERSION, list_tracks, load_track
 from gpusched_experiments.report import columns as of
-from gpusched_experiments.report.cell import Cell
+from gpusched_experiments.report.cell import Cell, Change
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate, saving
-from gpusched_experiments.report.experiment import Experiment
+from gpusched_experiments.report.experiment import Choice, Experiment
+from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.table import COUNT, PERCENT, Column, Table
 from gpusched_reproductions.published.changes import Told
-
-if TYPE_CHECKING:
-    from gpusched_experiments.report.cell import Change
-    from gpusched_experiments.report.experiment import Choice
-    from gpusched_experiments.report.run import Runs
 
 LABELS = ("track", "told")
 TRUTH, WORST_CASE = "the truth", "the worst case"

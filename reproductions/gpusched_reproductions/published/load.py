@@ -5,10 +5,10 @@ from __future__ import annotations
 from itertools import product
 from typing import TYPE_CHECKING
 
-from gpusched_env.workload import load_scenario
+from gpusched_env.workload import Scenario, load_scenario
 from gpusched_experiments.report import columns as of
 from gpusched_experiments.report.chart import Band, Chart, Panel, Series
-from gpusched_experiments.report.estimate import LEAST_SEEDS, pooled_saving, saving, share
+from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate, pooled_saving, saving, share
 from gpusched_experiments.report.experiment import THESIS, Experiment, Reported, Size, Sizes
 from gpusched_experiments.report.table import PERCENT, SHARE, Column, Table
 from gpusched_reproductions.published.workloads import ARRIVALS, JOBS_PER_NODE, MEASURED, listed, published_scenario
@@ -16,8 +16,6 @@ from gpusched_reproductions.published.workloads import ARRIVALS, JOBS_PER_NODE, 
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from gpusched_env.workload import Scenario
-    from gpusched_experiments.report.estimate import Estimate
     from gpusched_experiments.report.run import Group, Label, Runs
     from gpusched_reproductions.published.workloads import Place
 

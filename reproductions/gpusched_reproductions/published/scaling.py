@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass
 from itertools import product
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -19,15 +19,10 @@ from gpusched_experiments.report.estimate import (
     mean,
     percentile_interval,
 )  # fmt: skip
-from gpusched_experiments.report.experiment import PAPER, THESIS, Experiment, Reported, Size, Sizes
+from gpusched_experiments.report.experiment import PAPER, THESIS, Choice, Experiment, Reported, Size, Sizes
+from gpusched_experiments.report.run import Label, Runs
 from gpusched_experiments.report.table import COUNT, MILLISECONDS, RATIO, Column, Table
 from gpusched_reproductions.published.workloads import ONE_ROUND, published_scenario
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
-    from gpusched_experiments.report.experiment import Choice
-    from gpusched_experiments.report.run import Label, Runs
 
 SIZES = Sizes(
     full=(

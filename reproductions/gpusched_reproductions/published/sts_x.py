@@ -11,7 +11,7 @@ from gpusched_env.workload import load_scenario
 from gpusched_experiments.report import columns as of
 from gpusched_experiments.report.chart import Chart, Panel, series
 from gpusched_experiments.report.estimate import Estimate, mean, pooled_saving, saving, share
-from gpusched_experiments.report.experiment import Experiment, Reported, Size, Sizes
+from gpusched_experiments.report.experiment import Choice, Experiment, Reported, Size, Sizes
 from gpusched_experiments.report.table import COUNT, MILLISECONDS, PERCENT, Column, Table
 from gpusched_reproductions.published.workloads import JOBS_PER_NODE, MEASURED, cells_of, listed, published_scenario
 
@@ -19,7 +19,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
     from gpusched_experiments.report.cell import Cell
-    from gpusched_experiments.report.experiment import Choice
     from gpusched_experiments.report.run import Group, Label, Runs
     from gpusched_reproductions.published.workloads import Place
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 from gpusched_experiments.report import columns as of
 from gpusched_experiments.report.chart import Chart, Panel, Series
-from gpusched_experiments.report.estimate import saving
+from gpusched_experiments.report.estimate import Estimate, saving
 from gpusched_experiments.report.experiment import THESIS, Experiment, Reported, Size, Sizes
 from gpusched_experiments.report.table import COUNT, PERCENT, Column, Table
 from gpusched_reproductions.published.changes import WAYS, BasePower, Slower, SpeedUp, Told
@@ -18,7 +18,6 @@ if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping
 
     from gpusched_experiments.report.cell import Change
-    from gpusched_experiments.report.estimate import Estimate
     from gpusched_experiments.report.run import Group, Label, Runs
     from gpusched_reproductions.published.workloads import Place
 

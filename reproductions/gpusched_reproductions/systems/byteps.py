@@ -6,7 +6,7 @@ all-reduce follows from what is published of BERT-large, and is used for all.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Iterator
 
 import numpy as np
 
@@ -18,9 +18,6 @@ from gpusched_env.workload.tables.applications import RDMA, read_table
 from gpusched_experiments.report.chart import Chart, Level, Panel, series
 from gpusched_experiments.report.estimate import Estimate
 from gpusched_reproductions.systems.show import Check, Findings, Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 NODES = 8
 BATCH = 64

@@ -18,11 +18,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.gavel import Gavel
+from gpusched_baselines.gavel import Demand, Gavel
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Node
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.job_table import JobTable
+from gpusched_env.simulator import Policy, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.simulate import simulate
 from gpusched_reproductions.systems.show import Check, Findings, Part
@@ -31,8 +32,6 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_baselines.gavel import Demand
-    from gpusched_env.simulator import Policy, State
 
 TYPES = ("V100", "P100", "K80")
 GPUS_PER_TYPE = 36

@@ -7,12 +7,13 @@ The published figures are from the authors' log, github.com/netx-repo/PipeSwitch
 from __future__ import annotations
 
 import math
-from typing import TYPE_CHECKING, NamedTuple
+from collections.abc import Sequence
+from typing import NamedTuple
 
 import numpy as np
 
 from gpusched_baselines import TimeSlice, edf
-from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Policy
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload.network import PIPELINED_S, SwitchingCosts, switching_costs
@@ -20,11 +21,6 @@ from gpusched_env.workload.scenario.sharing import Switching
 from gpusched_experiments.report.chart import Chart, Panel, Series
 from gpusched_experiments.report.estimate import Estimate
 from gpusched_reproductions.systems.show import Check, Findings, Part
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from gpusched_env import Policy
 
 MODELS = ("ResNet152", "Inception v3", "BERT-base")
 MODEL_MB = (241.0, 102.0, 440.0)  # weights that a switch sends; Inception v3 with or without its auxiliary head

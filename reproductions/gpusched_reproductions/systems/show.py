@@ -15,7 +15,7 @@ from gpusched_env.files import write_atomically
 from gpusched_env.model import checks as check_values
 from gpusched_env.provenance import provenance
 from gpusched_experiments.report.code_version import code_version, commit, machine, systems_version
-from gpusched_experiments.report.processes import PROCESSES, call_all
+from gpusched_experiments.report.processes import PROCESSES, Backend, call_all
 from gpusched_experiments.report.store import document_json, write_results
 from gpusched_experiments.report.table import TEXT, Column, Outcome, Table, csv_text, markdown, markdown_rows
 
@@ -25,7 +25,6 @@ if TYPE_CHECKING:
 
     from gpusched_experiments.cli.progress import ExperimentWatcher
     from gpusched_experiments.report.chart import Chart, Drawing
-    from gpusched_experiments.report.processes import Backend
 
 
 @dataclass(frozen=True, slots=True)

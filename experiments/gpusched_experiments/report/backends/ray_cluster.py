@@ -8,23 +8,20 @@ import pickle
 import signal
 import threading
 import warnings
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from importlib import import_module
 from itertools import islice
-from typing import TYPE_CHECKING, Any, TypeVar
+from types import ModuleType
+from typing import Any, TypeVar
 
 from gpusched_env.envs.vector.threads import usable_cores
 from gpusched_env.errors import InputError, MissingExtraError
+from gpusched_env.simulator import Policy
 from gpusched_experiments.report.backends.ray_worker import Answer, Packing, Terms, make_call, versions
 from gpusched_experiments.report.processes import WorkerError
 from gpusched_experiments.report.warm_up import warm_up
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
-    from types import ModuleType
-
-    from gpusched_env.simulator import Policy
 
 T = TypeVar("T")
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from gpusched_baselines import HiveD
 from gpusched_env.model import Cells, Configuration, EpochDistribution, GpuType, Instance, JobTable, Node, Tenant
-from gpusched_env.simulator import simulate
+from gpusched_env.simulator import Policy, State, View, simulate
 from gpusched_env.simulator.kernels import ask_order, at, fits, kernel, place, prefer_place
 from gpusched_env.simulator.placement.release import within_quota
 from gpusched_env.workload import with_tenancy
@@ -22,7 +22,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.arrays import Ints
-    from gpusched_env.simulator import Policy, State, View
     from gpusched_env.simulator.run import Board
 
 TRACE = Path("../shared/data/philly/philly.csv")

@@ -4,17 +4,15 @@ from __future__ import annotations
 
 import copy
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from gpusched_env.errors import InputError
 from gpusched_reproductions.systems.hived.cells import Answer
 from gpusched_reproductions.systems.hived.scheduler import Scheduler
 from gpusched_reproductions.systems.show import Check, Findings
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
 
 DATA = Path("../shared/data/hived")
 SOURCE = "github.com/microsoft/hivedscheduler 66f26ac (MIT), its algorithm's tests and design example"

@@ -7,7 +7,8 @@ and lazy preemption. Nodes do not fail in it, and of the nodes that Kubernetes s
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping
+from typing import Any
 
 from gpusched_env.errors import InputError
 from gpusched_env.model.tenant import feasible
@@ -15,17 +16,13 @@ from gpusched_reproductions.systems.hived.cells import (
     HIGHEST,
     OPPORTUNISTIC,
     Answer,
+    Cell,
     Forest,
     Gang,
     VirtualCluster,
     choose_gpus,
     pack,
 )
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping
-
-    from gpusched_reproductions.systems.hived.cells import Cell
 
 
 class Binding:
