@@ -11,7 +11,7 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, Job
@@ -26,14 +26,8 @@ if TYPE_CHECKING:
 SCENARIO = "published-high"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the published program answered on a reference instance.
-
-    Attributes:
-        energy_eur: Energy cost.
-        tardiness_eur: Tardiness cost.
-    """
+class Answer(NamedTuple):
+    """What the published program answered on a reference instance: energy and tardiness cost [€]."""
 
     energy_eur: float
     tardiness_eur: float

@@ -73,12 +73,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a part came to.
-
-    Attributes:
-        checks: Its figures.
-        chart: Its figure, if it has one.
-    """
+    """What a part came to: its figures, and a chart, if it has one."""
 
     checks: tuple[Check, ...]
     chart: Chart | None = None
@@ -105,13 +100,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a part came to.
-
-    Attributes:
-        part: The part.
-        checks: Its figures.
-        run_s: Seconds that it took.
-    """
+    """What a part came to: its figures, and the seconds that it took."""
 
     part: Part
     checks: tuple[Check, ...]
@@ -198,14 +187,7 @@ def show_systems(
     if the code or the settings have changed since. The tables have all parts that the folder has, those that were not
     asked for too.
 
-    Args:
-        parts: The parts.
-        folder: Where the files go.
-        quick: Whether the quick versions run.
-        workers: Number of processes, ≥ 1.
-        watcher: Whom to tell how it goes.
-        drawing: What draws; without it there are no figures.
-        backend: What makes the processes.
+    `backend` makes the processes, `workers` of them, ≥ 1; without `drawing` there are no figures.
 
     Raises:
         InputError: A number is out of its range, or the folder cannot be written.
