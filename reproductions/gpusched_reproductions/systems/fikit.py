@@ -1,4 +1,4 @@
-"""E-FK1 and E-FK3: what priorities that fill gaps are worth for measured pairs of training jobs, and on one GPU."""
+"""FIKIT: a job that comes first, and others in the gaps between its kernels: measured pairs, and kernel by kernel."""
 
 from __future__ import annotations
 

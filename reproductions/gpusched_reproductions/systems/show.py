@@ -1,4 +1,4 @@
-"""Run the parts that are not finished yet, and write what they came to."""
+"""The systems, part by part: their checks in files, run where they are not finished, and the page of all of them."""
 
 from __future__ import annotations
 
