@@ -1,4 +1,4 @@
-"""Certify policies: how far each is from the optimum of small instances, by a solver's own bound."""
+"""Certify policies: how far each is from the optimum of small instances, by a solver's own bound; and the tables."""
 
 from __future__ import annotations
 

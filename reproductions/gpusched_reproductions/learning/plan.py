@@ -1,4 +1,4 @@
-"""What a study of learning trains and runs, decided before anything begins."""
+"""A study: its plan, what it trains, and the runs on workloads that no training saw."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The tables of a study: what every variant's agents cost on the held-out workloads."""
+"""The tables, the curves, the summary and the figure of a study."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Train every run of a study, several at once, each in a process of its own."""
+"""Conduct a study from its trainings, several at once, each in a process of its own, to its files."""
 
 from __future__ import annotations
 

@@ -11,24 +11,23 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import EpochDistribution, Instance, Job
+from gpusched_env.model import Instance, Job
 from gpusched_env.workload import load_scenario
-from gpusched_env.workload.catalogue import Catalogue, Site
+from gpusched_env.workload.catalogue import Catalogue
+from gpusched_env.workload.site import Site
 from gpusched_env.workload.tables.own_applications import PUBLISHED, read_histograms
+
+if TYPE_CHECKING:
+    from gpusched_env.model import EpochDistribution
 
 SCENARIO = "published-high"
 
 
-@dataclass(frozen=True, slots=True)
-class Answer:
-    """What the published program answered on a reference instance.
-
-    Attributes:
-        energy_eur: Energy cost.
-        tardiness_eur: Tardiness cost.
-    """
+class Answer(NamedTuple):
+    """What the published program answered on a reference instance: energy and tardiness cost [€]."""
 
     energy_eur: float
     tardiness_eur: float

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import csv
-from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from gpusched_baselines import make_policy
-from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Job, Node, Result, simulate
+from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_experiments.report.usage import JobTimes, Usage
 from gpusched_reproductions.systems.show import Check, Findings, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
 
 MURI = Path("../shared/data/muri")
 """Where Muri's traces and stage times (Apache-2.0) are looked for; they are not part of the project."""
@@ -80,7 +84,7 @@ def sharing(trace: int, quick: bool) -> Findings:
     first = 200 if quick else None
     fifo = simulate(trace_instance(trace, shared=False, first=first), make_policy("fifo"))
     antman = simulate(trace_instance(trace, shared=True, first=first), make_policy("antman"))
-    (before, classes), (after, now) = _measured(fifo), _measured(antman)
+    (before, classes), (after, now) = ((Usage.of(each), JobTimes.by_label(each)) for each in (fifo, antman))
     computing, memory = after.computing / before.computing - 1.0, after.memory / before.memory - 1.0
     guaranteed, others = now["guaranteed"], now["opportunistic"]
     source = "AntMan, abstract: production cluster"
@@ -99,7 +103,7 @@ def sharing(trace: int, quick: bool) -> Findings:
                 0.0, 0.75,
             ),
             Check("opportunistic jobs: mean time over time alone", others.stretch),
-            Check("mean completion over FIFO's", _completion_s(antman) / _completion_s(fifo), 0.0, 1.0),
+            Check("mean completion over FIFO's", antman.mean_completion_s / fifo.mean_completion_s, 0.0, 1.0),
             Check("GPU time held over FIFO's", after.held * after.makespan_s / (before.held * before.makespan_s)),
         )
     )  # fmt: skip
@@ -112,7 +116,7 @@ def preempting(trace: int, quick: bool) -> Findings:
     alone = trace_instance(trace, shared=False, first=first)
     others = {name: simulate(alone, make_policy(name)) for name in ("las", "greedy", "sts", "srpt-worst")}
     source = "Muri's simulation of AntMan, all jobs, against Tiresias"
-    completion = {name: _completion_s(antman) / _completion_s(other) for name, other in others.items()}
+    completion = {name: antman.mean_completion_s / other.mean_completion_s for name, other in others.items()}
     tardiness = {name: antman.tardiness_eur / max(other.tardiness_eur, 1e-9) for name, other in others.items()}
     return Findings(
         (
@@ -123,14 +127,6 @@ def preempting(trace: int, quick: bool) -> Findings:
             Check("the same over that of srpt-worst", tardiness["srpt-worst"]),
         )
     )
-
-
-def _measured(result: Result) -> tuple[Usage, dict[str, JobTimes]]:
-    return Usage.of(result), JobTimes.by_label(result)
-
-
-def _completion_s(result: Result) -> float:
-    return result.mean_completion_s
 
 
 PARTS = tuple(

@@ -6,15 +6,14 @@ all-reduce follows from what is published of BERT-large, and is used for all.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import numpy as np
 
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Synchronisation, simulate
 from gpusched_env.model import iteration_s, traffic
 from gpusched_env.workload import builtin_applications, builtin_communication
-from gpusched_env.workload.tables.applications import RDMA, read_table
+from gpusched_env.workload.tables.colocation import RDMA
+from gpusched_env.workload.tables.reading import read_table
 from gpusched_experiments.report.chart import Chart, Level, Panel, series
 from gpusched_experiments.report.estimate import Estimate
 from gpusched_reproductions.systems.show import Check, Findings, Part
@@ -104,36 +103,18 @@ def horovod(_: bool) -> Findings:
             computing = BATCH / rate
             took = iteration_s(computing * nodes, RDMA * model_gb / HOROVOD_GB_PER_S, nodes, 0.0)
             errors.append(100.0 * (computing / took - efficiency))
-    source = "Horovod's documentation and pull request 44"
+    source, rms = "Horovod's documentation and pull request 44", float(np.sqrt(np.mean(np.square(errors))))
     return Findings(
         (
-            Check(
-                "nine efficiencies of all-reduce, rms error [points]",
-                _rms(errors),
-                0.0,
-                6.0,
-                source=source,
-            ),
+            Check("nine efficiencies of all-reduce, rms error [points]", rms, 0.0, 6.0, source=source),
             Check("the worst of them [points]", max(abs(e) for e in errors), 0.0, 12.0, source=source),
         )
     )
 
 
-def _rms(errors: list[float]) -> float:
-    return float(np.sqrt(np.mean(np.square(errors))))
-
-
 def fits(_: bool) -> Findings:
     """Compare the built-in table with every row of ElasticFlow's on which it rests."""
-    checks = [
-        Check(f"{application} on {nodes} x {gpu}: error of the fit [%]", error, -10.0, 10.0, source="ElasticFlow, A100")
-        for application, gpu, nodes, error in _errors()
-    ]
-    return Findings(tuple(checks))
-
-
-def _errors() -> Iterator[tuple[str, str, int, float]]:
-    """Give the relative error of every measured time [%], by application, GPU type and number of nodes."""
+    checks = []
     facts = {row["application"]: row for row in read_table("application_facts.csv")}
     rows = [row for row in read_table("whole_nodes.csv") if row["method"] == "measured"]
     for (name, gpu), own in builtin_communication().items():
@@ -143,22 +124,17 @@ def _errors() -> Iterator[tuple[str, str, int, float]]:
         on_one = builtin_applications()[name].seconds_per_epoch[gpu, int(several[0]["gpus_per_node"])]
         for nodes, seconds in ({1: on_one} | times).items():
             fit_s = iterations * iteration_s(own.compute_s, own.sync_s, nodes, 0.0)
-            yield name, gpu, nodes, 100.0 * (fit_s / seconds - 1.0)
+            what = f"{name} on {nodes} x {gpu}: error of the fit [%]"
+            checks.append(Check(what, 100.0 * (fit_s / seconds - 1.0), -10.0, 10.0, source="ElasticFlow, A100"))
+    return Findings(tuple(checks))
 
 
 def simulated(quick: bool) -> Findings:
     """Run one job on 8 nodes beside others that each have a node, and compare its completion with the formula."""
     rows = [(network, k) for network in MODEL_GB for k in ((0, 3, 8) if quick else range(NODES + 2))]
     errors = [_completion_error(network, k, cpu) for network, k in rows for cpu in (0, 2)]
-    return Findings(
-        (
-            Check(
-                f"{len(errors)} completions in the simulator against the formula, largest relative error",
-                max(errors),
-                high=1e-9,
-            ),
-        )
-    )
+    what = f"{len(errors)} completions in the simulator against the formula, largest relative error"
+    return Findings((Check(what, max(errors), high=1e-9),))
 
 
 def _completion_error(network: str, neighbours: int, cpu_machines: int) -> float:

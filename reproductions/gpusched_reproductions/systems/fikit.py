@@ -1,4 +1,4 @@
-"""E-FK1 and E-FK3: what priorities that fill gaps are worth for measured pairs of training jobs, and on one GPU."""
+"""FIKIT: a job that comes first, and others in the gaps between its kernels: measured pairs, and kernel by kernel."""
 
 from __future__ import annotations
 
@@ -9,17 +9,21 @@ from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
 
 from gpusched_baselines import Fill, Pack
 from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Interference, Job, Node, simulate
-from gpusched_env.arrays import Floats
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.sharing_pace import pace_by_duty
+from gpusched_env.simulator.pace.sharing import pace_by_duty
 from gpusched_reproductions.systems.show import Check, Findings, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpusched_env.arrays import Floats
 
 OVERHEAD = 0.03
 _CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
@@ -319,8 +323,9 @@ def kernel_times(kind: str) -> dict[str, Floats]:
 
 def queue(_quick: bool) -> Findings:
     """Compare a FIFO queue of one, two and four kernels of the background with filling."""
-    slowdowns = {depth: _first_come(depth) for depth in (1, 2, 4)}
-    lost = [outcome.slowdown - 1.0 for outcome in _filled(1)]
+    cases = list(_cases(1))
+    slowdowns = {depth: [first_come(own, gap, other, depth) for own, _, gap, other in cases] for depth in (1, 2, 4)}
+    lost = [fill_gaps(*case).slowdown - 1.0 for case in cases]
     two = slowdowns[2]
     return Findings(
         (
@@ -340,7 +345,7 @@ def gaps(_quick: bool) -> Findings:
     """Say which part of the idle time can be filled, and what that costs, by how the idle time is cut."""
     checks = []
     for every, (where, low, high) in GAPS.items():
-        outcomes = _filled(every)
+        outcomes = [fill_gaps(*case) for case in _cases(every)]
         filled = float(np.median([outcome.filled for outcome in outcomes]))
         lost = float(np.median([outcome.slowdown for outcome in outcomes])) - 1.0
         checks.append(Check(f"idle time filled, a gap after {where}: median", filled, low, high))
@@ -348,28 +353,14 @@ def gaps(_quick: bool) -> Findings:
     return Findings(tuple(checks))
 
 
-def _first_come(depth: int) -> list[float]:
-    found = []
-    for (first, other), duty in product(_kernel_pairs(), DUTIES):
-        _, actual = gaps_of(first, duty, 1, JITTER, 0)
-        found.append(first_come(first, actual, other, depth))
-    return found
-
-
-def _filled(every: int) -> list[Outcome]:
-    found = []
-    for (first, other), duty in product(_kernel_pairs(), DUTIES):
-        predicted, actual = gaps_of(first, duty, every, JITTER, 0)
-        found.append(fill_gaps(first, predicted, actual, other))
-    return found
-
-
-def _kernel_pairs() -> list[tuple[Floats, Floats]]:
-    """Give every inference job, as a loop of requests, with every job in the background but itself."""
-    first, training = kernel_times("fwd"), kernel_times("fb1")
-    others = first | training
-    loops = {name: np.tile(times, REQUESTS) for name, times in first.items()}
-    return [(loops[one], others[other]) for one, other in product(loops, others) if one != other]
+def _cases(every: int) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
+    """Give the kernels of every inference job, a loop of requests, its gaps, and every job in the background."""
+    first = kernel_times("fwd")
+    others = first | kernel_times("fb1")
+    for one, other, duty in product(first, others, DUTIES):
+        if one != other:
+            kernels_s = np.tile(first[one], REQUESTS)
+            yield kernels_s, *gaps_of(kernels_s, duty, every, JITTER, 0), others[other]
 
 
 PARTS = (

@@ -1,4 +1,4 @@
-"""Run the parts that are not finished yet, and write what they came to."""
+"""The systems, part by part: their checks in files, run where they are not finished, and the page of all of them."""
 
 from __future__ import annotations
 
@@ -72,12 +72,7 @@ class Check:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """What a part came to.
-
-    Attributes:
-        checks: Its figures.
-        chart: Its figure, if it has one.
-    """
+    """What a part came to: its figures, and a chart, if it has one."""
 
     checks: tuple[Check, ...]
     chart: Chart | None = None
@@ -104,13 +99,7 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Shown:
-    """What a part came to.
-
-    Attributes:
-        part: The part.
-        checks: Its figures.
-        run_s: Seconds that it took.
-    """
+    """What a part came to: its figures, and the seconds that it took."""
 
     part: Part
     checks: tuple[Check, ...]
@@ -197,14 +186,7 @@ def show_systems(
     if the code or the settings have changed since. The tables have all parts that the folder has, those that were not
     asked for too.
 
-    Args:
-        parts: The parts.
-        folder: Where the files go.
-        quick: Whether the quick versions run.
-        workers: Number of processes, ≥ 1.
-        watcher: Whom to tell how it goes.
-        drawing: What draws; without it there are no figures.
-        backend: What makes the processes.
+    `backend` makes the processes, `workers` of them, ≥ 1; without `drawing` there are no figures.
 
     Raises:
         InputError: A number is out of its range, or the folder cannot be written.

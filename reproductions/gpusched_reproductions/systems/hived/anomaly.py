@@ -230,30 +230,17 @@ def run(quick: bool) -> Findings:
     labelled = replace(shared, jobs=replace(shared.jobs, opportunistic=lent))
     lending = outcome(trace, with_tenancy(labelled, "cells"), HiveD())
     extra = by_tenant(trace, spread) - by_tenant(trace, private)
+    delayed, refused = float(np.sum(extra > 100.0)), 100.0 * packed.refused / spread.refused
     differ = int(np.sum(cells.completion_s != private.completion_s))
     guaranteed = by_tenant(trace, lending, ~lent) - by_tenant(trace, private)
     mean = float(lending.delay_min.mean() - private.delay_min.mean())
     low, high = (0.0, 10_000.0) if quick else (500.0, 5000.0)
     return Findings(
         (
-            Check(
-                "tenants that quotas delay by more than 100 min, of 11",
-                float(np.sum(extra > 100.0)),
-                3.0,
-                11.0,
-                None,
-                BAND,
-            ),
+            Check("tenants that quotas delay by more than 100 min, of 11", delayed, 3.0, 11.0, None, BAND),
             Check("largest extra mean delay of a tenant [min]", float(extra.max()), low, high, 1000.0, SOURCE),
             Check("refused within quota, spreading", float(spread.refused), low=1.0),
-            Check(
-                "refused within quota, best fit [% of those]",
-                100.0 * packed.refused / spread.refused,
-                0.0,
-                1.0,
-                None,
-                BAND,
-            ),
+            Check("refused within quota, best fit [% of those]", refused, 0.0, 1.0, None, BAND),
             Check("jobs that end otherwise in cells than on private nodes", float(differ), 0.0, 0.0, 0.0, SOURCE),
             Check("largest extra mean delay of guaranteed jobs, lending [min]", float(guaranteed.max()), high=0.0),
             Check("extra mean delay of all jobs, lending [min]", mean, high=0.0),

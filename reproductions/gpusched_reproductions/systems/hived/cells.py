@@ -1,4 +1,4 @@
-"""Cells of a cluster as trees, from a configuration: physical ones, and the virtual ones of tenants."""
+"""Cells of a cluster as trees, physical and virtual ones; and where in them the pods of a gang go."""
 
 from __future__ import annotations
 
