@@ -11,17 +11,15 @@ import hashlib
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
-from typing import TYPE_CHECKING, NamedTuple
+from typing import NamedTuple
+
+from gpusched_env.workload.site import Site
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Instance, Job
+from gpusched_env.model import EpochDistribution, Instance, Job
 from gpusched_env.workload import load_scenario
 from gpusched_env.workload.catalogue import Catalogue
-from gpusched_env.workload.site import Site
 from gpusched_env.workload.tables.own_applications import PUBLISHED, read_histograms
-
-if TYPE_CHECKING:
-    from gpusched_env.model import EpochDistribution
 
 SCENARIO = "published-high"
 

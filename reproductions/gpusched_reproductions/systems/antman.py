@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import csv
+from collections.abc import Iterator
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 import numpy as np
 
@@ -13,10 +13,6 @@ from gpusched_baselines import make_policy
 from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_experiments.report.usage import JobTimes, Usage
 from gpusched_reproductions.systems.show import Check, Findings, Part
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
-
 
 MURI = Path("../shared/data/muri")
 """Where Muri's traces and stage times (Apache-2.0) are looked for; they are not part of the project."""
