@@ -13,7 +13,7 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from gpusched_env.workload.site import Site
+from gpusched_env.workload.catalogue import Site
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, Instance, Job
