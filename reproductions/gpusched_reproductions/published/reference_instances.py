@@ -13,12 +13,10 @@ from functools import cache
 from pathlib import Path
 from typing import NamedTuple
 
-from gpusched_env.workload.catalogue import Site
-
 from gpusched_env.errors import InputError
 from gpusched_env.model import EpochDistribution, Instance, Job
 from gpusched_env.workload import load_scenario
-from gpusched_env.workload.catalogue import Catalogue
+from gpusched_env.workload.catalogue import Catalogue, Site
 from gpusched_env.workload.tables.own_applications import PUBLISHED, read_histograms
 
 SCENARIO = "published-high"

@@ -7,13 +7,12 @@ all-reduce follows from what is published of BERT-large, and is used for all.
 from __future__ import annotations
 
 import numpy as np
-from gpusched_env.workload.tables.colocation import RDMA
-from gpusched_env.workload.tables.reading import read_table
 
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Synchronisation, simulate
 from gpusched_env.model import iteration_s, traffic
 from gpusched_env.workload import builtin_applications, builtin_communication
+from gpusched_env.workload.tables.applications import RDMA, read_table
 from gpusched_experiments.report.chart import Chart, Level, Panel, series
 from gpusched_experiments.report.estimate import Estimate
 from gpusched_reproductions.systems.show import Check, Findings, Part

@@ -5,22 +5,25 @@ from __future__ import annotations
 import csv
 import json
 import statistics
-from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
 from itertools import product
 from pathlib import Path
-from typing import NamedTuple
+from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
-from gpusched_env.simulator.pace.sharing import pace_by_duty
 
 from gpusched_baselines import Fill, Pack
 from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Interference, Job, Node, simulate
-from gpusched_env.arrays import Floats
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.sharing_pace import pace_by_duty
 from gpusched_reproductions.systems.show import Check, Findings, Part
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from gpusched_env.arrays import Floats
 
 OVERHEAD = 0.03
 _CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
