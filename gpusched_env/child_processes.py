@@ -1,4 +1,4 @@
-"""Processes that work for this one: they never hear Ctrl-C, and end with it."""
+"""Processes that work for this one: how many can, that they never hear Ctrl-C, and that they end with it."""
 
 from __future__ import annotations
 
@@ -39,3 +39,9 @@ def end_with_parent() -> None:
 def _end_with(sentinel: int) -> None:
     wait([sentinel])
     os._exit(1)
+
+
+def usable_cores() -> int:
+    """Count the cores that this process may use."""
+    affinity = getattr(os, "sched_getaffinity", None)
+    return len(affinity(0)) if affinity else os.cpu_count() or 1

@@ -7,9 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias, Unpack, get_args, get_type_hints
 
-from gpusched_baselines.steering_env.env import ROUNDS
 from gpusched_baselines.steering_env.features import JOBS, MEANS, OPTIONS, ROUND, TYPES
-from gpusched_baselines.steering_env.knobs import SETS, knob_names
+from gpusched_baselines.steering_env.knobs import ROUNDS, SETS, knob_names
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, GpuType, checks
 from gpusched_env.model.configuration import Kind

@@ -15,10 +15,7 @@ from safetensors import SafetensorError
 from safetensors.numpy import load, save
 
 from gpusched_agents.files.description import AgentDescription, description_text, read_description
-from gpusched_agents.network.steering import shapes
 from gpusched_agents.spec import AgentSpec, NetworkConfig
-from gpusched_baselines.steering_env.features import feature_count
-from gpusched_baselines.steering_env.knobs import knob_count
 from gpusched_env.errors import InputError
 from gpusched_env.files import new_folder, write_atomically
 
@@ -91,6 +88,10 @@ def weight_shapes(spec: AgentSpec, network: NetworkConfig) -> Shapes:
         spec: What the network was trained for.
         network: Its settings.
     """
+    from gpusched_agents.network.steering import shapes  # noqa: PLC0415 - only who reads weights needs the networks
+    from gpusched_baselines.steering_env.features import feature_count  # noqa: PLC0415
+    from gpusched_baselines.steering_env.knobs import knob_count  # noqa: PLC0415
+
     hidden = network.hidden
     if spec.network == "knobs":
         types = len(spec.gpu_types)

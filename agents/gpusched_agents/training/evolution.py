@@ -13,8 +13,7 @@ from gpusched_agents.network.steering import SteeringPolicy, own_shapes
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.worlds import Place, instance_at, validation_instance, validation_places
 from gpusched_env import simulate
-from gpusched_env.child_processes import deaf_children, end_with_parent
-from gpusched_env.envs.vector.threads import usable_cores
+from gpusched_env.child_processes import deaf_children, end_with_parent, usable_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

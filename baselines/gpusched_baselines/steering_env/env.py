@@ -13,7 +13,7 @@ from gymnasium import spaces
 from numpy.typing import NDArray
 
 from gpusched_baselines.steering_env.features import feature_names
-from gpusched_baselines.steering_env.knobs import action_array, knob_count, knob_names
+from gpusched_baselines.steering_env.knobs import ROUNDS, action_array, knob_count, knob_names
 from gpusched_baselines.steering_env.run import BASE_RUNS, BaseRun, SteeredRun
 from gpusched_env import rendering
 from gpusched_env.envs.env import RENDER_MODES
@@ -25,7 +25,7 @@ from gpusched_env.workload import Scenario
 
 FIRST_WORKLOAD = 100_000
 """The seeds from which episodes are drawn begin here, as the training seeds of tracks do."""
-ROUNDS, WORKLOADS = 16, 60
+WORKLOADS = 60
 REWARDS = ("saving", "waste", "cost")
 OPTIONS = ("workload", "instance")
 

@@ -24,6 +24,7 @@ from gpusched_baselines.sts_x.plan import KNOBS, Steering
 from gpusched_env.errors import InputError
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
+ROUNDS = 16  # that STS-X decides in a step
 # What an action of 1 stands for: the natural logarithm of a factor.
 MOST_OF_TYPE = 0.5  # on the cost rate of a GPU type
 MOST_OF_SIZE = 0.25  # on the cost rate, for each doubling of the GPUs

@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from gpusched_baselines.steering_env.env import GpuSteeringEnv
 from gpusched_baselines.steering_env.knobs import action_array
-from gpusched_env.envs.vector.threads import usable_cores
+from gpusched_env.child_processes import usable_cores
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 

@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from gpusched_env.envs.vector.threads import usable_cores
+from gpusched_env.child_processes import usable_cores
 from gpusched_env.errors import InputError, MissingExtraError
 
 KEY_VARIABLE = "GPUSCHED_SERVE_KEY"

@@ -15,7 +15,7 @@ from pathlib import Path
 
 from gpusched_agents.any_policy import SB3, archive_path
 from gpusched_agents.files.storage import AGENT_FILES, find_agent
-from gpusched_env.envs.vector.threads import usable_cores
+from gpusched_env.child_processes import usable_cores
 
 # Everything that can change what a run gives. Reports, the command line and pictures cannot.
 _DECIDES = (

@@ -10,8 +10,7 @@ from dataclasses import dataclass
 from multiprocessing import active_children
 from typing import Protocol, TypeVar
 
-from gpusched_env.child_processes import deaf_children, end_with_parent
-from gpusched_env.envs.vector.threads import usable_cores
+from gpusched_env.child_processes import deaf_children, end_with_parent, usable_cores
 from gpusched_env.simulator import Policy
 from gpusched_experiments.report.warm_up import warm_up
 

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from gpusched_agents.any_policy import is_agent
-from gpusched_env.envs.vector.threads import usable_cores
+from gpusched_env.child_processes import usable_cores
 from gpusched_env.provenance import provenance
 from gpusched_env.workload import Scenario
 from gpusched_experiments.report.cell import SAYS_NOTHING, Cell

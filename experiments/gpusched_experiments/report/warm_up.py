@@ -20,7 +20,6 @@ import gpusched_env
 import gpusched_experiments
 from gpusched_agents.any_policy import known_policies, make_any_policy
 from gpusched_baselines.bounds.capacity import capacity_bound, clairvoyant_bound
-from gpusched_env import GpuClusterEnv, GpuClusterVectorEnv
 from gpusched_env.files import write_atomically
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import Policy, simulate
@@ -82,7 +81,7 @@ def _policy(name: str) -> None:
 
 
 def _environment() -> None:
-    env = GpuClusterEnv("tiny")
+    env = gpusched_env.GpuClusterEnv("tiny")
     env.reset(seed=0)
     for _ in range(STEPS):
         env.step(int(np.flatnonzero(env.action_masks())[-1]))
@@ -90,7 +89,7 @@ def _environment() -> None:
 
 
 def _environments() -> None:
-    env = GpuClusterVectorEnv(2, "tiny")
+    env = gpusched_env.GpuClusterVectorEnv(2, "tiny")
     env.reset(seed=0)
     for _ in range(STEPS):
         env.step(np.array([np.flatnonzero(mask)[-1] for mask in env.action_masks()]))

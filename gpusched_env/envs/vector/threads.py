@@ -62,12 +62,6 @@ if TYPE_CHECKING:
 LEAST_SHARE = 16  # environments below which a thread costs more than it saves
 
 
-def usable_cores() -> int:
-    """Count the cores that this process may use."""
-    affinity = getattr(os, "sched_getaffinity", None)
-    return len(affinity(0)) if affinity else os.cpu_count() or 1
-
-
 class Crew:
     """The calling thread and helpers. Dropping or closing it ends the helpers.
 

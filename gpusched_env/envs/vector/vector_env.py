@@ -9,12 +9,13 @@ import numpy as np
 from gymnasium.vector import AutoresetMode, VectorEnv
 from gymnasium.vector.utils import batch_space
 
+from gpusched_env.child_processes import usable_cores
 from gpusched_env.envs.source import MAX_IDLE_REVIEWS, CostReward, Reward, finite_reward
 from gpusched_env.envs.vector.checkpoint import pack, unpack
 from gpusched_env.envs.vector.episodes import Episodes
 from gpusched_env.envs.vector.kernels import ENERGY, LOOK, TARDINESS, Seen
 from gpusched_env.envs.vector.runs import Runs, final_infos_of, infos_of, infos_of_some, observations_of
-from gpusched_env.envs.vector.threads import LEAST_SHARE, Crew, usable_cores
+from gpusched_env.envs.vector.threads import LEAST_SHARE, Crew
 from gpusched_env.envs.vector.vector_input import (
     Limits,
     action_indices,

@@ -17,9 +17,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_env import GpuClusterVectorEnv
+from gpusched_env.child_processes import usable_cores
 from gpusched_env.envs.vector import threads as threads_module
 from gpusched_env.envs.vector.board import ASLEEP, CHUNK, THREADS, chunk_end, new_board, open_round, take
-from gpusched_env.envs.vector.threads import usable_cores
 from vector_twins import assert_same, few_jobs, random_actions
 
 STEPS = """

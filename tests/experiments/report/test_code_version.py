@@ -7,7 +7,7 @@ from pathlib import Path
 
 from agent_folders import description, weights
 from gpusched_agents.files.storage import save_agent
-from gpusched_env.envs.vector.threads import usable_cores
+from gpusched_env.child_processes import usable_cores
 from gpusched_experiments.report.code_version import agent_version, code_version, commit, machine
 
 module = sys.modules[code_version.__wrapped__.__module__]

@@ -16,7 +16,7 @@ from itertools import islice
 from types import ModuleType
 from typing import Any, TypeVar
 
-from gpusched_env.envs.vector.threads import usable_cores
+from gpusched_env.child_processes import usable_cores
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.simulator import Policy
 from gpusched_experiments.report.backends.ray_worker import Answer, Packing, Terms, make_call, versions
