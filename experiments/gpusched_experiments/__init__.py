@@ -1,4 +1,4 @@
-"""Experiments: the command line, comparisons, published experiments, studies of learning, and certificates."""
+"""Experiments: the command line, comparisons, reports, the leaderboard, and the service."""
 
 from typing import TYPE_CHECKING, Any
 

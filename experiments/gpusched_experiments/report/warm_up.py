@@ -7,6 +7,7 @@ import platform
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import replace
 from functools import partial
+from importlib.resources import files
 from pathlib import Path
 from typing import Any
 
@@ -14,10 +15,7 @@ import numba
 import numpy as np
 from llvmlite.binding import get_host_cpu_name
 
-import gpusched_agents
-import gpusched_baselines
 import gpusched_env
-import gpusched_experiments
 from gpusched_agents.any_policy import known_policies, make_any_policy
 from gpusched_baselines.bounds.capacity import capacity_bound, clairvoyant_bound
 from gpusched_env.files import write_atomically
@@ -96,7 +94,7 @@ def _environments() -> None:
     env.close()
 
 
-PACKAGES = (gpusched_env, gpusched_baselines, gpusched_agents, gpusched_experiments)
+PACKAGES = ("gpusched_env", "gpusched_baselines", "gpusched_agents", "gpusched_experiments")
 NAME = "gpusched-warm-up.json"
 
 
@@ -131,6 +129,6 @@ def _file() -> Path:
 
 def _stamp() -> tuple[float, int]:
     """Give the newest change and the total size of all sources."""
-    folders = [Path(package.__file__ or "").parent for package in PACKAGES]
+    folders = [Path(str(files(package))) for package in PACKAGES]
     stats = [path.stat() for folder in folders for path in folder.rglob("*.py")]
     return max(s.st_mtime for s in stats), sum(s.st_size for s in stats)
