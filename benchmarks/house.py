@@ -21,7 +21,7 @@ BEFORE = "78b8e47"
 """The commit that the present sources are held against unless another is named."""
 INSTALLED = ("gpusched_env", "baselines", "agents", "experiments")
 PACKAGES = (*INSTALLED, "reproductions")
-FACE = ("gpusched_env.simulator.kernels",)
+FACE = ("gpusched_env.simulator.kernels", "gpusched_env.simulator.stepping")
 LOADED = "import sys; print(sum(name.partition('.')[0].startswith('gpusched_') for name in sys.modules))"
 PROGRAMS = {
     "modules loaded by import gpusched_env": f"import gpusched_env; {LOADED}",

@@ -2,15 +2,15 @@
 
 A compiled policy reads the `Board`, whose columns are named in `at`, and changes it through `place`, `release`,
 `forget_place`, `prefer_place`, `apply_choice`, `wake_at`, `grow` and what plans a round on a scratch board alone, and
-through its own `memory`. Everything here is called from kernels, except `Choice`, `PlannedPolicy`, `State`, `View`,
-`ask_order` and `check_order`, which are for the Python around them.
+through its own `memory`. Everything here is called from kernels, except `Choice`, `PlannedPolicy`, `View`, `ask_order`
+and `check_order`, which are for the Python around them. What is hidden from policies, and what moves time, is not here.
 """
 
 from gpusched_env.arrays import Floats, Ints, Mask
 from gpusched_env.kernel import kernel, lean_kernel, threaded_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import due_wake_s, misses
-from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, accrue, advance, bill_rate, charge, next_event
+from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, bill_rate, charge
 from gpusched_env.simulator.lying import TAKEN, first_host, is_lent, let_empty_cells_go, survey
 from gpusched_env.simulator.ordering import ActiveJobs, Order, ask_order, check_order
 from gpusched_env.simulator.pace import pace_beside
@@ -51,12 +51,10 @@ from gpusched_env.simulator.planned import (
     write_plan,
 )
 from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
-from gpusched_env.simulator.rounds import PRESSURE, begin_round, commit_round, order_by
-from gpusched_env.simulator.run import Board, Facts, Hidden
+from gpusched_env.simulator.rounds import PRESSURE, order_by
+from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sharing_pace import neighbours, pace_by_duty, share_units, write_demand
-from gpusched_env.simulator.simulate import check_stalled
 from gpusched_env.simulator.sorting import pressure, pressures, ranked, ranked_in_groups
-from gpusched_env.simulator.state import State
 from gpusched_env.simulator.survival import (
     Curve,
     DistributionTable,
@@ -89,28 +87,21 @@ __all__ = [
     "DistributionTable",
     "Facts",
     "Floats",
-    "Hidden",
     "Ints",
     "Mask",
     "Order",
     "PlannedPolicy",
-    "State",
     "View",
-    "accrue",
-    "advance",
     "apply_choice",
     "ask_order",
     "at",
     "begin_plan",
-    "begin_round",
     "best_fit",
     "bill_rate",
     "bin_of",
     "charge",
     "check_order",
-    "check_stalled",
     "clear",
-    "commit_round",
     "count_fitting",
     "curve_of",
     "due_wake_s",
@@ -139,7 +130,6 @@ __all__ = [
     "misses",
     "moves_on",
     "neighbours",
-    "next_event",
     "opens",
     "order_by",
     "pace_beside",

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import inspect
+from importlib import import_module
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -11,22 +12,28 @@ import pytest
 
 from gpusched_env import load_scenario, make_instance
 from gpusched_env.observation import Notes, cluster, job, observe
-from gpusched_env.observation import observe as options
-from gpusched_env.observation import observe as queue
 from gpusched_env.observation.notes import Names
 from gpusched_env.simulator import Asking, State
 from gpusched_env.simulator.rounds import decide, run_to_round
 
 if TYPE_CHECKING:
-    from types import ModuleType
+    pass
 
-WRITERS = {module: f"write_{module.__name__.rpartition('.')[2]}" for module in (job, options, cluster, queue)}
+OBSERVE = import_module("gpusched_env.observation.observe")  # the package has a function of that name
+WRITERS = {
+    "write_job": (job, "feature", "JOB_FEATURES"),
+    "write_options": (OBSERVE, "_option", "OPTION_FEATURES"),
+    "write_cluster": (cluster, "_cluster", "CLUSTER_FEATURES"),
+    "write_queue": (OBSERVE, "_queue", "QUEUE_FEATURES"),
+}
+"""Of every writer of a group of features its module, what declares them there, and their names."""
 
 
-def declared(module: ModuleType) -> list[str]:
-    """List the constants that a module gets from `feature(...)`, in order."""
+def declared(writer: str) -> list[str]:
+    """List the constants that a module gets from `feature(...)` for this writer, in order."""
+    module, feature, _ = WRITERS[writer]
     statements = [s for s in ast.parse(inspect.getsource(module)).body if isinstance(s, ast.Assign)]
-    calls = [s for s in statements if isinstance(s.value, ast.Call) and ast.unparse(s.value.func) == "feature"]
+    calls = [s for s in statements if isinstance(s.value, ast.Call) and ast.unparse(s.value.func) == feature]
     return [target.id for s in calls for target in s.targets if isinstance(target, ast.Name)]
 
 
@@ -44,17 +51,17 @@ def written(source: str, writer: str) -> list[str]:
     return [ast.unparse(first) for first in firsts]
 
 
-@pytest.mark.parametrize(("module", "writer"), WRITERS.items(), ids=WRITERS.values())
-def test_a_writer_assigns_every_feature_of_its_group_once_and_no_other(module: ModuleType, writer: str):
-    assert sorted(written(inspect.getsource(module), writer)) == sorted(declared(module))
+@pytest.mark.parametrize("writer", WRITERS)
+def test_a_writer_assigns_every_feature_of_its_group_once_and_no_other(writer: str):
+    assert sorted(written(inspect.getsource(WRITERS[writer][0]), writer)) == sorted(declared(writer))
 
 
 def test_a_feature_that_is_forgotten_written_twice_or_by_its_number_is_found():
-    source = inspect.getsource(queue)
+    source = inspect.getsource(OBSERVE)
     line = "out[LATE_SHARE] ="
     assert line in source
     for wrong in ("out[WEIGHT] =", "out[3] =", "late_share ="):
-        assert sorted(written(source.replace(line, wrong), "write_queue")) != sorted(declared(queue))
+        assert sorted(written(source.replace(line, wrong), "write_queue")) != sorted(declared("write_queue"))
 
 
 def test_names_are_numbered_as_they_are_declared():
@@ -63,11 +70,12 @@ def test_names_are_numbered_as_they_are_declared():
     assert tuple(feature) == ("one", "two", "three", "four")
 
 
-@pytest.mark.parametrize("module", WRITERS, ids=WRITERS.values())
-def test_every_name_of_a_group_is_another_and_has_a_constant(module: ModuleType):
-    names = getattr(module, next(name for name in vars(module) if name.endswith("_FEATURES")))
+@pytest.mark.parametrize("writer", WRITERS)
+def test_every_name_of_a_group_is_another_and_has_a_constant(writer: str):
+    module, _, group = WRITERS[writer]
+    names = getattr(module, group)
     assert len(set(names)) == len(names)
-    firsts = [getattr(module, constant) for constant in declared(module)]
+    firsts = [getattr(module, constant) for constant in declared(writer)]
     assert firsts == sorted(set(firsts))
     assert firsts[0] == 0
 
@@ -78,7 +86,7 @@ def test_every_place_of_an_observation_is_written_at_every_decision():
     notes = Notes.of(board)
     configurations, types = len(board.facts.configs), len(board.room)
     groups = [(), (configurations,), (types,), ()]
-    features = (job.JOB_FEATURES, options.OPTION_FEATURES, cluster.CLUSTER_FEATURES, queue.QUEUE_FEATURES)
+    features = (job.JOB_FEATURES, OBSERVE.OPTION_FEATURES, cluster.CLUSTER_FEATURES, OBSERVE.QUEUE_FEATURES)
     out = [np.empty((*rows, len(names)), np.float32) for rows, names in zip(groups, features, strict=True)]
     mask = np.empty(1 + configurations, np.int8)
     run_to_round(board, hidden)

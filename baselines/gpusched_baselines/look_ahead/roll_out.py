@@ -19,7 +19,9 @@ from gpusched_baselines.sts_x.appraisal import Parts
 from gpusched_baselines.sts_x.plan import unsteered
 from gpusched_baselines.sts_x.policy import carry_out, plan_round
 from gpusched_env.simulator import kernels as sim
-from gpusched_env.simulator.kernels import Board, Floats, Hidden, at, kernel, lean_kernel
+from gpusched_env.simulator import stepping
+from gpusched_env.simulator.kernels import Board, Floats, at, kernel, lean_kernel
+from gpusched_env.simulator.stepping import Hidden
 
 COPIED = ("nodes", "room", "quota", "cells", "hosts", "clock", "count")
 
@@ -227,7 +229,7 @@ def roll_out(
     clock, rounds = work.clock, 1
     while rounds < most and _goes_on(work, hidden, until):
         if work.count[at.ACTIVE] > 0:
-            sim.begin_round(work, True)
+            stepping.begin_round(work, True)
             plan_by(stage.plan, rate, base)
             _decide(work, hidden)
             rounds += 1
@@ -239,17 +241,17 @@ def roll_out(
 def _decide(board: Board, hidden: Hidden) -> None:
     sim.order_by(board, sim.PRESSURE, False)
     carry_out(board, board.order[: board.count[at.TO_ASK]])
-    sim.commit_round(board, hidden)
+    stepping.commit_round(board, hidden)
 
 
 @kernel
 def _goes_on(board: Board, hidden: Hidden, until: float) -> bool:
     """Run to the next event, or to the end if that comes first; return False at the end."""
-    time, clock = sim.next_event(board, hidden), board.clock
+    time, clock = stepping.next_event(board, hidden), board.clock
     if time > until:
         if until > clock[at.NOW]:
-            sim.accrue(board, until)
+            stepping.accrue(board, until)
         return False
     if time == np.inf and board.count[at.ACTIVE] == 0:
         return False
-    return sim.advance(board, hidden)
+    return stepping.advance(board, hidden)

@@ -16,7 +16,9 @@ from gpusched_baselines.steering_env.knobs import forget_cheapest, knob_count, k
 from gpusched_baselines.sts_x.policy import StsX, carry_out, plan_round
 from gpusched_env.model import Instance
 from gpusched_env.simulator import kernels as sim
-from gpusched_env.simulator.kernels import Board, Floats, Hidden, State, at, kernel
+from gpusched_env.simulator import stepping
+from gpusched_env.simulator.kernels import Board, Floats, at, kernel
+from gpusched_env.simulator.stepping import Hidden, State
 
 POLICY = StsX()
 
@@ -66,13 +68,13 @@ class SteeredRun:
                 forget_cheapest(board)
             sim.order_by(board, sim.PRESSURE, False)
             carry_out(board, board.order[: count[at.TO_ASK]])
-            sim.commit_round(board, hidden)
+            stepping.commit_round(board, hidden)
             if board.count[at.LOGGING]:
                 state.make_room()
                 hidden = state.hidden
             next_round(board, hidden)
             done += 1
-        sim.check_stalled(board, POLICY.name)
+        stepping.check_stalled(board, POLICY.name)
         self._rate = POLICY.rates(board) if self._by_duty else self._rate
         return done
 
@@ -91,9 +93,9 @@ class SteeredRun:
 @kernel
 def next_round(board: Board, hidden: Hidden) -> bool:
     """Run to the next round with an active job, and open it from an empty cluster; return False at the end."""
-    while sim.advance(board, hidden):
+    while stepping.advance(board, hidden):
         if board.count[at.ACTIVE] > 0:
-            sim.begin_round(board, True)
+            stepping.begin_round(board, True)
             return True
     return False
 

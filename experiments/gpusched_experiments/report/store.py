@@ -164,7 +164,7 @@ def _whole_lines(path: Path) -> bytes:
     except (FileNotFoundError, NotADirectoryError):
         return b""
     if not content.startswith(b"key,"[: len(content)]):
-        raise _not_ours(path, repr(content[:80]))
+        raise _not_ours(path, content[:80].decode("utf-8", "replace").split("\n")[0])
     return content[: content.rfind(b"\n") + 1]
 
 
