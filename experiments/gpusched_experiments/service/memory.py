@@ -21,6 +21,7 @@ from gpusched_agents.network.knob_policy import KnobPolicy
 from gpusched_agents.network.steering import SteeringPolicy
 from gpusched_baselines.shared_gpus.fill import Fill
 from gpusched_baselines.steering_env.features import RECENT
+from gpusched_env.arrays import generator_of
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Policy, State
 from gpusched_env.simulator import layout as at
@@ -100,13 +101,6 @@ class Memory:
 
 def _signature(key: bytes, payload: bytes) -> bytes:
     return hmac.digest(key, FORMAT + payload, hashlib.sha256)
-
-
-def generator_of(state: dict[str, Any]) -> np.random.Generator:
-    """Make the generator whose `bit_generator.state` was this, as JSON can hold it."""
-    bits = np.random.PCG64(0)
-    bits.state = state  # type: ignore[assignment]
-    return np.random.Generator(bits)
 
 
 MOST_WEIGHTS = 5_000

@@ -20,6 +20,7 @@ from typing import Any, TypeAlias
 import numpy as np
 from numba.core import caching
 
+from gpusched_env.arrays import generator_of
 from gpusched_env.model import Configuration, Instance
 from gpusched_env.simulator import Board, Facts, Policy, View, check_fit
 from gpusched_env.simulator.policy import memory_columns
@@ -261,9 +262,7 @@ class Server:
         board = Board(facts=Facts(**facts), **{name: arrays[name] for name in SEEN}, **scratch)
         self._copy = SentBoard(board)
         self._view = View(board, tuple(Configuration(*each) for each in head["configurations"]))
-        bits = np.random.PCG64(0)
-        bits.state = head["random"]
-        self._rng = np.random.Generator(bits)
+        self._rng = generator_of(head["random"])
         return {}, []
 
     def _round(self, head: dict[str, Any], body: memoryview) -> Answer:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from gpusched_env.arrays import generator_of
 from gpusched_env.envs.vector.episodes import REPLAYED, Episodes
 from gpusched_env.envs.vector.runs import Runs
 from gpusched_env.errors import InputError
@@ -126,11 +127,5 @@ def _words_of(generator: Generator) -> list[int]:
 
 def _generator_of(words: Sequence[int]) -> Generator:
     """Make the generator whose words these are."""
-    bits = np.random.PCG64()
-    bits.state = {
-        "bit_generator": "PCG64",
-        "state": {"state": words[0] << 64 | words[1], "inc": words[2] << 64 | words[3]},
-        "has_uint32": words[4],
-        "uinteger": words[5],
-    }
-    return np.random.Generator(bits)
+    numbers = {"state": words[0] << 64 | words[1], "inc": words[2] << 64 | words[3]}
+    return generator_of({"bit_generator": "PCG64", "state": numbers, "has_uint32": words[4], "uinteger": words[5]})

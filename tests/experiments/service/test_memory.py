@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from hypothesis.extra.numpy import arrays
 
 from gpusched_env import InputError
+from gpusched_env.arrays import generator_of
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
-from gpusched_experiments.service.memory import PACE, Memory, generator_of
+from gpusched_experiments.service.memory import PACE, Memory
 from gpusched_experiments.service.openapi import EXAMPLE
 
 KEY = b"a key"
