@@ -74,6 +74,7 @@ def test_a_figure_is_held_against_its_target_by_its_median():
     assert Figure("x", (), "ms", at_most(2.0)).met is None
 
 
+@pytest.mark.slow
 def test_contenders_take_turns_and_ratios_pair_their_repetitions():
     turns: list[str] = []
     counts = {"a": iter((0.0, 6.0, 8.0)), "b": iter((0.0, 2.0, 4.0))}

@@ -70,6 +70,7 @@ def arrays_of(view: Any) -> dict[str, np.ndarray]:
     return {name: array.copy() for name, array in arrays.items() if name not in {"memory", "facts"}}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("teacher", teacher_names())
 @pytest.mark.parametrize("name", ["tiny", "all kinds", "crowded"])
 def test_asking_a_teacher_changes_nothing(teacher: str, name: str):
@@ -99,6 +100,7 @@ def test_asking_a_teacher_changes_nothing(teacher: str, name: str):
     assert len(said) > 2
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("teacher", teacher_names())
 def test_a_teacher_says_what_it_does(teacher: str):
     """Followed in all that its policy chooses, it gives the schedule of `simulate`."""
@@ -133,6 +135,7 @@ def test_returns_by_hand():
     np.testing.assert_allclose(returns, [[3.5625, 3.0], [4.25, 2.0], [5.0, 5.0]])
 
 
+@pytest.mark.slow
 def test_the_critic_learns_those_returns_if_they_have_a_weight():
     values = {}
     for weight in (0.0, 0.5):

@@ -412,6 +412,7 @@ def test_every_agent_that_is_shipped_loads_and_is_small():
         assert sum(path.stat().st_size for path in folder.iterdir()) <= 2 * 2**20
 
 
+@pytest.mark.slow
 def test_nothing_of_this_needs_torch():
     files = ("description", "storage")
     modules = ["policy", "spec", *(f"files.{name}" for name in files)]

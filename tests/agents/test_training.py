@@ -242,6 +242,7 @@ def test_a_killed_run_is_never_corrupt_and_ends_as_if_it_had_not_been(
     }  # fmt: skip
 
 
+@pytest.mark.slow
 def test_a_run_that_fails_while_it_writes_a_file_leaves_whole_ones(
     whole_runs: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):

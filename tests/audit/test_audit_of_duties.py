@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("power", [False, True])
 @pytest.mark.parametrize("preemption", [False, True])
 def test_any_run_audits_clean(tmp_path: Path, preemption: bool, power: bool) -> None:

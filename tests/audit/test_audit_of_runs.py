@@ -257,6 +257,7 @@ def test_a_job_without_any_interval_is_named(folder: Path) -> None:
     assert Difference("intervals.csv (job 5)", 0, "at least one", "intervals of the job") in found
 
 
+@pytest.mark.slow
 def test_ten_thousand_jobs_are_audited_within_some_seconds(tmp_path: Path) -> None:
     result = simulate(make_instance(1, jobs=10_000, nodes=40, gap_s=120.0), edf())
     write_run(result, tmp_path / "run")

@@ -121,6 +121,7 @@ def test_it_equals_a_linear_program_in_which_epochs_may_be_late_in_any_order(cas
     assert plan.expected_cost_eur == pytest.approx(linear_program(case), rel=1e-7, abs=1e-7 * (1.0 + case.weight))
 
 
+@pytest.mark.slow
 @settings(max_examples=500, deadline=None)
 @given(case=cases())
 def test_the_plan_played_on_the_clock_costs_what_it_says(case: Case):
@@ -146,6 +147,7 @@ def test_it_is_never_dearer_than_the_plan_that_is_in_time(case: Case):
     assert case.priced().expected_cost_eur <= sum(played(case, guaranteed)) * (1 + 1e-9) + 1e-9 * (1 + case.weight)
 
 
+@pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(case=cases(), more=st.floats(0.0, 1.0))
 def test_more_time_costs_no_more_and_dearer_tardiness_no_less(case: Case, more: float):

@@ -92,6 +92,7 @@ def test_the_reward_scale_of_what_is_no_track_is_1():
     assert gymnasium.make(ENVIRONMENT_ID, scenario="slack", settings=FEW).unwrapped.reward_scale == 1.0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("track", ["slack", "lognormal", "whole-nodes", "pairs", "openb"])
 def test_episodes_of_edf_return_about_minus_10(track):
     policy = make_policy("edf")

@@ -33,6 +33,7 @@ def printed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str])
     return run
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", SMALL)
 def test_an_example_prints_the_same_costs_as_before(name: str, printed):
     assert printed(name, *SMALL[name]) == (GOLDEN / f"{name}.txt").read_text(encoding="utf-8")

@@ -301,6 +301,7 @@ def test_the_command_checks_runs_and_ranks_a_file(tmp_path, monkeypatch):
     assert (data.marked, len(data.drawings)) == ("first-fit", 1)
 
 
+@pytest.mark.slow
 def test_a_policy_that_fails_is_one_line_and_leaves_nothing(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("fails.py").write_text(deciding("import os; os._exit(7)"))

@@ -279,6 +279,7 @@ def test_numbers_that_are_not_finite_are_refused(saved: Path, constant: str) -> 
         load_instance(saved)
 
 
+@pytest.mark.slow
 def test_ten_thousand_jobs_with_24_configurations_take_at_most_a_few_seconds(tmp_path: Path) -> None:
     instance = make_instance(10_000)
     begin = time.perf_counter()

@@ -18,6 +18,7 @@ pytest.importorskip("matplotlib")
 TINY = make_instance(load_scenario("tiny"), 0)
 
 
+@pytest.mark.slow
 def test_frames_that_keep_what_rests_are_those_drawn_afresh():
     frames, kept, afresh = GanttFrames(), [], []
 

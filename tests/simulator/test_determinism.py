@@ -66,6 +66,7 @@ def test_a_fresh_process_gives_the_same_run(compiled):
         assert compiled[name] == here
 
 
+@pytest.mark.slow
 def test_python_gives_the_same_numbers_as_compiled(compiled):
     interpreted = in_a_fresh_process(NUMBA_DISABLE_JIT="1")
     for name, values in compiled.items():

@@ -133,6 +133,7 @@ class Checks:
             any(view.place(job, c) for c in self.rng.permutation(np.flatnonzero(np.isfinite(view.tau[job]))).tolist())
 
 
+@pytest.mark.slow
 @settings(max_examples=25, deadline=None)
 @given(seed=st.integers(0, 10_000))
 def test_planned_is_never_better_than_the_truth(seed: int):

@@ -65,6 +65,7 @@ def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tu
                 assert find_node(board, v, gpus, home) == best_fit(board, v, gpus, home, -1)
 
 
+@pytest.mark.slow
 @settings(max_examples=100, deadline=None)
 @given(
     facts=st.lists(node, min_size=LEAST_NODES, max_size=LEAST_NODES + 80),

@@ -345,6 +345,7 @@ def test_the_training_that_fits_the_settings_is_made(tmp_path: Path):
     assert not (tmp_path / "other").exists()
 
 
+@pytest.mark.slow
 def test_the_mean_of_runs_is_that_of_the_agents_kept_and_of_those_at_the_end(whole: Path, tmp_path: Path):
     script = Path(__file__).parents[3] / "scripts" / "mean_agent.py"
     command = [sys.executable, str(script), str(tmp_path / "mean"), str(whole), str(whole), "--name", "mean"]

@@ -71,6 +71,7 @@ def test_a_drawn_cluster_is_the_same_every_time_and_another_one_for_another_seed
     assert drawn_instance(3, 6) != drawn_instance(4, 6)
 
 
+@pytest.mark.slow
 def test_whatever_is_drawn_is_a_workload():
     """Every kind with every cluster that may be drawn for it: not all applications run on all of them."""
     assert all(len(drawn_instance(seed, 1).jobs.submission_s) == 1 for seed in range(250))

@@ -109,6 +109,7 @@ def test_closing_ends_the_threads():
     assert wait_for(lambda: helpers() == before)
 
 
+@pytest.mark.slow
 def test_dropping_the_environment_ends_the_threads():
     before = helpers()
     env = GpuClusterVectorEnv(4, few_jobs(), threads=3)

@@ -90,6 +90,7 @@ def test_a_former_comparison_is_replaced_and_nothing_else_is(tmp_path):
     assert (tmp_path / "a" / "mine.txt").read_text() == "precious"
 
 
+@pytest.mark.slow
 def test_without_edf_the_first_policy_is_the_reference(tmp_path):
     done = gpusched("compare", "-p", "greedy,fifo", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a")
     assert done.exit_code == 0, done.output
@@ -118,6 +119,7 @@ def test_the_runs_of_the_first_seed_are_recorded_and_audit_clean(compared):
         assert not audit(out / "runs" / folder)
 
 
+@pytest.mark.slow
 def test_a_comparison_that_was_stopped_goes_on_and_ends_as_if_it_had_not_been(compared, tmp_path, monkeypatch):
     out, _ = compared
     whole = json.loads((out / "results.json").read_text())
@@ -202,6 +204,7 @@ def test_two_rules_of_gpu_demand_are_one_text_in_json_and_in_csv(tmp_path):
     assert "- Due dates are modelled" in gpusched(*arguments, "--format", "md").stdout
 
 
+@pytest.mark.slow
 def test_rented_nodes_have_no_kilowatt_hours(tmp_path):
     scenario = tmp_path / "rented.toml"
     scenario.write_text(
@@ -253,6 +256,7 @@ def test_runs_and_scenarios_of_the_user_are_not_a_comparison(tmp_path):
     assert (tmp_path / "c" / "scenario.toml").exists()
 
 
+@pytest.mark.slow
 def test_two_commands_at_once_do_not_share_a_folder(tmp_path):
     with ComparisonFolder(tmp_path / "a").taken():
         done = gpusched(*ONE, tmp_path / "a")
@@ -268,6 +272,7 @@ def test_policies_whose_names_are_alike_are_recorded_apart(tmp_path):
     assert all(len(name) < 100 and not name.startswith(".") for name in names)
 
 
+@pytest.mark.slow
 def test_emissions_are_said_where_it_is_said_what_a_kilowatt_hour_emits(compared, tmp_path):
     _, done = compared
     assert "CO₂" not in done.stdout
@@ -301,6 +306,7 @@ def test_a_trace_is_compared_under_two_rules_of_gpu_demand_and_says_what_is_mode
     assert "Due dates are modelled" in page
 
 
+@pytest.mark.slow
 def test_one_rule_of_gpu_demand_can_be_asked_for_and_comes_back_from_the_scenario(tmp_path):
     assert gpusched(*traced(tmp_path), "--gpu-demand", "at-most").exit_code == 0
     results = json.loads((tmp_path / "a" / "results.json").read_text())
@@ -310,6 +316,7 @@ def test_one_rule_of_gpu_demand_can_be_asked_for_and_comes_back_from_the_scenari
     assert gpusched("compare", "-s", "tiny", "--gpu-demand", "exact").exit_code == 2
 
 
+@pytest.mark.slow
 def test_a_trace_can_be_compared(tmp_path):
     trace = tmp_path / "trace.csv"
     rows = [f"{60 * i},{600 + i},{1 + i % 2}" for i in range(8)]
@@ -352,6 +359,7 @@ def test_settings_of_the_replay_reach_the_trace(tmp_path):
     assert "3 jobs" in done.stdout
 
 
+@pytest.mark.slow
 def test_values_that_are_set_may_be_words_numbers_and_lists(tmp_path):
     done = gpusched(
         "compare", "-p", "edf", "-s", "tiny", "--seeds", "0", "-w", 1, "--out", tmp_path / "a", "--set",

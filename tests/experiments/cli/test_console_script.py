@@ -43,6 +43,7 @@ def test_what_the_package_as_a_module_writes_names_the_command(tmp_path):
     assert made["command"] == "gpusched simulate -p fifo -s tiny --out run"
 
 
+@pytest.mark.slow
 def test_bad_input_leaves_one_line_and_no_traceback(tmp_path):
     done = subprocess.run(
         [sys.executable, "-m", "gpusched_experiments.cli.main", "compare", "--scenario", "nowhere"],

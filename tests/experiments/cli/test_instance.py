@@ -55,6 +55,7 @@ def test_seeds_of_a_comparison_decide_only_the_policies_randomness(compared):
         assert run["total_eur"] == drawn
 
 
+@pytest.mark.slow
 def test_a_comparison_says_that_it_ran_one_instance_and_keeps_it(compared, file):
     out, done = compared
     assert load_instance(out / "instance.json") == INSTANCE

@@ -79,6 +79,7 @@ except KeyboardInterrupt:
     assert run(body)[:2] == (130, "error: interrupted\n")
 
 
+@pytest.mark.slow
 def test_an_interrupt_that_python_swallows_ends_the_command_all_the_same():
     """As in a callback of LLVM's, or a destructor: Python prints a traceback, and goes on."""
     body = """
@@ -128,6 +129,7 @@ interruption._leave(signal.SIGINT)
     assert seconds < 10.0
 
 
+@pytest.mark.slow
 def test_a_second_interrupt_does_not_wait_until_all_is_cleared_up():
     body = """
 interruption.GRACE_S = 30.0

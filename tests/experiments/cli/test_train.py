@@ -306,6 +306,7 @@ def test_without_the_extra_one_line_says_how_to_install_it(tmp_path, monkeypatch
     assert not (tmp_path / "run").exists()
 
 
+@pytest.mark.slow
 def test_the_commands_and_the_package_of_agents_are_imported_without_torch():
     code = "import sys, gpusched_agents, gpusched_experiments.cli.app; sys.exit('torch' in sys.modules)"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

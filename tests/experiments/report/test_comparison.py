@@ -215,6 +215,7 @@ def test_a_name_that_is_none_is_said_before_anything_is_run(arguments, words, mo
         compare(**({"policies": ["edf"], "workload": "tiny", "seeds": 1} | arguments))
 
 
+@pytest.mark.slow
 def test_it_is_there_from_the_package_which_imports_nothing_before():
     code = (
         "import sys, gpusched_experiments; assert not {m for m in sys.modules if m.startswith('gpusched_env')}\n"

@@ -20,6 +20,7 @@ def test_in_this_process_calls_are_made_in_their_order_and_need_not_be_picklable
     assert PROCESSES.cores() >= 1
 
 
+@pytest.mark.slow
 def test_calls_in_several_processes_that_nobody_waits_for_are_stopped_at_once():
     results = call_all([partial(os.getpid), *[partial(time.sleep, 60.0)] * 3], (), 2)
     assert next(results)[0] == 0

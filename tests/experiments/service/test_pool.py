@@ -57,6 +57,7 @@ def slow(monkeypatch: pytest.MonkeyPatch) -> Iterator[Pool]:
     pool.close()
 
 
+@pytest.mark.slow
 def test_a_decision_that_takes_too_long_is_given_up_and_its_worker_replaced(slow: Pool):
     for _ in range(3):  # more often than there are workers
         reply = slow(b"9")

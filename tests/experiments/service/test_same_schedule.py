@@ -90,6 +90,7 @@ def test_tenants_that_are_names_only_are_told():
     assert_same(over_requests(instance, "edf"), simulate(instance, make_any_policy("edf")))
 
 
+@pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts", "sts-x", "edf-preemptive", "antman", "fill"]))
 def test_duties_quotas_and_switching_by_distance_are_told_whole(seed: int, name: str):

@@ -114,6 +114,7 @@ def test_the_kernel_sends_no_signal_for_a_process_that_only_the_filter_of_calls_
     assert not came
 
 
+@pytest.mark.slow
 def test_a_policy_that_loops_is_ended_and_nothing_of_it_is_left():
     """In its first round it may compile, so it loops in the second."""
     source = deciding("view.memory[0, 0] += 1\nwhile view.memory[0, 0] > 1: pass")
@@ -127,11 +128,13 @@ def test_a_policy_that_loops_is_ended_and_nothing_of_it_is_left():
         os.kill(pid, 0)
 
 
+@pytest.mark.slow
 def test_processor_time_has_its_end_and_the_message_says_so():
     with pytest.raises(EntryError, match=r"ended by SIGXCPU: more than 1 s of processor time$"):
         Process(python_entry("while True: pass"), Limits(all_s=1.0))
 
 
+@pytest.mark.slow
 def test_the_folder_of_what_numba_has_compiled_can_be_read(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     Path("warm").mkdir()
