@@ -1,4 +1,5 @@
 import json
+import os
 import subprocess
 import sys
 
@@ -13,7 +14,8 @@ from gpusched_experiments.cli.main import run
 def test_the_console_script_runs_in_a_process_of_its_own(tmp_path):
     arguments = ["compare", "-p", "fifo,edf", "-s", "tiny", "--seeds", "0-1", "--workers", "2", "--out", "results"]
     command = [sys.executable, "-m", "gpusched_experiments.cli.main", *arguments]
-    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path)
+    wide = {**os.environ, "COLUMNS": "200"}
+    done = subprocess.run(command, check=False, capture_output=True, text=True, cwd=tmp_path, env=wide)
     assert done.returncode == 0, done.stderr
     assert "saving vs edf" in done.stdout
     assert (tmp_path / "results" / "costs.png").exists()
