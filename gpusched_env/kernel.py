@@ -14,6 +14,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numba
 import numpy as np
+from numba.core import types
 from numba.core.cpu import CPUTargetOptions
 from numba.core.dispatcher import Dispatcher
 
@@ -61,7 +62,10 @@ def threaded_kernel(function: Callable[P, R]) -> Callable[P, R]:
 def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
     njit: Any = numba.njit
     in_a_file = Path(function.__code__.co_filename).is_file()
-    compiled: Any = njit(cache=in_a_file, error_model="numpy", **options)(function)
+    compiled: Any = njit(cache=in_a_file, error_model="numpy", no_cfunc_wrapper=True, **options)(function)
+    if isinstance(compiled, Dispatcher):
+        # Numba would compile a kernel once more for each constant that a caller gives it; LLVM sees them anyway.
+        compiled.compile = lambda sig: type(compiled).compile(compiled, _without_constants(sig))  # type: ignore[method-assign]
     stored = getattr(getattr(compiled, "_cache", None), "_cache_file", None)
     if stored is not None:
         # Numba discards a cached kernel when the file that defines it changes, but not when a constant or a kernel that
@@ -73,6 +77,11 @@ def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
         stored._version = f"{numba.__version__} {compiled._digest}"  # noqa: SLF001
     typed: Callable[P, R] = compiled
     return typed
+
+
+def _without_constants(signature: Any) -> Any:
+    """Replace the types of single numbers, such as `Literal[int](1)`, in a tuple of types by those of all numbers."""
+    return tuple(types.unliteral(kind) for kind in signature) if isinstance(signature, tuple) else signature
 
 
 def _digest(function: Callable[..., Any], options: object = None) -> str:

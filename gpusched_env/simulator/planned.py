@@ -36,6 +36,14 @@ HELD = 3  # what a job holds: configuration, node, shared GPU
 HELD_BEFORE = HELD + 2  # and its previous place
 
 
+@lean_kernel
+def _copy(into: Ints, rows: Ints) -> None:
+    """Copy a matrix; an assignment of all of it would have the texts of its errors compiled, too."""
+    for row in range(rows.shape[0]):
+        for column in range(rows.shape[1]):
+            into[row, column] = rows[row, column]
+
+
 @kernel
 def keep(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
     """Write what every job of `order`, (A,), holds to `held`, (A, HELD), and the state of the nodes to `kept`."""
@@ -44,7 +52,7 @@ def keep(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
         held[i, 0] = jobs[order[i], at.CONFIG]
         held[i, 1] = jobs[order[i], at.NODE]
         held[i, 2] = jobs[order[i], at.SLOT]
-    kept[:, :] = nodes
+    _copy(kept, nodes)
 
 
 @kernel
@@ -55,7 +63,7 @@ def restore(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
         jobs[order[i], at.CONFIG] = held[i, 0]
         jobs[order[i], at.NODE] = held[i, 1]
         jobs[order[i], at.SLOT] = held[i, 2]
-    nodes[:, :] = kept
+    _copy(nodes, kept)
 
 
 @kernel
@@ -181,8 +189,8 @@ def grow(board: Board, job: int, config: int) -> None:
 @kernel
 def empty_as(board: Board, order: Ints, nodes: Ints, room: Ints) -> None:
     """Empty the cluster of the jobs of `order`; `nodes` and `room` are what they are then: faster than to measure."""
-    board.nodes[:, :] = nodes
-    board.room[:, :] = room
+    _copy(board.nodes, nodes)
+    _copy(board.room, room)
     for job in order:
         board.jobs[job, at.CONFIG], board.jobs[job, at.NODE], board.jobs[job, at.SLOT] = -1.0, -1.0, -1.0
     count_anew(board)

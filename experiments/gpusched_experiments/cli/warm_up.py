@@ -13,7 +13,7 @@ from gpusched_env.simulator.placement.placement import place
 from gpusched_experiments.cli.compiling import compiled_kernels
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import counting
-from gpusched_experiments.report.warm_up import is_compiled, note_compiled, warm_up_steps
+from gpusched_experiments.report.warm_up import is_compiled, note_compiled, two_processes, warm_up_steps
 
 
 def warm_up_command(
@@ -42,7 +42,7 @@ def warm_up_command(
         typer.echo(f"nothing to do: all is compiled, and kept under {_place()}")
         return
     begin = monotonic()
-    with compiled_kernels() as count, counting("compiling", len(steps)) as bar:
+    with two_processes(names), compiled_kernels() as count, counting("compiling", len(steps)) as bar:
         for name, step in steps:
             bar.say(name)
             step()

@@ -3,8 +3,13 @@
 from __future__ import annotations
 
 import json
+import os
 import platform
+import subprocess
+import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextlib import contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from importlib.resources import files
@@ -14,15 +19,18 @@ from typing import Any
 import numba
 import numpy as np
 from llvmlite.binding import get_host_cpu_name
+from numba.core import event
 
 import gpusched_env
 from gpusched_agents.any_policy import known_policies, make_any_policy
 from gpusched_baselines.bounds.capacity import capacity_bound, clairvoyant_bound
+from gpusched_env.child_processes import deaf_children, usable_cores
 from gpusched_env.files import write_atomically
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import Policy, simulate
 from gpusched_env.simulator.placement.placement import place
 from gpusched_env.simulator.policy import can_decide
+from gpusched_env.simulator.state import State
 
 
 def tiny_instance() -> Instance:
@@ -40,9 +48,75 @@ def tiny_instance() -> Instance:
 def warm_up(policies: Sequence[Policy]) -> None:
     """Run every policy once on a tiny instance; those that cannot decide on it are left out."""
     instance = tiny_instance()
-    for policy in policies:
-        if can_decide(policy, instance):
-            simulate(instance, policy, record=False)
+    with two_processes([policy.name for policy in policies]):
+        for policy in policies:
+            if can_decide(policy, instance):
+                simulate(instance, policy, record=False)
+
+
+@contextmanager
+def two_processes(steps: Sequence[str]) -> Iterator[None]:
+    """Let another process compile, too, while the body does, from its first kernel that is not on the disk.
+
+    It begins at the other end: with placement, which a run needs last, and with the last of `steps`, names of
+    policies and agents or of other steps of `warm_up_steps`. What one process has compiled the other one finds on the
+    disk. Where there is one core only, nothing is started.
+    """
+    other = _OtherProcess(steps)
+    with event.install_listener("numba:compile", other):
+        try:
+            yield
+        finally:
+            other.end()
+
+
+class _OtherProcess(event.Listener):
+    """A process that is started when the first kernel is compiled."""
+
+    def __init__(self, steps: Sequence[str]) -> None:
+        self.steps = steps
+        self.process: subprocess.Popen[bytes] | None = None
+        self.possible = usable_cores() > 1
+
+    def on_start(self, event: Any) -> None:  # noqa: ARG002 - Numba's
+        """Start it, once."""
+        if self.possible:
+            self.possible = False
+            code = f"from {__name__} import compile_from_the_other_end as c; c()"
+            with deaf_children():
+                self.process = subprocess.Popen(  # noqa: S603 - our own
+                    [sys.executable, "-c", code, *self.steps],
+                    stdin=subprocess.PIPE,
+                    stdout=subprocess.DEVNULL,
+                    stderr=subprocess.DEVNULL,
+                )
+
+    def on_end(self, event: Any) -> None:
+        """Hear that a kernel is compiled."""
+
+    def end(self) -> None:
+        """End it, wherever it is: a kernel is on the disk as a whole, or not."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.communicate()
+
+
+def compile_from_the_other_end() -> None:
+    """Compile placement, and the steps `sys.argv[1:]` from the last to the first, until standard input is closed."""
+    threading.Thread(target=_end_with_input, daemon=True).start()
+    state = State(tiny_instance())
+    kernels: Any = place
+    kernels.compile((numba.typeof(state.board), numba.int64, numba.int64))
+    state.commit_round()
+    others = dict(warm_up_steps(()))
+    for name in reversed(sys.argv[1:]):
+        with suppress(Exception):  # the first process says what is wrong
+            others.get(name, partial(_policy, name))()
+
+
+def _end_with_input() -> None:
+    sys.stdin.read()
+    os._exit(0)
 
 
 STEPS = 3

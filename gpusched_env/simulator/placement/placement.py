@@ -87,7 +87,8 @@ def _replace(board: Board, job: int, config: int) -> bool:
 def put_back(board: Board, job: int, config: int, node: int, slot: int, chain: Ints) -> None:
     """Give `job` what it held before it was released, if anything; `chain` is the column NEXT of then."""
     if config >= 0 and board.facts.configs[config, at.CONFIG_NODES] > 1:
-        board.nodes[:, at.NEXT] = chain
+        for n in range(chain.shape[0]):
+            board.nodes[n, at.NEXT] = chain[n]
         _hold_all(board, node)
         count_in(board, job, config, 1)
         board.jobs[job, at.CONFIG], board.jobs[job, at.NODE] = config, node
