@@ -10,6 +10,7 @@ from gpusched_env import GpuClusterEnv
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, GpuType
 from gpusched_env.observation import JOB_FEATURES, OPTION_FEATURES
+from refusals import refused
 
 A_THIRD_TYPE = GpuType("A100", 400.0, 300.0, 40.0, 2)
 A_FOURTH_TYPE = GpuType("H100", 700.0, 300.0, 80.0, 2)
@@ -103,5 +104,5 @@ def test_a_value_that_cannot_be_is_refused_by_its_name(field, value):
 
 
 def test_an_mlp_takes_no_more_than_in_training():
-    with pytest.raises(InputError, match="max_configurations = 5; allowed: exactly 4"):
+    with refused("max_configurations", 5, "exactly 4"):
         spec("mlp", max_configurations=5)

@@ -33,6 +33,7 @@ from gpusched_agents.files.storage import (
 from gpusched_agents.spec import NetworkConfig
 from gpusched_env.errors import InputError
 from gpusched_env.observation import JOB_FEATURES
+from refusals import refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +48,7 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path / "agent"
 
 
-def refused(folder: Path | str, *words: str) -> InputError:
+def not_loaded(folder: Path | str, *words: str) -> InputError:
     with pytest.raises(InputError) as caught:
         load_agent(folder)
     message = str(caught.value)
@@ -103,7 +104,7 @@ def test_a_former_agent_is_replaced_and_nothing_else_is(saved: Path):
     save_agent(saved, description(name="second"), weights(1))
     assert load_description(saved).name == "second"
     (saved / "thesis.tex").write_text("precious")
-    with pytest.raises(InputError, match=r"thesis\.tex"):
+    with refused("path", allowed=r"thesis\.tex"):
         save_agent(saved, description(name="third"), weights(2))
     (saved / "thesis.tex").unlink()
     assert load_description(saved).name == "second"
@@ -163,26 +164,26 @@ def test_a_description_with_a_value_that_cannot_be_is_refused(changes, field):
 
 
 def test_what_is_not_a_folder_is_refused(tmp_path: Path):
-    refused(tmp_path / "nothing", "agent = ", "nothing", "agent.json", "weights.safetensors")
-    refused("x" * 5000, "agent = ")
+    not_loaded(tmp_path / "nothing", "agent = ", "nothing", "agent.json", "weights.safetensors")
+    not_loaded("x" * 5000, "agent = ")
     (tmp_path / "file").write_text("hello")
-    refused(tmp_path / "file", "not a file")
+    not_loaded(tmp_path / "file", "not a file")
 
 
 def test_an_archive_of_stable_baselines3_is_refused_with_the_way_to_convert_it(tmp_path: Path):
     for name in ("model.zip", "without_suffix"):
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
             archive.writestr("data", "{}")
-        refused(tmp_path / name, name, "convert_sb3_zip")
-    refused(tmp_path / "model", "model.zip", "convert_sb3_zip")
+        not_loaded(tmp_path / name, name, "convert_sb3_zip")
+    not_loaded(tmp_path / "model", "model.zip", "convert_sb3_zip")
 
 
 @pytest.mark.parametrize("name", AGENT_FILES)
 def test_a_missing_file_and_a_folder_in_its_place_are_refused(saved: Path, name: str):
     (saved / name).unlink()
-    refused(saved, name, "No such file", "a file of an agent's folder")
+    not_loaded(saved, name, "No such file", "a file of an agent's folder")
     (saved / name).mkdir()
-    refused(saved, name)
+    not_loaded(saved, name)
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
@@ -190,28 +191,28 @@ def test_a_missing_file_and_a_folder_in_its_place_are_refused(saved: Path, name:
 def test_a_truncated_file_is_refused(saved: Path, name: str, share: float):
     content = (saved / name).read_bytes()
     (saved / name).write_bytes(content[: int(share * len(content))])
-    refused(saved, str(saved / name))
+    not_loaded(saved, str(saved / name))
 
 
 def test_weights_of_another_size_are_refused_with_both_sizes(saved: Path):
     size = load_description(saved).weights_bytes
     with (saved / "weights.safetensors").open("ab") as file:
         file.write(b"\0")
-    refused(saved, f"{size + 1} bytes", f"{size} bytes, as agent.json says")
+    not_loaded(saved, f"{size + 1} bytes", f"{size} bytes, as agent.json says")
 
 
 def test_weights_of_another_agent_are_refused(saved: Path, tmp_path: Path):
     save_agent(tmp_path / "other", description(), weights(1))
     shutil.copy(tmp_path / "other" / "weights.safetensors", saved)
     assert (saved / "weights.safetensors").stat().st_size == load_description(saved).weights_bytes
-    refused(saved, "weights.safetensors", "by their hash")
+    not_loaded(saved, "weights.safetensors", "by their hash")
 
 
 def test_a_description_that_was_changed_is_refused_even_if_each_of_its_values_could_be(saved: Path):
     text = (saved / "agent.json").read_text()
     assert '"preemption": true' in text
     (saved / "agent.json").write_text(text.replace('"preemption": true', '"preemption": false'))
-    refused(saved, "agent.json: content_sha256", "changed after it was written")
+    not_loaded(saved, "agent.json: content_sha256", "changed after it was written")
 
 
 def test_a_description_may_be_laid_out_anew(saved: Path):
@@ -272,7 +273,7 @@ def test_an_edited_description_is_one_error_that_names_the_field(saved: Path, fi
     document = json.loads((saved / "agent.json").read_text())
     EDITS[field](document)
     (saved / "agent.json").write_text(json.dumps(document))
-    assert refused(saved).field == f"{saved / 'agent.json'}: {field}"
+    assert not_loaded(saved).field == f"{saved / 'agent.json'}: {field}"
 
 
 @pytest.mark.parametrize(
@@ -290,12 +291,12 @@ def test_an_edited_description_is_one_error_that_names_the_field(saved: Path, fi
 )
 def test_json_that_is_no_agent_is_refused(saved: Path, text: str, words: str):
     (saved / "agent.json").write_text(text)
-    refused(saved, "agent.json", words)
+    not_loaded(saved, "agent.json", words)
 
 
 def test_a_description_that_is_no_text_is_refused(saved: Path):
     (saved / "agent.json").write_bytes(b"\xff\xfe\x00")
-    refused(saved, "agent.json: file", "whole JSON")
+    not_loaded(saved, "agent.json: file", "whole JSON")
 
 
 @pytest.mark.parametrize(
@@ -316,11 +317,11 @@ def test_weights_that_match_their_hash_are_still_looked_at(saved: Path, data: by
     (saved / "weights.safetensors").write_bytes(data)
     forged = replace(description(), weights_sha256=hashlib.sha256(data).hexdigest(), weights_bytes=len(data))
     (saved / "agent.json").write_text(description_text(forged))
-    refused(saved, "weights.safetensors: weights", words)
+    not_loaded(saved, "weights.safetensors: weights", words)
 
 
 def test_weights_of_another_network_are_not_saved(tmp_path: Path):
-    with pytest.raises(InputError, match=r"weights\.common\.weight = None"):
+    with refused("weights.common.weight", None):
         save_agent(tmp_path / "a", description(), weights(of=spec("mlp")))
     assert list(tmp_path.iterdir()) == []
     save_agent(tmp_path / "a", mlp_description(), weights(of=spec("mlp")))
@@ -336,7 +337,7 @@ def test_weights_of_other_shapes_than_the_networks_are_refused():
     ):
         with pytest.raises(InputError, match=words):
             check_shapes(weights(), shapes | changed)
-    with pytest.raises(InputError, match=r"weights\.wait\.bias = .* no such array"):
+    with refused("weights.wait.bias", "...", "no such array"):
         check_shapes(weights(), {name: shape for name, shape in shapes.items() if name != "wait.bias"})
 
 
@@ -401,7 +402,7 @@ def test_shipped_agents_are_found_by_name_and_others_by_their_folder(shipped: Pa
 @pytest.mark.usefixtures("shipped")
 @pytest.mark.parametrize("text", ["agent:nobody", "nobody", "agent:", "", "agent:" + "x" * 5000])
 def test_an_agent_that_is_nowhere_is_one_error_that_lists_those_shipped(text: str):
-    with pytest.raises(InputError, match="one of agent:default, agent:small \\(shipped\\), or an agent's folder"):
+    with refused("agent", text, "one of agent:default, agent:small \\(shipped\\), or an agent's folder"):
         find_agent(text)
 
 

@@ -7,6 +7,7 @@ import pytest
 from gpusched_agents.study import FINISHED, VARIANTS, finished_training, write_finished
 from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from gpusched_env.errors import InputError
+from refusals import refused
 
 BASE = TrainingConfig(steps=400, imitation=ImitationConfig(steps=600, teacher="sts"), envs=8)
 
@@ -70,12 +71,12 @@ def test_a_training_of_other_settings_is_not_taken_for_this_one(tmp_path, other,
 
 def test_a_training_of_changed_scenarios_is_not_taken_for_one_of_the_scenarios_as_they_are(tmp_path):
     write_finished(replace(config("full"), scenario_settings={"jobs.count": 7}), tmp_path, 1, 1.0)
-    with pytest.raises(InputError, match=r"scenario_settings\.jobs\.count = None; allowed: 7"):
+    with refused("scenario_settings.jobs.count", None, "7"):
         finished_training(config("full"), tmp_path)
 
 
 @pytest.mark.parametrize("text", ["", "{}", "[]", '{"config": 3}', '{"config"'])
 def test_a_foreign_file_in_its_place_is_named(tmp_path, text):
     (tmp_path / FINISHED).write_text(text)
-    with pytest.raises(InputError, match=r"finished\.json"):
+    with refused(f"{tmp_path}/finished.json"):
         finished_training(config("full"), tmp_path)

@@ -36,6 +36,7 @@ import pytest
 
 from gpusched_env.audit import Difference, audit
 from gpusched_env.errors import InputError
+from refusals import refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -425,6 +426,6 @@ def test_whole_nodes_are_those_of_their_gpu_type(folder: Path) -> None:
 def test_an_instance_without_the_field_of_interference_is_one_error(folder: Path) -> None:
     document = {name: value for name, value in INSTANCE.items() if name != "interference"}
     (folder / "instance.json").write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(InputError, match="the field is missing") as caught:
+    with refused("instance.json: interference", None) as caught:
         audit(folder)
     assert caught.value.field == "instance.json: interference"

@@ -24,6 +24,7 @@ from gpusched_env import (
 from gpusched_env import simulate as run
 from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
+from refusals import refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -66,7 +67,7 @@ def test_a_tenant_beyond_its_quota_is_found(tmp_path: Path) -> None:
 
 def test_quotas_bind_only_where_there_are_quotas(tmp_path: Path) -> None:
     folder = changed(folder_of(tmp_path), lambda d: d.update(tenancy="none", tenants=[{"name": "a", "cells": []}] * 0))
-    with pytest.raises(InputError, match=r"jobs\.tenant"):
+    with refused("instance.json: jobs.tenant[1]", 1):
         audit(folder)
     folder = changed(folder, lambda d: d["jobs"].pop("tenant"))
     assert audit(folder) == []

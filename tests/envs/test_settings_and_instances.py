@@ -17,6 +17,7 @@ from gpusched_env import (
     make_instance,
 )
 from instances import random_instance
+from refusals import refused
 from vector_twins import assert_same, random_actions
 
 NAME = f"gpusched_env:{ENVIRONMENT_ID}"
@@ -107,7 +108,7 @@ def test_an_environment_of_an_instance_still_replays_others_of_its_shape():
     assert env.instance == tiny(4)
     env.reset()
     assert env.instance == tiny(3)
-    with pytest.raises(InputError, match="the GPU types"):
+    with refused("options['instance']", "random", "the GPU types"):
         env.reset(options={"instance": OWN})
 
 
@@ -155,5 +156,5 @@ def test_a_vector_of_instances_goes_on_from_a_checkpoint():
 def test_a_checkpoint_of_other_instances_is_refused(other):
     env = GpuClusterVectorEnv(2, instance=[tiny(3), tiny(4)])
     env.reset(seed=1)
-    with pytest.raises(InputError, match="a state with other arguments"):
+    with refused("state", "a state with other arguments"):
         GpuClusterVectorEnv(2, **other).set_state(env.get_state())

@@ -4,6 +4,7 @@ import pytest
 from gpusched_env.errors import InputError
 from gpusched_env.formats.run_folder import read_result, write_run
 from gpusched_env.simulator import layout as at
+from refusals import refused
 from report_pages import ran
 from small_instances import small_random_instance
 
@@ -44,5 +45,5 @@ def test_a_run_without_a_job_is_one_error(tmp_path):
     write_run(ran(), tmp_path / "run")
     path = tmp_path / "run" / "jobs.csv"
     path.write_text("\n".join(path.read_text(encoding="utf-8").splitlines()[:-1]) + "\n", encoding="utf-8")
-    with pytest.raises(InputError, match="a row for each of the 2 jobs"):
+    with refused("jobs.csv", 1, "a row for each of the 2 jobs"):
         read_result(tmp_path / "run")

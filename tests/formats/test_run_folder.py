@@ -20,6 +20,7 @@ from gpusched_env.provenance import provenance
 from gpusched_env.simulator import Result, simulate
 from gpusched_env.simulator import layout as at
 from instances import random_instance
+from refusals import refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -165,22 +166,22 @@ def test_a_former_run_is_replaced(result: Result, tmp_path: Path) -> None:
 def test_a_folder_with_somebody_elses_file_is_refused_and_left_alone(result: Result, tmp_path: Path) -> None:
     (tmp_path / "notes").mkdir()
     (tmp_path / "notes" / "thesis.tex").write_text("years of work", encoding="utf-8")
-    with pytest.raises(InputError, match=r"found 'thesis\.tex'"):
+    with refused("path", allowed=r"found 'thesis\.tex'"):
         write_run(result, tmp_path / "notes")
     assert (tmp_path / "notes" / "thesis.tex").read_text(encoding="utf-8") == "years of work"
     assert names(tmp_path) == ["notes"]
 
 
 def test_a_run_without_its_intervals_is_refused_before_anything_is_written(result: Result, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match="record=True"):
+    with refused("result.log", 0, "record=True"):
         write_run(simulate(result.instance, edf(), record=False), tmp_path / "run")
-    with pytest.raises(InputError, match=r"completion_s\[2\].*a finished run"):
+    with refused("result.completion_s[2]", float("nan"), "a finished run"):
         write_run(replace(result, completion_s=np.where(np.arange(30) == 2, np.nan, 1.0)), tmp_path / "run")
     assert not names(tmp_path)
 
 
 def test_a_fact_that_json_cannot_hold_leaves_no_folder(result: Result, tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"facts\.odd"):
+    with refused("facts.odd", float("nan")):
         write_run(result, tmp_path / "deep" / "run", facts={"odd": float("nan")})
     assert not names(tmp_path)
 
@@ -226,11 +227,11 @@ def test_a_file_is_written_whole_as_text_or_bytes(tmp_path: Path) -> None:
 
 def test_a_file_in_the_place_of_a_folder_is_one_error(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("kept", encoding="utf-8")
-    with pytest.raises(InputError, match="a file, not a folder"):
+    with refused("path", allowed="a file, not a folder"):
         write_atomically(tmp_path, "x")
-    with pytest.raises(InputError, match="a place that can be written"):
+    with refused("path", allowed="a place that can be written"):
         write_atomically(tmp_path / "file" / "below", "x")
-    with pytest.raises(InputError, match="a new folder, not a file"), new_folder(tmp_path / "file"):
+    with refused("path", allowed="a new folder, not a file"), new_folder(tmp_path / "file"):
         pass
     assert (tmp_path / "file").read_text(encoding="utf-8") == "kept"
     assert names(tmp_path) == ["file"]
@@ -243,9 +244,9 @@ def test_a_failure_while_the_file_is_renamed_keeps_the_old_one(tmp_path: Path, m
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr("os.fsync", fail)
-    with pytest.raises(InputError, match="No space left"):
+    with refused("path", allowed="No space left"):
         write_atomically(tmp_path / "a.txt", "new")
-    with pytest.raises(InputError, match="No space left"):
+    with refused("path", allowed="No space left"):
         write_atomically(tmp_path / "deep" / "er" / "a.txt", "new")
     assert names(tmp_path) == ["a.txt"]
     assert (tmp_path / "a.txt").read_text(encoding="utf-8") == "old"
@@ -281,7 +282,7 @@ def test_an_empty_folder_is_taken_and_one_that_is_not_ours_is_refused_before_the
     with new_folder(tmp_path / "empty") as draft:
         (draft / "a").write_text("a", encoding="utf-8")
     assert names(tmp_path / "empty") == ["a"]
-    with pytest.raises(InputError, match="a new or empty folder"):
+    with refused("path", allowed="a new or empty folder"):
         _fail_in(tmp_path / "empty")
 
 

@@ -24,6 +24,7 @@ from gpusched_env import (
     Node,
 )
 from instances import random_instance, three_jobs
+from refusals import refused
 
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 V100 = GpuType("V100", 250.0, 300.0, 16.0, 8)
@@ -130,7 +131,7 @@ def test_rows_of_masses_make_the_same_distributions_as_one_by_one(rows):
 
 @pytest.mark.parametrize("rows", [[[1.0, -1.0]], [[1.0, 1.0], [0.0, 0.0]], [1.0, 2.0], [[np.nan, 1.0]]])
 def test_rows_that_are_no_masses_are_refused(rows):
-    with pytest.raises(InputError, match=r"distribution\.masses"):
+    with refused("distribution.masses", rows):
         EpochDistribution.of_rows(rows)
 
 
@@ -171,11 +172,11 @@ def test_a_job_that_fits_no_configuration_is_told_why():
     one, four = Configuration("V100", 1), Configuration("V100", 4)
     nodes = [Node("V100", 2)]
     both, large = job(seconds_per_epoch={one: 2.0, four: 1.0}), job(seconds_per_epoch={four: 1.0})
-    with pytest.raises(InputError, match=r"jobs\[0\].memory_gib = 17.0; .* \[GiB\]: V100 16$"):
+    with refused("jobs[0].memory_gib", 17.0, r"\[GiB\]: V100 16$"):
         Instance.from_jobs([V100], nodes, [replace(both, memory_gib=17.0)], [one, four])
-    with pytest.raises(InputError, match=rf"jobs\[1\].seconds_per_epoch = \['{four.name}'\]; .* hold: {one.name}$"):
+    with refused("jobs[1].seconds_per_epoch", ["V100x4"], rf"hold: {one.name}$"):
         Instance.from_jobs([V100], nodes, [both, large], [one, four])
-    with pytest.raises(InputError, match=rf"jobs\[0\].seconds_per_epoch = {{}}; .* {one.name}, {four.name}$"):
+    with refused("jobs[0].seconds_per_epoch", allowed=rf"{one.name}, {four.name}$"):
         Instance.from_jobs([V100], nodes, [job(seconds_per_epoch={})], [one, four])
 
 
@@ -202,9 +203,9 @@ def test_a_wrong_instance_is_named(changes, field):
 
 
 def test_a_negative_restart_overhead_is_named():
-    with pytest.raises(InputError, match="restart_s = -1"):
+    with refused("restart_s", -1.0):
         Instance.from_jobs([V100], [Node("V100", 2)], [job()], restart_s=-1.0)
-    with pytest.raises(InputError, match=r"job\.restart_s"):
+    with refused("job.restart_s", -1.0):
         job(restart_s=-1.0)
 
 
@@ -214,7 +215,7 @@ def test_more_nodes_than_the_cluster_has_are_closed_or_named():
     some = job(seconds_per_epoch={one: 3.0, two: 2.0, three: 1.0})
     instance = Instance.from_jobs([V100], nodes, [some], [one, two, three])
     assert instance.jobs.seconds_per_epoch.tolist() == [[3.0, 2.0, np.inf]]
-    with pytest.raises(InputError, match=r"jobs\[0\].seconds_per_epoch = \['3\*V100x4'\]; .* V100x4, 2\*V100x4$"):
+    with refused("jobs[0].seconds_per_epoch", ["3*V100x4"], r"V100x4, 2\*V100x4$"):
         Instance.from_jobs([V100], nodes, [job(seconds_per_epoch={three: 1.0})], [one, two, three])
 
 
@@ -224,7 +225,7 @@ def test_a_share_is_closed_if_the_memory_does_not_fit_that_part_of_the_gpu():
     instance = Instance.from_jobs([V100], [Node("V100", 2)], [shared], [whole, half])
     assert instance.jobs.seconds_per_epoch.tolist() == [[1.0, np.inf]]
     only = job(seconds_per_epoch={half: 1.0}, memory_gib=9.0)
-    with pytest.raises(InputError, match=r"jobs\[0\].memory_gib = 9.0; .*V100x0.5 8$"):
+    with refused("jobs[0].memory_gib", 9.0, "V100x0.5 8$"):
         Instance.from_jobs([V100], [Node("V100", 2)], [only], [whole, half])
 
 
@@ -238,7 +239,7 @@ def test_a_slowdown_by_which_a_job_would_take_too_long_is_named():
     half = Configuration("V100", 1, share=0.5)
     only = job(seconds_per_epoch={half: 1e9})
     for factor, good in ((199.0, True), (201.0, False)):
-        with nullcontext() if good else pytest.raises(InputError, match=r"interference\.slowdown = 201.0; .* 1e12 s"):
+        with nullcontext() if good else refused("interference.slowdown", 201.0, "1e12 s"):
             slow = Interference(np.full((1, 1, 1), factor))
             Instance.from_jobs([V100], [Node("V100", 2)], [only], [half], interference=slow)
 
@@ -279,7 +280,7 @@ def test_a_wrong_column_of_the_job_table_is_named(column, value, field):
 
 
 def test_a_table_without_jobs_is_refused():
-    with pytest.raises(InputError, match="at least one job"):
+    with refused("jobs", 0):
         JobTable.from_jobs([], [Configuration("V100", 1)])
 
 
@@ -288,5 +289,5 @@ def test_finished_runs_make_a_histogram_whose_bins_end_at_their_edges():
     assert found.masses.tolist() == pytest.approx([0.4, 0.4, 0.0, 0.2])
     assert EpochDistribution.from_runs(np.arange(1, 101) / 100.0).masses == pytest.approx(np.full(100, 0.01))
     for bad in ([], [0.0], [1.2], [[0.5]]):
-        with pytest.raises(InputError, match=r"distribution\.fractions"):
+        with refused("distribution.fractions", bad):
             EpochDistribution.from_runs(bad)

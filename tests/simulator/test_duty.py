@@ -28,6 +28,7 @@ from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.sharing_pace import pace_by_duty
 from instances import by_duty, random_instance
+from refusals import refused
 
 HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
 HALF, ONE = Configuration("V", 1, share=0.5), Configuration("V", 1)
@@ -193,11 +194,11 @@ def test_a_wrong_number_is_named(values: dict[str, object], field: str):
 
 def test_priorities_need_duties_and_idle_power_is_part_of_what_a_gpu_draws():
     instance = jobs_of((0.5, 0.8), (HOST, GUEST))
-    with pytest.raises(InputError, match="shares without priorities"):
+    with refused("configurations", "Vx0.6!", "shares without priorities"):
         replace(instance, interference=None)
-    with pytest.raises(InputError, match=r"interference.idle_power_w\[0\]"):
+    with refused("interference.idle_power_w[0]", 1000.5):
         jobs_of((0.5,), (HOST, GUEST), idle_power_w=np.array([1000.5]))
-    with pytest.raises(InputError, match=r"interference\.duty"):
+    with refused("interference.duty", (1, 3)):
         replace(instance, interference=Duty(np.ones((1, 3))))
-    with pytest.raises(InputError, match=r"configuration\.priority"):
+    with refused("configuration.priority", 1):
         Configuration("V", 1, priority=1)

@@ -15,6 +15,7 @@ from gpusched_env.simulator.policy import can_decide
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.report import compare, comparison, summarise
 from gpusched_experiments.report.warm_up import tiny_instance, warm_up
+from refusals import refused
 
 TINY = partial(make_instance, load_scenario("tiny"))
 
@@ -227,5 +228,5 @@ def test_it_is_there_from_the_package_which_imports_nothing_before():
 
 def test_a_rule_that_cannot_be_sent_to_other_processes_is_named():
     mine = DispatchPolicy("mine", lambda jobs: jobs.due_s)
-    with pytest.raises(InputError, match="workers = 2; allowed: 1, since policy mine"):
+    with refused("workers", 2, "1, since policy mine"):
         compare([mine], TINY, [0], workers=2)

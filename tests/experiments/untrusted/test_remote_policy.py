@@ -14,6 +14,7 @@ from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
 from gpusched_experiments.untrusted.entry import Entry, EntryError, Limits, read_entry
 from gpusched_experiments.untrusted.process import ANOTHER_SEED, RemotePolicy, misfit, policy_seed, workload_of
+from refusals import refused
 
 SCENARIO = load_scenario("tiny").replace({"jobs.count": 8})
 
@@ -150,7 +151,7 @@ def test_workloads_with_cells_are_not_for_entries():
         class WithHosts:
             hosts = (1,)
 
-        with pytest.raises(InputError, match="cells"):
+        with refused("tenancy", "cells"):
             policy._begin(WithHosts(), None)
 
 
