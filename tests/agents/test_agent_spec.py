@@ -98,9 +98,8 @@ def test_an_agent_of_another_version_of_the_observation_is_refused(features, wor
     ],
 )
 def test_a_value_that_cannot_be_is_refused_by_its_name(field, value):
-    with pytest.raises(InputError) as caught:
+    with refused(field):
         spec(**{field: value})
-    assert caught.value.field == field
 
 
 def test_an_mlp_takes_no_more_than_in_training():

@@ -158,9 +158,8 @@ def test_weights_that_are_not_finite_float32_are_not_saved(tmp_path: Path, bad, 
     ],
 )
 def test_a_description_with_a_value_that_cannot_be_is_refused(changes, field):
-    with pytest.raises(InputError) as caught:
+    with refused(field):
         description(**changes)
-    assert caught.value.field == field
 
 
 def test_what_is_not_a_folder_is_refused(tmp_path: Path):

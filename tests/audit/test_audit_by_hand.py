@@ -268,9 +268,8 @@ def test_a_malformed_folder_is_one_error_that_names_the_field(
     folder: Path, file: str, old: str, new: str, field: str
 ) -> None:
     edit(folder / file, old, new)
-    with pytest.raises(InputError) as caught:
+    with refused(field):
         audit(folder)
-    assert caught.value.field == field
 
 
 @pytest.mark.parametrize(
@@ -327,17 +326,15 @@ def test_a_malformed_folder_is_one_error_that_names_the_field(
 def test_an_instance_that_cannot_be_is_one_error_that_names_the_field(folder: Path, field: str, bad: object) -> None:
     document = changed(INSTANCE, field, bad)
     (folder / "instance.json").write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(InputError) as caught:
+    with refused(f"instance.json: {field}"):
         audit(folder)
-    assert caught.value.field == f"instance.json: {field}"
 
 
 def test_submissions_that_are_not_sorted_are_one_error(folder: Path) -> None:
     document = changed(INSTANCE, "jobs.submission_s[0]", 3601.0)
     (folder / "instance.json").write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(InputError) as caught:
+    with refused("instance.json: jobs.submission_s[1]"):
         audit(folder)
-    assert caught.value.field == "instance.json: jobs.submission_s[1]"
 
 
 @pytest.mark.parametrize(
@@ -359,9 +356,8 @@ def test_a_fact_of_the_run_that_cannot_be_is_one_error_that_names_the_field(
     folder: Path, field: str, bad: object
 ) -> None:
     (folder / "run.json").write_text(json.dumps(changed(RUN, field, bad)), encoding="utf-8")
-    with pytest.raises(InputError) as caught:
+    with refused(f"run.json: {field}"):
         audit(folder)
-    assert caught.value.field == f"run.json: {field}"
 
 
 @pytest.mark.parametrize("field", ["policy", "seed", "rounds", "decision_s", "provenance"])

@@ -167,9 +167,8 @@ def test_a_file_of_the_first_version_is_read_with_its_restart_overhead_for_every
 def test_an_edited_file_of_the_first_version_is_one_error_that_names_the_field(saved: Path, field, edit) -> None:
     document = version_1(json.loads(saved.read_text(encoding="utf-8"))) | edit
     saved.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(InputError) as caught:
+    with refused(f"{saved}: {field}"):
         load_instance(saved)
-    assert caught.value.field == f"{saved}: {field}"
 
 
 def test_a_changed_instance_is_not_equal_to_the_loaded_one(saved: Path) -> None:
@@ -267,9 +266,8 @@ def test_an_edited_file_is_one_error_that_names_the_field(saved: Path, field: st
     document = json.loads(saved.read_text(encoding="utf-8"))
     EDITS[field](document)
     saved.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(InputError) as caught:
+    with refused(f"{saved}: {field}"):
         load_instance(saved)
-    assert caught.value.field == f"{saved}: {field}"
 
 
 @pytest.mark.parametrize("constant", ["NaN", "Infinity", "1e999"])

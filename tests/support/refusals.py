@@ -16,10 +16,10 @@ ANY = object()
 
 @contextmanager
 def refused(field: str, value: object = ANY, allowed: str = "") -> Iterator[pytest.ExceptionInfo[InputError]]:
-    """Expect an `InputError` of exactly this field and, where given, this value; `allowed` is a pattern in its text."""
+    """Expect an `InputError` of exactly this field and, if given, value; `allowed`: part of its text, or a pattern."""
     with pytest.raises(InputError) as caught:
         yield caught
     assert caught.value.field == field, caught.value
     if value is not ANY:
         assert_equal(caught.value.value, value)
-    assert re.search(allowed, caught.value.allowed), caught.value
+    assert allowed in caught.value.allowed or re.search(allowed, caught.value.allowed), caught.value

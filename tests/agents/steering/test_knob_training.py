@@ -34,7 +34,7 @@ from gpusched_agents.training.knob_training import first_workloads
 from gpusched_agents.training.references import first_agent, reference_names, warnings_of
 from gpusched_baselines import make_policy
 from gpusched_baselines.steering_env import GpuSteeringEnv
-from gpusched_env import InputError, load_scenario, make_instance, simulate
+from gpusched_env import load_scenario, make_instance, simulate
 from refusals import refused
 
 if TYPE_CHECKING:
@@ -179,9 +179,8 @@ def test_scenarios_share_the_environments_and_count_alike(tmp_path: Path):
     ],
 )
 def test_what_does_not_fit_is_one_error_and_leaves_nothing(field: str, changes: dict[str, Any], tmp_path: Path):
-    with pytest.raises(InputError) as caught:
+    with refused(field):
         KnobTraining(config_of(**changes), tmp_path / "run")
-    assert caught.value.field == field
     assert not list(tmp_path.iterdir())
 
 
