@@ -330,11 +330,11 @@ def test_weights_of_another_network_are_not_saved(tmp_path: Path):
 def test_weights_of_other_shapes_than_the_networks_are_refused():
     shapes = {name: array.shape for name, array in weights().items()}
     check_shapes(weights(), shapes)
-    for changed, words in (
-        ({"head": (3, 3)}, r"weights\.head = None"),
-        ({"score.bias": (5, 8)}, r"weights\.score\.bias = 'shape \(4,\)'; allowed: shape \(5, 8\)"),
+    for changed, error in (
+        ({"head": (3, 3)}, ("weights.head", None)),
+        ({"score.bias": (5, 8)}, ("weights.score.bias", "shape (4,)", r"shape \(5, 8\)")),
     ):
-        with pytest.raises(InputError, match=words):
+        with refused(*error):
             check_shapes(weights(), shapes | changed)
     with refused("weights.wait.bias", "...", "no such array"):
         check_shapes(weights(), {name: shape for name, shape in shapes.items() if name != "wait.bias"})

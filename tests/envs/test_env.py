@@ -18,7 +18,6 @@ from gpusched_baselines import edf
 from gpusched_env import (
     ENVIRONMENT_ID,
     GpuClusterEnv,
-    InputError,
     Scenario,
     load_scenario,
     make_instance,
@@ -394,8 +393,8 @@ def test_actions_may_come_as_numpy_numbers(action):
     ("settings_", "field"),
     [
         ({"scenario": "no-such"}, "scenario"),
-        ({"scenario": 3}, "scenario = 3"),
-        ({"reward": 3}, "reward = 3"),
+        ({"scenario": 3}, "scenario"),
+        ({"reward": 3}, "reward"),
         ({"job_order": "random"}, "job_order"),
         ({"milestones": -1}, "milestones"),
         ({"idle_review_s": 0.0}, "idle_review_s"),
@@ -403,14 +402,14 @@ def test_actions_may_come_as_numpy_numbers(action):
         ({"reward_scale": 0.0}, "reward_scale"),
         ({"render_mode": "human"}, "render_mode"),
         ({"preemption": "no"}, "preemption"),
-        ({"deadline_wake_ups": 1}, "deadline_wake_ups = 1; allowed: True or False"),
+        ({"deadline_wake_ups": 1}, "deadline_wake_ups"),
         ({"deadline_wake_ups": None}, "deadline_wake_ups"),
         ({"consolidation": "yes"}, "consolidation"),
         ({"reward": lambda energy_eur, tardiness_eur: energy_eur + tardiness_eur, "reward_scale": 5.0}, "reward_scale"),
     ],
 )
 def test_a_wrong_parameter_is_named(settings_, field):
-    with pytest.raises(InputError, match=field):
+    with refused(field, settings_[field]):
         GpuClusterEnv(**({"scenario": "tiny"} | settings_))
 
 

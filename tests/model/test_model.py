@@ -66,12 +66,12 @@ def job(**changes: object) -> Job:
         (lambda: job(restart_s=1.1e12), "job.restart_s"),
         (lambda: job(start_s=-1.0), "job.start_s"),
         (lambda: job(resume_s=float("nan")), "job.resume_s"),
-        (lambda: job(seconds_per_epoch={Configuration("V100", 1): 3e11}), r"job.seconds_per_epoch\[V100x1\]"),
+        (lambda: job(seconds_per_epoch={Configuration("V100", 1): 3e11}), "job.seconds_per_epoch[V100x1]"),
         (lambda: job(submission_s=11.0), "job.due_s"),
         (lambda: job(tardiness_weight_eur_per_s=float("nan")), "job.tardiness_weight_eur_per_s"),
         (lambda: job(max_epochs=0.0), "job.max_epochs"),
         (lambda: job(epochs_needed=6.0), "job.epochs_needed"),
-        (lambda: job(seconds_per_epoch={Configuration("V100", 1): 0.0}), r"job.seconds_per_epoch\[V100x1\]"),
+        (lambda: job(seconds_per_epoch={Configuration("V100", 1): 0.0}), "job.seconds_per_epoch[V100x1]"),
         (lambda: EpochDistribution([0.0, 0.5], [1.0]), "distribution.edges"),
         (lambda: EpochDistribution([0.0, 1.0, 1.0], [1.0, 0.5]), "distribution.edges"),
         (lambda: EpochDistribution([0.0, 0.5, 1.0], [1.0]), "distribution.survival"),
@@ -82,9 +82,8 @@ def job(**changes: object) -> Job:
     ],
 )
 def test_a_wrong_value_is_named(make, field):
-    with pytest.raises(InputError, match=field) as caught:
+    with refused(field):
         make()
-    assert "allowed: " in str(caught.value)
 
 
 def test_configurations_have_three_kinds_and_names():
@@ -181,24 +180,24 @@ def test_a_job_that_fits_no_configuration_is_told_why():
 
 
 @pytest.mark.parametrize(
-    ("changes", "field"),
+    ("changes", "error"),
     [
-        ({"pue": 0.9}, "pue"),
-        ({"energy_price_eur_per_kwh": -0.1}, "energy_price_eur_per_kwh"),
-        ({"energy_price_eur_per_kwh": float("nan")}, "energy_price_eur_per_kwh"),
-        ({"interference": Interference(np.ones((1, 2, 2)))}, "interference.slowdown"),
-        ({"nodes": ()}, "nodes"),
-        ({"nodes": (Node("X", 1),)}, r"nodes\[0\].gpu_type"),
-        ({"nodes": (Node("V", 3),)}, r"nodes\[0\].gpus"),
-        ({"gpu_types": ()}, "gpu_types"),
-        ({"configurations": (Configuration("V", 1), Configuration("V", 1))}, "configurations"),
-        ({"configurations": (Configuration("V", 1), Configuration("X", 1))}, r"configurations\[1\].gpu_type"),
-        ({"configurations": (Configuration("V", 1),)}, "seconds_per_epoch"),
-        ({"configurations": (Configuration("V", 1), Configuration("V", 1, 2))}, r"configurations\[1\] = '2\*V"),
+        ({"pue": 0.9}, ("pue", 0.9)),
+        ({"energy_price_eur_per_kwh": -0.1}, ("energy_price_eur_per_kwh", -0.1)),
+        ({"energy_price_eur_per_kwh": float("nan")}, ("energy_price_eur_per_kwh", float("nan"))),
+        ({"interference": Interference(np.ones((1, 2, 2)))}, ("interference.slowdown", (1, 2, 2))),
+        ({"nodes": ()}, ("nodes", [])),
+        ({"nodes": (Node("X", 1),)}, ("nodes[0].gpu_type", "X")),
+        ({"nodes": (Node("V", 3),)}, ("nodes[0].gpus", 3)),
+        ({"gpu_types": ()}, ("gpu_types", [])),
+        ({"configurations": (Configuration("V", 1), Configuration("V", 1))}, ("configurations", ["Vx1", "Vx1"])),
+        ({"configurations": (Configuration("V", 1), Configuration("X", 1))}, ("configurations[1].gpu_type", "X")),
+        ({"configurations": (Configuration("V", 1),)}, ("jobs.seconds_per_epoch", (3, 2))),
+        ({"configurations": (Configuration("V", 1), Configuration("V", 1, 2))}, ("configurations[1]", "2*Vx1")),
     ],
 )
-def test_a_wrong_instance_is_named(changes, field):
-    with pytest.raises(InputError, match=field):
+def test_a_wrong_instance_is_named(changes, error):
+    with refused(*error):
         replace(three_jobs(), **changes)
 
 
@@ -252,30 +251,30 @@ def test_slowdowns_are_compared_and_read_only():
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "field"),
+    ("column", "value", "error"),
     [
-        ("submission_s", [0.0, 2.0, 1.0], r"jobs\[2\].submission_s"),
-        ("submission_s", [np.nan, 1.0, 2.0], r"jobs\[0\].submission_s"),
-        ("submission_s", [0.0, 1.0, 1.1e12], r"jobs\[2\].submission_s = 11.*; .* 1e12 s$"),
-        ("due_s", [-1.0, 1e9, 1e9], r"jobs\[0\].due_s"),
-        ("due_s", [1e9, 1e15, 1e9], r"jobs\[1\].due_s = 10.*; .* 1e12 s$"),
-        ("restart_s", [0.0, 1.1e12, 0.0], r"jobs\[1\].restart_s = 11.*; .* 1e12 s$"),
-        ("start_s", [0.0, 0.0, -1.0], r"jobs\[2\].start_s = -1"),
-        ("resume_s", [0.0, np.nan, 1.0], r"jobs\[1\].resume_s = nan"),
-        ("opportunistic", [1.0, 0.0, 1.0], r"jobs\.opportunistic"),
-        ("opportunistic", [True], r"jobs\.opportunistic"),
-        ("max_epochs", [5.0, 5.0, 1e300], r"jobs\[2\].seconds_per_epoch = .* max_epochs times make 1e12 s at most"),
-        ("seconds_per_epoch", [[1.0, 1.0], [1e12, 1.0], [1.0, 1.0]], r"jobs\[1\].seconds_per_epoch"),
-        ("tardiness_weight_eur_per_s", [0.0, -1.0, 0.0], r"jobs\[1\].tardiness_weight_eur_per_s"),
-        ("epochs_needed", [1.0, 1.0, 9.0], r"jobs\[2\].epochs_needed"),
-        ("epochs_needed", [1.0, 1.0], r"jobs.epochs_needed"),
-        ("distribution", [0, 0, 7], r"jobs\[2\].distribution"),
-        ("seconds_per_epoch", [[1.0, 1.0], [1.0, np.nan], [1.0, 1.0]], r"jobs\[1\].seconds_per_epoch"),
+        ("submission_s", [0.0, 2.0, 1.0], ("jobs[2].submission_s", 1.0)),
+        ("submission_s", [np.nan, 1.0, 2.0], ("jobs[0].submission_s", float("nan"))),
+        ("submission_s", [0.0, 1.0, 1.1e12], ("jobs[2].submission_s", 1.1e12, "1e12 s$")),
+        ("due_s", [-1.0, 1e9, 1e9], ("jobs[0].due_s", -1.0)),
+        ("due_s", [1e9, 1e15, 1e9], ("jobs[1].due_s", 1e15, "1e12 s$")),
+        ("restart_s", [0.0, 1.1e12, 0.0], ("jobs[1].restart_s", 1.1e12, "1e12 s$")),
+        ("start_s", [0.0, 0.0, -1.0], ("jobs[2].start_s", -1.0)),
+        ("resume_s", [0.0, np.nan, 1.0], ("jobs[1].resume_s", float("nan"))),
+        ("opportunistic", [1.0, 0.0, 1.0], ("jobs.opportunistic", [1.0, 0.0, 1.0])),
+        ("opportunistic", [True], ("jobs.opportunistic", 1)),
+        ("max_epochs", [5.0, 5.0, 1e300], ("jobs[2].seconds_per_epoch", [3600.0, 2400.0], "max_epochs times")),
+        ("seconds_per_epoch", [[1.0, 1.0], [1e12, 1.0], [1.0, 1.0]], ("jobs[1].seconds_per_epoch", [1e12, 1.0])),
+        ("tardiness_weight_eur_per_s", [0.0, -1.0, 0.0], ("jobs[1].tardiness_weight_eur_per_s", -1.0)),
+        ("epochs_needed", [1.0, 1.0, 9.0], ("jobs[2].epochs_needed", 9.0)),
+        ("epochs_needed", [1.0, 1.0], ("jobs.epochs_needed", 2)),
+        ("distribution", [0, 0, 7], ("jobs[2].distribution", 7)),
+        ("seconds_per_epoch", [[1.0, 1.0], [1.0, np.nan], [1.0, 1.0]], ("jobs[1].seconds_per_epoch", [1.0, np.nan])),
     ],
 )
-def test_a_wrong_column_of_the_job_table_is_named(column, value, field):
+def test_a_wrong_column_of_the_job_table_is_named(column, value, error):
     table = three_jobs().jobs
-    with pytest.raises(InputError, match=field):
+    with refused(*error):
         replace(table, **{column: np.array(value)})
 
 

@@ -16,7 +16,6 @@ from gpusched_env import (
     Duty,
     EpochDistribution,
     GpuType,
-    InputError,
     Instance,
     Job,
     Node,
@@ -179,7 +178,7 @@ def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(s
     ("values", "field"),
     [
         ({"duty": np.ones(3)}, "interference.duty"),
-        ({"duty": np.array([[0.0]])}, r"interference.duty\[0, 0\]"),
+        ({"duty": np.array([[0.0]])}, "interference.duty[0, 0]"),
         ({"overhead": -0.1}, "interference.overhead"),
         ({"filled": 1.5}, "interference.filled"),
         ({"least_pace": 0.03}, "interference.least_pace"),
@@ -188,7 +187,7 @@ def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(s
     ],
 )
 def test_a_wrong_number_is_named(values: dict[str, object], field: str):
-    with pytest.raises(InputError, match=field):
+    with refused(field):
         Duty(**{"duty": np.ones((1, 1)), **values})
 
 

@@ -13,7 +13,6 @@ from gpusched_env import (
     Configuration,
     EpochDistribution,
     GpuType,
-    InputError,
     Instance,
     Job,
     Node,
@@ -83,18 +82,18 @@ def test_a_configuration_beyond_the_whole_quota_is_closed():
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "error"),
     [
-        ({"tenancy": "share"}, "one of none, quota, private, cells"),
-        ({"tenants": ()}, "one or more, all with different names"),
-        ({"tenants": [Tenant("a", (Cells("V100", 4, 1),))] * 2}, "all with different names"),
-        ({"tenants": [Tenant("a", (Cells("A100", 4, 1),))]}, "one of the GPU types V100"),
-        ({"jobs": [job(2)]}, "the index of one of the 1 tenants"),
+        ({"tenancy": "share"}, ("tenancy", "share", "one of none, quota, private, cells")),
+        ({"tenants": ()}, ("tenants", [])),
+        ({"tenants": [Tenant("a", (Cells("V100", 4, 1),))] * 2}, ("tenants", ["a", "a"], "all with different names")),
+        ({"tenants": [Tenant("a", (Cells("A100", 4, 1),))]}, ("tenants[0].cells[0].gpu_type", "A100", "V100")),
+        ({"jobs": [job(2)]}, ("jobs[0].tenant", 2, "the index of one of the 1 tenants")),
     ],
 )
-def test_what_no_tenancy_can_be_is_refused(change: dict[str, object], message: str) -> None:
+def test_what_no_tenancy_can_be_is_refused(change: dict[str, object], error: tuple) -> None:
     given_ = {"jobs": [job(0)], "tenants": [Tenant("a", (Cells("V100", 4, 1),))], "tenancy": "quota"} | change
-    with pytest.raises(InputError, match=message):
+    with refused(*error):
         Instance.from_jobs([V100], [Node("V100", 4)], **given_)  # type: ignore[arg-type]
 
 
