@@ -11,16 +11,7 @@ import pytest
 
 from gpusched_baselines import IndexRule, atc, atc_worst, gittins, las, make_policy, sept, srpt_worst
 from gpusched_baselines.index_rules.ranks import best_quantum, cheapest_by, efficient, prices, rank_jobs
-from gpusched_env import (
-    Configuration,
-    EpochDistribution,
-    Instance,
-    Job,
-    Node,
-    load_scenario,
-    make_instance,
-    simulate,
-)
+from gpusched_env import Configuration, EpochDistribution, Instance, Job, Node, load_scenario, make_instance, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.survival import DistributionTable

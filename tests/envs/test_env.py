@@ -15,14 +15,7 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordVideo
 
 from gpusched_baselines import edf
-from gpusched_env import (
-    ENVIRONMENT_ID,
-    GpuClusterEnv,
-    Scenario,
-    load_scenario,
-    make_instance,
-    simulate,
-)
+from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, Scenario, load_scenario, make_instance, simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES

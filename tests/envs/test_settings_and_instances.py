@@ -8,13 +8,7 @@ import gymnasium
 import numpy as np
 import pytest
 
-from gpusched_env import (
-    ENVIRONMENT_ID,
-    GpuClusterEnv,
-    GpuClusterVectorEnv,
-    load_scenario,
-    make_instance,
-)
+from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, GpuClusterVectorEnv, load_scenario, make_instance
 from instances import random_instance
 from refusals import ANY, refused
 from vector_twins import assert_same, random_actions

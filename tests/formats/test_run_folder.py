@@ -12,7 +12,6 @@ import pytest
 from gpusched_baselines import make_policy
 from gpusched_baselines.dispatching.dispatch import edf
 from gpusched_env import load_scenario, make_instance
-from gpusched_env.errors import InputError
 from gpusched_env.files import new_folder, write_atomically
 from gpusched_env.formats.run_folder import RUN_FILES, read_result, read_run, write_run
 from gpusched_env.model import EpochDistribution, GpuType, Instance, JobTable, Node, single_node_configurations
@@ -189,12 +188,12 @@ def test_a_fact_that_json_cannot_hold_leaves_no_folder(result: Result, tmp_path:
 @pytest.mark.parametrize(
     ("file", "old", "new", "named"),
     [
-        ("run.json", '"version": 2', '"version": 1', "version"),
-        ("run.json", '"rounds"', '"circles"', "rounds"),
-        ("run.json", "{", "", "run.json"),
-        ("jobs.csv", "due_s", "deadline", "columns"),
-        ("jobs.csv", "\n0,", "\nzero,", "line 2, job"),
-        ("intervals.csv", "\n", "\n0,0,1,-1,Vx1,0.0,nan,1.0,1.0\n", "line 2, ready_s"),
+        ("run.json", '"version": 2', '"version": 1', ": version"),
+        ("run.json", '"rounds"', '"circles"', ": rounds"),
+        ("run.json", "{", "", ""),
+        ("jobs.csv", "due_s", "deadline", ": columns"),
+        ("jobs.csv", "\n0,", "\nzero,", ": line 2, job"),
+        ("intervals.csv", "\n", "\n0,0,1,-1,Vx1,0.0,nan,1.0,1.0\n", ": line 2, ready_s"),
     ],
 )
 def test_a_malformed_run_is_one_error_that_names_it(
@@ -203,16 +202,15 @@ def test_a_malformed_run_is_one_error_that_names_it(
     write_run(result, tmp_path / "run")
     path = tmp_path / "run" / file
     path.write_text(path.read_text(encoding="utf-8").replace(old, new, 1), encoding="utf-8")
-    with pytest.raises(InputError) as caught:
+    with refused(f"{path}{named}"):
         read_run(tmp_path / "run")
-    assert named in caught.value.field
 
 
 @pytest.mark.parametrize("file", RUN_FILES)
 def test_a_missing_file_is_one_error(result: Result, tmp_path: Path, file: str) -> None:
     write_run(result, tmp_path / "run")
     (tmp_path / "run" / file).unlink()
-    with pytest.raises(InputError, match=file.replace(".", r"\.")):
+    with refused(f"{tmp_path}/run/{file}" + ": file" * (file == "instance.json")):
         read_run(tmp_path / "run")
 
 

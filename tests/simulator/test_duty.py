@@ -11,18 +11,7 @@ from hypothesis import strategies as st
 
 from any_instance import AnyInstance
 from gpusched_baselines import make_policy
-from gpusched_env import (
-    Configuration,
-    Duty,
-    EpochDistribution,
-    GpuType,
-    Instance,
-    Job,
-    Node,
-    Result,
-    rollout,
-    simulate,
-)
+from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Job, Node, Result, rollout, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.sharing_pace import pace_by_duty

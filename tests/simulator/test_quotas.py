@@ -8,17 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_baselines import make_policy, policy_names
-from gpusched_env import (
-    Cells,
-    Configuration,
-    EpochDistribution,
-    GpuType,
-    Instance,
-    Job,
-    Node,
-    Tenant,
-    simulate,
-)
+from gpusched_env import Cells, Configuration, EpochDistribution, GpuType, Instance, Job, Node, Tenant, simulate
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import can_decide
 from gpusched_env.simulator.state import State

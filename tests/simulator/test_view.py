@@ -10,17 +10,7 @@ import numpy as np
 import pytest
 
 from any_instance import AnyInstance
-from gpusched_env import (
-    Configuration,
-    EpochDistribution,
-    GpuType,
-    Instance,
-    Job,
-    Node,
-    View,
-    rollout,
-    simulate,
-)
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, View, rollout, simulate
 from gpusched_env.simulator import Choice, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.survival import DistributionTable

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusched_env.errors import InputError
 from gpusched_env.workload import (
     BetaEpochs,
     Cluster,
@@ -189,9 +188,9 @@ def test_replacing_the_family_or_the_kind_of_arrivals_drops_what_only_the_old_on
     assert scenario.replace({"arrivals.kind": "exponential"}).arrivals.lambda_s == 9
 
 
-@pytest.mark.parametrize("name", ["cluster.foo", "foo.bar", "restart_s.x"])
-def test_replace_refuses_what_is_no_setting(name):
-    with pytest.raises(InputError):
+@pytest.mark.parametrize(("name", "field"), [("cluster.foo",) * 2, ("foo.bar", "foo"), ("restart_s.x", "restart_s")])
+def test_replace_refuses_what_is_no_setting(name, field):
+    with refused(field):
         Scenario().replace({name: 1})
 
 
@@ -301,8 +300,9 @@ def test_a_missing_file_an_unknown_name_and_broken_toml_are_input_errors(tmp_pat
         load_scenario("nonesuch")
     with refused("scenario", allowed="that exists"):
         load_scenario(tmp_path / "none.toml")
-    with refused("scenario mine", "Invalid value (at line 2, column 8)", "a file in TOML"):
+    with refused("scenario mine", allowed="a file in TOML") as caught:
         load_scenario(write(tmp_path, "name = 'a'\nnodes =\n"))
+    assert "line 2" in caught.value.value
     (tmp_path / "latin.toml").write_bytes(b"name = '\xe9'")
     with refused("scenario", allowed="UTF-8"):
         load_scenario(tmp_path / "latin.toml")

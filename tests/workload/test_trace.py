@@ -222,7 +222,7 @@ def test_missing_files_unknown_formats_and_wrong_columns_are_input_errors(tmp_pa
     with refused("trace.first", 3, "below 3"):
         read_trace(path, first=3)
     (tmp_path / "binary.csv").write_bytes(b"submission_s,duration_s,gpus\n\xff\xfe,1,1\n")
-    with refused("binary.csv", "invalid utf-8 sequence", "UTF-8"):
+    with refused("binary.csv", allowed="UTF-8"):
         read_trace(tmp_path / "binary.csv")
 
 

@@ -144,25 +144,20 @@ def test_a_track_that_is_written_loads_back_equal(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("old", "new", "field", "value"),
     [
-        (
-            'test = "3-5"',
-            'test = "20019-20021"',
-            "track.test = '20019-20021'; allowed: seeds that are not among",
-        ),
-        ('test = "3-5"', 'test = "5-3"', "track.test = '5-3'"),
-        ('test = "3-5"', "version = 0", "track.version = 0"),
-        ('test = "3-5"', "colour = 0", "track.colour = 0; allowed: no such setting"),
-        ('hard = "nothing"', "", "track.hard = None"),
-        ("[track]", "[compare]", "compare.hard"),
-        ("[track]", '[compare]\nseeds = "0-1"\n\n[track]', "compare.seeds = '0-1'; allowed: the test seeds"),
+        ('test = "3-5"', 'test = "20019-20021"', "track.test", "20019-20021"),
+        ('test = "3-5"', 'test = "5-3"', "track.test", "5-3"),
+        ('test = "3-5"', "version = 0", "track.version", 0),
+        ('test = "3-5"', "colour = 0", "track.colour", 0),
+        ('hard = "nothing"', "", "track.hard", None),
+        ("[track]", "[compare]", "compare.hard", "nothing"),
+        ("[track]", '[compare]\nseeds = "0-1"\n\n[track]', "compare.seeds", "0-1"),
     ],
 )
-def test_a_wrong_header_is_one_clear_error(tmp_path, old, new, words):
-    with pytest.raises(InputError) as caught:
+def test_a_wrong_header_is_one_clear_error(tmp_path, old, new, field, value):
+    with refused(field, value):
         load_track(write(tmp_path, OWN.replace(old, new)))
-    assert words in str(caught.value)
 
 
 def test_what_is_no_track_is_named_with_what_there_is(tmp_path):

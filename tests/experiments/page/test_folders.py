@@ -6,7 +6,6 @@ from pathlib import Path
 
 import pytest
 
-from gpusched_env.errors import InputError
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.provenance import provenance
 from gpusched_experiments.page import folder_report, report_html
@@ -92,21 +91,21 @@ def test_under_two_rules_of_gpu_demand_the_verdict_is_told_for_each(compared):
 
 
 @pytest.mark.parametrize(
-    ("fields", "said"),
+    ("fields", "place", "value"),
     [
-        ({"format": "gpusched study"}, "'gpusched comparison'"),
-        ({"runs": []}, "one run or more"),
-        ({"runs": [1]}, "objects with the measures of a run"),
-        ({"runs": [{"policy": "edf"}]}, "objects with the measures of a run"),
-        ({"reference": 3}, "what gpusched compare writes there"),
-        ({"recorded": {"edf": "../../elsewhere"}}, "the name of a folder in runs"),
-        ({"recorded": {"edf": "gone"}}, "a file of a run folder"),
-        ({"recorded": []}, "folders by policy"),
+        ({"format": "gpusched study"}, "results.json: format", "gpusched study"),
+        ({"runs": []}, "results.json", []),
+        ({"runs": [1]}, "results.json: runs", 1),
+        ({"runs": [{"policy": "edf"}]}, "results.json: runs", {"policy": "edf"}),
+        ({"reference": 3}, "results.json: reference", 3),
+        ({"recorded": {"edf": "../../elsewhere"}}, "results.json: recorded.edf", "../../elsewhere"),
+        ({"recorded": {"edf": "gone"}}, "runs/gone/run.json", "No such file or directory"),
+        ({"recorded": []}, "results.json: recorded", []),
     ],
 )
-def test_a_comparison_that_is_not_whole_is_one_error(compared, fields, said):
+def test_a_comparison_that_is_not_whole_is_one_error(compared, fields, place, value):
     change(compared, **fields)
-    with pytest.raises(InputError, match=said):
+    with refused(f"{compared}/{place}", value):
         folder_report(compared)
 
 

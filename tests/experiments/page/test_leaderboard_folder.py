@@ -82,7 +82,7 @@ def test_what_is_not_whole_is_named(folder, tmp_path):
     with refused(f"{folder}/table.csv", None, "rows with a column to_best_low"):
         folder_report(folder)
     (folder / "table.csv").write_text(table.replace("1.0,1.0,1.0", "x,1.0,1.0"))
-    with refused(str(folder), "could not convert string to float: 'x'", "tables as gpusched leaderboard writes them"):
+    with refused(str(folder), allowed="tables as gpusched leaderboard writes them"):
         folder_report(folder)
     (folder / "table.csv").unlink()
     with refused(f"{folder}/table.csv"):

@@ -6,17 +6,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import make_policy
-from gpusched_env import (
-    Cells,
-    Configuration,
-    EpochDistribution,
-    GpuType,
-    Instance,
-    Job,
-    Node,
-    Tenant,
-    simulate,
-)
+from gpusched_env import Cells, Configuration, EpochDistribution, GpuType, Instance, Job, Node, Tenant, simulate
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.state import State
 from refusals import refused
