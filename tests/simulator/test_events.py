@@ -97,7 +97,7 @@ def test_a_policy_that_never_starts_a_job_is_stopped():
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "0", None, True, 2**63])
 def test_a_seed_that_is_no_whole_number_in_range_is_refused(seed):
-    with refused("seed", seed, r">= 0 and < 2\^63"):
+    with refused("seed", seed, ">= 0 and < 2^63"):
         simulate(three_jobs(), edf(), seed=seed)
 
 

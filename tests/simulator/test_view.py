@@ -223,7 +223,7 @@ def test_a_share_without_a_gpu_goes_where_it_fits_best():
 def test_a_choice_of_a_place_that_is_not_there_is_named_and_changes_nothing(place, field: str, allowed: str):
     state = four_nodes()
     before = state.board.jobs.copy()
-    with refused(f"choice.{field}", allowed=rf"{allowed}$"):
+    with refused(f"choice.{field}", allowed=f"{allowed}$"):
         state.view.apply(0, Choice(0, wake_s=5.0, leaves=True, **place))
     np.testing.assert_array_equal(state.board.jobs, before)
 

@@ -151,7 +151,7 @@ def test_a_factor_on_the_rate_of_a_profile_leaves_the_week_as_long_as_it_is():
 
 
 def test_profiled_arrivals_that_would_take_centuries_are_refused():
-    with refused("arrivals.mean_gap_s", 1e09, "within 1e10 s"):
+    with refused("arrivals.mean_gap_s", 1e9, "within 1e10 s"):
         draw(Arrivals(kind="profile", profile="openb", mean_gap_s=1e9), np.ones(100))
 
 

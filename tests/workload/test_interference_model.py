@@ -143,7 +143,7 @@ def test_times_of_another_shape_are_refused():
         def sharing_times(self, jobs, rng):
             return SharingTimes(jobs.alone_s[:, :1])
 
-    with refused("interference.seconds_per_epoch", (100, 1), r"\(100, 6\)"):
+    with refused("interference.seconds_per_epoch", (100, 1), "(100, 6)"):
         make_instance(load_scenario("sharing"), 0, Careless())
 
 
