@@ -16,7 +16,7 @@ from benchmarks.child import REPOSITORY
 from benchmarks.figure import at_least
 from benchmarks.machine import usable_cores
 from benchmarks.table import render
-from gpusched_env import InputError
+from refusals import refused
 
 needs_git = pytest.mark.skipif(not (REPOSITORY / ".git").exists(), reason="needs the repository's history")
 
@@ -90,7 +90,7 @@ def test_a_commit_is_checked_out_beside_the_present_sources_and_removed_even_aft
 
 @needs_git
 def test_an_unknown_commit_is_one_clear_error(tmp_path, capsys):
-    with pytest.raises(InputError, match="before = 'nowhere'; allowed: a commit of this repository"):
+    with refused("before", "nowhere"):
         before_after.measure("nowhere")
     with pytest.raises(SystemExit) as stopped:
         command.main(["before-after", "--before", "nowhere", "--out", str(tmp_path / "figures.json")])

@@ -7,9 +7,9 @@ import pytest
 from agent_folders import GPU_TYPES, SEVERAL, SHARED, SINGLE, spec
 from gpusched_agents.spec import AgentSpec
 from gpusched_env import GpuClusterEnv
-from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, GpuType
 from gpusched_env.observation import JOB_FEATURES, OPTION_FEATURES
+from refusals import ANY, refused
 
 A_THIRD_TYPE = GpuType("A100", 400.0, 300.0, 40.0, 2)
 A_FOURTH_TYPE = GpuType("H100", 700.0, 300.0, 80.0, 2)
@@ -41,37 +41,33 @@ def seven() -> list[Configuration]:
 
 
 @pytest.mark.parametrize(
-    ("trained", "configurations", "gpu_types", "words"),
+    ("trained", "configurations", "gpu_types", "error"),
     [
-        (spec(), seven(), GPU_TYPES, ("instance.configurations", "7", "at most 6")),
-        (spec(), SINGLE, (*GPU_TYPES, A_THIRD_TYPE, A_FOURTH_TYPE), ("instance.gpu_types", "4", "at most 3")),
-        (spec(), (*SINGLE, SHARED), GPU_TYPES, ("V100x0.5 (shared)", "single-node")),
-        (spec(), (*SINGLE, SEVERAL), GPU_TYPES, ("2*T4x2 (multi-node)", "single-node")),
-        (spec("mlp"), SINGLE[:3], GPU_TYPES, ("instance.configurations", "T4x1, T4x2, V100x1, V100x2")),
-        (spec("mlp"), SINGLE[::-1], GPU_TYPES, ("instance.configurations", "in their order")),
-        (spec("mlp"), SINGLE, GPU_TYPES[::-1], ("instance.gpu_types", "T4, V100")),
+        (spec(), seven(), GPU_TYPES, ("instance.configurations", "7 of them", "at most 6")),
+        (spec(), SINGLE, (*GPU_TYPES, A_THIRD_TYPE, A_FOURTH_TYPE), ("instance.gpu_types", "4 of them", "at most 3")),
+        (spec(), (*SINGLE, SHARED), GPU_TYPES, ("instance.configurations", "V100x0.5 (shared)", "single-node")),
+        (spec(), (*SINGLE, SEVERAL), GPU_TYPES, ("instance.configurations", "2*T4x2 (multi-node)", "single-node")),
+        (spec("mlp"), SINGLE[:3], GPU_TYPES, ("instance.configurations", ANY, "T4x1, T4x2, V100x1, V100x2")),
+        (spec("mlp"), SINGLE[::-1], GPU_TYPES, ("instance.configurations", ANY, "in their order")),
+        (spec("mlp"), SINGLE, GPU_TYPES[::-1], ("instance.gpu_types", ["V100", "T4"], "T4, V100")),
     ],
 )
-def test_a_cluster_that_does_not_fit_is_refused_with_what_would(trained, configurations, gpu_types, words):
-    with pytest.raises(InputError) as caught:
+def test_a_cluster_that_does_not_fit_is_refused_with_what_would(trained, configurations, gpu_types, error):
+    with refused(*error):
         trained.check(configurations, gpu_types)
-    for word in words:
-        assert word in str(caught.value)
 
 
 @pytest.mark.parametrize(
-    ("features", "words"),
+    ("features", "value"),
     [
-        ({"option_features": OPTION_FEATURES[:-1]}, ("option_features", f"without {OPTION_FEATURES[-1]!r}"[:30])),
-        ({"job_features": (*JOB_FEATURES, "the answer")}, ("job_features", "with 'the answer'")),
-        ({"job_features": (JOB_FEATURES[1], JOB_FEATURES[0], *JOB_FEATURES[2:])}, ("job_features", "another order")),
+        ({"option_features": OPTION_FEATURES[:-1]}, f"without {OPTION_FEATURES[-1]!r}"),
+        ({"job_features": (*JOB_FEATURES, "the answer")}, "with 'the answer'"),
+        ({"job_features": (JOB_FEATURES[1], JOB_FEATURES[0], *JOB_FEATURES[2:])}, "in another order"),
     ],
 )
-def test_an_agent_of_another_version_of_the_observation_is_refused(features, words):
-    with pytest.raises(InputError, match="train it again") as caught:
+def test_an_agent_of_another_version_of_the_observation_is_refused(features, value):
+    with refused(f"agent's {next(iter(features))}", value, "train it again"):
         spec(**features).check(SINGLE, GPU_TYPES)
-    for word in words:
-        assert word in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -97,11 +93,10 @@ def test_an_agent_of_another_version_of_the_observation_is_refused(features, wor
     ],
 )
 def test_a_value_that_cannot_be_is_refused_by_its_name(field, value):
-    with pytest.raises(InputError) as caught:
+    with refused(field):
         spec(**{field: value})
-    assert caught.value.field == field
 
 
 def test_an_mlp_takes_no_more_than_in_training():
-    with pytest.raises(InputError, match="max_configurations = 5; allowed: exactly 4"):
+    with refused("max_configurations", 5, "exactly 4"):
         spec("mlp", max_configurations=5)

@@ -22,20 +22,19 @@ from gpusched_agents.training.algorithm_config import (
 from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from gpusched_baselines import make_policy
 from gpusched_baselines.registry import teacher_names
-from gpusched_env import InputError, load_scenario
+from gpusched_env import load_scenario
 from gpusched_env.simulator import JobPolicy
 from gpusched_env.workload import load_track
+from refusals import refused
 
 NUMBERS: tuple[Any, ...] = (-1, math.nan, math.inf, "1", None, True)
 WHOLE: tuple[Any, ...] = (*NUMBERS, 1.5)
 
 
-def refused(make: type, field: str, name: str, values: tuple[Any, ...]) -> None:
+def all_refused(make: type, field: str, name: str, values: tuple[Any, ...]) -> None:
     for value in values:
-        with pytest.raises(InputError) as error:
+        with refused(field, value):
             make(**{name: value})
-        assert error.value.field == field
-        assert error.value.value is value or error.value.value == value
 
 
 @pytest.mark.parametrize(
@@ -47,7 +46,7 @@ def refused(make: type, field: str, name: str, values: tuple[Any, ...]) -> None:
     ],
 )
 def test_a_bad_setting_of_the_network_is_named(name: str, values: tuple[Any, ...]):
-    refused(NetworkConfig, f"network.{name}", name, values)
+    all_refused(NetworkConfig, f"network.{name}", name, values)
 
 
 @pytest.mark.parametrize(
@@ -66,7 +65,7 @@ def test_a_bad_setting_of_the_network_is_named(name: str, values: tuple[Any, ...
     ],
 )
 def test_a_bad_setting_of_the_imitation_is_named(name: str, values: tuple[Any, ...]):
-    refused(ImitationConfig, f"imitation.{name}", name, values)
+    all_refused(ImitationConfig, f"imitation.{name}", name, values)
 
 
 COUNTS = {
@@ -88,14 +87,14 @@ def test_a_bad_setting_of_an_algorithm_is_named(algorithm: str):
     for each in fields(make):
         name = each.name
         if name in OTHERS:
-            refused(make, f"agent.{name}", name, OTHERS[name])
+            all_refused(make, f"agent.{name}", name, OTHERS[name])
             continue
         assert name in COUNTS | SHARES | ABOVE_ZERO | FROM_ZERO
         values = NUMBERS if name != "target_kl" else tuple(value for value in NUMBERS if value is not None)
         values = (*WHOLE, 0) if name in COUNTS else values
         values += (0.0,) if name in ABOVE_ZERO else ()
         values += (1.01,) if name in SHARES else ()
-        refused(make, f"agent.{name}", name, values)
+        all_refused(make, f"agent.{name}", name, values)
 
 
 @pytest.mark.parametrize("algorithm", ALGORITHMS)
@@ -133,23 +132,22 @@ def test_an_update_may_be_as_large_as_it_likes():
     ],
 )
 def test_a_bad_setting_of_the_training_is_named(name: str, values: tuple[Any, ...]):
-    refused(TrainingConfig, name, name, values)
+    all_refused(TrainingConfig, name, name, values)
 
 
 def test_a_bad_scenario_is_named():
-    with pytest.raises(InputError, match=r"scenarios\[1\] = 3; allowed: a name or a file's path, as text"):
+    with refused("scenarios[1]", 3):
         TrainingConfig(scenarios=("tiny", 3))  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "500", None, 2**63])
 def test_a_bad_seed_of_validation_is_named(seed: Any):
-    with pytest.raises(InputError, match=r"validation_seeds\[1\] = "):
+    with refused("validation_seeds[1]", seed):
         TrainingConfig(validation_seeds=(500, seed))
 
 
 def test_workloads_that_training_may_draw_are_none_to_choose_by():
-    words = r"validation_seeds\[1\] = 1000; allowed: a seed below 1,000, or 20000 to 20019"
-    with pytest.raises(InputError, match=words):
+    with refused("validation_seeds[1]", 1000, "a seed below 1,000, or 20000 to 20019"):
         TrainingConfig(validation_seeds=(999, 1000))
 
 
@@ -160,7 +158,7 @@ def test_of_the_seeds_of_tracks_those_for_validation_are_there_to_choose_by(purp
         assert TrainingConfig(validation_seeds=seeds).validation_seeds == seeds
         return
     for seed in (seeds[0], seeds[-1]):
-        with pytest.raises(InputError, match=rf"validation_seeds\[1\] = {seed}; allowed: a seed below 1,000"):
+        with refused("validation_seeds[1]", seed, "a seed below 1,000"):
             TrainingConfig(validation_seeds=(999, seed))
 
 
@@ -185,9 +183,8 @@ def test_what_evolution_strategies_have_no_use_for_is_left_out_by_default():
     ],
 )
 def test_a_network_or_a_warm_start_that_does_not_fit_the_algorithm_is_named(field: str, settings: dict[str, Any]):
-    with pytest.raises(InputError) as caught:
+    with refused(field):
         TrainingConfig(**settings)
-    assert caught.value.field == field
 
 
 def test_numbers_of_numpy_are_written_down_like_others():
@@ -202,7 +199,7 @@ def test_numbers_of_numpy_are_written_down_like_others():
 
 
 def test_a_run_must_have_something_to_do():
-    with pytest.raises(InputError, match=r"steps = 0; allowed: more than 0, where there is no imitation either"):
+    with refused("steps", 0):
         TrainingConfig(steps=0, imitation=ImitationConfig(steps=0))
     TrainingConfig(steps=0, imitation=ImitationConfig(steps=1))
     TrainingConfig(steps=1, imitation=ImitationConfig(steps=0))
@@ -234,12 +231,12 @@ def test_every_teacher_is_a_policy_that_decides_job_by_job(teacher: str):
 
 @pytest.mark.parametrize("settings", [None, 3, ["cluster.nodes"], {3: 4}])
 def test_settings_of_scenarios_are_a_mapping_of_names(settings: Any):
-    with pytest.raises(InputError, match=r"scenario_settings = .*; allowed: a mapping"):
+    with refused("scenario_settings", settings):
         TrainingConfig(scenario_settings=settings)
 
 
 def test_a_setting_of_scenarios_that_no_file_holds_is_named():
-    with pytest.raises(InputError, match=r"scenario_settings\['trace'\]"):
+    with refused("scenario_settings['trace']"):
         TrainingConfig(scenario_settings={"trace": object()})
 
 
@@ -251,5 +248,5 @@ def test_settings_of_scenarios_go_to_each_and_are_written_down_plainly():
     assert json.loads(json.dumps(config.as_dict()))["scenario_settings"] == plain
     assert config.loaded_scenarios() == tuple(load_scenario(name).replace(plain) for name in ("tiny", "low"))
     assert hash(config) == hash(TrainingConfig(scenarios=("tiny", "low")))
-    with pytest.raises(InputError, match=r"jobs\.count = 0"):
+    with refused("jobs.count", 0):
         TrainingConfig(scenario_settings={"jobs.count": 0}).loaded_scenarios()

@@ -12,6 +12,8 @@ from typing import TYPE_CHECKING, Any
 
 import pytest
 
+from refusals import ANY, refused
+
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 
 from stable_baselines3 import PPO
@@ -23,7 +25,7 @@ from gpusched_agents.policy import load_policy
 from gpusched_agents.sb3_models import UnsafeLoadWarning, convert_sb3_zip
 from gpusched_agents.spec import AgentSpec, NetworkConfig
 from gpusched_agents.training.algorithms import CLASSES
-from gpusched_env import GpuClusterEnv, InputError, simulate
+from gpusched_env import GpuClusterEnv, simulate
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -96,46 +98,44 @@ def test_a_converted_agent_says_where_it_comes_from(archive: Path, tmp_path: Pat
     assert {name: array.shape for name, array in weights.items()} == weight_shapes(spec(), NetworkConfig(hidden=HIDDEN))
 
 
-def refused(*words: str, archive: Path, algorithm: str = "ppo", of: AgentSpec | None = None) -> None:
+def not_converted(*error: Any, archive: Path, algorithm: str = "ppo", of: AgentSpec | None = None) -> None:
     folder = archive.parent / "agent"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", UnsafeLoadWarning)
-        with pytest.raises(InputError) as caught:
+        with refused(*error):
             convert_sb3_zip(archive, algorithm, folder, of or spec(), name="tested")
-    for word in words:
-        assert word in str(caught.value)
     assert not folder.exists()
 
 
 def test_what_is_no_archive_of_a_model_is_refused_before_anything_is_unpickled(tmp_path: Path, archive: Path):
-    refused("archive = ", "No such file", archive=tmp_path / "nothing.zip")
-    refused("archive = ", "a directory", archive=tmp_path)
+    not_converted("archive", ANY, "No such file", archive=tmp_path / "nothing.zip")
+    not_converted("archive", str(tmp_path), "a directory", archive=tmp_path)
     (tmp_path / "cut.zip").write_bytes(archive.read_bytes()[:9000])
-    refused("cut.zip", "whole .zip file", archive=tmp_path / "cut.zip")
+    not_converted("archive", str(tmp_path / "cut.zip"), "whole .zip file", archive=tmp_path / "cut.zip")
     with zipfile.ZipFile(tmp_path / "other.zip", "w") as other:
         other.writestr("data", "{}")
-    refused("other.zip", "policy.pth", archive=tmp_path / "other.zip")
-    refused("algorithm = 'sac'", "ppo", archive=archive, algorithm="sac")
+    not_converted("archive", str(tmp_path / "other.zip"), "policy.pth", archive=tmp_path / "other.zip")
+    not_converted("algorithm", "sac", "ppo", archive=archive, algorithm="sac")
 
 
 def test_an_archive_of_another_algorithm_or_with_damaged_parts_is_refused(tmp_path: Path, archive: Path):
-    refused("an archive that dqn saved", archive=archive, algorithm="dqn")
+    not_converted("archive", str(archive), "dqn", archive=archive, algorithm="dqn")
     with zipfile.ZipFile(archive) as whole, zipfile.ZipFile(tmp_path / "damaged.zip", "w") as damaged:
         for name in whole.namelist():
             damaged.writestr(name, whole.read(name)[:40] if name == "policy.pth" else whole.read(name))
-    refused("an archive that ppo saved", archive=tmp_path / "damaged.zip")
+    not_converted("archive", str(tmp_path / "damaged.zip"), "ppo", archive=tmp_path / "damaged.zip")
 
 
 def test_a_spec_that_the_model_was_not_trained_for_is_refused(archive: Path):
     env = make_env()
     fewer = AgentSpec.of("set", env.configurations[:-1], env.instance.gpu_types)
-    refused("spec.network = 'mlp'", "set, which the archive holds", archive=archive, of=spec("mlp"))
-    refused("spec = ", "that of the model's training", archive=archive, of=fewer)
+    not_converted("spec.network", "mlp", "set, which the archive holds", archive=archive, of=spec("mlp"))
+    not_converted("spec", ANY, "that of the model's training", archive=archive, of=fewer)
 
 
 def test_a_model_with_a_policy_that_is_none_of_ours_is_refused(tmp_path: Path):
     PPO("MultiInputPolicy", make_env(), n_steps=8, batch_size=8, device="cpu").save(tmp_path / "model.zip")
-    refused("model.policy", "MultiInput", archive=tmp_path / "model.zip")
+    not_converted("model.policy", "MultiInputActorCriticPolicy", archive=tmp_path / "model.zip")
 
 
 class _RunsCode:
@@ -152,5 +152,5 @@ def test_an_archive_that_runs_code_shows_why_there_is_a_warning(tmp_path: Path, 
         evil.writestr("data", json.dumps(data))
         for name in set(whole.namelist()) - {"data"}:
             evil.writestr(name, whole.read(name))
-    refused("an archive that ppo saved", archive=tmp_path / "evil.zip")
+    not_converted("archive", str(tmp_path / "evil.zip"), "ppo", archive=tmp_path / "evil.zip")
     assert (tmp_path / "made by the archive").is_dir()

@@ -7,6 +7,8 @@ from typing import Any
 
 import pytest
 
+from refusals import refused
+
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 
 from gpusched_agents.spec import NetworkConfig
@@ -23,7 +25,6 @@ from gpusched_agents.training.algorithm_config import (
     known_settings,
 )
 from gpusched_agents.training.config import ImitationConfig, TrainingConfig
-from gpusched_env import InputError
 
 
 @pytest.mark.parametrize("algorithm", CLASSES)
@@ -60,9 +61,8 @@ def test_settings_that_are_left_out_have_defaults_and_all_defaults_are_allowed(a
 )
 def test_a_bad_setting_is_named(algorithm: str, name: str, values: tuple[Any, ...]):
     for value in values:
-        with pytest.raises(InputError) as caught:
+        with refused(f"agent.{name}"):
             SteeringConfig(algorithm, {name: value})
-        assert caught.value.field == f"agent.{name}"
 
 
 @pytest.mark.parametrize(
@@ -76,9 +76,8 @@ def test_a_bad_setting_is_named(algorithm: str, name: str, values: tuple[Any, ..
     ],
 )
 def test_another_bad_value_is_named(field: str, changes: dict[str, Any]):
-    with pytest.raises(InputError) as caught:
+    with refused(field):
         SteeringConfig(**changes)
-    assert caught.value.field == field
 
 
 def test_what_may_be_none_or_auto():
@@ -131,9 +130,8 @@ def test_a_training_has_the_defaults_that_suit_the_environment():
     ],
 )
 def test_a_network_or_a_warm_start_that_does_not_fit_is_named(field: str, changes: dict[str, Any]):
-    with pytest.raises(InputError) as caught:
+    with refused(field):
         TrainingConfig(**({"agent": SteeringConfig()} | changes))
-    assert caught.value.field == field
 
 
 @pytest.mark.parametrize(
@@ -147,9 +145,8 @@ def test_a_network_or_a_warm_start_that_does_not_fit_is_named(field: str, change
     ],
 )
 def test_a_bad_setting_of_its_network_is_named(name: str, changes: dict[str, Any]):
-    with pytest.raises(InputError) as caught:
+    with refused(f"network.{name}"):
         NetworkConfig("knobs", **changes)
-    assert caught.value.field == f"network.{name}"
 
 
 def test_only_networks_that_set_knobs_write_down_how():

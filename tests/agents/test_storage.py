@@ -33,6 +33,7 @@ from gpusched_agents.files.storage import (
 from gpusched_agents.spec import NetworkConfig
 from gpusched_env.errors import InputError
 from gpusched_env.observation import JOB_FEATURES
+from refusals import ANY, refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,14 +48,10 @@ def saved(tmp_path: Path) -> Path:
     return tmp_path / "agent"
 
 
-def refused(folder: Path | str, *words: str) -> InputError:
-    with pytest.raises(InputError) as caught:
+def not_loaded(folder: Path | str, *error: Any) -> None:
+    with refused(*error) as caught:
         load_agent(folder)
-    message = str(caught.value)
-    assert message.isprintable()
-    for word in words:
-        assert word in message
-    return caught.value
+    assert str(caught.value).isprintable()
 
 
 def same(first: dict[str, Any], second: dict[str, Any]) -> bool:
@@ -103,7 +100,7 @@ def test_a_former_agent_is_replaced_and_nothing_else_is(saved: Path):
     save_agent(saved, description(name="second"), weights(1))
     assert load_description(saved).name == "second"
     (saved / "thesis.tex").write_text("precious")
-    with pytest.raises(InputError, match=r"thesis\.tex"):
+    with refused("path", allowed="thesis.tex"):
         save_agent(saved, description(name="third"), weights(2))
     (saved / "thesis.tex").unlink()
     assert load_description(saved).name == "second"
@@ -111,23 +108,21 @@ def test_a_former_agent_is_replaced_and_nothing_else_is(saved: Path):
 
 
 @pytest.mark.parametrize(
-    ("bad", "words"),
+    ("bad", "error"),
     [
-        ({}, ("weights", "one array or more")),
+        ({}, ("weights", {})),
         ({"a": np.zeros(3)}, ("weights.a", "float64", "float32")),
         ({"a": np.zeros(3, ">f4")}, ("weights.a", ">f4")),
         ({"a": [0.0]}, ("weights.a", "list")),
-        ({"a": np.array([1.0, np.nan], np.float32)}, ("weights.a", "NaN")),
-        ({"a": np.array([np.inf], np.float32)}, ("weights.a", "inf")),
+        ({"a": np.array([1.0, np.nan], np.float32)}, ("weights.a", "NaN or inf")),
+        ({"a": np.array([np.inf], np.float32)}, ("weights.a", "NaN or inf")),
         ({"../a": np.zeros(1, np.float32)}, ("weights", "../a")),
         ({"__metadata__": np.zeros(1, np.float32)}, ("weights", "__metadata__")),
     ],
 )
-def test_weights_that_are_not_finite_float32_are_not_saved(tmp_path: Path, bad, words):
-    with pytest.raises(InputError) as caught:
+def test_weights_that_are_not_finite_float32_are_not_saved(tmp_path: Path, bad, error):
+    with refused(*error):
         save_agent(tmp_path / "a", description(), bad)
-    for word in words:
-        assert word in str(caught.value)
     assert list(tmp_path.iterdir()) == []
 
 
@@ -157,32 +152,31 @@ def test_weights_that_are_not_finite_float32_are_not_saved(tmp_path: Path, bad, 
     ],
 )
 def test_a_description_with_a_value_that_cannot_be_is_refused(changes, field):
-    with pytest.raises(InputError) as caught:
+    with refused(field):
         description(**changes)
-    assert caught.value.field == field
 
 
 def test_what_is_not_a_folder_is_refused(tmp_path: Path):
-    refused(tmp_path / "nothing", "agent = ", "nothing", "agent.json", "weights.safetensors")
-    refused("x" * 5000, "agent = ")
+    not_loaded(tmp_path / "nothing", "agent", str(tmp_path / "nothing"), "agent.json and weights.safetensors")
+    not_loaded("x" * 5000, "agent", "x" * 5000)
     (tmp_path / "file").write_text("hello")
-    refused(tmp_path / "file", "not a file")
+    not_loaded(tmp_path / "file", "agent", str(tmp_path / "file"), "not a file")
 
 
 def test_an_archive_of_stable_baselines3_is_refused_with_the_way_to_convert_it(tmp_path: Path):
     for name in ("model.zip", "without_suffix"):
         with zipfile.ZipFile(tmp_path / name, "w") as archive:
             archive.writestr("data", "{}")
-        refused(tmp_path / name, name, "convert_sb3_zip")
-    refused(tmp_path / "model", "model.zip", "convert_sb3_zip")
+        not_loaded(tmp_path / name, "agent", str(tmp_path / name), "convert_sb3_zip")
+    not_loaded(tmp_path / "model", "agent", str(tmp_path / "model.zip"), "convert_sb3_zip")
 
 
 @pytest.mark.parametrize("name", AGENT_FILES)
 def test_a_missing_file_and_a_folder_in_its_place_are_refused(saved: Path, name: str):
     (saved / name).unlink()
-    refused(saved, name, "No such file", "a file of an agent's folder")
+    not_loaded(saved, str(saved / name), "No such file or directory")
     (saved / name).mkdir()
-    refused(saved, name)
+    not_loaded(saved, str(saved / name))
 
 
 @pytest.mark.parametrize("share", [0.0, 0.1, 0.5, 0.99])
@@ -190,28 +184,28 @@ def test_a_missing_file_and_a_folder_in_its_place_are_refused(saved: Path, name:
 def test_a_truncated_file_is_refused(saved: Path, name: str, share: float):
     content = (saved / name).read_bytes()
     (saved / name).write_bytes(content[: int(share * len(content))])
-    refused(saved, str(saved / name))
+    not_loaded(saved, f"{saved / name}: file" if name == "agent.json" else str(saved / name))
 
 
 def test_weights_of_another_size_are_refused_with_both_sizes(saved: Path):
     size = load_description(saved).weights_bytes
     with (saved / "weights.safetensors").open("ab") as file:
         file.write(b"\0")
-    refused(saved, f"{size + 1} bytes", f"{size} bytes, as agent.json says")
+    not_loaded(saved, f"{saved}/weights.safetensors", f"{size + 1} bytes", f"{size} bytes, as agent.json says")
 
 
 def test_weights_of_another_agent_are_refused(saved: Path, tmp_path: Path):
     save_agent(tmp_path / "other", description(), weights(1))
     shutil.copy(tmp_path / "other" / "weights.safetensors", saved)
     assert (saved / "weights.safetensors").stat().st_size == load_description(saved).weights_bytes
-    refused(saved, "weights.safetensors", "by their hash")
+    not_loaded(saved, f"{saved}/weights.safetensors", "other content")
 
 
 def test_a_description_that_was_changed_is_refused_even_if_each_of_its_values_could_be(saved: Path):
     text = (saved / "agent.json").read_text()
     assert '"preemption": true' in text
     (saved / "agent.json").write_text(text.replace('"preemption": true', '"preemption": false'))
-    refused(saved, "agent.json: content_sha256", "changed after it was written")
+    not_loaded(saved, f"{saved}/agent.json: content_sha256", ANY, "changed after it was written")
 
 
 def test_a_description_may_be_laid_out_anew(saved: Path):
@@ -272,55 +266,59 @@ def test_an_edited_description_is_one_error_that_names_the_field(saved: Path, fi
     document = json.loads((saved / "agent.json").read_text())
     EDITS[field](document)
     (saved / "agent.json").write_text(json.dumps(document))
-    assert refused(saved).field == f"{saved / 'agent.json'}: {field}"
+    not_loaded(saved, f"{saved / 'agent.json'}: {field}")
 
 
 @pytest.mark.parametrize(
-    ("text", "words"),
+    ("text", "field"),
     [
         ("[]", "format"),
         ("{}", "format"),
         ("null", "format"),
-        ('{"format": "gpusched agent", "version": true}', "version = True"),
-        ('{"format": "gpusched agent", "version": NaN}', "NaN"),
-        ('{"format": "gpusched agent", "version": 1e999}', "whole JSON"),
-        ("[" * 100_000, "whole JSON"),
-        ("1" * 5000, "whole JSON"),
+        ('{"format": "gpusched agent", "version": true}', "version"),
+        ('{"format": "gpusched agent", "version": NaN}', "file"),
+        ('{"format": "gpusched agent", "version": 1e999}', "file"),
+        ("[" * 100_000, "file"),
+        ("1" * 5000, "file"),
     ],
 )
-def test_json_that_is_no_agent_is_refused(saved: Path, text: str, words: str):
+def test_json_that_is_no_agent_is_refused(saved: Path, text: str, field: str):
     (saved / "agent.json").write_text(text)
-    refused(saved, "agent.json", words)
+    not_loaded(saved, f"{saved}/agent.json: {field}")
 
 
 def test_a_description_that_is_no_text_is_refused(saved: Path):
     (saved / "agent.json").write_bytes(b"\xff\xfe\x00")
-    refused(saved, "agent.json: file", "whole JSON")
+    not_loaded(saved, f"{saved}/agent.json: file", ANY, "whole JSON")
 
 
 @pytest.mark.parametrize(
-    ("data", "words"),
+    ("data", "error"),
     [
-        (b"", "safetensors"),
-        (b"\x80\x04K\x01.", "safetensors"),
-        (save({"a": np.zeros(2)}), "float32"),
-        (save({"a": np.array([np.nan], np.float32)}), "NaN"),
-        (save({"a": np.zeros(2, np.float32)}), "weights.common.weight = None"),
-        (save(weights(of=spec("mlp"))), "weights.common.weight = None"),
-        (save(weights() | {"option.bias": np.zeros(5, np.float32)}), "shape (5,)'; allowed: shape (4,)"),
-        (save(weights() | {"more": np.zeros(5, np.float32)}), "weights.more"),
-        (len(HALF).to_bytes(8, "little") + HALF + b"\0\0", "BF16"),
+        (b"", ("weights",)),
+        (b"\x80\x04K\x01.", ("weights",)),
+        (save({"a": np.zeros(2)}), ("weights.a", "float64", "float32")),
+        (save({"a": np.array([np.nan], np.float32)}), ("weights.a", "NaN or inf")),
+        (save({"a": np.zeros(2, np.float32)}), ("weights.common.weight", None)),
+        (save(weights(of=spec("mlp"))), ("weights.common.weight", None)),
+        (
+            save(weights() | {"option.bias": np.zeros(5, np.float32)}),
+            ("weights.option.bias", "shape (5,)", "shape (4,)"),
+        ),
+        (save(weights() | {"more": np.zeros(5, np.float32)}), ("weights.more",)),
+        (len(HALF).to_bytes(8, "little") + HALF + b"\0\0", ("weights", "'BF16'")),
     ],
 )
-def test_weights_that_match_their_hash_are_still_looked_at(saved: Path, data: bytes, words: str):
+def test_weights_that_match_their_hash_are_still_looked_at(saved: Path, data: bytes, error: tuple[Any, ...]):
     (saved / "weights.safetensors").write_bytes(data)
     forged = replace(description(), weights_sha256=hashlib.sha256(data).hexdigest(), weights_bytes=len(data))
     (saved / "agent.json").write_text(description_text(forged))
-    refused(saved, "weights.safetensors: weights", words)
+    field, *rest = error
+    not_loaded(saved, f"{saved}/weights.safetensors: {field}", *rest)
 
 
 def test_weights_of_another_network_are_not_saved(tmp_path: Path):
-    with pytest.raises(InputError, match=r"weights\.common\.weight = None"):
+    with refused("weights.common.weight", None):
         save_agent(tmp_path / "a", description(), weights(of=spec("mlp")))
     assert list(tmp_path.iterdir()) == []
     save_agent(tmp_path / "a", mlp_description(), weights(of=spec("mlp")))
@@ -330,13 +328,13 @@ def test_weights_of_another_network_are_not_saved(tmp_path: Path):
 def test_weights_of_other_shapes_than_the_networks_are_refused():
     shapes = {name: array.shape for name, array in weights().items()}
     check_shapes(weights(), shapes)
-    for changed, words in (
-        ({"head": (3, 3)}, r"weights\.head = None"),
-        ({"score.bias": (5, 8)}, r"weights\.score\.bias = 'shape \(4,\)'; allowed: shape \(5, 8\)"),
+    for changed, error in (
+        ({"head": (3, 3)}, ("weights.head", None)),
+        ({"score.bias": (5, 8)}, ("weights.score.bias", "shape (4,)", r"shape \(5, 8\)")),
     ):
-        with pytest.raises(InputError, match=words):
+        with refused(*error):
             check_shapes(weights(), shapes | changed)
-    with pytest.raises(InputError, match=r"weights\.wait\.bias = .* no such array"):
+    with refused("weights.wait.bias", "...", "no such array"):
         check_shapes(weights(), {name: shape for name, shape in shapes.items() if name != "wait.bias"})
 
 
@@ -401,7 +399,7 @@ def test_shipped_agents_are_found_by_name_and_others_by_their_folder(shipped: Pa
 @pytest.mark.usefixtures("shipped")
 @pytest.mark.parametrize("text", ["agent:nobody", "nobody", "agent:", "", "agent:" + "x" * 5000])
 def test_an_agent_that_is_nowhere_is_one_error_that_lists_those_shipped(text: str):
-    with pytest.raises(InputError, match="one of agent:default, agent:small \\(shipped\\), or an agent's folder"):
+    with refused("agent", text, "one of agent:default, agent:small (shipped), or an agent's folder"):
         find_agent(text)
 
 

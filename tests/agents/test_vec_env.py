@@ -14,9 +14,10 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 
 from gpusched_baselines.steering_env import GpuSteeringVectorEnv
-from gpusched_env import GpuClusterEnv, InputError, load_scenario, make_instance
+from gpusched_env import GpuClusterEnv, load_scenario, make_instance
 from gpusched_env.envs.vector import GpuClusterVectorEnv
 from gpusched_env.simulator import layout as at
+from refusals import refused
 
 sb3 = pytest.importorskip("stable_baselines3", reason="needs the extra `agents`")
 contrib = pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
@@ -147,7 +148,7 @@ def test_each_environment_can_be_given_its_own_seed(make: Callable[..., Any]):
     first = env.reset()
     expected = [single().reset(seed=seed)[0] for seed in seeds]
     assert all(same({key: values[i] for key, values in first.items()}, expected[i]) for i in range(ENVS))
-    with pytest.raises(InputError, match="seeds = 2; allowed: 3, one for each environment"):
+    with refused("seeds", 2, "3, one for each environment"):
         env.seed_each([1, 2])
 
 
@@ -212,9 +213,9 @@ def test_what_a_caller_writes_into_a_result_changes_nothing_else(make: Callable[
 
 def test_a_vector_environment_in_another_mode_is_refused():
     vector = SyncVectorEnv([single])
-    with pytest.raises(InputError, match=r"autoreset_mode.*NEXT_STEP.*allowed: AutoresetMode\.SAME_STEP"):
+    with refused("vector.metadata['autoreset_mode']", allowed="AutoresetMode.SAME_STEP"):
         vec_env.SchedulerVecEnv(vector)
-    with pytest.raises(InputError, match=r"vector = .*allowed: a gymnasium\.vector\.VectorEnv"):
+    with refused("vector", allowed="a gymnasium.vector.VectorEnv"):
         vec_env.SchedulerVecEnv(single())
 
 
@@ -229,7 +230,7 @@ def test_one_instance_can_be_replayed_everywhere_once(make: Callable[..., Any]):
     env.seed(0)
     assert not same(env.reset(), first)
     env.set_options([{}, {"instance": instance}, {}])
-    with pytest.raises(InputError, match=r"options = .*allowed: the same for every environment"):
+    with refused("options", allowed="the same for every environment"):
         env.reset()
 
 
@@ -271,10 +272,10 @@ def test_what_all_share_is_set_for_all_or_not_at_all():
     env = over_native()
     env.set_attr("spec", "of mine")
     assert env.get_attr("spec") == ["of mine"] * ENVS
-    with pytest.raises(InputError, match=r"indices = \[0\]; allowed: all environments"):
+    with refused("indices", [0]):
         env.set_attr("spec", None, indices=[0])
     for name in ("colour", "job"):
-        with pytest.raises(InputError, match=rf"attr_name = '{name}'; allowed: an attribute of the vector environment"):
+        with refused("attr_name", name):
             env.set_attr(name, 1)
 
 
@@ -326,9 +327,9 @@ def test_a_state_goes_on_exactly_where_it_was_kept():
 
 def test_the_state_of_something_else_is_refused():
     env = over_native()
-    with pytest.raises(InputError, match=rf"state = .*allowed: episode_returns and episode_lengths, both \({ENVS},\)"):
+    with refused("state", allowed=f"episode_returns and episode_lengths, both ({ENVS},)"):
         env.set_state({})
-    with pytest.raises(InputError, match="allowed: a GpuClusterVectorEnv"):
+    with refused("vector", "SyncVectorEnv", "a GpuClusterVectorEnv"):
         over_single().get_state()
 
 

@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 import pytest
 
 from crowded import Whatever, crowded
-from gpusched_env import InputError
 from gpusched_env.audit import audit
 from gpusched_env.formats.instance_file import load_instance, save_instance
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.simulator import simulate
 from instances import by_duty
+from refusals import refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -88,5 +88,6 @@ def test_what_a_file_says_wrong_of_duties_is_named(tmp_path: Path, field: str, v
     document = json.loads(path.read_text(encoding="utf-8"))
     document["interference"][field] = value
     path.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(InputError, match=rf"interference\.{field}"):
+    entry = {"duty": "[0, 0]", "idle_power_w": "[0]"}.get(field, "") if isinstance(value, list) else ""
+    with refused(f"{path}: interference.{field}{entry}"):
         load_instance(path)

@@ -13,9 +13,10 @@ from scipy.optimize import linprog
 
 from gpusched_baselines import Plan, solve_single_job
 from gpusched_baselines.planning.plan import add_late_point, cost_of_waiting, find_hull, new_scratch, solve_late
-from gpusched_env import EpochDistribution, InputError, load_scenario, make_instance
+from gpusched_env import EpochDistribution, load_scenario, make_instance
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
+from refusals import refused
 from single_job import two_speeds
 
 HOUR = 3600.0
@@ -218,7 +219,7 @@ def test_the_status_says_whether_time_is_left_and_is_needed():
 
 @pytest.mark.parametrize("weight", [-1e-9, np.nan, np.inf, "1", True, 1e308])
 def test_a_wrong_weight_is_named(weight: object):
-    with pytest.raises(InputError, match="tardiness_weight_eur_per_s"):
+    with refused("tardiness_weight_eur_per_s", weight):
         solve_single_job(*two_speeds(HOUR).arguments, tardiness_weight_eur_per_s=weight)
 
 

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines.planning.single_job import undominated
-from gpusched_env import InputError
+from refusals import refused
 from single_job import random_single_job, two_speeds
 
 HOUR = 3600.0
@@ -61,5 +61,5 @@ def test_a_problem_keeps_what_it_was_given_whatever_becomes_of_the_arrays():
     ],
 )
 def test_what_is_no_problem_is_refused_where_it_is_made(change: dict[str, object], field: str):
-    with pytest.raises(InputError, match=field):
+    with refused(field):
         replace(two_speeds(3.5 * HOUR).problem, **change)

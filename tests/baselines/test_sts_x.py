@@ -11,11 +11,12 @@ from hypothesis import strategies as st
 
 from gpusched_baselines import StsX, make_policy
 from gpusched_baselines.registry import ablation_names
-from gpusched_env import Configuration, EpochDistribution, GpuType, InputError, Instance, Job, Node, Result, simulate
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Result, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import load_track, make_instance
 from instances import random_instance
+from refusals import refused
 
 HOUR = 3600.0
 ONE, TWO, HALF = Configuration("V", 1), Configuration("V", 2), Configuration("V", 1, share=0.5)
@@ -234,7 +235,7 @@ def test_an_ablation_lacks_one_part(name: str):
 
 @pytest.mark.parametrize("share", [-0.1, 1.1, float("nan")])
 def test_a_wrong_fullness_is_named(share: float):
-    with pytest.raises(InputError, match="full_nodes"):
+    with refused("full_nodes", share):
         StsX(full_nodes=share)
 
 

@@ -15,20 +15,13 @@ from gymnasium.utils.env_checker import check_env
 from gymnasium.wrappers import RecordVideo
 
 from gpusched_baselines import edf
-from gpusched_env import (
-    ENVIRONMENT_ID,
-    GpuClusterEnv,
-    InputError,
-    Scenario,
-    load_scenario,
-    make_instance,
-    simulate,
-)
+from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, Scenario, load_scenario, make_instance, simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.rounds import decide
+from refusals import refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -124,7 +117,7 @@ def test_a_reward_of_your_own_takes_its_place():
 def test_a_reward_that_returns_no_finite_number_is_named_at_that_step(value):
     env = make(reward=lambda energy_eur, tardiness_eur: value)  # noqa: ARG005
     env.reset(seed=0)
-    with pytest.raises(InputError, match=r"^reward = "):
+    with refused("reward", value):
         env.step(0)
 
 
@@ -277,7 +270,7 @@ def test_reset_with_a_seed_makes_the_instance_that_compare_uses():
 def test_a_seed_that_is_none_is_an_input_error_and_the_episode_goes_on(seed):
     env = GpuClusterEnv("tiny")
     env.reset(seed=0)
-    with pytest.raises(InputError, match="whole number >= 0") as caught:
+    with refused("seed", seed) as caught:
         env.reset(seed=seed)
     assert caught.value.field == "seed"
     env.step(0)
@@ -378,7 +371,7 @@ def test_a_finished_episode_must_be_reset():
 def test_an_action_outside_the_space_is_refused(action):
     env = GpuClusterEnv("tiny")
     env.reset(seed=0)
-    with pytest.raises(InputError, match="action"):
+    with refused("action", action):
         env.step(action)
 
 
@@ -393,8 +386,8 @@ def test_actions_may_come_as_numpy_numbers(action):
     ("settings_", "field"),
     [
         ({"scenario": "no-such"}, "scenario"),
-        ({"scenario": 3}, "scenario = 3"),
-        ({"reward": 3}, "reward = 3"),
+        ({"scenario": 3}, "scenario"),
+        ({"reward": 3}, "reward"),
         ({"job_order": "random"}, "job_order"),
         ({"milestones": -1}, "milestones"),
         ({"idle_review_s": 0.0}, "idle_review_s"),
@@ -402,24 +395,24 @@ def test_actions_may_come_as_numpy_numbers(action):
         ({"reward_scale": 0.0}, "reward_scale"),
         ({"render_mode": "human"}, "render_mode"),
         ({"preemption": "no"}, "preemption"),
-        ({"deadline_wake_ups": 1}, "deadline_wake_ups = 1; allowed: True or False"),
+        ({"deadline_wake_ups": 1}, "deadline_wake_ups"),
         ({"deadline_wake_ups": None}, "deadline_wake_ups"),
         ({"consolidation": "yes"}, "consolidation"),
         ({"reward": lambda energy_eur, tardiness_eur: energy_eur + tardiness_eur, "reward_scale": 5.0}, "reward_scale"),
     ],
 )
 def test_a_wrong_parameter_is_named(settings_, field):
-    with pytest.raises(InputError, match=field):
+    with refused(field, settings_[field]):
         GpuClusterEnv(**({"scenario": "tiny"} | settings_))
 
 
 def test_a_wrong_reset_option_is_named():
     env = GpuClusterEnv("tiny")
-    with pytest.raises(InputError, match="options"):
+    with refused("options", "instances"):
         env.reset(options={"instances": 1})
-    with pytest.raises(InputError, match="an Instance"):
+    with refused("options['instance']", "str", "an Instance"):
         env.reset(options={"instance": "tiny"})
-    with pytest.raises(InputError, match="GPU types"):
+    with refused("options['instance']", "published-high"):
         env.reset(options={"instance": make_instance(load_scenario("published-high"), 0)})
 
 

@@ -8,15 +8,9 @@ import gymnasium
 import numpy as np
 import pytest
 
-from gpusched_env import (
-    ENVIRONMENT_ID,
-    GpuClusterEnv,
-    GpuClusterVectorEnv,
-    InputError,
-    load_scenario,
-    make_instance,
-)
+from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, GpuClusterVectorEnv, load_scenario, make_instance
 from instances import random_instance
+from refusals import ANY, refused
 from vector_twins import assert_same, random_actions
 
 NAME = f"gpusched_env:{ENVIRONMENT_ID}"
@@ -64,31 +58,31 @@ def test_many_environments_with_settings_are_made_in_every_mode(mode: str):
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"settings": {"cluster.nodes": 0}}, r"cluster\.nodes = 0; allowed"),
-        ({"settings": {"cluster.colour": 1}}, r"cluster\.colour = 1; allowed: no such setting"),
-        ({"settings": [("cluster.nodes", 3)]}, "settings = .*; allowed: a mapping of dotted names"),
-        ({"settings": {3: 4}}, "settings = .*; allowed: a mapping of dotted names"),
-        ({"instance": "tiny"}, "instance = 'str'; allowed: an Instance"),
-        ({"instance": OWN, "scenario": "tiny"}, "scenario = 'tiny'; allowed: 'default', left alone"),
-        ({"instance": OWN, "scenario": load_scenario("tiny")}, "scenario = 'tiny'"),
-        ({"instance": OWN, "settings": SETTINGS}, "settings = .*; allowed: none beside an instance"),
+        ({"settings": {"cluster.nodes": 0}}, ("cluster.nodes", 0)),
+        ({"settings": {"cluster.colour": 1}}, ("cluster.colour", 1)),
+        ({"settings": [("cluster.nodes", 3)]}, ("settings", ANY, "a mapping of dotted names")),
+        ({"settings": {3: 4}}, ("settings", ANY, "a mapping of dotted names")),
+        ({"instance": "tiny"}, ("instance", "str")),
+        ({"instance": OWN, "scenario": "tiny"}, ("scenario", "tiny")),
+        ({"instance": OWN, "scenario": load_scenario("tiny")}, ("scenario", "tiny")),
+        ({"instance": OWN, "settings": SETTINGS}, ("settings", ANY, "none beside an instance")),
     ],
 )
 def test_bad_settings_and_instances_are_one_error(make, arguments, said):
-    with pytest.raises(InputError, match=said):
+    with refused(*said):
         make(**arguments)
 
 
 @pytest.mark.parametrize(
     ("instances", "said"),
     [
-        ([], r"instance = \[\]; allowed: at least one"),
-        ([OWN, "tiny"], r"instance\[1\] = 'str'; allowed: an Instance"),
-        ([OWN, tiny(0)], r"instance\[1\] = 'tiny'; allowed: the GPU types and configurations of instance\[0\]"),
+        ([], ("instance", [])),
+        ([OWN, "tiny"], ("instance[1]", "str")),
+        ([OWN, tiny(0)], ("instance[1]", "tiny", r"the GPU types and configurations of instance\[0\]")),
     ],
 )
 def test_bad_sequences_of_instances_are_one_error(instances, said):
-    with pytest.raises(InputError, match=said):
+    with refused(*said):
         GpuClusterVectorEnv(2, instance=instances)
 
 
@@ -107,7 +101,7 @@ def test_an_environment_of_an_instance_still_replays_others_of_its_shape():
     assert env.instance == tiny(4)
     env.reset()
     assert env.instance == tiny(3)
-    with pytest.raises(InputError, match="the GPU types"):
+    with refused("options['instance']", "random", "the GPU types"):
         env.reset(options={"instance": OWN})
 
 
@@ -155,5 +149,5 @@ def test_a_vector_of_instances_goes_on_from_a_checkpoint():
 def test_a_checkpoint_of_other_instances_is_refused(other):
     env = GpuClusterVectorEnv(2, instance=[tiny(3), tiny(4)])
     env.reset(seed=1)
-    with pytest.raises(InputError, match="a state with other arguments"):
+    with refused("state", "a state with other arguments"):
         GpuClusterVectorEnv(2, **other).set_state(env.get_state())

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from gpusched_env.errors import InputError
 from gpusched_env.formats.instance_file import load_instance, save_instance
 from gpusched_env.model import (
     Cells,
@@ -23,6 +22,7 @@ from gpusched_env.model import (
     single_node_configurations,
 )
 from instances import with_switching
+from refusals import refused
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,7 +116,7 @@ def test_the_label_of_opportunistic_jobs_goes_to_the_file_where_there_are_any(tm
         assert load_instance(tmp_path / "i.json") == instance
     columns["opportunistic"][4] = 1
     (tmp_path / "i.json").write_text(json.dumps(json.loads((tmp_path / "i.json").read_text()) | {"jobs": columns}))
-    with pytest.raises(InputError, match=r"jobs.opportunistic\[4\] = 1; allowed: true or false"):
+    with refused(f"{tmp_path}/i.json: jobs.opportunistic[4]", 1):
         load_instance(tmp_path / "i.json")
 
 
@@ -125,7 +125,7 @@ def test_a_column_of_switching_costs_must_be_as_long_as_the_others(tmp_path: Pat
     document = json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))
     document["jobs"]["resume_s"].pop()
     (tmp_path / "i.json").write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(InputError, match=r"jobs\.resume_s = '11 values'; allowed: 12"):
+    with refused(f"{tmp_path}/i.json: jobs.resume_s", "11 values", "12"):
         load_instance(tmp_path / "i.json")
 
 
@@ -166,9 +166,8 @@ def test_a_file_of_the_first_version_is_read_with_its_restart_overhead_for_every
 def test_an_edited_file_of_the_first_version_is_one_error_that_names_the_field(saved: Path, field, edit) -> None:
     document = version_1(json.loads(saved.read_text(encoding="utf-8"))) | edit
     saved.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(InputError) as caught:
+    with refused(f"{saved}: {field}"):
         load_instance(saved)
-    assert caught.value.field == f"{saved}: {field}"
 
 
 def test_a_changed_instance_is_not_equal_to_the_loaded_one(saved: Path) -> None:
@@ -198,12 +197,12 @@ def test_the_file_is_columnar_holds_each_distribution_once_and_writes_inf_as_nul
 def test_a_truncated_file_is_one_error_that_names_the_file(saved: Path, share: float) -> None:
     content = saved.read_bytes()
     saved.write_bytes(content[: int(share * (len(content) - 3))])
-    with pytest.raises(InputError, match=r"instance\.json: file = .*a whole JSON file"):
+    with refused(f"{saved}: file", allowed="a whole JSON file"):
         load_instance(saved)
 
 
 def test_a_missing_file_is_one_error(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"nothing\.json: file = 'No such file"):
+    with refused(f"{tmp_path}/nothing.json: file", "No such file or directory"):
         load_instance(tmp_path / "nothing.json")
 
 
@@ -266,16 +265,17 @@ def test_an_edited_file_is_one_error_that_names_the_field(saved: Path, field: st
     document = json.loads(saved.read_text(encoding="utf-8"))
     EDITS[field](document)
     saved.write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(InputError) as caught:
+    with refused(f"{saved}: {field}"):
         load_instance(saved)
-    assert caught.value.field == f"{saved}: {field}"
 
 
-@pytest.mark.parametrize("constant", ["NaN", "Infinity", "1e999"])
-def test_numbers_that_are_not_finite_are_refused(saved: Path, constant: str) -> None:
+@pytest.mark.parametrize(
+    ("constant", "field", "value"), [("NaN", "file", "NaN"), ("Infinity", "file", "Infinity"), ("1e999", "pue", np.inf)]
+)
+def test_numbers_that_are_not_finite_are_refused(saved: Path, constant: str, field: str, value: object) -> None:
     text = saved.read_text(encoding="utf-8")
     saved.write_text(text.replace('"pue": 1.1', f'"pue": {constant}'), encoding="utf-8")
-    with pytest.raises(InputError, match=r"NaN|Infinity|pue = inf"):
+    with refused(f"{saved}: {field}", value):
         load_instance(saved)
 
 
@@ -326,6 +326,5 @@ def test_a_broken_field_of_tenants_is_named(tmp_path: Path, change: Callable[[An
     document = json.loads((tmp_path / "i.json").read_text(encoding="utf-8"))
     change(document)
     (tmp_path / "i.json").write_text(json.dumps(document), encoding="utf-8")
-    with pytest.raises(InputError) as error:
+    with refused(f"{tmp_path}/i.json: {field}"):
         load_instance(tmp_path / "i.json")
-    assert error.value.field.endswith(f": {field}")

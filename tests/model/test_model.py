@@ -12,18 +12,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusched_env import (
-    Configuration,
-    EpochDistribution,
-    GpuType,
-    InputError,
-    Instance,
-    Interference,
-    Job,
-    JobTable,
-    Node,
-)
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Interference, Job, JobTable, Node
 from instances import random_instance, three_jobs
+from refusals import refused
 
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 V100 = GpuType("V100", 250.0, 300.0, 16.0, 8)
@@ -65,12 +56,12 @@ def job(**changes: object) -> Job:
         (lambda: job(restart_s=1.1e12), "job.restart_s"),
         (lambda: job(start_s=-1.0), "job.start_s"),
         (lambda: job(resume_s=float("nan")), "job.resume_s"),
-        (lambda: job(seconds_per_epoch={Configuration("V100", 1): 3e11}), r"job.seconds_per_epoch\[V100x1\]"),
+        (lambda: job(seconds_per_epoch={Configuration("V100", 1): 3e11}), "job.seconds_per_epoch[V100x1]"),
         (lambda: job(submission_s=11.0), "job.due_s"),
         (lambda: job(tardiness_weight_eur_per_s=float("nan")), "job.tardiness_weight_eur_per_s"),
         (lambda: job(max_epochs=0.0), "job.max_epochs"),
         (lambda: job(epochs_needed=6.0), "job.epochs_needed"),
-        (lambda: job(seconds_per_epoch={Configuration("V100", 1): 0.0}), r"job.seconds_per_epoch\[V100x1\]"),
+        (lambda: job(seconds_per_epoch={Configuration("V100", 1): 0.0}), "job.seconds_per_epoch[V100x1]"),
         (lambda: EpochDistribution([0.0, 0.5], [1.0]), "distribution.edges"),
         (lambda: EpochDistribution([0.0, 1.0, 1.0], [1.0, 0.5]), "distribution.edges"),
         (lambda: EpochDistribution([0.0, 0.5, 1.0], [1.0]), "distribution.survival"),
@@ -81,9 +72,8 @@ def job(**changes: object) -> Job:
     ],
 )
 def test_a_wrong_value_is_named(make, field):
-    with pytest.raises(InputError, match=field) as caught:
+    with refused(field):
         make()
-    assert "allowed: " in str(caught.value)
 
 
 def test_configurations_have_three_kinds_and_names():
@@ -130,7 +120,7 @@ def test_rows_of_masses_make_the_same_distributions_as_one_by_one(rows):
 
 @pytest.mark.parametrize("rows", [[[1.0, -1.0]], [[1.0, 1.0], [0.0, 0.0]], [1.0, 2.0], [[np.nan, 1.0]]])
 def test_rows_that_are_no_masses_are_refused(rows):
-    with pytest.raises(InputError, match=r"distribution\.masses"):
+    with refused("distribution.masses", rows):
         EpochDistribution.of_rows(rows)
 
 
@@ -171,40 +161,40 @@ def test_a_job_that_fits_no_configuration_is_told_why():
     one, four = Configuration("V100", 1), Configuration("V100", 4)
     nodes = [Node("V100", 2)]
     both, large = job(seconds_per_epoch={one: 2.0, four: 1.0}), job(seconds_per_epoch={four: 1.0})
-    with pytest.raises(InputError, match=r"jobs\[0\].memory_gib = 17.0; .* \[GiB\]: V100 16$"):
+    with refused("jobs[0].memory_gib", 17.0, r"\[GiB\]: V100 16$"):
         Instance.from_jobs([V100], nodes, [replace(both, memory_gib=17.0)], [one, four])
-    with pytest.raises(InputError, match=rf"jobs\[1\].seconds_per_epoch = \['{four.name}'\]; .* hold: {one.name}$"):
+    with refused("jobs[1].seconds_per_epoch", ["V100x4"], rf"hold: {one.name}$"):
         Instance.from_jobs([V100], nodes, [both, large], [one, four])
-    with pytest.raises(InputError, match=rf"jobs\[0\].seconds_per_epoch = {{}}; .* {one.name}, {four.name}$"):
+    with refused("jobs[0].seconds_per_epoch", allowed=rf"{one.name}, {four.name}$"):
         Instance.from_jobs([V100], nodes, [job(seconds_per_epoch={})], [one, four])
 
 
 @pytest.mark.parametrize(
-    ("changes", "field"),
+    ("changes", "error"),
     [
-        ({"pue": 0.9}, "pue"),
-        ({"energy_price_eur_per_kwh": -0.1}, "energy_price_eur_per_kwh"),
-        ({"energy_price_eur_per_kwh": float("nan")}, "energy_price_eur_per_kwh"),
-        ({"interference": Interference(np.ones((1, 2, 2)))}, "interference.slowdown"),
-        ({"nodes": ()}, "nodes"),
-        ({"nodes": (Node("X", 1),)}, r"nodes\[0\].gpu_type"),
-        ({"nodes": (Node("V", 3),)}, r"nodes\[0\].gpus"),
-        ({"gpu_types": ()}, "gpu_types"),
-        ({"configurations": (Configuration("V", 1), Configuration("V", 1))}, "configurations"),
-        ({"configurations": (Configuration("V", 1), Configuration("X", 1))}, r"configurations\[1\].gpu_type"),
-        ({"configurations": (Configuration("V", 1),)}, "seconds_per_epoch"),
-        ({"configurations": (Configuration("V", 1), Configuration("V", 1, 2))}, r"configurations\[1\] = '2\*V"),
+        ({"pue": 0.9}, ("pue", 0.9)),
+        ({"energy_price_eur_per_kwh": -0.1}, ("energy_price_eur_per_kwh", -0.1)),
+        ({"energy_price_eur_per_kwh": float("nan")}, ("energy_price_eur_per_kwh", float("nan"))),
+        ({"interference": Interference(np.ones((1, 2, 2)))}, ("interference.slowdown", (1, 2, 2))),
+        ({"nodes": ()}, ("nodes", [])),
+        ({"nodes": (Node("X", 1),)}, ("nodes[0].gpu_type", "X")),
+        ({"nodes": (Node("V", 3),)}, ("nodes[0].gpus", 3)),
+        ({"gpu_types": ()}, ("gpu_types", [])),
+        ({"configurations": (Configuration("V", 1), Configuration("V", 1))}, ("configurations", ["Vx1", "Vx1"])),
+        ({"configurations": (Configuration("V", 1), Configuration("X", 1))}, ("configurations[1].gpu_type", "X")),
+        ({"configurations": (Configuration("V", 1),)}, ("jobs.seconds_per_epoch", (3, 2))),
+        ({"configurations": (Configuration("V", 1), Configuration("V", 1, 2))}, ("configurations[1]", "2*Vx1")),
     ],
 )
-def test_a_wrong_instance_is_named(changes, field):
-    with pytest.raises(InputError, match=field):
+def test_a_wrong_instance_is_named(changes, error):
+    with refused(*error):
         replace(three_jobs(), **changes)
 
 
 def test_a_negative_restart_overhead_is_named():
-    with pytest.raises(InputError, match="restart_s = -1"):
+    with refused("restart_s", -1.0):
         Instance.from_jobs([V100], [Node("V100", 2)], [job()], restart_s=-1.0)
-    with pytest.raises(InputError, match=r"job\.restart_s"):
+    with refused("job.restart_s", -1.0):
         job(restart_s=-1.0)
 
 
@@ -214,7 +204,7 @@ def test_more_nodes_than_the_cluster_has_are_closed_or_named():
     some = job(seconds_per_epoch={one: 3.0, two: 2.0, three: 1.0})
     instance = Instance.from_jobs([V100], nodes, [some], [one, two, three])
     assert instance.jobs.seconds_per_epoch.tolist() == [[3.0, 2.0, np.inf]]
-    with pytest.raises(InputError, match=r"jobs\[0\].seconds_per_epoch = \['3\*V100x4'\]; .* V100x4, 2\*V100x4$"):
+    with refused("jobs[0].seconds_per_epoch", ["3*V100x4"], r"V100x4, 2\*V100x4$"):
         Instance.from_jobs([V100], nodes, [job(seconds_per_epoch={three: 1.0})], [one, two, three])
 
 
@@ -224,13 +214,21 @@ def test_a_share_is_closed_if_the_memory_does_not_fit_that_part_of_the_gpu():
     instance = Instance.from_jobs([V100], [Node("V100", 2)], [shared], [whole, half])
     assert instance.jobs.seconds_per_epoch.tolist() == [[1.0, np.inf]]
     only = job(seconds_per_epoch={half: 1.0}, memory_gib=9.0)
-    with pytest.raises(InputError, match=r"jobs\[0\].memory_gib = 9.0; .*V100x0.5 8$"):
+    with refused("jobs[0].memory_gib", 9.0, "V100x0.5 8$"):
         Instance.from_jobs([V100], [Node("V100", 2)], [only], [whole, half])
 
 
-@pytest.mark.parametrize("slowdown", [np.ones((1, 2)), np.ones((1, 2, 3)), [[[0.9]]], [[[np.nan]]]])
-def test_a_wrong_slowdown_is_named(slowdown):
-    with pytest.raises(InputError, match=r"interference\.slowdown"):
+@pytest.mark.parametrize(
+    ("slowdown", "field", "value"),
+    [
+        (np.ones((1, 2)), "interference.slowdown", (1, 2)),
+        (np.ones((1, 2, 3)), "interference.slowdown", (1, 2, 3)),
+        ([[[0.9]]], "interference.slowdown[0, 0, 0]", 0.9),
+        ([[[np.nan]]], "interference.slowdown[0, 0, 0]", np.nan),
+    ],
+)
+def test_a_wrong_slowdown_is_named(slowdown, field, value):
+    with refused(field, value):
         Interference(np.array(slowdown))
 
 
@@ -238,7 +236,7 @@ def test_a_slowdown_by_which_a_job_would_take_too_long_is_named():
     half = Configuration("V100", 1, share=0.5)
     only = job(seconds_per_epoch={half: 1e9})
     for factor, good in ((199.0, True), (201.0, False)):
-        with nullcontext() if good else pytest.raises(InputError, match=r"interference\.slowdown = 201.0; .* 1e12 s"):
+        with nullcontext() if good else refused("interference.slowdown", 201.0, "1e12 s"):
             slow = Interference(np.full((1, 1, 1), factor))
             Instance.from_jobs([V100], [Node("V100", 2)], [only], [half], interference=slow)
 
@@ -251,35 +249,35 @@ def test_slowdowns_are_compared_and_read_only():
 
 
 @pytest.mark.parametrize(
-    ("column", "value", "field"),
+    ("column", "value", "error"),
     [
-        ("submission_s", [0.0, 2.0, 1.0], r"jobs\[2\].submission_s"),
-        ("submission_s", [np.nan, 1.0, 2.0], r"jobs\[0\].submission_s"),
-        ("submission_s", [0.0, 1.0, 1.1e12], r"jobs\[2\].submission_s = 11.*; .* 1e12 s$"),
-        ("due_s", [-1.0, 1e9, 1e9], r"jobs\[0\].due_s"),
-        ("due_s", [1e9, 1e15, 1e9], r"jobs\[1\].due_s = 10.*; .* 1e12 s$"),
-        ("restart_s", [0.0, 1.1e12, 0.0], r"jobs\[1\].restart_s = 11.*; .* 1e12 s$"),
-        ("start_s", [0.0, 0.0, -1.0], r"jobs\[2\].start_s = -1"),
-        ("resume_s", [0.0, np.nan, 1.0], r"jobs\[1\].resume_s = nan"),
-        ("opportunistic", [1.0, 0.0, 1.0], r"jobs\.opportunistic"),
-        ("opportunistic", [True], r"jobs\.opportunistic"),
-        ("max_epochs", [5.0, 5.0, 1e300], r"jobs\[2\].seconds_per_epoch = .* max_epochs times make 1e12 s at most"),
-        ("seconds_per_epoch", [[1.0, 1.0], [1e12, 1.0], [1.0, 1.0]], r"jobs\[1\].seconds_per_epoch"),
-        ("tardiness_weight_eur_per_s", [0.0, -1.0, 0.0], r"jobs\[1\].tardiness_weight_eur_per_s"),
-        ("epochs_needed", [1.0, 1.0, 9.0], r"jobs\[2\].epochs_needed"),
-        ("epochs_needed", [1.0, 1.0], r"jobs.epochs_needed"),
-        ("distribution", [0, 0, 7], r"jobs\[2\].distribution"),
-        ("seconds_per_epoch", [[1.0, 1.0], [1.0, np.nan], [1.0, 1.0]], r"jobs\[1\].seconds_per_epoch"),
+        ("submission_s", [0.0, 2.0, 1.0], ("jobs[2].submission_s", 1.0)),
+        ("submission_s", [np.nan, 1.0, 2.0], ("jobs[0].submission_s", float("nan"))),
+        ("submission_s", [0.0, 1.0, 1.1e12], ("jobs[2].submission_s", 1.1e12, "1e12 s$")),
+        ("due_s", [-1.0, 1e9, 1e9], ("jobs[0].due_s", -1.0)),
+        ("due_s", [1e9, 1e15, 1e9], ("jobs[1].due_s", 1e15, "1e12 s$")),
+        ("restart_s", [0.0, 1.1e12, 0.0], ("jobs[1].restart_s", 1.1e12, "1e12 s$")),
+        ("start_s", [0.0, 0.0, -1.0], ("jobs[2].start_s", -1.0)),
+        ("resume_s", [0.0, np.nan, 1.0], ("jobs[1].resume_s", float("nan"))),
+        ("opportunistic", [1.0, 0.0, 1.0], ("jobs.opportunistic", [1.0, 0.0, 1.0])),
+        ("opportunistic", [True], ("jobs.opportunistic", 1)),
+        ("max_epochs", [5.0, 5.0, 1e300], ("jobs[2].seconds_per_epoch", [3600.0, 2400.0], "max_epochs times")),
+        ("seconds_per_epoch", [[1.0, 1.0], [1e12, 1.0], [1.0, 1.0]], ("jobs[1].seconds_per_epoch", [1e12, 1.0])),
+        ("tardiness_weight_eur_per_s", [0.0, -1.0, 0.0], ("jobs[1].tardiness_weight_eur_per_s", -1.0)),
+        ("epochs_needed", [1.0, 1.0, 9.0], ("jobs[2].epochs_needed", 9.0)),
+        ("epochs_needed", [1.0, 1.0], ("jobs.epochs_needed", 2)),
+        ("distribution", [0, 0, 7], ("jobs[2].distribution", 7)),
+        ("seconds_per_epoch", [[1.0, 1.0], [1.0, np.nan], [1.0, 1.0]], ("jobs[1].seconds_per_epoch", [1.0, np.nan])),
     ],
 )
-def test_a_wrong_column_of_the_job_table_is_named(column, value, field):
+def test_a_wrong_column_of_the_job_table_is_named(column, value, error):
     table = three_jobs().jobs
-    with pytest.raises(InputError, match=field):
+    with refused(*error):
         replace(table, **{column: np.array(value)})
 
 
 def test_a_table_without_jobs_is_refused():
-    with pytest.raises(InputError, match="at least one job"):
+    with refused("jobs", 0):
         JobTable.from_jobs([], [Configuration("V100", 1)])
 
 
@@ -288,5 +286,5 @@ def test_finished_runs_make_a_histogram_whose_bins_end_at_their_edges():
     assert found.masses.tolist() == pytest.approx([0.4, 0.4, 0.0, 0.2])
     assert EpochDistribution.from_runs(np.arange(1, 101) / 100.0).masses == pytest.approx(np.full(100, 0.01))
     for bad in ([], [0.0], [1.2], [[0.5]]):
-        with pytest.raises(InputError, match=r"distribution\.fractions"):
+        with refused("distribution.fractions", bad):
             EpochDistribution.from_runs(bad)

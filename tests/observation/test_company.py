@@ -8,10 +8,11 @@ import gymnasium
 import numpy as np
 import pytest
 
-from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, GpuClusterVectorEnv, InputError
+from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, GpuClusterVectorEnv
 from gpusched_env.observation import COMPANY_FEATURES, OPTION_FEATURES
 from gpusched_env.simulator import layout as at
 from instances import by_duty, random_instance
+from refusals import refused
 
 WIDE, NARROW = len(OPTION_FEATURES) + len(COMPANY_FEATURES), len(OPTION_FEATURES)
 PACE, PRIORITY, SWITCH, GUEST = range(NARROW, WIDE)
@@ -72,5 +73,5 @@ def test_the_vector_environment_shows_the_same():
 def test_they_are_asked_for_by_gym_make_and_are_true_or_false():
     env = gymnasium.make(f"gpusched_env:{ENVIRONMENT_ID}", scenario="tiny", shared_features=True)
     assert env.observation_space["options"].shape[0] % WIDE == 0
-    with pytest.raises(InputError, match="shared_features"):
+    with refused("shared_features", 1):
         GpuClusterEnv("tiny", shared_features=1)

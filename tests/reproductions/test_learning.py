@@ -14,13 +14,13 @@ from gpusched_agents.spec import AgentSpec
 from gpusched_agents.study import write_finished
 from gpusched_agents.training.config import TrainingConfig
 from gpusched_baselines import make_policy
-from gpusched_env.errors import InputError
 from gpusched_env.rendering import MissingExtraError
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.report import figures as drawing
 from gpusched_reproductions.learning import StudyPlan, TrainingRun, evaluated_often, study, trainings
 from gpusched_reproductions.learning.tables import Trained, mean_curve
+from refusals import refused
 
 TINY = make_instance(load_scenario("tiny"), 0)
 BASE = TrainingConfig(scenarios=("tiny",), envs=4, validation_seeds=(500, 501))
@@ -162,7 +162,7 @@ def test_a_study_that_was_stopped_goes_on_and_ends_the_same(tmp_path, monkeypatc
 
 def test_trainings_of_other_settings_are_refused_before_anything_is_trained(tmp_path, monkeypatch):
     run(tmp_path, monkeypatch)
-    with pytest.raises(InputError, match=r"steps = .*another --out"):
+    with refused("steps", 1000, "another --out"):
         run(tmp_path, monkeypatch, StudyPlan(BASE, 2_000, ("no-imitation", "full"), (0,), (0,)))
     assert not (tmp_path / "runs/no-imitation-0").exists()
 
@@ -215,22 +215,22 @@ def test_the_figure_shows_all_of_it_and_what_lies_near_the_reference_policies(tm
 
 
 @pytest.mark.parametrize(
-    ("changes", "words"),
+    ("changes", "error"),
     [
-        ({"steps": 0}, "steps = 0"),
-        ({"variants": ("full", "magic")}, "variants = 'magic'; allowed: one or more of full"),
-        ({"variants": ()}, "variants = "),
-        ({"training_seeds": (1, 1)}, "training_seeds"),
-        ({"test_seeds": (-1,)}, "seed = -1"),
-        ({"test_seeds": (3, 1000)}, "test_seeds = 1000; allowed: seeds below 1,000"),
-        ({"test_seeds": (3, 501)}, "test_seeds = 501; allowed: seeds that are not validation_seeds"),
-        ({"base": TrainingConfig(scenarios=("nowhere",))}, "nowhere"),
-        ({"base": TrainingConfig(scenarios=("tiny", "published-high"))}, "scenarios = .*same configurations"),
-        ({"base": TrainingConfig(scenarios=("high", "low"), envs=1)}, "envs = 1; allowed: at least 2"),
+        ({"steps": 0}, ("steps", 0)),
+        ({"variants": ("full", "magic")}, ("variants", "magic")),
+        ({"variants": ()}, ("variants", [])),
+        ({"training_seeds": (1, 1)}, ("training_seeds", [1, 1])),
+        ({"test_seeds": (-1,)}, ("seed", -1)),
+        ({"test_seeds": (3, 1000)}, ("test_seeds", 1000, "seeds below 1,000")),
+        ({"test_seeds": (3, 501)}, ("test_seeds", 501, "seeds that are not validation_seeds")),
+        ({"base": TrainingConfig(scenarios=("nowhere",))}, ("scenario", "nowhere")),
+        ({"base": TrainingConfig(scenarios=("tiny", "published-high"))}, ("scenarios", ("tiny", "published-high"))),
+        ({"base": TrainingConfig(scenarios=("high", "low"), envs=1)}, ("envs", 1, "at least 2")),
     ],
 )
-def test_a_plan_that_makes_no_sense_is_refused(changes, words):
-    with pytest.raises(InputError, match=words):
+def test_a_plan_that_makes_no_sense_is_refused(changes, error):
+    with refused(*error):
         StudyPlan(**({"base": BASE, "variants": ("full", "no-set-network")} | changes))
 
 

@@ -7,11 +7,12 @@ from dataclasses import FrozenInstanceError, fields
 import numpy as np
 import pytest
 
-from gpusched_env import GpuClusterEnv, InputError
+from gpusched_env import GpuClusterEnv
 from gpusched_env.simulator import Asking, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import AskingSettings
 from instances import three_jobs
+from refusals import refused
 
 WRONG = [
     ("preemption", 1, "True or False"),
@@ -36,7 +37,7 @@ WRONG = [
 @pytest.mark.parametrize(("field", "value", "allowed"), WRONG)
 def test_a_wrong_setting_is_named_with_what_is_allowed(field: str, value: object, allowed: str):
     for make in (Asking, lambda **settings: GpuClusterEnv("tiny", **settings)):
-        with pytest.raises(InputError, match=rf"^{field} = .*allowed: .*{allowed}"):
+        with refused(field, value, allowed):
             make(**{field: value})
 
 

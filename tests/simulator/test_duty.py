@@ -11,23 +11,12 @@ from hypothesis import strategies as st
 
 from any_instance import AnyInstance
 from gpusched_baselines import make_policy
-from gpusched_env import (
-    Configuration,
-    Duty,
-    EpochDistribution,
-    GpuType,
-    InputError,
-    Instance,
-    Job,
-    Node,
-    Result,
-    rollout,
-    simulate,
-)
+from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Job, Node, Result, rollout, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.sharing_pace import pace_by_duty
 from instances import by_duty, random_instance
+from refusals import refused
 
 HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
 HALF, ONE = Configuration("V", 1, share=0.5), Configuration("V", 1)
@@ -178,7 +167,7 @@ def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(s
     ("values", "field"),
     [
         ({"duty": np.ones(3)}, "interference.duty"),
-        ({"duty": np.array([[0.0]])}, r"interference.duty\[0, 0\]"),
+        ({"duty": np.array([[0.0]])}, "interference.duty[0, 0]"),
         ({"overhead": -0.1}, "interference.overhead"),
         ({"filled": 1.5}, "interference.filled"),
         ({"least_pace": 0.03}, "interference.least_pace"),
@@ -187,17 +176,17 @@ def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(s
     ],
 )
 def test_a_wrong_number_is_named(values: dict[str, object], field: str):
-    with pytest.raises(InputError, match=field):
+    with refused(field):
         Duty(**{"duty": np.ones((1, 1)), **values})
 
 
 def test_priorities_need_duties_and_idle_power_is_part_of_what_a_gpu_draws():
     instance = jobs_of((0.5, 0.8), (HOST, GUEST))
-    with pytest.raises(InputError, match="shares without priorities"):
+    with refused("configurations", "Vx0.6!", "shares without priorities"):
         replace(instance, interference=None)
-    with pytest.raises(InputError, match=r"interference.idle_power_w\[0\]"):
+    with refused("interference.idle_power_w[0]", 1000.5):
         jobs_of((0.5,), (HOST, GUEST), idle_power_w=np.array([1000.5]))
-    with pytest.raises(InputError, match=r"interference\.duty"):
+    with refused("interference.duty", (1, 3)):
         replace(instance, interference=Duty(np.ones((1, 3))))
-    with pytest.raises(InputError, match=r"configuration\.priority"):
+    with refused("configuration.priority", 1):
         Configuration("V", 1, priority=1)

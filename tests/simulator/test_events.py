@@ -10,11 +10,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from gpusched_baselines import DispatchPolicy, edf
-from gpusched_env import InputError, StalledError, simulate
+from gpusched_env import StalledError, simulate
 from gpusched_env.simulator import Asking, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import next_review
 from instances import HOUR, random_instance, three_jobs
+from refusals import refused
 
 
 def begun(*, milestones: int = 0, review_s: float | None = None) -> State:
@@ -96,7 +97,7 @@ def test_a_policy_that_never_starts_a_job_is_stopped():
 
 @pytest.mark.parametrize("seed", [-1, 1.5, "0", None, True, 2**63])
 def test_a_seed_that_is_no_whole_number_in_range_is_refused(seed):
-    with pytest.raises(InputError, match=r"^seed = .*>= 0 and < 2\^63"):
+    with refused("seed", seed, ">= 0 and < 2^63"):
         simulate(three_jobs(), edf(), seed=seed)
 
 
@@ -106,12 +107,12 @@ def test_the_largest_seed_is_a_seed():
 
 @pytest.mark.parametrize("policy", ["edf", edf, DispatchPolicy, None])
 def test_what_is_no_policy_is_refused_with_what_makes_one(policy):
-    with pytest.raises(InputError, match=r"^policy = .*make_policy"):
+    with refused("policy", policy, "make_policy"):
         simulate(three_jobs(), policy)
 
 
 def test_what_is_no_instance_is_refused_with_what_makes_one():
-    with pytest.raises(InputError, match=r"^instance = 'tiny'.*make_instance"):
+    with refused("instance", "tiny", "make_instance"):
         simulate("tiny", edf())
 
 
@@ -119,12 +120,12 @@ def test_what_is_no_instance_is_refused_with_what_makes_one():
     "keys", [["a", "b", "c"], [1.0, float("nan"), 2.0], [1, 2], [[1], [2, 3], [4]], None, 7.0, [1j, 2j, 3j]]
 )
 def test_a_rule_that_gives_no_number_for_each_job_is_refused(keys):
-    with pytest.raises(InputError, match=r"^job_order = .*: 3 finite numbers, one for each active job$"):
+    with refused("job_order", keys, "3 finite numbers, one for each active job$"):
         simulate(three_jobs(), DispatchPolicy("bad", lambda _: keys))
 
 
 def test_a_rule_asked_for_one_job_is_told_so_in_the_singular():
-    with pytest.raises(InputError, match=r": 1 finite number, one for each active job$"):
+    with refused("job_order", "first", "1 finite number, one for each active job$"):
         simulate(random_instance(0, jobs=1), DispatchPolicy("bad", lambda _: "first"))
 
 
@@ -155,21 +156,21 @@ def test_a_policy_that_wakes_often_and_starts_late_is_not_stopped():
 
 @pytest.mark.parametrize("review_s", [0.0, 1.1e12])
 def test_a_wrong_review_interval_is_named(review_s):
-    with pytest.raises(InputError, match=r"^review_s = "):
+    with refused("review_s", review_s):
         State(three_jobs(), review_s=review_s)
 
 
 def test_what_a_policy_may_do_is_checked():
     state = begun()
     view = state.view
-    with pytest.raises(InputError, match="job"):
+    with refused("job", 7):
         view.place(7, 0)
-    with pytest.raises(InputError, match="configuration"):
+    with refused("configuration", 2):
         view.place(1, 2)
-    with pytest.raises(InputError, match="job"):
+    with refused("job", -1):
         view.release(-1)
     for time_s in (float("nan"), -5.0, 1.1e12):
-        with pytest.raises(InputError, match="time_s"):
+        with refused("time_s", time_s):
             view.wake_up(1, time_s)
     assert view.place(1, 0)
     assert not view.place(2, 1)

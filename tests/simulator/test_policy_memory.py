@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import pytest
-
 from gpusched_baselines import DispatchPolicy
-from gpusched_env import InputError, simulate
+from gpusched_env import simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator.policy import FREE_COLUMNS, memory_columns
 from instances import three_jobs
+from refusals import refused
 
 
 class Remembers(DispatchPolicy):
@@ -40,5 +39,5 @@ def test_a_policy_that_says_how_many_columns_it_needs_gets_them():
 
 
 def test_a_policy_that_asks_for_no_column_is_refused():
-    with pytest.raises(InputError, match="memory_columns"):
+    with refused("edf: memory_columns", 0):
         memory_columns(TooFew("edf", "due"), three_jobs())

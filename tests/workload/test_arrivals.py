@@ -3,10 +3,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from gpusched_env.errors import InputError
 from gpusched_env.workload import Arrivals
 from gpusched_env.workload.scenario.arrivals import profiled_times, submission_times
 from gpusched_env.workload.tables.applications import ArrivalProfile, arrival_profile
+from refusals import refused
 
 MANY = 40_000
 
@@ -25,7 +25,7 @@ def gaps_by_cluster(times: np.ndarray, clusters: int) -> np.ndarray:
 @pytest.mark.parametrize(("name", "nodes"), [("mean_gap_s", 10), ("lambda_s", 1)])
 def test_a_gap_by_which_the_last_job_comes_too_late_is_named(name, nodes):
     rule = Arrivals(kind="exponential", **{name: 1e12})
-    with pytest.raises(InputError, match=rf"arrivals\.{name} = 10.*; .* last of 100 jobs comes within 1e12 s"):
+    with refused(f"arrivals.{name}", 1e12, "last of 100 jobs comes within 1e12 s"):
         draw(rule, np.ones(100), nodes=nodes)
 
 
@@ -151,7 +151,7 @@ def test_a_factor_on_the_rate_of_a_profile_leaves_the_week_as_long_as_it_is():
 
 
 def test_profiled_arrivals_that_would_take_centuries_are_refused():
-    with pytest.raises(InputError, match=r"arrivals\.mean_gap_s = .*within 1e10 s"):
+    with refused("arrivals.mean_gap_s", 1e9, "within 1e10 s"):
         draw(Arrivals(kind="profile", profile="openb", mean_gap_s=1e9), np.ones(100))
 
 
@@ -181,6 +181,5 @@ def test_any_number_of_jobs_is_dealt_into_clusters(count):
     ],
 )
 def test_a_wrong_rule_is_one_clear_error(values, field):
-    with pytest.raises(InputError) as caught:
+    with refused(field):
         Arrivals(**values)
-    assert caught.value.field == field

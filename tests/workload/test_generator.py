@@ -11,7 +11,6 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_baselines.dispatching.dispatch import edf
-from gpusched_env.errors import InputError
 from gpusched_env.simulator import State, simulate
 from gpusched_env.simulator import layout as at
 from gpusched_env.workload import (
@@ -22,6 +21,7 @@ from gpusched_env.workload import (
     load_scenario,
     make_instance,
 )
+from refusals import refused
 
 FINGERPRINT = """
 import hashlib
@@ -232,9 +232,7 @@ def test_an_application_that_fits_no_gpu_is_named():
     scenario = Scenario(
         cluster={"overrides": overrides}, jobs={"applications": ["lm-wikitext2-bs5", "lm-wikitext2-bs80"]}
     )
-    with pytest.raises(
-        InputError, match=r"jobs.applications = 'lm-wikitext2-bs80'.*2\.35534 GiB.* V100 2, A100 2, T4 2$"
-    ):
+    with refused("jobs.applications", "lm-wikitext2-bs80", r"2\.35534 GiB.* V100 2, A100 2, T4 2$"):
         make_instance(scenario, 0)
 
 
@@ -253,18 +251,18 @@ def test_a_gpu_too_small_for_an_application_is_closed_to_it():
 
 def test_gpu_counts_that_no_node_has_are_refused():
     scenario = Scenario(cluster={"gpu_types": ["T4"]}, jobs={"gpu_counts": [8]})
-    with pytest.raises(InputError, match=r"jobs.gpu_counts = \[8\].*1 to 4"):
+    with refused("jobs.gpu_counts", [8], "1 to 4"):
         make_instance(scenario, 0)
 
 
 @pytest.mark.parametrize("seed", [-1, 1.5, True, "0", None, 2**63, 10**30])
 def test_a_seed_that_is_no_whole_number_from_zero_is_refused(seed):
-    with pytest.raises(InputError, match=r"seed.*>= 0"):
+    with refused("seed", seed):
         make_instance(load_scenario("tiny"), seed)
 
 
 def test_a_name_is_no_scenario():
-    with pytest.raises(InputError, match=r"^scenario = 'tiny'.*load_scenario"):
+    with refused("scenario", "tiny", "load_scenario"):
         make_instance("tiny", seed=0)
 
 
@@ -282,5 +280,5 @@ def test_the_large_scenario_keeps_about_eighty_percent_of_the_gpus_busy_under_ed
 @pytest.mark.parametrize("slack", [1e9, 1e15, 1e308])
 def test_a_slack_by_which_a_job_would_be_due_too_late_is_named(slack):
     scenario = load_scenario("tiny").replace({"due_dates.slack": slack})
-    with pytest.raises(InputError, match=r"^due_dates\.slack = .*; allowed: .* later than 1e12 s$"):
+    with refused("due_dates.slack", slack, "later than 1e12 s$"):
         make_instance(scenario, 9000)

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpusched_env import Configuration, GpuType, InputError, Interference
+from gpusched_env import Configuration, GpuType, Interference
 from gpusched_env.workload import (
     MeasuredPairs,
     RandomInflation,
@@ -18,6 +18,7 @@ from gpusched_env.workload import (
     load_scenario,
     make_instance,
 )
+from refusals import refused
 
 JOBS = 20_000
 TYPES = (GpuType("V100", 200.0, 100.0, 16.0), GpuType("K80", 100.0, 100.0, 12.0))
@@ -142,7 +143,7 @@ def test_times_of_another_shape_are_refused():
         def sharing_times(self, jobs, rng):
             return SharingTimes(jobs.alone_s[:, :1])
 
-    with pytest.raises(InputError, match=r"interference.seconds_per_epoch = \(100, 1\); .*\(100, 6\)"):
+    with refused("interference.seconds_per_epoch", (100, 1), "(100, 6)"):
         make_instance(load_scenario("sharing"), 0, Careless())
 
 

@@ -6,9 +6,10 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import make_policy
-from gpusched_env import InputError, Scenario, load_scenario, make_instance, simulate
+from gpusched_env import Scenario, load_scenario, make_instance, simulate
 from gpusched_env.workload import Communication, Interconnect, builtin_communication, scenario_toml
 from gpusched_env.workload.scenario.scenario_file import builtin_files
+from refusals import refused
 
 VGG, RESNET = "vgg16-imagenet-global256", "resnet50-imagenet-global256"
 
@@ -104,9 +105,8 @@ def test_applications_and_types_that_were_not_measured_are_not_helped():
     ],
 )
 def test_a_setting_that_is_not_allowed_is_named(values, field):
-    with pytest.raises(InputError) as caught:
+    with refused(field):
         several(**values)
-    assert caught.value.field == field
 
 
 @pytest.mark.parametrize(
@@ -125,9 +125,8 @@ def test_a_setting_that_is_not_allowed_is_named(values, field):
     ],
 )
 def test_a_network_that_no_job_would_use_is_refused(values, field):
-    with pytest.raises(InputError) as caught:
+    with refused(field):
         make_instance(several(**values), 0)
-    assert caught.value.field == field
 
 
 def test_gpu_types_of_ones_own_are_as_told():

@@ -12,6 +12,7 @@ from gpusched_env.model.rates import cost_rate_eur_per_h
 from gpusched_env.workload import Scenario, builtin_applications, load_scenario, make_instance, scenario_toml
 from gpusched_env.workload.catalogue import Catalogue
 from own_cluster import write_own_cluster
+from refusals import refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -134,7 +135,7 @@ def test_a_file_may_build_on_another_one(tmp_path: Path):
     assert scenario.weights.min_eur_per_s == 0.0
     assert scenario.restart_s == "measured"
     (tmp_path / "below.toml").write_text('base = "top.toml"\n')
-    with pytest.raises(InputError, match=r"base = '(top|below)\.toml'"):
+    with refused("base", "below.toml"):
         load_scenario(tmp_path / "top.toml")
 
 
@@ -183,10 +184,8 @@ B200 = '[[gpu_types]]\nname = "B200"\nmemory_gib = 180\n'
 )  # fmt: skip
 def test_what_cannot_be_is_one_error_that_names_the_field(tmp_path: Path, text: str, field: str, allowed: str):
     (tmp_path / "bad.toml").write_text(text, encoding="utf-8")
-    with pytest.raises(InputError) as caught:
+    with refused(field, allowed=allowed):
         load_scenario(tmp_path / "bad.toml")
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
 
 
 @pytest.mark.parametrize(
@@ -228,7 +227,7 @@ def test_histograms_are_the_columns_of_a_library(tmp_path: Path):
     jobs = make_instance(load_scenario(tmp_path / "mine.toml"), 0).jobs
     assert [d.masses.tolist() for d in jobs.distributions] == [[0.75, 0.25], [0.0, 1.0]]
     (tmp_path / "mine.csv").write_text("early,late\n3,0\n1,0\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"mine\.csv: late"):
+    with refused(f"{tmp_path}/mine.csv: late", [0.0, 0.0]):
         make_instance(load_scenario(tmp_path / "mine.toml"), 0)
 
 
@@ -254,5 +253,5 @@ def test_histograms_and_pools_of_a_file_replace_those_of_its_base(tmp_path: Path
     (only,) = make_instance(scenario, 0).jobs.distributions
     assert only.masses[49] == 1.0
     (tmp_path / "runs.csv").write_text("epochs,max_epochs\n\n5,10\n\n5,x\n", encoding="utf-8")
-    with pytest.raises(InputError, match=r"runs\.csv line 5: max_epochs"):
+    with refused(f"{tmp_path}/runs.csv line 5: max_epochs", "x"):
         make_instance(scenario, 0)

@@ -9,7 +9,6 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from gpusched_env.errors import InputError
 from gpusched_env.workload import (
     BetaEpochs,
     Cluster,
@@ -22,6 +21,7 @@ from gpusched_env.workload import (
     make_instance,
     scenario_toml,
 )
+from refusals import refused
 
 NAMES = [
     "default",
@@ -188,9 +188,9 @@ def test_replacing_the_family_or_the_kind_of_arrivals_drops_what_only_the_old_on
     assert scenario.replace({"arrivals.kind": "exponential"}).arrivals.lambda_s == 9
 
 
-@pytest.mark.parametrize("name", ["cluster.foo", "foo.bar", "restart_s.x"])
-def test_replace_refuses_what_is_no_setting(name):
-    with pytest.raises(InputError):
+@pytest.mark.parametrize(("name", "field"), [("cluster.foo",) * 2, ("foo.bar", "foo"), ("restart_s.x", "restart_s")])
+def test_replace_refuses_what_is_no_setting(name, field):
+    with refused(field):
         Scenario().replace({name: 1})
 
 
@@ -273,16 +273,14 @@ BAD = [
 
 @pytest.mark.parametrize(("text", "field", "allowed"), BAD, ids=[bad[0].replace("\n", " ") for bad in BAD])
 def test_a_wrong_file_is_one_error_that_names_field_value_and_what_is_allowed(text, field, allowed, tmp_path):
-    with pytest.raises(InputError) as caught:
+    with refused(field, allowed=allowed):
         load_scenario(write(tmp_path, text))
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
 
 
 def test_a_value_that_is_missing_is_shown_as_none():
-    with pytest.raises(InputError, match=r"^trace.path = None; allowed: a value; it has no default$"):
+    with refused("trace.path", None):
         load_scenario("tiny").replace({"trace.gpu_demand": "exact"})
-    with pytest.raises(InputError, match=r"^arrivals.mean_gap_s = None; "):
+    with refused("arrivals.mean_gap_s", None):
         load_scenario("high").replace({"arrivals.kind": "exponential"})
 
 
@@ -293,19 +291,20 @@ def test_the_largest_counts_are_allowed():
 
 @pytest.mark.parametrize("name", [3, None, ["tiny"], "x" * 5_000 + ".toml", "a\0.toml"])
 def test_what_is_no_name_and_no_path_is_refused(name):
-    with pytest.raises(InputError, match=r"^scenario = "):
+    with refused("scenario", name):
         load_scenario(name)
 
 
 def test_a_missing_file_an_unknown_name_and_broken_toml_are_input_errors(tmp_path):
-    with pytest.raises(InputError, match=r"one of default, burst, .* or a \.toml file"):
+    with refused("scenario", "nonesuch", r"one of default, burst, .* or a \.toml file"):
         load_scenario("nonesuch")
-    with pytest.raises(InputError, match="that exists"):
+    with refused("scenario", allowed="that exists"):
         load_scenario(tmp_path / "none.toml")
-    with pytest.raises(InputError, match=r"line 2.*a file in TOML"):
+    with refused("scenario mine", allowed="a file in TOML") as caught:
         load_scenario(write(tmp_path, "name = 'a'\nnodes =\n"))
+    assert "line 2" in caught.value.value
     (tmp_path / "latin.toml").write_bytes(b"name = '\xe9'")
-    with pytest.raises(InputError, match="UTF-8"):
+    with refused("scenario", allowed="UTF-8"):
         load_scenario(tmp_path / "latin.toml")
 
 

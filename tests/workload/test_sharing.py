@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from gpusched_env.errors import InputError
 from gpusched_env.model import Duty
 from gpusched_env.workload import Scenario, Sharing, load_scenario, make_instance
 from gpusched_env.workload.tables.applications import builtin_duties
+from refusals import refused
 
 
 def test_sharing_is_off_by_default():
@@ -73,10 +73,8 @@ BAD = [
 
 @pytest.mark.parametrize(("values", "field", "allowed"), BAD)
 def test_a_wrong_section_is_one_clear_error(values, field, allowed):
-    with pytest.raises(InputError) as caught:
+    with refused(f"sharing.{field}", allowed=allowed):
         Scenario(sharing=values)
-    assert caught.value.field == f"sharing.{field}"
-    assert allowed in caught.value.allowed
 
 
 def test_a_small_fraction_needs_an_inflation_of_its_own_or_measured_pairs():
@@ -93,15 +91,14 @@ def test_a_fraction_that_no_application_fits_is_one_clear_error():
             "sharing.fractions": [0.5, 0.25],
         }
     )
-    message = r"sharing.fractions = 0.25; .*transformer-multi30k-bs128 needs least, 4.33486 GiB.*V100 16, T4 16$"
-    with pytest.raises(InputError, match=message):
+    with refused("sharing.fractions", 0.25, r"transformer-multi30k-bs128 needs least, 4.33486 GiB.*V100 16, T4 16$"):
         make_instance(scenario, 0)
 
 
 def test_nodes_on_which_no_application_was_measured_are_one_clear_error():
     scenario = Scenario().replace({"jobs.node_counts": [1, 2], "cluster.gpu_types": ["K80", "P100"]})
-    with pytest.raises(InputError, match=r"jobs.node_counts = \[1, 2\]; .*2\*A100x8, .*2\*T4x4"):
+    with refused("jobs.node_counts", [1, 2], r"2\*A100x8, .*2\*T4x4"):
         make_instance(scenario, 0)
     own = scenario.replace({"jobs.applications": ["lm-wikitext2-bs5"], "cluster.gpu_types": ["A100"]})
-    with pytest.raises(InputError, match=r"jobs.node_counts = \[1, 2\]; .*measured on: none$"):
+    with refused("jobs.node_counts", [1, 2], "measured on: none$"):
         make_instance(own, 0)

@@ -7,8 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from gpusched_env import InputError, Scenario, load_scenario, make_instance
+from gpusched_env import Scenario, load_scenario, make_instance
 from gpusched_env.workload import builtin_applications, scenario_toml
+from refusals import refused
 
 BERT, RESNET = "bert-squad-global384", "resnet50-imagenet-bs64"
 PUBLISHED = Path("../shared/data/pipeswitch/pipeswitch_v100.csv")
@@ -52,23 +53,25 @@ def test_own_numbers_take_the_place_of_the_models():
 
 
 @pytest.mark.parametrize(
-    ("values", "field"),
+    ("values", "within"),
     [
-        ({"restart_s": 30.0}, r"restart_s = 30"),
-        ({"restart_s": "measured"}, r"restart_s = 'measured'"),
-        ({"restart_by_application": {BERT: 8.0}}, "restart_by_application"),
-        ({"start_s": 1.0}, r"switching\.start_s"),
-        ({"resume_s": 1.0}, r"switching\.resume_s"),
+        ({"restart_s": 30.0}, ""),
+        ({"restart_s": "measured"}, ""),
+        ({"restart_by_application": {BERT: 8.0}}, ""),
+        ({"start_s": 1.0}, "switching."),
+        ({"resume_s": 1.0}, "switching."),
     ],
 )
-def test_where_switches_are_free_nothing_may_say_what_they_cost(values, field):
-    with pytest.raises(InputError, match=rf"{field}.*'free'"):
+def test_where_switches_are_free_nothing_may_say_what_they_cost(values, within):
+    ((name, value),) = values.items()
+    with refused(f"{within}{name}", value, "'free'"):
         costs(BERT, model="free", **values)
 
 
 @pytest.mark.parametrize("values", [{"model": "fast"}, {"start_s": -1.0}, {"bandwidth_gb_per_s": 0.0}, {"speed": 1}])
 def test_a_wrong_setting_is_named(values):
-    with pytest.raises(InputError, match=r"switching\."):
+    ((name, value),) = values.items()
+    with refused(f"switching.{name}", value):
         costs(BERT, **values)
 
 

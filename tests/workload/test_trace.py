@@ -6,7 +6,6 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from gpusched_env.errors import InputError
 from gpusched_env.workload import (
     Scenario,
     builtin_applications,
@@ -16,6 +15,7 @@ from gpusched_env.workload import (
     replayed_trace,
     scenario_for_trace,
 )
+from refusals import refused
 
 PHILLY = Path(__file__).parents[2] / ".." / "shared" / "data" / "philly" / "philly.csv"
 needs_philly = pytest.mark.skipif(not PHILLY.is_file(), reason="Philly's trace is not beside the repository")
@@ -168,21 +168,19 @@ BAD = [
 
 @pytest.mark.parametrize(("text", "field", "allowed"), BAD, ids=[bad[0].replace("\n", " ") or "empty" for bad in BAD])
 def test_a_wrong_trace_is_one_error_that_names_row_value_and_what_is_allowed(text, field, allowed, tmp_path):
-    with pytest.raises(InputError) as caught:
+    with refused(field, allowed=allowed):
         read_trace(write(tmp_path, text))
-    assert caught.value.field == field
-    assert allowed in caught.value.allowed
 
 
 def test_a_column_that_stands_twice_is_named_and_empty_ones_at_the_end_are_let_be(tmp_path):
-    with pytest.raises(InputError, match=r"^trace.csv: columns = 'note'; "):
+    with refused("trace.csv: columns", "note"):
         read_trace(write(tmp_path, "submission_s,duration_s,gpus,note,note\n1,2,1,a,b\n"))
     assert len(read_trace(write(tmp_path, "submission_s,duration_s,gpus,,\n1,2,1,,\n"))) == 1
 
 
 @pytest.mark.parametrize("path", ["x" * 5_000, "a\0.csv"])
 def test_a_path_that_cannot_be_is_refused(path):
-    with pytest.raises(InputError, match=r"^trace.path = .*; allowed: a CSV file that exists$"):
+    with refused("trace.path", path):
         read_trace(path)
 
 
@@ -193,38 +191,38 @@ def test_a_job_that_the_demand_rule_leaves_nothing_is_named(tmp_path):
     times = {v: {"1": seconds} for (v, _), seconds in one.items()}
     own = {"name": "yolov3", "max_epochs": known.max_epochs, "seconds_per_epoch": times}
     scenario = replay(write(tmp_path, GENERIC), gpu_demand="exact").replace({"applications": [own]})
-    with pytest.raises(InputError, match=r"trace.gpu_demand = 'exact'; .* job 1 of the trace \(yolov3.*, 2 GPUs\)"):
+    with refused("trace.gpu_demand", "exact", r"job 1 of the trace \(yolov3.*, 2 GPUs\)"):
         make_instance(scenario, 0)
 
 
 def test_the_error_holds_the_cell_as_it_stands_in_the_file(tmp_path):
-    with pytest.raises(InputError, match=r"row 2: duration = '-3\.50'"):
+    with refused("trace.csv row 2: duration", "-3.50"):
         read_trace(write(tmp_path, FLATTENED.replace("2951.0", "-3.50")), "philly")
 
 
 def test_sorting_can_be_asked_for_and_refused(tmp_path):
     unsorted = write(tmp_path, "submission_s,duration_s,gpus\n9,2,1\n4,3,1\n")
     assert read_trace(unsorted, sort=True).duration_s.tolist() == [3.0, 2.0]
-    with pytest.raises(InputError, match="row 2: timestamp = '2017-10-09 06:13:03'"):
+    with refused("trace.csv row 2: timestamp", "2017-10-09 06:13:03"):
         read_trace(write(tmp_path, FLATTENED), "philly", sort=False)
 
 
 def test_missing_files_unknown_formats_and_wrong_columns_are_input_errors(tmp_path):
     path = write(tmp_path, GENERIC)
-    with pytest.raises(InputError, match="a CSV file that exists"):
+    with refused("trace.path", allowed="a CSV file that exists"):
         read_trace(tmp_path / "none.csv")
-    with pytest.raises(InputError, match="a CSV file that exists"):
+    with refused("trace.path", allowed="a CSV file that exists"):
         read_trace(tmp_path)
-    with pytest.raises(InputError, match=r"philly, itp, .*, generic"):
+    with refused("trace.format", "json", "philly, itp, .*, generic"):
         read_trace(path, "json")
-    with pytest.raises(InputError, match="no column for = 'submission_s, duration_s, gpus'"):
+    with refused("trace.csv: no column for", "submission_s, duration_s, gpus"):
         read_trace(path, "philly")
-    with pytest.raises(InputError, match=r"trace\.columns = 'start'"):
+    with refused("trace.columns", "start"):
         read_trace(path, columns={"start": "submission_s"})
-    with pytest.raises(InputError, match=r"trace\.first = 3.*below 3"):
+    with refused("trace.first", 3, "below 3"):
         read_trace(path, first=3)
     (tmp_path / "binary.csv").write_bytes(b"submission_s,duration_s,gpus\n\xff\xfe,1,1\n")
-    with pytest.raises(InputError, match="UTF-8"):
+    with refused("binary.csv", allowed="UTF-8"):
         read_trace(tmp_path / "binary.csv")
 
 
@@ -305,7 +303,7 @@ def test_what_the_trace_says_of_a_job_is_used_and_the_rest_is_drawn(tmp_path):
 
 def test_an_unknown_application_in_a_trace_is_named(tmp_path):
     path = write(tmp_path, "submission_s,duration_s,gpus,application\n0,1,1,alexnet\n")
-    with pytest.raises(InputError, match=r"trace\.csv.*'alexnet'.*one of bert"):
+    with refused("trace.csv: application of job 0", "alexnet", "one of bert"):
         make_instance(replay(path), 0)
 
 
@@ -327,10 +325,10 @@ def test_time_scale_and_load_stretch_the_replay(tmp_path):
     assert replayed_trace(replay(path)).load_on(40) == pytest.approx(3.6)
     assert replayed_trace(replay(path, load=0.5)).load_on(40) == pytest.approx(0.5)
     assert replayed_trace(replay(path, time_scale=2.0)).submission_s.tolist() == [0.0, 5.0, 5.0]
-    with pytest.raises(InputError, match=r"trace\.load"):
+    with refused("trace.load", 0.5):
         replayed_trace(replay(path, load=0.5, first=1))
     for setting, value in (("time_scale", 1e12), ("load", 1e-12), ("load", 1e-308), ("load", 1e-320)):
-        with pytest.raises(InputError, match=rf"trace\.{setting} = "):
+        with refused(f"trace.{setting}", value):
             replayed_trace(replay(path, **{setting: value}))
 
 
@@ -340,7 +338,7 @@ def test_a_scenario_for_a_trace_needs_only_its_path(tmp_path):
     assert (scenario.trace.format, Path(scenario.trace.path).is_absolute()) == ("philly", True)
     other = scenario_for_trace(scenario.trace.path, 2, 4, base=replay(tmp_path, gpu_demand="exact"))
     assert (other.jobs.count, other.cluster.nodes, other.trace.gpu_demand) == (2, 4, "exact")
-    with pytest.raises(InputError, match=r"jobs\.count"):
+    with refused("jobs.count", 0):
         scenario_for_trace(scenario.trace.path, jobs=0)
 
 

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
-from gpusched_env.errors import InputError
 from gpusched_env.workload import Scenario, builtin_applications, make_instance, read_trace, replayed_trace
+from refusals import refused
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -47,7 +47,7 @@ def test_a_share_of_a_gpu_is_read_and_counts_for_its_part_of_the_load(tmp_path):
 
 @pytest.mark.parametrize("gpus", ["-0.5", "0", "1.5", "nan", "0.0"])
 def test_what_is_neither_a_share_nor_a_whole_number_is_refused(gpus, tmp_path):
-    with pytest.raises(InputError, match=r"row 1: gpus = .*a share of one GPU > 0 and < 1"):
+    with refused("trace.csv row 1: gpus", gpus, "a share of one GPU > 0 and < 1"):
         read_trace(write(tmp_path, [(gpus, SMALL)]))
 
 

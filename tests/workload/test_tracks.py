@@ -18,6 +18,7 @@ from gpusched_env.workload import (
     track_toml,
 )
 from gpusched_env.workload.scenario import scenario_file
+from refusals import refused
 
 PAGE = Path(__file__).parents[2] / "docs" / "tracks.md"
 LOADS = {
@@ -143,33 +144,28 @@ def test_a_track_that_is_written_loads_back_equal(tmp_path, name):
 
 
 @pytest.mark.parametrize(
-    ("old", "new", "words"),
+    ("old", "new", "field", "value"),
     [
-        (
-            'test = "3-5"',
-            'test = "20019-20021"',
-            "track.test = '20019-20021'; allowed: seeds that are not among",
-        ),
-        ('test = "3-5"', 'test = "5-3"', "track.test = '5-3'"),
-        ('test = "3-5"', "version = 0", "track.version = 0"),
-        ('test = "3-5"', "colour = 0", "track.colour = 0; allowed: no such setting"),
-        ('hard = "nothing"', "", "track.hard = None"),
-        ("[track]", "[compare]", "compare.hard"),
-        ("[track]", '[compare]\nseeds = "0-1"\n\n[track]', "compare.seeds = '0-1'; allowed: the test seeds"),
+        ('test = "3-5"', 'test = "20019-20021"', "track.test", "20019-20021"),
+        ('test = "3-5"', 'test = "5-3"', "track.test", "5-3"),
+        ('test = "3-5"', "version = 0", "track.version", 0),
+        ('test = "3-5"', "colour = 0", "track.colour", 0),
+        ('hard = "nothing"', "", "track.hard", None),
+        ("[track]", "[compare]", "compare.hard", "nothing"),
+        ("[track]", '[compare]\nseeds = "0-1"\n\n[track]', "compare.seeds", "0-1"),
     ],
 )
-def test_a_wrong_header_is_one_clear_error(tmp_path, old, new, words):
-    with pytest.raises(InputError) as caught:
+def test_a_wrong_header_is_one_clear_error(tmp_path, old, new, field, value):
+    with refused(field, value):
         load_track(write(tmp_path, OWN.replace(old, new)))
-    assert words in str(caught.value)
 
 
 def test_what_is_no_track_is_named_with_what_there_is(tmp_path):
-    with pytest.raises(InputError, match=r"track = 'bussy'; allowed: one of busy, .*slack"):
+    with refused("track", "bussy", "one of busy, .*slack"):
         load_track("bussy")
-    with pytest.raises(InputError, match="track = 'default'; allowed: one of busy"):
+    with refused("track", "default", "one of busy"):
         load_scenario("track:default")
-    with pytest.raises(InputError, match=r"track = .*own.toml'; allowed: a scenario file with a section \[track\]"):
+    with refused("track", allowed="a scenario file with a section [track]"):
         load_track(write(tmp_path, 'base = "tiny"'))
-    with pytest.raises(InputError, match="track = 3; allowed: a table"):
+    with refused("track", 3):
         load_track(write(tmp_path, "track = 3"))

@@ -5,7 +5,7 @@ import sys
 import pytest
 
 from gpusched_baselines.solvers import HighsSolver, SolverMissingError, solve_highs
-from gpusched_env import InputError
+from refusals import refused
 from single_job import random_single_job, two_speeds
 
 HOUR = 3600.0
@@ -72,5 +72,5 @@ def test_a_missing_package_is_named_with_the_command_that_installs_it(
 
 def test_bad_input_is_named():
     job = two_speeds(3.5 * HOUR)
-    with pytest.raises(InputError, match="epochs_done"):
+    with refused("epochs_done", 7.0):
         solve_highs(*job.arguments[:-1], 7.0)

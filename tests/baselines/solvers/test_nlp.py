@@ -9,7 +9,8 @@ import pytest
 from gpusched_baselines import Plan, solve_single_job
 from gpusched_baselines.solvers import SolverFailedError, SolverMissingError, solve_nlp
 from gpusched_baselines.solvers.smoothed_program import SmoothedSurvival
-from gpusched_env import EpochDistribution, InputError
+from gpusched_env import EpochDistribution
+from refusals import refused
 from single_job import SingleJob, random_single_job, tight_single_jobs, two_speeds
 
 HOUR = 3600.0
@@ -124,5 +125,5 @@ def test_a_cyipopt_that_finds_no_ipopt_says_so(monkeypatch: pytest.MonkeyPatch):
 
 @pytest.mark.parametrize("iterations", [0, -1, 2.5])
 def test_a_number_of_iterations_that_is_none_is_named(iterations: float):
-    with pytest.raises(InputError, match="iterations"):
+    with refused("iterations", iterations):
         solve_nlp(*two_speeds(3.5 * HOUR).arguments, iterations=iterations)

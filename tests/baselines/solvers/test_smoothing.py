@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import quad
 
 from gpusched_baselines.solvers.smoothed_program import SmoothedProgram, SmoothedSurvival
-from gpusched_env import InputError
+from refusals import refused
 from single_job import tight_single_jobs
 
 HALVES = SmoothedSurvival.of(np.array([0.0, 0.5, 1.0]), np.array([1.0, 0.5]), 0.01)
@@ -32,7 +32,7 @@ def test_the_integral_is_the_integral_of_the_value():
 
 @pytest.mark.parametrize("width", [0.0, 1.5, np.nan])
 def test_a_width_out_of_range_is_refused(width: float):
-    with pytest.raises(InputError, match="width"):
+    with refused("width", width):
         SmoothedSurvival.of(np.array([0.0, 1.0]), np.array([1.0]), width)
 
 

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from gpusched_env import ENVIRONMENT_ID, GpuClusterVectorEnv, InputError
+from gpusched_env import ENVIRONMENT_ID, GpuClusterVectorEnv
+from refusals import refused
 from vector_twins import Twins, assert_same, few_jobs, random_actions
 
 MODES = list(AutoresetMode)
@@ -71,7 +72,7 @@ def test_a_checkpoint_of_other_limits_is_refused(changed):
     limits = {"max_idle_reviews": 5, "max_episode_steps": 14}
     env = GpuClusterVectorEnv(2, few_jobs(2), **limits)
     env.reset(seed=3)
-    with pytest.raises(InputError, match="other arguments"):
+    with refused("state", "a state with other arguments"):
         GpuClusterVectorEnv(2, few_jobs(2), **(limits | changed)).set_state(env.get_state())
 
 
@@ -86,7 +87,7 @@ def test_make_vec_takes_a_number_of_steps_in_the_mode_of_its_own():
 @pytest.mark.parametrize("name", ["max_idle_reviews", "max_episode_steps"])
 @pytest.mark.parametrize("value", [0, -3, 1.5, "x"])
 def test_a_limit_out_of_its_range_is_named(name, value):
-    with pytest.raises(InputError, match=f"^{name} = "):
+    with refused(name, value):
         GpuClusterVectorEnv(2, few_jobs(2), **{name: value})
 
 
@@ -99,7 +100,7 @@ def test_an_interrupted_step_leaves_episodes_that_begin_to_count_anew():
     env.reset(seed=0)
     env.step([0])
     env.step([0])
-    with pytest.raises(InputError, match=r"^reward = nan"):
+    with refused("reward", float("nan")):
         env.step([0])
     env.reset(seed=0)
     calls[:] = [False] * 3

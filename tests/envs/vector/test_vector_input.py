@@ -7,33 +7,34 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode
 
-from gpusched_env import GpuClusterVectorEnv, InputError, load_scenario, make_instance
+from gpusched_env import GpuClusterVectorEnv, load_scenario, make_instance
+from refusals import ANY, refused
 from vector_twins import assert_same, few_jobs, random_actions
 
 SMALL = few_jobs()
 
 
 @pytest.mark.parametrize(
-    ("arguments", "field"),
+    ("arguments", "error"),
     [
-        ({"num_envs": 0}, "num_envs = 0"),
-        ({"num_envs": 2.0}, "num_envs = 2.0"),
-        ({"scenario": "no-such"}, "scenario"),
-        ({"scenario": []}, "scenario = \\[\\]"),
-        ({"scenario": [SMALL, "high"]}, r"scenario\[1\] = 'high'; allowed: the GPU types and configurations"),
-        ({"job_order": "random"}, "job_order"),
-        ({"preemption": "no"}, "preemption"),
-        ({"deadline_wake_ups": 1}, "deadline_wake_ups"),
-        ({"milestones": -1}, "milestones"),
-        ({"idle_review_s": 0.0}, "idle_review_s"),
-        ({"reward_scale": 0.0}, "reward_scale"),
-        ({"reward": 3}, "reward"),
-        ({"autoreset_mode": "Sometimes"}, "autoreset_mode = 'Sometimes'; allowed: .*NextStep, SameStep, Disabled"),
-        ({"threads": 0}, "threads = 0"),
+        ({"num_envs": 0}, ("num_envs", 0)),
+        ({"num_envs": 2.0}, ("num_envs", 2.0)),
+        ({"scenario": "no-such"}, ("scenario", "no-such")),
+        ({"scenario": []}, ("scenario", [])),
+        ({"scenario": [SMALL, "high"]}, ("scenario[1]", "high")),
+        ({"job_order": "random"}, ("job_order", "random")),
+        ({"preemption": "no"}, ("preemption", "no")),
+        ({"deadline_wake_ups": 1}, ("deadline_wake_ups", 1)),
+        ({"milestones": -1}, ("milestones", -1)),
+        ({"idle_review_s": 0.0}, ("idle_review_s", 0.0)),
+        ({"reward_scale": 0.0}, ("reward_scale", 0.0)),
+        ({"reward": 3}, ("reward", 3)),
+        ({"autoreset_mode": "Sometimes"}, ("autoreset_mode", "Sometimes", "NextStep, SameStep, Disabled")),
+        ({"threads": 0}, ("threads", 0)),
     ],
 )
-def test_a_wrong_parameter_is_named(arguments, field):
-    with pytest.raises(InputError, match=field):
+def test_a_wrong_parameter_is_named(arguments, error):
+    with refused(*error):
         GpuClusterVectorEnv(**({"num_envs": 2, "scenario": SMALL} | arguments))
 
 
@@ -45,25 +46,25 @@ def test_an_environment_whose_arguments_were_refused_can_be_closed():
 @pytest.mark.parametrize(
     ("actions", "said"),
     [
-        ([0], "actions = "),
-        ([0, 0, 0], "actions = "),
-        ([[0], [0]], "actions = "),
-        ([[0], [0, 1]], "actions = "),
-        (0, "actions = "),
-        (None, "actions = "),
-        ([0.0, 1.0], "actions = "),
-        ([True, False], "actions = "),
-        (["a", "b"], "actions = "),
-        ([0, 1000], r"actions\[1\] = 1000; allowed: a whole number from 0 to 12"),
-        ([-1, 0], r"actions\[0\] = -1"),
-        (np.array([0, 2**64 - 1], dtype=np.uint64), r"actions\[1\] = 18446744073709551615"),
+        ([0], ("actions", [0])),
+        ([0, 0, 0], ("actions", [0, 0, 0])),
+        ([[0], [0]], ("actions", [[0], [0]])),
+        ([[0], [0, 1]], ("actions", [[0], [0, 1]])),
+        (0, ("actions", 0)),
+        (None, ("actions", None)),
+        ([0.0, 1.0], ("actions", [0.0, 1.0])),
+        ([True, False], ("actions", [True, False])),
+        (["a", "b"], ("actions", ["a", "b"])),
+        ([0, 1000], ("actions[1]", 1000, "a whole number from 0 to 12")),
+        ([-1, 0], ("actions[0]", -1)),
+        (np.array([0, 2**64 - 1], dtype=np.uint64), ("actions[1]", 2**64 - 1)),
     ],
 )
 def test_actions_outside_the_space_are_refused_before_anything_happens(actions, said):
     env = GpuClusterVectorEnv(2, SMALL)
     env.reset(seed=0)
     before = env.get_state()
-    with pytest.raises(InputError, match=said):
+    with refused(*said):
         env.step(actions)
     assert_same(env.get_state(), before)
 
@@ -87,35 +88,38 @@ def test_the_action_of_an_environment_that_begins_again_is_not_looked_at():
     assert not after[ended].any()
     assert np.all(rewards[ended] == 0.0)
     assert np.all(infos["total_energy_eur"][ended] == 0.0)
-    with pytest.raises(InputError, match="1000"):
+    with refused("actions[1]", 1000):
         env.step(actions)
 
 
 @pytest.mark.parametrize(
     ("arguments", "said"),
     [
-        ({"seed": -1}, "seed = -1"),
-        ({"seed": 1.5}, "seed = 1.5"),
-        ({"seed": "1"}, "seed = '1'"),
-        ({"seed": 2**63 - 1}, "seed = 9223372036854775808"),
-        ({"seed": [1]}, r"seed = \[1\]; allowed: 2 seeds"),
-        ({"seed": [1, "x"]}, r"seed\[1\] = 'x'"),
-        ({"options": {"instances": 1}}, "options = 'instances'"),
-        ({"options": {"instance": "tiny"}}, "an Instance"),
-        ({"options": {"instance": make_instance(load_scenario("high"), 0)}}, "the GPU types V100, T4"),
-        ({"options": {"instance": [None]}}, "1 instances'; allowed: 2"),
-        ({"options": {"instance": [None, 3]}}, r"options\['instance'\]\[1\]"),
-        ({"options": {"reset_mask": [True, False]}}, "reset_mask"),
-        ({"options": {"reset_mask": np.zeros(2, dtype=bool)}}, "at least one of them True"),
-        ({"options": {"reset_mask": np.ones(3, dtype=bool)}}, "2 booleans"),
-        ({"options": {"reset_mask": np.ones(2)}}, "2 booleans"),
+        ({"seed": -1}, ("seed", -1)),
+        ({"seed": 1.5}, ("seed", 1.5)),
+        ({"seed": "1"}, ("seed", "1")),
+        ({"seed": 2**63 - 1}, ("seed", 2**63)),
+        ({"seed": [1]}, ("seed", [1], "2 seeds")),
+        ({"seed": [1, "x"]}, ("seed[1]", "x")),
+        ({"options": {"instances": 1}}, ("options", "instances")),
+        ({"options": {"instance": "tiny"}}, ("options['instance']", "str")),
+        (
+            {"options": {"instance": make_instance(load_scenario("high"), 0)}},
+            ("options['instance']", "high", "V100, T4"),
+        ),
+        ({"options": {"instance": [None]}}, ("options['instance']", "1 instances", "2")),
+        ({"options": {"instance": [None, 3]}}, ("options['instance'][1]", "int")),
+        ({"options": {"reset_mask": [True, False]}}, ("options['reset_mask']", [True, False])),
+        ({"options": {"reset_mask": np.zeros(2, dtype=bool)}}, ("options['reset_mask']", ANY, "at least one of them")),
+        ({"options": {"reset_mask": np.ones(3, dtype=bool)}}, ("options['reset_mask']", ANY, "2 booleans")),
+        ({"options": {"reset_mask": np.ones(2)}}, ("options['reset_mask']", ANY, "2 booleans")),
     ],
 )
 def test_a_wrong_reset_is_named_and_changes_nothing(arguments, said):
     env = GpuClusterVectorEnv(2, SMALL)
     env.reset(seed=0)
     before = env.get_state()
-    with pytest.raises(InputError, match=said):
+    with refused(*said):
         env.reset(**arguments)
     assert_same(env.get_state(), before)
 

@@ -3,9 +3,9 @@
 import pytest
 from typer.testing import CliRunner
 
-from gpusched_env import InputError
 from gpusched_experiments.cli.app import app
 from gpusched_experiments.cli.simulate import _draft
+from refusals import refused
 
 COMPARE = ("compare", "-s", "tiny", "-p", "edf", "--seeds", "0", "-w", "1", "--out", "out")
 SIMULATE = ("simulate", "-s", "tiny", "-p", "edf", "--out", "out")
@@ -17,7 +17,7 @@ def folder(tmp_path, monkeypatch):
     return tmp_path
 
 
-def refused(folder, *arguments):
+def one_line(folder, *arguments):
     before = sorted(folder.rglob("*"))
     done = CliRunner().invoke(app, list(arguments))
     assert done.exit_code == 2, done.output
@@ -57,7 +57,7 @@ def refused(folder, *arguments):
     ],
 )
 def test_a_bad_option_is_named_with_what_is_allowed(folder, command, options, words):
-    error = refused(folder, *command, *options)
+    error = one_line(folder, *command, *options)
     for word in words:
         assert word in error
 
@@ -73,14 +73,14 @@ def test_a_bad_option_is_named_with_what_is_allowed(folder, command, options, wo
     ],
 )
 def test_a_bad_option_of_compare_is_named_with_what_is_allowed(folder, options, words):
-    error = refused(folder, *COMPARE, *options)
+    error = one_line(folder, *COMPARE, *options)
     for word in words:
         assert word in error
 
 
 def test_a_negative_seed_and_a_chart_that_is_no_png_are_refused(folder):
-    assert "seed = -1" in refused(folder, *SIMULATE, "--seed", "-1")
-    assert "--gantt" in refused(folder, *SIMULATE, "--gantt", "chart.bmp")
+    assert "seed = -1" in one_line(folder, *SIMULATE, "--seed", "-1")
+    assert "--gantt" in one_line(folder, *SIMULATE, "--gantt", "chart.bmp")
 
 
 @pytest.mark.parametrize(
@@ -99,8 +99,7 @@ def test_a_place_that_cannot_be_written_is_one_line_that_names_it(folder, comman
 
 def test_a_picture_whose_place_cannot_be_written_any_more_is_named_by_its_own_name(folder):
     (folder / "file").write_text("")
-    allowed = r"path = 'file/x\.png'; allowed: a place that can be written"
-    with pytest.raises(InputError, match=allowed), _draft("file/x.png") as draft:
+    with refused("path", "file/x.png"), _draft("file/x.png") as draft:
         draft.write_bytes(b"")
 
 
@@ -118,7 +117,7 @@ def test_a_picture_whose_place_cannot_be_written_any_more_is_named_by_its_own_na
 )
 def test_a_wrong_scenario_file_is_refused(folder, text, words):
     (folder / "bad.toml").write_text(text)
-    error = refused(folder, *COMPARE, "-s", "bad.toml")
+    error = one_line(folder, *COMPARE, "-s", "bad.toml")
     for word in words:
         assert word in error
 
@@ -136,7 +135,7 @@ def test_a_wrong_scenario_file_is_refused(folder, text, words):
 )
 def test_a_wrong_trace_is_refused(folder, text, words):
     (folder / "trace.csv").write_text(text)
-    error = refused(folder, *COMPARE, "--trace", "trace.csv", "--jobs", "1", "--nodes", "1")
+    error = one_line(folder, *COMPARE, "--trace", "trace.csv", "--jobs", "1", "--nodes", "1")
     for word in words:
         assert word in error
 
@@ -144,37 +143,39 @@ def test_a_wrong_trace_is_refused(folder, text, words):
 def test_a_scenario_file_cannot_let_a_models_code_run(folder):
     (folder / "sent.toml").write_text("[compare]\npolicies = ['edf', 'sb3:model.zip']\n")
     (folder / "model.zip").write_text("whatever")
-    error = refused(folder, "compare", "-s", "sent.toml", "--out", "out")
+    error = one_line(folder, "compare", "-s", "sent.toml", "--out", "out")
     for word in ("compare.policies[1]", "sb3:model.zip", "--policies"):
         assert word in error
 
 
 def test_a_policy_of_a_scenario_file_that_does_not_exist_is_refused(folder):
     (folder / "bad.toml").write_text("[compare]\npolicies = ['edf', 'slurm']\n")
-    error = refused(folder, "compare", "-s", "bad.toml", "--out", "out")
+    error = one_line(folder, "compare", "-s", "bad.toml", "--out", "out")
     for word in ("compare.policies[1]", "slurm", "random-greedy"):
         assert word in error
 
 
 def test_an_application_that_fits_no_gpu_is_refused(folder):
-    refused(folder, *COMPARE, "--set", "cluster.overrides.V100.memory_gib=0.001", "--set", 'cluster.gpu_types=["V100"]')
+    one_line(
+        folder, *COMPARE, "--set", "cluster.overrides.V100.memory_gib=0.001", "--set", 'cluster.gpu_types=["V100"]'
+    )
 
 
 def test_an_unknown_scenario_cannot_be_shown(folder):
-    assert "nowhere" in refused(folder, "scenarios", "--show", "nowhere")
+    assert "nowhere" in one_line(folder, "scenarios", "--show", "nowhere")
 
 
 def test_a_folder_that_is_no_run_cannot_be_audited(folder):
-    refused(folder, "audit", "missing")
+    one_line(folder, "audit", "missing")
     (folder / "empty").mkdir()
-    refused(folder, "audit", "empty")
+    one_line(folder, "audit", "empty")
 
 
 @pytest.mark.parametrize("command", [COMPARE, SIMULATE])
 def test_a_folder_with_other_files_is_left_alone(folder, command):
     (folder / "out").mkdir()
     (folder / "out" / "thesis.tex").write_text("precious")
-    assert "thesis.tex" in refused(folder, *command)
+    assert "thesis.tex" in one_line(folder, *command)
 
 
 @pytest.mark.parametrize("arguments", [["compare", "--colour"], ["simulate", "--seed", "x"], ["audit"], ["fly"]])

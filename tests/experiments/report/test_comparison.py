@@ -9,12 +9,12 @@ import pytest
 from gpusched_baselines.bounds.capacity import clairvoyant_bound, non_clairvoyant_bound
 from gpusched_baselines.dispatching.dispatch import DispatchPolicy
 from gpusched_baselines.registry import make_policy, policy_names
-from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
 from gpusched_env.simulator.policy import can_decide
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.report import compare, comparison, summarise
 from gpusched_experiments.report.warm_up import tiny_instance, warm_up
+from refusals import ANY, refused
 
 TINY = partial(make_instance, load_scenario("tiny"))
 
@@ -138,12 +138,12 @@ def test_a_policy_runs_on_the_tiny_instance_before_it_is_measured():
         (["edf", "edf"], [0], 1, "policies"),
         (["edf"], [], 1, "seeds"),
         (["edf"], [1, 1], 1, "seeds"),
-        (["edf"], [-1], 1, r"seeds\[0\]"),
+        (["edf"], [-1], 1, "seeds[0]"),
         (["edf"], [0], 0, "workers"),
     ],
 )
 def test_a_comparison_that_makes_no_sense_is_refused(policies, seeds, workers, field):
-    with pytest.raises(InputError, match=f"^{field} = "):
+    with refused(field):
         compare([make_policy(name) for name in policies], TINY, seeds, workers=workers)
 
 
@@ -196,22 +196,22 @@ class NoPolicy:
 
 
 @pytest.mark.parametrize(
-    ("arguments", "words"),
+    ("arguments", "error"),
     [
-        ({"policies": ["edf", "fastest"]}, "policy = 'fastest'; allowed: one of fifo,"),
-        ({"policies": "edf,fifo"}, "policy = 'edf,fifo'; allowed: one of fifo,"),
-        ({"policies": ["edf", NoPolicy]}, r"policies\[1\] = .*NoPolicy.*; allowed: a name such as 'edf', or a policy"),
-        ({"policies": 3}, r"policies\[0\] = 3; allowed: a name"),
-        ({"workload": "nowhere"}, "scenario = 'nowhere'; allowed: one of "),
-        ({"workload": 3}, "scenario = 3; allowed: the name"),
-        ({"seeds": 0}, "seeds = 0; allowed: a whole number >= 1"),
-        ({"seeds": "0-3"}, r"seeds\[0\] = '0'; allowed: a whole number >= 0"),
-        ({"reference": "sts"}, "reference = 'sts'; allowed: one of the policies compared: edf"),
+        ({"policies": ["edf", "fastest"]}, ("policy", "fastest", "one of fifo,")),
+        ({"policies": "edf,fifo"}, ("policy", "edf,fifo", "one of fifo,")),
+        ({"policies": ["edf", NoPolicy]}, ("policies[1]", ANY, "a name such as 'edf', or a policy")),
+        ({"policies": 3}, ("policies[0]", 3)),
+        ({"workload": "nowhere"}, ("scenario", "nowhere", "one of")),
+        ({"workload": 3}, ("scenario", 3)),
+        ({"seeds": 0}, ("seeds", 0, "a whole number >= 1")),
+        ({"seeds": "0-3"}, ("seeds[0]", "0", "a whole number >= 0")),
+        ({"reference": "sts"}, ("reference", "sts", "one of the policies compared: edf")),
     ],
 )
-def test_a_name_that_is_none_is_said_before_anything_is_run(arguments, words, monkeypatch):
+def test_a_name_that_is_none_is_said_before_anything_is_run(arguments, error, monkeypatch):
     monkeypatch.setattr(comparison, "call_all", None)
-    with pytest.raises(InputError, match=f"^{words}"):
+    with refused(*error):
         compare(**({"policies": ["edf"], "workload": "tiny", "seeds": 1} | arguments))
 
 
@@ -227,5 +227,5 @@ def test_it_is_there_from_the_package_which_imports_nothing_before():
 
 def test_a_rule_that_cannot_be_sent_to_other_processes_is_named():
     mine = DispatchPolicy("mine", lambda jobs: jobs.due_s)
-    with pytest.raises(InputError, match="workers = 2; allowed: 1, since policy mine"):
+    with refused("workers", 2, "1, since policy mine"):
         compare([mine], TINY, [0], workers=2)

@@ -1,9 +1,9 @@
 import pytest
 
-from gpusched_env.errors import InputError
 from gpusched_env.workload import load_scenario
 from gpusched_experiments.report.cell import Cell
 from gpusched_experiments.report.store import Store, stored_values
+from refusals import refused
 
 VALUES = {"jobs": 7, "energy_eur": 0.1 + 0.2, "gap": float("inf")}
 
@@ -52,15 +52,21 @@ def test_written_anew_it_holds_just_these_cells_and_none_is_no_file(store):
 
 
 @pytest.mark.parametrize(
-    "text", ["policy,seed\n", "key,policy,seed,jobs\nk0,edf,0,many\n", "key,policy,seed,jobs\nk0,edf,0\n", "\n\n"]
+    ("text", "value"),
+    [
+        ("policy,seed\n", "policy,seed"),
+        ("key,policy,seed,jobs\nk0,edf,0,many\n", "line 2: k0,edf,0,many"),
+        ("key,policy,seed,jobs\nk0,edf,0\n", "line 2: k0,edf,0"),
+        ("\n\n", ""),
+    ],
 )
-def test_a_foreign_file_is_refused_and_named(store, text):
+def test_a_foreign_file_is_refused_and_named(store, text, value):
     store.path.write_text(text)
-    with pytest.raises(InputError, match=r"cells\.csv = .*; allowed: finished runs that gpusched wrote"):
+    with refused(str(store.path), value):
         stored_values(store.path)
 
 
 def test_a_file_that_is_no_text_is_refused(store):
     store.path.write_bytes(b"\xff\xfe\x00")
-    with pytest.raises(InputError, match="allowed: finished runs that gpusched wrote"):
+    with refused(str(store.path)):
         stored_values(store.path)

@@ -13,12 +13,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from gpusched_agents.any_policy import known_policies, make_any_policy
-from gpusched_env import InputError, Instance, Result, Tenant, load_scenario, make_instance, simulate
+from gpusched_env import Instance, Result, Tenant, load_scenario, make_instance, simulate
 from gpusched_env.simulator.policy import can_decide
 from gpusched_experiments.service.client import ServicePolicy
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
 from instances import by_duty, random_instance
 from mixed import mixed_instance
+from refusals import refused
 
 KEY = b"a key"
 ALL = PolicyCatalogue.of("all")
@@ -138,5 +139,5 @@ def test_one_object_serves_runs_that_go_on_at_the_same_time():
 
 def test_a_run_of_another_instance_is_refused():
     one, other = random_instance(1), random_instance(2)
-    with pytest.raises(InputError, match="the instance that the policy was made with"):
+    with refused("edf: instance", "random", "the instance that the policy was made with"):
         simulate(other, ServicePolicy("", "edf", one))

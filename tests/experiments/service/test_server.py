@@ -22,12 +22,13 @@ from typing import TYPE_CHECKING
 import pytest
 
 from gpusched_agents.any_policy import make_any_policy
-from gpusched_env import InputError, Result, simulate
+from gpusched_env import Result, simulate
 from gpusched_experiments.service.client import ServiceError, ServicePolicy, post
 from gpusched_experiments.service.decision import PolicyCatalogue
 from gpusched_experiments.service.fields import Limits
 from gpusched_experiments.service.pool import Reply
 from instances import random_instance
+from refusals import refused
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -73,7 +74,7 @@ def service() -> Iterator[Service]:
 
 @pytest.mark.parametrize("url", ["ftp://there/", "127.0.0.1:8000", "http://", "http://there:http", "http://[::1"])
 def test_only_addresses_of_http_are_asked(url: str):
-    with pytest.raises(InputError, match=r"url = .*an address such as http://"):
+    with refused("url", url):
         post(url, b"{}")
 
 

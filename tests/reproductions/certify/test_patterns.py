@@ -3,8 +3,9 @@
 import numpy as np
 import pytest
 
-from gpusched_env import Configuration, InputError
+from gpusched_env import Configuration
 from gpusched_reproductions.certify.patterns import Patterns
+from refusals import refused
 from small_instances import hours_job, kilowatt_cluster, small_random_instance
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
@@ -73,5 +74,5 @@ def test_a_job_that_holds_something_for_nothing_dominates_no_pattern_without_it(
 
 def test_an_instance_that_is_not_small_is_refused(monkeypatch: pytest.MonkeyPatch):
     monkeypatch.setattr("gpusched_reproductions.certify.patterns.MOST", 20)
-    with pytest.raises(InputError, match="at most 20 patterns"):
+    with refused("jobs", 4, "at most 20 patterns"):
         Patterns.of(small_random_instance(0, jobs=4))

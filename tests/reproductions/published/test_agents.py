@@ -14,7 +14,6 @@ from gpusched_agents.files import storage as shipping
 from gpusched_agents.files.storage import load_agent, save_agent
 from gpusched_agents.policy import load_policy
 from gpusched_agents.spec import AgentSpec
-from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
 from gpusched_experiments.report import cell
@@ -23,6 +22,7 @@ from gpusched_experiments.report.code_version import agent_version
 from gpusched_experiments.report.experiment import Choice
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_reproductions.published import EXPERIMENTS
+from refusals import refused
 
 HIGH = load_scenario("high").replace({"cluster.nodes": 2, "jobs.count": 20})
 SMALL = Choice(nodes=(2,), seeds=(0, 1), policies=("edf", "agent:mine"))
@@ -120,19 +120,19 @@ def test_until_an_agent_is_shipped_the_experiment_goes_without(folder):
 
 
 @pytest.mark.parametrize(
-    ("policy", "words"),
+    ("policy", "error"),
     [
-        ("agent:nobody", "agent = 'agent:nobody'"),
-        ("agent:other", "agent:other: instance.configurations"),
-        ("agent:cut", "weights.safetensors"),
-        ("nobody", "policy = 'nobody'; allowed: one of fifo"),
+        ("agent:nobody", ("agent", "agent:nobody")),
+        ("agent:other", ("agent:other: instance.configurations",)),
+        ("agent:cut", ("cut/weights.safetensors", "0 bytes")),
+        ("nobody", ("policy", "nobody", "one of fifo")),
     ],
 )
-def test_an_agent_that_is_not_there_or_does_not_fit_is_an_error_before_anything_is_written(folder, policy, words):
+def test_an_agent_that_is_not_there_or_does_not_fit_is_an_error_before_anything_is_written(folder, policy, error):
     save_agent("other", mlp_description(spec=spec("mlp", milestones=0)), weights(of=spec("mlp")))
     save_agent("cut", description(), weights())
     (folder / "cut/weights.safetensors").write_bytes(b"")
-    with pytest.raises(InputError, match=words):
+    with refused(*error):
         run(Choice(nodes=(2,), seeds=(0,), policies=("edf", policy)))
     assert not (folder / "out").exists()
 

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from buddies import Buddies, Cell
-from gpusched_env import InputError
 from gpusched_env.model.tenant import feasible
+from refusals import refused
 
 IN_NODE = (1, 2, 4, 8)
 WITH_RACKS = (1, 2, 4, 8, 24)
@@ -58,7 +58,7 @@ def test_a_certain_cell_can_be_asked_for() -> None:
 
 @pytest.mark.parametrize("cell", [Cell(1, 2), Cell(6, 4), Cell(-8, 8), Cell(16, 8), Cell(0, 3)])
 def test_what_is_no_cell_is_refused(cell: Cell) -> None:
-    with pytest.raises(InputError):
+    with refused("cell.size", 3) if cell.size == 3 else refused("cell", cell):
         Buddies([8, 8], IN_NODE).allocate_at(cell)
 
 
@@ -66,7 +66,7 @@ def test_a_cell_that_is_not_held_cannot_be_released() -> None:
     cells = Buddies([8], IN_NODE)
     cells.allocate(4)
     for cell in (Cell(4, 4), Cell(0, 2)):
-        with pytest.raises(InputError, match="one that is held"):
+        with refused("cell", cell):
             cells.release(cell)
 
 

@@ -6,20 +6,10 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import make_policy
-from gpusched_env import (
-    Cells,
-    Configuration,
-    EpochDistribution,
-    GpuType,
-    InputError,
-    Instance,
-    Job,
-    Node,
-    Tenant,
-    simulate,
-)
+from gpusched_env import Cells, Configuration, EpochDistribution, GpuType, Instance, Job, Node, Tenant, simulate
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.state import State
+from refusals import refused
 
 HOST = GpuType("V100", 300.0, 200.0, 32.0, 8)
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
@@ -123,7 +113,7 @@ def test_a_cell_without_jobs_is_let_go():
 
 
 def test_cells_that_do_not_fit_on_the_hosts_are_refused():
-    with pytest.raises(InputError, match="cells that fit into"):
+    with refused("nodes", allowed="cells that fit into"):
         cluster(job("a/V100", 4), cells="aab")
-    with pytest.raises(InputError, match="a half of 8 GPUs"):
+    with refused("nodes", 3, "a half of 8 GPUs"):
         cluster(job("a/V100", 3), cells="ab", size=3)

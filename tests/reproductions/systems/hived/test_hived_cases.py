@@ -5,11 +5,11 @@ from __future__ import annotations
 import pytest
 import yaml
 
-from gpusched_env import InputError
 from gpusched_reproductions.systems.hived import conformance
 from gpusched_reproductions.systems.hived.cells import Answer
 from gpusched_reproductions.systems.hived.conformance import Cases, read_cluster
 from gpusched_reproductions.systems.hived.scheduler import Scheduler, as_found_healthy
+from refusals import refused
 
 needs_cases = pytest.mark.skipif(not conformance.DATA.is_dir(), reason=f"no public cases in {conformance.DATA}")
 
@@ -86,7 +86,7 @@ def test_what_ends_is_free_again_and_merges(small: Scheduler) -> None:
     "change", [{"virtual_cluster": "C"}, {"priority": 1001}, {"pinned_cell": "p"}, {"gpu_type": "H"}, {"gpus": 3}]
 )
 def test_what_there_cannot_be_is_refused(small: Scheduler, change: dict[str, object]) -> None:
-    with pytest.raises(InputError):
+    with refused(*next(iter(change.items()))):
         small.schedule("x", pod("A", 1, "g") | change, [[1, 1]], None)
 
 
