@@ -13,7 +13,7 @@ from gpusched_env.model.tenant import kinds_of_nodes, quotas
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import lying as blocks
 from gpusched_env.simulator import sharing_pace as sharing
-from gpusched_env.simulator.events import advance
+from gpusched_env.simulator.events import advance, disclose
 from gpusched_env.simulator.ordering import NAMED_ORDERS
 from gpusched_env.simulator.pace import helper_count, iteration_table
 from gpusched_env.simulator.placement.node_index import new_room
@@ -138,6 +138,12 @@ class State:
         own = self.board.words
         self.board, self.hidden = self.board.placed(memory[:own]), self.hidden.placed(memory[own:])
         self.view.show(self.board)
+
+    def restore(self) -> None:
+        """Write anew what follows from the arrays that a checkpoint keeps: what is disclosed, and what fits now."""
+        for job in range(self.board.count[at.SUBMITTED]):
+            disclose(self.board, self.hidden, job)
+        measure(self.board)
 
     def make_room(self) -> None:
         """Grow the log so that the next round and event surely fit: each active job ends at most two intervals.

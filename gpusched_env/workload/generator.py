@@ -137,7 +137,7 @@ class InstanceMaker:
     def making(self, seed: int) -> Generation[None, None, Instance]:
         """Do what `make` does in parts, as a generator that returns the instance: a part ends at each `yield`."""
         seed = checks.seed(seed)
-        streams, site, prices = _Streams.of(seed), self._site, self._scenario.prices
+        streams, site = _Streams.of(seed), self._site
         yield
         library = make_library(self._scenario.epochs, streams.library) if self._library is None else self._library
         yield
@@ -150,8 +150,7 @@ class InstanceMaker:
             site.nodes,
             site.configurations,
             table,
-            energy_price_eur_per_kwh=prices.energy_price_eur_per_kwh,
-            pue=prices.pue,
+            **self._scenario.prices.model_dump(exclude={"co2_g_per_kwh"}),
             interference=interference,
             name=self._scenario.name,
             seed=seed,

@@ -62,7 +62,7 @@ def new_stage(board: Board, coming: int) -> Stage:
     return Stage(start, work, plan, hidden)
 
 
-_SHARED = frozenset({"facts", "node_rate", "planning_rate", "least_rate", "edges", "survival", "tail"})
+_SHARED = frozenset({"facts", "edges", "survival", "tail"})
 
 
 def _compact(board: Board, active: NDArray[np.int64], coming: int) -> Board:

@@ -8,6 +8,7 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
+from gpusched_env.model.rates import known_eur_per_kwh
 from gpusched_env.model.tenant import machines
 from gpusched_env.simulator import Result
 from gpusched_env.simulator import layout as at
@@ -111,7 +112,7 @@ class Fared:
         gpus, nodes = busy_s(result) if len(result.log) else (NAN, NAN)
         nodes_there = machines(instance)
         return cls(
-            energy_kwh=billing.kwh(result.energy_eur, instance.energy_price_eur_per_kwh),
+            energy_kwh=billing.kwh(result.energy_eur, known_eur_per_kwh(instance)),
             waiting_s=float(np.mean(result.start_s - submission_s)),
             p95_waiting_s=float(np.percentile(result.start_s - submission_s, 95)),
             median_completion_s=median,

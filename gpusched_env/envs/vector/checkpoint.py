@@ -12,9 +12,6 @@ from gpusched_env.envs.vector.episodes import REPLAYED, Episodes
 from gpusched_env.envs.vector.runs import Runs
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import State
-from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.events import disclose
-from gpusched_env.simulator.placement.room import measure
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -89,9 +86,7 @@ def unpack(
         for part, values in zip(parts, np.split(given[name], ends[:-1]), strict=True):
             part[...] = values.reshape(part.shape)
     for run in fresh:
-        for job in range(run.board.count[at.SUBMITTED]):
-            disclose(run.board, run.hidden, job)
-        measure(run.board)
+        run.restore()
     runs = Runs(fresh, crew, episodes.common, episodes.singles[0])
     runs.invalid[:] = given["invalid"]
     episodes.resume(seeds, generators)
