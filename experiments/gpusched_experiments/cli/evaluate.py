@@ -24,7 +24,9 @@ from gpusched_experiments.report.table import MONEY, PERCENT, Column, Table
 USUAL_SEEDS = "0-9"
 
 
+@options.with_options
 def evaluate_command(
+    *,
     agent: Annotated[
         str, typer.Argument(metavar="AGENT", help="agent:NAME of one that is shipped, its folder, or a model's .zip.")
     ],
@@ -37,14 +39,7 @@ def evaluate_command(
         str, typer.Option("--against", help="Policies or other agents to measure it against, separated by commas.")
     ] = "edf,sts",
     workers: options.WorkersOption = None,
-    trace: options.TraceOption = None,
-    trace_format: options.TraceFormatOption = None,
-    where: options.WhereOption = None,
-    skip_invalid: options.SkipInvalidOption = False,
-    jobs: options.JobsOption = None,
-    nodes: options.NodesOption = None,
-    settings: options.SetOption = None,
-    instance: options.InstanceOption = None,
+    given: options.WorkloadOptions,
     out: Annotated[
         str | None,
         typer.Option(
@@ -65,10 +60,8 @@ def evaluate_command(
 
     - **gpusched evaluate agent:default --out results/agent** writes a report to send on
     """
-    workload = options.chosen_workload(
-        instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
-    )
-    usual = USUAL_SEEDS if instance is None else USUAL_SEEDS_OF_THE_SAME_JOBS
+    workload = given.workload(scenario)
+    usual = USUAL_SEEDS if given.instance is None else USUAL_SEEDS_OF_THE_SAME_JOBS
     name = agent if is_agent(agent) else (SB3 if agent.endswith(".zip") else PREFIX) + agent
     others = [other.strip() for other in against.split(",")]
     if len({name, *others}) < 1 + len(others):
@@ -81,7 +74,7 @@ def evaluate_command(
     reference = USUAL_REFERENCE if USUAL_REFERENCE in others else others[0]
     plan = ComparisonPlan.of(workload, names, text, reference, workers, rule, machines)
     runs = _unkept(plan) if out is None else conduct(plan, out, drawing_or_note(DRAWS))[0].runs
-    _print(runs, name, None if instance is None else workload.title)
+    _print(runs, name, None if given.instance is None else workload.title)
     for path in [] if out is None else written(out):
         typer.echo(f"wrote {path}")
 

@@ -12,13 +12,14 @@ from gpusched_experiments.cli import submitting
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.report import write_report
+from gpusched_experiments.cli.scenario_options import with_options
 from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.leaderboard import QUICK_POLICIES, default_policies, leaderboard, misfits
 from gpusched_experiments.leaderboard.submission import Plan
 from gpusched_experiments.report.cell import each_once
 from gpusched_experiments.report.experiment import Choice
 from gpusched_experiments.report.experiment_run import run_experiment
-from gpusched_experiments.untrusted.entry import USUAL, Limits
+from gpusched_experiments.untrusted.entry import Limits
 
 if TYPE_CHECKING:
     from gpusched_env.workload.scenario.scenario_file import Purpose
@@ -29,7 +30,9 @@ OUT, QUICK_OUT = "results/leaderboard", "results/leaderboard-quick"
 PURPOSES = ("test", "validation")
 
 
+@with_options
 def leaderboard_command(
+    *,
     policies: Annotated[
         str | None,
         typer.Option(
@@ -62,10 +65,7 @@ def leaderboard_command(
     submitted: submitting.SubmitOption = None,
     name: submitting.NameOption = None,
     against: submitting.AgainstOption = None,
-    memory_gib: submitting.MemoryOption = USUAL.memory_gib,
-    round_s: submitting.RoundOption = USUAL.round_s,
-    run_s: submitting.RunOption = USUAL.run_s,
-    all_s: submitting.AllOption = USUAL.all_s,
+    limits: Annotated[Limits, submitting.PANEL],
 ) -> None:  # fmt: skip
     """Rank policies on the tracks: cost over the best, the gap to a bound, what knowing the distribution is worth.
 
@@ -82,7 +82,6 @@ def leaderboard_command(
 
     - **gpusched leaderboard --submit my_policy.py --quick**
     """
-    limits = Limits(memory_gib=memory_gib, round_s=round_s, run_s=run_s, all_s=all_s)
     given = submitting.Given(name, against, out, reference)
     if submitted is not None:
         named = None if policies is None else _policies(policies, quick=quick)

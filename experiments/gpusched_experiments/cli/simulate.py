@@ -25,7 +25,9 @@ from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.report.fared import Billing, Fared
 
 
+@options.with_options
 def simulate_command(
+    *,
     policy: Annotated[
         str,
         typer.Option(
@@ -44,14 +46,7 @@ def simulate_command(
     ] = None,
     gantt: pictures.GanttOption = None,
     gif: pictures.GifOption = None,
-    trace: options.TraceOption = None,
-    trace_format: options.TraceFormatOption = None,
-    where: options.WhereOption = None,
-    skip_invalid: options.SkipInvalidOption = False,
-    jobs: options.JobsOption = None,
-    nodes: options.NodesOption = None,
-    settings: options.SetOption = None,
-    instance: options.InstanceOption = None,
+    given: options.WorkloadOptions,
     from_h: pictures.FromOption = None,
     to_h: pictures.ToOption = None,
     show_nodes: pictures.ShowNodesOption = None,
@@ -78,10 +73,7 @@ def simulate_command(
     animation.check()
     if out is not None:
         check_new_folder(out, ours=MAY_HOLD)
-    scenario = options.scenario_or_track(scenario, track)
-    workload = options.chosen_workload(
-        instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
-    )
+    workload = given.workload(options.scenario_or_track(scenario, track))
     made, chosen_policy = workload.maker()(seed), make_any_policy(policy)
     check_fit([chosen_policy], made)
     with counting(chosen_policy.name, len(made.jobs), passing=True) as bar:

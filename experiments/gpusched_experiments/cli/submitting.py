@@ -41,16 +41,6 @@ AgainstOption = Annotated[
         help="Folder of a leaderboard to rank it against; none: run the others. Default: the published one, if there.",
     ),
 ]  # fmt: skip
-MemoryOption = Annotated[
-    float, typer.Option("--memory-gib", rich_help_panel=PANEL, help="Memory that each of its processes may ask for.")
-]
-RoundOption = Annotated[
-    float, typer.Option("--round-s", rich_help_panel=PANEL, help="Longest decision round, in seconds.")
-]
-RunOption = Annotated[float, typer.Option("--run-s", rich_help_panel=PANEL, help="Longest run, in seconds.")]
-AllOption = Annotated[
-    float, typer.Option("--all-s", rich_help_panel=PANEL, help="Longest time of all runs, in seconds.")
-]
 
 
 @dataclass(frozen=True, slots=True)

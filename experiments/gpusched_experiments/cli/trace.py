@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
@@ -20,16 +20,12 @@ QUICK_JOBS = 2_000
 LABEL = 13
 
 
+@options.with_options
 def trace_command(
+    *,
     file: Annotated[str, typer.Argument(metavar="FILE", help="The trace.")],
-    trace_format: options.TraceFormatOption = None,
-    where: options.WhereOption = None,
-    skip_invalid: options.SkipInvalidOption = False,
-    encoding: options.EncodingOption = None,
+    given: Annotated[options.ScenarioOptions, options.OF_A_FILE],
     scenario: options.ScenarioOption = "default",
-    jobs: options.JobsOption = None,
-    nodes: options.NodesOption = None,
-    settings: options.SetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show what is understood of a trace, and what it means for a cluster, before anything is run on it.
@@ -41,8 +37,7 @@ def trace_command(
 
     - **gpusched trace jobs.txt --scenario mine.toml**, with jobs.txt from **sacct -P**
     """
-    settings = options.with_encoding(settings, encoding)
-    asked = options.ScenarioOptions(scenario, file, trace_format, jobs, nodes, settings, where, skip_invalid)
+    asked = replace(given, scenario=scenario, trace=file)
     chosen = asked.make()
     replay = chosen.trace
     assert replay is not None  # noqa: S101 - there is a FILE
