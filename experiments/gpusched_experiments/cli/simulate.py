@@ -44,15 +44,9 @@ def simulate_command(
         str | None,
         typer.Option("--out", "-o", metavar="DIR", help="Folder for the run's files; `gpusched audit` checks them."),
     ] = None,
-    gantt: pictures.GanttOption = None,
-    gif: pictures.GifOption = None,
     given: options.WorkloadOptions,
-    from_h: pictures.FromOption = None,
-    to_h: pictures.ToOption = None,
-    show_nodes: pictures.ShowNodesOption = None,
-    show_jobs: pictures.ShowJobsOption = None,
-    fps: pictures.FpsOption = 8.0,
-    frames: pictures.FramesOption = 150,
+    chart: pictures.ChartOptions,
+    animation: pictures.AnimationOptions,
 ) -> None:
     """Run one policy once, and print what it cost.
 
@@ -67,8 +61,6 @@ def simulate_command(
 
     - **gpusched simulate --policy sts --instance mine.json**
     """
-    chart = pictures.ChartOptions(gantt, (from_h, to_h), show_nodes, show_jobs)
-    animation = pictures.AnimationOptions(gif, fps, frames)
     chart.check()
     animation.check()
     if out is not None:
@@ -79,6 +71,7 @@ def simulate_command(
     with counting(chosen_policy.name, len(made.jobs), passing=True) as bar:
         result = simulate(made, chosen_policy, seed=seed, on_round=lambda state: bar.show(state.board.count[at.DONE]))
         bar.show(len(made.jobs))
+    gantt, gif = chart.gantt, animation.gif
     with ExitStack() as drafts:
         if gantt is not None:
             drafts.enter_context(_draft(gantt)).write_bytes(chart.draw(result))

@@ -12,7 +12,7 @@ from gpusched_env.workload import Scenario, Trace, modelled, replayed_trace
 from gpusched_env.workload.catalogue import Site
 from gpusched_env.workload.traces.replay import gpu_types_named, ways_out
 from gpusched_env.workload.traces.summary import TraceSummary, TypeLoad
-from gpusched_env.workload.traces.trace import read_selected
+from gpusched_env.workload.traces.trace import read_trace
 from gpusched_experiments.cli import scenario_options as options
 
 QUICK_JOBS = 2_000
@@ -41,7 +41,7 @@ def trace_command(
     chosen = asked.make()
     replay = chosen.trace
     assert replay is not None  # noqa: S101 - there is a FILE
-    trace = read_selected(replay.path, replay.format, replay.columns, replay.selection, chosen.jobs.count)
+    trace = read_trace(replay.path, replay.format, replay.columns, jobs=chosen.jobs.count, **replay.selection)
     site = Site.of(chosen)
     summary = TraceSummary.of(trace, site, chosen)
     command = _command(asked, trace)
