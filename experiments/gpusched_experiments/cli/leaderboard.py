@@ -1,5 +1,6 @@
 """`gpusched leaderboard`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -63,8 +64,7 @@ def leaderboard_command(
         typer.Option("--out", "-o", metavar="DIR", help=f"Folder; default: {OUT}, with --quick {QUICK_OUT}."),
     ] = None,
     submitted: submitting.SubmitOption = None,
-    name: submitting.NameOption = None,
-    against: submitting.AgainstOption = None,
+    given: Annotated[submitting.Given, submitting.PANEL],
     limits: Annotated[Limits, submitting.PANEL],
 ) -> None:  # fmt: skip
     """Rank policies on the tracks: cost over the best, the gap to a bound, what knowing the distribution is worth.
@@ -82,7 +82,7 @@ def leaderboard_command(
 
     - **gpusched leaderboard --submit my_policy.py --quick**
     """
-    given = submitting.Given(name, against, out, reference)
+    given = replace(given, out=out, reference=reference)
     if submitted is not None:
         named = None if policies is None else _policies(policies, quick=quick)
         plan = Plan(_tracks(tracks), _seeds(seeds), quick=quick, policies=named, reference=reference or "edf")
