@@ -61,8 +61,7 @@ def compare_command(
         str | None,
         typer.Option("--format", help="Print the tables, and nothing else, as md, csv, json, html or tex."),
     ] = None,
-    backend: backends.BackendOption = backends.USUAL,
-    ray_address: backends.RayAddressOption = None,
+    backend: backends.BackendOptions,
 ) -> None:
     """Compare policies: every policy on the same workloads, one for each seed.
 
@@ -88,7 +87,7 @@ def compare_command(
     if form is not None and form not in TABLE_FORMATS:
         raise InputError("--format", form, f"one of {', '.join(TABLE_FORMATS)}")
     workload = given.workload(options.scenario_or_track(scenario, track))
-    machines = backends.chosen_backend(backend, ray_address)
+    machines = backend.chosen()
     say_if_one_seed(seeds)
     plan = ComparisonPlan.of(workload, policies, seeds, reference, workers, gpu_demand, machines)
     compared = conduct(plan, out, drawing_or_note(DRAWS))

@@ -46,8 +46,7 @@ def evaluate_command(
             "--out", "-o", metavar="DIR", help="Folder for the runs, figures and a report.html, as compare writes them."
         ),
     ] = None,
-    backend: backends.BackendOption = backends.USUAL,
-    ray_address: backends.RayAddressOption = None,
+    backend: backends.BackendOptions,
 ) -> None:
     """Evaluate an agent: its costs, and what it saves against other policies on the same workloads.
 
@@ -66,7 +65,7 @@ def evaluate_command(
     others = [other.strip() for other in against.split(",")]
     if len({name, *others}) < 1 + len(others):
         raise InputError("--against", against, "names of policies separated by commas, each once, without the agent")
-    machines = backends.chosen_backend(backend, ray_address)
+    machines = backend.chosen()
     replay = None if workload.scenario is None else workload.scenario.trace
     rule = None if replay is None else replay.gpu_demand
     say_if_one_seed(seeds)

@@ -57,8 +57,7 @@ def leaderboard_command(
     workers: Annotated[
         int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core.")
     ] = None,
-    backend: backends.BackendOption = backends.USUAL,
-    ray_address: backends.RayAddressOption = None,
+    backend: backends.BackendOptions,
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="DIR", help=f"Folder; default: {OUT}, with --quick {QUICK_OUT}."),
@@ -86,7 +85,7 @@ def leaderboard_command(
     if submitted is not None:
         named = None if policies is None else _policies(policies, quick=quick)
         plan = Plan(_tracks(tracks), _seeds(seeds), quick=quick, policies=named, reference=reference or "edf")
-        where = backends.chosen_backend(backend, ray_address)
+        where = backend.chosen()
         submitting.submit_entry(submitted, given, plan, limits, backends.chosen_workers(workers, where))
         return
     submitting.refuse_without_entry(given, limits)
@@ -95,7 +94,7 @@ def leaderboard_command(
         raise InputError("--reference", reference, f"one of the policies: {', '.join(entered)}")
     chosen = _tracks(tracks)
     wanted = _seeds(seeds)
-    where = backends.chosen_backend(backend, ray_address)
+    where = backend.chosen()
     left_out = misfits(chosen, entered)
     experiment = leaderboard(chosen, wanted, reference or "edf", left_out)
     choice = Choice(quick=quick, policies=entered)

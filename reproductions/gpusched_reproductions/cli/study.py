@@ -61,8 +61,7 @@ def study_command(
     workers: Annotated[
         int | None, typer.Option("--workers", "-w", help="Trainings at once; default: one for each core.")
     ] = None,
-    backend: backends.BackendOption = backends.USUAL,
-    ray_address: backends.RayAddressOption = None,
+    backend: backends.BackendOptions,
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="DIR", help=f"Folder; default: {OUT}, with --quick {QUICK_OUT}."),
@@ -87,7 +86,7 @@ def study_command(
     - **gpusched study --variants full,no-imitation --steps 300000 --seeds 0-4 --out results/imitation**
     """
     folder = out if out is not None else (QUICK_OUT if quick else OUT)
-    machines = backends.chosen_backend(backend, ray_address)
+    machines = backend.chosen()
     decisions = checks.whole("--steps", (QUICK_STEPS if quick else STEPS) if steps is None else steps)
     changes = of_scenario.changes(scenario_names({"scenario": scenario}))
     plan = StudyPlan(
