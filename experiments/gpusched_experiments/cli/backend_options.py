@@ -1,5 +1,6 @@
 """The options that say on which machines runs are made."""
 
+from dataclasses import dataclass
 from typing import Annotated
 
 import typer
@@ -10,35 +11,34 @@ from gpusched_experiments.report.backends.ray_cluster import RayCluster
 from gpusched_experiments.report.processes import PROCESSES, Backend
 
 BACKENDS = ("processes", "ray")
-USUAL = PROCESSES.name
-
-BackendOption = Annotated[
-    str,
-    typer.Option("--backend", help="processes of this machine, or ray: all machines of a Ray cluster."),
-]
-RayAddressOption = Annotated[
-    str | None,
-    typer.Option(
-        "--ray-address",
-        metavar="ADDRESS",
-        help="With --backend ray: HOST:PORT, or auto; default: RAY_ADDRESS, else a cluster of this machine alone.",
-    ),
-]
 
 
-def chosen_backend(backend: str, ray_address: str | None) -> Backend:
-    """Give the backend of this name.
+@dataclass(frozen=True, slots=True)
+class BackendOptions:
+    """What the options of a backend were given."""
 
-    Raises:
-        InputError: There is none, or it has no address.
-    """
-    if backend not in BACKENDS:
-        raise InputError("--backend", backend, f"one of {', '.join(BACKENDS)}")
-    if backend == RayCluster().name:
-        return RayCluster(ray_address)
-    if ray_address is not None:
-        raise InputError("--ray-address", ray_address, "nothing without --backend ray")
-    return PROCESSES
+    backend: Annotated[str, "processes of this machine, or ray: all machines of a Ray cluster."] = PROCESSES.name
+    ray_address: Annotated[
+        str | None,
+        typer.Option(
+            "--ray-address", metavar="ADDRESS",
+            help="With --backend ray: HOST:PORT, or auto; default: RAY_ADDRESS, else a cluster of this machine alone.",
+        ),
+    ] = None  # fmt: skip
+
+    def chosen(self) -> Backend:
+        """Give the backend of this name.
+
+        Raises:
+            InputError: There is none, or it has no address.
+        """
+        if self.backend not in BACKENDS:
+            raise InputError("--backend", self.backend, f"one of {', '.join(BACKENDS)}")
+        if self.backend == RayCluster().name:
+            return RayCluster(self.ray_address)
+        if self.ray_address is not None:
+            raise InputError("--ray-address", self.ray_address, "nothing without --backend ray")
+        return PROCESSES
 
 
 def chosen_workers(workers: int | None, backend: Backend) -> int:

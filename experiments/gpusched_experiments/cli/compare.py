@@ -18,7 +18,9 @@ from gpusched_experiments.report.table import TABLE_FORMATS
 DRAWS = "gpusched_experiments.report.figures"
 
 
+@options.with_options
 def compare_command(
+    *,
     policies: Annotated[
         str | None,
         typer.Option(
@@ -46,15 +48,7 @@ def compare_command(
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the results; a former comparison is replaced.")
     ] = "results/compare",
-    trace: options.TraceOption = None,
-    trace_format: options.TraceFormatOption = None,
-    where: options.WhereOption = None,
-    skip_invalid: options.SkipInvalidOption = False,
-    encoding: options.EncodingOption = None,
-    jobs: options.JobsOption = None,
-    nodes: options.NodesOption = None,
-    settings: options.SetOption = None,
-    instance: options.InstanceOption = None,
+    given: options.WorkloadOptions,
     gpu_demand: Annotated[
         str | None,
         typer.Option(
@@ -67,8 +61,7 @@ def compare_command(
         str | None,
         typer.Option("--format", help="Print the tables, and nothing else, as md, csv, json, html or tex."),
     ] = None,
-    backend: backends.BackendOption = backends.USUAL,
-    ray_address: backends.RayAddressOption = None,
+    backend: backends.BackendOptions,
 ) -> None:
     """Compare policies: every policy on the same workloads, one for each seed.
 
@@ -93,12 +86,8 @@ def compare_command(
     """
     if form is not None and form not in TABLE_FORMATS:
         raise InputError("--format", form, f"one of {', '.join(TABLE_FORMATS)}")
-    scenario = options.scenario_or_track(scenario, track)
-    settings = options.with_encoding(settings, encoding)
-    workload = options.chosen_workload(
-        instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
-    )
-    machines = backends.chosen_backend(backend, ray_address)
+    workload = given.workload(options.scenario_or_track(scenario, track))
+    machines = backend.chosen()
     say_if_one_seed(seeds)
     plan = ComparisonPlan.of(workload, policies, seeds, reference, workers, gpu_demand, machines)
     compared = conduct(plan, out, drawing_or_note(DRAWS))

@@ -24,7 +24,9 @@ from gpusched_experiments.report.table import MONEY, PERCENT, Column, Table
 USUAL_SEEDS = "0-9"
 
 
+@options.with_options
 def evaluate_command(
+    *,
     agent: Annotated[
         str, typer.Argument(metavar="AGENT", help="agent:NAME of one that is shipped, its folder, or a model's .zip.")
     ],
@@ -37,22 +39,14 @@ def evaluate_command(
         str, typer.Option("--against", help="Policies or other agents to measure it against, separated by commas.")
     ] = "edf,sts",
     workers: options.WorkersOption = None,
-    trace: options.TraceOption = None,
-    trace_format: options.TraceFormatOption = None,
-    where: options.WhereOption = None,
-    skip_invalid: options.SkipInvalidOption = False,
-    jobs: options.JobsOption = None,
-    nodes: options.NodesOption = None,
-    settings: options.SetOption = None,
-    instance: options.InstanceOption = None,
+    given: options.WorkloadOptions,
     out: Annotated[
         str | None,
         typer.Option(
             "--out", "-o", metavar="DIR", help="Folder for the runs, figures and a report.html, as compare writes them."
         ),
     ] = None,
-    backend: backends.BackendOption = backends.USUAL,
-    ray_address: backends.RayAddressOption = None,
+    backend: backends.BackendOptions,
 ) -> None:
     """Evaluate an agent: its costs, and what it saves against other policies on the same workloads.
 
@@ -65,15 +59,13 @@ def evaluate_command(
 
     - **gpusched evaluate agent:default --out results/agent** writes a report to send on
     """
-    workload = options.chosen_workload(
-        instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
-    )
-    usual = USUAL_SEEDS if instance is None else USUAL_SEEDS_OF_THE_SAME_JOBS
+    workload = given.workload(scenario)
+    usual = USUAL_SEEDS if given.instance is None else USUAL_SEEDS_OF_THE_SAME_JOBS
     name = agent if is_agent(agent) else (SB3 if agent.endswith(".zip") else PREFIX) + agent
     others = [other.strip() for other in against.split(",")]
     if len({name, *others}) < 1 + len(others):
         raise InputError("--against", against, "names of policies separated by commas, each once, without the agent")
-    machines = backends.chosen_backend(backend, ray_address)
+    machines = backend.chosen()
     replay = None if workload.scenario is None else workload.scenario.trace
     rule = None if replay is None else replay.gpu_demand
     say_if_one_seed(seeds)
@@ -81,7 +73,7 @@ def evaluate_command(
     reference = USUAL_REFERENCE if USUAL_REFERENCE in others else others[0]
     plan = ComparisonPlan.of(workload, names, text, reference, workers, rule, machines)
     runs = _unkept(plan) if out is None else conduct(plan, out, drawing_or_note(DRAWS))[0].runs
-    _print(runs, name, None if instance is None else workload.title)
+    _print(runs, name, None if given.instance is None else workload.title)
     for path in [] if out is None else written(out):
         typer.echo(f"wrote {path}")
 

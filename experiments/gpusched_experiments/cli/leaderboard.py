@@ -1,5 +1,6 @@
 """`gpusched leaderboard`."""
 
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -12,13 +13,14 @@ from gpusched_experiments.cli import submitting
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.report import write_report
+from gpusched_experiments.cli.scenario_options import with_options
 from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.leaderboard import QUICK_POLICIES, default_policies, leaderboard, misfits
 from gpusched_experiments.leaderboard.submission import Plan
 from gpusched_experiments.report.cell import each_once
 from gpusched_experiments.report.experiment import Choice
 from gpusched_experiments.report.experiment_run import run_experiment
-from gpusched_experiments.untrusted.entry import USUAL, Limits
+from gpusched_experiments.untrusted.entry import Limits
 
 if TYPE_CHECKING:
     from gpusched_env.workload.scenario.scenario_file import Purpose
@@ -29,7 +31,9 @@ OUT, QUICK_OUT = "results/leaderboard", "results/leaderboard-quick"
 PURPOSES = ("test", "validation")
 
 
+@with_options
 def leaderboard_command(
+    *,
     policies: Annotated[
         str | None,
         typer.Option(
@@ -53,19 +57,14 @@ def leaderboard_command(
     workers: Annotated[
         int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core.")
     ] = None,
-    backend: backends.BackendOption = backends.USUAL,
-    ray_address: backends.RayAddressOption = None,
+    backend: backends.BackendOptions,
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="DIR", help=f"Folder; default: {OUT}, with --quick {QUICK_OUT}."),
     ] = None,
     submitted: submitting.SubmitOption = None,
-    name: submitting.NameOption = None,
-    against: submitting.AgainstOption = None,
-    memory_gib: submitting.MemoryOption = USUAL.memory_gib,
-    round_s: submitting.RoundOption = USUAL.round_s,
-    run_s: submitting.RunOption = USUAL.run_s,
-    all_s: submitting.AllOption = USUAL.all_s,
+    given: Annotated[submitting.Given, submitting.PANEL],
+    limits: Annotated[Limits, submitting.PANEL],
 ) -> None:  # fmt: skip
     """Rank policies on the tracks: cost over the best, the gap to a bound, what knowing the distribution is worth.
 
@@ -82,12 +81,11 @@ def leaderboard_command(
 
     - **gpusched leaderboard --submit my_policy.py --quick**
     """
-    limits = Limits(memory_gib=memory_gib, round_s=round_s, run_s=run_s, all_s=all_s)
-    given = submitting.Given(name, against, out, reference)
+    given = replace(given, out=out, reference=reference)
     if submitted is not None:
         named = None if policies is None else _policies(policies, quick=quick)
         plan = Plan(_tracks(tracks), _seeds(seeds), quick=quick, policies=named, reference=reference or "edf")
-        where = backends.chosen_backend(backend, ray_address)
+        where = backend.chosen()
         submitting.submit_entry(submitted, given, plan, limits, backends.chosen_workers(workers, where))
         return
     submitting.refuse_without_entry(given, limits)
@@ -96,7 +94,7 @@ def leaderboard_command(
         raise InputError("--reference", reference, f"one of the policies: {', '.join(entered)}")
     chosen = _tracks(tracks)
     wanted = _seeds(seeds)
-    where = backends.chosen_backend(backend, ray_address)
+    where = backend.chosen()
     left_out = misfits(chosen, entered)
     experiment = leaderboard(chosen, wanted, reference or "edf", left_out)
     choice = Choice(quick=quick, policies=entered)

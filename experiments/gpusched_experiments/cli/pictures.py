@@ -17,43 +17,25 @@ from gpusched_experiments.cli.progress import counting
 CHART_FORMS = ("png", "svg", "pdf")
 HOUR_S = 3600.0
 
-GanttOption = Annotated[
-    str | None,
-    typer.Option("--gantt", metavar="FILE", help="Draw the run as a Gantt chart: a .png, .svg or .pdf file."),
-]
-FromOption = Annotated[float | None, typer.Option("--from", metavar="HOURS", help="Where the Gantt chart begins [h].")]
-ToOption = Annotated[float | None, typer.Option("--to", metavar="HOURS", help="Where the Gantt chart ends [h].")]
-ShowNodesOption = Annotated[
-    str | None, typer.Option("--show-nodes", metavar="NUMBERS", help="Nodes on the Gantt chart: 0-3, or 0,3,5.")
-]
-ShowJobsOption = Annotated[
-    str | None, typer.Option("--show-jobs", metavar="NUMBERS", help="Jobs on the Gantt chart: 0-3, or 0,3,5.")
-]
-GifOption = Annotated[
-    str | None,
-    typer.Option("--gif", metavar="FILE", help="Draw the run as a moving picture: a .gif, .mp4 or .webm file."),
-]
-FpsOption = Annotated[float, typer.Option("--fps", help="Pictures per second of --gif.")]
-FramesOption = Annotated[
-    int, typer.Option("--frames", min=1, help="Most pictures of --gif; there is one for each decision round.")
-]
-
 
 @dataclass(frozen=True, slots=True)
 class ChartOptions:
-    """What to draw of a run, and where.
+    """What to draw of a run, and where."""
 
-    Attributes:
-        gantt: File of the Gantt chart; None: none.
-        hours: What it shows of the run: from, and to [h]; None: the beginning, and the end.
-        nodes: Numbers of the nodes on it; None: all.
-        jobs: Numbers of the jobs on it; None: all.
-    """
-
-    gantt: str | None
-    hours: tuple[float | None, float | None] = (None, None)
-    nodes: str | None = None
-    jobs: str | None = None
+    gantt: Annotated[
+        str | None,
+        typer.Option("--gantt", metavar="FILE", help="Draw the run as a Gantt chart: a .png, .svg or .pdf file."),
+    ] = None
+    start: Annotated[
+        float | None, typer.Option("--from", metavar="HOURS", help="Where the Gantt chart begins [h].")
+    ] = None
+    end: Annotated[float | None, typer.Option("--to", metavar="HOURS", help="Where the Gantt chart ends [h].")] = None
+    nodes: Annotated[
+        str | None, typer.Option("--show-nodes", metavar="NUMBERS", help="Nodes on the Gantt chart: 0-3, or 0,3,5.")
+    ] = None
+    jobs: Annotated[
+        str | None, typer.Option("--show-jobs", metavar="NUMBERS", help="Jobs on the Gantt chart: 0-3, or 0,3,5.")
+    ] = None
 
     def check(self) -> None:
         """Check everything that can be wrong before the run.
@@ -67,7 +49,7 @@ class ChartOptions:
                 raise InputError("--gantt", self.gantt, "the name of a .png, .svg or .pdf file")
             _check_place("--gantt", self.gantt)
             import_module("gpusched_env.rendering.gantt")
-        start, end = self.hours
+        start, end = self.start, self.end
         given = {"--from": start, "--to": end, "--show-nodes": self.nodes, "--show-jobs": self.jobs}
         for name, value in given.items():
             if value is not None and self.gantt is None:
@@ -84,7 +66,7 @@ class ChartOptions:
             InputError: There is no such node or job, or the run is over before the chart begins.
         """
         rendering: Any = import_module("gpusched_env.rendering")
-        start, end = self.hours
+        start, end = self.start, self.end
         last_h = float(result.completion_s.max()) / HOUR_S
         if start is not None and start >= last_h:
             raise InputError("--from", start, f"hours before the end of the run, {last_h:.6g}")
@@ -101,17 +83,16 @@ class ChartOptions:
 
 @dataclass(frozen=True, slots=True)
 class AnimationOptions:
-    """The moving picture of a run.
+    """The moving picture of a run."""
 
-    Attributes:
-        gif: File to write; None: none.
-        fps: Pictures per second.
-        frames: Most pictures.
-    """
-
-    gif: str | None
-    fps: float
-    frames: int
+    gif: Annotated[
+        str | None,
+        typer.Option("--gif", metavar="FILE", help="Draw the run as a moving picture: a .gif, .mp4 or .webm file."),
+    ] = None
+    fps: Annotated[float, "Pictures per second of --gif."] = 8.0
+    frames: Annotated[
+        int, typer.Option("--frames", min=1, help="Most pictures of --gif; there is one for each decision round.")
+    ] = 150
 
     def check(self) -> None:
         """Check everything that can be wrong before the run.

@@ -20,7 +20,9 @@ EPISODES = 10
 """How many are recorded of each policy, unless told otherwise."""
 
 
+@options.with_options
 def record_command(
+    *,
     out: Annotated[str, typer.Option("--out", "-o", metavar="DIR", help="Folder for the datasets, new or empty.")],
     policies: Annotated[
         str,
@@ -41,9 +43,7 @@ def record_command(
             help="Seeds of the workloads: 1000-1099; default: 1000-1009, or the track's first training seeds.",
         ),
     ] = None,
-    jobs: options.JobsOption = None,
-    nodes: options.NodesOption = None,
-    settings: options.SetOption = None,
+    given: Annotated[options.ScenarioOptions, ("jobs", "nodes", "settings")],
     flat: Annotated[
         bool, typer.Option("--flat/--dict", help="Observations as one vector, or as a dictionary of four.")
     ] = True,
@@ -69,7 +69,7 @@ def record_command(
         range(FIRST_DRAWN_SEED, FIRST_DRAWN_SEED + EPISODES) if track is None else load_track(track).seeds("training")
     )
     numbers = usual[:EPISODES] if seeds is None else parse_seeds(seeds, "--seeds")
-    values = options.scenario_settings([place], None, None, jobs, nodes, settings, option="--set")
+    values = given.changes([place], "--set")
     keywords: dict[str, object] = {"settings": values} if values else {}
     if track in list_tracks():
         environment = track_id(track, "Flat" if flat else "")

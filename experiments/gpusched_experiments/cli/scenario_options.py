@@ -2,9 +2,11 @@
 
 import tomllib
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, fields, is_dataclass, replace
+from functools import wraps
+from inspect import Parameter, Signature, signature
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated, Any, get_args, get_origin, get_type_hints
 
 import typer
 
@@ -50,38 +52,77 @@ class Workload:
 
 USUAL = "default"
 
-HELP = {
-    "scenario": "A built-in scenario (see `gpusched scenarios`), a track (see `gpusched tracks`) or a .toml file.",
-    "track": "In place of a scenario a track (see `gpusched tracks`) or a .toml file of one.",
-    "trace": "Replay the jobs of this file; what it lacks comes from the scenario.",
-    "format": f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}; told by the file's columns if not given.",
-    "where": "Only jobs of the trace that meet this, such as 'gpus > 0' or 'state = COMPLETED'; repeatable.",
-    "skip": "Leave rows of the trace that are not valid out, and count them.",
-    "encoding": "Encoding of the trace, such as cp1252; default: utf-8.",
-    "jobs": "Number of jobs; of a trace, the first so many.",
-    "nodes": "Number of nodes.",
-    "workers": "Processes; default: one for each core, at most 4.",
-    "set": "Any setting of the scenario, such as prices.pue=1.2; repeatable.",
-    "scenario_set": "Any setting of the scenarios, such as prices.pue=1.2; repeatable.",
-    "instance": "Run this instance (a file of save_instance) in place of a scenario.",
-}
-_SET = "NAME=VALUE"
-_scenario = typer.Option("--scenario", "-s", help=HELP["scenario"], autocompletion=completion.a_scenario)
-_track = typer.Option("--track", "-t", help=HELP["track"], autocompletion=completion.a_track)
+SET = "NAME=VALUE"
+ScenarioOption = Annotated[
+    str,
+    typer.Option(
+        "--scenario", "-s", autocompletion=completion.a_scenario,
+        help="A built-in scenario (see `gpusched scenarios`), a track (see `gpusched tracks`) or a .toml file.",
+    ),
+]  # fmt: skip
+TrackOption = Annotated[
+    str | None,
+    typer.Option(
+        "--track", "-t", autocompletion=completion.a_track,
+        help="In place of a scenario a track (see `gpusched tracks`) or a .toml file of one.",
+    ),
+]  # fmt: skip
+WorkersOption = Annotated[
+    int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core, at most 4.")
+]
+JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help="Number of jobs; of a trace, the first so many.")]
+WHERE = "Only jobs of the trace that meet this, such as 'gpus > 0' or 'state = COMPLETED'; repeatable."
+SetOption = Annotated[
+    list[str] | None,
+    typer.Option("--set", metavar=SET, help="Any setting of the scenario, such as prices.pue=1.2; repeatable."),
+]
 
-ScenarioOption = Annotated[str, _scenario]
-TrackOption = Annotated[str | None, _track]
-TraceOption = Annotated[str | None, typer.Option("--trace", help=HELP["trace"])]
-TraceFormatOption = Annotated[str | None, typer.Option("--trace-format", help=HELP["format"])]
-WhereOption = Annotated[list[str] | None, typer.Option("--where", metavar="CONDITION", help=HELP["where"])]
-SkipInvalidOption = Annotated[bool, typer.Option("--skip-invalid", help=HELP["skip"])]
-EncodingOption = Annotated[str | None, typer.Option("--encoding", help=HELP["encoding"])]
-JobsOption = Annotated[int | None, typer.Option("--jobs", "-j", help=HELP["jobs"])]
-NodesOption = Annotated[int | None, typer.Option("--nodes", "-n", help=HELP["nodes"])]
-WorkersOption = Annotated[int | None, typer.Option("--workers", "-w", help=HELP["workers"])]
-SetOption = Annotated[list[str] | None, typer.Option("--set", metavar=_SET, help=HELP["set"])]
-ScenarioSetOption = Annotated[list[str] | None, typer.Option("--scenario-set", metavar=_SET, help=HELP["scenario_set"])]
-InstanceOption = Annotated[str | None, typer.Option("--instance", metavar="FILE", help=HELP["instance"])]
+
+def _flag(name: str) -> str:
+    return f"--{name.replace('_', '-')}"
+
+
+def with_options(command: Callable[..., None]) -> Callable[..., None]:
+    """Give a command the options of the settings classes that its parameters are annotated with.
+
+    A field that is annotated with an option, or with the text of its help, is an option of its type and default. Beside
+    the class may stand a text, its panel in the help, or a tuple: the only fields that are options. The command gets an
+    object of the class.
+    """
+    fields_of: dict[str, tuple[Any, list[str]]] = {}
+    parameters: list[Parameter] = []
+    for parameter in signature(command, eval_str=True).parameters.values():
+        kind, panel = parameter.annotation, None
+        if get_origin(kind) is Annotated and is_dataclass(get_args(kind)[0]):
+            kind, panel = get_args(kind)
+        if not is_dataclass(kind):
+            parameters.append(parameter.replace(kind=Parameter.KEYWORD_ONLY))
+            continue
+        hints = get_type_hints(kind, include_extras=True)
+        made = [each for each in fields(kind) if get_origin(hints[each.name]) is Annotated]
+        if isinstance(panel, tuple):
+            made, panel = [each for each in made if each.name in panel], None
+        fields_of[parameter.name] = kind, [each.name for each in made]
+        for each in made:
+            of, option = get_args(hints[each.name])
+            if isinstance(option, str):
+                option = typer.Option(_flag(each.name), help=option, rich_help_panel=panel)
+            name = f"{parameter.name}_{each.name}"
+            parameters.append(
+                Parameter(name, Parameter.KEYWORD_ONLY, default=each.default, annotation=Annotated[of, option])
+            )
+
+    @wraps(command)
+    def called(**given: Any) -> None:
+        for name, (kind, names) in fields_of.items():
+            given[name] = kind(**{each: given.pop(f"{name}_{each}") for each in names})
+        command(**given)
+
+    called.__signature__ = Signature(parameters)  # type: ignore[attr-defined]  # what Typer reads
+    return called
+
+
+OF_A_FILE = ("trace_format", "where", "skip_invalid", "encoding", "jobs", "nodes", "settings")
 
 
 def scenario_or_track(scenario: str, track: str | None) -> str:
@@ -99,32 +140,35 @@ def scenario_or_track(scenario: str, track: str | None) -> str:
     return place
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True, kw_only=True)
 class ScenarioOptions:
     """What the options of a scenario and its trace were given; None, empty or false where they were not."""
 
-    scenario: str
-    trace: str | None = None
-    trace_format: str | None = None
-    jobs: int | None = None
-    nodes: int | None = None
-    settings: Sequence[str] | None = None
-    where: Sequence[str] | None = None
-    skip_invalid: bool = False
+    trace: Annotated[str | None, "Replay the jobs of this file; what it lacks comes from the scenario."] = None
+    scenario: str = USUAL
+    trace_format: Annotated[
+        str | None, f"{', '.join(FORMATS[:-1])} or {FORMATS[-1]}; told by the file's columns if not given."
+    ] = None
+    where: Annotated[list[str] | None, typer.Option("--where", metavar="CONDITION", help=WHERE)] = None
+    skip_invalid: Annotated[bool, "Leave rows of the trace that are not valid out, and count them."] = False
+    encoding: Annotated[str | None, "Encoding of the trace, such as cp1252; default: utf-8."] = None
+    jobs: JobsOption = None
+    nodes: Annotated[int | None, typer.Option("--nodes", "-n", help="Number of nodes.")] = None
+    settings: SetOption = None
 
     def given(self) -> dict[str, list[Any]]:
         """Return what was given, by option: every value of those that may be repeated."""
-        values: dict[str, list[Any]] = {
-            "--trace": [self.trace],
-            "--scenario": [self.scenario] if self.scenario != USUAL else [],
-            "--trace-format": [self.trace_format],
-            "--where": list(self.where or ()),
-            "--skip-invalid": [True] if self.skip_invalid else [],
-            "--jobs": [self.jobs],
-            "--nodes": [self.nodes],
-            "--set": list(self.settings or ()),
+        values = {each: getattr(self, each.name) for each in fields(ScenarioOptions)}
+        return {
+            "--set" if each.name == "settings" else _flag(each.name): value if isinstance(value, list) else [value]
+            for each, value in values.items()
+            if value not in (each.default, [])
         }
-        return {option: value for option, value in values.items() if value not in ([], [None])}
+
+    @property
+    def written(self) -> list[str]:
+        """Give the settings of `--set` with that of `--encoding`."""
+        return [*(self.settings or ()), *([] if self.encoding is None else [f"trace.encoding={self.encoding}"])]
 
     def counts(self) -> dict[str, object]:
         """Return the settings that `--jobs` and `--nodes` stand for."""
@@ -132,7 +176,11 @@ class ScenarioOptions:
         return {name: count for name, count in counts.items() if count is not None}
 
     def make(self) -> Scenario:
-        """Make the scenario; see `chosen_scenario`."""
+        """Make the scenario; `--set` wins over all other options.
+
+        Raises:
+            InputError: There is no such scenario, file or setting, or a value is not allowed.
+        """
         if self.trace_format is not None:
             try:
                 check_format(self.trace_format)
@@ -141,7 +189,7 @@ class ScenarioOptions:
         base = load_scenario(self.scenario)
         values: dict[str, object] = {"trace.where": list(self.where)} if self.where else {}
         values |= {"trace.skip_invalid": True} if self.skip_invalid else {}
-        values |= dict(parse_setting(text) for text in self.settings or ())
+        values |= dict(parse_setting(text) for text in self.written)
         if self.trace is None:
             of_traces = ("--trace-format", *(("--where", "--skip-invalid") if base.trace is None else ()))
             for option, values_given in self.given().items():
@@ -155,59 +203,61 @@ class ScenarioOptions:
         made = scenario_for_trace(self.trace, self.jobs, self.nodes, base=base.replace(replay), trace_format=form)
         return made.replace(values)
 
+    def changes(self, scenarios: Sequence[str], option: str = "--scenario-set") -> dict[str, object]:
+        """Return the settings that the options of a training describe, by dotted name; those of `option` win.
 
-def chosen_scenario(*options: Any, **more: Any) -> Scenario:
-    """Make the scenario that the options describe, fields of `ScenarioOptions`; `--set` wins over all others.
+        A trace is looked at with the settings of the first scenario.
 
-    Raises:
-        InputError: There is no such scenario, file or setting, or a value is not allowed.
-    """
-    return ScenarioOptions(*options, **more).make()
+        Args:
+            scenarios: Names of the scenarios, or files.
+            option: What the settings are given by.
 
-
-def chosen_workload(instance: str | None, *options: Any) -> Workload:
-    """Give what the options describe: the scenario, or the instance of a file, beside which no other may stand.
-
-    Args:
-        instance: The file of an instance, if one is given.
-        options: Fields of `ScenarioOptions`.
-
-    Raises:
-        InputError: There is no such scenario, file or setting, or a value is not allowed.
-    """
-    chosen = ScenarioOptions(*options)
-    if instance is None:
-        return Workload(chosen.make())
-    for option, values in chosen.given().items():
-        raise InputError(option, values[0], "nothing beside --instance FILE, which says it all")
-    return Workload(None, load_instance(instance), instance)
+        Raises:
+            InputError: There is no such scenario, file or setting, or a value is not allowed.
+        """
+        values = dict(parse_setting(text, option=option) for text in self.written)
+        made, given = replace(self, scenario=scenarios[0]).make(), self.counts()
+        if self.trace is not None and made.trace is not None:
+            replay = made.trace.model_dump(exclude_defaults=True) | {"format": made.trace.format}
+            given |= {f"trace.{name}": value for name, value in replay.items()} | {"jobs.count": made.jobs.count}
+        return given | values
 
 
-def scenario_settings(scenarios: Sequence[str], *options: Any, option: str = "--scenario-set") -> dict[str, object]:
-    """Return the settings that the options of a training describe, by dotted name; those of `option` win.
+@dataclass(frozen=True, kw_only=True)
+class TrainingScenarioOptions(ScenarioOptions):
+    """The same for a training, where `--set` is taken."""
 
-    A trace is looked at with the settings of the first scenario.
-
-    Args:
-        scenarios: Names of the scenarios, or files.
-        options: The other fields of `ScenarioOptions`.
-        option: What the settings are given by.
-
-    Raises:
-        InputError: There is no such scenario, file or setting, or a value is not allowed.
-    """
-    chosen = ScenarioOptions(scenarios[0], *options)
-    values = dict(parse_setting(text, option=option) for text in chosen.settings or ())
-    made, given = chosen.make(), chosen.counts()
-    if chosen.trace is not None and made.trace is not None:
-        replay = made.trace.model_dump(exclude_defaults=True) | {"format": made.trace.format}
-        given |= {f"trace.{name}": value for name, value in replay.items()} | {"jobs.count": made.jobs.count}
-    return given | values
+    settings: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--scenario-set", metavar=SET, help="Any setting of the scenarios, such as prices.pue=1.2; repeatable."
+        ),
+    ] = None
 
 
-def with_encoding(settings: list[str] | None, encoding: str | None) -> list[str] | None:
-    """Return the settings of `--set` with that of `--encoding`."""
-    return settings if encoding is None else [*(settings or []), f"trace.encoding={encoding}"]
+@dataclass(frozen=True, kw_only=True)
+class WorkloadOptions(ScenarioOptions):
+    """What the options of a workload were given: a scenario's, or the file of an instance."""
+
+    instance: Annotated[
+        str | None,
+        typer.Option(
+            "--instance", metavar="FILE", help="Run this instance (a file of save_instance) in place of a scenario."
+        ),
+    ] = None
+
+    def workload(self, scenario: str) -> Workload:
+        """Give what the options describe: the scenario, or the instance of a file, beside which no other may stand.
+
+        Raises:
+            InputError: There is no such scenario, file or setting, or a value is not allowed.
+        """
+        chosen = replace(self, scenario=scenario)
+        if self.instance is None:
+            return Workload(chosen.make())
+        for option, values in chosen.given().items():
+            raise InputError(option, values[0], "nothing beside --instance FILE, which says it all")
+        return Workload(None, load_instance(self.instance), self.instance)
 
 
 def parse_setting(text: str, example: str = "cluster.nodes=20", option: str = "--set") -> tuple[str, object]:

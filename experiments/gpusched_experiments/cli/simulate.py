@@ -25,7 +25,9 @@ from gpusched_experiments.cli.terminal import output
 from gpusched_experiments.report.fared import Billing, Fared
 
 
+@options.with_options
 def simulate_command(
+    *,
     policy: Annotated[
         str,
         typer.Option(
@@ -42,22 +44,9 @@ def simulate_command(
         str | None,
         typer.Option("--out", "-o", metavar="DIR", help="Folder for the run's files; `gpusched audit` checks them."),
     ] = None,
-    gantt: pictures.GanttOption = None,
-    gif: pictures.GifOption = None,
-    trace: options.TraceOption = None,
-    trace_format: options.TraceFormatOption = None,
-    where: options.WhereOption = None,
-    skip_invalid: options.SkipInvalidOption = False,
-    jobs: options.JobsOption = None,
-    nodes: options.NodesOption = None,
-    settings: options.SetOption = None,
-    instance: options.InstanceOption = None,
-    from_h: pictures.FromOption = None,
-    to_h: pictures.ToOption = None,
-    show_nodes: pictures.ShowNodesOption = None,
-    show_jobs: pictures.ShowJobsOption = None,
-    fps: pictures.FpsOption = 8.0,
-    frames: pictures.FramesOption = 150,
+    given: options.WorkloadOptions,
+    chart: pictures.ChartOptions,
+    animation: pictures.AnimationOptions,
 ) -> None:
     """Run one policy once, and print what it cost.
 
@@ -72,21 +61,17 @@ def simulate_command(
 
     - **gpusched simulate --policy sts --instance mine.json**
     """
-    chart = pictures.ChartOptions(gantt, (from_h, to_h), show_nodes, show_jobs)
-    animation = pictures.AnimationOptions(gif, fps, frames)
     chart.check()
     animation.check()
     if out is not None:
         check_new_folder(out, ours=MAY_HOLD)
-    scenario = options.scenario_or_track(scenario, track)
-    workload = options.chosen_workload(
-        instance, scenario, trace, trace_format, jobs, nodes, settings, where, skip_invalid
-    )
+    workload = given.workload(options.scenario_or_track(scenario, track))
     made, chosen_policy = workload.maker()(seed), make_any_policy(policy)
     check_fit([chosen_policy], made)
     with counting(chosen_policy.name, len(made.jobs), passing=True) as bar:
         result = simulate(made, chosen_policy, seed=seed, on_round=lambda state: bar.show(state.board.count[at.DONE]))
         bar.show(len(made.jobs))
+    gantt, gif = chart.gantt, animation.gif
     with ExitStack() as drafts:
         if gantt is not None:
             drafts.enter_context(_draft(gantt)).write_bytes(chart.draw(result))

@@ -30,36 +30,22 @@ SubmitOption = Annotated[
         help="An agent's folder, a Python file with POLICY, or FILE.py:NAME: check it, run it and rank it.",
     ),
 ]  # fmt: skip
-NameOption = Annotated[
-    str | None,
-    typer.Option("--name", rich_help_panel=PANEL, help="Its name in tables; default: the file's or folder's."),
-]
-AgainstOption = Annotated[
-    str | None,
-    typer.Option(
-        "--against", metavar="DIR", rich_help_panel=PANEL,
-        help="Folder of a leaderboard to rank it against; none: run the others. Default: the published one, if there.",
-    ),
-]  # fmt: skip
-MemoryOption = Annotated[
-    float, typer.Option("--memory-gib", rich_help_panel=PANEL, help="Memory that each of its processes may ask for.")
-]
-RoundOption = Annotated[
-    float, typer.Option("--round-s", rich_help_panel=PANEL, help="Longest decision round, in seconds.")
-]
-RunOption = Annotated[float, typer.Option("--run-s", rich_help_panel=PANEL, help="Longest run, in seconds.")]
-AllOption = Annotated[
-    float, typer.Option("--all-s", rich_help_panel=PANEL, help="Longest time of all runs, in seconds.")
-]
 
 
 @dataclass(frozen=True, slots=True)
 class Given:
     """The options of a submission, as they were given."""
 
-    name: str | None
-    against: str | None
-    out: str | None
+    name: Annotated[str | None, "Its name in tables; default: the file's or folder's."] = None
+    against: Annotated[
+        str | None,
+        typer.Option(
+            "--against", metavar="DIR", rich_help_panel=PANEL,
+            help="Folder of a leaderboard to rank it against; none: run the others. Default: the published one, if "
+            "there.",
+        ),
+    ] = None  # fmt: skip
+    out: str | None = None
     reference: str | None = None
 
 

@@ -3,7 +3,7 @@
 import json
 import shlex
 from collections.abc import Iterator
-from dataclasses import asdict
+from dataclasses import asdict, replace
 from typing import Annotated
 
 import typer
@@ -12,7 +12,7 @@ from gpusched_env.workload import Scenario, Trace, modelled, replayed_trace
 from gpusched_env.workload.catalogue import Site
 from gpusched_env.workload.traces.replay import gpu_types_named, ways_out
 from gpusched_env.workload.traces.summary import TraceSummary, TypeLoad
-from gpusched_env.workload.traces.trace import read_selected
+from gpusched_env.workload.traces.trace import read_trace
 from gpusched_experiments.cli import scenario_options as options
 
 QUICK_JOBS = 2_000
@@ -20,16 +20,12 @@ QUICK_JOBS = 2_000
 LABEL = 13
 
 
+@options.with_options
 def trace_command(
+    *,
     file: Annotated[str, typer.Argument(metavar="FILE", help="The trace.")],
-    trace_format: options.TraceFormatOption = None,
-    where: options.WhereOption = None,
-    skip_invalid: options.SkipInvalidOption = False,
-    encoding: options.EncodingOption = None,
+    given: Annotated[options.ScenarioOptions, options.OF_A_FILE],
     scenario: options.ScenarioOption = "default",
-    jobs: options.JobsOption = None,
-    nodes: options.NodesOption = None,
-    settings: options.SetOption = None,
     as_json: Annotated[bool, typer.Option("--json", help="Print one JSON object.")] = False,
 ) -> None:
     """Show what is understood of a trace, and what it means for a cluster, before anything is run on it.
@@ -41,12 +37,11 @@ def trace_command(
 
     - **gpusched trace jobs.txt --scenario mine.toml**, with jobs.txt from **sacct -P**
     """
-    settings = options.with_encoding(settings, encoding)
-    asked = options.ScenarioOptions(scenario, file, trace_format, jobs, nodes, settings, where, skip_invalid)
+    asked = replace(given, scenario=scenario, trace=file)
     chosen = asked.make()
     replay = chosen.trace
     assert replay is not None  # noqa: S101 - there is a FILE
-    trace = read_selected(replay.path, replay.format, replay.columns, replay.selection, chosen.jobs.count)
+    trace = read_trace(replay.path, replay.format, replay.columns, jobs=chosen.jobs.count, **replay.selection)
     site = Site.of(chosen)
     summary = TraceSummary.of(trace, site, chosen)
     command = _command(asked, trace)

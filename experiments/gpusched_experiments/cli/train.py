@@ -35,7 +35,9 @@ if TYPE_CHECKING:
 
 
 @with_training_options
+@workload_options.with_options
 def train_command(
+    *,
     out: Annotated[
         str, typer.Option("--out", "-o", metavar="DIR", help="Folder of the run; the same command there resumes it.")
     ],
@@ -53,13 +55,7 @@ def train_command(
             "--set", metavar="NAME=VALUE", help=f"Any setting of the training, such as {EXAMPLE}; repeatable."
         ),
     ] = None,
-    trace: workload_options.TraceOption = None,
-    trace_format: workload_options.TraceFormatOption = None,
-    where: workload_options.WhereOption = None,
-    skip_invalid: workload_options.SkipInvalidOption = False,
-    jobs: workload_options.JobsOption = None,
-    nodes: workload_options.NodesOption = None,
-    scenario_set: workload_options.ScenarioSetOption = None,
+    of_scenario: workload_options.TrainingScenarioOptions,
 ) -> None:
     """Train an agent: one that steers STS-X begins as STS-X, another one imitates a policy first; then it learns by itself.
 
@@ -83,9 +79,7 @@ def train_command(
     Every line has the cost of the teacher, STS and EDF on the same workloads beside the agent's. An agent that ends
     dearer than its teacher or EDF, or untrained, gets a warning.
     """  # noqa: E501 - commands are copied as a line
-    changes = workload_options.scenario_settings(
-        scenario_names(options), trace, trace_format, jobs, nodes, scenario_set, where, skip_invalid
-    )
+    changes = of_scenario.changes(scenario_names(options))
     config = training_config(options, settings or (), changes)
     if not NAME.fullmatch(name):
         raise InputError("--name", name, "letters, digits, dots, dashes and underscores, at most 64")

@@ -6,7 +6,7 @@ import hashlib
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 from gpusched_agents.any_policy import is_agent
 from gpusched_agents.files.storage import AGENT_FILES
@@ -110,7 +110,7 @@ LEAST_GIB, MOST_GIB = 2.0, 1024.0
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Limits of every process in which such a policy decides.
+    """Limits of every process in which such a policy decides; those with a text are options of a submission.
 
     Args:
         memory_gib: Memory that the process may ask for, which is more than it uses: from 2 to 1,024 GiB.
@@ -123,11 +123,11 @@ class Limits:
         InputError: One of them is out of its range.
     """
 
-    memory_gib: float = 4.0
-    round_s: float = 10.0
+    memory_gib: Annotated[float, "Memory that each of its processes may ask for."] = 4.0
+    round_s: Annotated[float, "Longest decision round, in seconds."] = 10.0
     start_s: float = 120.0
-    run_s: float = 600.0
-    all_s: float = 7200.0
+    run_s: Annotated[float, "Longest run, in seconds."] = 600.0
+    all_s: Annotated[float, "Longest time of all runs, in seconds."] = 7200.0
 
     def __post_init__(self) -> None:
         if not LEAST_GIB <= self.memory_gib <= MOST_GIB:

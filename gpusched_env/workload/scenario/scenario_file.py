@@ -22,7 +22,7 @@ from gpusched_env.workload.scenario.sharing import OwnTenant
 from gpusched_env.workload.tables.own_applications import PUBLISHED
 from gpusched_env.workload.traces.presets import check_format
 from gpusched_env.workload.traces.rows import UTF_8
-from gpusched_env.workload.traces.trace import detect_format, read_selected
+from gpusched_env.workload.traces.trace import detect_format, read_trace
 
 if TYPE_CHECKING:
     from importlib.resources.abc import Traversable
@@ -117,7 +117,7 @@ def scenario_for_trace(
     replay |= {"path": str(Path(path).resolve()), "format": kind}
     trace = TraceReplay(**replay)
     if jobs is None:
-        jobs = len(read_selected(trace.path, trace.format, trace.columns, trace.selection, None))
+        jobs = len(read_trace(trace.path, trace.format, trace.columns, jobs=None, **trace.selection))
     description = f"Replays {Path(path).name}; what it lacks is modelled as in scenario {chosen.name}."
     values = {"name": Path(path).stem, "description": description, "jobs.count": jobs, "trace": trace}
     return chosen.replace(values if nodes is None else {**values, "cluster.nodes": nodes})

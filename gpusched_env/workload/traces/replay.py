@@ -10,7 +10,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.workload.catalogue import Site, gpu_types_of
 from gpusched_env.workload.traces.presets import likely_gpu_type, shell_word
-from gpusched_env.workload.traces.trace import Trace, read_selected
+from gpusched_env.workload.traces.trace import Trace, read_trace
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -82,7 +82,7 @@ def replayed_trace(scenario: Scenario) -> Trace:
     replay = scenario.trace
     if replay is None:
         raise InputError("trace", None, "a scenario with a trace section")
-    trace = read_selected(replay.path, replay.format, replay.columns, replay.selection, scenario.jobs.count)
+    trace = read_trace(replay.path, replay.format, replay.columns, jobs=scenario.jobs.count, **replay.selection)
     site = Site.of(scenario)
     trace = trace.clip(site.most_gpus_of_a_job)
     if replay.time_scale is None and replay.load is None:

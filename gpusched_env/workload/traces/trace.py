@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -201,17 +200,6 @@ def read_trace(
         fields.leave_out(fields.zero("duration_s"), "ran for 0 s")
     trace = _parse(fields, preset)
     return _selected(trace, fields, preset.sorts if sort is None else sort, first, jobs)
-
-
-def read_selected(
-    path: str | Path,
-    format_name: TraceFormat,
-    columns: Mapping[str, str],
-    selection: Mapping[str, Any],
-    jobs: int | None,
-) -> Trace:
-    """Read a trace as `read_trace` does; `selection` are its arguments beside these."""
-    return read_trace(path, format_name, columns, jobs=jobs, **selection)
 
 
 def detect_format(path: str | Path, encoding: str = UTF_8) -> TraceFormat:

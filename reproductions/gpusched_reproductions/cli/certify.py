@@ -75,7 +75,9 @@ def certify_command(
     every = problems.strip() == "all"
     chosen_problems = PROBLEMS if every else cast("tuple[Problem, ...]", chosen_names("--problems", problems, PROBLEMS))
     checks.positive("--limit", limit_s)
-    chosen = options.chosen_scenario(scenario, None, None, jobs, nodes, [*SMALL, *(settings or [])])
+    chosen = options.ScenarioOptions(
+        scenario=scenario, jobs=jobs, nodes=nodes, settings=[*SMALL, *(settings or [])]
+    ).make()
     chosen_policies = parse_policies(policies)
     require_highs()
     with nullcontext() if out is None else new_folder(out, ours=FILES) as folder:

@@ -11,6 +11,7 @@ from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli.policies import parse_policies
 from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.report import write_report
+from gpusched_experiments.cli.scenario_options import with_options
 from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.report.chart import Drawing
 from gpusched_experiments.report.experiment import Choice
@@ -27,7 +28,9 @@ NAMES = (*EXPERIMENTS, ALL, *SYSTEMS, ALL_SYSTEMS)
 OUT, QUICK_OUT = "results/reproduce", "results/reproduce-quick"
 
 
+@with_options
 def reproduce_command(
+    *,
     experiment: Annotated[
         str, typer.Argument(metavar="EXPERIMENT", help=f"One of {', '.join(NAMES)}.")
     ],
@@ -50,8 +53,7 @@ def reproduce_command(
     workers: Annotated[
         int | None, typer.Option("--workers", "-w", help="Processes; default: one for each core. Timings run alone.")
     ] = None,
-    backend: backends.BackendOption = backends.USUAL,
-    ray_address: backends.RayAddressOption = None,
+    backend: backends.BackendOptions,
     out: Annotated[
         str | None,
         typer.Option(
@@ -81,7 +83,7 @@ def reproduce_command(
 
     - **gpusched reproduce all --out docs/results**
     """
-    where = backends.chosen_backend(backend, ray_address)
+    where = backend.chosen()
     drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     root = Path(out if out is not None else (QUICK_OUT if quick else OUT))
     if experiment in (*SYSTEMS, ALL_SYSTEMS):

@@ -31,7 +31,9 @@ OWN = ("steps", "seed", "imitation.steps", "network.kind", "network.distribution
 EXAMPLE = "agent.learning_rate=3e-4"
 
 
+@workload_options.with_options
 def study_command(
+    *,
     quick: Annotated[
         bool, typer.Option("--quick", help="One seed and few decisions, in minutes: to try it, not to cite.")
     ] = False,
@@ -59,8 +61,7 @@ def study_command(
     workers: Annotated[
         int | None, typer.Option("--workers", "-w", help="Trainings at once; default: one for each core.")
     ] = None,
-    backend: backends.BackendOption = backends.USUAL,
-    ray_address: backends.RayAddressOption = None,
+    backend: backends.BackendOptions,
     out: Annotated[
         str | None,
         typer.Option("--out", "-o", metavar="DIR", help=f"Folder; default: {OUT}, with --quick {QUICK_OUT}."),
@@ -71,13 +72,7 @@ def study_command(
             "--set", metavar="NAME=VALUE", help=f"Any other setting of all trainings, such as {EXAMPLE}; repeatable."
         ),
     ] = None,
-    trace: workload_options.TraceOption = None,
-    trace_format: workload_options.TraceFormatOption = None,
-    where: workload_options.WhereOption = None,
-    skip_invalid: workload_options.SkipInvalidOption = False,
-    jobs: workload_options.JobsOption = None,
-    nodes: workload_options.NodesOption = None,
-    scenario_set: workload_options.ScenarioSetOption = None,
+    of_scenario: workload_options.TrainingScenarioOptions,
 ) -> None:  # fmt: skip
     """Does an agent learn, and from what? Train it whole and without one of its parts, several times each.
 
@@ -91,12 +86,9 @@ def study_command(
     - **gpusched study --variants full,no-imitation --steps 300000 --seeds 0-4 --out results/imitation**
     """
     folder = out if out is not None else (QUICK_OUT if quick else OUT)
-    machines = backends.chosen_backend(backend, ray_address)
+    machines = backend.chosen()
     decisions = checks.whole("--steps", (QUICK_STEPS if quick else STEPS) if steps is None else steps)
-    names = scenario_names({"scenario": scenario})
-    changes = workload_options.scenario_settings(
-        names, trace, trace_format, jobs, nodes, scenario_set, where, skip_invalid
-    )
+    changes = of_scenario.changes(scenario_names({"scenario": scenario}))
     plan = StudyPlan(
         base=_base(scenario, changes, settings or [], decisions, quick=quick),
         steps=decisions,

@@ -8,7 +8,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gpusched_experiments.cli.app import app
-from gpusched_experiments.cli.backend_options import chosen_backend, chosen_workers
+from gpusched_experiments.cli.backend_options import BackendOptions, chosen_workers
 from gpusched_experiments.report.backends.ray_cluster import RayCluster
 from gpusched_experiments.report.processes import PROCESSES
 from refusals import refused
@@ -17,18 +17,18 @@ COMMANDS = (["reproduce", "cost", "--quick"], ["leaderboard", "--quick"], ["stud
 
 
 def test_the_usual_backend_is_processes_and_ray_takes_an_address():
-    assert chosen_backend("processes", None) is PROCESSES
-    assert chosen_backend("ray", None) == RayCluster()
-    assert chosen_backend("ray", "head:6379") == RayCluster("head:6379")
+    assert BackendOptions("processes", None).chosen() is PROCESSES
+    assert BackendOptions("ray", None).chosen() == RayCluster()
+    assert BackendOptions("ray", "head:6379").chosen() == RayCluster("head:6379")
     assert chosen_workers(3, RayCluster()) == 3
     assert chosen_workers(None, PROCESSES) == PROCESSES.cores()
 
 
 def test_what_there_is_not_is_named():
     with refused("--backend", "slurm", "one of processes, ray"):
-        chosen_backend("slurm", None)
+        BackendOptions("slurm", None).chosen()
     with refused("--ray-address", "auto", "--backend ray"):
-        chosen_backend("processes", "auto")
+        BackendOptions("processes", "auto").chosen()
     with refused("--workers", 0):
         chosen_workers(0, RayCluster())
 

@@ -9,7 +9,7 @@ import pytest
 from typer.testing import CliRunner
 
 from gpusched_experiments.cli.app import app
-from gpusched_experiments.cli.scenario_options import chosen_scenario, scenario_settings
+from gpusched_experiments.cli.scenario_options import ScenarioOptions
 
 HELIOS = """job_id,user,vc,gpu_num,cpu_num,node_num,state,submit_time,start_time,end_time,duration,queue
 1,ua,va,4,16,1,COMPLETED,2020-04-01 00:00:00,2020-04-01 00:01:00,2020-04-01 01:01:00,3600,60
@@ -109,12 +109,14 @@ def test_what_is_wrong_is_said_in_a_line(arguments, words, tmp_path):
 
 
 def test_settings_of_a_replay_win_over_options_and_a_scenario_with_a_trace_takes_conditions(trace, tmp_path):
-    made = chosen_scenario("default", trace, "generic", None, None, ["trace.format=helios"], where=["gpus < 9"])
+    made = ScenarioOptions(
+        trace=trace, trace_format="generic", settings=["trace.format=helios"], where=["gpus < 9"]
+    ).make()
     assert (made.trace.format, made.trace.where, made.jobs.count) == ("helios", ("gpus < 9",), 1)
     (tmp_path / "mine.toml").write_text('base = "tiny"\n[trace]\npath = "helios.csv"\nformat = "helios"\n')
-    made = chosen_scenario("mine.toml", None, None, None, None, None, where=["gpus < 9"], skip_invalid=True)
+    made = ScenarioOptions(scenario="mine.toml", where=["gpus < 9"], skip_invalid=True).make()
     assert (made.trace.where, made.trace.skip_invalid) == (("gpus < 9",), True)
-    values = scenario_settings(("tiny",), trace, None, None, None, None, ["gpus < 9"], True)
+    values = ScenarioOptions(trace=trace, where=["gpus < 9"], skip_invalid=True).changes(("tiny",))
     assert (values["trace.where"], values["trace.skip_invalid"]) == (("gpus < 9",), True)
 
 
@@ -191,7 +193,7 @@ def test_another_encoding_is_named_by_an_option_that_the_next_command_has_too(jo
     assert (refused.exit_code, "--encoding cp1252" in refused.stderr) == (2, True)
     done = gpusched("trace", jobs, "--scenario", "mine.toml", "--encoding", "cp1252")
     assert done.exit_code == 0, done.output
-    assert "--set trace.encoding=cp1252" in done.stdout.splitlines()[-1]
+    assert "--encoding cp1252" in done.stdout.splitlines()[-1]
 
 
 @pytest.mark.slow

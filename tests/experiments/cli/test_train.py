@@ -23,7 +23,7 @@ from gpusched_agents.training.config import TrainingConfig
 from gpusched_baselines import make_policy
 from gpusched_env import load_scenario, make_instance, simulate
 from gpusched_experiments.cli.app import app
-from gpusched_experiments.cli.scenario_options import parse_setting, scenario_settings
+from gpusched_experiments.cli.scenario_options import ScenarioOptions, parse_setting
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -279,10 +279,12 @@ def test_a_training_of_other_settings_of_the_scenario_is_not_resumed(changed):
 def test_a_trace_is_what_is_trained_on(tmp_path):
     trace = tmp_path / "trace.csv"
     trace.write_text("submission_s,duration_s,gpus\n" + "".join(f"{60 * i},600,1\n" for i in range(6)))
-    settings = scenario_settings(("tiny",), str(trace), "generic", 4, None, ["trace.first=1"])
+    settings = ScenarioOptions(trace=str(trace), trace_format="generic", jobs=4, settings=["trace.first=1"]).changes(
+        ("tiny",)
+    )
     made = load_scenario("tiny").replace(settings)
     assert (made.trace.path, made.trace.first, made.jobs.count) == (str(trace), 1, 4)
-    whole = scenario_settings(("tiny",), str(trace), None, None, 2, None)
+    whole = ScenarioOptions(trace=str(trace), nodes=2).changes(("tiny",))
     assert (whole["jobs.count"], whole["cluster.nodes"]) == (6, 2)
     assert make_instance(load_scenario("tiny").replace(whole), 0).jobs.submission_s.tolist() == list(range(0, 360, 60))
 
