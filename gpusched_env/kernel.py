@@ -81,7 +81,7 @@ def _compiled(function: Callable[P, R], **options: bool) -> Callable[P, R]:
 
 def _without_constants(signature: Any) -> Any:
     """Replace the types of single numbers, such as `Literal[int](1)`, in a tuple of types by those of all numbers."""
-    return tuple(types.unliteral(kind) for kind in signature) if isinstance(signature, tuple) else signature
+    return tuple(types.unliteral(kind) for kind in signature) if isinstance(signature, tuple) else signature  # type: ignore[no-untyped-call]
 
 
 def _digest(function: Callable[..., Any], options: object = None) -> str:

@@ -106,7 +106,7 @@ def compile_from_the_other_end() -> None:
     threading.Thread(target=_end_with_input, daemon=True).start()
     state = State(tiny_instance())
     kernels: Any = place
-    kernels.compile((numba.typeof(state.board), numba.int64, numba.int64))
+    kernels.compile((numba.typeof(state.board), numba.int64, numba.int64))  # type: ignore[no-untyped-call]
     state.commit_round()
     others = dict(warm_up_steps(()))
     for name in reversed(sys.argv[1:]):
