@@ -225,11 +225,11 @@ def write_spare(board: Board, spare: Ints) -> int:
     spare[:, :] = 0
     total = 0
     for n in range(nodes.shape[0]):
-        v, free, gpus = nodes[n, at.NODE_TYPE], nodes[n, at.FREE], nodes[n, at.NODE_GPUS]
+        v, free, gpus = nodes[n, at.NODE_TYPE], nodes[n, at.FREE], nodes[n, at.USABLE]
         total += free
         spare[v, FREE] += free
         if free == gpus:
-            spare[v, IDLE] += 1
+            spare[v, IDLE] += 1 if gpus > 0 else 0
         else:
             spare[v, FREE_IN_USE] += free
             spare[v, GAP_IN_USE] = max(spare[v, GAP_IN_USE], free)

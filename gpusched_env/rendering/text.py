@@ -67,7 +67,7 @@ def _nodes(state: State) -> list[str]:
     digits = len(str(len(view.nodes) - 1))
     width = max(len(node.gpu_type) for node in state.instance.nodes)
     for index, node in enumerate(state.instance.nodes):
-        busy = node.gpus - int(view.nodes[index, at.FREE])
+        busy = int(view.nodes[index, at.USABLE] - view.nodes[index, at.FREE])
         bar = "#" * busy + "." * (node.gpus - busy)
         who = ", ".join(" + ".join(jobs) for jobs in holders[index].values()) or "off"
         lines.append(f"node {index:>{digits}}  {node.gpu_type:<{width}}  [{bar}]  {who}")

@@ -129,7 +129,7 @@ def charge(board: Board, job: int, config: int) -> float:
     if board.cells.shape[0] > 0:
         rate = hosts_charge(board, node, configs[config, at.CONFIG_GPUS])
     else:
-        busy = nodes[node, at.NODE_GPUS] - nodes[node, at.FREE]
+        busy = nodes[node, at.USABLE] - nodes[node, at.FREE]
         rate = rates[nodes[node, at.NODE_TYPE], busy] * configs[config, at.CONFIG_GPUS] / busy
     if configs[config, at.CONFIG_UNITS] > 0:
         rate = rate * configs[config, at.CONFIG_UNITS] / nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])]
@@ -172,7 +172,7 @@ def bill_rate(board: Board) -> float:
     jobs, nodes, rates, active = board.jobs, board.nodes, board.node_rate, board.active
     total = hosts_rate(board)
     for n in range(nodes.shape[0] if board.cells.shape[0] == 0 else 0):
-        total += rates[nodes[n, at.NODE_TYPE], nodes[n, at.NODE_GPUS] - nodes[n, at.FREE]]
+        total += rates[nodes[n, at.NODE_TYPE], nodes[n, at.USABLE] - nodes[n, at.FREE]]
     if board.facts.spared.shape[0] == 0:
         return total
     for i in range(board.count[at.ACTIVE]):

@@ -59,11 +59,12 @@ FATE_COLUMNS = 2
 # nodes: int64 (N, NODE_COLUMNS + 2 G), or (N, NODE_COLUMNS) if no configuration shares a GPU.
 NODE_TYPE = 0  # index of the GPU type
 NODE_GPUS = 1  # number of GPUs
-FREE = 2  # GPUs not held now; a shared GPU is held
+FREE = 2  # usable GPUs not held now; a shared GPU is held. Those of a node that are busy are USABLE - FREE
 OLD_FREE = 3  # GPUs not held when the round began
 NEXT = 4  # the next node of the job that holds this whole one, or -1
 OLD_NEXT = 5  # the same when the round began
-NODE_COLUMNS = 6  # then, if GPUs can be shared, G columns with the units used of every shared one, and G with the old
+USABLE = 6  # GPUs that can be held: all of a node that is up, none of one that is down
+NODE_COLUMNS = 7  # then, if GPUs can be shared, G columns with the units used of every shared one, and G with the old
 
 UNITS = 2**40  # units of a shared GPU: whole numbers, so that shares add up exactly
 

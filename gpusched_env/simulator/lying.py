@@ -92,7 +92,7 @@ def survey(board: Board) -> None:
     nodes, hosts, cells = board.nodes, board.hosts, board.cells
     first = first_host(board)
     for h in range(hosts.shape[0]):
-        held = nodes[first + h, at.NODE_GPUS] - nodes[first + h, at.FREE]
+        held = nodes[first + h, at.USABLE] - nodes[first + h, at.FREE]
         hosts[h, TAKEN], hosts[h, LENT], hosts[h, BUSY] = 0, held, held
     for n in range(first if cells.shape[0] > 0 else 0):
         h, size = cells[n, at.CELL_HOST], nodes[n, at.NODE_GPUS]
@@ -140,7 +140,7 @@ def let_empty_cells_go(board: Board) -> None:
     nodes, cells = board.nodes, board.cells
     for n in range(first_host(board) if cells.shape[0] > 0 else 0):
         host = cells[n, at.CELL_HOST]
-        if host >= 0 and nodes[n, at.FREE] == nodes[n, at.NODE_GPUS]:
+        if host >= 0 and nodes[n, at.FREE] == nodes[n, at.USABLE]:
             let_go(board, first_host(board) + host, nodes[n, at.NODE_GPUS])
             cells[n, at.CELL_HOST] = -1
 
@@ -159,11 +159,11 @@ def count_hosts_anew(board: Board) -> None:
     jobs, nodes, cells, configs = board.jobs, board.nodes, board.cells, board.facts.configs
     first, shared = first_host(board), (nodes.shape[1] - at.NODE_COLUMNS) // 2
     for n in range(first, nodes.shape[0]):
-        nodes[n, at.FREE] = nodes[n, at.NODE_GPUS]
+        nodes[n, at.FREE] = nodes[n, at.USABLE]
         for gpu in range(shared):
             nodes[n, at.FREE] -= 1 if nodes[n, at.NODE_COLUMNS + gpu] > 0 else 0
     for n in range(first):
-        if nodes[n, at.FREE] == nodes[n, at.NODE_GPUS] and cells[n, at.CELL_HOST] != cells[n, at.CELL_OLD_HOST]:
+        if nodes[n, at.FREE] == nodes[n, at.USABLE] and cells[n, at.CELL_HOST] != cells[n, at.CELL_OLD_HOST]:
             cells[n, at.CELL_HOST] = -1
         if cells[n, at.CELL_HOST] >= 0:
             nodes[first + cells[n, at.CELL_HOST], at.FREE] -= nodes[n, at.NODE_GPUS]

@@ -73,7 +73,7 @@ def fastest_open_gpu(board: Board, job: int, config: int) -> tuple[int, int, flo
     per_node = (nodes.shape[1] - at.NODE_COLUMNS) // 2
     last, before = neighbours(board)
     for n in range(nodes.shape[0]):
-        if nodes[n, at.NODE_TYPE] != v or nodes[n, at.FREE] == nodes[n, at.NODE_GPUS]:
+        if nodes[n, at.NODE_TYPE] != v or nodes[n, at.FREE] == nodes[n, at.USABLE]:
             continue
         for gpu in range(nodes[n, at.NODE_GPUS]):
             used = nodes[n, at.NODE_COLUMNS + gpu]
@@ -114,7 +114,7 @@ def write_interconnect_paces(board: Board, paces: Floats) -> None:
         return
     on = 0
     for n in range(nodes.shape[0]):
-        on += 1 if nodes[n, at.FREE] < nodes[n, at.NODE_GPUS] else 0
+        on += 1 if nodes[n, at.FREE] < nodes[n, at.USABLE] else 0
     part = min(1.0, (board.facts.helpers[0] + on - spread) / spread)
     for i in range(board.count[at.ACTIVE]):
         config = int(jobs[active[i], at.CONFIG])

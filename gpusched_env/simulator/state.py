@@ -234,7 +234,7 @@ def _node_table(instance: Instance, most: int) -> NDArray[np.int64]:
     nodes = np.zeros((len(instance.nodes), at.NODE_COLUMNS + shared), dtype=np.int64)
     nodes[:, at.NODE_TYPE] = instance.type_of_node
     nodes[:, [at.NEXT, at.OLD_NEXT]] = -1
-    for column in (at.NODE_GPUS, at.FREE, at.OLD_FREE):
+    for column in (at.NODE_GPUS, at.USABLE, at.FREE, at.OLD_FREE):
         nodes[:, column] = [node.gpus for node in instance.nodes]
     return nodes
 

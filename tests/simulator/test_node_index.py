@@ -35,6 +35,7 @@ def make_nodes(facts: list[tuple[int, int, int, int]]) -> np.ndarray:
     nodes = np.full((len(facts), at.NODE_COLUMNS), -1, dtype=np.int64)
     for row, (gpu_type, gpus, free, before) in zip(nodes, facts, strict=True):
         row[: at.OLD_FREE + 1] = [gpu_type, gpus, min(free, gpus), min(before, gpus)]
+        row[at.USABLE] = gpus
     return nodes
 
 

@@ -46,7 +46,7 @@ class Round:
         table = np.zeros((jobs, at.JOB_COLUMNS))
         table[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0
         nodes = np.zeros((len(gpus), at.NODE_COLUMNS + 8), dtype=np.int64)
-        for column in (at.NODE_GPUS, at.FREE, at.OLD_FREE):
+        for column in (at.NODE_GPUS, at.USABLE, at.FREE, at.OLD_FREE):
             nodes[:, column] = gpus
         nodes[:, [at.NEXT, at.OLD_NEXT]] = -1
         room, active = new_room(1, len(gpus), 4), np.arange(jobs)

@@ -25,7 +25,7 @@ def nodes_of(view: View, job: int) -> list[int]:
 
 def check_books(view: View, *, room: bool = True) -> None:
     """Check that nothing is given twice, and that nodes (and `room`) say just what the active jobs hold."""
-    free = view.nodes[:, at.NODE_GPUS].copy()
+    free = view.nodes[:, at.USABLE].copy()
     used = np.zeros((len(free), slots(view.board)), dtype=np.int64)
     for job in view.active:
         config = int(view.jobs[job, at.CONFIG])

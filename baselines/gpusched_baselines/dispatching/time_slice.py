@@ -254,7 +254,7 @@ def _away(board: Board, config: int) -> int:
         n = first + h
         if nodes[n, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
             continue
-        lent = nodes[n, at.NODE_GPUS] - nodes[n, at.FREE] - _bits(board.hosts[h, sim.TAKEN])
+        lent = nodes[n, at.USABLE] - nodes[n, at.FREE] - _bits(board.hosts[h, sim.TAKEN])
         key = (_bits(board.hosts[h, sim.TAKEN]), -lent)
         if nodes[n, at.FREE] >= configs[config, at.CONFIG_GPUS] and (best < 0 or key < best_key):
             best, best_key = n, key

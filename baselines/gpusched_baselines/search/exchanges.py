@@ -139,7 +139,7 @@ def _own_rate(board: Board, job: int) -> float:
     units = configs[config, at.CONFIG_UNITS]
     if units > 0 and nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])] > units:
         return 0.0
-    rates, busy = node_rate[nodes[node, at.NODE_TYPE]], nodes[node, at.NODE_GPUS] - nodes[node, at.FREE]
+    rates, busy = node_rate[nodes[node, at.NODE_TYPE]], nodes[node, at.USABLE] - nodes[node, at.FREE]
     return configs[config, at.CONFIG_NODES] * (rates[busy] - rates[busy - gpus])
 
 

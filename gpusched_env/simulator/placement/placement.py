@@ -146,7 +146,7 @@ def opens(board: Board, job: int, config: int) -> bool:
     if units > 0 and (home < 0 or jobs[job, at.HOME_SLOT] < 0) and room[v, at.OPENING] >= units:
         return False
     n = find_node(board, v, configs[config, at.CONFIG_GPUS], home)
-    return n >= 0 and nodes[n, at.FREE] == nodes[n, at.NODE_GPUS]
+    return n >= 0 and nodes[n, at.FREE] == nodes[n, at.USABLE]
 
 
 @kernel

@@ -18,7 +18,7 @@ def clear(board: Board, holders: Ints) -> None:
     jobs, nodes = board.jobs, board.nodes
     shared = slots(board)
     for n in range(nodes.shape[0]):
-        nodes[n, at.FREE] = nodes[n, at.NODE_GPUS]
+        nodes[n, at.FREE] = nodes[n, at.USABLE]
         nodes[n, at.NEXT] = -1
         for gpu in range(shared):
             nodes[n, at.NODE_COLUMNS + gpu] = 0

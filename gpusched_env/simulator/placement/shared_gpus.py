@@ -53,7 +53,7 @@ def _fullest_slot(board: Board, gpu_type: int, units: int) -> tuple[int, int]:
     last = slots(board)
     best, best_gpu, best_key = -1, -1, -1
     for n in range(nodes.shape[0]):
-        if nodes[n, at.NODE_TYPE] != gpu_type or nodes[n, at.FREE] == nodes[n, at.NODE_GPUS]:
+        if nodes[n, at.NODE_TYPE] != gpu_type or nodes[n, at.FREE] == nodes[n, at.USABLE]:
             continue
         for gpu in range(nodes[n, at.NODE_GPUS]):
             used = nodes[n, at.NODE_COLUMNS + gpu]
@@ -89,7 +89,7 @@ def largest_opening(board: Board, gpu_type: int) -> int:
     if slots(board) == 0:
         return 0
     for n in range(nodes.shape[0]):
-        if nodes[n, at.NODE_TYPE] != gpu_type or nodes[n, at.FREE] == nodes[n, at.NODE_GPUS]:
+        if nodes[n, at.NODE_TYPE] != gpu_type or nodes[n, at.FREE] == nodes[n, at.USABLE]:
             continue
         for gpu in range(nodes[n, at.NODE_GPUS]):
             used = nodes[n, at.NODE_COLUMNS + gpu]
