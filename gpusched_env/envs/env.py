@@ -42,7 +42,7 @@ from gpusched_env.observation.observe import write_mask
 from gpusched_env.simulator import Asking, Result, State, View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.policy import AskingSettings
-from gpusched_env.simulator.rounds import decide, run_to_round
+from gpusched_env.simulator.rounds import act, commit_round, run_to_round
 from gpusched_env.workload import Scenario, reward_scale_of
 
 Observation: TypeAlias = "dict[str, NDArray[np.float32]] | NDArray[np.float32]"
@@ -198,13 +198,16 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
         chosen = action_index(action, self._actions)
         state = self._state
-        clock = state.board.clock
+        clock, count = state.board.clock, state.board.count
         before, energy, tardiness = clock[at.NOW], clock[at.BILL], clock[at.LATENESS]
         state.make_room()
-        if not decide(state.board, state.hidden, chosen):
+        if not act(state.board, chosen):
             self._invalid += 1
+        if count[at.ASKED] == count[at.TO_ASK]:  # as `rounds.decide` does, which would be compiled with all this in it
+            commit_round(state.board, state.hidden)
+            run_to_round(state.board, state.hidden)
         self._running = self._jobs_to_ask()
-        self._stalled = bool(state.board.count[at.IDLE] >= self._idle_limit)
+        self._stalled = bool(count[at.IDLE] >= self._idle_limit)
         energy_eur = float(clock[at.BILL] - energy)
         tardiness_eur = float(clock[at.LATENESS] - tardiness)
         observation, mask = self._observe()

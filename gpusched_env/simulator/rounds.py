@@ -178,8 +178,7 @@ def decide(board: Board, hidden: Hidden, action: int) -> bool:
         False if the action could not be placed: then the job waits.
     """
     count = board.count
-    placed = act(board, board.order[count[at.ASKED]], action)
-    count[at.ASKED] += 1
+    placed = act(board, action)
     if count[at.ASKED] == count[at.TO_ASK]:
         commit_round(board, hidden)
         run_to_round(board, hidden)
@@ -187,8 +186,8 @@ def decide(board: Board, hidden: Hidden, action: int) -> bool:
 
 
 @kernel
-def act(board: Board, job: int, action: int) -> bool:
-    """Apply `action` to a job: 0 = wait, a = configuration a - 1.
+def act(board: Board, action: int) -> bool:
+    """Apply `action` to the job at hand: 0 = wait, a = configuration a - 1.
 
     If `count` asks for it, the job settles on a node that is on, and wakes its round in time for its due date.
 
@@ -196,6 +195,8 @@ def act(board: Board, job: int, action: int) -> bool:
         False if the action could not be placed: then the job waits.
     """
     count = board.count
+    job = board.order[count[at.ASKED]]
+    count[at.ASKED] += 1
     placed = action == 0
     if action > 0 and board.tau[job, action - 1] < np.inf:
         if count[at.CONSOLIDATES] > 0 and moves_on(board, job, action - 1)[1]:
