@@ -189,8 +189,7 @@ class JobModelPolicy:
             action = self._action(view, notes)
             if count[at.IDLE] >= MAX_IDLE_REVIEWS:
                 action = edf().choose(view, int(job)).config + 1
-            act(view.board, int(job), action)
-        view.board.count[at.ASKED] = len(order)
+            act(view.board, action)
 
     def choose(self, view: View, job: int) -> Choice:  # noqa: ARG002 - the job at hand is the one that the round asks
         """Choose the configuration of the job at hand."""

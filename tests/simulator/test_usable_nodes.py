@@ -25,7 +25,9 @@ class NodeDown(State):
         measure(self.board)
 
 
-@pytest.mark.parametrize("name", ["edf", "edf-preemptive", "greedy", "random-greedy-fill", "sts", "sts-x", "las", "atc"])
+@pytest.mark.parametrize(
+    "name", ["edf", "edf-preemptive", "greedy", "random-greedy-fill", "sts", "sts-x", "las", "atc"]
+)
 def test_nothing_is_placed_on_a_node_that_is_down(name, monkeypatch):
     instance = random_instance(5, nodes=4, kinds=True, equal=True)
     up = module.simulate(instance, make_policy(name))

@@ -12,7 +12,7 @@ from typing import Protocol, TypeVar
 
 from gpusched_env.child_processes import deaf_children, end_with_parent, usable_cores
 from gpusched_env.simulator import Policy
-from gpusched_experiments.report.warm_up import warm_up
+from gpusched_experiments.report.warm_up import two_processes, warm_up
 
 
 class WorkerError(RuntimeError):
@@ -65,7 +65,8 @@ class Processes:
         """Make every call; with one worker here, where calls need not be picklable."""
         if not calls:
             return
-        warm_up(policies)  # here first: workers find compiled what one process has compiled
+        with two_processes([policy.name for policy in policies]):
+            warm_up(policies)  # here first: workers find compiled what one process has compiled
         if workers == 1:
             yield from ((index, call()) for index, call in enumerate(calls))
         else:

@@ -48,10 +48,9 @@ def tiny_instance() -> Instance:
 def warm_up(policies: Sequence[Policy]) -> None:
     """Run every policy once on a tiny instance; those that cannot decide on it are left out."""
     instance = tiny_instance()
-    with two_processes([policy.name for policy in policies]):
-        for policy in policies:
-            if can_decide(policy, instance):
-                simulate(instance, policy, record=False)
+    for policy in policies:
+        if can_decide(policy, instance):
+            simulate(instance, policy, record=False)
 
 
 @contextmanager

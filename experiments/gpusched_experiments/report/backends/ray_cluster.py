@@ -21,7 +21,7 @@ from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.simulator import Policy
 from gpusched_experiments.report.backends.ray_worker import Answer, Packing, Terms, make_call, versions
 from gpusched_experiments.report.processes import WorkerError
-from gpusched_experiments.report.warm_up import warm_up
+from gpusched_experiments.report.warm_up import two_processes, warm_up
 
 T = TypeVar("T")
 
@@ -73,7 +73,8 @@ class RayCluster:
         if not calls:
             return
         ray = self._connected()
-        warm_up(policies)  # processes of this machine find it compiled
+        with two_processes([policy.name for policy in policies]):
+            warm_up(policies)  # processes of this machine find it compiled
         terms = Terms(versions(policy.name for policy in policies), os.getcwd(), pickle.dumps(tuple(policies)))  # noqa: PTH109
         put = ray.put(terms)
         packing = Packing(policies, ray.put)
