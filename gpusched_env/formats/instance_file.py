@@ -56,6 +56,10 @@ _JOBS = {
 _MAY_BE_NONE = {field.name for field in fields(JobTable) if "None" in str(field.type)}
 _OPTIONAL = [name for name in _JOBS if name not in _NEEDED]
 """Columns of jobs that stand in the file where some job has another value than 0, or, if there may be none, one."""
+JOB_LABELS = {
+    field.name: (_JOBS[field.name], field.metadata["label"]) for field in fields(JobTable) if "label" in field.metadata
+}
+"""Kind and description of the columns that requests of the service have as they are; by default 0 or False."""
 _DOCUMENT: dict[str, Schema] = {
     "format": str,
     "version": int,

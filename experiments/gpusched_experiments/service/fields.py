@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError, create_model
 
 from gpusched_env.errors import SHOWN, InputError
+from gpusched_env.formats.instance_file import JOB_LABELS
 from gpusched_env.model import checks
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.configuration import MOST_GPUS
@@ -231,7 +232,21 @@ class RunningFields(Fields):
     )
 
 
-class JobFields(Fields):
+_LABEL_TYPES: dict[type, Any] = {bool: bool, int: Annotated[int, Field(ge=0, le=2**63 - 1)], float: NotNegative}
+if TYPE_CHECKING:
+    _Labels = Fields
+else:
+    _Labels = create_model(
+        "Labels",
+        __base__=Fields,
+        **{
+            name: (_LABEL_TYPES[kind], Field(default=kind(), description=description))
+            for name, (kind, description) in JOB_LABELS.items()
+        },
+    )
+
+
+class JobFields(_Labels):
     """A job that is submitted and not complete."""
 
     id: Name = Field(description="Its name; answers use it.")
@@ -261,7 +276,6 @@ class JobFields(Fields):
         description="Seconds without progress where it goes on on the nodes where it was last ready. If any job has "
         "it, all changes are told apart by distance.",
     )
-    opportunistic: bool = Field(default=False, description="Whether it gets what guaranteed jobs leave.")
     tenant: Name | None = Field(default=None, description="Name of its tenant.")
     running: RunningFields | None = Field(default=None, description="What it holds now; null: it waits.")
     started_s: Time | None = Field(
