@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError, create_model
 
 from gpusched_env.errors import SHOWN, InputError
-from gpusched_env.formats.instance_file import JOB_LABELS
+from gpusched_env.formats.instance_file import JOB_LABELS, NODE_LABELS
 from gpusched_env.model import checks
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.configuration import MOST_GPUS
@@ -100,7 +100,30 @@ class Fields(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class NodeFields(Fields):
+_LABEL_TYPES: dict[type, Any] = {
+    bool: bool,
+    int: Annotated[int, Field(ge=0, le=2**63 - 1)],
+    float: NotNegative,
+    str: Annotated[str, Field(max_length=200)],
+}
+
+
+def _labels(of: dict[str, tuple[type, str]]) -> Any:
+    """Make the model of the labels that the instance file has too: of each its kind and description."""
+    made: dict[str, Any] = {
+        name: (_LABEL_TYPES[kind], Field(default=kind(), description=said)) for name, (kind, said) in of.items()
+    }
+    return create_model("Labels", __base__=Fields, **made)
+
+
+if TYPE_CHECKING:
+    _JobLabels: TypeAlias = Fields
+    _NodeLabels: TypeAlias = Fields
+else:
+    _JobLabels, _NodeLabels = _labels(JOB_LABELS), _labels(NODE_LABELS)
+
+
+class NodeFields(_NodeLabels):
     """A node that can be used now: leave out those that are down or drained."""
 
     name: Name = Field(description="Name of the node; answers use it.")
@@ -232,21 +255,7 @@ class RunningFields(Fields):
     )
 
 
-_LABEL_TYPES: dict[type, Any] = {bool: bool, int: Annotated[int, Field(ge=0, le=2**63 - 1)], float: NotNegative}
-if TYPE_CHECKING:
-    _Labels = Fields
-else:
-    _Labels = create_model(
-        "Labels",
-        __base__=Fields,
-        **{
-            name: (_LABEL_TYPES[kind], Field(default=kind(), description=description))
-            for name, (kind, description) in JOB_LABELS.items()
-        },
-    )
-
-
-class JobFields(_Labels):
+class JobFields(_JobLabels):
     """A job that is submitted and not complete."""
 
     id: Name = Field(description="Its name; answers use it.")
