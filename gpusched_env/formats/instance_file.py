@@ -35,11 +35,20 @@ VERSION = 2
 
 _SCALARS: dict[str, type] = {"name": str, "seed": int, "energy_price_eur_per_kwh": float, "pue": float}
 _ROWS: dict[str, type] = {"gpu_types": GpuType, "nodes": Node, "configurations": Configuration}
-_KINDS = {"str": [str], "float": [float], "int": [int], "tuple[float, ...] | None": [([float], None)]}
+_KINDS: dict[str, list[Any]] = {
+    "str": [str],
+    "float": [float],
+    "int": [int],
+    "bool": [bool],
+    "tuple[float, ...] | None": [([float], None)],
+}
 _MAY_LACK = {"idle_gpu_power_w", "node_power_w", "priority"}
-"""Columns that stand in the file where some row has another value than the default."""
+"""Columns that stand in the file where some row has another value than the default, as labels do."""
 _TABLES: dict[str, dict[str, Schema]] = {
-    name: {f"{each.name}?" if each.name in _MAY_LACK else each.name: _KINDS[str(each.type)] for each in fields(row)}
+    name: {
+        f"{each.name}?" if each.name in _MAY_LACK or "label" in each.metadata else each.name: _KINDS[str(each.type)]
+        for each in fields(row)
+    }
     for name, row in _ROWS.items()
 }
 _NEEDED = (
@@ -56,6 +65,15 @@ _JOBS = {
 _MAY_BE_NONE = {field.name for field in fields(JobTable) if "None" in str(field.type)}
 _OPTIONAL = [name for name in _JOBS if name not in _NEEDED]
 """Columns of jobs that stand in the file where some job has another value than 0, or, if there may be none, one."""
+JOB_LABELS = {
+    field.name: (_JOBS[field.name], field.metadata["label"]) for field in fields(JobTable) if "label" in field.metadata
+}
+NODE_LABELS = {
+    field.name: (_KINDS[str(field.type)][0], field.metadata["label"])
+    for field in fields(Node)
+    if "label" in field.metadata
+}
+"""Kind and description of the columns that requests of the service have as they are; by default 0, False or none."""
 _DOCUMENT: dict[str, Schema] = {
     "format": str,
     "version": int,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from dataclasses import dataclass, fields
+from dataclasses import dataclass, field, fields
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -57,6 +57,8 @@ class JobTable:
         traced_type_known: Whether the trace says that jobs ran on the GPU type of `traced_config`, shape (J,); False by
             default: on which type is a guess.
 
+    A column with `metadata["label"]`, its description, is a field of the service's requests too.
+
     Raises:
         InputError: A column has the wrong length, or a value is out of its range; names the first such job.
     """
@@ -75,7 +77,10 @@ class JobTable:
     restart_s: NDArray[np.float64] = None  # type: ignore[assignment]
     start_s: NDArray[np.float64] = None  # type: ignore[assignment]
     resume_s: NDArray[np.float64] | None = None
-    opportunistic: NDArray[np.bool_] = None  # type: ignore[assignment]
+    opportunistic: NDArray[np.bool_] = field(
+        default=None,  # type: ignore[arg-type]
+        metadata={"label": "Whether it gets what guaranteed jobs leave."},
+    )
     tenant: NDArray[np.int64] = None  # type: ignore[assignment]
     traced_start_s: NDArray[np.float64] | None = None
     traced_config: NDArray[np.int64] | None = None

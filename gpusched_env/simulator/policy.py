@@ -88,6 +88,15 @@ class Replaying(Protocol):
 
 
 @runtime_checkable
+class LookingBack(Protocol):
+    """A policy that looks at jobs that are over."""
+
+    @property
+    def jobs_over(self) -> int:
+        """At how many of them it looks, the latest submissions, ≥ 1."""
+
+
+@runtime_checkable
 class AskedAs(Protocol):
     """A policy that is asked as an environment asks, at milestones of jobs too; all others at events and wake-ups."""
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from itertools import pairwise
-from typing import TYPE_CHECKING, Protocol, Self
+from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 import numpy as np
 
-from gpusched_baselines.steering_env.features import feature_count, observe
+from gpusched_baselines.steering_env.features import RECENT, feature_count, observe
 from gpusched_baselines.steering_env.knobs import SETS, Knobs, forget_cheapest, knob_count, knobs_of, steering_of
 from gpusched_baselines.sts_x import StsX
 from gpusched_env.errors import InputError
@@ -216,6 +216,7 @@ class KnobPolicy(StsX):
     rounds: int = 16
     knobs: str = "round"
     spec: AgentSpec | None = None
+    jobs_over: ClassVar[int] = RECENT
 
     def __post_init__(self) -> None:
         StsX.__post_init__(self)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
@@ -16,6 +16,7 @@ from gpusched_baselines.steering_env.features import (
     OFFERED,
     OPTIONS,
     OWN_QUOTA,
+    RECENT,
     ROUND,
     SURVIVAL,
     observe_round,
@@ -193,6 +194,7 @@ class SteeringPolicy(StsX):
     spec: AgentSpec
     weights: NDArray[np.float32]
     hidden: int
+    jobs_over: ClassVar[int] = RECENT
 
     def check(self, instance: Instance) -> None:
         """Check that the agent can decide on this instance.

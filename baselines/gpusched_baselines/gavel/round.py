@@ -72,7 +72,7 @@ def reset(board: Board, jobs: Ints, x: Floats, kind: Ints, half_s: float) -> Non
             memory[0, own + TOTALS + kind[k]] += half_s
         row[own + KNOWN] = 1.0
     memory[0, own + RESET_AT] = now
-    memory[0, own + SEEN] = 1.0 + board.count[at.SUBMITTED] + board.count[at.DONE]
+    memory[0, own + SEEN] = 1.0 + board.count[at.ACTIVE] + 2 * board.count[at.DONE]
 
 
 @kernel
@@ -190,7 +190,7 @@ class ByRounds:
     def _is_due(self, view: View, own: int) -> bool:
         """Say whether shares are to be solved for anew."""
         first = view.memory[0]
-        changed = first[own + SEEN] != 1.0 + view.count[at.SUBMITTED] + view.count[at.DONE]
+        changed = first[own + SEEN] != 1.0 + view.count[at.ACTIVE] + 2 * view.count[at.DONE]
         reset_at = first[own + RESET_AT]
         # A reset at time 0 counts as none, as in Gavel's own simulator: the next one need not wait.
         passed = reset_at == 0.0 or view.now_s - reset_at >= self.reset_s

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -240,6 +241,8 @@ class Fill(PlannedPolicy):
     name: str = "fill"
     job_order: str = "pressure"
     preemption: bool = True
+
+    jobs_over: ClassVar[int] = 5_000  # of which it sees the weights
 
     def __post_init__(self) -> None:
         checks.positive("most_busy", self.most_busy)

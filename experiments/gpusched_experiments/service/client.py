@@ -12,7 +12,7 @@ from weakref import WeakKeyDictionary
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.formats.instance_file import interference_fields, synchronisation_field
+from gpusched_env.formats.instance_file import JOB_LABELS, interference_fields, synchronisation_field
 from gpusched_env.simulator import View
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.holdings import apply_holding
@@ -124,7 +124,7 @@ def _job(
         "distribution": curve,
         "restart_s": float(row[at.RESTART_S]),
         "start_s": float(row[at.STARTING_S]),
-        "opportunistic": bool(row[at.OPPORTUNISTIC]),
+        **{name: getattr(table, name)[job].item() for name in JOB_LABELS},
         "running": running,
         "started_s": None if np.isnan(row[at.START_S]) else float(row[at.START_S]),
         **resume,

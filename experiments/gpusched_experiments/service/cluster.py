@@ -70,7 +70,7 @@ class ClusterNames:
             catalogue = _catalogue(own, request.prices.energy_eur_per_kwh, request.prices.pue)
         except InputError as error:
             raise InputError(_own_type(error.field, request), error.value, error.allowed) from None
-        nodes = tuple(Node(node.gpu_type, node.gpus) for node in cluster.nodes)
+        nodes = tuple(Node(**node.model_dump(exclude={"name"})) for node in cluster.nodes)
         gpu_types = tuple(_gpu_type(i, given, catalogue, nodes) for i, given in enumerate(cluster.gpu_types))
         types = [v.name for v in gpu_types]
         for index, node in enumerate(nodes):

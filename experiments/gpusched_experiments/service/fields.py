@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Annotated, Any, Literal, TypeAlias
+from typing import TYPE_CHECKING, Annotated, Any, Literal, TypeAlias
 
-from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Discriminator, Field, Tag, ValidationError, create_model
 
 from gpusched_env.errors import SHOWN, InputError
+from gpusched_env.formats.instance_file import JOB_LABELS, NODE_LABELS
 from gpusched_env.model import checks
 from gpusched_env.model.checks import LONGEST_S
 from gpusched_env.model.configuration import MOST_GPUS
@@ -99,7 +100,30 @@ class Fields(BaseModel):
     model_config = ConfigDict(frozen=True, extra="forbid", strict=True)
 
 
-class NodeFields(Fields):
+_LABEL_TYPES: dict[type, Any] = {
+    bool: bool,
+    int: Annotated[int, Field(ge=0, le=2**63 - 1)],
+    float: NotNegative,
+    str: Annotated[str, Field(max_length=200)],
+}
+
+
+def _labels(of: dict[str, tuple[type, str]]) -> Any:
+    """Make the model of the labels that the instance file has too: of each its kind and description."""
+    made: dict[str, Any] = {
+        name: (_LABEL_TYPES[kind], Field(default=kind(), description=said)) for name, (kind, said) in of.items()
+    }
+    return create_model("Labels", __base__=Fields, **made)
+
+
+if TYPE_CHECKING:
+    _JobLabels: TypeAlias = Fields
+    _NodeLabels: TypeAlias = Fields
+else:
+    _JobLabels, _NodeLabels = _labels(JOB_LABELS), _labels(NODE_LABELS)
+
+
+class NodeFields(_NodeLabels):
     """A node that can be used now: leave out those that are down or drained."""
 
     name: Name = Field(description="Name of the node; answers use it.")
@@ -231,7 +255,7 @@ class RunningFields(Fields):
     )
 
 
-class JobFields(Fields):
+class JobFields(_JobLabels):
     """A job that is submitted and not complete."""
 
     id: Name = Field(description="Its name; answers use it.")
@@ -261,7 +285,6 @@ class JobFields(Fields):
         description="Seconds without progress where it goes on on the nodes where it was last ready. If any job has "
         "it, all changes are told apart by distance.",
     )
-    opportunistic: bool = Field(default=False, description="Whether it gets what guaranteed jobs leave.")
     tenant: Name | None = Field(default=None, description="Name of its tenant.")
     running: RunningFields | None = Field(default=None, description="What it holds now; null: it waits.")
     started_s: Time | None = Field(

@@ -17,20 +17,17 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_agents.network.knob_policy import KnobPolicy
-from gpusched_agents.network.steering import SteeringPolicy
-from gpusched_baselines.shared_gpus.fill import Fill
-from gpusched_baselines.steering_env.features import RECENT
 from gpusched_env.arrays import generator_of
 from gpusched_env.errors import InputError
-from gpusched_env.simulator import Policy, State
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.policy import LookingBack
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
 
+    from gpusched_env.simulator import Policy, State
     from gpusched_experiments.service.fields import DecideRequest
 
 SIGNATURE_BYTES = 32
@@ -103,16 +100,7 @@ def _signature(key: bytes, payload: bytes) -> bytes:
     return hmac.digest(key, FORMAT + payload, hashlib.sha256)
 
 
-MOST_WEIGHTS = 5_000
-"""Jobs that are over of which a policy that looks at their weights sees the latest."""
-
-AGENTS = (SteeringPolicy, KnobPolicy)  # which observe what the latest submissions need
 NO_JOB = -1  # stands in place of the jobs that are over where a policy looks at none
-
-
-def jobs_over(policy: Policy) -> int:
-    """Say at how many jobs that are over a policy looks: Fill at their weights, an agent at what they needed."""
-    return MOST_WEIGHTS if isinstance(policy, Fill) else RECENT if isinstance(policy, AGENTS) else 0
 
 
 class Carried:
@@ -146,7 +134,7 @@ class Carried:
         before: Memory | None,
     ) -> None:
         self.name, self.place, self.ids, self.before = name, place, ids, before
-        most = jobs_over(policy)
+        most = policy.jobs_over if isinstance(policy, LookingBack) else 0
         self._looks_back = most > 0
         self._row_of = {} if before is None else {job: row for row, job in enumerate(before.ids)}
         self._submitted = (0 if before is None else before.submitted) + len(set(ids) - self._row_of.keys())
@@ -166,7 +154,7 @@ class Carried:
     def put_into(self, state: State, request: DecideRequest) -> np.random.Generator:
         """Put memory and wake-ups back where they were, and count jobs on; give the randomness."""
         board, before, over, row_of = state.board, self.before, self.over, self._row_of
-        board.count[at.IDLE] = request.idle_rounds
+        board.count[at.IDLE], board.count[at.DONE] = request.idle_rounds, self._submitted - len(self.ids)
         board.jobs[over, at.WEIGHT], board.jobs[over, at.CHEAPEST] = 0.0, -1.0
         if before is None:
             return np.random.default_rng(request.seed)
@@ -182,8 +170,6 @@ class Carried:
                 board.memory[over] = before.rows[1 + self.kept]
             if same:
                 board.memory[jobs] = before.rows[1 + rows]
-        # One job that is over may stand for all: with each of them, submissions and ends rise by one.
-        board.count[at.DONE] += 2 * (self._submitted - len(self.ids))
         board.count[at.ROUND] = before.rounds
         return generator_of(before.random)
 

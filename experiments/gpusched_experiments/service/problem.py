@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
-from gpusched_env.formats.instance_file import interference_of, synchronisation_of
+from gpusched_env.formats.instance_file import JOB_LABELS, interference_of, synchronisation_of
 from gpusched_env.model import EpochDistribution, Instance, JobTable
 from gpusched_env.workload import Application
 from gpusched_experiments.service.cluster import ClusterNames, distribution_of, no_node_now, usable
@@ -160,7 +160,7 @@ class Problem:
             "restart_s": restart_s,
             "start_s": job.start_s,
             "resume_s": restart_s if job.resume_s is None else job.resume_s,
-            "opportunistic": job.opportunistic,
+            **{name: getattr(job, name) for name in JOB_LABELS},
             "tenant": 0 if job.tenant is None else tenants.index(job.tenant),
         }
 
