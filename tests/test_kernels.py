@@ -49,6 +49,56 @@ def test_only_kernels_that_move_the_state_or_observe_it_take_what_is_hidden(ever
     assert {name for name in takers if not name.startswith(MAY_TAKE_HIDDEN)} == set()
 
 
+BOOKS = {"jobs", "tau", "nodes", "room", "quota", "cells", "hosts", "clock", "count", "active"}
+"""Arrays of the board that the simulator alone writes: policies have `memory`."""
+
+
+def test_policies_write_nothing_of_the_board_themselves(every_kernel):
+    policies = {name: node for name, node in every_kernel.items() if name.startswith("baselines/")}
+    assert len(policies) > 100
+    written = {name: books_written(node) for name, node in policies.items()}
+    assert {name: lines for name, lines in written.items() if lines} == {}
+
+
+def test_that_a_policy_writes_to_the_board_is_seen():
+    text = """
+def policy(board, memory):
+    jobs, clock = board.jobs, board.clock
+    jobs[0, 1] = 2.0
+    board.nodes[0, at.FREE] -= 1
+    memory[0], board.memory[jobs[0], 1] = 1.0, clock[0]
+    jobs[0, 1], memory[1] = 1.0, 2.0
+"""
+    assert books_written(ast.parse(text).body[0]) == [4, 5, 7]
+
+
+def books_written(kernel: ast.FunctionDef) -> list[int]:
+    """List the lines on which a kernel assigns to elements of the books of its `board`, whatever it calls them."""
+    others: set[str] = set()
+    lines = []
+    for node in ast.walk(kernel):
+        if isinstance(node, ast.Assign):
+            pairs = zip(parts(node.targets[0]), parts(node.value), strict=False)
+            others |= {target.id for target, value in pairs if isinstance(target, ast.Name) and is_book(value)}
+    for node in ast.walk(kernel):
+        targets = node.targets if isinstance(node, ast.Assign) else []
+        targets = [node.target] if isinstance(node, ast.AugAssign) else targets
+        for target in (part for each in targets for part in parts(each)):
+            if isinstance(target, ast.Subscript):
+                array = target.value
+                if is_book(array) or (isinstance(array, ast.Name) and array.id in others):
+                    lines.append(node.lineno)
+    return sorted(set(lines))
+
+
+def parts(node: ast.expr) -> list[ast.expr]:
+    return node.elts if isinstance(node, ast.Tuple) else [node]
+
+
+def is_book(node: ast.expr) -> bool:
+    return isinstance(node, ast.Attribute) and ast.unparse(node.value) == "board" and node.attr in BOOKS
+
+
 def takes_hidden(parameter: ast.arg) -> bool:
     annotation = "" if parameter.annotation is None else ast.unparse(parameter.annotation)
     return parameter.arg == "hidden" or "Hidden" in annotation

@@ -1,9 +1,10 @@
 """What policies are made of, in one import: the face of the simulator that policies, compiled or not, keep to.
 
 A compiled policy reads the `Board`, whose columns are named in `at`, and changes it through `place`, `release`,
-`forget_place`, `prefer_place`, `apply_choice`, `wake_at`, `grow` and what plans a round on a scratch board alone, and
-through its own `memory`. Everything here is called from kernels, except `Choice`, `PlannedPolicy`, `View`, `ask_order`
-and `check_order`, which are for the Python around them. What is hidden from policies, and what moves time, is not here.
+`forget_place`, `prefer_place`, `exchange`, `apply_choice`, `wake_at`, `grow` and what plans a round on a scratch board
+alone, and through its own `memory`. Everything here is called from kernels, except `Choice`, `PlannedPolicy`, `View`,
+`ask_order` and `check_order`, which are for the Python around them. What is hidden from policies, and what moves time,
+is not here.
 """
 
 from gpusched_env.arrays import Floats, Ints, Mask
@@ -17,6 +18,7 @@ from gpusched_env.simulator.pace import pace_beside
 from gpusched_env.simulator.placement.node_index import best_fit, count_fitting, find_node, find_ranked, fit_key
 from gpusched_env.simulator.placement.pace_now import pace_now, seconds_now
 from gpusched_env.simulator.placement.placement import (
+    exchange,
     fits,
     forget_place,
     keeps_config,
@@ -107,6 +109,7 @@ __all__ = [
     "due_wake_s",
     "empty_as",
     "end_plan",
+    "exchange",
     "expected_left",
     "expected_rest",
     "find_node",

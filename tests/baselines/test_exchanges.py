@@ -12,9 +12,10 @@ from hypothesis import strategies as st
 from books import check_books
 from constructed import constructed, may_take, proxy
 from gpusched_baselines.search import proxy_parts as its
-from gpusched_baselines.search.exchanges import best_exchange, exchange
+from gpusched_baselines.search.exchanges import best_exchange
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.events import bill_rate
+from gpusched_env.simulator.kernels import exchange
 
 if TYPE_CHECKING:
     from gpusched_baselines.search.constructions import Constructions

@@ -59,14 +59,6 @@ def _may_help(seen: its.Seen, first: float, i: int, k: int) -> bool:
     return seen.jobs[i, its.HOLDS] < 0 or min(seen.jobs[i, its.LEAST], seen.jobs[k, its.LEAST]) < first
 
 
-@kernel
-def exchange(board: Board, job: int, other: int) -> None:
-    """Let two jobs exchange what they hold in this round; one of them may hold nothing."""
-    jobs = board.jobs
-    for column in (at.CONFIG, at.NODE, at.SLOT):
-        jobs[job, column], jobs[other, column] = jobs[other, column], jobs[job, column]
-
-
 @lean_kernel
 def _first_after(board: Board, order: Ints, left: Floats, seen: its.Seen, i: int, k: int) -> float:
     """Give the time until the first completion after the exchange [s]; inf if it may not be."""

@@ -14,7 +14,7 @@ import numpy as np
 from gpusched_baselines.dispatching.dispatch import dispatch, finish_round
 from gpusched_baselines.search import proxy_parts as its
 from gpusched_baselines.search.constructions import Constructions, Search
-from gpusched_baselines.search.exchanges import best_exchange, exchange, sweep_moves
+from gpusched_baselines.search.exchanges import best_exchange, sweep_moves
 from gpusched_baselines.search.proxy_parts import proxy_with
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim
@@ -256,7 +256,7 @@ def improve(board: Board, order: Ints, left: Floats, iterations: int, moves: boo
         seen = its.see(board, order, left)
         i, k, _ = best_exchange(board, order, left, seen, sim.bill_rate(board), cost)
         if i >= 0:
-            exchange(board, order[i], order[k])
+            sim.exchange(board, order[i], order[k])
         if moves:
             sweep_moves(board, order, left)
         after = proxy_with(board, order, left)

@@ -128,7 +128,7 @@ def _settle(board: Board, chosen: Ints, order: Ints, homes: Floats, consolidates
     held, kept = np.empty((chosen.shape[0], sim.HELD)), np.empty_like(board.nodes)
     sim.keep(board, chosen, held, kept)
     for i in range(chosen.shape[0]):
-        jobs[chosen[i], at.HOME], jobs[chosen[i], at.HOME_SLOT] = homes[i, 0], homes[i, 1]
+        sim.prefer_place(board, chosen[i], int(homes[i, 0]), int(homes[i, 1]))
     sim.clear(board, chosen)
     for turn in range(2):
         for i in order:

@@ -107,6 +107,14 @@ def _hold_all(board: Board, first: int) -> None:
 
 
 @kernel
+def exchange(board: Board, job: int, other: int) -> None:
+    """Let two jobs exchange what they hold in this round; one may hold nothing. Quotas and cells do not count it."""
+    jobs = board.jobs
+    for column in (at.CONFIG, at.NODE, at.SLOT):
+        jobs[job, column], jobs[other, column] = jobs[other, column], jobs[job, column]
+
+
+@kernel
 def forget_place(board: Board, job: int) -> None:
     """Let a job be placed in this round as if it came anew."""
     board.jobs[job, at.HOME], board.jobs[job, at.HOME_SLOT] = -1.0, -1.0
