@@ -27,6 +27,7 @@ NAMES = [
     "default",
     "burst",
     "byteps",
+    "cells",
     "high",
     "hosts-and-guests",
     "large",
