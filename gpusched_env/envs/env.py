@@ -29,7 +29,6 @@ from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
 from gpusched_env.observation import (
     CLUSTER_FEATURES,
-    PARTS,
     Notes,
     feature_names,
     flat_space,
@@ -199,19 +198,20 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         chosen = action_index(action, self._actions)
         state = self._state
         clock, count = state.board.clock, state.board.count
-        before, energy, tardiness = clock[at.NOW], clock[at.BILL], clock[at.LATENESS]
-        state.make_room()
         if not act(state.board, chosen):
             self._invalid += 1
+        passed_s = energy_eur = tardiness_eur = 0.0
         if count[at.ASKED] == count[at.TO_ASK]:  # as `rounds.decide` does, which would be compiled with all this in it
+            before, energy, tardiness = clock[at.NOW], clock[at.BILL], clock[at.LATENESS]
+            state.make_room()
             commit_round(state.board, state.hidden)
             run_to_round(state.board, state.hidden)
-        self._running = self._jobs_to_ask()
-        self._stalled = bool(count[at.IDLE] >= self._idle_limit)
-        energy_eur = float(clock[at.BILL] - energy)
-        tardiness_eur = float(clock[at.LATENESS] - tardiness)
+            self._running = self._jobs_to_ask()
+            self._stalled = bool(count[at.IDLE] >= self._idle_limit)
+            passed_s, energy_eur = float(clock[at.NOW] - before), float(clock[at.BILL] - energy)
+            tardiness_eur = float(clock[at.LATENESS] - tardiness)
         observation, mask = self._observe()
-        info = self._info(mask, float(clock[at.NOW] - before), energy_eur, tardiness_eur)
+        info = self._info(mask, passed_s, energy_eur, tardiness_eur)
         reward = finite_reward(self._reward(energy_eur, tardiness_eur))
         return observation, reward, not self._running, self._stalled, info
 
@@ -309,11 +309,12 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
     def _observe(self) -> tuple[Observation, NDArray[np.int8]]:
         flat = np.empty(self._features, np.float32)
         mask = np.empty(self._actions, np.int8)
-        job, options, cluster, queue = (flat[part] for part in self._parts)
+        at_job, at_options, at_cluster, at_queue = self._parts
+        job, options, cluster, queue = flat[at_job], flat[at_options], flat[at_cluster], flat[at_queue]
         self._notes.forget()  # whoever has the view may have placed jobs meanwhile
         rows = options.reshape(-1, self.option_features), cluster.reshape(-1, len(CLUSTER_FEATURES))
         observe(self._state.board, self._notes, job, *rows, queue, mask)
-        return flat if self.flat else dict(zip(PARTS, (job, options, cluster, queue), strict=True)), mask
+        return flat if self.flat else {"job": job, "options": options, "cluster": cluster, "queue": queue}, mask
 
     def _info(self, mask: NDArray[np.int8], passed_s: float, energy_eur: float, tardiness_eur: float) -> dict[str, Any]:
         clock = self._state.board.clock
@@ -328,5 +329,5 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             "invalid_actions": self._invalid,
             "stalled": self._stalled,
             # numpy's exponential, as in the vector environment: the standard library's may differ in the last bit
-            "discount": float(np.exp(-self.discount_rate * passed_s)) if passed_s > 0.0 else 1.0,
+            "discount": float(np.exp(-self.discount_rate * passed_s)) if passed_s * self.discount_rate > 0.0 else 1.0,
         }
