@@ -16,7 +16,7 @@ from helpers import helped_instance
 from instances import random_instance, with_switching
 from refusals import refused
 
-INDEX_RULES = ("atc", "atc-company", "atc-worst", "gittins", "sept", "srpt-worst", "las")
+INDEX_RULES = ("atc", "atc-co-located", "atc-worst", "gittins", "sept", "srpt-worst", "las")
 NAMES = ("fifo", "edf", "edf-preemptive", "priority", "sts-x", "edf-mean", "edf-conditional-mean", *INDEX_RULES)
 POLICIES = {name: make_policy(name) for name in NAMES} | {
     "sts": Sts(postprocess=False),

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     )
     from gpusched_baselines.dispatching.time_slice import HiveD, TimeSlice
     from gpusched_baselines.gavel import Gavel, GavelCost
-    from gpusched_baselines.index_rules import IndexRule, atc, atc_company, atc_worst, gittins, las, sept, srpt_worst
+    from gpusched_baselines.index_rules import IndexRule, atc, atc_co_located, atc_worst, gittins, las, sept, srpt_worst
     from gpusched_baselines.planning.single_job import Plan, Segment, SingleJobProblem, solve_single_job
     from gpusched_baselines.registry import make_policy, policy_descriptions, policy_names, usual_policy_names
     from gpusched_baselines.search.constructions import RandomGreedy, random_greedy_conditional_mean, random_greedy_mean
@@ -62,7 +62,7 @@ __all__ = [
     "StsX",
     "TimeSlice",
     "atc",
-    "atc_company",
+    "atc_co_located",
     "atc_worst",
     "capacity_bound",
     "capacity_prices",

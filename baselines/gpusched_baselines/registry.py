@@ -228,8 +228,8 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
             "Weight per expected GPU-seconds left, less with slack, first; efficient configurations",
             worst_case="atc-worst",
         ),
-        "atc-company": _variant(
-            "index_rules.policy:atc_company",
+        "atc-co-located": _variant(
+            "index_rules.policy:atc_co_located",
             "ATC that plans shares of a GPU beside the company to be expected there",
         ),
         "atc-worst": _variant(

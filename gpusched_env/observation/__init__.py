@@ -5,7 +5,7 @@ Nothing in them is hidden from policies: no epochs needed, no future submission.
 
 from gpusched_env.observation.features import (
     CLUSTER_FEATURES,
-    COMPANY_FEATURES,
+    CO_RUNNER_FEATURES,
     JOB_FEATURES,
     OPTION_FEATURES,
     PARTS,
@@ -21,7 +21,7 @@ from gpusched_env.observation.observe import observe
 
 __all__ = [
     "CLUSTER_FEATURES",
-    "COMPANY_FEATURES",
+    "CO_RUNNER_FEATURES",
     "JOB_FEATURES",
     "OPTION_FEATURES",
     "PARTS",

@@ -9,11 +9,11 @@ from gymnasium import spaces
 
 from gpusched_env.observation.cluster import CLUSTER_FEATURES
 from gpusched_env.observation.job import JOB_FEATURES
-from gpusched_env.observation.observe import COMPANY_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
+from gpusched_env.observation.observe import CO_RUNNER_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 
 __all__ = [
     "CLUSTER_FEATURES",
-    "COMPANY_FEATURES",
+    "CO_RUNNER_FEATURES",
     "JOB_FEATURES",
     "OPTION_FEATURES",
     "PARTS",
@@ -31,14 +31,14 @@ PARTS = ("job", "options", "cluster", "queue")
 
 def option_count(shared_features: bool) -> int:
     """Count the features of a configuration."""
-    return len(OPTION_FEATURES) + (len(COMPANY_FEATURES) if shared_features else 0)
+    return len(OPTION_FEATURES) + (len(CO_RUNNER_FEATURES) if shared_features else 0)
 
 
 def observation_space(configurations: int, gpu_types: int, *, shared_features: bool = False) -> spaces.Dict:
     """Make the observation space for a number of configurations C and GPU types V.
 
     `options` and `cluster` are rows laid end to end, since Stable-Baselines3 wants vectors: `options.reshape(C, -1)`
-    has a row of `OPTION_FEATURES` per configuration, with `COMPANY_FEATURES` behind them if there are
+    has a row of `OPTION_FEATURES` per configuration, with `CO_RUNNER_FEATURES` behind them if there are
     `shared_features`, and `cluster.reshape(V, -1)` a row of `CLUSTER_FEATURES` per GPU type.
     """
 
@@ -76,7 +76,7 @@ def feature_names(
         gpu_types: Names of the GPU types, in their order.
         shared_features: Whether configurations have the further features for shared clusters.
     """
-    options = OPTION_FEATURES + (COMPANY_FEATURES if shared_features else ())
+    options = OPTION_FEATURES + (CO_RUNNER_FEATURES if shared_features else ())
     return (
         *(f"job: {feature}" for feature in JOB_FEATURES),
         *(f"options[{name}]: {feature}" for name in configurations for feature in options),

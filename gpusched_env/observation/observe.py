@@ -135,17 +135,17 @@ def _after(board: Board, spare: Ints, c: int) -> tuple[float, float]:
     return max(0, gap - gpus), 1.0 if spare[v, of.GAP_IN_USE] >= gpus else 0.0
 
 
-_company = Names()
-PACE = _company("pace that it would have now, 1 as alone; 0 if it cannot be placed")
-PRIORITY = _company("priority of its share / 9")
-SWITCH = _company("squash(seconds without progress that it would cost now / T)")
-GUEST = _company("1 if the job is opportunistic")
-COMPANY_FEATURES = tuple(_company)
+_co_runner = Names()
+PACE = _co_runner("pace that it would have now, 1 as alone; 0 if it cannot be placed")
+PRIORITY = _co_runner("priority of its share / 9")
+SWITCH = _co_runner("squash(seconds without progress that it would cost now / T)")
+GUEST = _co_runner("1 if the job is opportunistic")
+CO_RUNNER_FEATURES = tuple(_co_runner)
 """What `shared_features` adds to each row of `OPTION_FEATURES`, at its end."""
 
 
 @lean_kernel
-def write_company(board: Board, job: int, mask: Mask, out: Singles) -> None:
+def write_co_runners(board: Board, job: int, mask: Mask, out: Singles) -> None:
     """Write the features behind the others of every row; a configuration that is not allowed has only zeros."""
     jobs, tau, first = board.jobs, board.tau, len(OPTION_FEATURES)
     left = max(jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], 1e-12 * jobs[job, at.MAX_EPOCHS])
@@ -226,5 +226,5 @@ def observe(
     expected, least = write_job(board, at_hand, job)
     write_options(board, notes, at_hand, expected, least, cluster, mask, options)
     if options.shape[1] > len(OPTION_FEATURES):
-        write_company(board, at_hand, mask, options)
+        write_co_runners(board, at_hand, mask, options)
     write_queue(board, notes, at_hand, free, queue)

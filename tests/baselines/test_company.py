@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import StsX, make_policy
-from gpusched_baselines.planning.cheapest import beside_company, rates_by_duty
+from gpusched_baselines.planning.cheapest import rates_by_duty, with_co_runners
 from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Interference, Job, Node, simulate
 from gpusched_env.simulator import State
 from gpusched_env.workload import load_scenario, make_instance
@@ -34,7 +34,7 @@ def three_jobs(configurations: tuple[Configuration, ...], interference: object) 
 def times(instance: Instance) -> np.ndarray:
     state = State(instance)
     state.advance()
-    return beside_company(state.board).tau
+    return with_co_runners(state.board).tau
 
 
 def test_a_share_counts_with_average_pairs_in_a_full_gpu():
@@ -55,11 +55,11 @@ def test_it_is_never_worse_than_the_worst_and_without_a_model_the_board_stays():
     instance = three_jobs((QUARTER,), None)
     state = State(instance)
     state.advance()
-    assert beside_company(state.board) is state.board
+    assert with_co_runners(state.board) is state.board
     rough = replace(instance, interference=Interference(np.full((1, 2, 2), 3.0)))
     state = State(rough)
     state.advance()
-    assert (beside_company(state.board).tau <= state.board.tau).all()
+    assert (with_co_runners(state.board).tau <= state.board.tau).all()
 
 
 def test_where_gpus_draw_power_by_duty_a_share_counts_with_all_that_its_gpu_draws_at_rest():
@@ -96,6 +96,6 @@ def test_where_due_dates_are_guaranteed_the_worst_company_is_reckoned_with():
     for seed in range(12):
         instance = random_instance(seed, kinds=True, interference=True)
         guaranteed = simulate(instance, StsX(guarantees=True)).log.tobytes()
-        assert guaranteed == simulate(instance, StsX(guarantees=True, company=False)).log.tobytes()
-        told += simulate(instance, StsX()).log.tobytes() != simulate(instance, StsX(company=False)).log.tobytes()
+        assert guaranteed == simulate(instance, StsX(guarantees=True, co_located=False)).log.tobytes()
+        told += simulate(instance, StsX()).log.tobytes() != simulate(instance, StsX(co_located=False)).log.tobytes()
     assert told > 0  # elsewhere company makes a difference on these instances

@@ -309,13 +309,13 @@ def test_beside_company_jobs_are_packed_onto_the_gpus_that_hosts_leave():
     """Beside the worst neighbours a share looks slow; beside those to be expected, its epochs are the cheapest."""
     scenario = load_scenario("hosts-and-guests").replace({"cluster.nodes": 3, "jobs.count": 40})
     costs = {}
-    for name in ("atc", "atc-company"):
+    for name in ("atc", "atc-co-located"):
         costs[name] = sum(simulate(make_instance(scenario, seed), make_policy(name)).energy_eur for seed in (0, 1))
-    assert costs["atc-company"] < 0.9 * costs["atc"]
+    assert costs["atc-co-located"] < 0.9 * costs["atc"]
 
 
 def test_without_shared_gpus_company_changes_nothing():
     instance = make_instance(load_scenario("tiny"), 0)
-    alone, beside = (simulate(instance, make_policy(name)) for name in ("atc", "atc-company"))
+    alone, beside = (simulate(instance, make_policy(name)) for name in ("atc", "atc-co-located"))
     np.testing.assert_array_equal(alone.completion_s, beside.completion_s)
     assert alone.total_eur == beside.total_eur

@@ -8,7 +8,7 @@ if TYPE_CHECKING:
     from gpusched_baselines.index_rules.policy import (
         IndexRule,
         atc,
-        atc_company,
+        atc_co_located,
         atc_worst,
         gittins,
         las,
@@ -16,6 +16,6 @@ if TYPE_CHECKING:
         srpt_worst,
     )
 
-__all__ = ["IndexRule", "atc", "atc_company", "atc_worst", "gittins", "las", "sept", "srpt_worst"]
+__all__ = ["IndexRule", "atc", "atc_co_located", "atc_worst", "gittins", "las", "sept", "srpt_worst"]
 
 __getattr__ = lazy_names(__name__, __file__)

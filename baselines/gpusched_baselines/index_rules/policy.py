@@ -15,7 +15,7 @@ from gpusched_baselines.index_rules.ranks import (
     choose_job,
     plan_round,
 )
-from gpusched_baselines.planning.cheapest import beside_company
+from gpusched_baselines.planning.cheapest import with_co_runners
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim
@@ -64,7 +64,7 @@ class IndexRule:
     due_scale: float = math.inf
     gpu_price: float = 0.5
     quantum: float = 0.1
-    company: bool = False
+    co_located: bool = False
     job_order: str = "pressure"
     preemption: bool = True
 
@@ -89,7 +89,7 @@ class IndexRule:
         return Choice(int(config), float(wake))
 
     def _seen(self, view: View) -> Board:
-        return beside_company(view.board) if self.company else view.board
+        return with_co_runners(view.board) if self.co_located else view.board
 
     @property
     def _rule(self) -> Rule:
@@ -111,9 +111,9 @@ def atc() -> IndexRule:
     return IndexRule("atc", due_scale=0.25)
 
 
-def atc_company() -> IndexRule:
+def atc_co_located() -> IndexRule:
     """Make the same rule, beside the company to be expected on shared GPUs."""
-    return IndexRule("atc-company", due_scale=0.25, company=True)
+    return IndexRule("atc-co-located", due_scale=0.25, co_located=True)
 
 
 def atc_worst() -> IndexRule:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from gpusched_baselines.index_rules.ranks import EXPECTED, Rule, choose_job
 from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
-from gpusched_baselines.planning.cheapest import beside_company
+from gpusched_baselines.planning.cheapest import with_co_runners
 from gpusched_baselines.sts_x.appraisal import Parts
 from gpusched_baselines.sts_x.plan import unsteered
 from gpusched_baselines.sts_x.policy import carry_out, plan_round
@@ -45,7 +45,7 @@ class Stage(NamedTuple):
 def new_stage(board: Board, coming: int) -> Stage:
     """Make the stage of the round that is open on `board`, with room for `coming` jobs that may come."""
     active = board.active[: board.count[at.ACTIVE]]
-    planned = beside_company(board).tau[active]
+    planned = with_co_runners(board).tau[active]
     start = _compact(board, active, coming)
     sim.clear(start, start.active[: len(active)])
     work = Board(**{n: a if n in _SHARED else a.copy() for n, a in start.__getstate__().items()})

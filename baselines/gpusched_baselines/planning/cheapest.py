@@ -140,7 +140,7 @@ def left_of(board: Board, job: int, reckoned: int) -> float:
     return mean - done if reckoned == MEAN and done < mean else largest - done
 
 
-def beside_company(board: Board) -> Board:
+def with_co_runners(board: Board) -> Board:
     """Give the board with the times per epoch to be expected on shared GPUs; itself if nobody slows others down.
 
     Everything else is the same, not a copy: what is placed on it is placed on `board`.

@@ -10,7 +10,7 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_baselines.planning.cheapest import beside_company, write_times
+from gpusched_baselines.planning.cheapest import with_co_runners, write_times
 from gpusched_baselines.steering_env.features import observe
 from gpusched_baselines.steering_env.knobs import forget_cheapest, knob_count, knobs_of, steering_of
 from gpusched_baselines.sts_x.policy import StsX, carry_out, plan_round
@@ -37,7 +37,7 @@ class SteeredRun:
     def __init__(self, instance: Instance, *, record: bool = False) -> None:
         self.state = State(instance, record=record)
         board = self.state.board
-        self._plan = beside_company(board)  # the same arrays, but for times on shared GPUs
+        self._plan = with_co_runners(board)  # the same arrays, but for times on shared GPUs
         self._beside = self._plan is not board
         self._by_duty = bool(board.facts.spared.size and board.facts.duty.size)  # rates follow the active jobs
         self.state.make_room()

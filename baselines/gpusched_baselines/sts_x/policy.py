@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusched_baselines.planning.cheapest import beside_company, cheapest_fitting, rates_by_duty
+from gpusched_baselines.planning.cheapest import cheapest_fitting, rates_by_duty, with_co_runners
 from gpusched_baselines.planning.plan import Scratch, new_scratch
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts, Plans, appraise, caution
 from gpusched_baselines.sts_x.plan import RESTART, WEIGHT, Steering, factor, plan_ahead, price_out, spread, unsteered
@@ -205,7 +205,7 @@ class StsX(PlannedPolicy):
     priced: bool = True
     by_value: bool = True
     stays: bool = True
-    company: bool = True
+    co_located: bool = True
     name: str = "sts-x"
     job_order: str = "pressure"
     preemption: bool = True
@@ -233,7 +233,7 @@ class StsX(PlannedPolicy):
         return rate
 
     def _plan(self, view: View) -> None:
-        board = beside_company(view.board) if self.company and not self.guarantees else view.board
+        board = with_co_runners(view.board) if self.co_located and not self.guarantees else view.board
         plan_round(board, self.parts, self._steering(board, self.rates(board)))
 
     def _steering(self, board: Board, rate: Floats) -> Steering:

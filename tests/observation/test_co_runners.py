@@ -9,12 +9,12 @@ import numpy as np
 import pytest
 
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, GpuClusterVectorEnv
-from gpusched_env.observation import COMPANY_FEATURES, OPTION_FEATURES
+from gpusched_env.observation import CO_RUNNER_FEATURES, OPTION_FEATURES
 from gpusched_env.simulator import layout as at
 from instances import by_duty, random_instance
 from refusals import refused
 
-WIDE, NARROW = len(OPTION_FEATURES) + len(COMPANY_FEATURES), len(OPTION_FEATURES)
+WIDE, NARROW = len(OPTION_FEATURES) + len(CO_RUNNER_FEATURES), len(OPTION_FEATURES)
 PACE, PRIORITY, SWITCH, GUEST = range(NARROW, WIDE)
 
 
