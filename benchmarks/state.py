@@ -25,7 +25,7 @@ RECORD = np.dtype(
     [(name, np.float64) for name in ("due", "weight", "epochs", "anchor_epochs", "anchor_s", "pace", "tardiness")]
     + [("config", np.int64)]
 )
-COLUMNS = (at.DUE, at.WEIGHT, at.EPOCHS, at.ANCHOR_EPOCHS, at.ANCHOR_S, at.PACE, at.TARDINESS, at.CONFIG)
+COLUMNS = (at.DUE, at.WEIGHT, at.EPOCHS, at.ANCHOR_EPOCHS, at.ANCHOR_S, at.SLOWDOWN, at.TARDINESS, at.CONFIG)
 
 
 class Tuple(NamedTuple):
@@ -138,7 +138,7 @@ def _progress_of_columns(jobs: Any, tau: Any, active: Any, passes: int) -> None:
             config = int(jobs[job, at.CONFIG])
             if config >= 0:
                 working = max(0.0, number - jobs[job, at.ANCHOR_S])
-                done = working / (tau[job, config] * jobs[job, at.PACE])
+                done = working / (tau[job, config] * jobs[job, at.SLOWDOWN])
                 jobs[job, at.EPOCHS] = jobs[job, at.ANCHOR_EPOCHS] + done
 
 

@@ -8,7 +8,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from gpusched_env.audit.progress import check_lines, check_progress, check_rounds, duty_of, paces, row_of, stretches
+from gpusched_env.audit.progress import (
+    check_lines,
+    check_progress,
+    check_rounds,
+    duty_of,
+    row_of,
+    speeds_on_gpu,
+    stretches,
+)
 from gpusched_env.audit.reading import Difference, number, same_amount
 from gpusched_env.audit.record import Holding, IntervalRecord, Record, lives, read_record
 
@@ -207,7 +215,7 @@ def _idle_gpus(record: Record, interval: IntervalRecord, holding: list[IntervalR
     if not interval.configuration.is_shared:
         return gpus * (1.0 - duty)
     on_it = [other for other in holding if (other.node, other.gpu) == (interval.node, interval.gpu)]
-    return gpus - duty * paces(record, on_it)[on_it.index(interval)]
+    return gpus - duty * speeds_on_gpu(record, on_it)[on_it.index(interval)]
 
 
 def _shares(holding: list[IntervalRecord]) -> dict[tuple[int, int], list[float]]:

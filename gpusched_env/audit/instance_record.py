@@ -43,7 +43,7 @@ _JOB_RANGES = {
     "due_s": TIME, "tardiness_weight_eur_per_s": NOT_NEGATIVE, "max_epochs": POSITIVE, "epochs_needed": POSITIVE,
     "memory_gib": NOT_NEGATIVE, "restart_s": TIME,
 }  # fmt: skip
-_DUTY_FIELDS = ("duty", "overhead", "filled", "least_pace", "idle_power_w", "fastest")
+_DUTY_FIELDS = ("duty", "overhead", "filled", "least_speed", "idle_power_w", "fastest")
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _PRIORITY = Range("a whole number from 0 to 9", 0, 9)
 _SHARE = Range("a number in (0, 1]", 0.0, 1.0, open=True)
@@ -130,7 +130,7 @@ class GuestRecord:
 
     overhead: float = 0.0
     filled: float = 1.0
-    least_pace: float = 0.0
+    least_speed: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -237,7 +237,7 @@ def _interference(
         rest = model.column("idle_power_w", number, count, NOT_NEGATIVE)
     overhead, filled = model.get("overhead", number, NOT_NEGATIVE), model.get("filled", number, _PART)
     least = Range("a number > 0 and <= overhead / (1 + overhead)", 0.0, overhead / (1.0 + overhead), open=True)
-    return unknown, list(duty), rest, GuestRecord(overhead, filled, model.get("least_pace", number, least))
+    return unknown, list(duty), rest, GuestRecord(overhead, filled, model.get("least_speed", number, least))
 
 
 def _synchronisation(instance: Fields, names: Sequence[str], applications: int) -> SynchronisationRecord | None:

@@ -18,7 +18,7 @@ def duty_of(record: Record, interval: IntervalRecord) -> float | None:
     return None if duties is None else duties[record.jobs[interval.job].application]
 
 
-def paces(record: Record, holding: list[IntervalRecord]) -> list[float]:
+def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
     """Give the pace of each of the jobs that hold shares of one GPU, 1 as alone.
 
     The GPU's time is handed out from the highest priority down. A level gets what it asks for or what is left; if
@@ -31,18 +31,18 @@ def paces(record: Record, holding: list[IntervalRecord]) -> list[float]:
     asked = {level: math.fsum(duties) for level, duties in levels.items()}
     highest, lowest = max(asked), min(asked)
     below = math.fsum(demand for level, demand in asked.items() if level < highest)
-    least = record.guests.least_pace / max(1.0, below)
-    pace: dict[int, float] = {}
+    least = record.guests.least_speed / max(1.0, below)
+    speed: dict[int, float] = {}
     free = 1.0
     for level in sorted(asked, reverse=True):
         granted = min(asked[level], free)
-        pace[level] = granted / asked[level] / (1.0 + record.guests.overhead if level > lowest else 1.0)
+        speed[level] = granted / asked[level] / (1.0 + record.guests.overhead if level > lowest else 1.0)
         free -= granted
         if level == highest:
             free *= record.guests.filled
         else:
-            pace[level] = max(pace[level], least)
-    return [pace[interval.configuration.priority] for interval in holding]
+            speed[level] = max(speed[level], least)
+    return [speed[interval.configuration.priority] for interval in holding]
 
 
 def stretches(intervals: Iterable[IntervalRecord]) -> Iterator[tuple[float, float, list[IntervalRecord]]]:
@@ -85,7 +85,7 @@ def _beside_others(
     pieces: dict[int, list[float]] = {interval.line: [] for interval in intervals}
     for start, end, holding in stretches(intervals):
         if slowdown is None:
-            speeds = paces(record, holding)
+            speeds = speeds_on_gpu(record, holding)
         else:
             application = [record.jobs[interval.job].application for interval in holding]
             factors = [

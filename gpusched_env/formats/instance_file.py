@@ -97,7 +97,7 @@ _DUTY: dict[str, Schema] = {
     "duty": [[float]],
     "overhead": float,
     "filled": float,
-    "least_pace": float,
+    "least_speed": float,
     "idle_power_w": ([float], None),
     "fastest": bool,
 }

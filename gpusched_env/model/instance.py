@@ -255,7 +255,7 @@ class Instance:
             return seconds
         types = self.type_of_configuration.tolist()
         return checks.frozen_array(
-            seconds * self.synchronisation.least_paces(self.configurations, types)[self.jobs.application]
+            seconds * self.synchronisation.least_slowdowns(self.configurations, types)[self.jobs.application]
         )
 
     def _held(self) -> NDArray[np.bool_]:

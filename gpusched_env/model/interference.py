@@ -71,7 +71,7 @@ class Duty:
     From the highest priority of a share down, with R = 1 at first, all jobs of a priority, of duties D in sum, run at
     the pace min(1, R / D), where 1 is as alone; those above others lose a part: pace / (1 + `overhead`). R falls by
     what they took, and after the highest priority to the part `filled` of what is left, since guests cannot fill every
-    gap. The pace of those after the highest is `least_pace` / max(1, G) at least, G the sum of their duties.
+    gap. The pace of those after the highest is `least_speed` / max(1, G) at least, G the sum of their duties.
 
     One priority alone is fair sharing, slow-down max(1, D) (Salus, Gandiva's packing, MPS); two are a host and its
     guests (AntMan, FIKIT, Orion, TGS).
@@ -81,7 +81,7 @@ class Duty:
             (0, 1]; V and A as in the instance's `gpu_types` and `jobs.applications`.
         overhead: What a job loses to guests, as a part of its time, > 0.
         filled: Part of the time left by the highest priority that others can use, in [0, 1].
-        least_pace: Least pace of those below the highest priority, however busy the GPU is, > 0; if their duties sum to
+        least_speed: Least pace of those below the highest priority, however busy the GPU is, > 0; if their duties sum to
             more than 1 it is divided by the sum. So they get that part of the GPU's time at most, and it is no more
             than the overhead makes free: overhead / (1 + overhead).
         idle_power_w: Power of a GPU of each type that is held and does nothing [W], (V,), ≥ 0: a GPU then draws idle +
@@ -95,7 +95,7 @@ class Duty:
     duty: NDArray[np.float64]
     overhead: float = 0.03
     filled: float = 0.85
-    least_pace: float = 0.02
+    least_speed: float = 0.02
     idle_power_w: NDArray[np.float64] | None = None
     fastest: bool = True
 
@@ -112,9 +112,9 @@ class Duty:
         if checks.not_negative("interference.filled", self.filled) > 1.0:
             raise InputError("interference.filled", self.filled, "a number from 0 to 1")
         most = self.overhead / (1.0 + self.overhead)
-        if checks.positive("interference.least_pace", self.least_pace) > most:
+        if checks.positive("interference.least_speed", self.least_speed) > most:
             allowed = f"at most overhead / (1 + overhead) = {most:.6g}: what hosts leave to guests"
-            raise InputError("interference.least_pace", self.least_pace, allowed)
+            raise InputError("interference.least_speed", self.least_speed, allowed)
         if not isinstance(self.fastest, bool):
             raise InputError("interference.fastest", self.fastest, "True or False")
         self._check_power()
@@ -133,7 +133,7 @@ class Duty:
 
     def most_slowdown(self, least_share: float) -> float:
         """Give the greatest factor that there can be, where no share is smaller than `least_share`."""
-        return (1.0 + self.overhead) * max(1.0, 1.0 / least_share) / self.least_pace
+        return (1.0 + self.overhead) * max(1.0, 1.0 / least_share) / self.least_speed
 
     def __repr__(self) -> str:
         """Say in a line how large it is."""
@@ -146,8 +146,8 @@ class Duty:
     def __eq__(self, other: object) -> bool:
         if not isinstance(other, Duty):
             return False
-        numbers = (self.overhead, self.filled, self.least_pace, self.fastest)
-        same = numbers == (other.overhead, other.filled, other.least_pace, other.fastest)
+        numbers = (self.overhead, self.filled, self.least_speed, self.fastest)
+        same = numbers == (other.overhead, other.filled, other.least_speed, other.fastest)
         if self.idle_power_w is None or other.idle_power_w is None:
             return same and self.idle_power_w is other.idle_power_w and np.array_equal(self.duty, other.duty)
         return same and np.array_equal(self.duty, other.duty) and np.array_equal(self.idle_power_w, other.idle_power_w)

@@ -85,7 +85,7 @@ class Synchronisation:
                 raise InputError(f"synchronisation.{name}[{v}, {a}]", float(values[v, a]), f"a finite number {least}")
         checks.whole("synchronisation.cpu_machines", self.cpu_machines, lowest=0)
 
-    def least_paces(self, configurations: Sequence[Configuration], types: Sequence[int]) -> NDArray[np.float64]:
+    def least_slowdowns(self, configurations: Sequence[Configuration], types: Sequence[int]) -> NDArray[np.float64]:
         """Give the least part of its time that an application can take, with all the help there is, (A, C); at most 1.
 
         Args:

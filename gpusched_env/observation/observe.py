@@ -21,8 +21,8 @@ from gpusched_env.observation.notes import (
 )
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.placement.pace_now import pace_now
 from gpusched_env.simulator.placement.placement import may_have
+from gpusched_env.simulator.placement.speed_now import speed_now
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.switching import switch_s
 
@@ -136,7 +136,7 @@ def _after(board: Board, spare: Ints, c: int) -> tuple[float, float]:
 
 
 _co_runner = Names()
-PACE = _co_runner("pace that it would have now, 1 as alone; 0 if it cannot be placed")
+SPEED_NOW = _co_runner("pace that it would have now, 1 as alone; 0 if it cannot be placed")
 PRIORITY = _co_runner("priority of its share / 9")
 SWITCH = _co_runner("squash(seconds without progress that it would cost now / T)")
 GUEST = _co_runner("1 if the job is opportunistic")
@@ -155,7 +155,7 @@ def write_co_runners(board: Board, job: int, mask: Mask, out: Singles) -> None:
         if tau[job, c] == float("inf"):
             continue
         change = switch_s(board, job, c)
-        out[c, first + PACE] = pace_now(board, job, c) if mask[c + 1] else 0.0
+        out[c, first + SPEED_NOW] = speed_now(board, job, c) if mask[c + 1] else 0.0
         out[c, first + PRIORITY] = board.facts.configs[c, at.CONFIG_PRIORITY] / (at.PRIORITIES - 1)
         out[c, first + SWITCH] = change / (fastest + change)
         out[c, first + GUEST] = jobs[job, at.OPPORTUNISTIC]

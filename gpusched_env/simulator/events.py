@@ -52,14 +52,14 @@ def milestone_s(board: Board, job: int) -> float:
     if number >= milestones:
         return np.inf
     to_do = number / milestones * jobs[job, at.MAX_EPOCHS] - jobs[job, at.ANCHOR_EPOCHS]
-    return jobs[job, at.ANCHOR_S] + to_do * pace(board, job)
+    return jobs[job, at.ANCHOR_S] + to_do * seconds_per_epoch(board, job)
 
 
 @kernel
-def pace(board: Board, job: int) -> float:
+def seconds_per_epoch(board: Board, job: int) -> float:
     """Give the true seconds per epoch of a running job."""
     jobs, tau = board.jobs, board.tau
-    return tau[job, int(jobs[job, at.CONFIG])] * jobs[job, at.PACE]
+    return tau[job, int(jobs[job, at.CONFIG])] * jobs[job, at.SLOWDOWN]
 
 
 @kernel
@@ -67,7 +67,7 @@ def progress(board: Board, job: int, time: float) -> float:
     """Give the epochs that a running job has done at `time`: no rounding builds up between events."""
     jobs = board.jobs
     working = max(0.0, time - jobs[job, at.ANCHOR_S])
-    return jobs[job, at.ANCHOR_EPOCHS] + working / pace(board, job)
+    return jobs[job, at.ANCHOR_EPOCHS] + working / seconds_per_epoch(board, job)
 
 
 @kernel
@@ -163,7 +163,7 @@ def work(board: Board, job: int, config: int) -> float:
     duty = facts.duty[facts.configs[config, at.CONFIG_TYPE], own]
     if facts.configs[config, at.CONFIG_UNITS] == 0:
         return duty
-    return duty / (jobs[job, at.PACE] * facts.planned[own, config])
+    return duty / (jobs[job, at.SLOWDOWN] * facts.planned[own, config])
 
 
 @kernel

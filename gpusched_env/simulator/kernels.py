@@ -14,9 +14,7 @@ from gpusched_env.simulator.due_dates import due_wake_s, misses
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, bill_rate, charge
 from gpusched_env.simulator.lying import TAKEN, first_host, is_lent, let_empty_cells_go, survey
 from gpusched_env.simulator.ordering import ActiveJobs, Order, ask_order, check_order
-from gpusched_env.simulator.pace import pace_beside
 from gpusched_env.simulator.placement.node_index import best_fit, count_fitting, find_node, find_ranked, fit_key
-from gpusched_env.simulator.placement.pace_now import pace_now, seconds_now
 from gpusched_env.simulator.placement.placement import (
     exchange,
     fits,
@@ -34,6 +32,7 @@ from gpusched_env.simulator.placement.placement import (
 from gpusched_env.simulator.placement.release import may_become, release, within_quota
 from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.placement.shared_gpus import slots
+from gpusched_env.simulator.placement.speed_now import seconds_now, speed_now
 from gpusched_env.simulator.planned import (
     GPU,
     HELD,
@@ -55,7 +54,8 @@ from gpusched_env.simulator.planned import (
 from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
 from gpusched_env.simulator.rounds import PRESSURE, order_by
 from gpusched_env.simulator.run import Board, Facts
-from gpusched_env.simulator.sharing_pace import neighbours, pace_by_duty, share_units, write_demand
+from gpusched_env.simulator.sharing_slowdown import neighbours, share_units, speed_by_duty, write_demand
+from gpusched_env.simulator.slowdown import speed_beside
 from gpusched_env.simulator.sorting import pressure, pressures, ranked, ranked_in_groups
 from gpusched_env.simulator.survival import (
     Curve,
@@ -135,9 +135,6 @@ __all__ = [
     "neighbours",
     "opens",
     "order_by",
-    "pace_beside",
-    "pace_by_duty",
-    "pace_now",
     "place",
     "place_of_state",
     "prefer_place",
@@ -151,6 +148,9 @@ __all__ = [
     "seconds_now",
     "share_units",
     "slots",
+    "speed_beside",
+    "speed_by_duty",
+    "speed_now",
     "survey",
     "survival_after",
     "switch_s",

@@ -35,7 +35,7 @@ APPLICATION = 24  # index of the application
 RESTART_S = 25  # seconds without progress after a change of place, or any change if distances are not told apart
 ANCHOR_EPOCHS = 26  # epochs done when the present pace began
 ANCHOR_S = 27  # from when on the present pace makes progress
-PACE = 28  # true seconds per epoch / planned ones (`tau`); below 1 if others slow it less or help more than planned
+SLOWDOWN = 28  # true seconds per epoch / planned ones (`tau`); below 1 if others slow it less or help more than planned
 HOME = 29  # node to which placement brings the job back if it can; OLD_NODE unless a policy lets it go (`rounds`)
 HOME_SLOT = 30  # shared GPU of that node, likewise
 CHEAPEST = 31  # configuration whose epochs cost least in full nodes; -1: none
@@ -83,7 +83,7 @@ PRIORITIES = 10  # priorities that shares may have
 FASTEST = 0  # 1 if a share goes to the open GPU on which it is fastest, 0 if to the fullest
 OVERHEAD = 1  # what a job loses to guests, as a part of its time
 FILLED = 2  # part of the time left by the highest priority that others can use
-LEAST_PACE = 3  # least pace of those below the highest priority, if their duties sum to 1 at most
+LEAST_SPEED = 3  # least pace of those below the highest priority, if their duties sum to 1 at most
 SHARING_COLUMNS = 4
 
 # room: int64 (V, ROOM_COLUMNS + index). What fits now on the nodes of a GPU type.

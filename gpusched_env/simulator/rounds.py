@@ -7,14 +7,14 @@ import numpy as np
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import due_wake_s
-from gpusched_env.simulator.events import advance, bill_rate, log_interval, pace, pass_milestones
+from gpusched_env.simulator.events import advance, bill_rate, log_interval, pass_milestones, seconds_per_epoch
 from gpusched_env.simulator.lying import let_empty_cells_go, lies_as_before, remember
-from gpusched_env.simulator.pace import write_paces
 from gpusched_env.simulator.placement.placement import forget_place, moves_on, place
 from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.placement.whole_gpus import same_chain
 from gpusched_env.simulator.run import Board, Hidden
+from gpusched_env.simulator.slowdown import write_slowdowns
 from gpusched_env.simulator.sorting import pressure, ranked
 from gpusched_env.simulator.switching import ready_s, remember_place
 
@@ -71,19 +71,19 @@ def commit_round(board: Board, hidden: Hidden) -> None:
     """Close a round: end the intervals that changed, begin the new ones, and take the new paces and cost rate."""
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     now = clock[at.NOW]
-    paces = np.empty(count[at.ACTIVE])
-    write_paces(board, paces)
+    slowdowns = np.empty(count[at.ACTIVE])
+    write_slowdowns(board, slowdowns)
     for i in range(count[at.ACTIVE]):
         job = active[i]
         same = stays(board, job)
         if not same:
             _begin_interval(board, hidden, job, now)
-        if jobs[job, at.CONFIG] >= 0 and not (same and paces[i] == jobs[job, at.PACE]):
-            jobs[job, at.PACE] = paces[i]
+        if jobs[job, at.CONFIG] >= 0 and not (same and slowdowns[i] == jobs[job, at.SLOWDOWN]):
+            jobs[job, at.SLOWDOWN] = slowdowns[i]
             jobs[job, at.ANCHOR_EPOCHS] = jobs[job, at.EPOCHS]
             jobs[job, at.ANCHOR_S] = max(now, jobs[job, at.READY_S])
             to_do = max(0.0, hidden.fate[job, at.NEEDED] - jobs[job, at.EPOCHS])
-            hidden.fate[job, at.FINISH_S] = jobs[job, at.ANCHOR_S] + to_do * pace(board, job)
+            hidden.fate[job, at.FINISH_S] = jobs[job, at.ANCHOR_S] + to_do * seconds_per_epoch(board, job)
     clock[at.BILL_RATE] = bill_rate(board)
     if count[at.MILESTONES] > 0:
         pass_milestones(board, now)

@@ -12,15 +12,15 @@ from gpusched_env.model.rates import Rates, kilowatts, write_config_rates, write
 from gpusched_env.model.tenant import kinds_of_nodes, quotas
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator import lying as blocks
-from gpusched_env.simulator import sharing_pace as sharing
+from gpusched_env.simulator import sharing_slowdown as sharing
 from gpusched_env.simulator.events import advance, disclose
 from gpusched_env.simulator.ordering import NAMED_ORDERS
-from gpusched_env.simulator.pace import helper_count, iteration_table
 from gpusched_env.simulator.placement.node_index import new_room
 from gpusched_env.simulator.placement.room import measure
 from gpusched_env.simulator.policy import AS_A_POLICY, FREE_COLUMNS, Asking
 from gpusched_env.simulator.rounds import begin_round, commit_round
 from gpusched_env.simulator.run import Board, Facts, Hidden
+from gpusched_env.simulator.slowdown import helper_count, iteration_table
 from gpusched_env.simulator.survival import DistributionTable
 from gpusched_env.simulator.view import View
 
@@ -297,7 +297,7 @@ def _first_rows(
     jobs[:, at.STARTING_S] = table.start_s
     jobs[:, at.OPPORTUNISTIC] = table.opportunistic
     jobs[:, at.RESUMING_S] = table.restart_s if table.resume_s is None else table.resume_s
-    jobs[:, at.PACE] = 1.0
+    jobs[:, at.SLOWDOWN] = 1.0
     jobs[:, at.TENANT] = table.tenant
     jobs[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0
     jobs[:, at.LAST_NODE] = -1.0

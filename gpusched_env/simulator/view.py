@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, checks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.pace_now import pace_now, seconds_now
 from gpusched_env.simulator.placement.placement import forget_place, place, prefer_place
 from gpusched_env.simulator.placement.release import release
+from gpusched_env.simulator.placement.speed_now import seconds_now, speed_now
 from gpusched_env.simulator.policy import Choice, apply_choice
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.survival import DistributionTable
@@ -167,7 +167,7 @@ class View:
         gpus = int(self.board.nodes[node, at.NODE_GPUS])
         return node, -1 if choice.gpu is None else _index("choice.gpu", choice.gpu, gpus)
 
-    def pace_now(self, job: int, config: int) -> float:
+    def speed_now(self, job: int, config: int) -> float:
         """Give the pace that `job` would have with a configuration if it were placed now, 1 as alone; 0: no room.
 
         It depends on who is on the shared GPU where it would go now, and changes with them. Policies plan with the
@@ -177,7 +177,7 @@ class View:
             InputError: The job is not active, or may not use the configuration, or there is none with that index.
         """
         self._check_config(job, config)
-        return float(pace_now(self.board, job, config))
+        return float(speed_now(self.board, job, config))
 
     def seconds_now(self, job: int, config: int) -> float:
         """Give the seconds per epoch that `job` would take with a configuration if it were placed now; inf: no room.

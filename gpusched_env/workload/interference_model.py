@@ -142,7 +142,7 @@ class ByDuty:
             np.tile(rng.uniform(*sharing.duty, len(jobs.applications)), shape) if sharing.duty else _tabulated(jobs),
             sharing.overhead,
             sharing.filled,
-            sharing.least_pace,
+            sharing.least_speed,
             np.array(idle) if sharing.power == "duty" else None,
             sharing.fastest,
         )

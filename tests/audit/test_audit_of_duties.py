@@ -80,7 +80,7 @@ def test_an_instance_file_keeps_duties_and_priorities(tmp_path: Path) -> None:
     assert load_instance(tmp_path / "one.json").interference == fastest
 
 
-@pytest.mark.parametrize("field", ["duty", "overhead", "filled", "least_pace", "idle_power_w", "fastest"])
+@pytest.mark.parametrize("field", ["duty", "overhead", "filled", "least_speed", "idle_power_w", "fastest"])
 @pytest.mark.parametrize("value", [-1.0, "x", [[7.0]]])
 def test_what_a_file_says_wrong_of_duties_is_named(tmp_path: Path, field: str, value: object) -> None:
     path = tmp_path / "one.json"

@@ -14,7 +14,7 @@ from gpusched_baselines import make_policy
 from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Job, Node, Result, rollout, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.sharing_pace import pace_by_duty
+from gpusched_env.simulator.sharing_slowdown import speed_by_duty
 from instances import by_duty, random_instance
 from refusals import refused
 
@@ -104,15 +104,15 @@ def test_the_view_tells_the_pace_now():
     state.advance()
     state.begin_round(True)
     view = state.view
-    assert view.pace_now(1, 1) == 1.0
+    assert view.speed_now(1, 1) == 1.0
     assert view.place(0, 0)
-    assert view.pace_now(1, 1) == pytest.approx(0.53125)
+    assert view.speed_now(1, 1) == pytest.approx(0.53125)
     assert view.seconds_now(1, 1) == pytest.approx(1.0 / 0.53125)
-    assert view.pace_now(0, 0) == 1.0  # nobody else is there yet
+    assert view.speed_now(0, 0) == 1.0  # nobody else is there yet
     assert view.place(1, 1)
-    assert view.pace_now(0, 0) == pytest.approx(1.0 / 1.03)
-    assert view.pace_now(1, 1) == pytest.approx(0.53125)
-    assert (view.pace_now(0, 2), view.seconds_now(0, 2)) == (1.0, 1.0)
+    assert view.speed_now(0, 0) == pytest.approx(1.0 / 1.03)
+    assert view.speed_now(1, 1) == pytest.approx(0.53125)
+    assert (view.speed_now(0, 2), view.seconds_now(0, 2)) == (1.0, 1.0)
 
 
 def test_a_share_goes_where_it_is_fastest_and_among_equals_to_the_fullest():
@@ -140,9 +140,9 @@ DEMANDS = st.lists(
 def test_a_gpu_never_works_more_than_all_of_its_time(demand: list[float], overhead: float, filled: float, least: float):
     model = Duty(np.ones((1, 1)), overhead, filled, least * overhead / (1.0 + overhead))
     sharing = np.zeros(at.SHARING_COLUMNS)
-    sharing[[at.OVERHEAD, at.FILLED, at.LEAST_PACE]] = model.overhead, model.filled, model.least_pace
+    sharing[[at.OVERHEAD, at.FILLED, at.LEAST_SPEED]] = model.overhead, model.filled, model.least_speed
     held = [p for p in range(at.PRIORITIES) if demand[p] > 0.0]
-    paces = {p: pace_by_duty(np.array(demand), p, sharing) for p in held}
+    paces = {p: speed_by_duty(np.array(demand), p, sharing) for p in held}
     assert sum(demand[p] * paces[p] for p in held) <= 1.0 + 1e-12
     assert all(0.0 < pace <= 1.0 for pace in paces.values())
     if held:
@@ -154,7 +154,9 @@ def test_a_gpu_never_works_more_than_all_of_its_time(demand: list[float], overhe
 def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(seed: int, power: bool, name: str):
     instance, policy = by_duty(random_instance(seed, kinds=True), power=power), make_policy(name)
     slowest = []
-    direct = simulate(instance, policy, on_round=lambda state: slowest.append(np.nanmax(state.board.jobs[:, at.PACE])))
+    direct = simulate(
+        instance, policy, on_round=lambda state: slowest.append(np.nanmax(state.board.jobs[:, at.SLOWDOWN]))
+    )
     assert max(slowest) <= 1.0 + 1e-12
     assert direct.job_energy_eur.sum() == pytest.approx(direct.energy_eur)
     env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
@@ -170,7 +172,7 @@ def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(s
         ({"duty": np.array([[0.0]])}, "interference.duty[0, 0]"),
         ({"overhead": -0.1}, "interference.overhead"),
         ({"filled": 1.5}, "interference.filled"),
-        ({"least_pace": 0.03}, "interference.least_pace"),
+        ({"least_speed": 0.03}, "interference.least_speed"),
         ({"idle_power_w": np.ones(2)}, "interference.idle_power_w"),
         ({"fastest": 1}, "interference.fastest"),
     ],

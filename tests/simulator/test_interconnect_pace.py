@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Synchronisation, View, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace import least_paces
+from gpusched_env.simulator.slowdown import least_slowdowns
 from helpers import helped_instance
 
 HOUR = 3600.0
@@ -121,9 +121,9 @@ class Checks:
         self.name, self.rng, self.instance, self.seen = "checks", np.random.default_rng(seed), instance, []
 
     def decide(self, view: View, rng: np.random.Generator) -> None:
-        least = least_paces(view.board.facts)
+        least = least_slowdowns(view.board.facts)
         for job in view.active.tolist():
-            config, pace = int(view.jobs[job, at.OLD_CONFIG]), view.jobs[job, at.PACE]
+            config, pace = int(view.jobs[job, at.OLD_CONFIG]), view.jobs[job, at.SLOWDOWN]
             if config >= 0:
                 assert least[int(view.jobs[job, at.APPLICATION]), config] <= pace <= 1.0
                 fastest = self.instance.fastest_seconds_per_epoch[job, config]

@@ -37,14 +37,14 @@ from gpusched_env.simulator.kernels import (
     moves_on,
     neighbours,
     opens,
-    pace_beside,
-    pace_now,
     place,
     prefer_place,
     ranked,
     ranked_in_groups,
     release,
     seconds_now,
+    speed_beside,
+    speed_now,
     survey,
     survival_after,
     would_restart,
@@ -97,8 +97,8 @@ def look_around(board: Board, job: int, config: int, told: np.ndarray) -> None:
     """Call all that tells of company on shared GPUs, and write what it says."""
     last, before = neighbours(board)
     told[0], told[1] = last.shape[0], before.shape[0]
-    told[2] = pace_beside(board, job, config, -1, before)
-    told[3], told[4] = pace_now(board, job, config), seconds_now(board, job, config) / HOUR
+    told[2] = speed_beside(board, job, config, -1, before)
+    told[3], told[4] = speed_now(board, job, config), seconds_now(board, job, config) / HOUR
 
 
 @pytest.fixture

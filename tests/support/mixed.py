@@ -49,7 +49,7 @@ def check_shared_gpus(state: State) -> None:
         if gpu < 0:
             continue
         own = int(board.jobs[job, at.APPLICATION])
-        pace = 1.0 / (board.jobs[job, at.PACE] * board.facts.planned[own, config])
+        pace = 1.0 / (board.jobs[job, at.SLOWDOWN] * board.facts.planned[own, config])
         duty = board.facts.duty[board.facts.configs[config, at.CONFIG_TYPE], own]
         work[node, gpu] = work.get((node, gpu), 0.0) + duty * pace
         top.setdefault((node, gpu), []).append((int(board.facts.configs[config, at.CONFIG_PRIORITY]), duty, pace))

@@ -50,7 +50,7 @@ BAD = [
     ({"fractions": [0.5], "interference": "duty", "priorities": [1, 0]}, "priorities", "one for each"),
     ({"fractions": [0.5], "interference": "duty", "priorities": [10]}, "priorities[0]", "<= 9"),
     ({"interference": "measured", "power": "duty"}, "power", "its default"),
-    ({"interference": "duty", "least_pace": 0.5}, "least_pace", "overhead / (1 + overhead)"),
+    ({"interference": "duty", "least_speed": 0.5}, "least_speed", "overhead / (1 + overhead)"),
     ({"interference": "duty", "duty": [0.5, 1.5]}, "duty", "<= 1"),
     ({"interference": "random", "placement": "fastest"}, "placement", "fullest"),
     ({"fractions": [0.5, 1.0]}, "fractions[1]", "< 1"),

@@ -9,7 +9,7 @@ import numpy as np
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_env import Instance, View, load_scenario, make_instance
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.sharing_pace import planned_slowdown
+from gpusched_env.simulator.sharing_slowdown import planned_slowdown
 from gpusched_env.simulator.state import cheapest_in_full_nodes
 from gpusched_env.workload import Scenario, offered_load
 

@@ -46,7 +46,7 @@ def draw_fate(start: Board, uniform: Floats, fate: Floats) -> None:
         held = int(jobs[job, at.OLD_CONFIG])
         if held >= 0:
             to_do = max(0.0, fate[job, at.NEEDED] - jobs[job, at.ANCHOR_EPOCHS])
-            seconds = start.tau[job, held] * jobs[job, at.PACE]
+            seconds = start.tau[job, held] * jobs[job, at.SLOWDOWN]
             fate[job, at.FINISH_S] = jobs[job, at.ANCHOR_S] + to_do * seconds
 
 
@@ -94,7 +94,7 @@ def _renew(rows: Floats) -> None:
     rows[..., [*zero, at.ANCHOR_EPOCHS, at.ANCHOR_S, at.LAST_NODES]] = 0.0
     rows[..., [*nowhere, at.LAST_NODE]] = -1.0
     rows[..., [at.START_S, at.END_S]] = np.nan
-    rows[..., at.WAKE_S], rows[..., at.MILESTONE], rows[..., at.PACE] = -np.inf, 1.0, 1.0
+    rows[..., at.WAKE_S], rows[..., at.MILESTONE], rows[..., at.SLOWDOWN] = -np.inf, 1.0, 1.0
 
 
 LEFT = 4  # one in so many goes on from the first heat to the second

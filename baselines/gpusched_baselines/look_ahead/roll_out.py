@@ -139,7 +139,7 @@ def _least(board: Board, job: int, left: float, begin: float, rate: Floats) -> f
     for c in range(tau.shape[1]):
         if tau[job, c] == np.inf:
             continue
-        seconds = left * tau[job, c] * (jobs[job, at.PACE] if c == held else 1.0)
+        seconds = left * tau[job, c] * (jobs[job, at.SLOWDOWN] if c == held else 1.0)
         if c == held:
             seconds += max(0.0, jobs[job, at.READY_S] - now)
         else:

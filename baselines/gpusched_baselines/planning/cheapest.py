@@ -233,4 +233,4 @@ def _factor(board: Board, own: int, config: int, mix: Floats) -> float:
     demand[host] = duty
     demand[guest] = duty
     demand[priority] = facts.duty[v, own] + others * duty
-    return 1.0 / sim.pace_by_duty(demand, priority, facts.sharing)
+    return 1.0 / sim.speed_by_duty(demand, priority, facts.sharing)

@@ -207,8 +207,8 @@ def _fastest_gap(
                 continue
             if gpus.busy[index] >= most_busy or not has_room(board, c, n, g):
                 continue
-            pace = sim.pace_beside(board, job, c, last[index], before)
-            seconds = board.tau[job, c] / (alone[c] * pace) if pace > 0.0 else board.tau[job, c]
+            speed = sim.speed_beside(board, job, c, last[index], before)
+            seconds = board.tau[job, c] / (alone[c] * speed) if speed > 0.0 else board.tau[job, c]
             if seconds < least:
                 best, node, gpu, least = c, n, g, seconds
     return best, node, gpu, least

@@ -173,7 +173,7 @@ def _look(board: Board, guests: Mask, gpus: Gpus, gpu: int, last: int, before: I
     sim.write_demand(board, last, before, demand)
     for p in range(at.PRIORITIES):
         if demand[p] > 0.0:
-            gpus.busy[gpu] += demand[p] * sim.pace_by_duty(demand, p, facts.sharing)
+            gpus.busy[gpu] += demand[p] * sim.speed_by_duty(demand, p, facts.sharing)
 
 
 @kernel
@@ -323,7 +323,7 @@ def promote(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> None:
     """
     tried = np.zeros(board.jobs.shape[0], dtype=np.int8)
     while True:
-        job, pace = slowest_guest(board, guests, tried)
+        job, speed = slowest_guest(board, guests, tried)
         if job < 0:
             return
         tried[job] = 1
@@ -333,7 +333,7 @@ def promote(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> None:
         own, held = int(board.jobs[job, at.APPLICATION]), int(board.jobs[job, at.CONFIG])
         alone_s = sim.expected_left(board, job) * board.tau[job, held] / board.facts.planned[own, held]
         stays = node == int(board.jobs[job, at.NODE])
-        if (1.0 / pace - 1.0) * alone_s <= board.jobs[job, at.RESUMING_S if stays else at.RESTART_S]:
+        if (1.0 / speed - 1.0) * alone_s <= board.jobs[job, at.RESUMING_S if stays else at.RESTART_S]:
             continue
         left_node, left_gpu = int(board.jobs[job, at.NODE]), int(board.jobs[job, at.SLOT])
         sim.release(board, job)
@@ -354,9 +354,9 @@ def slowest_guest(board: Board, guests: Mask, tried: Mask) -> tuple[int, float]:
         if config < 0 or guests[config] == 0 or tried[job] != 0:
             continue
         gpu = int(jobs[job, at.NODE]) * sim.slots(board) + int(jobs[job, at.SLOT])
-        pace = sim.pace_beside(board, job, config, last[gpu], before)
-        if pace < least:
-            slowest, least = job, pace
+        speed = sim.speed_beside(board, job, config, last[gpu], before)
+        if speed < least:
+            slowest, least = job, speed
     return slowest, least
 
 

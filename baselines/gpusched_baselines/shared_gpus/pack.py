@@ -155,8 +155,8 @@ def _gpu_to_share(board: Board, gpus: Gpus, label: Ints, most: int, share: int, 
             other = int(jobs[board.active[last[index]], at.APPLICATION])
             if gpus.jobs[index] > 1.0 or own + label[v, other] > most:
                 continue
-            pace = sim.pace_beside(board, job, share, last[index], before)
-            key = (pace if pace > 0.0 else 1.0, 0.0)
+            speed = sim.speed_beside(board, job, share, last[index], before)
+            key = (speed if speed > 0.0 else 1.0, 0.0)
         if key > best_key:
             best, best_gpu, best_key = n, gpu, key
     return best, best_gpu

@@ -57,7 +57,7 @@ GPU_SHARE = feature("GPUs of the type / GPUs of the cluster")
 WANTED = feature("share of the GPU-seconds expected of jobs that are cheapest there")
 FREE = feature("share of its GPUs that were free before this round")
 ONE_BUSY = feature("cost rate of a node with one busy GPU / with all busy")
-PACE = feature("mean over jobs of least seconds per epoch / least there")
+SECONDS_PER_EPOCH = feature("mean over jobs of least seconds per epoch / least there")
 COST = feature("mean over jobs of least energy cost per epoch / least there")
 TYPES = len(tuple(feature))
 SIZE = feature("log2(GPUs) / 5")
@@ -120,7 +120,9 @@ def _look_at_job(board: Board, rate: Floats, job: int, out: Floats, types: Float
             if tau[job, c] <= rows[job, at.MIN_TAU]:
                 hasty = min(hasty, rate[c] * tau[job, c])
     for v in range(types.shape[0]):
-        types[v, PACE] += min(1.0, rows[job, at.MIN_TAU] / best_tau[v])  # a share may be faster than planned
+        types[v, SECONDS_PER_EPOCH] += min(
+            1.0, rows[job, at.MIN_TAU] / best_tau[v]
+        )  # a share may be faster than planned
         types[v, COST] += min(1.0, price / best_cost[v]) if best_cost[v] > 0.0 else 0.0
     gpu_seconds = max(expected * seconds * configs[config, at.CONFIG_SIZE] / at.UNITS, 1e-9)
     edges, survival = board.edges[int(rows[job, at.EDGES])], board.survival[int(rows[job, at.DISTRIBUTION])]
@@ -190,7 +192,7 @@ def _look_at_nodes(board: Board, wanted: Floats, needed: float, total: int, type
         types[v, FREE] /= max(1.0, types[v, GPU_SHARE])
         types[v, GPU_SHARE] /= gpus
         types[v, WANTED] = wanted[v] / needed
-        types[v, PACE] /= max(1, total)
+        types[v, SECONDS_PER_EPOCH] /= max(1, total)
         types[v, COST] /= max(1, total)
     return gpus
 

@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 SIGNATURE_BYTES = 32
 FORMAT = b"3"  # is signed too: what was written in another format is refused
-WAKE, PACE, SUBMISSION, WEIGHT, OF_JOBS = range(5)
+WAKE, SLOWDOWN, SUBMISSION, WEIGHT, OF_JOBS = range(5)
 """Columns of what is kept of every job, and their number."""
-KEPT = [at.WAKE_S, at.PACE, at.SUBMISSION, at.WEIGHT]
+KEPT = [at.WAKE_S, at.SLOWDOWN, at.SUBMISSION, at.WEIGHT]
 USUAL = 1.0  # the pace of a job alone, which is not written
 IN_HEAD = ("policy", "place", "ids", "rounds", "submitted", "random")
 ALLOWED = "null, or the memory that a service with the same key and version answered to a request of this policy"
@@ -68,7 +68,7 @@ class Memory:
     def text(self, key: bytes) -> str:
         """Write it, signed with `key`. Columns that are 0 for all jobs are left out."""
         table = np.column_stack([np.vstack([np.zeros(OF_JOBS), self.jobs]), self.rows])
-        table[1:, PACE] = np.where(self.jobs[:, PACE] == USUAL, 0.0, self.jobs[:, PACE])
+        table[1:, SLOWDOWN] = np.where(self.jobs[:, SLOWDOWN] == USUAL, 0.0, self.jobs[:, SLOWDOWN])
         columns = np.flatnonzero(np.any(table != 0.0, axis=0))
         head = {name: getattr(self, name) for name in IN_HEAD} | {"width": table.shape[1], "columns": columns.tolist()}
         payload = json.dumps(head).encode() + b"\n" + np.ascontiguousarray(table[:, columns], dtype="<f8").tobytes()
@@ -92,7 +92,7 @@ class Memory:
         head = json.loads(line)
         table = np.zeros((1 + len(head["ids"]), head["width"]))
         table[:, head["columns"]] = np.frombuffer(numbers, dtype="<f8").reshape(len(table), len(head["columns"]))
-        table[1:, PACE] = np.where(table[1:, PACE] == 0.0, USUAL, table[1:, PACE])
+        table[1:, SLOWDOWN] = np.where(table[1:, SLOWDOWN] == 0.0, USUAL, table[1:, SLOWDOWN])
         return cls(jobs=table[1:, :OF_JOBS], rows=table[:, OF_JOBS:], **{name: head[name] for name in IN_HEAD})
 
 

@@ -10,10 +10,10 @@ from gpusched_env.errors import InputError
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import Board, State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.events import charge, pace, submit
+from gpusched_env.simulator.events import charge, seconds_per_epoch, submit
 from gpusched_env.simulator.holdings import QUOTA, SHARE, apply_holding
-from gpusched_env.simulator.pace import write_paces
 from gpusched_env.simulator.placement.whole_gpus import mark
+from gpusched_env.simulator.slowdown import write_slowdowns
 from gpusched_env.simulator.survival import SAME_EPOCH, bin_of, curve_of, expected_left, survival_after
 
 if TYPE_CHECKING:
@@ -68,9 +68,9 @@ def present_state(
         running = request.jobs[index].running
         if running is not None:
             _hold(board, job, f"jobs[{index}].running", running, names)
-    paces = np.empty(len(order))
-    write_paces(board, paces)
-    board.jobs[there, at.PACE] = paces
+    slowdowns = np.empty(len(order))
+    write_slowdowns(board, slowdowns)
+    board.jobs[there, at.SLOWDOWN] = slowdowns
     return state
 
 
@@ -180,7 +180,7 @@ def expected_costs(board: Board) -> Floats:
         if config < 0:
             continue
         now = board.clock[at.NOW]
-        ready, each_s, left = max(now, jobs[job, at.READY_S]), pace(board, job), expected_left(board, job)
+        ready, each_s, left = max(now, jobs[job, at.READY_S]), seconds_per_epoch(board, job), expected_left(board, job)
         found[i, END_S] = ready + each_s * left
         found[i, ENERGY] = charge(board, job, config) * (found[i, END_S] - now)
         due = max(now, jobs[job, at.DUE])

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace import fastest_open_gpu
 from gpusched_env.simulator.placement.node_index import find_node
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
 from gpusched_env.simulator.run import Board
+from gpusched_env.simulator.slowdown import fastest_open_gpu
 
 
 @kernel

@@ -68,8 +68,8 @@ class Sharing(Settings):
     )
     overhead: NotNegative = setting(USUAL["overhead"], "With duty: what a job loses to guests, part of its time; > 0.")
     filled: Part = setting(USUAL["filled"], "With duty: part of the time left by hosts that guests can use.")
-    least_pace: Part = setting(
-        USUAL["least_pace"],
+    least_speed: Part = setting(
+        USUAL["least_speed"],
         "With duty: least pace of guests however busy the GPU is, if their duties sum to 1 at most.",
     )
     power: Literal["busy", "duty"] = setting(
@@ -107,13 +107,15 @@ class Sharing(Settings):
         if self.interference == "random" and self.placement == "fastest":
             raise InputError("placement", self.placement, "fullest with random inflation: all GPUs are equally fast")
         if self.interference != "duty":
-            for name in ("priorities", "duty", "power", "overhead", "filled", "least_pace", "idle_share"):
+            for name in ("priorities", "duty", "power", "overhead", "filled", "least_speed", "idle_share"):
                 if getattr(self, name) != type(self).model_fields[name].default:
                     raise InputError(name, getattr(self, name), 'its default, unless interference = "duty"')
             return
         most = self.overhead / (1.0 + self.overhead)
-        if not 0.0 < self.least_pace <= most:
-            raise InputError("least_pace", self.least_pace, f"a number > 0 and <= overhead / (1 + overhead) = {most:g}")
+        if not 0.0 < self.least_speed <= most:
+            raise InputError(
+                "least_speed", self.least_speed, f"a number > 0 and <= overhead / (1 + overhead) = {most:g}"
+            )
 
     def offers(self) -> tuple[tuple[float, int], ...]:
         """Give every fraction with its priority, in the order of the section."""

@@ -17,7 +17,7 @@ from gpusched_baselines import Fill, Pack
 from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Interference, Job, Node, simulate
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.sharing_pace import pace_by_duty
+from gpusched_env.simulator.sharing_slowdown import speed_by_duty
 from gpusched_reproductions.systems.show import Check, Findings, Part
 
 if TYPE_CHECKING:
@@ -207,14 +207,14 @@ def _rate_ratio(pair: Pair, busy: float) -> float:
     """
     together = min(1.0, busy * pair.slowdown)
     default = 1.0 - together * (1.0 - 1.0 / pair.other_slowdown)
-    return (1.0 - busy * (1.0 + OVERHEAD) * (1.0 - _guest_pace(pair))) / default
+    return (1.0 - busy * (1.0 + OVERHEAD) * (1.0 - _guest_speed(pair))) / default
 
 
-def _guest_pace(pair: Pair) -> float:
+def _guest_speed(pair: Pair) -> float:
     demand, sharing = np.zeros(at.PRIORITIES), np.zeros(at.SHARING_COLUMNS)
     demand[:2] = pair.other_duty, pair.duty
-    sharing[[at.OVERHEAD, at.FILLED, at.LEAST_PACE]] = OVERHEAD, 0.85, 0.02
-    return float(pace_by_duty(demand, 0, sharing))
+    sharing[[at.OVERHEAD, at.FILLED, at.LEAST_SPEED]] = OVERHEAD, 0.85, 0.02
+    return float(speed_by_duty(demand, 0, sharing))
 
 
 def _simulated_ratio(pair: Pair, busy: float) -> float:

@@ -81,7 +81,7 @@ def test_going_on_where_spare_machines_help_gives_the_same_steps():
     helped_jobs = 0
     for _ in range(40):
         play(env, 3, 0)
-        helped_jobs += sum(int(np.sum(view.board.jobs[:, at.PACE] < 1.0)) for view in env.views)
+        helped_jobs += sum(int(np.sum(view.board.jobs[:, at.SLOWDOWN] < 1.0)) for view in env.views)
         state = env.get_state()
         other = GpuClusterVectorEnv(2, [helped(6)], **SETTINGS)
         other.set_state(state)

@@ -13,7 +13,7 @@ from hypothesis.extra.numpy import arrays
 
 from gpusched_env.arrays import generator_of
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
-from gpusched_experiments.service.memory import PACE, Memory
+from gpusched_experiments.service.memory import SLOWDOWN, Memory
 from gpusched_experiments.service.openapi import EXAMPLE
 from refusals import refused
 
@@ -40,7 +40,7 @@ def test_memory_comes_back_bit_for_bit(rows: np.ndarray):
     before = memory_of(rows)
     after = Memory.read(before.text(KEY), KEY)
     assert after.rows.tobytes() == (rows + 0.0).tobytes() or np.array_equal(after.rows, rows)
-    before.jobs[:, PACE] = np.where(before.jobs[:, PACE] == 0.0, 1.0, before.jobs[:, PACE])
+    before.jobs[:, SLOWDOWN] = np.where(before.jobs[:, SLOWDOWN] == 0.0, 1.0, before.jobs[:, SLOWDOWN])
     np.testing.assert_array_equal(after.jobs, before.jobs)
     assert after.ids == before.ids
 

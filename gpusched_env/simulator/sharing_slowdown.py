@@ -29,7 +29,7 @@ def sharing_numbers(instance: Instance) -> NDArray[np.float64]:
     numbers, model = np.zeros(at.SHARING_COLUMNS), instance.interference
     numbers[at.FASTEST] = 0.0 if model is None else float(model.fastest)
     if isinstance(model, Duty):
-        numbers[[at.OVERHEAD, at.FILLED, at.LEAST_PACE]] = model.overhead, model.filled, model.least_pace
+        numbers[[at.OVERHEAD, at.FILLED, at.LEAST_SPEED]] = model.overhead, model.filled, model.least_speed
     return numbers
 
 
@@ -78,7 +78,7 @@ def _worst_by_duty(
     fitting = [c for c in on_it if share_units(c.share) <= free]
     if any(c.priority > own.priority for c in fitting):
         least = min((share_units(c.share) for c in fitting), default=at.UNITS)
-        return np.maximum(1.0, duty + (free // least) * most) / model.least_pace
+        return np.maximum(1.0, duty + (free // least) * most) / model.least_speed
     equals = [share_units(c.share) for c in fitting if c.priority == own.priority]
     others = free // min(equals) if equals else 0
     lost = model.overhead if any(c.priority < own.priority for c in fitting) else 0.0
@@ -124,7 +124,7 @@ def neighbours(board: Board) -> tuple[Ints, Ints]:
 
 
 @lean_kernel
-def pace_by_duty(demand: Floats, priority: int, sharing: Floats) -> float:
+def speed_by_duty(demand: Floats, priority: int, sharing: Floats) -> float:
     """Give the pace of the jobs of a priority on a GPU, 1 as alone.
 
     Args:
@@ -140,22 +140,22 @@ def pace_by_duty(demand: Floats, priority: int, sharing: Floats) -> float:
                 top = p
             else:
                 guests += demand[p]
-    left, pace = 1.0, 1.0
+    left, speed = 1.0, 1.0
     for p in range(top, priority - 1, -1):
         if demand[p] == 0.0:
             continue
         part = min(1.0, left / demand[p])
-        pace = part / (1.0 + sharing[at.OVERHEAD]) if p > lowest else part
+        speed = part / (1.0 + sharing[at.OVERHEAD]) if p > lowest else part
         if p < top:
-            pace = max(pace, sharing[at.LEAST_PACE] / max(1.0, guests))
+            speed = max(speed, sharing[at.LEAST_SPEED] / max(1.0, guests))
         left -= demand[p] * part
         if p == top:
             left *= sharing[at.FILLED]
-    return pace
+    return speed
 
 
 @kernel
-def write_duty_paces(board: Board, paces: Floats) -> None:
+def write_duty_slowdowns(board: Board, slowdowns: Floats) -> None:
     """Write the paces of the jobs on shared GPUs: true seconds per epoch over planned ones."""
     jobs, active, configs, planned = board.jobs, board.active, board.facts.configs, board.facts.planned
     last, before = neighbours(board)
@@ -168,8 +168,8 @@ def write_duty_paces(board: Board, paces: Floats) -> None:
         while i >= 0:
             job = active[i]
             config = int(jobs[job, at.CONFIG])
-            pace = pace_by_duty(demand, configs[config, at.CONFIG_PRIORITY], board.facts.sharing)
-            paces[i] = 1.0 / (pace * planned[int(jobs[job, at.APPLICATION]), config])
+            speed = speed_by_duty(demand, configs[config, at.CONFIG_PRIORITY], board.facts.sharing)
+            slowdowns[i] = 1.0 / (speed * planned[int(jobs[job, at.APPLICATION]), config])
             i = before[i]
 
 
@@ -187,7 +187,7 @@ def write_demand(board: Board, last: int, before: Ints, demand: Floats) -> None:
 
 
 @kernel
-def write_pair_paces(board: Board, paces: Floats) -> None:
+def write_pair_slowdowns(board: Board, slowdowns: Floats) -> None:
     """Write the paces of the jobs on shared GPUs: each takes 1 + Σ (slow-down - 1) times as long as alone."""
     jobs, nodes, active = board.jobs, board.nodes, board.active
     slowdown, planned = board.facts.slowdown, board.facts.planned
@@ -205,4 +205,4 @@ def write_pair_paces(board: Board, paces: Floats) -> None:
                 beside = int(jobs[active[other], at.APPLICATION])
                 factor += slowdown[nodes[node, at.NODE_TYPE], own, beside] - 1.0
             other = before[other]
-        paces[i] = factor / planned[own, int(jobs[job, at.CONFIG])]
+        slowdowns[i] = factor / planned[own, int(jobs[job, at.CONFIG])]

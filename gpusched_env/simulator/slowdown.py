@@ -11,17 +11,17 @@ from gpusched_env.model import Instance
 from gpusched_env.model.synchronisation import iteration_s
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board, Facts
-from gpusched_env.simulator.sharing_pace import (
+from gpusched_env.simulator.sharing_slowdown import (
     neighbours,
-    pace_by_duty,
+    speed_by_duty,
     write_demand,
-    write_duty_paces,
-    write_pair_paces,
+    write_duty_slowdowns,
+    write_pair_slowdowns,
 )
 
 
 @kernel
-def pace_beside(board: Board, job: int, config: int, last: int, before: Ints) -> float:
+def speed_beside(board: Board, job: int, config: int, last: int, before: Ints) -> float:
     """Give the pace of `job` with a share beside the jobs on a GPU, 1 as alone; NaN if no model says it.
 
     Args:
@@ -46,7 +46,7 @@ def pace_beside(board: Board, job: int, config: int, last: int, before: Ints) ->
             demand[p] = demand[p] if demand[p] > 1e-12 else 0.0  # what taking a sum apart leaves
         priority = configs[config, at.CONFIG_PRIORITY]
         demand[priority] += facts.duty[v, own]
-        return pace_by_duty(demand, priority, facts.sharing)
+        return speed_by_duty(demand, priority, facts.sharing)
     if facts.slowdown.shape[0] == 0:
         return np.nan
     factor = 1.0
@@ -67,9 +67,9 @@ def fastest_open_gpu(board: Board, job: int, config: int) -> tuple[int, int, flo
     """
     nodes, configs, room = board.nodes, board.facts.configs, board.room
     v, units = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_UNITS]
-    best, best_gpu, best_pace, best_used = -1, -1, 0.0, 0
+    best, best_gpu, best_speed, best_used = -1, -1, 0.0, 0
     if room[v, at.OPENING] < units:
-        return best, best_gpu, best_pace
+        return best, best_gpu, best_speed
     per_node = (nodes.shape[1] - at.NODE_COLUMNS) // 2
     last, before = neighbours(board)
     for n in range(nodes.shape[0]):
@@ -79,10 +79,10 @@ def fastest_open_gpu(board: Board, job: int, config: int) -> tuple[int, int, flo
             used = nodes[n, at.NODE_COLUMNS + gpu]
             if used == 0 or used + units > at.UNITS:
                 continue
-            pace = pace_beside(board, job, config, last[n * per_node + gpu], before)
-            if pace > best_pace or (pace == best_pace and used > best_used):
-                best, best_gpu, best_pace, best_used = n, gpu, pace, used
-    return best, best_gpu, best_pace
+            speed = speed_beside(board, job, config, last[n * per_node + gpu], before)
+            if speed > best_speed or (speed == best_speed and used > best_used):
+                best, best_gpu, best_speed, best_used = n, gpu, speed, used
+    return best, best_gpu, best_speed
 
 
 def iteration_table(instance: Instance) -> NDArray[np.float64]:
@@ -98,7 +98,7 @@ def helper_count(instance: Instance) -> NDArray[np.int64]:
 
 
 @kernel
-def write_interconnect_paces(board: Board, paces: Floats) -> None:
+def write_interconnect_slowdowns(board: Board, slowdowns: Floats) -> None:
     """Multiply the paces of jobs on several nodes by what the spare machines leave of their time, 1 at most.
 
     Spare are the CPU machines, and the nodes that are on and have no job on several nodes. The jobs share them by the
@@ -119,11 +119,11 @@ def write_interconnect_paces(board: Board, paces: Floats) -> None:
     for i in range(board.count[at.ACTIVE]):
         config = int(jobs[active[i], at.CONFIG])
         if config >= 0 and configs[config, at.CONFIG_NODES] > 1:
-            paces[i] *= interconnect_pace(board.facts, config, int(jobs[active[i], at.APPLICATION]), part)
+            slowdowns[i] *= interconnect_slowdown(board.facts, config, int(jobs[active[i], at.APPLICATION]), part)
 
 
 @kernel
-def interconnect_pace(facts: Facts, config: int, application: int, part: float) -> float:
+def interconnect_slowdown(facts: Facts, config: int, application: int, part: float) -> float:
     """Give the part of its time that an application takes if its nodes have `part` as many spare machines beside them.
 
     Args:
@@ -137,23 +137,23 @@ def interconnect_pace(facts: Facts, config: int, application: int, part: float) 
     return iteration_s(compute_s, sync_s, nodes, nodes * part) / iteration_s(compute_s, sync_s, nodes, 0.0)
 
 
-def least_paces(facts: Facts) -> NDArray[np.float64]:
+def least_slowdowns(facts: Facts) -> NDArray[np.float64]:
     """Give the least pace that each application can have on every configuration, whoever is there, (A, C)."""
     least = 1.0 / facts.planned
     if facts.iteration.shape[0] > 0:
         for config in np.flatnonzero(facts.configs[:, at.CONFIG_NODES] > 1):
             for application in range(len(least)):
-                least[application, config] *= interconnect_pace(facts, int(config), application, 1.0)
+                least[application, config] *= interconnect_slowdown(facts, int(config), application, 1.0)
     return least
 
 
 @kernel
-def write_paces(board: Board, paces: Floats) -> None:
+def write_slowdowns(board: Board, slowdowns: Floats) -> None:
     """Write the true seconds per epoch over the planned ones of every active job to `paces`, (A,)."""
-    paces[:] = 1.0
+    slowdowns[:] = 1.0
     if board.facts.slowdown.shape[0] > 0:
-        write_pair_paces(board, paces)
+        write_pair_slowdowns(board, slowdowns)
     if board.facts.duty.shape[0] > 0:
-        write_duty_paces(board, paces)
+        write_duty_slowdowns(board, slowdowns)
     if board.facts.iteration.shape[0] > 0:
-        write_interconnect_paces(board, paces)
+        write_interconnect_slowdowns(board, slowdowns)

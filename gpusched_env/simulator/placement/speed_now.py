@@ -4,16 +4,16 @@ from __future__ import annotations
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.pace import pace_beside
 from gpusched_env.simulator.placement.placement import may_have
 from gpusched_env.simulator.placement.release import may_become
 from gpusched_env.simulator.placement.shared_gpus import best_slot, slots
 from gpusched_env.simulator.run import Board
-from gpusched_env.simulator.sharing_pace import neighbours
+from gpusched_env.simulator.sharing_slowdown import neighbours
+from gpusched_env.simulator.slowdown import speed_beside
 
 
 @kernel
-def pace_now(board: Board, job: int, config: int) -> float:
+def speed_now(board: Board, job: int, config: int) -> float:
     """Give the pace that `job` would have with `config` if it were placed now, 1 as alone; 0 if it does not fit.
 
     It is 1 on whole GPUs, whatever machines help those on several nodes, and on shared ones without such a model.
@@ -36,14 +36,14 @@ def pace_now(board: Board, job: int, config: int) -> float:
     elif not may_become(board, job, config):
         return 0.0
     last, before = neighbours(board)
-    return pace_beside(board, job, config, last[node * slots(board) + gpu], before)
+    return speed_beside(board, job, config, last[node * slots(board) + gpu], before)
 
 
 @kernel
 def seconds_now(board: Board, job: int, config: int) -> float:
     """Give the seconds per epoch of `job` with `config` if it were placed now; inf if it does not fit."""
-    pace = pace_now(board, job, config)
-    if pace == 0.0:
+    speed = speed_now(board, job, config)
+    if speed == 0.0:
         return float("inf")
     own = int(board.jobs[job, at.APPLICATION])
-    return board.tau[job, config] / (board.facts.planned[own, config] * pace)
+    return board.tau[job, config] / (board.facts.planned[own, config] * speed)
