@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from gpusched_env.model import (
         Cells,
         Configuration,
-        Duty,
         EpochDistribution,
         GpuType,
         Instance,
@@ -30,6 +29,7 @@ if TYPE_CHECKING:
         Node,
         Synchronisation,
         Tenant,
+        UtilisationModel,
     )
     from gpusched_env.simulator import ActiveJobs, JobPolicy, Policy, Result, StalledError, View, simulate
     from gpusched_env.workload import (
@@ -47,7 +47,6 @@ __all__ = [
     "Cells",
     "Configuration",
     "CostReward",
-    "Duty",
     "EpochDistribution",
     "GpuClusterEnv",
     "GpuClusterVectorEnv",
@@ -66,6 +65,7 @@ __all__ = [
     "StalledError",
     "Synchronisation",
     "Tenant",
+    "UtilisationModel",
     "View",
     "builtin_scenarios",
     "load_instance",

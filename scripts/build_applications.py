@@ -1,7 +1,7 @@
 """Make the built-in application profiles and GPU types from the public measurements.
 
 Writes `gpu_types.csv`, `applications.csv`, `application_facts.csv`, `whole_nodes.csv`, `communication.csv`,
-`colocation.csv`, `duty.csv` and `inflation.csv`, always the same bytes for the same measurements. Prints the single-GPU
+`colocation.csv`, `utilisation.csv` and `inflation.csv`, always the same bytes for the same measurements. Prints the single-GPU
 speed factors it used, what data sheets say of them, how unequal the workers of jobs on shared GPUs are, and a line
 `dropped FILE ROW: REASON` for every cell of the scaling tables that is zero, blank, NaN or out of line (see
 `applications/screening.py`).
@@ -12,11 +12,12 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
+from applications.utilisations import utilisation_rows
+
 from applications.arguments import parse
 from applications.colocation import colocation_rows
 from applications.communication import communication_rows
 from applications.data_sheets import data_sheet_factors, data_sheet_report
-from applications.duties import duty_rows
 from applications.factors import mean_factors, speed_factors
 from applications.facts import facts_row
 from applications.inflation import inflation_rows
@@ -56,7 +57,7 @@ def main() -> None:
     communication = [row for recipe in RECIPES for row in communication_rows(recipe, arguments.data)]
     write_csv(arguments.out / "communication.csv", communication)
     write_csv(arguments.out / "colocation.csv", colocation_rows(RECIPES, means, arguments.data))
-    write_csv(arguments.out / "duty.csv", duty_rows(RECIPES, means, arguments.data))
+    write_csv(arguments.out / "utilisation.csv", utilisation_rows(RECIPES, means, arguments.data))
     write_csv(arguments.out / "inflation.csv", inflation_rows(means, arguments.data))
     _report(arguments.data, factors, measured)
 

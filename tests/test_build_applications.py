@@ -21,7 +21,7 @@ TABLES = (
     "whole_nodes.csv",
     "communication.csv",
     "colocation.csv",
-    "duty.csv",
+    "utilisation.csv",
     "inflation.csv",
 )
 MEASURED_TYPES = ("K80", "P100", "V100", "T4", "A100")

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from any_instance import AnyInstance
 from crowded import Whatever
 from gpusched_baselines import make_policy
-from gpusched_env import Duty, GpuClusterVectorEnv, rollout, simulate
+from gpusched_env import GpuClusterVectorEnv, UtilisationModel, rollout, simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats.run_folder import write_run
 from mixed import check_shared_gpus, mixed_instance
@@ -29,7 +29,7 @@ def test_random_runs_of_mixed_kinds_audit_clean(tmp_path: Path) -> None:
         result = simulate(instance, Whatever(seed % 2 == 0), seed=seed, review_s=50.0, on_round=check_shared_gpus)
         write_run(result, tmp_path / "run")
         assert audit(tmp_path / "run") == [], seed
-        met["duty"] += isinstance(instance.interference, Duty)
+        met["utilisation"] += isinstance(instance.interference, UtilisationModel)
         met["helpers"] += instance.synchronisation is not None
         met["switching"] += instance.jobs.resume_s is not None
         met["quotas"] += instance.tenancy == "quota"

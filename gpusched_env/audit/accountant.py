@@ -12,10 +12,10 @@ from gpusched_env.audit.progress import (
     check_lines,
     check_progress,
     check_rounds,
-    duty_of,
     row_of,
     speeds_on_gpu,
     stretches,
+    utilisation_of,
 )
 from gpusched_env.audit.reading import Difference, number, same_amount
 from gpusched_env.audit.record import Holding, IntervalRecord, Record, lives, read_record
@@ -196,9 +196,9 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
                 if interval.configuration.is_shared:
                     gpus = interval.configuration.share / math.fsum(shares[interval.node, interval.gpu])
                 parts[interval.job].append(kwh * record.eur_per_kwh * gpus / busy)
-                if power.spared_w > 0.0:
+                if power.idle_saving_w > 0.0:
                     idle = _idle_gpus(record, interval, holding, gpus)
-                    saved = power.spared_w / 1000.0 * idle * hours * record.eur_per_kwh
+                    saved = power.idle_saving_w / 1000.0 * idle * hours * record.eur_per_kwh
                     pieces.append(-saved)
                     parts[interval.job].append(-saved)
             before, over = over, set()
@@ -211,11 +211,11 @@ def _bill(record: Record) -> tuple[float, list[float], list[Difference]]:
 
 def _idle_gpus(record: Record, interval: IntervalRecord, holding: list[IntervalRecord], gpus: float) -> float:
     """Say how many of the GPUs that an interval is charged for do nothing: those, less its work on them."""
-    duty = duty_of(record, interval) or 0.0
+    utilisation = utilisation_of(record, interval) or 0.0
     if not interval.configuration.is_shared:
-        return gpus * (1.0 - duty)
+        return gpus * (1.0 - utilisation)
     on_it = [other for other in holding if (other.node, other.gpu) == (interval.node, interval.gpu)]
-    return gpus - duty * speeds_on_gpu(record, on_it)[on_it.index(interval)]
+    return gpus - utilisation * speeds_on_gpu(record, on_it)[on_it.index(interval)]
 
 
 def _shares(holding: list[IntervalRecord]) -> dict[tuple[int, int], list[float]]:

@@ -43,7 +43,7 @@ _JOB_RANGES = {
     "due_s": TIME, "tardiness_weight_eur_per_s": NOT_NEGATIVE, "max_epochs": POSITIVE, "epochs_needed": POSITIVE,
     "memory_gib": NOT_NEGATIVE, "restart_s": TIME,
 }  # fmt: skip
-_DUTY_FIELDS = ("duty", "overhead", "filled", "least_speed", "idle_power_w", "fastest")
+_UTILISATION_FIELDS = ("utilisation", "overhead", "filled", "least_speed", "idle_power_w", "fastest")
 _GPUS_OF_A_NODE = Range("a whole number from 1 to 1024", 1, 1024)
 _PRIORITY = Range("a whole number from 0 to 9", 0, 9)
 _SHARE = Range("a number in (0, 1]", 0.0, 1.0, open=True)
@@ -58,7 +58,7 @@ class GpuTypeRecord:
 
     `slowdown[a][b]` is the factor on the time of application a beside application b on one GPU of it; None: no model.
     `duty[a]` is the part of the time for which application a keeps a GPU of it busy; None: GPUs are not shared so.
-    `spared_w` is what a GPU that is held draws less when it does nothing [W].
+    `idle_saving_w` is what a GPU that is held draws less when it does nothing [W].
     """
 
     node_power_w: list[float]
@@ -66,8 +66,8 @@ class GpuTypeRecord:
     most_gpus: int
     idles: bool
     slowdown: list[list[float]] | None
-    duty: list[float] | None
-    spared_w: float
+    utilisation: list[float] | None
+    idle_saving_w: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -203,14 +203,16 @@ def _gpu_types(instance: Fields, applications: int) -> tuple[dict[str, GpuTypeRe
     most = table.column("max_gpus_per_node", whole, count, _GPUS_OF_A_NODE)
     idle = table.column("idle_gpu_power_w", number, count, NOT_NEGATIVE, default=0.0)
     tables = table.column("node_power_w", anything, count) if table.has("node_power_w") else [None] * count
-    slowdown, duty, rest, guests = _interference(instance, count, applications)
+    slowdown, utilisation, rest, guests = _interference(instance, count, applications)
     records = {}
     for i in range(count):
         watts = [base[i] + idle[i] * (most[i] - busy) + gpu[i] * busy for busy in range(1, most[i] + 1)]
         if tables[i] is not None:
             watts = list_of(f"{table.name('node_power_w')}[{i}]", tables[i], number, most[i], POSITIVE)
-        spared = 0.0 if rest[i] is None else gpu[i] - rest[i]
-        records[names[i]] = GpuTypeRecord(watts, memory[i], most[i], idle[i] > 0.0, slowdown[i], duty[i], spared)
+        idle_saving = 0.0 if rest[i] is None else gpu[i] - rest[i]
+        records[names[i]] = GpuTypeRecord(
+            watts, memory[i], most[i], idle[i] > 0.0, slowdown[i], utilisation[i], idle_saving
+        )
     return records, guests
 
 
@@ -227,17 +229,17 @@ def _interference(
         each = enumerate(list_of(where, table, anything, length))
         return [list_of(f"{where}[{i}]", row, number, applications, within) for i, row in each]
 
-    if not model.has("duty"):
+    if not model.has("utilisation"):
         where, tables = model.only("slowdown", "fastest").name("slowdown"), model.column("slowdown", anything, count)
         slowdown = [rows(f"{where}[{v}]", table, applications, AT_LEAST_ONE) for v, table in enumerate(tables)]
         return slowdown, unknown, unknown, GuestRecord()
-    duty = rows(model.only(*_DUTY_FIELDS).name("duty"), model.get("duty"), count, _SHARE)
+    utilisation = rows(model.only(*_UTILISATION_FIELDS).name("utilisation"), model.get("utilisation"), count, _SHARE)
     rest: list[Any] = unknown
     if model.get("idle_power_w") is not None:
         rest = model.column("idle_power_w", number, count, NOT_NEGATIVE)
     overhead, filled = model.get("overhead", number, NOT_NEGATIVE), model.get("filled", number, _PART)
     least = Range("a number > 0 and <= overhead / (1 + overhead)", 0.0, overhead / (1.0 + overhead), open=True)
-    return unknown, list(duty), rest, GuestRecord(overhead, filled, model.get("least_speed", number, least))
+    return unknown, list(utilisation), rest, GuestRecord(overhead, filled, model.get("least_speed", number, least))
 
 
 def _synchronisation(instance: Fields, names: Sequence[str], applications: int) -> SynchronisationRecord | None:

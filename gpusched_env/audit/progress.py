@@ -12,10 +12,10 @@ from gpusched_env.audit.reading import Difference, same_epochs, same_time
 from gpusched_env.audit.record import Holding, IntervalRecord, Record
 
 
-def duty_of(record: Record, interval: IntervalRecord) -> float | None:
+def utilisation_of(record: Record, interval: IntervalRecord) -> float | None:
     """Give the part of the time for which the job would keep each of its GPUs busy alone; None if nothing says it."""
-    duties = record.gpu_types[interval.configuration.gpu_type].duty
-    return None if duties is None else duties[record.jobs[interval.job].application]
+    utilisations = record.gpu_types[interval.configuration.gpu_type].utilisation
+    return None if utilisations is None else utilisations[record.jobs[interval.job].application]
 
 
 def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
@@ -27,8 +27,8 @@ def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
     """
     levels: dict[int, list[float]] = {}
     for interval in holding:
-        levels.setdefault(interval.configuration.priority, []).append(duty_of(record, interval) or 0.0)
-    asked = {level: math.fsum(duties) for level, duties in levels.items()}
+        levels.setdefault(interval.configuration.priority, []).append(utilisation_of(record, interval) or 0.0)
+    asked = {level: math.fsum(utilisations) for level, utilisations in levels.items()}
     highest, lowest = max(asked), min(asked)
     below = math.fsum(demand for level, demand in asked.items() if level < highest)
     least = record.guests.least_speed / max(1.0, below)
@@ -73,7 +73,7 @@ def seconds_worth(record: Record) -> dict[int, float]:
             sharing[interval.node, interval.gpu].append(interval)
     for (node, _), intervals in sharing.items():
         gpu_type = record.gpu_types[record.nodes[node].gpu_type]
-        if gpu_type.slowdown is not None or gpu_type.duty is not None:
+        if gpu_type.slowdown is not None or gpu_type.utilisation is not None:
             worth |= _beside_others(record, gpu_type.slowdown, intervals)
     return worth | _on_several_nodes(record)
 
@@ -162,21 +162,21 @@ def _check_order(facts: JobRecord, life: list[Holding]) -> Iterator[Difference]:
 
 def _check_ready(facts: JobRecord, life: list[Holding]) -> Iterator[Difference]:
     """Progress begins as many seconds after the start as the switch costs, by where the job was last ready."""
-    before, ready, home = None, 0.0, None
+    before, ready, preferred = None, 0.0, None
     for holding in life:
         if before is not None and (holding.continues(before) or _changes_share(facts, before, holding)):
             ready = max(holding.start_s, ready)
-        elif home is None:
+        elif preferred is None:
             ready = holding.start_s + facts.start_s
         else:
-            stays = facts.resume_s is not None and holding.place[1] == home
+            stays = facts.resume_s is not None and holding.place[1] == preferred
             ready = holding.start_s + (facts.resume_s or 0.0 if stays else facts.restart_s)
         for line in holding.lines:
             expected = min(line.end_s, ready)
             if not same_time(line.ready_s, expected):
                 yield Difference(line.where, line.ready_s, expected, "ready_s, from when on it makes progress [s]")
         if ready <= holding.end_s:
-            home = holding.place[1]
+            preferred = holding.place[1]
         before = holding
 
 

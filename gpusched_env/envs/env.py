@@ -202,14 +202,14 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             self._invalid += 1
         passed_s = energy_eur = tardiness_eur = 0.0
         if count[at.ASKED] == count[at.TO_ASK]:  # as `rounds.decide` does, which would be compiled with all this in it
-            before, energy, tardiness = clock[at.NOW], clock[at.BILL], clock[at.LATENESS]
+            before, energy, tardiness = clock[at.NOW], clock[at.BILL], clock[at.TARDINESS_COST]
             state.make_room()
             commit_round(state.board, state.hidden)
             run_to_round(state.board, state.hidden)
             self._running = self._jobs_to_ask()
             self._stalled = bool(count[at.IDLE] >= self._idle_limit)
             passed_s, energy_eur = float(clock[at.NOW] - before), float(clock[at.BILL] - energy)
-            tardiness_eur = float(clock[at.LATENESS] - tardiness)
+            tardiness_eur = float(clock[at.TARDINESS_COST] - tardiness)
         observation, mask = self._observe()
         info = self._info(mask, passed_s, energy_eur, tardiness_eur)
         reward = finite_reward(self._reward(energy_eur, tardiness_eur))
@@ -325,7 +325,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
             "energy_eur": energy_eur,
             "tardiness_eur": tardiness_eur,
             "total_energy_eur": float(clock[at.BILL]),
-            "total_tardiness_eur": float(clock[at.LATENESS]),
+            "total_tardiness_eur": float(clock[at.TARDINESS_COST]),
             "invalid_actions": self._invalid,
             "stalled": self._stalled,
             # numpy's exponential, as in the vector environment: the standard library's may differ in the last bit

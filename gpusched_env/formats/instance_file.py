@@ -17,7 +17,6 @@ from gpusched_env.formats.json_fields import Schema, check_lengths, checked, val
 from gpusched_env.model import (
     Cells,
     Configuration,
-    Duty,
     EpochDistribution,
     GpuType,
     Instance,
@@ -26,6 +25,7 @@ from gpusched_env.model import (
     Node,
     Synchronisation,
     Tenant,
+    UtilisationModel,
 )
 
 T = TypeVar("T")
@@ -93,8 +93,8 @@ _DOCUMENT: dict[str, Schema] = {
     "hosts?": int,
 }
 _SLOWDOWN: dict[str, Schema] = {"slowdown": [[[float]]], "fastest?": bool}
-_DUTY: dict[str, Schema] = {
-    "duty": [[float]],
+_UTILISATION: dict[str, Schema] = {
+    "utilisation": [[float]],
     "overhead": float,
     "filled": float,
     "least_speed": float,
@@ -187,13 +187,13 @@ def _job_columns(jobs: JobTable) -> dict[str, Any]:
     return columns | {"seconds_per_epoch": seconds}
 
 
-def interference_fields(model: Interference | Duty | None) -> dict[str, Any] | None:
+def interference_fields(model: Interference | UtilisationModel | None) -> dict[str, Any] | None:
     """Give the fields of an interference model, its table first; None for none."""
     if model is None:
         return None
     if isinstance(model, Interference):
         return {"slowdown": model.slowdown.tolist(), **({"fastest": True} if model.fastest else {})}
-    values = {name: getattr(model, name) for name in _DUTY}
+    values = {name: getattr(model, name) for name in _UTILISATION}
     return {name: value.tolist() if isinstance(value, np.ndarray) else value for name, value in values.items()}
 
 
@@ -332,7 +332,7 @@ def _array(where: str, table: list[Any], dimensions: int) -> NDArray[np.float64]
     return np.array(table, dtype=np.float64).reshape(shape)
 
 
-def interference_of(entry: Any) -> Interference | Duty | None:
+def interference_of(entry: Any) -> Interference | UtilisationModel | None:
     """Make the interference model of the field `interference`.
 
     Raises:
@@ -340,13 +340,13 @@ def interference_of(entry: Any) -> Interference | Duty | None:
     """
     if entry is None:
         return None
-    if not isinstance(entry, dict) or "duty" not in entry:
+    if not isinstance(entry, dict) or "utilisation" not in entry:
         read = checked("interference", entry, _SLOWDOWN)
         return Interference(_array("interference.slowdown", read.pop("slowdown"), 3), **read)
-    read = checked("interference", entry, _DUTY)
+    read = checked("interference", entry, _UTILISATION)
     if read["idle_power_w"] is not None:
         read["idle_power_w"] = np.array(read["idle_power_w"])
-    return Duty(_array("interference.duty", read.pop("duty"), 2), **read)
+    return UtilisationModel(_array("interference.duty", read.pop("utilisation"), 2), **read)
 
 
 def synchronisation_of(document: Mapping[str, Any]) -> Synchronisation | None:

@@ -3,7 +3,7 @@
 from gpusched_env.model.configuration import Configuration, GpuType, Node, single_node_configurations
 from gpusched_env.model.distribution import EpochDistribution
 from gpusched_env.model.instance import Instance
-from gpusched_env.model.interference import Duty, Interference
+from gpusched_env.model.interference import Interference, UtilisationModel
 from gpusched_env.model.job import Job
 from gpusched_env.model.job_table import JobTable
 from gpusched_env.model.rates import cost_rate_eur_per_h, least_rate_eur_per_s, planning_rate_eur_per_s
@@ -13,7 +13,6 @@ from gpusched_env.model.tenant import Cells, Tenancy, Tenant
 __all__ = [
     "Cells",
     "Configuration",
-    "Duty",
     "EpochDistribution",
     "GpuType",
     "Instance",
@@ -24,6 +23,7 @@ __all__ = [
     "Synchronisation",
     "Tenancy",
     "Tenant",
+    "UtilisationModel",
     "cost_rate_eur_per_h",
     "iteration_s",
     "least_rate_eur_per_s",

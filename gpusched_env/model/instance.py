@@ -10,7 +10,7 @@ import numpy as np
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.model.configuration import single_node_configurations
-from gpusched_env.model.interference import Duty
+from gpusched_env.model.interference import UtilisationModel
 from gpusched_env.model.job_table import JobTable, instance_table
 from gpusched_env.model.tenant import beyond_quota, check_tenants
 
@@ -62,7 +62,7 @@ class Instance:
     jobs: JobTable
     energy_price_eur_per_kwh: float = 0.172
     pue: float = 1.58
-    interference: Interference | Duty | None = None
+    interference: Interference | UtilisationModel | None = None
     name: str = ""
     seed: int = 0
     synchronisation: Synchronisation | None = None
@@ -119,12 +119,16 @@ class Instance:
 
     def _check_interference(self) -> None:
         model, kinds, types = self.interference, len(self.jobs.applications), len(self.gpu_types)
-        if any(c.priority for c in self.configurations) and not isinstance(model, Duty):
+        if any(c.priority for c in self.configurations) and not isinstance(model, UtilisationModel):
             first = next(c for c in self.configurations if c.priority)
-            raise InputError("configurations", first.name, "shares without priorities, unless interference is a Duty")
+            raise InputError(
+                "configurations", first.name, "shares without priorities, unless interference is a UtilisationModel"
+            )
         if model is None:
             return
-        name, table = ("duty", model.duty) if isinstance(model, Duty) else ("slowdown", model.slowdown)
+        name, table = (
+            ("utilisation", model.utilisation) if isinstance(model, UtilisationModel) else ("slowdown", model.slowdown)
+        )
         if table.shape != (types, kinds, kinds)[: table.ndim]:
             axes = "GPU types, applications" + (", applications" if table.ndim == 3 else "")
             wanted = ", ".join(map(str, (types, kinds, kinds)[: table.ndim]))
@@ -136,10 +140,10 @@ class Instance:
         if longest_s * slowest > checks.LONGEST_S:
             allowed = f"factors by which no job takes longer than {checks.LONGEST} beside another one"
             raise InputError(f"interference.{name}", slowest, allowed)
-        if isinstance(model, Duty):
+        if isinstance(model, UtilisationModel):
             self._check_idle_power(model)
 
-    def _check_idle_power(self, model: Duty) -> None:
+    def _check_idle_power(self, model: UtilisationModel) -> None:
         """What a GPU saves while it does nothing must be part of what its node draws for it."""
         for v, gpu_type in enumerate(self.gpu_types if model.idle_power_w is not None else ()):
             most = range(1, self.largest_node.get(gpu_type.name, 0) + 1)
@@ -179,7 +183,7 @@ class Instance:
         energy_price_eur_per_kwh: float = 0.172,
         pue: float = 1.58,
         restart_s: float = 0.0,
-        interference: Interference | Duty | None = None,
+        interference: Interference | UtilisationModel | None = None,
         synchronisation: Synchronisation | None = None,
         name: str = "",
         tenants: Sequence[Tenant] = (),

@@ -44,7 +44,7 @@ class Interference:
         if not isinstance(self.fastest, bool):
             raise InputError("interference.fastest", self.fastest, "True or False")
 
-    def most_slowdown(self, least_share: float) -> float:  # noqa: ARG002 - as `Duty` has it
+    def most_slowdown(self, least_share: float) -> float:  # noqa: ARG002 - as `UtilisationModel` has it
         """Give the greatest factor of a pair."""
         return float(self.slowdown.max(initial=1.0))
 
@@ -65,7 +65,7 @@ class Interference:
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Duty:
+class UtilisationModel:
     """Jobs that share a GPU divide its time: each alone keeps the GPU busy for its duty, a part of the time.
 
     From the highest priority of a share down, with R = 1 at first, all jobs of a priority, of duties D in sum, run at
@@ -92,7 +92,7 @@ class Duty:
         InputError: It has another form, or a number is out of its range.
     """
 
-    duty: NDArray[np.float64]
+    utilisation: NDArray[np.float64]
     overhead: float = 0.03
     filled: float = 0.85
     least_speed: float = 0.02
@@ -100,14 +100,14 @@ class Duty:
     fastest: bool = True
 
     def __post_init__(self) -> None:
-        duty = checks.frozen_array(self.duty)
-        object.__setattr__(self, "duty", duty)
-        if duty.ndim != 2:
-            raise InputError("interference.duty", duty.shape, "an array (GPU types, applications)")
-        good = (duty > 0.0) & (duty <= 1.0)
+        utilisation = checks.frozen_array(self.utilisation)
+        object.__setattr__(self, "utilisation", utilisation)
+        if utilisation.ndim != 2:
+            raise InputError("interference.duty", utilisation.shape, "an array (GPU types, applications)")
+        good = (utilisation > 0.0) & (utilisation <= 1.0)
         if not np.all(good):
             v, a = (int(i) for i in np.argwhere(~good)[0])
-            raise InputError(f"interference.duty[{v}, {a}]", float(duty[v, a]), "a number > 0 and <= 1")
+            raise InputError(f"interference.duty[{v}, {a}]", float(utilisation[v, a]), "a number > 0 and <= 1")
         checks.positive("interference.overhead", self.overhead)
         if checks.not_negative("interference.filled", self.filled) > 1.0:
             raise InputError("interference.filled", self.filled, "a number from 0 to 1")
@@ -124,7 +124,7 @@ class Duty:
             return
         idle = checks.frozen_array(self.idle_power_w)
         object.__setattr__(self, "idle_power_w", idle)
-        if idle.shape != self.duty.shape[:1]:
+        if idle.shape != self.utilisation.shape[:1]:
             raise InputError(
                 "interference.idle_power_w", idle.shape, f"{len(self.duty)} numbers, one for each GPU type"
             )
@@ -144,12 +144,18 @@ class Duty:
         return checks.rebuilt(self)
 
     def __eq__(self, other: object) -> bool:
-        if not isinstance(other, Duty):
+        if not isinstance(other, UtilisationModel):
             return False
         numbers = (self.overhead, self.filled, self.least_speed, self.fastest)
         same = numbers == (other.overhead, other.filled, other.least_speed, other.fastest)
         if self.idle_power_w is None or other.idle_power_w is None:
-            return same and self.idle_power_w is other.idle_power_w and np.array_equal(self.duty, other.duty)
-        return same and np.array_equal(self.duty, other.duty) and np.array_equal(self.idle_power_w, other.idle_power_w)
+            return (
+                same and self.idle_power_w is other.idle_power_w and np.array_equal(self.utilisation, other.utilisation)
+            )
+        return (
+            same
+            and np.array_equal(self.utilisation, other.utilisation)
+            and np.array_equal(self.idle_power_w, other.idle_power_w)
+        )
 
     __hash__ = None  # type: ignore[assignment]

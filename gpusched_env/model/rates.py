@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.kernel import kernel
-from gpusched_env.model.interference import Duty
+from gpusched_env.model.interference import UtilisationModel
 from gpusched_env.model.tenant import largest_billed
 
 if TYPE_CHECKING:
@@ -122,10 +122,10 @@ def least_rate_eur_per_s(instance: Instance) -> NDArray[np.float64]:
     works least is added: then it is the least cost per epoch over the seconds that an epoch takes alone.
     """
     least, model = Rates.of(instance).least, instance.interference
-    if not isinstance(model, Duty) or model.idle_power_w is None:
+    if not isinstance(model, UtilisationModel) or model.idle_power_w is None:
         return least
     types, configurations = instance.type_of_configuration, instance.configurations
-    spared_w = np.array([v.gpu_power_w for v in instance.gpu_types]) - model.idle_power_w
+    idle_saving_w = np.array([v.gpu_power_w for v in instance.gpu_types]) - model.idle_power_w
     gpus = np.array([c.gpus_per_node * c.nodes for c in configurations], dtype=np.float64)
-    rests = np.array([c.gpus for c in configurations]) - model.duty.min(axis=1)[types] * gpus
-    return least - spared_w[types] * rests / 1000.0 * instance.energy_price_eur_per_kwh * instance.pue / 3600.0
+    rests = np.array([c.gpus for c in configurations]) - model.utilisation.min(axis=1)[types] * gpus
+    return least - idle_saving_w[types] * rests / 1000.0 * instance.energy_price_eur_per_kwh * instance.pue / 3600.0

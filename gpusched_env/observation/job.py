@@ -18,7 +18,7 @@ TIME_LEFT = feature("squash(D / T)")
 SLACK = feature("squash((D - T) / T): slack of the fastest configuration")
 LATE = feature("1 if late already")
 HELD = feature("1 if it held GPUs before this round")
-LATENESS = feature("squash(tardiness cost of T seconds / least worst-case energy cost)")
+TARDINESS_COST = feature("squash(tardiness cost of T seconds / least worst-case energy cost)")
 FASTEST = feature("log10(1 + T) / 8")
 EXPECTED = feature("expected epochs left / epochs left in the worst case")
 AGE = feature("squash(time since submission / T)")
@@ -59,13 +59,13 @@ def write_job(board: Board, job: int, out: Singles) -> tuple[float, float]:
         in_bin = edges[now_in + 1] - min(done / largest, 1.0)
         rest = (board.tail[row, now_in + 1] + alive * in_bin) / alive
     expected = rest * largest
-    lateness = jobs[job, at.WEIGHT] * fastest
+    tardiness = jobs[job, at.WEIGHT] * fastest
     out[DONE] = done / largest
     out[TIME_LEFT] = time_left / (fastest + abs(time_left))
     out[SLACK] = slack / (fastest + abs(slack))
     out[LATE] = 1.0 if time_left < 0.0 else 0.0
     out[HELD] = 1.0 if jobs[job, at.OLD_CONFIG] >= 0 else 0.0
-    out[LATENESS] = lateness / (lateness + least) if lateness > 0.0 else 0.0
+    out[TARDINESS_COST] = tardiness / (tardiness + least) if tardiness > 0.0 else 0.0
     out[FASTEST] = min(1.0, np.log10(1.0 + fastest) / 8.0)
     out[EXPECTED] = min(1.0, expected / left)
     out[AGE] = since / (fastest + abs(since))

@@ -50,7 +50,7 @@ def render_text(state: State) -> str:
     Returns:
         Lines of plain text, without a newline at the end; at most 20 waiting jobs are listed.
     """
-    energy, tardiness = state.board.clock[at.BILL], state.board.clock[at.LATENESS]
+    energy, tardiness = state.board.clock[at.BILL], state.board.clock[at.TARDINESS_COST]
     count, jobs = state.board.count, len(state.view.jobs)
     summary = [
         f"time {duration_text(state.view.now_s)} ({state.view.now_s:.0f} s), round {count[at.ROUND]}",

@@ -65,7 +65,7 @@ class Timeline:
         log = np.concatenate([log[log[:, at.LOG_END] >= since_s], _held(run, ahead_s)])
         bars, running = bars_of(run.instance, log), bool(count[at.DONE] < len(jobs))
         known = run.view.now_s, running, bars, np.arange(len(jobs)) < count[at.SUBMITTED], jobs[:, at.END_S].copy()
-        return cls(run.instance, "", *known, float(clock[at.BILL]), float(clock[at.LATENESS]))
+        return cls(run.instance, "", *known, float(clock[at.BILL]), float(clock[at.TARDINESS_COST]))
 
     def on_nodes(self, nodes: Container[int]) -> Timeline:
         """Give the same run with the bars on these nodes alone."""

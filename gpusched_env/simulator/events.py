@@ -24,7 +24,7 @@ def next_event(board: Board, hidden: Hidden) -> float:
         time = hidden.jobs[count[at.SUBMITTED], at.SUBMISSION]
     for i in range(count[at.ACTIVE]):
         job = active[i]
-        time = min(time, hidden.fate[job, at.FINISH_S])
+        time = min(time, hidden.outcome[job, at.FINISH_S])
         wake = jobs[job, at.WAKE_S]
         if wake > now:
             time = min(time, wake)
@@ -109,7 +109,7 @@ def accrue(board: Board, time: float) -> None:
         late = max(0.0, time - jobs[job, at.DUE]) - max(0.0, before - jobs[job, at.DUE])
         if late > 0.0:
             jobs[job, at.TARDINESS] += jobs[job, at.WEIGHT] * late
-            clock[at.LATENESS] += jobs[job, at.WEIGHT] * late
+            clock[at.TARDINESS_COST] += jobs[job, at.WEIGHT] * late
         config = int(jobs[job, at.CONFIG])
         if config < 0:
             continue
@@ -135,18 +135,18 @@ def charge(board: Board, job: int, config: int) -> float:
         rate = rate * configs[config, at.CONFIG_UNITS] / nodes[node, at.NODE_COLUMNS + int(jobs[job, at.SLOT])]
     elif board.cells.shape[0] == 0:
         rate *= configs[config, at.CONFIG_NODES]
-    return rate if board.facts.spared.shape[0] == 0 else rate - spared_rate(board, job, config)
+    return rate if board.facts.idle_saving.shape[0] == 0 else rate - idle_saving_rate(board, job, config)
 
 
 @kernel
-def spared_rate(board: Board, job: int, config: int) -> float:
+def idle_saving_rate(board: Board, job: int, config: int) -> float:
     """Give what a job's GPUs cost less than busy ones [€/s]: its part of them, less the work that it does on them."""
     jobs, nodes, configs, clock = board.jobs, board.nodes, board.facts.configs, board.clock
     gpus, part = configs[config, at.CONFIG_GPUS] * configs[config, at.CONFIG_NODES], 1.0
     if configs[config, at.CONFIG_UNITS] > 0:
         used = nodes[int(jobs[job, at.NODE]), at.NODE_COLUMNS + int(jobs[job, at.SLOT])]
         part = configs[config, at.CONFIG_UNITS] / used
-    kilowatts = board.facts.spared[configs[config, at.CONFIG_TYPE]] * gpus * (part - work(board, job, config))
+    kilowatts = board.facts.idle_saving[configs[config, at.CONFIG_TYPE]] * gpus * (part - work(board, job, config))
     return kilowatts * clock[at.PRICE] * clock[at.PUE] / 3600.0
 
 
@@ -158,12 +158,12 @@ def work(board: Board, job: int, config: int) -> float:
     """
     jobs, facts = board.jobs, board.facts
     own = int(jobs[job, at.APPLICATION])
-    if facts.duty.shape[0] == 0:
+    if facts.utilisation.shape[0] == 0:
         return 1.0
-    duty = facts.duty[facts.configs[config, at.CONFIG_TYPE], own]
+    utilisation = facts.utilisation[facts.configs[config, at.CONFIG_TYPE], own]
     if facts.configs[config, at.CONFIG_UNITS] == 0:
-        return duty
-    return duty / (jobs[job, at.SLOWDOWN] * facts.planned[own, config])
+        return utilisation
+    return utilisation / (jobs[job, at.SLOWDOWN] * facts.planned[own, config])
 
 
 @kernel
@@ -173,13 +173,13 @@ def bill_rate(board: Board) -> float:
     total = hosts_rate(board)
     for n in range(nodes.shape[0] if board.cells.shape[0] == 0 else 0):
         total += rates[nodes[n, at.NODE_TYPE], nodes[n, at.USABLE] - nodes[n, at.FREE]]
-    if board.facts.spared.shape[0] == 0:
+    if board.facts.idle_saving.shape[0] == 0:
         return total
     for i in range(board.count[at.ACTIVE]):
         job = active[i]
         config = int(jobs[job, at.CONFIG])
         if config >= 0:
-            total -= spared_rate(board, job, config)
+            total -= idle_saving_rate(board, job, config)
     return total
 
 
@@ -196,15 +196,15 @@ def complete(board: Board, hidden: Hidden) -> int:
     kept = 0
     for i in range(count[at.ACTIVE]):
         job = active[i]
-        if hidden.fate[job, at.FINISH_S] > same:
+        if hidden.outcome[job, at.FINISH_S] > same:
             active[kept] = job
             kept += 1
             continue
-        jobs[job, at.EPOCHS] = hidden.fate[job, at.NEEDED]
+        jobs[job, at.EPOCHS] = hidden.outcome[job, at.NEEDED]
         log_interval(board, hidden, job, False, now)
         release(board, job)
         jobs[job, at.END_S] = now
-        hidden.fate[job, at.FINISH_S] = np.inf
+        hidden.outcome[job, at.FINISH_S] = np.inf
     ended = count[at.ACTIVE] - kept
     count[at.ACTIVE] = kept
     count[at.DONE] += ended

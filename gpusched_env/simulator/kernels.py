@@ -1,7 +1,7 @@
 """What policies are made of, in one import: the face of the simulator that policies, compiled or not, keep to.
 
 A compiled policy reads the `Board`, whose columns are named in `at`, and changes it through `place`, `release`,
-`forget_place`, `prefer_place`, `exchange`, `apply_choice`, `wake_at`, `grow` and what plans a round on a scratch board
+`clear_preferred_node`, `set_preferred_node`, `exchange`, `apply_choice`, `wake_at`, `grow` and what plans a round on a scratch board
 alone, and through its own `memory`. Everything here is called from kernels, except `Choice`, `PlannedPolicy`, `View`,
 `ask_order` and `check_order`, which are for the Python around them. What is hidden from policies, and what moves time,
 is not here.
@@ -16,16 +16,16 @@ from gpusched_env.simulator.lying import TAKEN, first_host, is_lent, let_empty_c
 from gpusched_env.simulator.ordering import ActiveJobs, Order, ask_order, check_order
 from gpusched_env.simulator.placement.node_index import best_fit, count_fitting, find_node, find_ranked, fit_key
 from gpusched_env.simulator.placement.placement import (
+    clear_preferred_node,
     exchange,
     fits,
-    forget_place,
     keeps_config,
     may_have,
     moves_on,
     opens,
     place,
-    prefer_place,
     put_back,
+    set_preferred_node,
     take,
     would_restart,
 )
@@ -54,7 +54,7 @@ from gpusched_env.simulator.planned import (
 from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
 from gpusched_env.simulator.rounds import PRESSURE, order_by
 from gpusched_env.simulator.run import Board, Facts
-from gpusched_env.simulator.sharing_slowdown import neighbours, share_units, speed_by_duty, write_demand
+from gpusched_env.simulator.sharing_slowdown import neighbours, share_units, speed_by_utilisation, write_demand
 from gpusched_env.simulator.slowdown import speed_beside
 from gpusched_env.simulator.sorting import pressure, pressures, ranked, ranked_in_groups
 from gpusched_env.simulator.survival import (
@@ -104,6 +104,7 @@ __all__ = [
     "charge",
     "check_order",
     "clear",
+    "clear_preferred_node",
     "count_fitting",
     "curve_of",
     "due_wake_s",
@@ -117,7 +118,6 @@ __all__ = [
     "first_host",
     "fit_key",
     "fits",
-    "forget_place",
     "give",
     "grow",
     "is_lent",
@@ -137,7 +137,6 @@ __all__ = [
     "order_by",
     "place",
     "place_of_state",
-    "prefer_place",
     "pressure",
     "pressures",
     "put_back",
@@ -146,10 +145,11 @@ __all__ = [
     "release",
     "restore",
     "seconds_now",
+    "set_preferred_node",
     "share_units",
     "slots",
     "speed_beside",
-    "speed_by_duty",
+    "speed_by_utilisation",
     "speed_now",
     "survey",
     "survival_after",

@@ -36,8 +36,10 @@ RESTART_S = 25  # seconds without progress after a change of place, or any chang
 ANCHOR_EPOCHS = 26  # epochs done when the present pace began
 ANCHOR_S = 27  # from when on the present pace makes progress
 SLOWDOWN = 28  # true seconds per epoch / planned ones (`tau`); below 1 if others slow it less or help more than planned
-HOME = 29  # node to which placement brings the job back if it can; OLD_NODE unless a policy lets it go (`rounds`)
-HOME_SLOT = 30  # shared GPU of that node, likewise
+PREFERRED_NODE = (
+    29  # node to which placement brings the job back if it can; OLD_NODE unless a policy lets it go (`rounds`)
+)
+PREFERRED_SLOT = 30  # shared GPU of that node, likewise
 CHEAPEST = 31  # configuration whose epochs cost least in full nodes; -1: none
 CHEAPEST_TAU = 32  # its seconds per epoch; inf: none
 EDGES = 33  # row of `edges` with the bins of its distribution
@@ -51,10 +53,10 @@ TRACED_START_S = 40  # when it really started, by its trace; NaN but for policie
 TRACED_CONFIG = 41  # configuration that it really ran on, likewise, or -1; -2 - c: c, and its GPU type is known
 JOB_COLUMNS = 42
 
-# fate: float64 (J, FATE_COLUMNS). What no policy may know.
+# fate: float64 (J, OUTCOME_COLUMNS). What no policy may know.
 NEEDED = 0  # epochs needed X_j
 FINISH_S = 1  # completion time if the job goes on as it runs; inf while it does not run
-FATE_COLUMNS = 2
+OUTCOME_COLUMNS = 2
 
 # nodes: int64 (N, NODE_COLUMNS + 2 G), or (N, NODE_COLUMNS) if no configuration shares a GPU.
 NODE_TYPE = 0  # index of the GPU type
@@ -107,7 +109,7 @@ CELL_COLUMNS = 4
 # clock: float64 (CLOCK_COLUMNS,).
 NOW = 0  # present time
 BILL = 1  # energy cost of all nodes so far [€]
-LATENESS = 2  # tardiness cost of all jobs so far [€]
+TARDINESS_COST = 2  # tardiness cost of all jobs so far [€]
 BILL_RATE = 3  # energy cost rate of all nodes now [€/s]
 REVIEW = 4  # interval of the fixed reviews; inf: none
 IDLE_REVIEW = 5  # how far time moves when nothing runs and nothing is pending

@@ -13,7 +13,7 @@ import numpy as np
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import ask_order
-from gpusched_env.simulator.placement.placement import place, prefer_place
+from gpusched_env.simulator.placement.placement import place, set_preferred_node
 from gpusched_env.simulator.placement.release import becomes, count_anew
 from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.policy import Choice, apply_choice
@@ -77,7 +77,7 @@ def begin_plan(board: Board, emptied: bool) -> tuple[Floats, Ints]:
     held, kept = np.empty((active.shape[0], HELD_BEFORE)), np.empty_like(board.nodes)
     keep(board, active, held, kept)
     for i in range(active.shape[0]):
-        held[i, HELD], held[i, HELD + 1] = jobs[active[i], at.HOME], jobs[active[i], at.HOME_SLOT]
+        held[i, HELD], held[i, HELD + 1] = jobs[active[i], at.PREFERRED_NODE], jobs[active[i], at.PREFERRED_SLOT]
         board.memory[active[i], WAKE] = np.inf
     if emptied:
         clear(board, active)
@@ -98,7 +98,7 @@ def end_plan(board: Board, held: Floats, kept: Ints) -> None:
     """End planning: all is as it was when `begin_plan` returned `held` and `kept`, but for `memory`."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
     for i in range(active.shape[0]):
-        jobs[active[i], at.HOME], jobs[active[i], at.HOME_SLOT] = held[i, HELD], held[i, HELD + 1]
+        jobs[active[i], at.PREFERRED_NODE], jobs[active[i], at.PREFERRED_SLOT] = held[i, HELD], held[i, HELD + 1]
     restore(board, active, held, kept)
     measure(board)
 
@@ -124,7 +124,7 @@ def give(board: Board, job: int, config: int, wake: float) -> None:
     apply_choice(board, job, False, wake)
     if config >= 0:
         if memory[job, NODE] >= 0.0:
-            prefer_place(board, job, int(memory[job, NODE]), int(memory[job, GPU]))
+            set_preferred_node(board, job, int(memory[job, NODE]), int(memory[job, GPU]))
         place(board, job, config)
 
 

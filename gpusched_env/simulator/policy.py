@@ -12,7 +12,7 @@ from gpusched_env.kernel import kernel
 from gpusched_env.model import Instance, checks
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import NAMED_ORDERS
-from gpusched_env.simulator.placement.placement import forget_place
+from gpusched_env.simulator.placement.placement import clear_preferred_node
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -217,6 +217,6 @@ class Choice:
 def apply_choice(board: Board, job: int, leaves: bool, wake_s: float) -> None:
     """Do what was chosen for a job, but the placing; NaN leaves its wake-up as it is."""
     if leaves:
-        forget_place(board, job)
+        clear_preferred_node(board, job)
     if not np.isnan(wake_s):
         board.jobs[job, at.WAKE_S] = wake_s

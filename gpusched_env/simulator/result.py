@@ -120,7 +120,7 @@ class Result:
             policy=policy,
             seed=seed,
             energy_eur=float(board.clock[at.BILL]),
-            tardiness_eur=float(board.clock[at.LATENESS]),
+            tardiness_eur=float(board.clock[at.TARDINESS_COST]),
             start_s=jobs[:, at.START_S].copy(),
             completion_s=jobs[:, at.END_S].copy(),
             job_energy_eur=jobs[:, at.ENERGY].copy(),

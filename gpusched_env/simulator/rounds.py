@@ -9,7 +9,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import due_wake_s
 from gpusched_env.simulator.events import advance, bill_rate, log_interval, pass_milestones, seconds_per_epoch
 from gpusched_env.simulator.lying import let_empty_cells_go, lies_as_before, remember
-from gpusched_env.simulator.placement.placement import forget_place, moves_on, place
+from gpusched_env.simulator.placement.placement import clear_preferred_node, moves_on, place
 from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.placement.whole_gpus import same_chain
@@ -40,10 +40,10 @@ def begin_round(board: Board, preemption: bool) -> None:
         jobs[job, at.OLD_CONFIG] = jobs[job, at.CONFIG]
         jobs[job, at.OLD_NODE] = jobs[job, at.NODE]
         jobs[job, at.OLD_SLOT] = jobs[job, at.SLOT]
-        jobs[job, at.HOME] = jobs[job, at.NODE]
-        jobs[job, at.HOME_SLOT] = jobs[job, at.SLOT]
+        jobs[job, at.PREFERRED_NODE] = jobs[job, at.NODE]
+        jobs[job, at.PREFERRED_SLOT] = jobs[job, at.SLOT]
         if jobs[job, at.NODE] < 0.0 and jobs[job, at.RESUMING_S] < jobs[job, at.RESTART_S]:
-            jobs[job, at.HOME] = jobs[job, at.LAST_NODE]  # going on there costs it less
+            jobs[job, at.PREFERRED_NODE] = jobs[job, at.LAST_NODE]  # going on there costs it less
     if preemption:
         clear(board, active[: count[at.ACTIVE]])
     else:
@@ -82,8 +82,8 @@ def commit_round(board: Board, hidden: Hidden) -> None:
             jobs[job, at.SLOWDOWN] = slowdowns[i]
             jobs[job, at.ANCHOR_EPOCHS] = jobs[job, at.EPOCHS]
             jobs[job, at.ANCHOR_S] = max(now, jobs[job, at.READY_S])
-            to_do = max(0.0, hidden.fate[job, at.NEEDED] - jobs[job, at.EPOCHS])
-            hidden.fate[job, at.FINISH_S] = jobs[job, at.ANCHOR_S] + to_do * seconds_per_epoch(board, job)
+            to_do = max(0.0, hidden.outcome[job, at.NEEDED] - jobs[job, at.EPOCHS])
+            hidden.outcome[job, at.FINISH_S] = jobs[job, at.ANCHOR_S] + to_do * seconds_per_epoch(board, job)
     clock[at.BILL_RATE] = bill_rate(board)
     if count[at.MILESTONES] > 0:
         pass_milestones(board, now)
@@ -101,7 +101,7 @@ def _begin_interval(board: Board, hidden: Hidden, job: int, now: float) -> None:
     jobs[job, at.BASE_EPOCHS] = jobs[job, at.EPOCHS]
     jobs[job, at.BASE_S] = now
     if jobs[job, at.CONFIG] < 0:
-        hidden.fate[job, at.FINISH_S] = np.inf
+        hidden.outcome[job, at.FINISH_S] = np.inf
         return
     jobs[job, at.READY_S] = ready_s(board, job, now)
     if not started:
@@ -200,7 +200,7 @@ def act(board: Board, action: int) -> bool:
     placed = action == 0
     if action > 0 and board.tau[job, action - 1] < np.inf:
         if count[at.CONSOLIDATES] > 0 and moves_on(board, job, action - 1)[1]:
-            forget_place(board, job)
+            clear_preferred_node(board, job)
         placed = place(board, job, action - 1)
     if count[at.DUE_WAKES] > 0:
         board.jobs[job, at.WAKE_S] = due_wake_s(board, job)

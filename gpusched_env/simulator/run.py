@@ -31,9 +31,9 @@ class Facts(NamedArrays):
     shares: Annotated[Floats, 1]
     kilowatts: Annotated[Floats, 2]
     slowdown: Annotated[Floats, 3]
-    duty: Annotated[Floats, 2]
+    utilisation: Annotated[Floats, 2]
     sharing: Annotated[Floats, 1]
-    spared: Annotated[Floats, 1]
+    idle_saving: Annotated[Floats, 1]
     planned: Annotated[Floats, 2]
     iteration: Annotated[Floats, 3]
     helpers: Annotated[Ints, 1]
@@ -98,7 +98,7 @@ class Hidden(NamedArrays):
     """What no policy gets.
 
     Attributes:
-        fate: Epochs needed, and when jobs will be complete, (J, FATE_COLUMNS).
+        fate: Epochs needed, and when jobs will be complete, (J, OUTCOME_COLUMNS).
         jobs: Every job's first row of `Board.jobs`, disclosed when it is submitted, (J, JOB_COLUMNS).
         tau: Its row of `Board.tau`, likewise, (J, C).
         edges: The rows of `Board.edges`, disclosed with the first job that has such bins, (E, B + 1).
@@ -109,7 +109,7 @@ class Hidden(NamedArrays):
 
     together = ("fate",)
 
-    fate: Annotated[Floats, 2]
+    outcome: Annotated[Floats, 2]
     jobs: Annotated[Floats, 2]
     tau: Annotated[Floats, 2]
     edges: Annotated[Floats, 2]

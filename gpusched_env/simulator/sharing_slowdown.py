@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.arrays import Floats, Ints
 from gpusched_env.kernel import kernel, lean_kernel
-from gpusched_env.model import Configuration, Duty, Instance, Interference
+from gpusched_env.model import Configuration, Instance, Interference, UtilisationModel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board
 
@@ -18,28 +18,28 @@ def slowdown_table(instance: Instance) -> NDArray[np.float64]:
     return model.slowdown.copy() if isinstance(model, Interference) else np.zeros((0, 0, 0))
 
 
-def duty_table(instance: Instance) -> NDArray[np.float64]:
+def utilisation_table(instance: Instance) -> NDArray[np.float64]:
     """Give the duties, (V, A); (0, 0) if GPUs are not shared by duty."""
     model = instance.interference
-    return model.duty.copy() if isinstance(model, Duty) else np.zeros((0, 0))
+    return model.utilisation.copy() if isinstance(model, UtilisationModel) else np.zeros((0, 0))
 
 
 def sharing_numbers(instance: Instance) -> NDArray[np.float64]:
     """Give the numbers of the interference model, (SHARING_COLUMNS,)."""
     numbers, model = np.zeros(at.SHARING_COLUMNS), instance.interference
     numbers[at.FASTEST] = 0.0 if model is None else float(model.fastest)
-    if isinstance(model, Duty):
+    if isinstance(model, UtilisationModel):
         numbers[[at.OVERHEAD, at.FILLED, at.LEAST_SPEED]] = model.overhead, model.filled, model.least_speed
     return numbers
 
 
-def spared_kilowatts(instance: Instance) -> NDArray[np.float64]:
+def idle_saving_kilowatts(instance: Instance) -> NDArray[np.float64]:
     """Give what a GPU that is held draws less when it does nothing than when it is busy [kW], (V,).
 
     (0,) if GPUs that are held draw the power of busy ones.
     """
     model = instance.interference
-    if not isinstance(model, Duty) or model.idle_power_w is None:
+    if not isinstance(model, UtilisationModel) or model.idle_power_w is None:
         return np.zeros(0)
     return (np.array([v.gpu_power_w for v in instance.gpu_types]) - model.idle_power_w) / 1000.0
 
@@ -58,9 +58,12 @@ def planned_slowdown(instance: Instance) -> NDArray[np.float64]:
     shared = np.array([c.kind == "shared" for c in instance.configurations])
     for column in np.flatnonzero(shared):
         beside = _sharing_applications(instance, shared & (types == types[column]))
-        if isinstance(model, Duty):
-            duty, most = model.duty[types[column]], model.duty[types[column]][beside].max(initial=0.0)
-            planned[:, column] = _worst_by_duty(model, instance, int(column), duty, float(most))
+        if isinstance(model, UtilisationModel):
+            utilisation, most = (
+                model.utilisation[types[column]],
+                model.utilisation[types[column]][beside].max(initial=0.0),
+            )
+            planned[:, column] = _worst_by_utilisation(model, instance, int(column), utilisation, float(most))
             continue
         others = _most_others(instance.configurations[column], instance.configurations)
         slowdown = model.slowdown[types[column]][:, beside]
@@ -68,8 +71,8 @@ def planned_slowdown(instance: Instance) -> NDArray[np.float64]:
     return planned
 
 
-def _worst_by_duty(
-    model: Duty, instance: Instance, column: int, duty: NDArray[np.float64], most: float
+def _worst_by_utilisation(
+    model: UtilisationModel, instance: Instance, column: int, utilisation: NDArray[np.float64], most: float
 ) -> NDArray[np.float64]:
     """Give the worst factor of every application on a share, beside others whose duties are `most`, (A,)."""
     own = instance.configurations[column]
@@ -78,11 +81,11 @@ def _worst_by_duty(
     fitting = [c for c in on_it if share_units(c.share) <= free]
     if any(c.priority > own.priority for c in fitting):
         least = min((share_units(c.share) for c in fitting), default=at.UNITS)
-        return np.maximum(1.0, duty + (free // least) * most) / model.least_speed
+        return np.maximum(1.0, utilisation + (free // least) * most) / model.least_speed
     equals = [share_units(c.share) for c in fitting if c.priority == own.priority]
     others = free // min(equals) if equals else 0
     lost = model.overhead if any(c.priority < own.priority for c in fitting) else 0.0
-    return np.maximum(1.0, duty + others * most) * (1.0 + lost)
+    return np.maximum(1.0, utilisation + others * most) * (1.0 + lost)
 
 
 def _sharing_applications(instance: Instance, columns: NDArray[np.bool_]) -> NDArray[np.int64]:
@@ -124,7 +127,7 @@ def neighbours(board: Board) -> tuple[Ints, Ints]:
 
 
 @lean_kernel
-def speed_by_duty(demand: Floats, priority: int, sharing: Floats) -> float:
+def speed_by_utilisation(demand: Floats, priority: int, sharing: Floats) -> float:
     """Give the pace of the jobs of a priority on a GPU, 1 as alone.
 
     Args:
@@ -155,7 +158,7 @@ def speed_by_duty(demand: Floats, priority: int, sharing: Floats) -> float:
 
 
 @kernel
-def write_duty_slowdowns(board: Board, slowdowns: Floats) -> None:
+def write_utilisation_slowdowns(board: Board, slowdowns: Floats) -> None:
     """Write the paces of the jobs on shared GPUs: true seconds per epoch over planned ones."""
     jobs, active, configs, planned = board.jobs, board.active, board.facts.configs, board.facts.planned
     last, before = neighbours(board)
@@ -168,7 +171,7 @@ def write_duty_slowdowns(board: Board, slowdowns: Floats) -> None:
         while i >= 0:
             job = active[i]
             config = int(jobs[job, at.CONFIG])
-            speed = speed_by_duty(demand, configs[config, at.CONFIG_PRIORITY], board.facts.sharing)
+            speed = speed_by_utilisation(demand, configs[config, at.CONFIG_PRIORITY], board.facts.sharing)
             slowdowns[i] = 1.0 / (speed * planned[int(jobs[job, at.APPLICATION]), config])
             i = before[i]
 
@@ -176,12 +179,12 @@ def write_duty_slowdowns(board: Board, slowdowns: Floats) -> None:
 @lean_kernel
 def write_demand(board: Board, last: int, before: Ints, demand: Floats) -> None:
     """Write the sum of the duties of the jobs on a GPU, by priority; `last` is the last of them in `active`."""
-    jobs, active, configs, duty = board.jobs, board.active, board.facts.configs, board.facts.duty
+    jobs, active, configs, utilisation = board.jobs, board.active, board.facts.configs, board.facts.utilisation
     demand[:] = 0.0
     i = last
     while i >= 0:
         config = int(jobs[active[i], at.CONFIG])
-        own = duty[configs[config, at.CONFIG_TYPE], int(jobs[active[i], at.APPLICATION])]
+        own = utilisation[configs[config, at.CONFIG_TYPE], int(jobs[active[i], at.APPLICATION])]
         demand[configs[config, at.CONFIG_PRIORITY]] += own
         i = before[i]
 

@@ -13,10 +13,10 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board, Facts
 from gpusched_env.simulator.sharing_slowdown import (
     neighbours,
-    speed_by_duty,
+    speed_by_utilisation,
     write_demand,
-    write_duty_slowdowns,
     write_pair_slowdowns,
+    write_utilisation_slowdowns,
 )
 
 
@@ -33,20 +33,20 @@ def speed_beside(board: Board, job: int, config: int, last: int, before: Ints) -
     """
     jobs, active, configs, facts = board.jobs, board.active, board.facts.configs, board.facts
     v, own = configs[config, at.CONFIG_TYPE], int(jobs[job, at.APPLICATION])
-    if facts.duty.shape[0] > 0:
+    if facts.utilisation.shape[0] > 0:
         demand = np.zeros(at.PRIORITIES)
         write_demand(board, last, before, demand)
         held = int(jobs[job, at.CONFIG])
         i = last
         while i >= 0:
             if active[i] == job:
-                demand[configs[held, at.CONFIG_PRIORITY]] -= facts.duty[v, own]
+                demand[configs[held, at.CONFIG_PRIORITY]] -= facts.utilisation[v, own]
             i = before[i]
         for p in range(at.PRIORITIES):
             demand[p] = demand[p] if demand[p] > 1e-12 else 0.0  # what taking a sum apart leaves
         priority = configs[config, at.CONFIG_PRIORITY]
-        demand[priority] += facts.duty[v, own]
-        return speed_by_duty(demand, priority, facts.sharing)
+        demand[priority] += facts.utilisation[v, own]
+        return speed_by_utilisation(demand, priority, facts.sharing)
     if facts.slowdown.shape[0] == 0:
         return np.nan
     factor = 1.0
@@ -153,7 +153,7 @@ def write_slowdowns(board: Board, slowdowns: Floats) -> None:
     slowdowns[:] = 1.0
     if board.facts.slowdown.shape[0] > 0:
         write_pair_slowdowns(board, slowdowns)
-    if board.facts.duty.shape[0] > 0:
-        write_duty_slowdowns(board, slowdowns)
+    if board.facts.utilisation.shape[0] > 0:
+        write_utilisation_slowdowns(board, slowdowns)
     if board.facts.iteration.shape[0] > 0:
         write_interconnect_slowdowns(board, slowdowns)

@@ -218,9 +218,9 @@ def _facts(instance: Instance, common: Common) -> Facts:
             shares=np.array([c.share for c in configurations]),
             kilowatts=kilowatts(instance),
             slowdown=sharing.slowdown_table(instance),
-            duty=sharing.duty_table(instance),
+            utilisation=sharing.utilisation_table(instance),
             sharing=sharing.sharing_numbers(instance),
-            spared=sharing.spared_kilowatts(instance),
+            idle_saving=sharing.idle_saving_kilowatts(instance),
             planned=sharing.planned_slowdown(instance),
             iteration=iteration_table(instance),
             helpers=helper_count(instance),
@@ -262,11 +262,11 @@ def _new_hidden(instance: Instance, board: Board, distributions: DistributionTab
     """Make what is hidden: epochs needed, and all of every job until it is submitted."""
     table = instance.jobs
     seconds = table.seconds_per_epoch * board.facts.planned[table.application]
-    fate = np.empty((len(table), at.FATE_COLUMNS))
-    fate[:, at.NEEDED] = table.epochs_needed
-    fate[:, at.FINISH_S] = np.inf
+    outcome = np.empty((len(table), at.OUTCOME_COLUMNS))
+    outcome[:, at.NEEDED] = table.epochs_needed
+    outcome[:, at.FINISH_S] = np.inf
     return Hidden(
-        fate=fate,
+        outcome=outcome,
         jobs=_first_rows(instance, seconds, distributions.bins, board.least_rate),
         tau=seconds,
         edges=distributions.edges,
@@ -299,7 +299,9 @@ def _first_rows(
     jobs[:, at.RESUMING_S] = table.restart_s if table.resume_s is None else table.resume_s
     jobs[:, at.SLOWDOWN] = 1.0
     jobs[:, at.TENANT] = table.tenant
-    jobs[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0
+    jobs[
+        :, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.PREFERRED_NODE, at.PREFERRED_SLOT]
+    ] = -1.0
     jobs[:, at.LAST_NODE] = -1.0
     jobs[:, at.TRACED_CONFIG] = -1.0
     jobs[:, [at.START_S, at.END_S, at.TRACED_START_S]] = np.nan

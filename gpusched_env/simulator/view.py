@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, checks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.placement import forget_place, place, prefer_place
+from gpusched_env.simulator.placement.placement import clear_preferred_node, place, set_preferred_node
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.placement.speed_now import seconds_now, speed_now
 from gpusched_env.simulator.policy import Choice, apply_choice
@@ -124,14 +124,14 @@ class View:
         self._check_active(job)
         release(self.board, job)
 
-    def forget_place(self, job: int) -> None:
+    def clear_preferred_node(self, job: int) -> None:
         """Let `job` be placed in this round as if it came anew: where it fits best, and not on its previous node first.
 
         Raises:
             InputError: The job is not active.
         """
         self._check_active(job)
-        forget_place(self.board, job)
+        clear_preferred_node(self.board, job)
 
     def wake_up(self, job: int, time_s: float) -> None:
         """Ask for a decision round at `time_s` [s] on behalf of `job`, in place of the wake-up it had.
@@ -155,7 +155,7 @@ class View:
         node, gpu = self._place(choice)
         apply_choice(self.board, job, choice.leaves, wake_s)
         if node >= 0:
-            prefer_place(self.board, job, node, gpu)
+            set_preferred_node(self.board, job, node, gpu)
 
     def _place(self, choice: Choice) -> tuple[int, int]:
         """Give the node on which a job shall be placed, and the GPU there; -1 for None."""

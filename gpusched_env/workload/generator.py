@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Duty, EpochDistribution, Instance, Interference, JobTable, Tenant, checks
+from gpusched_env.model import EpochDistribution, Instance, Interference, JobTable, Tenant, UtilisationModel, checks
 from gpusched_env.model.tenant import tenant_name
 from gpusched_env.workload.catalogue import Catalogue, Site
 from gpusched_env.workload.families import draw_fractions, given_library, make_library
@@ -143,7 +143,7 @@ class InstanceMaker:
         yield
         columns, interference = self._jobs(library, streams)
         yield
-        table = self._job_table(columns, library, streams, by_duty=isinstance(interference, Duty))
+        table = self._job_table(columns, library, streams, by_utilisation=isinstance(interference, UtilisationModel))
         yield
         made = Instance(
             site.gpu_types,
@@ -161,7 +161,7 @@ class InstanceMaker:
 
     def _jobs(
         self, library: tuple[EpochDistribution, ...], streams: _Streams
-    ) -> tuple[dict[str, NDArray[Any]], Interference | Duty | None]:
+    ) -> tuple[dict[str, NDArray[Any]], Interference | UtilisationModel | None]:
         """Draw jobs by the published rules, or take them from the trace and draw what it lacks: columns not sorted yet.
 
         Beside the columns it gives what jobs on one GPU do to one another.
@@ -222,7 +222,7 @@ class InstanceMaker:
         library: tuple[EpochDistribution, ...],
         streams: _Streams,
         *,
-        by_duty: bool,
+        by_utilisation: bool,
     ) -> JobTable:
         """Add due dates, weights, restart overheads and labels, and sort by submission."""
         scenario, trace, submission_s = self._scenario, self._trace, columns["submission_s"]
@@ -239,7 +239,7 @@ class InstanceMaker:
             **{name: column[order] for name, column in columns.items()},
             applications=self._names,
             distributions=library,
-            **switching_columns(self._switching, columns["application"][order], told=by_duty),
+            **switching_columns(self._switching, columns["application"][order], told=by_utilisation),
             opportunistic=streams.labels.random(len(order)) < scenario.jobs.opportunistic,
             tenant=self._tenant_of_jobs(order, streams.tenants),
         )

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Protocol
 import numpy as np
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Configuration, Duty, GpuType, Instance, Interference
+from gpusched_env.model import Configuration, GpuType, Instance, Interference, UtilisationModel
 from gpusched_env.workload.scenario.sharing import LEAST_INFLATION, Sharing
 from gpusched_env.workload.tables.applications import (
     Application,
-    builtin_duties,
     builtin_max_inflation,
     builtin_slowdowns,
+    builtin_utilisations,
 )
 
 if TYPE_CHECKING:
@@ -56,7 +56,7 @@ class SharingTimes:
     """
 
     seconds_per_epoch: NDArray[np.float64]
-    interference: Interference | Duty | None = None
+    interference: Interference | UtilisationModel | None = None
 
 
 class InterferenceModel(Protocol):
@@ -125,8 +125,8 @@ class MeasuredPairs:
 
 
 @dataclass(frozen=True, slots=True)
-class ByDuty:
-    """Jobs divide the time of a GPU (`Duty`).
+class ByUtilisation:
+    """Jobs divide the time of a GPU (`UtilisationModel`).
 
     Attributes:
         sharing: The scenario's section.
@@ -138,19 +138,21 @@ class ByDuty:
         """Give the times alone, and the duties: of the table, or one number drawn for every application."""
         sharing, shape = self.sharing, (len(jobs.gpu_types), 1)
         idle = [v.idle_gpu_power_w or sharing.idle_share * v.gpu_power_w for v in jobs.gpu_types]
-        duty = Duty(
-            np.tile(rng.uniform(*sharing.duty, len(jobs.applications)), shape) if sharing.duty else _tabulated(jobs),
+        utilisation = UtilisationModel(
+            np.tile(rng.uniform(*sharing.utilisation, len(jobs.applications)), shape)
+            if sharing.utilisation
+            else _tabulated(jobs),
             sharing.overhead,
             sharing.filled,
             sharing.least_speed,
-            np.array(idle) if sharing.power == "duty" else None,
+            np.array(idle) if sharing.power == "utilisation" else None,
             sharing.fastest,
         )
-        return SharingTimes(jobs.alone_s, duty)
+        return SharingTimes(jobs.alone_s, utilisation)
 
 
 def _tabulated(jobs: SharingJobs) -> NDArray[np.float64]:
-    table = builtin_duties()
+    table = builtin_utilisations()
     for v in jobs.gpu_types:
         for name in jobs.applications:
             if (v.name, name) not in table:
@@ -160,8 +162,8 @@ def _tabulated(jobs: SharingJobs) -> NDArray[np.float64]:
 
 def interference_model(sharing: Sharing) -> InterferenceModel:
     """Make the model that a scenario's `sharing` section names."""
-    if sharing.interference == "duty":
-        return ByDuty(sharing)
+    if sharing.interference == "utilisation":
+        return ByUtilisation(sharing)
     if sharing.interference == "measured":
         return MeasuredPairs(sharing.fastest)
     return RandomInflation(sharing.own_max_inflation())

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Duty, GpuType, Instance, Interference, Node, Tenancy, Tenant
+from gpusched_env.model import GpuType, Instance, Interference, Node, Tenancy, Tenant, UtilisationModel
 from gpusched_env.model.tenant import BETWEEN, LENT, TENANCIES, check_fit, name_of
 
 
@@ -101,9 +101,9 @@ def _made(
     )
 
 
-def _by_type(model: Interference | Duty, base: list[int]) -> Interference | Duty:
+def _by_type(model: Interference | UtilisationModel, base: list[int]) -> Interference | UtilisationModel:
     """Give every owner's type the figures of the type that it was made from."""
     if isinstance(model, Interference):
         return replace(model, slowdown=model.slowdown[base])
     idle = model.idle_power_w
-    return replace(model, duty=model.duty[base], idle_power_w=None if idle is None else idle[base])
+    return replace(model, utilisation=model.utilisation[base], idle_power_w=None if idle is None else idle[base])

@@ -18,9 +18,9 @@ from gpusched_baselines import (
     non_clairvoyant_bound,
     non_clairvoyant_bounds,
 )
-from gpusched_env import Configuration, Duty, EpochDistribution, Instance, Synchronisation, simulate
+from gpusched_env import Configuration, EpochDistribution, Instance, Synchronisation, UtilisationModel, simulate
 from helpers import helped_instance
-from instances import HOUR, by_duty, random_instance
+from instances import HOUR, by_utilisation, random_instance
 from small_instances import EARLY_COMPLETIONS, early_completion, hours_job, kilowatt_cluster
 
 
@@ -125,7 +125,7 @@ def test_a_completion_may_be_early_by_a_nanosecond_and_a_little_of_the_time_and_
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts", "sts-x", "greedy"]), power=st.booleans())
 def test_no_policy_undercuts_the_bounds_where_gpus_draw_power_by_duty(seed: int, name: str, power: bool):
-    instance = by_duty(random_instance(seed, jobs=8, kinds=True, span_s=300.0), power=power)
+    instance = by_utilisation(random_instance(seed, jobs=8, kinds=True, span_s=300.0), power=power)
     total = simulate(instance, make_policy(name)).total_eur
     assert total >= clairvoyant_bound(instance) * (1 - 1e-9)
     assert total >= capacity_bound(instance) * (1 - 1e-9)
@@ -135,6 +135,8 @@ def test_an_idle_gpu_that_draws_nothing_leaves_the_base_power_and_the_work():
     """A node of one GPU, 1 kW base and 1 kW busy: an hour of duty 0.25 costs 1 + 0.25 at a price of 1 €/kWh."""
     instance = kilowatt_cluster([hours_job(1.0, {Configuration("V", 1): 1.0}, 10.0)], [1], [Configuration("V", 1)])
     gpu = replace(instance.gpu_types[0], gpu_power_w=1000.0, node_base_power_w=1000.0)
-    work = replace(instance, gpu_types=(gpu,), interference=Duty(np.array([[0.25]]), idle_power_w=np.zeros(1)))
+    work = replace(
+        instance, gpu_types=(gpu,), interference=UtilisationModel(np.array([[0.25]]), idle_power_w=np.zeros(1))
+    )
     assert clairvoyant_bound(work) == pytest.approx(1.25, rel=1e-6)
     assert simulate(work, make_policy("edf")).energy_eur == pytest.approx(1.25)

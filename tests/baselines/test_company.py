@@ -8,8 +8,18 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import StsX, make_policy
-from gpusched_baselines.planning.cheapest import rates_by_duty, with_co_runners
-from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Interference, Job, Node, simulate
+from gpusched_baselines.planning.cheapest import rates_by_utilisation, with_co_runners
+from gpusched_env import (
+    Configuration,
+    EpochDistribution,
+    GpuType,
+    Instance,
+    Interference,
+    Job,
+    Node,
+    UtilisationModel,
+    simulate,
+)
 from gpusched_env.simulator import State
 from gpusched_env.workload import load_scenario, make_instance
 from instances import random_instance
@@ -46,7 +56,7 @@ def test_a_share_counts_with_average_pairs_in_a_full_gpu():
 
 def test_a_guest_counts_beside_an_average_host_and_a_host_with_the_overhead():
     """The mean duty is (0.6 + 0.6 + 0.3) / 3 = 0.5: a guest of 0.6 fills 0.85 · 0.5 of the time."""
-    tau = times(three_jobs((HOST, GUEST), Duty(np.array([[0.6, 0.3]]))))
+    tau = times(three_jobs((HOST, GUEST), UtilisationModel(np.array([[0.6, 0.3]]))))
     assert tau[:, 0] == pytest.approx([1.03] * 3)
     assert tau[:, 1] == pytest.approx([0.6 / 0.425, 0.6 / 0.425, 1.0])
 
@@ -67,20 +77,22 @@ def test_where_gpus_draw_power_by_duty_a_share_counts_with_all_that_its_gpu_draw
 
     Four jobs in quarters need 0.6 + 3 · 0.5 and 0.3 + 3 · 0.5 of its time: so each works 0.6 / 2.1 or 0.3 / 1.8 of it.
     """
-    instance = three_jobs((QUARTER, Configuration("V", 1)), Duty(np.array([[0.6, 0.3]]), idle_power_w=np.array([20.0])))
+    instance = three_jobs(
+        (QUARTER, Configuration("V", 1)), UtilisationModel(np.array([[0.6, 0.3]]), idle_power_w=np.array([20.0]))
+    )
     state = State(instance)
     state.advance()
-    rate = rates_by_duty(state.board, state.board.least_rate)
+    rate = rates_by_utilisation(state.board, state.board.least_rate)
     work = (2.0 * 0.6 / 2.1 + 0.3 / 1.8) / 3.0
     assert rate == pytest.approx([(0.12 + 0.08 * part) * 0.172 * 1.58 / 3600.0 for part in (work, 0.5)])
     plain = State(replace(instance, interference=replace(instance.interference, idle_power_w=None)))
     plain.advance()
-    assert rates_by_duty(plain.board, plain.board.least_rate) is plain.board.least_rate
+    assert rates_by_utilisation(plain.board, plain.board.least_rate) is plain.board.least_rate
 
 
 def test_where_guests_are_welcome_sts_x_saves_by_knowing_its_company():
     values = {
-        "sharing.interference": "duty", "sharing.duty": [0.1, 0.8], "sharing.fractions": [0.6, 0.4],
+        "sharing.interference": "utilisation", "sharing.duty": [0.1, 0.8], "sharing.fractions": [0.6, 0.4],
         "sharing.priorities": [1, 0], "jobs.count": 40, "cluster.nodes": 4,
     }  # fmt: skip
     scenario = load_scenario("sharing").replace(values)

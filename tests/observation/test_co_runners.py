@@ -11,7 +11,7 @@ import pytest
 from gpusched_env import ENVIRONMENT_ID, GpuClusterEnv, GpuClusterVectorEnv
 from gpusched_env.observation import CO_RUNNER_FEATURES, OPTION_FEATURES
 from gpusched_env.simulator import layout as at
-from instances import by_duty, random_instance
+from instances import by_utilisation, random_instance
 from refusals import refused
 
 WIDE, NARROW = len(OPTION_FEATURES) + len(CO_RUNNER_FEATURES), len(OPTION_FEATURES)
@@ -19,7 +19,7 @@ SPEED_NOW, PRIORITY, SWITCH, GUEST = range(NARROW, WIDE)
 
 
 def shared_instance(seed: int):
-    instance = by_duty(random_instance(seed, jobs=15, kinds=True, span_s=200.0))
+    instance = by_utilisation(random_instance(seed, jobs=15, kinds=True, span_s=200.0))
     rng = np.random.default_rng(seed)
     start, resume = rng.uniform(0.0, 5.0, (2, len(instance.jobs)))
     jobs = replace(instance.jobs, start_s=start, resume_s=resume, opportunistic=rng.random(len(start)) < 0.5)

@@ -11,8 +11,8 @@ from gpusched_env.simulator.placement.node_index import best_fit, fit_key
 NODES = np.array([[0, 8, 8, 8], [0, 8, 3, 3], [1, 4, 4, 4], [0, 8, 5, 2]], dtype=np.int64)
 
 
-def fit(gpu_type: int, gpus: int, home: int = -1, after: int = -1, nodes: np.ndarray = NODES) -> int:
-    return best_fit(board_of(nodes=nodes), gpu_type, gpus, home, after)
+def fit(gpu_type: int, gpus: int, preferred: int = -1, after: int = -1, nodes: np.ndarray = NODES) -> int:
+    return best_fit(board_of(nodes=nodes), gpu_type, gpus, preferred, after)
 
 
 def test_the_fullest_node_that_fits_is_taken():
@@ -26,9 +26,9 @@ def test_only_nodes_of_the_type_are_taken():
 
 
 def test_the_previous_node_comes_first_if_it_still_fits():
-    assert fit(0, 2, home=0) == 0
-    assert fit(0, 6, home=1) == 0
-    assert fit(1, 1, home=0) == 2
+    assert fit(0, 2, preferred=0) == 0
+    assert fit(0, 6, preferred=1) == 0
+    assert fit(1, 1, preferred=0) == 2
 
 
 def test_among_equals_the_one_that_had_room_before_the_round_and_was_fullest():
@@ -40,7 +40,7 @@ def test_among_equals_the_one_that_had_room_before_the_round_and_was_fullest():
 
 def test_the_nodes_can_be_walked_from_best_to_worst():
     walked, after = [], -1
-    while (node := fit(0, 2, home=3, after=after)) >= 0:
+    while (node := fit(0, 2, preferred=3, after=after)) >= 0:
         walked.append(node)
         after = fit_key(board_of(nodes=NODES), node, 0, 2, 3)
     assert walked == [3, 1, 0]

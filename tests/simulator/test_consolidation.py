@@ -158,10 +158,10 @@ def test_what_fits_nowhere_lets_no_place_go():
     view = env.view
     for action in (ON_TWO_NODES, ON_ONE):
         assert not moves_on(view.board, env.job, action - 1)[1]
-        assert view.jobs[env.job, at.HOME] == 1.0
+        assert view.jobs[env.job, at.PREFERRED_NODE] == 1.0
     env.step(ON_TWO)
     assert not moves_on(view.board, env.job, ON_ONE - 1)[1]
-    assert view.jobs[env.job, at.HOME] == 1.0
+    assert view.jobs[env.job, at.PREFERRED_NODE] == 1.0
 
 
 @settings(max_examples=20, deadline=None)

@@ -20,12 +20,12 @@ from gpusched_env.simulator.kernels import (
     bin_of,
     charge,
     clear,
+    clear_preferred_node,
     curve_of,
     due_wake_s,
     expected_left,
     expected_rest,
     fits,
-    forget_place,
     is_lent,
     keeps_config,
     kernel,
@@ -38,11 +38,11 @@ from gpusched_env.simulator.kernels import (
     neighbours,
     opens,
     place,
-    prefer_place,
     ranked,
     ranked_in_groups,
     release,
     seconds_now,
+    set_preferred_node,
     speed_beside,
     speed_now,
     survey,
@@ -73,9 +73,9 @@ def place_and_release(board: Board, job: int, config: int, told: np.ndarray) -> 
     told[8], told[9] = would_restart(board, job), keeps_config(board, job, config)
     release(board, job)
     told[10] = board.jobs[job, at.CONFIG]
-    prefer_place(board, job, 1, 0)
-    told[12], told[13] = board.jobs[job, at.HOME], board.jobs[job, at.HOME_SLOT]
-    forget_place(board, job)
+    set_preferred_node(board, job, 1, 0)
+    told[12], told[13] = board.jobs[job, at.PREFERRED_NODE], board.jobs[job, at.PREFERRED_SLOT]
+    clear_preferred_node(board, job)
     apply_choice(board, job, True, 5.0)
     told[11] = empty_again(board, config)
 
@@ -151,7 +151,7 @@ def test_a_kernel_places_and_releases(board):
     place_and_release(board, 0, 0, told)
     wake_h = (3.5 - 1.009 * 4 * 2 / 3) / (1 - 1.009 * 2 / 3)  # on two GPUs from then on, and 0.9 % to spare
     assert told == pytest.approx([1, 1, 1, 0, 1, 1.0, 1.0, wake_h, 0, 0, -1, 1, 1, 0])
-    assert board.jobs[0, [at.HOME, at.WAKE_S]].tolist() == [-1.0, 5.0]
+    assert board.jobs[0, [at.PREFERRED_NODE, at.WAKE_S]].tolist() == [-1.0, 5.0]
 
 
 def test_a_kernel_reckons_with_what_is_known_of_the_epochs(board):

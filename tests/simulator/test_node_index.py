@@ -62,8 +62,8 @@ def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tu
             of_type = nodes[nodes[:, at.NODE_TYPE] == v, at.FREE]
             assert most_free(board, v, 8) == max(of_type, default=0)
             for gpus in (1, 2, 5, 8):
-                home = data.draw(st.integers(-1, len(nodes) - 1))
-                assert find_node(board, v, gpus, home) == best_fit(board, v, gpus, home, -1)
+                preferred = data.draw(st.integers(-1, len(nodes) - 1))
+                assert find_node(board, v, gpus, preferred) == best_fit(board, v, gpus, preferred, -1)
 
 
 @pytest.mark.slow
@@ -76,11 +76,11 @@ def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tu
 )
 def test_nodes_rank_as_best_fit_ranks_them(facts: list[tuple[int, int, int, int]], gpus: int, gpu_type: int, data):
     board = measured(make_nodes(facts))
-    home = data.draw(st.integers(-1, len(facts) - 1))
-    keys = {n: fit_key(board, n, gpu_type, gpus, home) for n in range(len(facts))}
+    preferred = data.draw(st.integers(-1, len(facts) - 1))
+    keys = {n: fit_key(board, n, gpu_type, gpus, preferred) for n in range(len(facts))}
     fitting = sorted((n for n, key in keys.items() if key >= 0), key=keys.__getitem__)
     assert count_fitting(board, gpu_type, gpus) == len(fitting)
-    assert [find_ranked(board, gpu_type, gpus, home, rank) for rank in range(len(fitting))] == fitting
+    assert [find_ranked(board, gpu_type, gpus, preferred, rank) for rank in range(len(fitting))] == fitting
 
 
 def test_small_clusters_and_nodes_of_very_many_gpus_have_no_index():

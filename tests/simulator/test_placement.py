@@ -44,7 +44,19 @@ class Round:
     @classmethod
     def of(cls, *gpus: int, jobs: int = 3) -> Round:
         table = np.zeros((jobs, at.JOB_COLUMNS))
-        table[:, [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]] = -1.0
+        table[
+            :,
+            [
+                at.CONFIG,
+                at.NODE,
+                at.SLOT,
+                at.OLD_CONFIG,
+                at.OLD_NODE,
+                at.OLD_SLOT,
+                at.PREFERRED_NODE,
+                at.PREFERRED_SLOT,
+            ],
+        ] = -1.0
         nodes = np.zeros((len(gpus), at.NODE_COLUMNS + 8), dtype=np.int64)
         for column in (at.NODE_GPUS, at.USABLE, at.FREE, at.OLD_FREE):
             nodes[:, column] = gpus
@@ -189,7 +201,7 @@ def test_a_job_whose_place_is_forgotten_goes_where_it_fits_best():
     now.next_round()
     now.place(2, ONE)
     assert now.where(2) == (0, -1)  # where there was room before
-    now.jobs[1, [at.HOME, at.HOME_SLOT]] = -1.0
+    now.jobs[1, [at.PREFERRED_NODE, at.PREFERRED_SLOT]] = -1.0
     assert now.place(1, TWO)
     assert now.where(1) == (0, -1)
     assert not stays(now.board, 1)

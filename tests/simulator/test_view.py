@@ -126,8 +126,8 @@ def test_the_distributions_that_a_view_gives_are_copies():
 
 def test_a_choice_sets_the_wake_up_and_lets_the_place_go_and_places_nothing():
     state = begun()
-    state.board.jobs[0, [at.HOME, at.HOME_SLOT]] = 1.0, 0.0
-    columns = [at.WAKE_S, at.HOME, at.HOME_SLOT, at.CONFIG]
+    state.board.jobs[0, [at.PREFERRED_NODE, at.PREFERRED_SLOT]] = 1.0, 0.0
+    columns = [at.WAKE_S, at.PREFERRED_NODE, at.PREFERRED_SLOT, at.CONFIG]
     for choice, expected in (
         (Choice(0), [-np.inf, 1.0, 0.0, -1.0]),
         (Choice(0, wake_s=50.0), [50.0, 1.0, 0.0, -1.0]),
@@ -147,10 +147,10 @@ def test_what_is_no_choice_is_refused(choice: object):
 @pytest.mark.parametrize("wake_s", [float("nan"), -5.0, 1.1e12])
 def test_a_choice_with_a_wake_up_out_of_its_range_changes_nothing(wake_s: float):
     state = begun()
-    state.board.jobs[0, at.HOME] = 1.0
+    state.board.jobs[0, at.PREFERRED_NODE] = 1.0
     with refused("choice.wake_s", wake_s):
         state.view.apply(0, Choice(0, wake_s=wake_s, leaves=True))
-    assert state.view.jobs[0, [at.WAKE_S, at.HOME]].tolist() == [-np.inf, 1.0]
+    assert state.view.jobs[0, [at.WAKE_S, at.PREFERRED_NODE]].tolist() == [-np.inf, 1.0]
 
 
 ONE, HALF, ALL = Configuration("V", 1), Configuration("V", 1, share=0.5), Configuration("V", 2, nodes=2)
@@ -191,7 +191,7 @@ def test_a_job_is_placed_on_the_node_that_was_chosen():
 def test_a_job_that_does_not_fit_on_the_chosen_node_is_placed_as_if_it_came_anew():
     state = four_nodes()
     assert put(state, 0, ONE, node=2) == [2.0, -1.0]
-    state.board.jobs[1, at.HOME] = 3.0  # where it was before
+    state.board.jobs[1, at.PREFERRED_NODE] = 3.0  # where it was before
     assert put(state, 1, ONE, node=2) == [0.0, -1.0]
     state = four_nodes()
     assert put(state, 0, HALF, node=2, gpu=0) == [2.0, 0.0]
@@ -260,6 +260,6 @@ def test_a_policy_that_names_places_gets_them_in_a_simulation_and_in_an_environm
 @pytest.mark.parametrize("job", [-1, 1, 11, 99])
 def test_only_jobs_that_are_active_can_be_decided(job: int):
     view = begun().view
-    for call in (lambda: view.apply(job, Choice(0)), lambda: view.forget_place(job)):
+    for call in (lambda: view.apply(job, Choice(0)), lambda: view.clear_preferred_node(job)):
         with refused("job", job):
             call()

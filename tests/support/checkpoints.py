@@ -38,7 +38,7 @@ def check_costs(env: GpuClusterVectorEnv) -> None:
         check_books(view)
         board, submitted = view.board, view.jobs[: view.count[at.SUBMITTED]]
         paid = submitted[:, [at.ENERGY, at.TARDINESS]].sum(axis=0)
-        np.testing.assert_allclose(paid, view.clock[[at.BILL, at.LATENESS]], rtol=1e-6, atol=1e-12)
-        assert np.isfinite(view.clock[[at.NOW, at.BILL, at.LATENESS, at.BILL_RATE]]).all()
+        np.testing.assert_allclose(paid, view.clock[[at.BILL, at.TARDINESS_COST]], rtol=1e-6, atol=1e-12)
+        assert np.isfinite(view.clock[[at.NOW, at.BILL, at.TARDINESS_COST, at.BILL_RATE]]).all()
         if board.count[at.DONE] == len(board.jobs):
             assert bill_rate(board) == 0.0

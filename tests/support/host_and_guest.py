@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Job, Node
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, UtilisationModel
 
 HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
@@ -18,4 +18,6 @@ def host_and_guest() -> Instance:
         Job(0.0, 1e6, 0.001, 1000.0, CERTAIN, 1000.0, seconds, 10.0, "a"),
         Job(0.0, 1e6, 0.001, 1000.0, CERTAIN, 1000.0, seconds, 5.0, "b", opportunistic=True),
     ]
-    return Instance.from_jobs([gpu], [Node("V", 1)], jobs, (HOST, GUEST), interference=Duty(np.array([[0.5, 0.8]])))
+    return Instance.from_jobs(
+        [gpu], [Node("V", 1)], jobs, (HOST, GUEST), interference=UtilisationModel(np.array([[0.5, 0.8]]))
+    )

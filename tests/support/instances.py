@@ -9,7 +9,6 @@ import numpy as np
 
 from gpusched_env import (
     Configuration,
-    Duty,
     EpochDistribution,
     GpuType,
     Instance,
@@ -17,6 +16,7 @@ from gpusched_env import (
     Job,
     JobTable,
     Node,
+    UtilisationModel,
 )
 from gpusched_env.model import single_node_configurations
 
@@ -113,15 +113,17 @@ def without_idle_power(gpu_types: Sequence[GpuType]) -> tuple[GpuType, ...]:
     return tuple(replace(gpu_type, idle_gpu_power_w=0.0) for gpu_type in gpu_types)
 
 
-def by_duty(instance: Instance, *, priorities: bool = True, power: bool = True) -> Instance:
+def by_utilisation(instance: Instance, *, priorities: bool = True, power: bool = True) -> Instance:
     """Let jobs share GPUs by drawn duties, some shares as hosts; with `power`, GPUs draw it by duty."""
     rng = np.random.default_rng(instance.seed + 1)
     shape = len(instance.gpu_types), len(instance.jobs.applications)
     least = np.array([v.gpu_power_w for v in instance.gpu_types])
-    duty = Duty(rng.uniform(0.05, 1.0, shape), idle_power_w=least * rng.uniform(0.1, 0.9) if power else None)
+    utilisation = UtilisationModel(
+        rng.uniform(0.05, 1.0, shape), idle_power_w=least * rng.uniform(0.1, 0.9) if power else None
+    )
     drawn = rng.integers(0, 3, len(instance.configurations))
     ranked = tuple(
         replace(c, priority=int(p)) if c.kind == "shared" and priorities else c
         for c, p in zip(instance.configurations, drawn, strict=True)
     )
-    return replace(instance, configurations=ranked, interference=duty)
+    return replace(instance, configurations=ranked, interference=utilisation)

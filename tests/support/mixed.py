@@ -6,11 +6,11 @@ from dataclasses import replace
 
 import numpy as np
 
-from gpusched_env import Cells, Duty, Instance, Tenant
+from gpusched_env import Cells, Instance, Tenant, UtilisationModel
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
 from helpers import helped_instance
-from instances import by_duty, random_instance, with_switching
+from instances import by_utilisation, random_instance, with_switching
 
 
 def mixed_instance(seed: int) -> Instance:
@@ -20,7 +20,7 @@ def mixed_instance(seed: int) -> Instance:
     more = {} if make is helped_instance else {"kinds": True}
     instance = make(seed, jobs=20, nodes=6, span_s=500.0, interference=bool(rng.random() < 0.5), **more)
     if rng.random() < 0.6:
-        instance = by_duty(instance, priorities=bool(rng.random() < 0.8), power=bool(rng.random() < 0.5))
+        instance = by_utilisation(instance, priorities=bool(rng.random() < 0.8), power=bool(rng.random() < 0.5))
     if rng.random() < 0.6:
         instance = with_switching(instance, seed)
     jobs = replace(instance.jobs, opportunistic=rng.random(len(instance.jobs)) < 0.4)
@@ -40,7 +40,7 @@ def mixed_instance(seed: int) -> Instance:
 def check_shared_gpus(state: State) -> None:
     """Check that no GPU works more than all of its time, and that no host is slowed by more than the overhead."""
     model, board = state.instance.interference, state.board
-    if not isinstance(model, Duty):
+    if not isinstance(model, UtilisationModel):
         return
     work: dict[tuple[int, int], float] = {}
     top: dict[tuple[int, int], list[tuple[int, float, float]]] = {}
@@ -50,13 +50,15 @@ def check_shared_gpus(state: State) -> None:
             continue
         own = int(board.jobs[job, at.APPLICATION])
         pace = 1.0 / (board.jobs[job, at.SLOWDOWN] * board.facts.planned[own, config])
-        duty = board.facts.duty[board.facts.configs[config, at.CONFIG_TYPE], own]
-        work[node, gpu] = work.get((node, gpu), 0.0) + duty * pace
-        top.setdefault((node, gpu), []).append((int(board.facts.configs[config, at.CONFIG_PRIORITY]), duty, pace))
+        utilisation = board.facts.utilisation[board.facts.configs[config, at.CONFIG_TYPE], own]
+        work[node, gpu] = work.get((node, gpu), 0.0) + utilisation * pace
+        top.setdefault((node, gpu), []).append(
+            (int(board.facts.configs[config, at.CONFIG_PRIORITY]), utilisation, pace)
+        )
     assert all(total <= 1.0 + 1e-9 for total in work.values())
     for members in top.values():
         highest = max(priority for priority, _, _ in members)
-        demand = sum(duty for priority, duty, _ in members if priority == highest)
+        demand = sum(utilisation for priority, utilisation, _ in members if priority == highest)
         for priority, _, pace in members:
             if priority == highest:
                 assert pace >= min(1.0, 1.0 / demand) / (1.0 + model.overhead) - 1e-9

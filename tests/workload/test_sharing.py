@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from gpusched_env.model import Duty
+from gpusched_env.model import UtilisationModel
 from gpusched_env.workload import Scenario, Sharing, load_scenario, make_instance
-from gpusched_env.workload.tables.applications import builtin_duties
+from gpusched_env.workload.tables.applications import builtin_utilisations
 from refusals import refused
 
 
@@ -21,37 +21,39 @@ def test_one_greatest_inflation_holds_for_all_fractions_and_a_list_for_each():
 
 
 def test_by_duty_shares_have_priorities_and_go_where_they_are_fastest():
-    section = Sharing(fractions=[0.4, 0.6], interference="duty", priorities=[0, 1])
+    section = Sharing(fractions=[0.4, 0.6], interference="utilisation", priorities=[0, 1])
     assert section.offers() == ((0.4, 0), (0.6, 1))
     assert section.fastest
     assert not Sharing(interference="measured").fastest
     assert Sharing(interference="measured", placement="fastest").fastest
-    assert not Sharing(interference="duty", placement="fullest").fastest
-    assert len(Sharing(fractions=[0.5, 0.5], interference="duty", priorities=[0, 1]).fractions) == 2
+    assert not Sharing(interference="utilisation", placement="fullest").fastest
+    assert len(Sharing(fractions=[0.5, 0.5], interference="utilisation", priorities=[0, 1]).fractions) == 2
 
 
 def test_a_scenario_by_duty_has_its_duties_from_the_table_or_a_range_and_power_by_duty():
-    values = {"sharing.interference": "duty", "sharing.fractions": [0.6, 0.4], "sharing.priorities": [1, 0]}
+    values = {"sharing.interference": "utilisation", "sharing.fractions": [0.6, 0.4], "sharing.priorities": [1, 0]}
     scenario = load_scenario("sharing").replace(values)
     instance = make_instance(scenario, 0)
     assert [c.name for c in instance.configurations if c.kind == "shared"][:2] == ["V100x0.6!", "V100x0.4"]
-    assert isinstance(instance.interference, Duty)
+    assert isinstance(instance.interference, UtilisationModel)
     assert instance.interference.idle_power_w is None
-    assert instance.interference.duty[0, 0] == builtin_duties()["V100", instance.jobs.applications[0]]
-    drawn = make_instance(scenario.replace({"sharing.duty": [0.2, 0.3], "sharing.power": "duty"}), 0).interference
-    assert ((drawn.duty >= 0.2) & (drawn.duty <= 0.3)).all()
-    assert (drawn.duty == drawn.duty[0]).all()
+    assert instance.interference.utilisation[0, 0] == builtin_utilisations()["V100", instance.jobs.applications[0]]
+    drawn = make_instance(
+        scenario.replace({"sharing.duty": [0.2, 0.3], "sharing.power": "utilisation"}), 0
+    ).interference
+    assert ((drawn.utilisation >= 0.2) & (drawn.utilisation <= 0.3)).all()
+    assert (drawn.utilisation == drawn.utilisation[0]).all()
     idle = [v.idle_gpu_power_w or 0.155 * v.gpu_power_w for v in instance.gpu_types]
     assert drawn.idle_power_w.tolist() == idle
 
 
 BAD = [
     ({"fractions": [0.5], "priorities": [1]}, "priorities", "its default"),
-    ({"fractions": [0.5], "interference": "duty", "priorities": [1, 0]}, "priorities", "one for each"),
-    ({"fractions": [0.5], "interference": "duty", "priorities": [10]}, "priorities[0]", "<= 9"),
-    ({"interference": "measured", "power": "duty"}, "power", "its default"),
-    ({"interference": "duty", "least_speed": 0.5}, "least_speed", "overhead / (1 + overhead)"),
-    ({"interference": "duty", "duty": [0.5, 1.5]}, "duty", "<= 1"),
+    ({"fractions": [0.5], "interference": "utilisation", "priorities": [1, 0]}, "priorities", "one for each"),
+    ({"fractions": [0.5], "interference": "utilisation", "priorities": [10]}, "priorities[0]", "<= 9"),
+    ({"interference": "measured", "power": "utilisation"}, "power", "its default"),
+    ({"interference": "utilisation", "least_speed": 0.5}, "least_speed", "overhead / (1 + overhead)"),
+    ({"interference": "utilisation", "utilisation": [0.5, 1.5]}, "utilisation", "<= 1"),
     ({"interference": "random", "placement": "fastest"}, "placement", "fullest"),
     ({"fractions": [0.5, 1.0]}, "fractions[1]", "< 1"),
     ({"fractions": [2]}, "fractions[0]", "< 1"),

@@ -39,10 +39,10 @@ def guarded(board: Board, job: int, config: int) -> int:
     if config < 0:
         return config
     epochs = expected_left(board, job)
-    lateness, least = _ends_late(board, job, config, epochs)
-    if lateness <= 0.0:
+    tardiness, least = _ends_late(board, job, config, epochs)
+    if tardiness <= 0.0:
         return config
-    least += board.jobs[job, at.WEIGHT] * lateness
+    least += board.jobs[job, at.WEIGHT] * tardiness
     for c in range(board.facts.configs.shape[0]):
         if board.tau[job, c] < np.inf and may_have(board, job, c):
             late, energy = _ends_late(board, job, c, epochs)

@@ -230,9 +230,9 @@ def _decide(board: Board, order: Ints, reckoned: int, lent: bool) -> None:
         config = cheapest_with(board, board.planning_rate, job, left[i])
         if config < 0:
             continue
-        home = int(board.jobs[job, at.HOME])
-        if lent and (home < 0 or board.nodes[home, at.FREE] < board.facts.configs[config, at.CONFIG_GPUS]):
-            sim.prefer_place(board, job, _away(board, config), -1)
+        preferred = int(board.jobs[job, at.PREFERRED_NODE])
+        if lent and (preferred < 0 or board.nodes[preferred, at.FREE] < board.facts.configs[config, at.CONFIG_GPUS]):
+            sim.set_preferred_node(board, job, _away(board, config), -1)
         sim.place(board, job, config)
 
 

@@ -37,17 +37,17 @@ def needed(board: Board, job: int, uniform: float) -> float:
 
 
 @kernel
-def draw_fate(start: Board, uniform: Floats, fate: Floats) -> None:
-    """Write what the active jobs need, and when those that run would be complete, to `fate`, (J, FATE_COLUMNS)."""
+def sample_outcome(start: Board, uniform: Floats, outcome: Floats) -> None:
+    """Write what the active jobs need, and when those that run would be complete, to `fate`, (J, OUTCOME_COLUMNS)."""
     jobs = start.jobs
     for job in range(start.count[at.ACTIVE]):
-        fate[job, at.NEEDED] = needed(start, job, uniform[job])
-        fate[job, at.FINISH_S] = np.inf
+        outcome[job, at.NEEDED] = needed(start, job, uniform[job])
+        outcome[job, at.FINISH_S] = np.inf
         held = int(jobs[job, at.OLD_CONFIG])
         if held >= 0:
-            to_do = max(0.0, fate[job, at.NEEDED] - jobs[job, at.ANCHOR_EPOCHS])
+            to_do = max(0.0, outcome[job, at.NEEDED] - jobs[job, at.ANCHOR_EPOCHS])
             seconds = start.tau[job, held] * jobs[job, at.SLOWDOWN]
-            fate[job, at.FINISH_S] = jobs[job, at.ANCHOR_S] + to_do * seconds
+            outcome[job, at.FINISH_S] = jobs[job, at.ANCHOR_S] + to_do * seconds
 
 
 class Arrivals:
@@ -75,7 +75,7 @@ class Arrivals:
         self.jobs, self.tau = rows, board.tau[picked]
         self._uniform = rng.random(shape)
 
-    def come(self, stage: Stage, draw: int, fate: Floats) -> None:
+    def come(self, stage: Stage, draw: int, outcome: Floats) -> None:
         """Let those of a draw come."""
         if not self._size:
             return
@@ -84,13 +84,22 @@ class Arrivals:
         stage.plan.tau[first:] = self.tau[draw]
         stage.start.jobs[first:] = self.jobs[draw]
         for job, uniform in enumerate(self._uniform[draw], first):
-            fate[job] = needed(stage.start, job, uniform), np.inf
+            outcome[job] = needed(stage.start, job, uniform), np.inf
 
 
 def _renew(rows: Floats) -> None:
     """Let jobs be as they come, in every column that changes in a run."""
     zero = [at.EPOCHS, at.BASE_EPOCHS, at.BASE_S, at.READY_S, at.ENERGY, at.TARDINESS, at.SWITCHES]
-    nowhere = [at.CONFIG, at.NODE, at.SLOT, at.OLD_CONFIG, at.OLD_NODE, at.OLD_SLOT, at.HOME, at.HOME_SLOT]
+    nowhere = [
+        at.CONFIG,
+        at.NODE,
+        at.SLOT,
+        at.OLD_CONFIG,
+        at.OLD_NODE,
+        at.OLD_SLOT,
+        at.PREFERRED_NODE,
+        at.PREFERRED_SLOT,
+    ]
     rows[..., [*zero, at.ANCHOR_EPOCHS, at.ANCHOR_S, at.LAST_NODES]] = 0.0
     rows[..., [*nowhere, at.LAST_NODE]] = -1.0
     rows[..., [at.START_S, at.END_S]] = np.nan

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_baselines.look_ahead.draws import Arrivals, deviations, draw_fate, plan_of, race, same_plan, uniforms
+from gpusched_baselines.look_ahead.draws import Arrivals, deviations, plan_of, race, same_plan, sample_outcome, uniforms
 from gpusched_baselines.look_ahead.roll_out import BASES, Base, new_stage, roll_out, write_plan
 from gpusched_baselines.sts_x.policy import StsX, carry_out, choose_planned
 from gpusched_env.errors import InputError
@@ -28,17 +28,17 @@ class Draws:
 
     Attributes:
         stage: Where it is played.
-        fates: What jobs need, and when those that run would be complete, (D, J, FATE_COLUMNS).
+        fates: What jobs need, and when those that run would be complete, (D, J, OUTCOME_COLUMNS).
     """
 
     def __init__(self, board: Board, rate: Floats, settings: Settings, rng: Generator) -> None:
         self.stage, self._rate = new_stage(board, settings.arrivals), rate
         size = int(self.stage.start.count[at.ACTIVE])
         parts = [uniforms(rng, draws, size) for draws in settings.heats]
-        self.fates = np.full((sum(settings.heats), size + settings.arrivals, at.FATE_COLUMNS), np.inf)
-        for fate, uniform in zip(self.fates, np.concatenate(parts), strict=True):
-            draw_fate(self.stage.start, uniform, fate)
-        self._arrivals = Arrivals(board, self.stage, rng, len(self.fates))
+        self.outcomes = np.full((sum(settings.heats), size + settings.arrivals, at.OUTCOME_COLUMNS), np.inf)
+        for outcome, uniform in zip(self.outcomes, np.concatenate(parts), strict=True):
+            sample_outcome(self.stage.start, uniform, outcome)
+        self._arrivals = Arrivals(board, self.stage, rng, len(self.outcomes))
         self._drawn = -1  # the draw whose jobs are about to come
 
     def costs(self, plans: list[Floats], bases: list[Base], rounds: int) -> Callable[[int, int], float]:
@@ -51,14 +51,14 @@ class Draws:
             bases: The policies that they follow then.
             rounds: After how many rounds the first one stops.
         """
-        until = np.full(len(self.fates), np.inf)
+        until = np.full(len(self.outcomes), np.inf)
 
         def cost(way: int, draw: int) -> float:
             if self._drawn != draw:
-                self._arrivals.come(self.stage, draw, self.fates[draw])
+                self._arrivals.come(self.stage, draw, self.outcomes[draw])
                 self._drawn = draw
             end, most = (np.inf, rounds) if way == 0 else (until[draw], OVERTIME * rounds)
-            total, end = roll_out(self.stage, self.fates[draw], self._rate, plans[way], bases[way], end, most)
+            total, end = roll_out(self.stage, self.outcomes[draw], self._rate, plans[way], bases[way], end, most)
             if way == 0:
                 until[draw] = end
             return total

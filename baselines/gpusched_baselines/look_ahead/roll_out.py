@@ -51,7 +51,7 @@ def new_stage(board: Board, coming: int) -> Stage:
     work = Board(**{n: a if n in _SHARED else a.copy() for n, a in start.__getstate__().items()})
     plan = Board(**work.__getstate__() | {"tau": _longer(planned, coming)})
     hidden = Hidden(
-        fate=np.full((len(active) + coming, at.FATE_COLUMNS), np.inf),
+        outcome=np.full((len(active) + coming, at.OUTCOME_COLUMNS), np.inf),
         jobs=start.jobs.copy(),
         tau=start.tau.copy(),
         edges=board.edges,
@@ -117,14 +117,14 @@ def cost_of_rest(board: Board, hidden: Hidden, rate: Floats) -> float:
     keys, own = np.empty(size), np.zeros(size)
     for i in range(size):
         job = active[i]
-        left = max(0.0, hidden.fate[job, at.NEEDED] - jobs[job, at.EPOCHS])
+        left = max(0.0, hidden.outcome[job, at.NEEDED] - jobs[job, at.EPOCHS])
         held, best = int(jobs[job, at.CONFIG]), int(jobs[job, at.CHEAPEST])
         shown = held if held >= 0 else best
         own[i] = left * board.tau[job, shown] * configs[shown, at.CONFIG_SIZE] / at.UNITS
         keys[i] = -np.inf if held >= 0 else -jobs[job, at.WEIGHT] / max(own[i], 1e-9)
     for i in sim.ranked(keys, size):
         job = active[i]
-        left = max(0.0, hidden.fate[job, at.NEEDED] - jobs[job, at.EPOCHS])
+        left = max(0.0, hidden.outcome[job, at.NEEDED] - jobs[job, at.EPOCHS])
         runs = jobs[job, at.CONFIG] >= 0
         total += _least(board, job, left, 0.0 if runs else work / gpus, rate)
         work += own[i]
@@ -208,12 +208,12 @@ def write_plan(board: Board, plan: Floats) -> None:
 
 @kernel
 def roll_out(
-    stage: Stage, fate: Floats, rate: Floats, first: Floats, base: Base, until: float, most: int
+    stage: Stage, outcome: Floats, rate: Floats, first: Floats, base: Base, until: float, most: int
 ) -> tuple[float, float]:
     """Decide the round as `first` says, and those that follow by a policy.
 
     Args:
-        fate: What jobs need, and when those that run would be complete: drawn, (J, FATE_COLUMNS).
+        fate: What jobs need, and when those that run would be complete: drawn, (J, OUTCOME_COLUMNS).
         first: What every active job shall get in the round, (A, PLAN_COLUMNS).
         until: When it stops at the latest [s].
         most: After how many rounds it stops at the latest, ≥ 1.
@@ -223,7 +223,7 @@ def roll_out(
     """
     start, work, hidden = stage.start, stage.work, stage.hidden
     reset(start, work)
-    hidden.fate[:, :] = fate
+    hidden.outcome[:, :] = outcome
     write_plan(work, first)
     _decide(work, hidden)
     clock, rounds = work.clock, 1
@@ -233,7 +233,7 @@ def roll_out(
             plan_by(stage.plan, rate, base)
             _decide(work, hidden)
             rounds += 1
-    paid = clock[at.BILL] + clock[at.LATENESS] - start.clock[at.BILL] - start.clock[at.LATENESS]
+    paid = clock[at.BILL] + clock[at.TARDINESS_COST] - start.clock[at.BILL] - start.clock[at.TARDINESS_COST]
     return paid + cost_of_rest(work, hidden, rate), clock[at.NOW]
 
 

@@ -145,26 +145,26 @@ def with_co_runners(board: Board) -> Board:
 
     Everything else is the same, not a copy: what is placed on it is placed on `board`.
     """
-    if board.facts.slowdown.shape[0] == 0 and board.facts.duty.shape[0] == 0:
+    if board.facts.slowdown.shape[0] == 0 and board.facts.utilisation.shape[0] == 0:
         return board
     tau = board.tau.copy()
     write_times(board, tau)
     return Board(**board.__getstate__() | {"tau": tau})
 
 
-def rates_by_duty(board: Board, rate: Floats) -> Floats:
+def rates_by_utilisation(board: Board, rate: Floats) -> Floats:
     """Give the rates of configurations [€/s], (C,), where GPUs draw power by their duty: for the active jobs' mean.
 
     `rate` is that of busy GPUs. A share counts with all that its GPU draws at rest: work draws the same wherever it is
     done, so that others on the GPU save nothing but that, and slow the job down.
     """
     facts, clock = board.facts, board.clock
-    if not facts.spared.size or not facts.duty.size or not board.count[at.ACTIVE]:
+    if not facts.idle_saving.size or not facts.utilisation.size or not board.count[at.ACTIVE]:
         return rate
     mix = _mix(board)
     types, gpus = facts.configs[:, at.CONFIG_TYPE], facts.configs[:, at.CONFIG_GPUS] * facts.configs[:, at.CONFIG_NODES]
-    work = mix @ (facts.duty.T[:, types] / _factors(board, mix))
-    kilowatts = facts.spared[types] * gpus * (1.0 - work)
+    work = mix @ (facts.utilisation.T[:, types] / _factors(board, mix))
+    kilowatts = facts.idle_saving[types] * gpus * (1.0 - work)
     return rate / facts.shares - kilowatts * clock[at.PRICE] * clock[at.PUE] / 3600.0
 
 
@@ -219,18 +219,18 @@ def _factor(board: Board, own: int, config: int, mix: Floats) -> float:
             if configs[c, at.CONFIG_PRIORITY] == priority:
                 least = min(least, configs[c, at.CONFIG_UNITS])
     others = free // least
-    if facts.duty.shape[0] == 0:
+    if facts.utilisation.shape[0] == 0:
         mean = 0.0
         for a in range(mix.shape[0]):
             mean += mix[a] * facts.slowdown[v, own, a]
         return 1.0 + others * (mean - 1.0)
-    duty = 0.0
+    utilisation = 0.0
     for a in range(mix.shape[0]):
-        duty += mix[a] * facts.duty[v, a]
+        utilisation += mix[a] * facts.utilisation[v, a]
     demand = np.zeros(at.PRIORITIES)
     if host > priority:
         others = 0
-    demand[host] = duty
-    demand[guest] = duty
-    demand[priority] = facts.duty[v, own] + others * duty
-    return 1.0 / sim.speed_by_duty(demand, priority, facts.sharing)
+    demand[host] = utilisation
+    demand[guest] = utilisation
+    demand[priority] = facts.utilisation[v, own] + others * utilisation
+    return 1.0 / sim.speed_by_utilisation(demand, priority, facts.sharing)

@@ -61,13 +61,13 @@ def pick_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Genera
 
 
 @kernel
-def pick_node(board: Board, gpu_type: int, gpus: int, home: int, rng: Generator) -> int:
+def pick_node(board: Board, gpu_type: int, gpus: int, preferred: int, rng: Generator) -> int:
     """Pick one of the best nodes by `fit_key` that have room for `gpus` GPUs, of which there must be one."""
     if board.nodes.shape[0] < CHOICES_FOR_TWO:
-        return sim.find_node(board, gpu_type, gpus, home)
+        return sim.find_node(board, gpu_type, gpus, preferred)
     short = shortlist(sim.count_fitting(board, gpu_type, gpus))
     rank = int(rng.random() * short) if short > 1 else 0
-    return sim.find_ranked(board, gpu_type, gpus, home, rank)
+    return sim.find_ranked(board, gpu_type, gpus, preferred, rank)
 
 
 @kernel
@@ -83,11 +83,11 @@ def pass_to_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Gen
 
 
 @kernel
-def pass_to_node(board: Board, gpu_type: int, gpus: int, home: int, rng: Generator) -> int:
+def pass_to_node(board: Board, gpu_type: int, gpus: int, preferred: int, rng: Generator) -> int:
     """Take the best node by `fit_key`, or with a small probability the next best, and so on; there must be one."""
-    node = sim.find_node(board, gpu_type, gpus, home)
+    node = sim.find_node(board, gpu_type, gpus, preferred)
     while rng.random() < NEXT_NODE:
-        following = sim.best_fit(board, gpu_type, gpus, home, sim.fit_key(board, node, gpu_type, gpus, home))
+        following = sim.best_fit(board, gpu_type, gpus, preferred, sim.fit_key(board, node, gpu_type, gpus, preferred))
         if following < 0:
             break
         node = following
@@ -219,8 +219,12 @@ def _place_at_random(board: Board, job: int, ranking: Ints, allowed: int, rng: G
     if configs[config, at.CONFIG_UNITS] > 0 or configs[config, at.CONFIG_NODES] > 1:
         sim.place(board, job, config)
         return
-    v, gpus, home = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS], int(board.jobs[job, at.HOME])
-    node = pass_to_node(board, v, gpus, home, rng) if fill else pick_node(board, v, gpus, home, rng)
+    v, gpus, preferred = (
+        configs[config, at.CONFIG_TYPE],
+        configs[config, at.CONFIG_GPUS],
+        int(board.jobs[job, at.PREFERRED_NODE]),
+    )
+    node = pass_to_node(board, v, gpus, preferred, rng) if fill else pick_node(board, v, gpus, preferred, rng)
     sim.take(board, job, config, node, -1)
 
 

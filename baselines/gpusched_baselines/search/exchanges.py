@@ -42,7 +42,7 @@ def best_exchange(
             out = left_out + (jobs[k, its.IF_LEFT_OUT] - jobs[i, its.IF_LEFT_OUT] if waits else 0.0)
             if first == np.inf or bill * first + out >= best[2]:
                 continue
-            value = bill * first + out + _lateness_after(seen, first, i, k)
+            value = bill * first + out + _tardiness_after(seen, first, i, k)
             if value < best[2]:
                 best = (i, k, value)
     return best
@@ -75,11 +75,11 @@ def _first_after(board: Board, order: Ints, left: Floats, seen: its.Seen, i: int
 
 
 @lean_kernel
-def _lateness_after(seen: its.Seen, first: float, i: int, k: int) -> float:
+def _tardiness_after(seen: its.Seen, first: float, i: int, k: int) -> float:
     """Give what the running jobs cost by their lateness up to the first completion, after the exchange [€]."""
-    late = its.lateness(seen, first)
+    late = its.tardiness(seen, first)
     if seen.jobs[i, its.HOLDS] < 0:
-        late += its.own_lateness(seen, i, first) - its.own_lateness(seen, k, first)
+        late += its.own_tardiness(seen, i, first) - its.own_tardiness(seen, k, first)
     return late
 
 
@@ -167,9 +167,9 @@ def _cost_with(seen: its.Seen, i: int, seconds: float, bill: float) -> float:
     first = min(seconds, its.first_beside(seen, i, i))
     if first == np.inf:
         return seen.jobs[i, its.IF_LEFT_OUT]
-    cost = bill * first + its.lateness(seen, first)
+    cost = bill * first + its.tardiness(seen, first)
     if seen.jobs[i, its.HOLDS] < 0:
-        return cost + (seen.jobs[i, its.IF_LEFT_OUT] if seconds == np.inf else its.own_lateness(seen, i, first))
+        return cost + (seen.jobs[i, its.IF_LEFT_OUT] if seconds == np.inf else its.own_tardiness(seen, i, first))
     return cost
 
 

@@ -163,7 +163,7 @@ def give(seen: Seen, i: int, config: int, seconds: float) -> None:
 
 
 @lean_kernel
-def lateness(seen: Seen, first: float) -> float:
+def tardiness(seen: Seen, first: float) -> float:
     """Give what the running jobs cost by their lateness up to the first completion, `first` seconds from now [€]."""
     before = _due_before(seen.by_due, first)
     return seen.by_due[1, before] * first - seen.by_due[2, before]
@@ -183,7 +183,7 @@ def _due_before(table: Floats, seconds: float) -> int:
 
 
 @lean_kernel
-def own_lateness(seen: Seen, i: int, first: float) -> float:
+def own_tardiness(seen: Seen, i: int, first: float) -> float:
     """Give what job `i` costs by its lateness up to the first completion, if it runs [€]."""
     return seen.jobs[i, WEIGHT] * max(0.0, first - seen.jobs[i, DUE_IN])
 

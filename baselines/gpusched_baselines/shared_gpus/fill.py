@@ -145,7 +145,11 @@ def _work_of(board: Board, rank: Ints, k: int, least_rank: int) -> float:
         together = jobs[active[other], at.NODE] == jobs[active[k], at.NODE]
         if together and jobs[active[other], at.SLOT] == jobs[active[k], at.SLOT] and rank[other] >= least_rank:
             v = board.nodes[int(jobs[active[k], at.NODE]), at.NODE_TYPE]
-            total += facts.duty[v, int(jobs[active[other], at.APPLICATION])] if facts.duty.shape[0] > 0 else 1.0
+            total += (
+                facts.utilisation[v, int(jobs[active[other], at.APPLICATION])]
+                if facts.utilisation.shape[0] > 0
+                else 1.0
+            )
     return total
 
 

@@ -166,14 +166,14 @@ def _look(board: Board, guests: Mask, gpus: Gpus, gpu: int, last: int, before: I
         if guests[config] == 0:
             gpus.hosted[gpu] = 1
         i = before[i]
-    if facts.duty.shape[0] == 0 or last < 0:
+    if facts.utilisation.shape[0] == 0 or last < 0:
         gpus.busy[gpu] = held / at.UNITS
         return
     demand = np.zeros(at.PRIORITIES)
     sim.write_demand(board, last, before, demand)
     for p in range(at.PRIORITIES):
         if demand[p] > 0.0:
-            gpus.busy[gpu] += demand[p] * sim.speed_by_duty(demand, p, facts.sharing)
+            gpus.busy[gpu] += demand[p] * sim.speed_by_utilisation(demand, p, facts.sharing)
 
 
 @kernel
@@ -259,7 +259,7 @@ def place_whole(board: Board, gpus: Gpus, closed: Mask, job: int, config: int, m
         return False
     for node in chosen:
         send_guests_away(board, gpus, node, configs[config, at.CONFIG_GPUS])
-    sim.prefer_place(board, job, chosen[0], -1)
+    sim.set_preferred_node(board, job, chosen[0], -1)
     return sim.place(board, job, config)
 
 
@@ -310,7 +310,7 @@ def _may_host(board: Board, guests: Mask, config: int, job: int) -> bool:
 @kernel
 def put_share(board: Board, guests: Mask, gpus: Gpus, job: int, config: int, node: int, gpu: int) -> None:
     """Give a job a share of a GPU that has room for it, and look at the GPU again."""
-    sim.prefer_place(board, job, node, gpu)
+    sim.set_preferred_node(board, job, node, gpu)
     sim.place(board, job, config)
     look_again(board, guests, gpus, node, gpu)
 
@@ -337,7 +337,7 @@ def promote(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> None:
             continue
         left_node, left_gpu = int(board.jobs[job, at.NODE]), int(board.jobs[job, at.SLOT])
         sim.release(board, job)
-        sim.prefer_place(board, job, node, gpu)
+        sim.set_preferred_node(board, job, node, gpu)
         sim.place(board, job, config)
         look_again(board, guests, gpus, left_node, left_gpu)
         look_again(board, guests, gpus, node, gpu)

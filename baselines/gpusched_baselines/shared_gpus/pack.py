@@ -68,7 +68,7 @@ def labels(board: Board, light: float, medium: float) -> Ints:
     Where nothing is known of applications beside one another, all have the label 0.
     """
     facts = board.facts
-    types, total = max(facts.duty.shape[0], facts.slowdown.shape[0]), facts.planned.shape[0]
+    types, total = max(facts.utilisation.shape[0], facts.slowdown.shape[0]), facts.planned.shape[0]
     label = np.zeros((max(types, board.room.shape[0]), total), dtype=np.int64)
     for v in range(types):
         for one in range(total):
@@ -83,8 +83,8 @@ def labels(board: Board, light: float, medium: float) -> Ints:
 def _speed(board: Board, v: int, one: int, other: int) -> float:
     """Give the mean speed of two applications on one GPU, 1 as alone."""
     facts = board.facts
-    if facts.duty.shape[0] > 0:
-        return 1.0 / max(1.0, facts.duty[v, one] + facts.duty[v, other])
+    if facts.utilisation.shape[0] > 0:
+        return 1.0 / max(1.0, facts.utilisation[v, one] + facts.utilisation[v, other])
     return 0.5 / facts.slowdown[v, one, other] + 0.5 / facts.slowdown[v, other, one]
 
 

@@ -159,11 +159,11 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
         if run is None or run.over:
             raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
         chosen, clock = action_array(action, len(self.knobs)), run.state.board.clock
-        energy, tardiness, before = clock[at.BILL], clock[at.LATENESS], self._worth
+        energy, tardiness, before = clock[at.BILL], clock[at.TARDINESS_COST], self._worth
         rounds = run.decide(chosen, self.rounds)
         self._actions.append(chosen)
         self._worth = self._measure()
-        info = self._info(float(clock[at.BILL] - energy), float(clock[at.LATENESS] - tardiness), rounds)
+        info = self._info(float(clock[at.BILL] - energy), float(clock[at.TARDINESS_COST] - tardiness), rounds)
         return self._observe(), (self._worth - before) / self.reward_scale_eur, run.over, False, info
 
     def render(self) -> Any:
@@ -257,7 +257,7 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
         run: Any = self._run
         clock = run.state.board.clock
         if self.reward == "cost":
-            return -float(clock[at.BILL] + clock[at.LATENESS])
+            return -float(clock[at.BILL] + clock[at.TARDINESS_COST])
         if self.reward == "waste":
             return -run.waste()
         base = self.base_run()
@@ -277,8 +277,8 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
             "energy_eur": energy_eur,
             "tardiness_eur": tardiness_eur,
             "total_energy_eur": float(clock[at.BILL]),
-            "total_tardiness_eur": float(clock[at.LATENESS]),
-            "total_eur": float(clock[at.BILL] + clock[at.LATENESS]),
+            "total_tardiness_eur": float(clock[at.TARDINESS_COST]),
+            "total_eur": float(clock[at.BILL] + clock[at.TARDINESS_COST]),
             "rounds": rounds,
             "workload": self._workload,
         }

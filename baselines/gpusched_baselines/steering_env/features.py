@@ -25,7 +25,9 @@ TIME_LEFT = feature("squash(D / T)")
 CHEAPEST_SLACK = feature("squash((D - W) / W), W = worst-case execution time of its cheapest configuration now")
 LATE = feature("1 if late already")
 HELD = feature("1 if it held GPUs before this round")
-LATENESS = feature("squash(tardiness cost of T seconds / worst-case energy cost of its cheapest configuration now)")
+TARDINESS_COST = feature(
+    "squash(tardiness cost of T seconds / worst-case energy cost of its cheapest configuration now)"
+)
 EXPECTED = feature("expected epochs left / epochs left in the worst case")
 SURVIVAL = feature("probability to survive half of the epochs left, given those done")
 LENGTH = feature("tanh(log(GPU-seconds expected / their mean over the active jobs) / 2)")
@@ -48,7 +50,7 @@ LAST_PRICE = feature("squash(value of all jobs' time / power of all GPUs), of th
 OFFERED = feature("squash(GPUs that the latest 64 submissions need all the time / GPUs)")
 BURST = feature("squash(rate of the latest 8 submissions / of the latest 64 - 1)")
 NODES = feature("log10(1 + nodes) / 4")
-AVERAGED = (LATENESS, EXPECTED, SURVIVAL, CHANGE, OPPORTUNISTIC, OWN_QUOTA, HASTE, SPEED)
+AVERAGED = (TARDINESS_COST, EXPECTED, SURVIVAL, CHANGE, OPPORTUNISTIC, OWN_QUOTA, HASTE, SPEED)
 MEANS = feature(*(f"mean over the active jobs: {JOBS[column]}" for column in AVERAGED))
 ROUND = tuple(feature)
 
@@ -127,13 +129,13 @@ def _look_at_job(board: Board, rate: Floats, job: int, out: Floats, types: Float
     gpu_seconds = max(expected * seconds * configs[config, at.CONFIG_SIZE] / at.UNITS, 1e-9)
     edges, survival = board.edges[int(rows[job, at.EDGES])], board.survival[int(rows[job, at.DISTRIBUTION])]
     alive = survival[sim.likely_bin(edges, done / largest)]
-    lateness, energy = rows[job, at.WEIGHT] * fastest, price * left
+    tardiness, energy = rows[job, at.WEIGHT] * fastest, price * left
     out[DONE] = done / largest
     out[TIME_LEFT] = time_left / (fastest + abs(time_left))
     out[CHEAPEST_SLACK] = squash((time_left - left * seconds) / (left * seconds))
     out[LATE] = 1.0 if time_left < 0.0 else 0.0
     out[HELD] = 1.0 if rows[job, at.OLD_CONFIG] >= 0.0 else 0.0
-    out[LATENESS] = lateness / (lateness + energy) if lateness > 0.0 else 0.0
+    out[TARDINESS_COST] = tardiness / (tardiness + energy) if tardiness > 0.0 else 0.0
     out[EXPECTED] = min(1.0, expected / left)
     out[SURVIVAL] = survival[sim.likely_bin(edges, (done + 0.5 * left) / largest)] / alive if alive > 0.0 else 1.0
     out[AGE] = squash((now - rows[job, at.SUBMISSION]) / fastest)

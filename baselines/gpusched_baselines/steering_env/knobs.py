@@ -14,8 +14,8 @@ from gpusched_baselines.steering_env.features import (
     EXPECTED,
     HASTE,
     JOBS,
-    LATENESS,
     LENGTH,
+    TARDINESS_COST,
     TIME_LEFT,
     job_features,
 )
@@ -33,7 +33,7 @@ MOST_PATIENCE = 1.0  # on how long a job may have to wait
 
 OF_JOBS = ("price when short", "tardiness weight", "order", "slack margin", "restart")
 """Names of the columns of `Steering.jobs`, in their order."""
-SEEN = (TIME_LEFT, CHEAPEST_SLACK, LATENESS, EXPECTED, LENGTH, CHANGE, HASTE)
+SEEN = (TIME_LEFT, CHEAPEST_SLACK, TARDINESS_COST, EXPECTED, LENGTH, CHANGE, HASTE)
 """Features of a job on which the knobs of jobs may depend, with `knobs="jobs"`."""
 SETS = ("round", "jobs")
 

@@ -39,7 +39,9 @@ class SteeredRun:
         board = self.state.board
         self._plan = with_co_runners(board)  # the same arrays, but for times on shared GPUs
         self._beside = self._plan is not board
-        self._by_duty = bool(board.facts.spared.size and board.facts.duty.size)  # rates follow the active jobs
+        self._by_utilisation = bool(
+            board.facts.idle_saving.size and board.facts.utilisation.size
+        )  # rates follow the active jobs
         self.state.make_room()
         next_round(board, self.state.hidden)
         self._rate = POLICY.rates(board)
@@ -61,7 +63,7 @@ class SteeredRun:
         knobs = knobs_of(action, board.facts.configs, board.room.shape[0])
         jobs, hidden, done = len(state.instance.jobs), state.hidden, 0
         while done < rounds and count[at.DONE] < jobs:
-            rate = POLICY.rates(board) if self._by_duty else self._rate
+            rate = POLICY.rates(board) if self._by_utilisation else self._rate
             write_plan_times(board, plan, self._beside)
             plan_round(plan, parts, steering_of(knobs, plan, rate))
             if knobs.priced:  # what is cheapest at these rates need not be so in the next round
@@ -75,7 +77,7 @@ class SteeredRun:
             next_round(board, hidden)
             done += 1
         stepping.check_stalled(board, POLICY.name)
-        self._rate = POLICY.rates(board) if self._by_duty else self._rate
+        self._rate = POLICY.rates(board) if self._by_utilisation else self._rate
         return done
 
     def observe(self, seen: Floats) -> None:
@@ -125,7 +127,7 @@ def waste_until_now(board: Board, hidden: Hidden) -> float:
     """
     jobs, now, total = board.jobs, board.clock[at.NOW], board.clock[at.BILL]
     for job in range(board.count[at.SUBMITTED]):
-        needed, fastest = hidden.fate[job, at.NEEDED], jobs[job, at.MIN_TAU]
+        needed, fastest = hidden.outcome[job, at.NEEDED], jobs[job, at.MIN_TAU]
         end = jobs[job, at.END_S]
         if np.isnan(end):
             end = now + max(0.0, needed - jobs[job, at.EPOCHS]) * fastest
@@ -164,7 +166,7 @@ class BaseRun:
             run.decide(action, 1)
             points.append((float(clock[at.NOW]), run.waste()))
         time_s, waste_eur = np.array(points).T
-        return cls(time_s, waste_eur, float(clock[at.BILL] + clock[at.LATENESS]))
+        return cls(time_s, waste_eur, float(clock[at.BILL] + clock[at.TARDINESS_COST]))
 
     def waste_at(self, time_s: float) -> float:
         """Return the waste until a time [s], in a line between rounds; after the end that at the end [€]."""

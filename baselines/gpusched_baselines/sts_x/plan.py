@@ -35,9 +35,9 @@ def spread(board: Board, order: Ints) -> None:
     restart = np.zeros(order.shape[0])
     for i in range(order.shape[0]):
         job = order[i]
-        home = sim.place_of_state(board, job)
-        change = jobs[job, at.RESUMING_S if int(jobs[job, at.NODE]) == home else at.RESTART_S]
-        if change > 0.0 and home >= 0:
+        preferred = sim.place_of_state(board, job)
+        change = jobs[job, at.RESUMING_S if int(jobs[job, at.NODE]) == preferred else at.RESTART_S]
+        if change > 0.0 and preferred >= 0:
             left = max(sim.expected_left(board, job), 1e-12 * jobs[job, at.MAX_EPOCHS])
             restart[i] = change / left
     give_by_gain(board, order, restart, True)

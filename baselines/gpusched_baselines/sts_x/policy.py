@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from gpusched_baselines.planning.cheapest import cheapest_fitting, rates_by_duty, with_co_runners
+from gpusched_baselines.planning.cheapest import cheapest_fitting, rates_by_utilisation, with_co_runners
 from gpusched_baselines.planning.plan import Scratch, new_scratch
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts, Plans, appraise, caution
 from gpusched_baselines.sts_x.plan import RESTART, WEIGHT, Steering, factor, plan_ahead, price_out, spread, unsteered
@@ -100,12 +100,12 @@ def _put(board: Board, job: int, config: int, may_open: bool, consolidates: bool
     if opening and not may_open:
         return False
     if leaves and consolidates:
-        sim.forget_place(board, job)
+        sim.clear_preferred_node(board, job)
     return sim.place(board, job, config)
 
 
 @kernel
-def _settle(board: Board, chosen: Ints, order: Ints, homes: Floats, consolidates: bool) -> None:
+def _settle(board: Board, chosen: Ints, order: Ints, preferred: Floats, consolidates: bool) -> None:
     """Place the jobs again so that none that keeps its configuration moves, if all can keep what they have got then.
 
     Those that would pay for a move with a restart go back to their places first. What the others have got may not fit
@@ -128,7 +128,7 @@ def _settle(board: Board, chosen: Ints, order: Ints, homes: Floats, consolidates
     held, kept = np.empty((chosen.shape[0], sim.HELD)), np.empty_like(board.nodes)
     sim.keep(board, chosen, held, kept)
     for i in range(chosen.shape[0]):
-        sim.prefer_place(board, chosen[i], int(homes[i, 0]), int(homes[i, 1]))
+        sim.set_preferred_node(board, chosen[i], int(preferred[i, 0]), int(preferred[i, 1]))
     sim.clear(board, chosen)
     for turn in range(2):
         for i in order:
@@ -227,7 +227,7 @@ class StsX(PlannedPolicy):
         """Return the cost rates of configurations to plan the open round with [€/s], (C,)."""
         full = np.where(np.isfinite(board.least_rate), board.least_rate, board.planning_rate)
         rate = self.full_nodes * full + (1.0 - self.full_nodes) * board.planning_rate
-        rate = rates_by_duty(board, rate)
+        rate = rates_by_utilisation(board, rate)
         if not rate.any():  # energy is free: what counts is the GPUs that others want
             rate = FREE_RATE * board.facts.configs[:, at.CONFIG_SIZE] / at.UNITS
         return rate

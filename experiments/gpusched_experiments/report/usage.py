@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from gpusched_env.model import Duty, Instance
+from gpusched_env.model import Instance, UtilisationModel
 from gpusched_env.model.tenant import machines
 from gpusched_env.simulator import Policy, Result, simulate
 from gpusched_env.simulator import layout as at
@@ -135,8 +135,10 @@ def _alone_s(instance: Instance, log: NDArray[np.float64]) -> NDArray[np.float64
 
 
 def _duties(instance: Instance, log: NDArray[np.float64]) -> NDArray[np.float64]:
-    if not isinstance(instance.interference, Duty):
+    if not isinstance(instance.interference, UtilisationModel):
         return np.ones(len(log))
     application = instance.jobs.application[log[:, at.LOG_JOB].astype(np.int64)]
-    duties: NDArray[np.float64] = instance.interference.duty[instance.type_of_configuration[_configs(log)], application]
-    return duties
+    utilisations: NDArray[np.float64] = instance.interference.utilisation[
+        instance.type_of_configuration[_configs(log)], application
+    ]
+    return utilisations

@@ -181,7 +181,7 @@ def clean_environment(folder: str) -> dict[str, str]:
     one = dict.fromkeys(("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"), "1")
     kept = {name: os.environ[name] for name in same if name in os.environ}
     kept |= {CACHE: str(Path(kept[CACHE]).absolute())} if kept.get(CACHE) else {}  # it starts in another folder
-    return {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "HOME": folder, "TMPDIR": folder, **one, **kept}
+    return {"PATH": "/usr/bin:/bin", "LANG": "C.UTF-8", "PREFERRED_NODE": folder, "TMPDIR": folder, **one, **kept}
 
 
 def _limit(what: int, most: int, more: int = 0) -> None:

@@ -96,7 +96,7 @@ def unpack(
 
 def changing(state: State) -> dict[str, NDArray[Any]]:
     """Give the arrays of a run that change in it, by name, but for what follows from them and the instance."""
-    return {name: getattr(state.board, name) for name in OF_BOARD} | {"fate": state.hidden.fate}
+    return {name: getattr(state.board, name) for name in OF_BOARD} | {"fate": state.hidden.outcome}
 
 
 def digest(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:

@@ -137,7 +137,7 @@ def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handl
         fetch_ahead(boards, notes, i)
         board = board_at(boards, i)
         clock = board.clock
-        before, energy, tardiness = clock[at.NOW], clock[at.BILL], clock[at.LATENESS]
+        before, energy, tardiness = clock[at.NOW], clock[at.BILL], clock[at.TARDINESS_COST]
         if actions[i] != LOOK and not decide(board, hidden_at(hidden, i), actions[i]):
             invalid[i] += 1
         observe(board, notes_at(notes, i), job[i], options[i], cluster[i], queue[i], mask[i])
@@ -146,9 +146,9 @@ def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handl
         money[TIME, i] = clock[at.NOW]
         money[PASSED, i] = clock[at.NOW] - before
         money[ENERGY, i] = clock[at.BILL] - energy
-        money[TARDINESS, i] = clock[at.LATENESS] - tardiness
+        money[TARDINESS, i] = clock[at.TARDINESS_COST] - tardiness
         money[TOTAL_ENERGY, i] = clock[at.BILL]
-        money[TOTAL_TARDINESS, i] = clock[at.LATENESS]
+        money[TOTAL_TARDINESS, i] = clock[at.TARDINESS_COST]
 
 
 @lean_kernel

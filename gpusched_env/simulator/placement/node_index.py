@@ -18,7 +18,7 @@ WIDE = 65536  # more GPUs than a node can have
 
 
 @kernel
-def fit_key(board: Board, n: int, gpu_type: int, gpus: int, home: int) -> int:
+def fit_key(board: Board, n: int, gpu_type: int, gpus: int, preferred: int) -> int:
     """Rank node `n` for `gpus` GPUs of type `gpu_type`: the smaller the better, unique, -1 if they do not fit.
 
     First the job's previous node `home`, if they still fit there: no needless migration. Then by fewest free GPUs.
@@ -29,25 +29,25 @@ def fit_key(board: Board, n: int, gpu_type: int, gpus: int, home: int) -> int:
     free = nodes[n, at.FREE]
     if nodes[n, at.NODE_TYPE] != gpu_type or free < gpus:
         return -1
-    if n == home:
+    if n == preferred:
         return 0
     before = nodes[n, at.OLD_FREE]
     return (free * WIDE + (before if before >= gpus else WIDE - 1)) * nodes.shape[0] + n
 
 
 @kernel
-def best_fit(board: Board, gpu_type: int, gpus: int, home: int, after: int) -> int:
+def best_fit(board: Board, gpu_type: int, gpus: int, preferred: int, after: int) -> int:
     """Find the best node by `fit_key` among those whose key is above `after` (-1: all).
 
     Returns:
         The node's index, or -1 if the GPUs fit nowhere.
     """
     nodes = board.nodes
-    if home >= 0 and after < 0 and fit_key(board, home, gpu_type, gpus, home) == 0:
-        return home
+    if preferred >= 0 and after < 0 and fit_key(board, preferred, gpu_type, gpus, preferred) == 0:
+        return preferred
     best, best_key = -1, 0
     for n in range(nodes.shape[0]):
-        key = fit_key(board, n, gpu_type, gpus, home)
+        key = fit_key(board, n, gpu_type, gpus, preferred)
         if key > after and (best < 0 or key < best_key):
             best, best_key = n, key
     return best
@@ -105,14 +105,14 @@ def take_out(board: Board, n: int) -> None:
 
 
 @kernel
-def find_node(board: Board, gpu_type: int, gpus: int, home: int) -> int:
+def find_node(board: Board, gpu_type: int, gpus: int, preferred: int) -> int:
     """Find the node that `best_fit` finds; -1 if the GPUs fit nowhere."""
     nodes, room = board.nodes, board.room
     sizes = room[gpu_type, at.SIZES]
     if sizes == 0:
-        return best_fit(board, gpu_type, gpus, home, -1)
-    if home >= 0 and nodes[home, at.NODE_TYPE] == gpu_type and nodes[home, at.FREE] >= gpus:
-        return home
+        return best_fit(board, gpu_type, gpus, preferred, -1)
+    if preferred >= 0 and nodes[preferred, at.NODE_TYPE] == gpu_type and nodes[preferred, at.FREE] >= gpus:
+        return preferred
     counts = room[gpu_type, at.ROOM_COLUMNS : at.ROOM_COLUMNS + sizes * sizes]
     for free in range(gpus, sizes):
         for before in range(gpus, sizes):
@@ -144,25 +144,25 @@ def count_fitting(board: Board, gpu_type: int, gpus: int) -> int:
 
 
 @kernel
-def find_ranked(board: Board, gpu_type: int, gpus: int, home: int, rank: int) -> int:
+def find_ranked(board: Board, gpu_type: int, gpus: int, preferred: int, rank: int) -> int:
     """Find the node that comes after `rank` others by `fit_key`, of which there must be that many; 0: the best."""
     nodes, room = board.nodes, board.room
     sizes = room[gpu_type, at.SIZES]
     if rank == 0:
-        return find_node(board, gpu_type, gpus, home)
+        return find_node(board, gpu_type, gpus, preferred)
     if sizes == 0:
-        node = best_fit(board, gpu_type, gpus, home, -1)
+        node = best_fit(board, gpu_type, gpus, preferred, -1)
         for _ in range(rank):
-            node = best_fit(board, gpu_type, gpus, home, fit_key(board, node, gpu_type, gpus, home))
+            node = best_fit(board, gpu_type, gpus, preferred, fit_key(board, node, gpu_type, gpus, preferred))
         return node
-    if home >= 0 and nodes[home, at.NODE_TYPE] == gpu_type and nodes[home, at.FREE] >= gpus:
+    if preferred >= 0 and nodes[preferred, at.NODE_TYPE] == gpu_type and nodes[preferred, at.FREE] >= gpus:
         rank -= 1
     else:
-        home = -1
+        preferred = -1
     for free in range(gpus, sizes):
         for before in range(gpus, sizes + 1):  # the last stands for all below `gpus`
             first, last = (before, before + 1) if before < sizes else (0, gpus)
-            node, passed = _in_buckets(board, gpu_type, free * sizes + first, free * sizes + last, home, rank)
+            node, passed = _in_buckets(board, gpu_type, free * sizes + first, free * sizes + last, preferred, rank)
             if node >= 0:
                 return node
             rank -= passed
@@ -170,7 +170,7 @@ def find_ranked(board: Board, gpu_type: int, gpus: int, home: int, rank: int) ->
 
 
 @kernel
-def _in_buckets(board: Board, gpu_type: int, first: int, last: int, home: int, rank: int) -> tuple[int, int]:
+def _in_buckets(board: Board, gpu_type: int, first: int, last: int, preferred: int, rank: int) -> tuple[int, int]:
     """Find the node after `rank` others in the buckets `first` to `last` - 1, by index, `home` left out.
 
     Returns:
@@ -188,8 +188,8 @@ def _in_buckets(board: Board, gpu_type: int, first: int, last: int, home: int, r
         bits = 0
         for bucket in range(first, last):
             bits |= room[gpu_type, at.ROOM_COLUMNS + sizes * sizes + bucket * words + word]
-        if home >= 0 and home // WORD == word:
-            bits &= ~(1 << (home % WORD))
+        if preferred >= 0 and preferred // WORD == word:
+            bits &= ~(1 << (preferred % WORD))
         n = word * WORD
         while bits > 0:
             if bits & 1 == 1:

@@ -52,7 +52,7 @@ def place(board: Board, job: int, config: int) -> bool:
     """Give `job` the configuration `config` in its best place, instead of what it holds in this round.
 
     Whole GPUs go to the best-fit node, a share to the fullest shared GPU that has room, several nodes to empty ones;
-    the job's previous place comes first wherever it fits, unless a policy has let it go (`View.forget_place`).
+    the job's previous place comes first wherever it fits, unless a policy has let it go (`View.clear_preferred_node`).
 
     Returns:
         True if it was placed; False leaves everything as it was.
@@ -115,33 +115,33 @@ def exchange(board: Board, job: int, other: int) -> None:
 
 
 @kernel
-def forget_place(board: Board, job: int) -> None:
+def clear_preferred_node(board: Board, job: int) -> None:
     """Let a job be placed in this round as if it came anew."""
-    board.jobs[job, at.HOME], board.jobs[job, at.HOME_SLOT] = -1.0, -1.0
+    board.jobs[job, at.PREFERRED_NODE], board.jobs[job, at.PREFERRED_SLOT] = -1.0, -1.0
 
 
 @kernel
-def prefer_place(board: Board, job: int, node: int, gpu: int) -> None:
+def set_preferred_node(board: Board, job: int, node: int, gpu: int) -> None:
     """Let a job be placed in this round on `node` if it fits there, a share on its GPU `gpu`, and else as a new one."""
-    board.jobs[job, at.HOME], board.jobs[job, at.HOME_SLOT] = node, gpu
+    board.jobs[job, at.PREFERRED_NODE], board.jobs[job, at.PREFERRED_SLOT] = node, gpu
 
 
 @kernel
 def _put(board: Board, job: int, config: int) -> None:
     """Give `job`, which holds nothing, `config`, which fits."""
     jobs, configs = board.jobs, board.facts.configs
-    gpu_type, home = configs[config, at.CONFIG_TYPE], int(jobs[job, at.HOME])
+    gpu_type, preferred = configs[config, at.CONFIG_TYPE], int(jobs[job, at.PREFERRED_NODE])
     if configs[config, at.CONFIG_UNITS] > 0:
         node, slot = best_slot(board, job, config)
         take(board, job, config, node, slot)
     elif configs[config, at.CONFIG_NODES] > 1:
-        node = choose_nodes(board, gpu_type, configs[config, at.CONFIG_NODES], home)
+        node = choose_nodes(board, gpu_type, configs[config, at.CONFIG_NODES], preferred)
         _hold_all(board, node)
         count_in(board, job, config, 1)
         jobs[job, at.CONFIG] = config
         jobs[job, at.NODE] = node
     else:
-        node = find_node(board, gpu_type, configs[config, at.CONFIG_GPUS], home)
+        node = find_node(board, gpu_type, configs[config, at.CONFIG_GPUS], preferred)
         take(board, job, config, node, -1)
 
 
@@ -149,11 +149,11 @@ def _put(board: Board, job: int, config: int) -> None:
 def opens(board: Board, job: int, config: int) -> bool:
     """Say whether placing the job, on one node, would switch a node on."""
     jobs, nodes, configs, room = board.jobs, board.nodes, board.facts.configs, board.room
-    v, home = configs[config, at.CONFIG_TYPE], int(jobs[job, at.HOME])
+    v, preferred = configs[config, at.CONFIG_TYPE], int(jobs[job, at.PREFERRED_NODE])
     units = configs[config, at.CONFIG_UNITS]
-    if units > 0 and (home < 0 or jobs[job, at.HOME_SLOT] < 0) and room[v, at.OPENING] >= units:
+    if units > 0 and (preferred < 0 or jobs[job, at.PREFERRED_SLOT] < 0) and room[v, at.OPENING] >= units:
         return False
-    n = find_node(board, v, configs[config, at.CONFIG_GPUS], home)
+    n = find_node(board, v, configs[config, at.CONFIG_GPUS], preferred)
     return n >= 0 and nodes[n, at.FREE] == nodes[n, at.USABLE]
 
 
@@ -182,10 +182,10 @@ def moves_on(board: Board, job: int, config: int) -> tuple[bool, bool]:
     if not possible or keeps_config(board, job, config) or not opens(board, job, config):
         return False, False
     jobs = board.jobs
-    home, slot = jobs[job, at.HOME], jobs[job, at.HOME_SLOT]
-    if home < 0:
+    preferred, slot = jobs[job, at.PREFERRED_NODE], jobs[job, at.PREFERRED_SLOT]
+    if preferred < 0:
         return True, False
-    forget_place(board, job)
+    clear_preferred_node(board, job)
     opening = opens(board, job, config)
-    jobs[job, at.HOME], jobs[job, at.HOME_SLOT] = home, slot
+    jobs[job, at.PREFERRED_NODE], jobs[job, at.PREFERRED_SLOT] = preferred, slot
     return opening, not opening

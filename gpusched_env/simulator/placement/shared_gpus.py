@@ -31,18 +31,18 @@ def best_slot(board: Board, job: int, config: int) -> tuple[int, int]:
     """
     jobs, nodes, configs, room = board.jobs, board.nodes, board.facts.configs, board.room
     v, units = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_UNITS]
-    home, home_slot = int(jobs[job, at.HOME]), int(jobs[job, at.HOME_SLOT])
-    if home >= 0 and home_slot >= 0 and nodes[home, at.NODE_TYPE] == v:
-        used = nodes[home, at.NODE_COLUMNS + home_slot]
-        if used + units <= at.UNITS and (used > 0 or nodes[home, at.FREE] > 0):
-            return home, home_slot
+    preferred, preferred_slot = int(jobs[job, at.PREFERRED_NODE]), int(jobs[job, at.PREFERRED_SLOT])
+    if preferred >= 0 and preferred_slot >= 0 and nodes[preferred, at.NODE_TYPE] == v:
+        used = nodes[preferred, at.NODE_COLUMNS + preferred_slot]
+        if used + units <= at.UNITS and (used > 0 or nodes[preferred, at.FREE] > 0):
+            return preferred, preferred_slot
     best, best_gpu = -1, -1
     if board.facts.sharing[at.FASTEST] > 0.0:
         best, best_gpu, _ = fastest_open_gpu(board, job, config)
     elif room[v, at.OPENING] >= units:
         best, best_gpu = _fullest_slot(board, v, units)
     if best < 0:
-        best = find_node(board, v, 1, home)
+        best = find_node(board, v, 1, preferred)
         best_gpu = _closed_slot(board, best)
     return best, best_gpu
 

@@ -23,7 +23,7 @@ def speed_now(board: Board, job: int, config: int) -> float:
     held = int(board.jobs[job, at.CONFIG])
     if held != config and units == 0:
         return 1.0 if may_have(board, job, config) else 0.0
-    if units == 0 or (facts.slowdown.shape[0] == 0 and facts.duty.shape[0] == 0):
+    if units == 0 or (facts.slowdown.shape[0] == 0 and facts.utilisation.shape[0] == 0):
         return 1.0 if held == config or may_have(board, job, config) else 0.0
     node, gpu = int(board.jobs[job, at.NODE]), int(board.jobs[job, at.SLOT])
     beside = 0

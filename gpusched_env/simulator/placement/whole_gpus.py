@@ -45,7 +45,7 @@ MARK_FACTOR, MARK_MODULUS = 1_000_003, 2**41 - 21  # products of a mark and the 
 
 
 @kernel
-def choose_nodes(board: Board, gpu_type: int, wanted: int, home: int) -> int:
+def choose_nodes(board: Board, gpu_type: int, wanted: int, preferred: int) -> int:
     """Chain `wanted` empty nodes of the largest size of a type, which must be there; return the first.
 
     Nodes that the job held before the round come first, then nodes that were empty before it, then by index. (The chain
@@ -54,7 +54,7 @@ def choose_nodes(board: Board, gpu_type: int, wanted: int, home: int) -> int:
     nodes = board.nodes
     chosen = np.zeros(nodes.shape[0], dtype=np.bool_)
     left = wanted
-    n = home
+    n = preferred
     while n >= 0 and left > 0:
         if _is_empty(board, gpu_type, n):
             chosen[n] = True

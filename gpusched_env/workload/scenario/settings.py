@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any, TypeGuard, TypeVar
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError
 
 from gpusched_env.errors import InputError
-from gpusched_env.model import Duty, Instance
+from gpusched_env.model import Instance, UtilisationModel
 from gpusched_env.model.checks import LONGEST, LONGEST_S
 
 if TYPE_CHECKING:
@@ -79,7 +79,7 @@ def as_tuple(value: object) -> object:
     return tuple(value) if isinstance(value, list) else value
 
 
-USUAL: dict[str, Any] = {field.name: field.default for field in (*fields(Instance), *fields(Duty))}
+USUAL: dict[str, Any] = {field.name: field.default for field in (*fields(Instance), *fields(UtilisationModel))}
 """Defaults that settings have from the model: prices, and how jobs share a GPU's time."""
 
 T = TypeVar("T")

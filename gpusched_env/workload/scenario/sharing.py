@@ -33,7 +33,7 @@ LEAST_INFLATION = 1.01
 
 Fraction = Annotated[float, number("a number >= 0.001 and < 1", lambda x: 0.001 <= x < 1.0)]
 Priority = Annotated[int, whole(0, MOST_PRIORITIES - 1)]
-DutyRange = Annotated[tuple[float, float], number_range("> 0 and <= 1", lambda x: 0.0 < x <= 1.0)]
+UtilisationRange = Annotated[tuple[float, float], number_range("> 0 and <= 1", lambda x: 0.0 < x <= 1.0)]
 Inflation = Annotated[float, number(f"a finite number >= {LEAST_INFLATION}", lambda x: x >= LEAST_INFLATION)]
 
 
@@ -47,7 +47,7 @@ class Sharing(Settings):
     fractions: Many[Fraction] = setting(
         (), "Fractions of a GPU that a job is offered, such as [0.5, 0.25]. By default none."
     )
-    interference: Literal["random", "measured", "duty"] = setting(
+    interference: Literal["random", "measured", "utilisation"] = setting(
         "random",
         "What sharing does to a job's time: random (its own inflation, from a range), measured (pairs slow "
         "each other down), or duty (jobs divide the GPU's time).",
@@ -61,7 +61,7 @@ class Sharing(Settings):
         "duty, else fullest.",
     )
     priorities: Many[Priority] = setting((), "With duty: the priority of each fraction, 0 to 9; by default all 0.")
-    duty: DutyRange | None = setting(
+    utilisation: UtilisationRange | None = setting(
         None,
         "With duty: range from which each application draws the part of the time for which it keeps a GPU "
         "busy. By default the package's table.",
@@ -72,7 +72,7 @@ class Sharing(Settings):
         USUAL["least_speed"],
         "With duty: least pace of guests however busy the GPU is, if their duties sum to 1 at most.",
     )
-    power: Literal["busy", "duty"] = setting(
+    power: Literal["busy", "utilisation"] = setting(
         "busy", "What a GPU that is held draws: the power of a busy one, or with duty by how busy it is."
     )
     idle_share: Part = setting(
@@ -83,7 +83,7 @@ class Sharing(Settings):
 
     @model_validator(mode="after")
     def _check(self) -> Self:
-        self._check_duty()
+        self._check_utilisation()
         if len(set(self.offers())) != len(self.fractions):
             raise InputError("fractions", list(self.fractions), "each once")
         if self.max_inflation is None:
@@ -101,15 +101,15 @@ class Sharing(Settings):
             raise InputError("max_inflation", list(self.max_inflation), allowed)
         return self
 
-    def _check_duty(self) -> None:
+    def _check_utilisation(self) -> None:
         if self.priorities and len(self.priorities) != len(self.fractions):
             raise InputError("priorities", list(self.priorities), f"one for each of fractions ({len(self.fractions)})")
         if self.interference == "random" and self.placement == "fastest":
             raise InputError("placement", self.placement, "fullest with random inflation: all GPUs are equally fast")
-        if self.interference != "duty":
-            for name in ("priorities", "duty", "power", "overhead", "filled", "least_speed", "idle_share"):
+        if self.interference != "utilisation":
+            for name in ("priorities", "utilisation", "power", "overhead", "filled", "least_speed", "idle_share"):
                 if getattr(self, name) != type(self).model_fields[name].default:
-                    raise InputError(name, getattr(self, name), 'its default, unless interference = "duty"')
+                    raise InputError(name, getattr(self, name), 'its default, unless interference = "utilisation"')
             return
         most = self.overhead / (1.0 + self.overhead)
         if not 0.0 < self.least_speed <= most:
@@ -124,7 +124,7 @@ class Sharing(Settings):
     @property
     def fastest(self) -> bool:
         """Whether a share goes to the open GPU on which it is fastest."""
-        return self.placement == "fastest" if self.placement else self.interference == "duty"
+        return self.placement == "fastest" if self.placement else self.interference == "utilisation"
 
     def own_max_inflation(self) -> dict[float, float]:
         """Give the greatest inflation of every fraction that the section sets itself."""

@@ -205,9 +205,9 @@ def builtin_slowdowns() -> Mapping[tuple[str, str, str], float]:
 
 
 @cache
-def builtin_duties() -> Mapping[tuple[str, str], float]:
+def builtin_utilisations() -> Mapping[tuple[str, str], float]:
     """Return the part of the time for which an application keeps a GPU busy alone, by (GPU type, application)."""
-    return _table("duty.csv", ("gpu_type", "application"), "duty")
+    return _table("utilisation.csv", ("gpu_type", "application"), "utilisation")
 
 
 @cache

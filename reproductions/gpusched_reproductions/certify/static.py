@@ -97,7 +97,7 @@ class _Program:
         model.held = pyomo.Var(model.intervals, model.patterns, bounds=(0.0, None))
         model.late = pyomo.Var(model.jobs, bounds=(0.0, None))
         self._add_work(pyomo, model)
-        self._add_lateness(pyomo, model)
+        self._add_tardiness(pyomo, model)
         energy = pyomo.quicksum(
             float(self._rate[p]) * model.held[k, p] for k in model.intervals for p in model.patterns
         )
@@ -115,7 +115,7 @@ class _Program:
         )
         model.all_done = pyomo.Constraint(model.jobs, rule=lambda _, j: pyomo.quicksum(done(j)) >= 1.0)
 
-    def _add_lateness(self, pyomo: Any, model: Any) -> None:
+    def _add_tardiness(self, pyomo: Any, model: Any) -> None:
         after = [(j, k) for j in model.jobs for k in model.intervals if self._starts[k] >= self._due[j]]
         pairs = [(j, k) for j, k in after if self._weight[j] > 0.0]
         model.goes_on = pyomo.Var(pairs, domain=pyomo.Binary)
@@ -126,14 +126,14 @@ class _Program:
         def works_only_if_it_goes_on(model: Any, j: int, k: int) -> Any:
             return working(j, k) <= float(min(self._lengths[k], self._slowest[j])) * model.goes_on[j, k]
 
-        def lateness(model: Any, j: int, k: int) -> Any:
+        def tardiness(model: Any, j: int, k: int) -> Any:
             return model.late[j] >= float(self._starts[k] - self._due[j]) * model.goes_on[j, k] + working(j, k)
 
         later = [(j, k) for j, k in pairs if (j, k - 1) in model.goes_on]
         model.works_only_if = pyomo.Constraint(pairs, rule=works_only_if_it_goes_on)
         # What goes on has gone on before: this follows from the others, and makes the search shorter.
         model.no_gap = pyomo.Constraint(later, rule=lambda m, j, k: m.goes_on[j, k] <= m.goes_on[j, k - 1])
-        model.lateness = pyomo.Constraint(pairs, rule=lateness)
+        model.tardiness = pyomo.Constraint(pairs, rule=tardiness)
 
 
 MOST_TO_PERMUTE = 6

@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 
 from gpusched_baselines import make_policy
-from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Job, Node, simulate
+from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, UtilisationModel, simulate
 from gpusched_experiments.report.usage import JobTimes, Usage
 from gpusched_reproductions.systems.show import Check, Findings, Part
 
@@ -48,20 +48,20 @@ def trace_instance(trace: int, *, shared: bool, first: int | None = None) -> Ins
     slack = np.random.default_rng(trace).uniform(*_SLACK, len(rows))
     configurations = (_HOST, _GUEST) if shared else (_ONE,)
     seconds = dict.fromkeys(configurations, 1.0)
-    jobs, duties = [], {}
+    jobs, utilisations = [], {}
     for row, drawn in zip(rows, slack, strict=True):
         submission_s, long_s = float(row["submit_time"]) / 1000.0, float(row["duration"]) / 1000.0
         model = row["model_name"]
-        duties[model] = float(row["resource_time_1"]) / float(row["iteration_time"])
+        utilisations[model] = float(row["resource_time_1"]) / float(row["iteration_time"])
         jobs.append(
             Job(
                 submission_s, submission_s + (1.0 + drawn) * long_s, _EURO_PER_S, long_s, _CERTAIN, long_s, seconds,
                 _MEMORY_GIB, model, restart_s[model], opportunistic=row["priority"] == "1", resume_s=restart_s[model],
             )
         )  # fmt: skip
-    duty = Duty(np.array([list(duties.values())]), overhead=OVERHEAD)
+    utilisation = UtilisationModel(np.array([list(utilisations.values())]), overhead=OVERHEAD)
     nodes = [Node("V100", 8)] * (GPUS[trace] // 8)
-    return Instance.from_jobs([_GPU], nodes, jobs, configurations, interference=duty, name=f"muri-{trace}")
+    return Instance.from_jobs([_GPU], nodes, jobs, configurations, interference=utilisation, name=f"muri-{trace}")
 
 
 def _single_gpu_rows(trace: int) -> Iterator[dict[str, str]]:

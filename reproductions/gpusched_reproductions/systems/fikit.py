@@ -14,10 +14,20 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gpusched_baselines import Fill, Pack
-from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Interference, Job, Node, simulate
+from gpusched_env import (
+    Configuration,
+    EpochDistribution,
+    GpuType,
+    Instance,
+    Interference,
+    Job,
+    Node,
+    UtilisationModel,
+    simulate,
+)
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.sharing_slowdown import speed_by_duty
+from gpusched_env.simulator.sharing_slowdown import speed_by_utilisation
 from gpusched_reproductions.systems.show import Check, Findings, Part
 
 if TYPE_CHECKING:
@@ -52,8 +62,8 @@ def by_default(pair: Pair, submissions_s: tuple[float, ...], first_s: float, oth
 def filling(pair: Pair, submissions_s: tuple[float, ...], first_s: float, other_s: float) -> tuple[float, float]:
     """Run the same jobs with priorities: those of the first kind are hosts, the other fills their gaps."""
     shares = (Configuration("GPU", 1, share=0.6, priority=1), Configuration("GPU", 1, share=0.4))
-    duty = Duty(np.array([[pair.duty, pair.other_duty]]), overhead=OVERHEAD)
-    return _run(Fill(most_busy=2.0), _instance(shares, submissions_s, first_s, other_s, duty))
+    utilisation = UtilisationModel(np.array([[pair.utilisation, pair.other_utilisation]]), overhead=OVERHEAD)
+    return _run(Fill(most_busy=2.0), _instance(shares, submissions_s, first_s, other_s, utilisation))
 
 
 def _instance(
@@ -61,7 +71,7 @@ def _instance(
     submissions_s: tuple[float, ...],
     first_s: float,
     other_s: float,
-    interference: Interference | Duty,
+    interference: Interference | UtilisationModel,
 ) -> Instance:
     seconds = dict.fromkeys(configurations, 1.0)
     other = Job(0.0, _LATE_S, 0.0001, other_s, _CERTAIN, other_s, seconds, application="other")
@@ -92,15 +102,15 @@ class Pair:
         slowdown: Factor on the time of the first beside the other, ≥ 1.
         other_slowdown: Factor on the time of the other beside the first, ≥ 1.
         duty: Part of the time for which the first keeps the GPU busy alone: half its slow-down beside itself.
-        other_duty: The same of the other.
+        other_utilisation: The same of the other.
     """
 
     first: str
     other: str
     slowdown: float
     other_slowdown: float
-    duty: float
-    other_duty: float
+    utilisation: float
+    other_utilisation: float
 
 
 @cache
@@ -117,12 +127,12 @@ def measured_pairs(gpu: str) -> tuple[Pair, ...]:
         for other in single
         if min(table[one].get(other, (0.0,))) > 0.0
     }
-    duties = {one: min(1.0, slowdown / 2.0) for (one, other), slowdown in slowdowns.items() if one == other}
-    middle = statistics.median(duties.values())
+    utilisations = {one: min(1.0, slowdown / 2.0) for (one, other), slowdown in slowdowns.items() if one == other}
+    middle = statistics.median(utilisations.values())
     return tuple(
         Pair(
-            one, other, slowdown, slowdowns.get((other, one), slowdown), duties.get(one, middle),
-            duties.get(other, middle),
+            one, other, slowdown, slowdowns.get((other, one), slowdown), utilisations.get(one, middle),
+            utilisations.get(other, middle),
         )
         for (one, other), slowdown in slowdowns.items()
     )  # fmt: skip
@@ -212,9 +222,9 @@ def _rate_ratio(pair: Pair, busy: float) -> float:
 
 def _guest_speed(pair: Pair) -> float:
     demand, sharing = np.zeros(at.PRIORITIES), np.zeros(at.SHARING_COLUMNS)
-    demand[:2] = pair.other_duty, pair.duty
+    demand[:2] = pair.other_utilisation, pair.utilisation
     sharing[[at.OVERHEAD, at.FILLED, at.LEAST_SPEED]] = OVERHEAD, 0.85, 0.02
-    return float(speed_by_duty(demand, 0, sharing))
+    return float(speed_by_utilisation(demand, 0, sharing))
 
 
 def _simulated_ratio(pair: Pair, busy: float) -> float:
@@ -224,7 +234,7 @@ def _simulated_ratio(pair: Pair, busy: float) -> float:
     return default / filled
 
 
-BACKGROUND_DUTY = 0.9
+BACKGROUND_UTILISATION = 0.9
 """Part of the time for which the job in the background would keep the GPU busy alone: it launches kernels too."""
 
 
@@ -240,7 +250,7 @@ class Outcome(NamedTuple):
     filled: float
 
 
-def gaps_of(kernels_s: Floats, duty: float, every: int, jitter: float, seed: int) -> tuple[Floats, Floats]:
+def gaps_of(kernels_s: Floats, utilisation: float, every: int, jitter: float, seed: int) -> tuple[Floats, Floats]:
     """Give the gap after every kernel as predicted and as it is [s], both of the shape of `kernels_s`.
 
     The idle time that makes the duty is cut into equal gaps, one after every `every`-th kernel; each is longer or
@@ -248,7 +258,7 @@ def gaps_of(kernels_s: Floats, duty: float, every: int, jitter: float, seed: int
     """
     predicted = np.zeros(len(kernels_s))
     places = np.arange(every - 1, len(kernels_s), every)
-    predicted[places] = kernels_s.sum() * (1.0 / duty - 1.0) / max(1, len(places))
+    predicted[places] = kernels_s.sum() * (1.0 / utilisation - 1.0) / max(1, len(places))
     drawn = np.random.default_rng(seed).uniform(1.0 - jitter, 1.0 + jitter, len(kernels_s))
     return predicted, predicted * drawn
 
@@ -289,7 +299,7 @@ def fill_gaps(kernels_s: Floats, predicted_s: Floats, gaps_s: Floats, others_s: 
             length = others_s[k % others_s.shape[0]]
             filled += length
             time = now + length
-            ready = time + length * (1.0 / BACKGROUND_DUTY - 1.0)
+            ready = time + length * (1.0 / BACKGROUND_UTILISATION - 1.0)
             now = ready
             k += 1
         time = max(time, arrival)
@@ -300,7 +310,7 @@ def fill_gaps(kernels_s: Floats, predicted_s: Floats, gaps_s: Floats, others_s: 
 KERNELS = Path("../shared/data/orion")
 """Where the kernel times of ten models are looked for; they are not part of the project."""
 SOURCE = "FIKIT, abstract; kernel times: Orion's benchmarks (MIT)"
-DUTIES = (0.3, 0.5, 0.7)
+UTILISATIONS = (0.3, 0.5, 0.7)
 JITTER = 0.2
 REQUESTS = 20
 GAPS = {
@@ -357,10 +367,10 @@ def _cases(every: int) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:
     """Give the kernels of every inference job, a loop of requests, its gaps, and every job in the background."""
     first = kernel_times("fwd")
     others = first | kernel_times("fb1")
-    for one, other, duty in product(first, others, DUTIES):
+    for one, other, utilisation in product(first, others, UTILISATIONS):
         if one != other:
             kernels_s = np.tile(first[one], REQUESTS)
-            yield kernels_s, *gaps_of(kernels_s, duty, every, JITTER, 0), others[other]
+            yield kernels_s, *gaps_of(kernels_s, utilisation, every, JITTER, 0), others[other]
 
 
 PARTS = (

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from gpusched_baselines.look_ahead.draws import Arrivals, draw_fate, needed, uniforms
+from gpusched_baselines.look_ahead.draws import Arrivals, needed, sample_outcome, uniforms
 from gpusched_baselines.look_ahead.roll_out import new_stage
 from gpusched_env import Configuration, EpochDistribution, Instance, Job
 from gpusched_env.simulator import State
@@ -50,9 +50,9 @@ def test_a_job_that_runs_will_be_complete_when_its_drawn_epochs_are_done():
     state.advance()
     state.begin_round(True)
     stage = new_stage(state.board, 0)
-    fate = np.zeros((2, at.FATE_COLUMNS))
-    draw_fate(stage.start, np.array([0.9, 0.1]), fate)
-    np.testing.assert_array_equal(fate, [[50.0, 50.0], [100.0, np.inf]])
+    outcome = np.zeros((2, at.OUTCOME_COLUMNS))
+    sample_outcome(stage.start, np.array([0.9, 0.1]), outcome)
+    np.testing.assert_array_equal(outcome, [[50.0, 50.0], [100.0, np.inf]])
 
 
 def test_jobs_that_may_come_are_like_those_that_came_at_the_rate_at_which_they_came():
@@ -62,11 +62,11 @@ def test_jobs_that_may_come_are_like_those_that_came_at_the_rate_at_which_they_c
     state.advance()
     state.begin_round(True)
     stage = new_stage(state.board, 50)
-    arrivals, fate = Arrivals(state.board, stage, np.random.default_rng(0), 200), np.full((52, 2), np.nan)
-    arrivals.come(stage, 7, fate)
+    arrivals, outcome = Arrivals(state.board, stage, np.random.default_rng(0), 200), np.full((52, 2), np.nan)
+    arrivals.come(stage, 7, outcome)
     rows = stage.hidden.jobs[2:]
     assert np.all(rows[:, at.SUBMISSION] > 10.0)
     assert np.all(np.diff(rows[:, at.SUBMISSION]) >= 0.0)
     assert set(np.round(rows[:, at.DUE] - rows[:, at.SUBMISSION], 6)) == {1e4, 1e4 - 10.0}
-    assert set(fate[2:, at.NEEDED]) == {50.0, 75.0, 100.0}
+    assert set(outcome[2:, at.NEEDED]) == {50.0, 75.0, 100.0}
     assert arrivals.jobs[:, -1, at.SUBMISSION].mean() == pytest.approx(510.0, rel=0.05)

@@ -38,21 +38,21 @@ def test_a_roll_out_with_the_true_epochs_costs_what_the_simulator_says(name: str
     """All jobs are there at the beginning. What STS-X has remembered of the first round may move its later ones."""
     instance = random_instance(seed, span_s=0.0, kinds=True, restart_s=20.0)
     state, stage = begun(instance)
-    fate = np.full((len(instance.jobs), at.FATE_COLUMNS), np.inf)
-    fate[:, at.NEEDED] = instance.jobs.epochs_needed
+    outcome = np.full((len(instance.jobs), at.OUTCOME_COLUMNS), np.inf)
+    outcome[:, at.NEEDED] = instance.jobs.epochs_needed
     rate = StsX().rates(state.board)
-    cost, _ = roll_out(stage, fate, rate, plan_of(stage, rate, BASES[name]), BASES[name], np.inf, 10_000)
+    cost, _ = roll_out(stage, outcome, rate, plan_of(stage, rate, BASES[name]), BASES[name], np.inf, 10_000)
     assert cost == pytest.approx(simulate(instance, make_policy(name)).total_eur, rel=1e-3)
 
 
 def test_a_roll_out_stops_in_time():
     state, stage = begun(random_instance(1, span_s=0.0))
     rate, base = StsX().rates(state.board), BASES["sts-x"]
-    fate = np.full((12, at.FATE_COLUMNS), np.inf)
-    fate[:, at.NEEDED] = state.board.jobs[:, at.MAX_EPOCHS]
+    outcome = np.full((12, at.OUTCOME_COLUMNS), np.inf)
+    outcome[:, at.NEEDED] = state.board.jobs[:, at.MAX_EPOCHS]
     plan = plan_of(stage, rate, base)
-    assert roll_out(stage, fate, rate, plan, base, 5.0, 1000)[1] == 5.0
-    assert roll_out(stage, fate, rate, plan, base, np.inf, 1)[1] == 0.0
+    assert roll_out(stage, outcome, rate, plan, base, 5.0, 1000)[1] == 5.0
+    assert roll_out(stage, outcome, rate, plan, base, np.inf, 1)[1] == 0.0
 
 
 def test_a_job_that_is_told_to_wait_waits_for_a_while_and_others_are_planned_without_it():

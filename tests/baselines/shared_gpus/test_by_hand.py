@@ -12,7 +12,6 @@ from any_instance import AnyInstance
 from gpusched_baselines import AntMan, Fill, Pack, make_policy
 from gpusched_env import (
     Configuration,
-    Duty,
     EpochDistribution,
     GpuType,
     Instance,
@@ -21,6 +20,7 @@ from gpusched_env import (
     Node,
     Policy,
     Result,
+    UtilisationModel,
     load_scenario,
     make_instance,
     rollout,
@@ -30,7 +30,7 @@ from gpusched_env.audit import audit
 from gpusched_env.formats import write_run
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from instances import by_duty, random_instance
+from instances import by_utilisation, random_instance
 from refusals import refused
 
 if TYPE_CHECKING:
@@ -44,7 +44,7 @@ ALL = (HOST, GUEST, TWO)
 
 
 def job(
-    duty: float,
+    utilisation: float,
     *,
     at_s: float = 0.0,
     opportunistic: bool = False,
@@ -55,7 +55,7 @@ def job(
 ) -> tuple[float, Job]:
     """Make a job of so many epochs, a second each alone, and its duty."""
     seconds = dict.fromkeys(configurations, 1.0)
-    return duty, Job(at_s, due_s, weight, epochs, CERTAIN, epochs, seconds, opportunistic=opportunistic)
+    return utilisation, Job(at_s, due_s, weight, epochs, CERTAIN, epochs, seconds, opportunistic=opportunistic)
 
 
 def cluster(
@@ -63,9 +63,9 @@ def cluster(
 ) -> Instance:
     """Make a cluster of nodes with so many GPUs; jobs of different duty are different applications."""
     made = [replace(one, application=f"{i}", **told) for i, (_, one) in enumerate(jobs)]
-    duty = Duty(np.array([[duty for duty, _ in jobs]]))
+    utilisation = UtilisationModel(np.array([[utilisation for utilisation, _ in jobs]]))
     nodes = [Node("V", count) for count in gpus]
-    return Instance.from_jobs([GPU], nodes, made, configurations, interference=duty)
+    return Instance.from_jobs([GPU], nodes, made, configurations, interference=utilisation)
 
 
 def held(instance: Instance, policy: Policy, until_s: float = 0.0) -> list[tuple[str, int, int] | None]:
@@ -155,7 +155,7 @@ def test_antman_moves_guests_for_a_gang_and_evicts_nobody_else():
 
 
 def test_antman_never_evicts_a_guaranteed_job():
-    instance = by_duty(random_instance(3, jobs=30, kinds=True))
+    instance = by_utilisation(random_instance(3, jobs=30, kinds=True))
     label = np.arange(30) % 2 == 0
     instance = replace(instance, jobs=replace(instance.jobs, opportunistic=label))
     frame = simulate(instance, AntMan()).intervals()
@@ -181,7 +181,7 @@ def test_antman_lets_a_guaranteed_job_run_as_a_guest_once_it_has_waited_too_long
 
 def test_guaranteed_jobs_keep_their_promise_whatever_guests_there_are():
     for seed in range(6):
-        instance = by_duty(random_instance(seed, jobs=25, kinds=True))
+        instance = by_utilisation(random_instance(seed, jobs=25, kinds=True))
         label = np.arange(25) % 2 == 0
         result = simulate(replace(instance, jobs=replace(instance.jobs, opportunistic=label)), AntMan())
         frame = result.intervals()
@@ -287,7 +287,7 @@ def test_nobody_waits_for_ever_whatever_shares_are_open_to_whom(name: str):
 def test_the_environment_does_what_simulate_does(name: str, priorities: bool):
     policy = make_policy(name)
     for seed in range(4):
-        instance = by_duty(random_instance(seed, jobs=20, kinds=True, restart_s=3.0), priorities=priorities)
+        instance = by_utilisation(random_instance(seed, jobs=20, kinds=True, restart_s=3.0), priorities=priorities)
         instance = replace(instance, jobs=replace(instance.jobs, opportunistic=np.arange(20) % 3 == 0))
         direct: Result = simulate(instance, policy)
         env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)

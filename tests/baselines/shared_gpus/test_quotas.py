@@ -9,13 +9,13 @@ from gpusched_baselines import make_policy
 from gpusched_env import (
     Cells,
     Configuration,
-    Duty,
     EpochDistribution,
     GpuType,
     Instance,
     Job,
     Node,
     Tenant,
+    UtilisationModel,
     simulate,
 )
 
@@ -50,7 +50,7 @@ def test_no_guest_is_stopped_for_a_place_that_its_tenant_may_not_have(name: str)
     jobs = [
         job(0, 0.0, shares), job(0, 1.0, shares, opportunistic=True), job(1, 0.0, {HOST: 3_000.0}),
     ]  # fmt: skip
-    model = Duty(np.array([[0.5]]))
+    model = UtilisationModel(np.array([[0.5]]))
     instance = made([Node("V", 2)], jobs, (1, 1), configurations=[HOST, GUEST], interference=model)
     result = simulate(instance, make_policy(name))
     log = result.intervals()

@@ -153,7 +153,7 @@ def test_a_job_alone_by_hand(by_hand):
         of.CHEAPEST_SLACK: squash((1 - 8) / 8),
         of.LATE: 0.0,
         of.HELD: 0.0,
-        of.LATENESS: 3.6 * 6 / (3.6 * 6 + 16),
+        of.TARDINESS_COST: 3.6 * 6 / (3.6 * 6 + 16),
         of.EXPECTED: 3 / 4,
         of.SURVIVAL: 0.5,
         of.LENGTH: 0.0,
@@ -195,7 +195,7 @@ def test_jobs_beside_each_other_by_hand(by_hand):
     for column, value in expected.items():
         assert first[column] == pytest.approx(value, abs=1e-9), JOBS[column]
     expected = {
-        of.TIME_LEFT: squash(8 / 1), of.CHEAPEST_SLACK: squash((8 - 1) / 1), of.LATENESS: 0.0, of.HELD: 0.0,
+        of.TIME_LEFT: squash(8 / 1), of.CHEAPEST_SLACK: squash((8 - 1) / 1), of.TARDINESS_COST: 0.0, of.HELD: 0.0,
         of.CHANGE: squash(10 * 36 / (0.75 * HOUR)), of.HASTE: 0.0, of.SPEED: 1.0,
         of.LENGTH: np.tanh(0.5 * np.log(needs[1] / needs.mean())),
     }  # fmt: skip

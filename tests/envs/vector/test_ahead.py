@@ -56,7 +56,7 @@ def test_a_run_is_that_of_the_seed_that_is_drawn_next_and_drawing_it_stays_to_be
     state = ahead.take(1, seed)
     assert state is not None
     assert state.instance == episodes.instance(1, seed)
-    np.testing.assert_array_equal(state.hidden.fate, episodes.state(episodes.instance(1, seed)).hidden.fate)
+    np.testing.assert_array_equal(state.hidden.outcome, episodes.state(episodes.instance(1, seed)).hidden.outcome)
     assert ahead.take(1, seed) is None  # it is given once
 
 

@@ -238,7 +238,7 @@ def meddle(env: GpuClusterVectorEnv, rng: np.random.Generator) -> None:
             if act < 0.2:
                 view.wake_up(job, float(rng.choice([np.inf, -np.inf, 0.0, view.now_s + 50.0, 1e12])))
             elif act < 0.4:
-                view.forget_place(job)
+                view.clear_preferred_node(job)
             elif act < 0.6:
                 view.release(job)
             elif act < 0.9:

@@ -149,7 +149,7 @@ def test_views_that_were_kept_change_what_is_observed_as_that_of_a_single_enviro
             act = rng.random()
             config = int(rng.choice(np.flatnonzero(np.isfinite(views[0].tau[job]))))
             for view in views if act < 0.3 else ():
-                (view.release if act < 0.1 else view.forget_place)(job)
+                (view.release if act < 0.1 else view.clear_preferred_node)(job)
             for view in views if 0.2 < act < 0.5 else ():
                 view.place(job, config)
         action = int(random_actions(env.action_masks(), rng)[0])

@@ -11,7 +11,7 @@ from gpusched_baselines import AntMan, make_policy
 from gpusched_env import simulate
 from gpusched_experiments.report.usage import JobTimes, Usage, run_and_usage
 from host_and_guest import host_and_guest
-from instances import by_duty, random_instance, three_jobs
+from instances import by_utilisation, random_instance, three_jobs
 
 
 def test_the_usage_of_a_host_and_a_guest_by_hand():
@@ -37,7 +37,7 @@ def test_without_duties_a_busy_gpu_is_a_busy_gpu():
 @pytest.mark.parametrize("name", ["edf", "antman", "fill"])
 def test_no_more_is_used_than_is_held_and_no_more_held_than_there_is(name: str):
     for seed in range(4):
-        instance = by_duty(random_instance(seed, jobs=20, kinds=True))
+        instance = by_utilisation(random_instance(seed, jobs=20, kinds=True))
         instance = replace(instance, jobs=replace(instance.jobs, opportunistic=np.arange(20) % 2 == 0))
         values = run_and_usage(instance, make_policy(name), 0)
         assert 0.0 < values["computing"] <= values["held"] + 1e-9 <= 1.0 + 2e-9

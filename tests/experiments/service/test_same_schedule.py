@@ -17,7 +17,7 @@ from gpusched_env import Instance, Result, Tenant, load_scenario, make_instance,
 from gpusched_env.simulator.policy import can_decide
 from gpusched_experiments.service.client import ServicePolicy
 from gpusched_experiments.service.decision import Decider, PolicyCatalogue
-from instances import by_duty, random_instance
+from instances import by_utilisation, random_instance
 from mixed import mixed_instance
 from refusals import refused
 
@@ -103,7 +103,7 @@ def test_duties_quotas_and_switching_by_distance_are_told_whole(seed: int, name:
 @pytest.mark.parametrize("seed", range(3))
 def test_the_power_of_a_busy_gpu_is_told_beside_that_of_its_node(seed: int):
     """A shared GPU spares a part of its own power, whatever the table of its node says."""
-    instance = by_duty(random_instance(seed, jobs=12, kinds=True, equal=True))
+    instance = by_utilisation(random_instance(seed, jobs=12, kinds=True, equal=True))
     types = [replace(v, node_power_w=tuple(1.7 * v.power_w(busy) for busy in range(1, 5))) for v in instance.gpu_types]
     instance = replace(instance, gpu_types=tuple(types))
     assert_same(over_requests(instance, "sts-x"), simulate(instance, make_any_policy("sts-x")))

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from gpusched_reproductions.systems.fikit import (
-    BACKGROUND_DUTY,
+    BACKGROUND_UTILISATION,
     GAVEL,
     PARTS,
     Pair,
@@ -48,7 +48,7 @@ def test_the_idle_time_makes_the_duty_however_it_is_cut():
         assert np.count_nonzero(predicted) == 400 // every
         assert kernels.sum() / (kernels.sum() + predicted.sum()) == pytest.approx(0.3)
         assert np.all(np.abs(actual - predicted) <= 0.2 * predicted + 1e-12)
-    assert 0.0 < BACKGROUND_DUTY < 1.0
+    assert 0.0 < BACKGROUND_UTILISATION < 1.0
 
 
 def test_two_jobs_on_one_gpu_in_the_simulator():

@@ -12,7 +12,7 @@ import polars as pl
 from gpusched_baselines import HiveD
 from gpusched_env.model import Cells, Configuration, EpochDistribution, GpuType, Instance, JobTable, Node, Tenant
 from gpusched_env.simulator import Policy, State, View, simulate
-from gpusched_env.simulator.kernels import ask_order, at, fits, kernel, place, prefer_place
+from gpusched_env.simulator.kernels import ask_order, at, fits, kernel, place, set_preferred_node
 from gpusched_env.simulator.placement.release import within_quota
 from gpusched_env.workload import with_tenancy
 from gpusched_reproductions.systems.show import Check, Findings
@@ -168,7 +168,7 @@ def backfill(board: Board, order: Ints, spreads: bool) -> None:
                 board.memory[job, REFUSED] += 1.0
             continue
         if spreads:
-            prefer_place(board, job, _emptiest(board, config), -1)
+            set_preferred_node(board, job, _emptiest(board, config), -1)
         place(board, job, config)
 
 

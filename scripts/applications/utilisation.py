@@ -21,17 +21,17 @@ REFERENCE = "V100"
 
 
 @dataclass(frozen=True, slots=True)
-class DutyRow:
-    """One line of `duty.csv`."""
+class UtilisationRow:
+    """One line of `utilisation.csv`."""
 
     gpu_type: str
     application: str
-    duty: float
+    utilisation: float
     method: str
     source: str
 
 
-def duty_rows(recipes: tuple[Recipe, ...], factors: dict[str, float], data: Path) -> list[DutyRow]:
+def utilisation_rows(recipes: tuple[Recipe, ...], factors: dict[str, float], data: Path) -> list[UtilisationRow]:
     """Return a line for every GPU type and application.
 
     Two copies of a job of duty u on one GPU need 2 u of its time, so u = min(1, slow-down beside itself / 2) where
@@ -49,17 +49,17 @@ def duty_rows(recipes: tuple[Recipe, ...], factors: dict[str, float], data: Path
     for gpu, factor in factors.items():
         for recipe in recipes:
             own = measured.get(gpu, {}).get(gavel_key(recipe) or "")
-            duty, method, source = on_reference[recipe.name]
+            utilisation, method, source = on_reference[recipe.name]
             if own is not None:
-                duty, method, source = (
+                utilisation, method, source = (
                     _half(own),
                     "measured",
                     f"{GAVEL} {gpu.lower()} {gavel_key(recipe)}: beside itself",
                 )
             elif gpu != REFERENCE:
-                duty, method = (duty / factor) / (duty / factor + 1.0 - duty), "modelled"
+                utilisation, method = (utilisation / factor) / (utilisation / factor + 1.0 - utilisation), "modelled"
                 source = f"on a {REFERENCE}, {factor:.3g} times as fast: {source}"
-            rows.append(DutyRow(gpu, recipe.name, duty, method, source))
+            rows.append(UtilisationRow(gpu, recipe.name, utilisation, method, source))
     return rows
 
 

@@ -14,7 +14,7 @@ from gpusched_env.audit import audit
 from gpusched_env.formats.instance_file import load_instance, save_instance
 from gpusched_env.formats.run_folder import write_run
 from gpusched_env.simulator import simulate
-from instances import by_duty
+from instances import by_utilisation
 from refusals import refused
 
 if TYPE_CHECKING:
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 def test_any_run_audits_clean(tmp_path: Path, preemption: bool, power: bool) -> None:
     guests = 0
     for seed in range(12):
-        instance = by_duty(crowded(seed), power=power)
+        instance = by_utilisation(crowded(seed), power=power)
         result = simulate(instance, Whatever(preemption), seed=seed, review_s=20.0)
         write_run(result, tmp_path / "run")
         assert audit(tmp_path / "run") == [], seed
@@ -36,17 +36,20 @@ def test_any_run_audits_clean(tmp_path: Path, preemption: bool, power: bool) -> 
 
 
 def written(tmp_path: Path) -> Path:
-    write_run(simulate(by_duty(crowded(3)), Whatever(), seed=3), tmp_path / "run")
+    write_run(simulate(by_utilisation(crowded(3)), Whatever(), seed=3), tmp_path / "run")
     return tmp_path / "run"
 
 
 @pytest.mark.parametrize(
     ("change", "what"),
     [
-        (lambda model: model["duty"][0].__setitem__(0, 0.5 * model["duty"][0][0]), {"epochs done in the interval"}),
+        (
+            lambda model: model["utilisation"][0].__setitem__(0, 0.5 * model["utilisation"][0][0]),
+            {"epochs done in the interval"},
+        ),
         (lambda model: model.update(overhead=0.5), {"epochs done in the interval"}),
         (lambda model: model.update(filled=0.1), {"epochs done in the interval"}),
-        (lambda model: model.update(idle_power_w=[0.0] * len(model["duty"])), {"energy_eur"}),
+        (lambda model: model.update(idle_power_w=[0.0] * len(model["utilisation"])), {"energy_eur"}),
     ],
 )
 def test_another_model_is_found(tmp_path: Path, change, what: set[str]) -> None:
@@ -72,7 +75,7 @@ def test_a_guest_that_says_it_was_a_host_is_found(tmp_path: Path) -> None:
 
 def test_an_instance_file_keeps_duties_and_priorities(tmp_path: Path) -> None:
     for power in (True, False):
-        instance = by_duty(crowded(0), power=power)
+        instance = by_utilisation(crowded(0), power=power)
         save_instance(instance, tmp_path / "one.json")
         assert load_instance(tmp_path / "one.json") == instance
     fastest = replace(crowded(0).interference, fastest=True)
@@ -80,14 +83,14 @@ def test_an_instance_file_keeps_duties_and_priorities(tmp_path: Path) -> None:
     assert load_instance(tmp_path / "one.json").interference == fastest
 
 
-@pytest.mark.parametrize("field", ["duty", "overhead", "filled", "least_speed", "idle_power_w", "fastest"])
+@pytest.mark.parametrize("field", ["utilisation", "overhead", "filled", "least_speed", "idle_power_w", "fastest"])
 @pytest.mark.parametrize("value", [-1.0, "x", [[7.0]]])
 def test_what_a_file_says_wrong_of_duties_is_named(tmp_path: Path, field: str, value: object) -> None:
     path = tmp_path / "one.json"
-    save_instance(by_duty(crowded(0)), path)
+    save_instance(by_utilisation(crowded(0)), path)
     document = json.loads(path.read_text(encoding="utf-8"))
     document["interference"][field] = value
     path.write_text(json.dumps(document), encoding="utf-8")
-    entry = {"duty": "[0, 0]", "idle_power_w": "[0]"}.get(field, "") if isinstance(value, list) else ""
+    entry = {"utilisation": "[0, 0]", "idle_power_w": "[0]"}.get(field, "") if isinstance(value, list) else ""
     with refused(f"{path}: interference.{field}{entry}"):
         load_instance(path)

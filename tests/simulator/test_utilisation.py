@@ -11,11 +11,22 @@ from hypothesis import strategies as st
 
 from any_instance import AnyInstance
 from gpusched_baselines import make_policy
-from gpusched_env import Configuration, Duty, EpochDistribution, GpuType, Instance, Job, Node, Result, rollout, simulate
+from gpusched_env import (
+    Configuration,
+    EpochDistribution,
+    GpuType,
+    Instance,
+    Job,
+    Node,
+    Result,
+    UtilisationModel,
+    rollout,
+    simulate,
+)
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.sharing_slowdown import speed_by_duty
-from instances import by_duty, random_instance
+from gpusched_env.simulator.sharing_slowdown import speed_by_utilisation
+from instances import by_utilisation, random_instance
 from refusals import refused
 
 HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1, share=0.4)
@@ -38,14 +49,14 @@ class Fixed:
             view.place(int(job), self.configs[job])
 
 
-def jobs_of(duties: tuple[float, ...], configurations: tuple[Configuration, ...], **model: object) -> Instance:
+def jobs_of(utilisations: tuple[float, ...], configurations: tuple[Configuration, ...], **model: object) -> Instance:
     """Make jobs of 1,000 epochs, a second each alone, with these duties; a busy GPU costs 1 €/h, the node 1 €/h."""
-    names = [f"{i}" for i in range(len(duties))]
+    names = [f"{i}" for i in range(len(utilisations))]
     seconds = dict.fromkeys(configurations, 1.0)
     jobs = [Job(0.0, 1e6, 0.001, 1000.0, CERTAIN, 1000.0, seconds, application=name) for name in names]
     return Instance.from_jobs(
         [GPU], [Node("V", 2)], jobs, configurations, energy_price_eur_per_kwh=1.0, pue=1.0,
-        interference=Duty(np.array([duties]), **model),
+        interference=UtilisationModel(np.array([utilisations]), **model),
     )  # fmt: skip
 
 
@@ -138,11 +149,11 @@ DEMANDS = st.lists(
     least=st.floats(0.01, 1.0),
 )
 def test_a_gpu_never_works_more_than_all_of_its_time(demand: list[float], overhead: float, filled: float, least: float):
-    model = Duty(np.ones((1, 1)), overhead, filled, least * overhead / (1.0 + overhead))
+    model = UtilisationModel(np.ones((1, 1)), overhead, filled, least * overhead / (1.0 + overhead))
     sharing = np.zeros(at.SHARING_COLUMNS)
     sharing[[at.OVERHEAD, at.FILLED, at.LEAST_SPEED]] = model.overhead, model.filled, model.least_speed
     held = [p for p in range(at.PRIORITIES) if demand[p] > 0.0]
-    paces = {p: speed_by_duty(np.array(demand), p, sharing) for p in held}
+    paces = {p: speed_by_utilisation(np.array(demand), p, sharing) for p in held}
     assert sum(demand[p] * paces[p] for p in held) <= 1.0 + 1e-12
     assert all(0.0 < pace <= 1.0 for pace in paces.values())
     if held:
@@ -152,7 +163,7 @@ def test_a_gpu_never_works_more_than_all_of_its_time(demand: list[float], overhe
 @settings(max_examples=40, deadline=None)
 @given(seed=st.integers(0, 10_000), power=st.booleans(), name=st.sampled_from(["edf", "sts-x", "edf-preemptive"]))
 def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(seed: int, power: bool, name: str):
-    instance, policy = by_duty(random_instance(seed, kinds=True), power=power), make_policy(name)
+    instance, policy = by_utilisation(random_instance(seed, kinds=True), power=power), make_policy(name)
     slowest = []
     direct = simulate(
         instance, policy, on_round=lambda state: slowest.append(np.nanmax(state.board.jobs[:, at.SLOWDOWN]))
@@ -168,8 +179,8 @@ def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(s
 @pytest.mark.parametrize(
     ("values", "field"),
     [
-        ({"duty": np.ones(3)}, "interference.duty"),
-        ({"duty": np.array([[0.0]])}, "interference.duty[0, 0]"),
+        ({"utilisation": np.ones(3)}, "interference.duty"),
+        ({"utilisation": np.array([[0.0]])}, "interference.duty[0, 0]"),
         ({"overhead": -0.1}, "interference.overhead"),
         ({"filled": 1.5}, "interference.filled"),
         ({"least_speed": 0.03}, "interference.least_speed"),
@@ -179,7 +190,7 @@ def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(s
 )
 def test_a_wrong_number_is_named(values: dict[str, object], field: str):
     with refused(field):
-        Duty(**{"duty": np.ones((1, 1)), **values})
+        UtilisationModel(**{"utilisation": np.ones((1, 1)), **values})
 
 
 def test_priorities_need_duties_and_idle_power_is_part_of_what_a_gpu_draws():
@@ -189,6 +200,6 @@ def test_priorities_need_duties_and_idle_power_is_part_of_what_a_gpu_draws():
     with refused("interference.idle_power_w[0]", 1000.5):
         jobs_of((0.5,), (HOST, GUEST), idle_power_w=np.array([1000.5]))
     with refused("interference.duty", (1, 3)):
-        replace(instance, interference=Duty(np.ones((1, 3))))
+        replace(instance, interference=UtilisationModel(np.ones((1, 3))))
     with refused("configuration.priority", 1):
         Configuration("V", 1, priority=1)

@@ -123,7 +123,7 @@ def test_a_restart_delays_progress_at_the_pace_of_then():
 
         def decide(self, view, rng):
             if view.now_s == HOUR:
-                view.board.jobs[0, at.HOME_SLOT] = 1.0
+                view.board.jobs[0, at.PREFERRED_SLOT] = 1.0
             for job in view.active:
                 view.place(int(job), 0)
 
