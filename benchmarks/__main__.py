@@ -61,7 +61,7 @@ TITLES = {
     "runs": "Whole simulations: scenario large, 100 nodes",
     "scale": "Growth: all jobs at t = 0, five GPU types, fresh states; and long runs",
     "solvers": "Single-job solvers on the same problems, all of which need a plan that speeds up on the way",
-    "bounds": "The bound with capacity: scenario default on a few nodes, lateness cheap",
+    "bounds": "The bound with capacity: scenario default on a few nodes, tardiness cheap",
     "startup": "Start-up of a fresh process",
     "compiled-policy": "A policy of one's own, compiled and in plain Python: examples/compiled_policy.py",
     "state": "How kernels get the state",

@@ -10,7 +10,7 @@ from gpusched_env import load_scenario, make_instance, simulate
 
 POLICIES = ("edf", "greedy", "sts-x")
 CONTENDED = {"arrivals.lambda_s": 4_500.0, "weights.min_eur_per_s": 1.1e-5, "weights.max_eur_per_s": 1.1e-4}
-"""Cheap lateness, and more jobs than three nodes can finish in time."""
+"""Cheap tardiness, and more jobs than three nodes can finish in time."""
 
 
 def measure(nodes: int = 3, jobs: int = 300, repetitions: int = 3) -> list[Figure]:

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 CALLS, PASSES = 20_000, 1_000
 RECORD = np.dtype(
-    [(name, np.float64) for name in ("due", "weight", "epochs", "anchor_epochs", "anchor_s", "pace", "tardiness")]
+    [(name, np.float64) for name in ("due", "weight", "epochs", "anchor_epochs", "anchor_s", "speed", "tardiness")]
     + [("config", np.int64)]
 )
 COLUMNS = (at.DUE, at.WEIGHT, at.EPOCHS, at.ANCHOR_EPOCHS, at.ANCHOR_S, at.SLOWDOWN, at.TARDINESS, at.CONFIG)

@@ -260,7 +260,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         **_gavels("", aware=True),
         "gavel-cost": _solved(
             "gavel.policy:GavelCost",
-            "Gavel's least cost with due dates over all configurations, lateness priced",
+            "Gavel's least cost with due dates over all configurations, tardiness priced",
         ),
         "antman": _variant(
             "shared_gpus.antman:AntMan",

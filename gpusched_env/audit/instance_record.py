@@ -57,7 +57,7 @@ class GpuTypeRecord:
     """A GPU type: power of a node with 1, 2, ... busy GPUs [W], memory [GiB], and the most GPUs that a node may have.
 
     `slowdown[a][b]` is the factor on the time of application a beside application b on one GPU of it; None: no model.
-    `duty[a]` is the part of the time for which application a keeps a GPU of it busy; None: GPUs are not shared so.
+    `utilisation[a]` is the part of the time for which application a keeps a GPU of it busy; None: GPUs are not shared so.
     `idle_saving_w` is what a GPU that is held draws less when it does nothing [W].
     """
 
@@ -219,7 +219,7 @@ def _gpu_types(instance: Fields, applications: int) -> tuple[dict[str, GpuTypeRe
 def _interference(
     instance: Fields, count: int, applications: int
 ) -> tuple[list[Any], list[Any], list[Any], GuestRecord]:
-    """Give slow-downs, duties and the power [W] of GPUs that are held and do nothing, each by GPU type, and guests."""
+    """Give slow-downs, utilisations and the power [W] of GPUs that are held and do nothing, each by GPU type, and guests."""
     unknown: list[Any] = [None] * count
     if instance.get("interference") is None:
         return unknown, unknown, unknown, GuestRecord()

@@ -19,7 +19,7 @@ def utilisation_of(record: Record, interval: IntervalRecord) -> float | None:
 
 
 def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
-    """Give the pace of each of the jobs that hold shares of one GPU, 1 as alone.
+    """Give the speed of each of the jobs that hold shares of one GPU, 1 as alone.
 
     The GPU's time is handed out from the highest priority down. A level gets what it asks for or what is left; if
     others stand below it, it runs slower by the overhead. What the highest leaves is only partly usable. Those below
@@ -62,7 +62,7 @@ def stretches(intervals: Iterable[IntervalRecord]) -> Iterator[tuple[float, floa
 def seconds_worth(record: Record) -> dict[int, float]:
     """Give the working seconds of each interval, by line, in seconds of a job alone on its GPU, or without help.
 
-    Beside others on one GPU, a job takes 1 + Σ (slow-down - 1) times as long, or runs at the pace that their duties
+    Beside others on one GPU, a job takes 1 + Σ (slow-down - 1) times as long, or runs at the speed that their utilisations
     leave it. They slow it down as long as they hold the GPU, their restarts included.
     """
     worth: dict[int, float] = {}

@@ -75,7 +75,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         max_idle_reviews: Rounds in a row after which an episode is truncated if before each of them nothing ran and
             nothing was still to be submitted, ≥ 1; None: never. With the default `idle_review_s`, reviews are an hour
             apart unless a wake-up comes first.
-        shared_features: Whether every configuration has the further features for shared clusters too: the pace that it
+        shared_features: Whether every configuration has the further features for shared clusters too: the speed that it
             would have now, its priority, what a switch costs, whether the job is opportunistic (`CO_RUNNER_FEATURES`).
         flat: Whether observations are one vector, (F,).
         discount_rate: Rate ρ of `info["discount"]` [1/s], ≥ 0: a step that moves the clock by Δt seconds has

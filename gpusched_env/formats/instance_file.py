@@ -346,7 +346,7 @@ def interference_of(entry: Any) -> Interference | UtilisationModel | None:
     read = checked("interference", entry, _UTILISATION)
     if read["idle_power_w"] is not None:
         read["idle_power_w"] = np.array(read["idle_power_w"])
-    return UtilisationModel(_array("interference.duty", read.pop("utilisation"), 2), **read)
+    return UtilisationModel(_array("interference.utilisation", read.pop("utilisation"), 2), **read)
 
 
 def synchronisation_of(document: Mapping[str, Any]) -> Synchronisation | None:

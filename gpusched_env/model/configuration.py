@@ -98,7 +98,7 @@ class GpuType:
         idle_gpu_power_w: Power of an idle GPU of a switched-on node [W], ≥ 0; if above 0, nodes of this type have
             `max_gpus_per_node` GPUs.
         node_power_w: Power of a node with 1, 2, ... busy GPUs [W], `max_gpus_per_node` numbers > 0; in place of the
-            other powers. Of these `gpu_power_w` still counts where GPUs draw power by their duty (`UtilisationModel`): a GPU that
+            other powers. Of these `gpu_power_w` still counts where GPUs draw power by their utilisation (`UtilisationModel`): a GPU that
             is held and does nothing draws `gpu_power_w` - `idle_power_w` less than the table says.
 
     Raises:

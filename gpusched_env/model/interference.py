@@ -1,4 +1,4 @@
-"""What jobs that share a GPU do to one another's pace: by measured pairs, or by how busy they keep it."""
+"""What jobs that share a GPU do to one another's speed: by measured pairs, or by how busy they keep it."""
 
 from __future__ import annotations
 
@@ -66,26 +66,26 @@ class Interference:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class UtilisationModel:
-    """Jobs that share a GPU divide its time: each alone keeps the GPU busy for its duty, a part of the time.
+    """Jobs that share a GPU divide its time: each alone keeps the GPU busy for its utilisation, a part of the time.
 
-    From the highest priority of a share down, with R = 1 at first, all jobs of a priority, of duties D in sum, run at
-    the pace min(1, R / D), where 1 is as alone; those above others lose a part: pace / (1 + `overhead`). R falls by
+    From the highest priority of a share down, with R = 1 at first, all jobs of a priority, of utilisations D in sum, run at
+    the speed min(1, R / D), where 1 is as alone; those above others lose a part: speed / (1 + `overhead`). R falls by
     what they took, and after the highest priority to the part `filled` of what is left, since guests cannot fill every
-    gap. The pace of those after the highest is `least_speed` / max(1, G) at least, G the sum of their duties.
+    gap. The speed of those after the highest is `least_speed` / max(1, G) at least, G the sum of their utilisations.
 
     One priority alone is fair sharing, slow-down max(1, D) (Salus, Gandiva's packing, MPS); two are a host and its
     guests (AntMan, FIKIT, Orion, TGS).
 
     Args:
-        duty: Part of the time for which application a keeps a GPU of type v busy while it is alone there, (V, A), in
+        utilisation: Part of the time for which application a keeps a GPU of type v busy while it is alone there, (V, A), in
             (0, 1]; V and A as in the instance's `gpu_types` and `jobs.applications`.
         overhead: What a job loses to guests, as a part of its time, > 0.
         filled: Part of the time left by the highest priority that others can use, in [0, 1].
-        least_speed: Least pace of those below the highest priority, however busy the GPU is, > 0; if their duties sum to
+        least_speed: Least speed of those below the highest priority, however busy the GPU is, > 0; if their utilisations sum to
             more than 1 it is divided by the sum. So they get that part of the GPU's time at most, and it is no more
             than the overhead makes free: overhead / (1 + overhead).
         idle_power_w: Power of a GPU of each type that is held and does nothing [W], (V,), ≥ 0: a GPU then draws idle +
-            (busy - idle) · Σ duty · pace. None: a GPU that is held draws the power of a busy one.
+            (busy - idle) · Σ utilisation · speed. None: a GPU that is held draws the power of a busy one.
         fastest: Whether a share goes to the open GPU on which it is fastest; else to the fullest.
 
     Raises:
@@ -103,11 +103,11 @@ class UtilisationModel:
         utilisation = checks.frozen_array(self.utilisation)
         object.__setattr__(self, "utilisation", utilisation)
         if utilisation.ndim != 2:
-            raise InputError("interference.duty", utilisation.shape, "an array (GPU types, applications)")
+            raise InputError("interference.utilisation", utilisation.shape, "an array (GPU types, applications)")
         good = (utilisation > 0.0) & (utilisation <= 1.0)
         if not np.all(good):
             v, a = (int(i) for i in np.argwhere(~good)[0])
-            raise InputError(f"interference.duty[{v}, {a}]", float(utilisation[v, a]), "a number > 0 and <= 1")
+            raise InputError(f"interference.utilisation[{v}, {a}]", float(utilisation[v, a]), "a number > 0 and <= 1")
         checks.positive("interference.overhead", self.overhead)
         if checks.not_negative("interference.filled", self.filled) > 1.0:
             raise InputError("interference.filled", self.filled, "a number from 0 to 1")
@@ -126,7 +126,7 @@ class UtilisationModel:
         object.__setattr__(self, "idle_power_w", idle)
         if idle.shape != self.utilisation.shape[:1]:
             raise InputError(
-                "interference.idle_power_w", idle.shape, f"{len(self.duty)} numbers, one for each GPU type"
+                "interference.idle_power_w", idle.shape, f"{len(self.utilisation)} numbers, one for each GPU type"
             )
         for v, watts in enumerate(idle.tolist()):
             checks.not_negative(f"interference.idle_power_w[{v}]", watts)

@@ -136,7 +136,7 @@ def _after(board: Board, spare: Ints, c: int) -> tuple[float, float]:
 
 
 _co_runner = Names()
-SPEED_NOW = _co_runner("pace that it would have now, 1 as alone; 0 if it cannot be placed")
+SPEED_NOW = _co_runner("speed that it would have now, 1 as alone; 0 if it cannot be placed")
 PRIORITY = _co_runner("priority of its share / 9")
 SWITCH = _co_runner("squash(seconds without progress that it would cost now / T)")
 GUEST = _co_runner("1 if the job is opportunistic")

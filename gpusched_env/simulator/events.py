@@ -122,7 +122,7 @@ def charge(board: Board, job: int, config: int) -> float:
     """Give a job's part of the cost rate of its nodes [€/s].
 
     A node with u busy GPUs costs r_v(u), each of them 1/u of it. A shared GPU's part is split by share among its jobs.
-    Where GPUs draw power by their duty, that is so for what they draw at rest, and each job pays for its own work.
+    Where GPUs draw power by their utilisation, that is so for what they draw at rest, and each job pays for its own work.
     """
     jobs, nodes, configs, rates = board.jobs, board.nodes, board.facts.configs, board.node_rate
     node = int(jobs[job, at.NODE])
@@ -152,9 +152,9 @@ def idle_saving_rate(board: Board, job: int, config: int) -> float:
 
 @kernel
 def work(board: Board, job: int, config: int) -> float:
-    """Give the part of the time for which a job keeps each of its GPUs busy: duty · pace, 1 where there is no duty.
+    """Give the part of the time for which a job keeps each of its GPUs busy: utilisation · speed, 1 where there is no utilisation.
 
-    On whole GPUs it is the duty, whatever machines help it.
+    On whole GPUs it is the utilisation, whatever machines help it.
     """
     jobs, facts = board.jobs, board.facts
     own = int(jobs[job, at.APPLICATION])

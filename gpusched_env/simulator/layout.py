@@ -33,8 +33,8 @@ SLOT = 22  # shared GPU held on the node, or -1
 OLD_SLOT = 23  # shared GPU held when the round began
 APPLICATION = 24  # index of the application
 RESTART_S = 25  # seconds without progress after a change of place, or any change if distances are not told apart
-ANCHOR_EPOCHS = 26  # epochs done when the present pace began
-ANCHOR_S = 27  # from when on the present pace makes progress
+ANCHOR_EPOCHS = 26  # epochs done when the present speed began
+ANCHOR_S = 27  # from when on the present speed makes progress
 SLOWDOWN = 28  # true seconds per epoch / planned ones (`tau`); below 1 if others slow it less or help more than planned
 PREFERRED_NODE = (
     29  # node to which placement brings the job back if it can; OLD_NODE unless a policy lets it go (`rounds`)
@@ -53,7 +53,7 @@ TRACED_START_S = 40  # when it really started, by its trace; NaN but for policie
 TRACED_CONFIG = 41  # configuration that it really ran on, likewise, or -1; -2 - c: c, and its GPU type is known
 JOB_COLUMNS = 42
 
-# fate: float64 (J, OUTCOME_COLUMNS). What no policy may know.
+# outcome: float64 (J, OUTCOME_COLUMNS). What no policy may know.
 NEEDED = 0  # epochs needed X_j
 FINISH_S = 1  # completion time if the job goes on as it runs; inf while it does not run
 OUTCOME_COLUMNS = 2
@@ -85,7 +85,7 @@ PRIORITIES = 10  # priorities that shares may have
 FASTEST = 0  # 1 if a share goes to the open GPU on which it is fastest, 0 if to the fullest
 OVERHEAD = 1  # what a job loses to guests, as a part of its time
 FILLED = 2  # part of the time left by the highest priority that others can use
-LEAST_SPEED = 3  # least pace of those below the highest priority, if their duties sum to 1 at most
+LEAST_SPEED = 3  # least speed of those below the highest priority, if their utilisations sum to 1 at most
 SHARING_COLUMNS = 4
 
 # room: int64 (V, ROOM_COLUMNS + index). What fits now on the nodes of a GPU type.

@@ -68,7 +68,7 @@ def stays(board: Board, job: int) -> bool:
 
 @kernel
 def commit_round(board: Board, hidden: Hidden) -> None:
-    """Close a round: end the intervals that changed, begin the new ones, and take the new paces and cost rate."""
+    """Close a round: end the intervals that changed, begin the new ones, and take the new speeds and cost rate."""
     jobs, clock, count, active = board.jobs, board.clock, board.count, board.active
     now = clock[at.NOW]
     slowdowns = np.empty(count[at.ACTIVE])

@@ -19,7 +19,7 @@ class Facts(NamedArrays):
         shares: Their shares of a GPU, 1 for whole ones, (C,).
         kilowatts: What a node with u busy GPUs draws [kW], (V, G + 1).
         slowdown: What jobs on one GPU do to one another, (V, A, A), A applications; (0, 0, 0) without a model.
-        duty: Part of the time for which an application keeps a GPU busy, (V, A); (0, 0) if GPUs are not shared by duty.
+        utilisation: Part of the time for which an application keeps a GPU busy, (V, A); (0, 0) if GPUs are not shared by utilisation.
         sharing: Numbers of the interference model, (SHARING_COLUMNS,).
         spared: What a GPU that is held draws less when it does nothing [kW], (V,); (0,): it draws the same.
         planned: The factor on the time of every application with which policies plan, (A, C).
@@ -98,7 +98,7 @@ class Hidden(NamedArrays):
     """What no policy gets.
 
     Attributes:
-        fate: Epochs needed, and when jobs will be complete, (J, OUTCOME_COLUMNS).
+        outcome: Epochs needed, and when jobs will be complete, (J, OUTCOME_COLUMNS).
         jobs: Every job's first row of `Board.jobs`, disclosed when it is submitted, (J, JOB_COLUMNS).
         tau: Its row of `Board.tau`, likewise, (J, C).
         edges: The rows of `Board.edges`, disclosed with the first job that has such bins, (E, B + 1).
@@ -107,7 +107,7 @@ class Hidden(NamedArrays):
         log: One row per node and interval in which a job held one configuration in one place, (L, LOG_COLUMNS).
     """
 
-    together = ("fate",)
+    together = ("outcome",)
 
     outcome: Annotated[Floats, 2]
     jobs: Annotated[Floats, 2]

@@ -1,4 +1,4 @@
-"""What jobs on one GPU do to one another as tables, by pairs or by duty, and the pace with which policies plan."""
+"""What jobs on one GPU do to one another as tables, by pairs or by utilisation, and the speed with which policies plan."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def slowdown_table(instance: Instance) -> NDArray[np.float64]:
 
 
 def utilisation_table(instance: Instance) -> NDArray[np.float64]:
-    """Give the duties, (V, A); (0, 0) if GPUs are not shared by duty."""
+    """Give the utilisations, (V, A); (0, 0) if GPUs are not shared by utilisation."""
     model = instance.interference
     return model.utilisation.copy() if isinstance(model, UtilisationModel) else np.zeros((0, 0))
 
@@ -74,7 +74,7 @@ def planned_slowdown(instance: Instance) -> NDArray[np.float64]:
 def _worst_by_utilisation(
     model: UtilisationModel, instance: Instance, column: int, utilisation: NDArray[np.float64], most: float
 ) -> NDArray[np.float64]:
-    """Give the worst factor of every application on a share, beside others whose duties are `most`, (A,)."""
+    """Give the worst factor of every application on a share, beside others whose utilisations are `most`, (A,)."""
     own = instance.configurations[column]
     free = at.UNITS - share_units(own.share)
     on_it = [c for c in instance.configurations if c.kind == "shared" and c.gpu_type == own.gpu_type]
@@ -128,10 +128,10 @@ def neighbours(board: Board) -> tuple[Ints, Ints]:
 
 @lean_kernel
 def speed_by_utilisation(demand: Floats, priority: int, sharing: Floats) -> float:
-    """Give the pace of the jobs of a priority on a GPU, 1 as alone.
+    """Give the speed of the jobs of a priority on a GPU, 1 as alone.
 
     Args:
-        demand: Sum of the duties of the jobs on it, by priority, (PRIORITIES,).
+        demand: Sum of the utilisations of the jobs on it, by priority, (PRIORITIES,).
         priority: The priority, which some job has.
         sharing: The numbers of the model, (SHARING_COLUMNS,).
     """
@@ -159,7 +159,7 @@ def speed_by_utilisation(demand: Floats, priority: int, sharing: Floats) -> floa
 
 @kernel
 def write_utilisation_slowdowns(board: Board, slowdowns: Floats) -> None:
-    """Write the paces of the jobs on shared GPUs: true seconds per epoch over planned ones."""
+    """Write the speeds of the jobs on shared GPUs: true seconds per epoch over planned ones."""
     jobs, active, configs, planned = board.jobs, board.active, board.facts.configs, board.facts.planned
     last, before = neighbours(board)
     demand = np.zeros(at.PRIORITIES)
@@ -178,7 +178,7 @@ def write_utilisation_slowdowns(board: Board, slowdowns: Floats) -> None:
 
 @lean_kernel
 def write_demand(board: Board, last: int, before: Ints, demand: Floats) -> None:
-    """Write the sum of the duties of the jobs on a GPU, by priority; `last` is the last of them in `active`."""
+    """Write the sum of the utilisations of the jobs on a GPU, by priority; `last` is the last of them in `active`."""
     jobs, active, configs, utilisation = board.jobs, board.active, board.facts.configs, board.facts.utilisation
     demand[:] = 0.0
     i = last
@@ -191,7 +191,7 @@ def write_demand(board: Board, last: int, before: Ints, demand: Floats) -> None:
 
 @kernel
 def write_pair_slowdowns(board: Board, slowdowns: Floats) -> None:
-    """Write the paces of the jobs on shared GPUs: each takes 1 + Σ (slow-down - 1) times as long as alone."""
+    """Write the speeds of the jobs on shared GPUs: each takes 1 + Σ (slow-down - 1) times as long as alone."""
     jobs, nodes, active = board.jobs, board.nodes, board.active
     slowdown, planned = board.facts.slowdown, board.facts.planned
     per_node = (nodes.shape[1] - at.NODE_COLUMNS) // 2

@@ -1,4 +1,4 @@
-"""The pace of jobs now: on a shared GPU, over a network, and where it is written."""
+"""The speed of jobs now: on a shared GPU, over a network, and where it is written."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from gpusched_env.simulator.sharing_slowdown import (
 
 @kernel
 def speed_beside(board: Board, job: int, config: int, last: int, before: Ints) -> float:
-    """Give the pace of `job` with a share beside the jobs on a GPU, 1 as alone; NaN if no model says it.
+    """Give the speed of `job` with a share beside the jobs on a GPU, 1 as alone; NaN if no model says it.
 
     Args:
         board: The run.
@@ -63,7 +63,7 @@ def fastest_open_gpu(board: Board, job: int, config: int) -> tuple[int, int, flo
     """Choose the shared GPU that is open and has room on which `job` is fastest; among equals the fullest, the first.
 
     Returns:
-        Node, number of the GPU on it, and the pace there, 1 as alone; -1, -1 and 0 if none has room.
+        Node, number of the GPU on it, and the speed there, 1 as alone; -1, -1 and 0 if none has room.
     """
     nodes, configs, room = board.nodes, board.facts.configs, board.room
     v, units = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_UNITS]
@@ -99,7 +99,7 @@ def helper_count(instance: Instance) -> NDArray[np.int64]:
 
 @kernel
 def write_interconnect_slowdowns(board: Board, slowdowns: Floats) -> None:
-    """Multiply the paces of jobs on several nodes by what the spare machines leave of their time, 1 at most.
+    """Multiply the speeds of jobs on several nodes by what the spare machines leave of their time, 1 at most.
 
     Spare are the CPU machines, and the nodes that are on and have no job on several nodes. The jobs share them by the
     number of their nodes.
@@ -138,7 +138,7 @@ def interconnect_slowdown(facts: Facts, config: int, application: int, part: flo
 
 
 def least_slowdowns(facts: Facts) -> NDArray[np.float64]:
-    """Give the least pace that each application can have on every configuration, whoever is there, (A, C)."""
+    """Give the least speed that each application can have on every configuration, whoever is there, (A, C)."""
     least = 1.0 / facts.planned
     if facts.iteration.shape[0] > 0:
         for config in np.flatnonzero(facts.configs[:, at.CONFIG_NODES] > 1):
@@ -149,7 +149,7 @@ def least_slowdowns(facts: Facts) -> NDArray[np.float64]:
 
 @kernel
 def write_slowdowns(board: Board, slowdowns: Floats) -> None:
-    """Write the true seconds per epoch over the planned ones of every active job to `paces`, (A,)."""
+    """Write the true seconds per epoch over the planned ones of every active job to `speeds`, (A,)."""
     slowdowns[:] = 1.0
     if board.facts.slowdown.shape[0] > 0:
         write_pair_slowdowns(board, slowdowns)

@@ -52,7 +52,7 @@ def _first(groups: Ints, keys: Floats, one: int, other: int) -> bool:
 def pressure(board: Board, job: int, left: float) -> float:
     """Give t + least execution time of `left` epochs - due date [s]; where that is positive, times ω [€].
 
-    So jobs that must be late rank by what their lateness costs so far, before all others, which rank by slack.
+    So jobs that must be late rank by what their tardiness costs so far, before all others, which rank by slack.
     """
     jobs = board.jobs
     over_s = board.clock[at.NOW] + left * jobs[job, at.MIN_TAU] - jobs[job, at.DUE]

@@ -168,10 +168,10 @@ class View:
         return node, -1 if choice.gpu is None else _index("choice.gpu", choice.gpu, gpus)
 
     def speed_now(self, job: int, config: int) -> float:
-        """Give the pace that `job` would have with a configuration if it were placed now, 1 as alone; 0: no room.
+        """Give the speed that `job` would have with a configuration if it were placed now, 1 as alone; 0: no room.
 
         It depends on who is on the shared GPU where it would go now, and changes with them. Policies plan with the
-        worst there can be (`tau`): what an epoch takes now is tau / planned / pace, `seconds_now`.
+        worst there can be (`tau`): what an epoch takes now is tau / planned / speed, `seconds_now`.
 
         Raises:
             InputError: The job is not active, or may not use the configuration, or there is none with that index.

@@ -135,7 +135,7 @@ class ByUtilisation:
     sharing: Sharing
 
     def sharing_times(self, jobs: SharingJobs, rng: Generator) -> SharingTimes:
-        """Give the times alone, and the duties: of the table, or one number drawn for every application."""
+        """Give the times alone, and the utilisations: of the table, or one number drawn for every application."""
         sharing, shape = self.sharing, (len(jobs.gpu_types), 1)
         idle = [v.idle_gpu_power_w or sharing.idle_share * v.gpu_power_w for v in jobs.gpu_types]
         utilisation = UtilisationModel(
@@ -156,7 +156,9 @@ def _tabulated(jobs: SharingJobs) -> NDArray[np.float64]:
     for v in jobs.gpu_types:
         for name in jobs.applications:
             if (v.name, name) not in table:
-                raise InputError("sharing.duty", None, f"a range to draw from: no duty is known of {name} on {v.name}")
+                raise InputError(
+                    "sharing.utilisation", None, f"a range to draw from: no utilisation is known of {name} on {v.name}"
+                )
     return np.array([[table[v.name, name] for name in jobs.applications] for v in jobs.gpu_types])
 
 

@@ -33,7 +33,7 @@ def test_one_that_must_be_late_makes_room_for_the_cheapest_that_is_not():
     assert guard(0, due_h=5.0) == guard(1, due_h=5.0) == 2
 
 
-def test_it_stays_where_lateness_is_cheaper_than_energy():
+def test_it_stays_where_tardiness_is_cheaper_than_energy():
     assert guard(0, due_h=9.0, weight_eur_per_h=1.9) == 0  # an hour late costs 1.90 €, two GPUs cost 2 € more
     assert guard(0, due_h=9.0, weight_eur_per_h=2.1) == 1
 

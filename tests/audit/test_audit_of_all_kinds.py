@@ -153,7 +153,7 @@ def test_a_wrong_time_or_progress_of_any_interval_is_found(
 
 
 def test_a_share_that_is_recorded_on_another_gpu_is_found(folder: Path) -> None:
-    """Its own pace and those of the jobs beside it, or their bills, are not what they would be there."""
+    """Its own speed and those of the jobs beside it, or their bills, are not what they would be there."""
 
     def change(row: Row) -> Row:
         return row | {"gpu": "1" if row["gpu"] == "0" else "0"}

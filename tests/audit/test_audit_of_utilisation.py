@@ -1,4 +1,4 @@
-"""Runs in which jobs divide the time of GPUs by duty and priority: the two accountants agree, and lies are found."""
+"""Runs in which jobs divide the time of GPUs by utilisation and priority: the two accountants agree, and lies are found."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ def test_a_guest_that_says_it_was_a_host_is_found(tmp_path: Path) -> None:
     assert audit(tmp_path / "run")
 
 
-def test_an_instance_file_keeps_duties_and_priorities(tmp_path: Path) -> None:
+def test_an_instance_file_keeps_utilisations_and_priorities(tmp_path: Path) -> None:
     for power in (True, False):
         instance = by_utilisation(crowded(0), power=power)
         save_instance(instance, tmp_path / "one.json")
@@ -85,7 +85,7 @@ def test_an_instance_file_keeps_duties_and_priorities(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("field", ["utilisation", "overhead", "filled", "least_speed", "idle_power_w", "fastest"])
 @pytest.mark.parametrize("value", [-1.0, "x", [[7.0]]])
-def test_what_a_file_says_wrong_of_duties_is_named(tmp_path: Path, field: str, value: object) -> None:
+def test_what_a_file_says_wrong_of_utilisations_is_named(tmp_path: Path, field: str, value: object) -> None:
     path = tmp_path / "one.json"
     save_instance(by_utilisation(crowded(0)), path)
     document = json.loads(path.read_text(encoding="utf-8"))

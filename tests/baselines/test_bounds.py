@@ -124,7 +124,7 @@ def test_a_completion_may_be_early_by_a_nanosecond_and_a_little_of_the_time_and_
 @pytest.mark.slow
 @settings(max_examples=60, deadline=None)
 @given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts", "sts-x", "greedy"]), power=st.booleans())
-def test_no_policy_undercuts_the_bounds_where_gpus_draw_power_by_duty(seed: int, name: str, power: bool):
+def test_no_policy_undercuts_the_bounds_where_gpus_draw_power_by_utilisation(seed: int, name: str, power: bool):
     instance = by_utilisation(random_instance(seed, jobs=8, kinds=True, span_s=300.0), power=power)
     total = simulate(instance, make_policy(name)).total_eur
     assert total >= clairvoyant_bound(instance) * (1 - 1e-9)
@@ -132,7 +132,7 @@ def test_no_policy_undercuts_the_bounds_where_gpus_draw_power_by_duty(seed: int,
 
 
 def test_an_idle_gpu_that_draws_nothing_leaves_the_base_power_and_the_work():
-    """A node of one GPU, 1 kW base and 1 kW busy: an hour of duty 0.25 costs 1 + 0.25 at a price of 1 €/kWh."""
+    """A node of one GPU, 1 kW base and 1 kW busy: an hour of utilisation 0.25 costs 1 + 0.25 at a price of 1 €/kWh."""
     instance = kilowatt_cluster([hours_job(1.0, {Configuration("V", 1): 1.0}, 10.0)], [1], [Configuration("V", 1)])
     gpu = replace(instance.gpu_types[0], gpu_power_w=1000.0, node_base_power_w=1000.0)
     work = replace(

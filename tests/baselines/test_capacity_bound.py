@@ -87,7 +87,7 @@ def test_the_heavier_of_two_jobs_goes_first():
 
 
 def test_three_jobs_on_one_gpu_go_by_weight_over_length():
-    """Smith's rule: 1 h at 9 €/h, 2 h at 10, 3 h at 6. Energy 6 €, lateness 9 + 3 · 10 + 6 · 6 €."""
+    """Smith's rule: 1 h at 9 €/h, 2 h at 10, 3 h at 6. Energy 6 €, tardiness 9 + 3 · 10 + 6 · 6 €."""
     jobs = [hours_job(0.0, {ONE: hours}, weight) for hours, weight in ((3.0, 6.0), (1.0, 9.0), (2.0, 10.0))]
     three = kilowatt_cluster(jobs, [1], [ONE])
     assert 80.0 < capacity_bound(three) <= 81.0
@@ -199,7 +199,7 @@ def test_its_prices_give_it_and_are_those_of_what_is_scarce():
     assert not np.any(found.eur_per_gpu_s[:, -1])
 
 
-def test_lateness_is_seen_where_energy_costs_nothing():
+def test_tardiness_is_seen_where_energy_costs_nothing():
     two = kilowatt_cluster([hours_job(1.0, {ONE: 1.0}, 10.0) for _ in range(2)], [1], [ONE])
     free = replace(two, energy_price_eur_per_kwh=0.0)
     assert clairvoyant_bound(free) == pytest.approx(0.0, abs=1e-9)

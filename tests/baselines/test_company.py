@@ -55,7 +55,7 @@ def test_a_share_counts_with_average_pairs_in_a_full_gpu():
 
 
 def test_a_guest_counts_beside_an_average_host_and_a_host_with_the_overhead():
-    """The mean duty is (0.6 + 0.6 + 0.3) / 3 = 0.5: a guest of 0.6 fills 0.85 · 0.5 of the time."""
+    """The mean utilisation is (0.6 + 0.6 + 0.3) / 3 = 0.5: a guest of 0.6 fills 0.85 · 0.5 of the time."""
     tau = times(three_jobs((HOST, GUEST), UtilisationModel(np.array([[0.6, 0.3]]))))
     assert tau[:, 0] == pytest.approx([1.03] * 3)
     assert tau[:, 1] == pytest.approx([0.6 / 0.425, 0.6 / 0.425, 1.0])
@@ -72,8 +72,8 @@ def test_it_is_never_worse_than_the_worst_and_without_a_model_the_board_stays():
     assert (with_co_runners(state.board).tau <= state.board.tau).all()
 
 
-def test_where_gpus_draw_power_by_duty_a_share_counts_with_all_that_its_gpu_draws_at_rest():
-    """100 W base, 100 W busy and 20 W at rest: at a mean duty of 0.5 a GPU draws 160 W with its node.
+def test_where_gpus_draw_power_by_utilisation_a_share_counts_with_all_that_its_gpu_draws_at_rest():
+    """100 W base, 100 W busy and 20 W at rest: at a mean utilisation of 0.5 a GPU draws 160 W with its node.
 
     Four jobs in quarters need 0.6 + 3 · 0.5 and 0.3 + 3 · 0.5 of its time: so each works 0.6 / 2.1 or 0.3 / 1.8 of it.
     """
@@ -92,7 +92,7 @@ def test_where_gpus_draw_power_by_duty_a_share_counts_with_all_that_its_gpu_draw
 
 def test_where_guests_are_welcome_sts_x_saves_by_knowing_its_company():
     values = {
-        "sharing.interference": "utilisation", "sharing.duty": [0.1, 0.8], "sharing.fractions": [0.6, 0.4],
+        "sharing.interference": "utilisation", "sharing.utilisation": [0.1, 0.8], "sharing.fractions": [0.6, 0.4],
         "sharing.priorities": [1, 0], "jobs.count": 40, "cluster.nodes": 4,
     }  # fmt: skip
     scenario = load_scenario("sharing").replace(values)

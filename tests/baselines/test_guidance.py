@@ -39,7 +39,7 @@ def test_it_is_time_by_energy_cost():
     assert value(placed((B, X1))) == pytest.approx(2 / 2.0)
 
 
-def test_lateness_at_the_end_counts_as_cost():
+def test_tardiness_at_the_end_counts_as_cost():
     """A alone on node 1 ends at 4 h: 4 h / (4.0 + 1.80 €)."""
     assert value(placed((A, X1))) == pytest.approx(4 / 5.8)
 

@@ -116,8 +116,8 @@ def sweep_easy(view: View, *order: int) -> list[float]:
     return view.jobs[:, at.CONFIG].tolist()
 
 
-def test_the_lateness_of_others_until_the_first_completion_counts():
-    """Late runs. Easy on two GPUs: 1.6 h at 3.0 €/h are 4.80 €; on one, 2 h at 2.0: 4.00 €, but 0.4 h more of lateness.
+def test_the_tardiness_of_others_until_the_first_completion_counts():
+    """Late runs. Easy on two GPUs: 1.6 h at 3.0 €/h are 4.80 €; on one, 2 h at 2.0: 4.00 €, but 0.4 h more of tardiness.
 
     At 0.001 €/s they cost 1.44 €, at 0.0001 €/s 0.14 €.
     """
@@ -127,8 +127,8 @@ def test_the_lateness_of_others_until_the_first_completion_counts():
         assert sweep_easy(view, 0, 1) == [config, 0]
 
 
-def test_the_lateness_of_a_job_that_has_just_been_placed_counts_too():
-    """Late is placed first, for 100 times its lateness; then easy keeps its two GPUs, as above."""
+def test_the_tardiness_of_a_job_that_has_just_been_placed_counts_too():
+    """Late is placed first, for 100 times its tardiness; then easy keeps its two GPUs, as above."""
     assert sweep_easy(easy_and_late(0.001), 1, 0) == [1, 0]
     assert sweep_easy(easy_and_late(0.0001), 1, 0) == [0, 0]
 

@@ -37,12 +37,12 @@ def test_nobody_late_costs_the_energy_until_the_first_completion():
     assert proxy((B, X1), (C, X2)) == pytest.approx(4 / 3 * (1.9 + 1.0) + 100 * 0.001 * 1800)
 
 
-def test_a_job_that_runs_late_counts_with_its_lateness_at_the_first_completion():
+def test_a_job_that_runs_late_counts_with_its_tardiness_at_the_first_completion():
     """C on x1, on node 1, until 2 h: 0.5 h late, 5.40 €. A on x2, on node 0, until 2⅔ h: not late at 2 h."""
     assert proxy((C, X1), (A, X2)) == pytest.approx(2 * (1.0 + 1.9) + 0.003 * 1800)
 
 
-def test_lateness_counts_up_to_the_first_completion_alone():
+def test_tardiness_counts_up_to_the_first_completion_alone():
     """C on x1, on node 1, ends first, at 2 h; A beside B on node 0 would be late at 4 h, and is not at 2 h."""
     assert proxy((C, X1), (A, X1), (B, X1)) == pytest.approx(2 * (1.0 + 1.9) + 0.003 * 1800)
 

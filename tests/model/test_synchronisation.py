@@ -54,7 +54,7 @@ def test_an_iteration_on_four_nodes_by_hand():
     assert iteration_s(2.0, 1.0, 4, 2) == 0.5 + 24 / 20
 
 
-def test_least_paces_are_those_with_as_many_spare_machines_as_nodes():
+def test_least_speeds_are_those_with_as_many_spare_machines_as_nodes():
     own = Synchronisation(np.array([[2.0, 1.0]]), np.array([[1.0, 0.0]]), 0)
     configurations = [Configuration("V", 8), Configuration("V", 8, nodes=4), Configuration("V", 8, nodes=2)]
     assert own.least_slowdowns(configurations, [0, 0, 0]).tolist() == [[1.0, 0.75, 1.0], [1.0, 1.0, 1.0]]

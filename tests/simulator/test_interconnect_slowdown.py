@@ -113,7 +113,7 @@ def test_on_two_nodes_nobody_helps():
 
 
 class Checks:
-    """Place jobs as another policy, and look at all paces of the round before."""
+    """Place jobs as another policy, and look at all speeds of the round before."""
 
     preemption = True
 

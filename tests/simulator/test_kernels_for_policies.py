@@ -138,7 +138,7 @@ def test_the_kernels_of_this_test_call_every_function():
 
 
 def test_a_kernel_looks_around(board):
-    """Nobody shares a GPU here: no lists, no model, whole GPUs at full pace, an hour an epoch."""
+    """Nobody shares a GPU here: no lists, no model, whole GPUs at full speed, an hour an epoch."""
     told = np.zeros(5)
     look_around(board, 0, 0, told)
     assert told[:2].tolist() == [0.0, 3.0]

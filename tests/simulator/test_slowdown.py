@@ -68,7 +68,7 @@ def test_a_job_that_comes_later_slows_the_one_that_runs():
     result = run(two_jobs(slow(1.5, 2.0), second_s=HOUR))
     assert result.completion_s == pytest.approx([2.5 * HOUR, (2.5 + 3.25) * HOUR])
     assert result.switches.tolist() == [0, 0]
-    assert len(result.log) == 2  # one interval each: a change of pace begins no new one
+    assert len(result.log) == 2  # one interval each: a change of speed begins no new one
 
 
 def test_policies_plan_with_the_worst_that_there_can_be():
@@ -113,7 +113,7 @@ def test_excesses_add_up_beside_several_others():
     assert simulate(instance, ShareAll()).completion_s == pytest.approx([1.4 * HOUR] * 3)
 
 
-def test_a_restart_delays_progress_at_the_pace_of_then():
+def test_a_restart_delays_progress_at_the_speed_of_then():
     """A moves to the other GPU of the node at 1 h, and B, which comes then, joins it: A restarts for half an hour."""
     instance = two_jobs(slow(1.5, 1.0), second_s=HOUR, restart_s=HOUR / 2)
 

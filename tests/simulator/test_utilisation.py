@@ -1,4 +1,4 @@
-"""Jobs that divide the time of a GPU by duty and priority: paces, costs and places; by hand, and as properties."""
+"""Jobs that divide the time of a GPU by utilisation and priority: speeds, costs and places; by hand, and as properties."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ class Fixed:
 
 
 def jobs_of(utilisations: tuple[float, ...], configurations: tuple[Configuration, ...], **model: object) -> Instance:
-    """Make jobs of 1,000 epochs, a second each alone, with these duties; a busy GPU costs 1 €/h, the node 1 €/h."""
+    """Make jobs of 1,000 epochs, a second each alone, with these utilisations; a busy GPU costs 1 €/h, the node 1 €/h."""
     names = [f"{i}" for i in range(len(utilisations))]
     seconds = dict.fromkeys(configurations, 1.0)
     jobs = [Job(0.0, 1e6, 0.001, 1000.0, CERTAIN, 1000.0, seconds, application=name) for name in names]
@@ -72,7 +72,7 @@ def test_a_host_is_slowed_by_the_overhead_and_its_guest_fills_the_gaps():
 
 
 def test_with_one_priority_the_time_is_shared_fairly():
-    """Duties 0.5 and 0.8 need 1.3 of the GPU: both take 1.3 times as long until one ends."""
+    """Utilisations 0.5 and 0.8 need 1.3 of the GPU: both take 1.3 times as long until one ends."""
     assert run(jobs_of((0.5, 0.8), (HALF,)), 0, 0).completion_s == pytest.approx([1300.0, 1300.0])
     assert run(jobs_of((0.4, 0.6), (HALF,)), 0, 0).completion_s == pytest.approx([1000.0, 1000.0])
 
@@ -86,7 +86,7 @@ def test_a_guest_beside_a_host_that_fills_the_gpu_is_never_quite_dead():
     assert result.completion_s == pytest.approx([1030.0, 1030.0 + 1000.0 - 1030.0 * 0.02])
 
 
-def test_power_follows_duty_where_it_is_asked_for():
+def test_power_follows_utilisation_where_it_is_asked_for():
     """Base 1 €/h and idle 0.2 €/h for both, and 0.8 €/h times the work: 0.5 / 1.03 and 0.8 · 0.53125, then 0.8."""
     result = run(jobs_of((0.5, 0.8), (HOST, GUEST), idle_power_w=np.array([200.0])), 0, 1)
     together, alone = 1030.0 / 3600.0, (1482.8125 - 1030.0) / 3600.0
@@ -96,21 +96,21 @@ def test_power_follows_duty_where_it_is_asked_for():
     assert result.energy_eur == pytest.approx(host + guest)
 
 
-def test_power_by_duty_holds_for_whole_gpus_too():
+def test_power_by_utilisation_holds_for_whole_gpus_too():
     result = run(jobs_of((0.25,), (ONE,), idle_power_w=np.array([200.0])), 0)
     assert result.energy_eur == pytest.approx((1.0 + 0.2 + 0.8 * 0.25) * 1000.0 / 3600.0)
 
 
-def test_policies_plan_hosts_with_the_overhead_and_guests_with_the_least_pace():
+def test_policies_plan_hosts_with_the_overhead_and_guests_with_the_least_speed():
     state = State(jobs_of((0.5, 0.8), (HOST, GUEST, ONE)))
     state.advance()
     assert state.view.tau[:, 0] == pytest.approx([1.03, 1.03])
-    # A guest has one other beside it at most that is no host: of duty 0.8 at worst.
+    # A guest has one other beside it at most that is no host: of utilisation 0.8 at worst.
     assert state.view.tau[:, 1] == pytest.approx([1.3 / 0.02, 1.6 / 0.02])
     assert state.view.tau[:, 2].tolist() == [1.0, 1.0]
 
 
-def test_the_view_tells_the_pace_now():
+def test_the_view_tells_the_speed_now():
     state = State(jobs_of((0.5, 0.8), (HOST, GUEST, ONE)))
     state.advance()
     state.begin_round(True)
@@ -127,7 +127,7 @@ def test_the_view_tells_the_pace_now():
 
 
 def test_a_share_goes_where_it_is_fastest_and_among_equals_to_the_fullest():
-    """Hosts of duty 0.9 and 0.2 on two GPUs: the guest goes to the second; without `fastest` to the first."""
+    """Hosts of utilisation 0.9 and 0.2 on two GPUs: the guest goes to the second; without `fastest` to the first."""
     for fastest, gpu in ((True, 1), (False, 0)):
         state = State(jobs_of((0.9, 0.2, 0.5), (HOST, GUEST), fastest=fastest))
         state.advance()
@@ -179,8 +179,8 @@ def test_simulate_and_the_environment_agree_and_nothing_is_slower_than_planned(s
 @pytest.mark.parametrize(
     ("values", "field"),
     [
-        ({"utilisation": np.ones(3)}, "interference.duty"),
-        ({"utilisation": np.array([[0.0]])}, "interference.duty[0, 0]"),
+        ({"utilisation": np.ones(3)}, "interference.utilisation"),
+        ({"utilisation": np.array([[0.0]])}, "interference.utilisation[0, 0]"),
         ({"overhead": -0.1}, "interference.overhead"),
         ({"filled": 1.5}, "interference.filled"),
         ({"least_speed": 0.03}, "interference.least_speed"),
@@ -193,13 +193,13 @@ def test_a_wrong_number_is_named(values: dict[str, object], field: str):
         UtilisationModel(**{"utilisation": np.ones((1, 1)), **values})
 
 
-def test_priorities_need_duties_and_idle_power_is_part_of_what_a_gpu_draws():
+def test_priorities_need_utilisations_and_idle_power_is_part_of_what_a_gpu_draws():
     instance = jobs_of((0.5, 0.8), (HOST, GUEST))
     with refused("configurations", "Vx0.6!", "shares without priorities"):
         replace(instance, interference=None)
     with refused("interference.idle_power_w[0]", 1000.5):
         jobs_of((0.5,), (HOST, GUEST), idle_power_w=np.array([1000.5]))
-    with refused("interference.duty", (1, 3)):
+    with refused("interference.utilisation", (1, 3)):
         replace(instance, interference=UtilisationModel(np.ones((1, 3))))
     with refused("configuration.priority", 1):
         Configuration("V", 1, priority=1)

@@ -114,7 +114,7 @@ def without_idle_power(gpu_types: Sequence[GpuType]) -> tuple[GpuType, ...]:
 
 
 def by_utilisation(instance: Instance, *, priorities: bool = True, power: bool = True) -> Instance:
-    """Let jobs share GPUs by drawn duties, some shares as hosts; with `power`, GPUs draw it by duty."""
+    """Let jobs share GPUs by drawn utilisations, some shares as hosts; with `power`, GPUs draw it by utilisation."""
     rng = np.random.default_rng(instance.seed + 1)
     shape = len(instance.gpu_types), len(instance.jobs.applications)
     least = np.array([v.gpu_power_w for v in instance.gpu_types])

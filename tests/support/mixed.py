@@ -14,7 +14,7 @@ from instances import by_utilisation, random_instance, with_switching
 
 
 def mixed_instance(seed: int) -> Instance:
-    """Make a crowded instance with pairs or duties, helpers, switching costs, labels and quotas, each or not."""
+    """Make a crowded instance with pairs or utilisations, helpers, switching costs, labels and quotas, each or not."""
     rng = np.random.default_rng([seed, 12])
     make = helped_instance if rng.random() < 0.4 else random_instance
     more = {} if make is helped_instance else {"kinds": True}

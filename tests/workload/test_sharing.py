@@ -20,7 +20,7 @@ def test_one_greatest_inflation_holds_for_all_fractions_and_a_list_for_each():
     assert Sharing(fractions=[0.5]).own_max_inflation() == {}
 
 
-def test_by_duty_shares_have_priorities_and_go_where_they_are_fastest():
+def test_by_utilisation_shares_have_priorities_and_go_where_they_are_fastest():
     section = Sharing(fractions=[0.4, 0.6], interference="utilisation", priorities=[0, 1])
     assert section.offers() == ((0.4, 0), (0.6, 1))
     assert section.fastest
@@ -30,7 +30,7 @@ def test_by_duty_shares_have_priorities_and_go_where_they_are_fastest():
     assert len(Sharing(fractions=[0.5, 0.5], interference="utilisation", priorities=[0, 1]).fractions) == 2
 
 
-def test_a_scenario_by_duty_has_its_duties_from_the_table_or_a_range_and_power_by_duty():
+def test_a_scenario_by_utilisation_has_its_utilisations_from_the_table_or_a_range_and_power_by_utilisation():
     values = {"sharing.interference": "utilisation", "sharing.fractions": [0.6, 0.4], "sharing.priorities": [1, 0]}
     scenario = load_scenario("sharing").replace(values)
     instance = make_instance(scenario, 0)
@@ -39,7 +39,7 @@ def test_a_scenario_by_duty_has_its_duties_from_the_table_or_a_range_and_power_b
     assert instance.interference.idle_power_w is None
     assert instance.interference.utilisation[0, 0] == builtin_utilisations()["V100", instance.jobs.applications[0]]
     drawn = make_instance(
-        scenario.replace({"sharing.duty": [0.2, 0.3], "sharing.power": "utilisation"}), 0
+        scenario.replace({"sharing.utilisation": [0.2, 0.3], "sharing.power": "utilisation"}), 0
     ).interference
     assert ((drawn.utilisation >= 0.2) & (drawn.utilisation <= 0.3)).all()
     assert (drawn.utilisation == drawn.utilisation[0]).all()

@@ -29,7 +29,7 @@ def guarded(board: Board, job: int, config: int) -> int:
 
     A configuration must be late if the job, with the epochs that it is expected to need yet, ends after its due date
     there. Where another one that can be placed now would end in time, and its energy costs less than the energy of the
-    choice and its lateness, the cheapest such takes its place. Waiting is left alone: who waits is asked again in time.
+    choice and its tardiness, the cheapest such takes its place. Waiting is left alone: who waits is asked again in time.
 
     Args:
         board: The board, with the job at hand not placed.

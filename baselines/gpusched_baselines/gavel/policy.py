@@ -338,7 +338,7 @@ def quantile_entities(weight: NDArray[np.float64], entities: int) -> NDArray[np.
 
 @dataclass(frozen=True, slots=True)
 class GavelCost(ByRounds):
-    """Gavel's cost with due dates made elastic: shares of time in all configurations, least energy, lateness priced.
+    """Gavel's cost with due dates made elastic: shares of time in all configurations, least energy, tardiness priced.
 
     The program is in `priced`. It is solved when jobs come or go, and `reset_s` later. Every event begins a round, in
     which no GPU is used without need: only jobs with a share of a configuration may get it, the dearest per epoch last.

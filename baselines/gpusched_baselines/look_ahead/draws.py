@@ -38,7 +38,7 @@ def needed(board: Board, job: int, uniform: float) -> float:
 
 @kernel
 def sample_outcome(start: Board, uniform: Floats, outcome: Floats) -> None:
-    """Write what the active jobs need, and when those that run would be complete, to `fate`, (J, OUTCOME_COLUMNS)."""
+    """Write what the active jobs need, and when those that run would be complete, to `outcome`, (J, OUTCOME_COLUMNS)."""
     jobs = start.jobs
     for job in range(start.count[at.ACTIVE]):
         outcome[job, at.NEEDED] = needed(start, job, uniform[job])

@@ -28,7 +28,7 @@ class Draws:
 
     Attributes:
         stage: Where it is played.
-        fates: What jobs need, and when those that run would be complete, (D, J, OUTCOME_COLUMNS).
+        outcomes: What jobs need, and when those that run would be complete, (D, J, OUTCOME_COLUMNS).
     """
 
     def __init__(self, board: Board, rate: Floats, settings: Settings, rng: Generator) -> None:

@@ -33,7 +33,7 @@ class Stage(NamedTuple):
         start: The round as it begins, from an empty cluster; never changed.
         work: What a roll-out changes.
         plan: The same arrays but for `tau`: the times with which policies plan.
-        hidden: The fate that was drawn, and the jobs that were drawn to come.
+        hidden: The outcome that was drawn, and the jobs that were drawn to come.
     """
 
     start: Board
@@ -108,7 +108,7 @@ def cost_of_rest(board: Board, hidden: Hidden, rate: Floats) -> float:
 
     Args:
         board: The board, between two rounds.
-        hidden: The fate that was drawn.
+        hidden: The outcome that was drawn.
     """
     jobs, active, configs = board.jobs, board.active, board.facts.configs
     size, gpus, work, total = board.count[at.ACTIVE], 0, 0.0, 0.0
@@ -213,7 +213,7 @@ def roll_out(
     """Decide the round as `first` says, and those that follow by a policy.
 
     Args:
-        fate: What jobs need, and when those that run would be complete: drawn, (J, OUTCOME_COLUMNS).
+        outcome: What jobs need, and when those that run would be complete: drawn, (J, OUTCOME_COLUMNS).
         first: What every active job shall get in the round, (A, PLAN_COLUMNS).
         until: When it stops at the latest [s].
         most: After how many rounds it stops at the latest, ≥ 1.

@@ -153,7 +153,7 @@ def with_co_runners(board: Board) -> Board:
 
 
 def rates_by_utilisation(board: Board, rate: Floats) -> Floats:
-    """Give the rates of configurations [€/s], (C,), where GPUs draw power by their duty: for the active jobs' mean.
+    """Give the rates of configurations [€/s], (C,), where GPUs draw power by their utilisation: for the active jobs' mean.
 
     `rate` is that of busy GPUs. A share counts with all that its GPU draws at rest: work draws the same wherever it is
     done, so that others on the GPU save nothing but that, and slow the job down.

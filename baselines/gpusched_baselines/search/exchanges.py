@@ -76,7 +76,7 @@ def _first_after(board: Board, order: Ints, left: Floats, seen: its.Seen, i: int
 
 @lean_kernel
 def _tardiness_after(seen: its.Seen, first: float, i: int, k: int) -> float:
-    """Give what the running jobs cost by their lateness up to the first completion, after the exchange [€]."""
+    """Give what the running jobs cost by their tardiness up to the first completion, after the exchange [€]."""
     late = its.tardiness(seen, first)
     if seen.jobs[i, its.HOLDS] < 0:
         late += its.own_tardiness(seen, i, first) - its.own_tardiness(seen, k, first)

@@ -12,7 +12,7 @@ import numpy as np
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel, lean_kernel
 
-POSTPONED = 100.0  # how much heavier the lateness of a job that is left out counts
+POSTPONED = 100.0  # how much heavier the tardiness of a job that is left out counts
 
 
 @kernel
@@ -164,7 +164,7 @@ def give(seen: Seen, i: int, config: int, seconds: float) -> None:
 
 @lean_kernel
 def tardiness(seen: Seen, first: float) -> float:
-    """Give what the running jobs cost by their lateness up to the first completion, `first` seconds from now [€]."""
+    """Give what the running jobs cost by their tardiness up to the first completion, `first` seconds from now [€]."""
     before = _due_before(seen.by_due, first)
     return seen.by_due[1, before] * first - seen.by_due[2, before]
 
@@ -184,7 +184,7 @@ def _due_before(table: Floats, seconds: float) -> int:
 
 @lean_kernel
 def own_tardiness(seen: Seen, i: int, first: float) -> float:
-    """Give what job `i` costs by its lateness up to the first completion, if it runs [€]."""
+    """Give what job `i` costs by its tardiness up to the first completion, if it runs [€]."""
     return seen.jobs[i, WEIGHT] * max(0.0, first - seen.jobs[i, DUE_IN])
 
 
@@ -192,7 +192,7 @@ def own_tardiness(seen: Seen, i: int, first: float) -> float:
 def may_take(seen: Seen, i: int, seconds: float) -> bool:
     """Say whether a search may let job `i` run for `seconds` more: no slower than now, or still by its due date.
 
-    The proxy does not see lateness beyond the first completion, so without this rule a search would slow all jobs down.
+    The proxy does not see tardiness beyond the first completion, so without this rule a search would slow all jobs down.
     """
     if seconds == np.inf:
         return False

@@ -138,7 +138,7 @@ def _take_over(board: Board, guests: Mask, gpus: Gpus, rank: Ints, i: int) -> bo
 
 @kernel
 def _work_of(board: Board, rank: Ints, k: int, least_rank: int) -> float:
-    """Sum the duties of the jobs of a class from `least_rank` up on the GPU of active job k; 1 each if not known."""
+    """Sum the utilisations of the jobs of a class from `least_rank` up on the GPU of active job k; 1 each if not known."""
     jobs, active, facts = board.jobs, board.active, board.facts
     total = 0.0
     for other in range(rank.shape[0]):

@@ -90,7 +90,7 @@ class Gpus(NamedTuple):
     """The shared GPUs; GPU g of node n stands at n · G + g, of N · G.
 
     Attributes:
-        busy: Part of the time for which each is busy: Σ duty · pace; where duties are not known, what is held of it.
+        busy: Part of the time for which each is busy: Σ utilisation · speed; where utilisations are not known, what is held of it.
         jobs: How many jobs hold a share of it.
         hosted: 1 where one of them is a host.
         kept: Units that guests leave free for a host where there is none, by GPU type, (V,); 0: no share is a host's.
@@ -345,7 +345,7 @@ def promote(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> None:
 
 @kernel
 def slowest_guest(board: Board, guests: Mask, tried: Mask) -> tuple[int, float]:
-    """Find the guest with the lowest pace below 1 that was not tried yet, and its pace; -1: none."""
+    """Find the guest with the lowest speed below 1 that was not tried yet, and its speed; -1: none."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
     last, before = sim.neighbours(board)
     slowest, least = -1, 1.0

@@ -63,7 +63,7 @@ def gantt_view(timeline: Timeline, axis: Axis) -> View:
     ]
     overlays: tuple[tuple[str, list[tuple[Bar, float, float]], dict[str, Any]], ...] = (
         ("restart, no progress", restarts, {"fillcolor": "var:veil"}),
-        ("after the due date", after_due, {"fillcolor": "var:lateness"}),
+        ("after the due date", after_due, {"fillcolor": "var:tardiness"}),
         ("late job", _whole(of_late), {"line": {"width": 1.4, "color": "var:late"}}),
     )
     boxes = [

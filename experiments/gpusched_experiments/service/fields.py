@@ -328,7 +328,7 @@ class DecideRequest(Fields):
     distributions: dict[Name, DistributionFields] = Field(default={}, max_length=MOST_JOBS)
     interference: dict[str, Any] | None = Field(
         default=None,
-        description="What jobs on one GPU do to one another: {slowdown} or {duty, overhead, filled, least_speed, "
+        description="What jobs on one GPU do to one another: {slowdown} or {utilisation, overhead, filled, least_speed, "
         "idle_power_w, fastest}, as in an instance file; rows are GPU types, columns `applications`.",
     )
     synchronisation: dict[str, Any] | None = Field(

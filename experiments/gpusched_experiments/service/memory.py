@@ -35,7 +35,7 @@ FORMAT = b"3"  # is signed too: what was written in another format is refused
 WAKE, SLOWDOWN, SUBMISSION, WEIGHT, OF_JOBS = range(5)
 """Columns of what is kept of every job, and their number."""
 KEPT = [at.WAKE_S, at.SLOWDOWN, at.SUBMISSION, at.WEIGHT]
-USUAL = 1.0  # the pace of a job alone, which is not written
+USUAL = 1.0  # the speed of a job alone, which is not written
 IN_HEAD = ("policy", "place", "ids", "rounds", "submitted", "random")
 ALLOWED = "null, or the memory that a service with the same key and version answered to a request of this policy"
 
@@ -48,7 +48,7 @@ class Memory:
         policy: Name of the policy.
         place: Fingerprint of the cluster and its configurations: of another one only wake-ups count.
         ids: The jobs, sorted by submission, (J,); for a policy that looks back, the latest that are over too.
-        jobs: When each asked to be looked at again, the pace that it had at the end of the round or last had, and for a
+        jobs: When each asked to be looked at again, the speed that it had at the end of the round or last had, and for a
             policy that looks back when it was submitted, and its weight; else 0, (J, 4).
         rows: The policy's memory: of the run, then of each job, (1 + J, M).
         rounds: Decisions so far.

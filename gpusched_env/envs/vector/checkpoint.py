@@ -24,7 +24,7 @@ if TYPE_CHECKING:
 
 LOW = 2**64 - 1
 OF_BOARD = ("jobs", "nodes", "clock", "count", "active", "order", "memory", "cells")
-NAMES = (*OF_BOARD, "fate", "invalid", "steps", "ended", "instance_seed", "generator", "arguments", "digest")
+NAMES = (*OF_BOARD, "outcome", "invalid", "steps", "ended", "instance_seed", "generator", "arguments", "digest")
 """The arrays of a checkpoint."""
 
 
@@ -96,7 +96,7 @@ def unpack(
 
 def changing(state: State) -> dict[str, NDArray[Any]]:
     """Give the arrays of a run that change in it, by name, but for what follows from them and the instance."""
-    return {name: getattr(state.board, name) for name in OF_BOARD} | {"fate": state.hidden.outcome}
+    return {name: getattr(state.board, name) for name in OF_BOARD} | {"outcome": state.hidden.outcome}
 
 
 def digest(arrays: Mapping[str, NDArray[Any]]) -> NDArray[np.uint8]:

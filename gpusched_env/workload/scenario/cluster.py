@@ -123,7 +123,7 @@ class OwnGpuType(Settings):
 
     What a node costs is told in one of three ways: by powers of a GPU and of the node, by the power of the node with 1,
     2, ... busy GPUs, or by what such a node costs. Beside the power of the node that of a busy GPU may be told: a GPU
-    that is shared by duty spares a part of it.
+    that is shared by utilisation spares a part of it.
     """
 
     name: str = Field(description="Name, such as B200.")

@@ -50,7 +50,7 @@ class Sharing(Settings):
     interference: Literal["random", "measured", "utilisation"] = setting(
         "random",
         "What sharing does to a job's time: random (its own inflation, from a range), measured (pairs slow "
-        "each other down), or duty (jobs divide the GPU's time).",
+        "each other down), or utilisation (jobs divide the GPU's time).",
     )
     max_inflation: Annotated[tuple[Inflation, ...], BeforeValidator(_one_or_more)] | None = setting(
         None, "Greatest random inflation: one for all fractions, or one for each. By default the package's."
@@ -58,26 +58,30 @@ class Sharing(Settings):
     placement: Literal["fullest", "fastest"] | None = setting(
         None,
         "To which open GPU a share goes: the fullest, or where it is fastest. By default fastest with "
-        "duty, else fullest.",
+        "utilisation, else fullest.",
     )
-    priorities: Many[Priority] = setting((), "With duty: the priority of each fraction, 0 to 9; by default all 0.")
+    priorities: Many[Priority] = setting(
+        (), "With utilisation: the priority of each fraction, 0 to 9; by default all 0."
+    )
     utilisation: UtilisationRange | None = setting(
         None,
-        "With duty: range from which each application draws the part of the time for which it keeps a GPU "
+        "With utilisation: range from which each application draws the part of the time for which it keeps a GPU "
         "busy. By default the package's table.",
     )
-    overhead: NotNegative = setting(USUAL["overhead"], "With duty: what a job loses to guests, part of its time; > 0.")
-    filled: Part = setting(USUAL["filled"], "With duty: part of the time left by hosts that guests can use.")
+    overhead: NotNegative = setting(
+        USUAL["overhead"], "With utilisation: what a job loses to guests, part of its time; > 0."
+    )
+    filled: Part = setting(USUAL["filled"], "With utilisation: part of the time left by hosts that guests can use.")
     least_speed: Part = setting(
         USUAL["least_speed"],
-        "With duty: least pace of guests however busy the GPU is, if their duties sum to 1 at most.",
+        "With utilisation: least speed of guests however busy the GPU is, if their utilisations sum to 1 at most.",
     )
     power: Literal["busy", "utilisation"] = setting(
-        "busy", "What a GPU that is held draws: the power of a busy one, or with duty by how busy it is."
+        "busy", "What a GPU that is held draws: the power of a busy one, or with utilisation by how busy it is."
     )
     idle_share: Part = setting(
         0.155,
-        "With power = duty: power of a held GPU that does nothing over that of a busy one, for GPU types "
+        "With power = utilisation: power of a held GPU that does nothing over that of a busy one, for GPU types "
         "without idle power of their own.",
     )
 

@@ -34,7 +34,7 @@ _EURO_PER_S = 0.001
 def trace_instance(trace: int, *, shared: bool, first: int | None = None) -> Instance:
     """Make the single-GPU jobs of a trace: as hosts and guests of V100s, or alone on them.
 
-    A job's epochs are seconds alone. Duties are GPU time over iteration time of its model; a restart takes as long as
+    A job's epochs are seconds alone. Utilisations are GPU time over iteration time of its model; a restart takes as long as
     was measured. Due dates are drawn, from once to four times the time alone after the submission; all weights are 1 €
     for a thousand seconds, and all jobs need the same memory.
 

@@ -101,7 +101,7 @@ class Pair:
         other: The other one.
         slowdown: Factor on the time of the first beside the other, ≥ 1.
         other_slowdown: Factor on the time of the other beside the first, ≥ 1.
-        duty: Part of the time for which the first keeps the GPU busy alone: half its slow-down beside itself.
+        utilisation: Part of the time for which the first keeps the GPU busy alone: half its slow-down beside itself.
         other_utilisation: The same of the other.
     """
 
@@ -117,7 +117,7 @@ class Pair:
 def measured_pairs(gpu: str) -> tuple[Pair, ...]:
     """List the ordered pairs in which both jobs made progress on a GPU type, `V100` or `P100`.
 
-    A model that was not run beside itself has the median of the duties of the others.
+    A model that was not run beside itself has the median of the utilisations of the others.
     """
     table = json.loads((GAVEL / "physical_cluster_throughputs.json").read_text(encoding="utf-8"))[gpu.lower()]
     single = [key for key in table if key.endswith(", 1)")]
@@ -253,7 +253,7 @@ class Outcome(NamedTuple):
 def gaps_of(kernels_s: Floats, utilisation: float, every: int, jitter: float, seed: int) -> tuple[Floats, Floats]:
     """Give the gap after every kernel as predicted and as it is [s], both of the shape of `kernels_s`.
 
-    The idle time that makes the duty is cut into equal gaps, one after every `every`-th kernel; each is longer or
+    The idle time that makes the utilisation is cut into equal gaps, one after every `every`-th kernel; each is longer or
     shorter than predicted by a factor drawn from 1 ± `jitter`.
     """
     predicted = np.zeros(len(kernels_s))

@@ -1,4 +1,4 @@
-"""The elastic program with priced lateness, by hand: one GPU has speed 1 for 1 €/s, two have 1.8 for 2 €/s."""
+"""The elastic program with priced tardiness, by hand: one GPU has speed 1 for 1 €/s, two have 1.8 for 2 €/s."""
 
 from __future__ import annotations
 
@@ -38,7 +38,7 @@ def test_a_job_that_must_be_late_runs_faster_only_if_that_is_worth_its_energy(we
     np.testing.assert_allclose(priced(elastic(-5.0, weight), 0.0), [expected], atol=1e-6)
 
 
-def test_where_gpus_are_short_the_job_whose_lateness_costs_least_gives_way_and_the_other_keeps_its_due_date():
+def test_where_gpus_are_short_the_job_whose_tardiness_costs_least_gives_way_and_the_other_keeps_its_due_date():
     x = priced(elastic([10.0, 10.0], [1.0, 5.0], jobs=2, capacity=1.0), 0.0)
     np.testing.assert_allclose(x, [[0, 0], [1, 0]], atol=1e-6)
 

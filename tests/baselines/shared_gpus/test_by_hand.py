@@ -53,7 +53,7 @@ def job(
     due_s: float = 1e9,
     configurations: tuple[Configuration, ...] = (HOST, GUEST),
 ) -> tuple[float, Job]:
-    """Make a job of so many epochs, a second each alone, and its duty."""
+    """Make a job of so many epochs, a second each alone, and its utilisation."""
     seconds = dict.fromkeys(configurations, 1.0)
     return utilisation, Job(at_s, due_s, weight, epochs, CERTAIN, epochs, seconds, opportunistic=opportunistic)
 
@@ -61,7 +61,7 @@ def job(
 def cluster(
     jobs: list[tuple[float, Job]], gpus: tuple[int, ...], configurations: tuple[Configuration, ...] = ALL, **told: float
 ) -> Instance:
-    """Make a cluster of nodes with so many GPUs; jobs of different duty are different applications."""
+    """Make a cluster of nodes with so many GPUs; jobs of different utilisation are different applications."""
     made = [replace(one, application=f"{i}", **told) for i, (_, one) in enumerate(jobs)]
     utilisation = UtilisationModel(np.array([[utilisation for utilisation, _ in jobs]]))
     nodes = [Node("V", count) for count in gpus]
@@ -232,7 +232,7 @@ def test_fill_goes_where_an_epoch_takes_least():
 
 
 def test_pack_puts_light_jobs_together_and_heavy_ones_apart():
-    """Duties 0.05 and 0.1 have the label 0, 0.95 has 2: beside itself it takes 1.9 times as long."""
+    """Utilisations 0.05 and 0.1 have the label 0, 0.95 has 2: beside itself it takes 1.9 times as long."""
     jobs = [job(u, configurations=(HALF, ONE)) for u in (0.95, 0.95, 0.1, 0.95, 0.05)]
     found = held(cluster(jobs, (2, 1), (HALF, ONE)), Pack())
     places = [each and each[1:] for each in found]

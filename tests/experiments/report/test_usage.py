@@ -27,7 +27,7 @@ def test_the_usage_of_a_host_and_a_guest_by_hand():
     assert times["opportunistic"].stretch == pytest.approx(1.4828125)
 
 
-def test_without_duties_a_busy_gpu_is_a_busy_gpu():
+def test_without_utilisations_a_busy_gpu_is_a_busy_gpu():
     result = simulate(three_jobs(), make_policy("edf"))
     usage = Usage.of(result)
     assert usage.computing == pytest.approx(usage.held)

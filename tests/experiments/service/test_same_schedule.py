@@ -94,7 +94,7 @@ def test_tenants_that_are_names_only_are_told():
 @pytest.mark.slow
 @settings(max_examples=15, deadline=None)
 @given(seed=st.integers(0, 10_000), name=st.sampled_from(["edf", "sts", "sts-x", "edf-preemptive", "antman", "fill"]))
-def test_duties_quotas_and_switching_by_distance_are_told_whole(seed: int, name: str):
+def test_utilisations_quotas_and_switching_by_distance_are_told_whole(seed: int, name: str):
     instance, policy = mixed_instance(seed), make_any_policy(name)
     if can_decide(policy, instance):
         assert_same(over_requests(instance, name), simulate(instance, policy))

@@ -39,8 +39,8 @@ def test_one_job_switches_when_it_must():
     assert found.schedule.completion_s == pytest.approx([2.5 * HOUR])
 
 
-def test_lateness_is_bought_where_it_is_cheaper_than_energy():
-    """An hour of lateness costs 50 cents: less than the euro that saving it costs."""
+def test_tardiness_is_bought_where_it_is_cheaper_than_energy():
+    """An hour of tardiness costs 50 cents: less than the euro that saving it costs."""
     job = hours_job(2.0, {ONE: 3.0, TWO: 2.0}, weight_eur_per_h=0.5)
     assert_solved(certify_static(kilowatt_cluster([job], [2], [ONE, TWO])), 3.0 + 0.5)
 
@@ -54,7 +54,7 @@ def test_of_two_jobs_on_one_gpu_the_heavier_goes_first():
 
 
 def test_three_jobs_on_one_gpu_go_by_weight_over_length():
-    """Smith's rule: 1 h at 9 €/h, 2 h at 10, 3 h at 6. Energy 6 €, lateness 9 + 3 · 10 + 6 · 6 €."""
+    """Smith's rule: 1 h at 9 €/h, 2 h at 10, 3 h at 6. Energy 6 €, tardiness 9 + 3 · 10 + 6 · 6 €."""
     jobs = [hours_job(0.0, {ONE: hours}, weight) for hours, weight in ((3.0, 6.0), (1.0, 9.0), (2.0, 10.0))]
     assert_solved(certify_static(kilowatt_cluster(jobs, [1], [ONE])), 6.0 + 9.0 + 30.0 + 36.0)
 

@@ -41,7 +41,7 @@ def test_a_gap_that_ends_early_makes_the_first_job_wait():
     assert fill_gaps(ones, ones, half, np.full(1, 0.9)).slowdown == pytest.approx((1.0 + 0.9) / 1.5)
 
 
-def test_the_idle_time_makes_the_duty_however_it_is_cut():
+def test_the_idle_time_makes_the_utilisation_however_it_is_cut():
     kernels = np.random.default_rng(0).uniform(0.1, 1.0, 400)
     for every in (1, 20, 200):
         predicted, actual = gaps_of(kernels, 0.3, every, 0.2, 0)
