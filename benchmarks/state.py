@@ -34,7 +34,7 @@ class Tuple(NamedTuple):
     jobs: Any
     tau: Any
     nodes: Any
-    room: Any
+    capacity: Any
     node_rate: Any
     planning_rate: Any
     least_rate: Any

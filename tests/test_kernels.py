@@ -12,7 +12,7 @@ PACKAGES = ("gpusched_env", "baselines", "agents", "experiments", "benchmarks")
 MOST_PARAMETERS = 8
 DRAWS_IT_ITSELF = "baselines/gpusched_baselines/look_ahead/"  # what jobs need in a roll-out, from their distributions
 MAY_TAKE_HIDDEN = (
-    *(f"gpusched_env/{room}/" for room in ("simulator", "observation", "envs/vector")), DRAWS_IT_ITSELF,
+    *(f"gpusched_env/{room}/" for capacity in ("simulator", "observation", "envs/vector")), DRAWS_IT_ITSELF,
     "baselines/gpusched_baselines/steering_env/run.py",  # an environment: it moves the state, and rewards use needs
 )  # fmt: skip
 
@@ -49,7 +49,7 @@ def test_only_kernels_that_move_the_state_or_observe_it_take_what_is_hidden(ever
     assert {name for name in takers if not name.startswith(MAY_TAKE_HIDDEN)} == set()
 
 
-BOOKS = {"jobs", "tau", "nodes", "room", "quota", "cells", "hosts", "clock", "count", "active"}
+BOOKS = {"jobs", "tau", "nodes", "capacity", "quota", "cells", "hosts", "clock", "count", "active"}
 """Arrays of the board that the simulator alone writes: policies have `memory`."""
 
 

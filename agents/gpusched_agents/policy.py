@@ -197,7 +197,7 @@ class JobModelPolicy:
 
     def _action(self, view: View, notes: Notes) -> int:
         board = view.board
-        configs, types = board.facts.configs.shape[0], board.room.shape[0]
+        configs, types = board.facts.configs.shape[0], board.capacity.shape[0]
         seen = {
             "job": np.empty(len(JOB_FEATURES), np.float32),
             "options": np.empty((configs, len(OPTION_FEATURES)), np.float32),

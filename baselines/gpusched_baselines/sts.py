@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Literal
 import numpy as np
 
 from gpusched_baselines.dispatching.idle_gpus import give_left_shares
-from gpusched_baselines.planning.cheapest import WORST_CASE, any_room, cheapest_fitting, left_of_all
+from gpusched_baselines.planning.cheapest import WORST_CASE, any_capacity, cheapest_fitting, left_of_all
 from gpusched_baselines.planning.plan import (
     LATE,
     SHORTEST_SEGMENT,
@@ -64,22 +64,22 @@ def look(board: Board, job: int, restarts_small: bool) -> tuple[int, float, int,
     own = held >= 0 and int(memory[job, GIVEN]) != held + 1
     if own:
         memory[job, LEAST] = configs[held, at.CONFIG_SIZE]
-    if not any_room(board):  # nothing to plan for: without this, a long queue is planned anew in every round
+    if not any_capacity(board):  # nothing to plan for: without this, a long queue is planned anew in every round
         return -1, -np.inf, 0, False
     least = max(1, int(memory[job, LEAST]))
     if held < 0:
         return -1, np.nan, 1 if restarts_small else least, False
     follows_plan = jobs[job, at.WAKE_S] > board.clock[at.NOW]
-    if follows_plan and own and sim.may_have(board, job, held) and not better_type_has_room(board, job):
+    if follows_plan and own and sim.may_have(board, job, held) and not better_type_fits(board, job):
         return held, np.nan, 0, False
     speeds_up = not follows_plan and jobs[job, at.WAKE_S] > -np.inf
     return -1, np.nan, least, speeds_up
 
 
 @kernel
-def better_type_has_room(board: Board, job: int) -> bool:
+def better_type_fits(board: Board, job: int) -> bool:
     """Say whether what `job` would have begun with on a GPU type that it ranked above its own fits now."""
-    for v in range(board.room.shape[0]):
+    for v in range(board.capacity.shape[0]):
         config = int(board.memory[job, BETTER + v]) - 1
         if config >= 0 and sim.may_have(board, job, config):
             return True
@@ -181,7 +181,7 @@ def choose_by_solver(
     if least == 0:
         return config, wake
     for size in (least + 1, least) if speeds_up else (least,):
-        plans = np.array([_solve_type(view, job, v, size, published, solver) for v in range(len(view.room))])
+        plans = np.array([_solve_type(view, job, v, size, published, solver) for v in range(len(view.capacity))])
         config, wake = take_best(view.board, job, plans)
         if config >= 0:
             return config, wake
@@ -320,7 +320,7 @@ class Sts:
 
 @kernel
 def _decide(board: Board, order: Ints, published: bool, restarts_small: bool) -> None:
-    scratch, plans = new_scratch(board.tau.shape[1]), np.empty((board.room.shape[0], PLAN_COLUMNS))
+    scratch, plans = new_scratch(board.tau.shape[1]), np.empty((board.capacity.shape[0], PLAN_COLUMNS))
     for job in order:
         config, wake = _choose(board, job, published, restarts_small, scratch, plans)
         sim.apply_choice(board, job, False, wake)
@@ -330,7 +330,7 @@ def _decide(board: Board, order: Ints, published: bool, restarts_small: bool) ->
 
 @kernel
 def _choose_alone(board: Board, job: int, published: bool, restarts_small: bool) -> tuple[int, float]:
-    scratch, plans = new_scratch(board.tau.shape[1]), np.empty((board.room.shape[0], PLAN_COLUMNS))
+    scratch, plans = new_scratch(board.tau.shape[1]), np.empty((board.capacity.shape[0], PLAN_COLUMNS))
     return _choose(board, job, published, restarts_small, scratch, plans)
 
 

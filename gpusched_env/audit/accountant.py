@@ -113,8 +113,8 @@ def _check_host(record: Record, first: int, host: int, intervals: list[IntervalR
     most, over = record.nodes[first + host].gpus, False
     for start, _, holding in stretches(intervals):
         cells = {interval.node for interval in holding if interval.node < first}
-        lent = busy_gpus([interval for interval in holding if interval.node >= first])
-        taken = lent + sum(record.nodes[cell].gpus for cell in cells)
+        opportunistic = busy_gpus([interval for interval in holding if interval.node >= first])
+        taken = opportunistic + sum(record.nodes[cell].gpus for cell in cells)
         before, over = over, taken > most
         if over and not before:
             where = f"intervals.csv (host {host} from {start!r} s)"

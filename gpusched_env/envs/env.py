@@ -203,7 +203,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         passed_s = energy_eur = tardiness_eur = 0.0
         if count[at.ASKED] == count[at.TO_ASK]:  # as `rounds.decide` does, which would be compiled with all this in it
             before, energy, tardiness = clock[at.NOW], clock[at.BILL], clock[at.TARDINESS_COST]
-            state.make_room()
+            state.grow_arrays()
             commit_round(state.board, state.hidden)
             run_to_round(state.board, state.hidden)
             self._running = self._jobs_to_ask()

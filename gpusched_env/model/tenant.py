@@ -27,7 +27,7 @@ TENANCIES: tuple[Tenancy, ...] = ("none", "quota", "private", "cells")
 
 BETWEEN = "/"
 """Between the name of a tenant and that of a GPU type: the type of what is this tenant's alone."""
-LENT = "lent"
+OPPORTUNISTIC = "opportunistic"
 """In place of a tenant's name: what is not a tenant's now, for opportunistic jobs."""
 
 
@@ -58,7 +58,7 @@ class Tenant:
     """A tenant: a name, and the cells that it was promised. Its quota of a GPU type is what they add up to.
 
     Args:
-        name: Name, which is not empty and has no `/`, nor is it `lent`.
+        name: Name, which is not empty and has no `/`, nor is it `opportunistic`.
         cells: The cells of its virtual cluster; without any it is a name only, for which results are told apart.
 
     Raises:
@@ -69,8 +69,10 @@ class Tenant:
     cells: tuple[Cells, ...] = ()
 
     def __post_init__(self) -> None:
-        if not self.name or BETWEEN in self.name or self.name == LENT:
-            raise InputError("tenant.name", self.name, f"a text without {BETWEEN!r}, neither empty nor {LENT!r}")
+        if not self.name or BETWEEN in self.name or self.name == OPPORTUNISTIC:
+            raise InputError(
+                "tenant.name", self.name, f"a text without {BETWEEN!r}, neither empty nor {OPPORTUNISTIC!r}"
+            )
 
     def gpus(self, gpu_type: str) -> int:
         """Count the GPUs of a type that it was promised."""
@@ -98,7 +100,7 @@ def hardware(gpu_type: str) -> str:
 def tenant_name(text: str) -> str:
     """Give a text as a name that a tenant may have: without what only GPU types of a tenant have in theirs."""
     name = text.replace(BETWEEN, "-")
-    return f"{name or 'nobody'}*" if name in {"", LENT} else name
+    return f"{name or 'nobody'}*" if name in {"", OPPORTUNISTIC} else name
 
 
 LEVELS = tuple(2**k for k in range(11))
@@ -193,11 +195,13 @@ def check_cells(instance: Instance) -> None:
     """
     first = len(instance.nodes) - instance.hosts
     for n, node in enumerate(instance.nodes):
-        if (node.gpu_type == name_of(LENT, hardware(node.gpu_type))) != (n >= first):
-            raise InputError(f"nodes[{n}].gpu_type", node.gpu_type, f"{LENT}/..., for the last {instance.hosts} only")
+        if (node.gpu_type == name_of(OPPORTUNISTIC, hardware(node.gpu_type))) != (n >= first):
+            raise InputError(
+                f"nodes[{n}].gpu_type", node.gpu_type, f"{OPPORTUNISTIC}/..., for the last {instance.hosts} only"
+            )
     types = instance.type_of_node
     if np.any(types[:first] >= types[first]) or np.any(types[first:] < types[first]):
-        raise InputError("gpu_types", [v.name for v in instance.gpu_types], f"those of {LENT}/ last")
+        raise InputError("gpu_types", [v.name for v in instance.gpu_types], f"those of {OPPORTUNISTIC}/ last")
     for kind in sorted({hardware(node.gpu_type) for node in instance.nodes}):
         sizes = [Counter[int](), Counter[int]()]
         for n, node in enumerate(instance.nodes):

@@ -12,7 +12,7 @@ from gpusched_env.simulator.run import Board
 _cluster = Names()
 FREE = _cluster("free GPUs / GPUs of the type")
 IDLE = _cluster("nodes not in use / nodes of the type")
-GAP = _cluster("most free GPUs on one node / the most GPUs of any configuration")
+FREE_BLOCK = _cluster("most free GPUs on one node / the most GPUs of any configuration")
 GPU_SHARE = _cluster("GPUs of the type / GPUs of the cluster")
 ONE_BUSY = _cluster("cost rate of a node with one busy GPU / with all busy, of the type")
 START_RATE = _cluster("cost rate of a node with one busy GPU / the largest such of any type")
@@ -27,15 +27,15 @@ CLUSTER_FEATURES = tuple(_cluster)
 @lean_kernel
 def write_cluster(board: Board, notes: Notes, out: Singles) -> None:
     """Write a row of features per GPU type."""
-    room, types, spare, tallies = board.room, notes.types, notes.spare, notes.tallies
-    for v in range(room.shape[0]):
+    capacity, types, spare, tallies = board.capacity, notes.types, notes.spare, notes.tallies
+    for v in range(capacity.shape[0]):
         if types[v, of.NODES] == 0.0:
             out[v, :] = 0.0
             continue
         largest = types[v, of.LARGEST]
         out[v, FREE] = spare[v, of.FREE] / types[v, of.GPUS]
         out[v, IDLE] = spare[v, of.IDLE] / types[v, of.NODES]
-        out[v, GAP] = min(1.0, room[v, at.GAP] / types[v, of.MOST])
+        out[v, FREE_BLOCK] = min(1.0, capacity[v, at.FREE_BLOCK] / types[v, of.MOST])
         out[v, GPU_SHARE] = types[v, of.GPU_SHARE]
         out[v, ONE_BUSY] = types[v, of.ONE_BUSY]
         out[v, START_RATE] = types[v, of.START_RATE]

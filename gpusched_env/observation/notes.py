@@ -138,8 +138,8 @@ OFFER_COLUMNS = 4
 FREE = 0  # free GPUs
 IDLE = 1  # nodes not in use
 FREE_IN_USE = 2  # free GPUs of nodes in use
-GAP_IN_USE = 3  # most free GPUs on a node in use
-GAP_IN_PART = 4  # most free GPUs on a node that is not an empty one of the largest size
+FREE_BLOCK_IN_USE = 3  # most free GPUs on a node in use
+FREE_BLOCK_IN_PART = 4  # most free GPUs on a node that is not an empty one of the largest size
 SPARE_COLUMNS = 5  # then, for g = 0 to G: busy GPUs of the fullest node in use with g free ones or more; 0: none
 
 
@@ -185,7 +185,7 @@ class Notes(NamedArrays):
 @lean_kernel
 def write_fixed(board: Board, types: Floats, offers: Floats) -> None:
     """Write the facts of every GPU type to `types` and of every configuration to `offers`."""
-    nodes, configs, room = board.nodes, board.facts.configs, board.room
+    nodes, configs, capacity = board.nodes, board.facts.configs, board.capacity
     rate, node_rate = board.planning_rate, board.node_rate
     most, dearest = 1.0, 0.0
     for c in range(configs.shape[0]):
@@ -204,10 +204,10 @@ def write_fixed(board: Board, types: Floats, offers: Floats) -> None:
         types[v, NODES] += 1.0
         types[v, LARGEST] = max(types[v, LARGEST], gpus)
     gpus_of_all, dearest_start = 0.0, 0.0
-    for v in range(room.shape[0]):
+    for v in range(capacity.shape[0]):
         gpus_of_all += types[v, GPUS]
         dearest_start = max(dearest_start, node_rate[v, 1])
-    for v in range(room.shape[0]):
+    for v in range(capacity.shape[0]):
         types[v, MOST] = most
         if types[v, NODES] == 0.0:
             continue
@@ -221,7 +221,7 @@ def write_fixed(board: Board, types: Floats, offers: Floats) -> None:
 @lean_kernel
 def write_spare(board: Board, spare: Ints) -> int:
     """Write what is free now to `spare`; return the free GPUs of the cluster."""
-    nodes, room = board.nodes, board.room
+    nodes, capacity = board.nodes, board.capacity
     spare[:, :] = 0
     total = 0
     for n in range(nodes.shape[0]):
@@ -232,10 +232,10 @@ def write_spare(board: Board, spare: Ints) -> int:
             spare[v, IDLE] += 1 if gpus > 0 else 0
         else:
             spare[v, FREE_IN_USE] += free
-            spare[v, GAP_IN_USE] = max(spare[v, GAP_IN_USE], free)
+            spare[v, FREE_BLOCK_IN_USE] = max(spare[v, FREE_BLOCK_IN_USE], free)
             spare[v, SPARE_COLUMNS + free] = gpus - free
-        if free < room[v, at.LARGEST]:
-            spare[v, GAP_IN_PART] = max(spare[v, GAP_IN_PART], free)
+        if free < capacity[v, at.LARGEST]:
+            spare[v, FREE_BLOCK_IN_PART] = max(spare[v, FREE_BLOCK_IN_PART], free)
     for v in range(spare.shape[0]):
         for column in range(spare.shape[1] - 2, SPARE_COLUMNS - 1, -1):
             if spare[v, column] == 0:

@@ -40,7 +40,7 @@ GPUS = _option("its GPUs / the most GPUs of any configuration")
 SHARE = _option("share of each GPU")
 HELD = _option("1 if the job held it before this round")
 TYPE_FREE = _option("free GPUs of its type / GPUs of its type")
-GAP_AFTER = _option("GPUs left on the emptiest node of its type after it / the most GPUs of any configuration")
+FREE_BLOCK_AFTER = _option("GPUs left on the emptiest node of its type after it / the most GPUs of any configuration")
 IN_USE = _option("1 if it fits on a node that is in use")
 ADDED_COST = _option("c / (c + L), c = worst-case energy cost that it adds to the bill now")
 FULL_COST = _option("c / (c + L), c = its worst-case energy cost in full nodes")
@@ -100,7 +100,7 @@ def write_options(
         out[c, HELD] = 1.0 if old == c else 0.0
         out[c, TYPE_FREE] = cluster[v, FREE]
         spare_gpus, in_use = _after(board, notes.spare, c)
-        out[c, GAP_AFTER] = min(1.0, spare_gpus * inverse_most)
+        out[c, FREE_BLOCK_AFTER] = min(1.0, spare_gpus * inverse_most)
         out[c, IN_USE] = in_use
         out[c, ADDED_COST] = added / (added + floor) if added > 0.0 else 0.0
         out[c, FULL_COST] = full / (full + floor) if 0.0 < full < np.inf else 0.0
@@ -125,14 +125,14 @@ def added_rate(board: Board, spare: Ints, c: int) -> float:
 @lean_kernel
 def _after(board: Board, spare: Ints, c: int) -> tuple[float, float]:
     """Count the GPUs left on the emptiest node of its type after configuration c, and say if it fits on one in use."""
-    configs, room = board.facts.configs, board.room
+    configs, capacity = board.facts.configs, board.capacity
     v, gpus = configs[c, at.CONFIG_TYPE], configs[c, at.CONFIG_GPUS]
-    gap = room[v, at.GAP]
+    gap = capacity[v, at.FREE_BLOCK]
     if configs[c, at.CONFIG_NODES] > 1:
-        return gap if room[v, at.EMPTY] > configs[c, at.CONFIG_NODES] else spare[v, of.GAP_IN_PART], 0.0
-    if 0 < configs[c, at.CONFIG_UNITS] <= room[v, at.OPENING]:
+        return gap if capacity[v, at.EMPTY] > configs[c, at.CONFIG_NODES] else spare[v, of.FREE_BLOCK_IN_PART], 0.0
+    if 0 < configs[c, at.CONFIG_UNITS] <= capacity[v, at.FREE_SHARE]:
         return gap, 1.0
-    return max(0, gap - gpus), 1.0 if spare[v, of.GAP_IN_USE] >= gpus else 0.0
+    return max(0, gap - gpus), 1.0 if spare[v, of.FREE_BLOCK_IN_USE] >= gpus else 0.0
 
 
 _co_runner = Names()

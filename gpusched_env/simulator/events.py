@@ -7,7 +7,7 @@ import numpy as np
 from gpusched_env.arrays import Floats
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.lying import hosts_charge, hosts_rate
+from gpusched_env.simulator.cell_binding import hosts_charge, hosts_rate
 from gpusched_env.simulator.placement.release import release
 from gpusched_env.simulator.run import Board, Hidden
 

@@ -84,7 +84,7 @@ def _are_empty(board: Board, config: int, first: int, chain: Ints) -> bool:
     for _ in range(configs[config, at.CONFIG_NODES]):
         if n <= last or n >= nodes.shape[0] or nodes[n, at.NODE_TYPE] != v:
             return False
-        whole = nodes[n, at.NODE_GPUS] == board.room[v, at.LARGEST] == configs[config, at.CONFIG_GPUS]
+        whole = nodes[n, at.NODE_GPUS] == board.capacity[v, at.LARGEST] == configs[config, at.CONFIG_GPUS]
         if not whole or nodes[n, at.FREE] != nodes[n, at.USABLE]:
             return False
         last, n = n, chain[n]

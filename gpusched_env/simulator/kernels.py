@@ -10,10 +10,11 @@ is not here.
 from gpusched_env.arrays import Floats, Ints, Mask
 from gpusched_env.kernel import kernel, lean_kernel, threaded_kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.cell_binding import TAKEN, first_host, is_opportunistic_config, let_empty_cells_go, survey
 from gpusched_env.simulator.due_dates import due_wake_s, misses
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, bill_rate, charge
-from gpusched_env.simulator.lying import TAKEN, first_host, is_lent, let_empty_cells_go, survey
 from gpusched_env.simulator.ordering import ActiveJobs, Order, ask_order, check_order
+from gpusched_env.simulator.placement.free_capacity import clear, measure
 from gpusched_env.simulator.placement.node_index import best_fit, count_fitting, find_node, find_ranked, fit_key
 from gpusched_env.simulator.placement.placement import (
     clear_preferred_node,
@@ -30,7 +31,6 @@ from gpusched_env.simulator.placement.placement import (
     would_restart,
 )
 from gpusched_env.simulator.placement.release import may_become, release, within_quota
-from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.placement.speed_now import seconds_now, speed_now
 from gpusched_env.simulator.planned import (
@@ -120,7 +120,7 @@ __all__ = [
     "fits",
     "give",
     "grow",
-    "is_lent",
+    "is_opportunistic_config",
     "keep",
     "keeps_config",
     "kernel",

@@ -88,13 +88,13 @@ FILLED = 2  # part of the time left by the highest priority that others can use
 LEAST_SPEED = 3  # least speed of those below the highest priority, if their utilisations sum to 1 at most
 SHARING_COLUMNS = 4
 
-# room: int64 (V, ROOM_COLUMNS + index). What fits now on the nodes of a GPU type.
-GAP = 0  # most free GPUs on one node
+# room: int64 (V, CAPACITY_COLUMNS + index). What fits now on the nodes of a GPU type.
+FREE_BLOCK = 0  # most free GPUs on one node
 EMPTY = 1  # whole nodes that are empty: nodes of the largest size of the type
-OPENING = 2  # most units free on a GPU that is shared already
+FREE_SHARE = 2  # most units free on a GPU that is shared already
 LARGEST = 3  # GPUs of the largest node; never changes
 SIZES = 4  # free GPUs that the index behind these columns tells apart; 0: there is no index
-ROOM_COLUMNS = 5  # then the index of `node_index`
+CAPACITY_COLUMNS = 5  # then the index of `node_index`
 
 # quota: int64 (T, 2 V), T tenants; no rows without quotas. The units of every GPU type that a tenant's jobs may hold at
 # one time, then those that they hold.

@@ -13,9 +13,9 @@ import numpy as np
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import ask_order
+from gpusched_env.simulator.placement.free_capacity import clear, measure
 from gpusched_env.simulator.placement.placement import place, set_preferred_node
-from gpusched_env.simulator.placement.release import becomes, count_anew
-from gpusched_env.simulator.placement.room import clear, measure
+from gpusched_env.simulator.placement.release import becomes, recount
 from gpusched_env.simulator.policy import Choice, apply_choice
 
 if TYPE_CHECKING:
@@ -57,7 +57,7 @@ def keep(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
 
 @kernel
 def restore(board: Board, order: Ints, held: Floats, kept: Ints) -> None:
-    """Give every job of `order` what `keep` wrote; `room` is not kept up to date."""
+    """Give every job of `order` what `keep` wrote; `capacity` is not kept up to date."""
     jobs, nodes = board.jobs, board.nodes
     for i in range(order.shape[0]):
         jobs[order[i], at.CONFIG] = held[i, 0]
@@ -169,7 +169,7 @@ def wake_at(board: Board, job: int, time: float) -> None:
 
 @lean_kernel
 def grow(board: Board, job: int, config: int) -> None:
-    """Let a job hold a larger configuration, on its node, in place of its own; `room` is not kept up to date.
+    """Let a job hold a larger configuration, on its node, in place of its own; `capacity` is not kept up to date.
 
     From whole GPUs it grows to more of them; from a share to a larger one of the same GPU, or to the whole of it. The
     caller knows that they are free and that the quota covers them (`may_become`).
@@ -187,10 +187,10 @@ def grow(board: Board, job: int, config: int) -> None:
 
 
 @kernel
-def empty_as(board: Board, order: Ints, nodes: Ints, room: Ints) -> None:
-    """Empty the cluster of the jobs of `order`; `nodes` and `room` are what they are then: faster than to measure."""
+def empty_as(board: Board, order: Ints, nodes: Ints, capacity: Ints) -> None:
+    """Empty the cluster of the jobs of `order`; `nodes` and `capacity` are what they are then: faster than to measure."""
     _copy(board.nodes, nodes)
-    _copy(board.room, room)
+    _copy(board.capacity, capacity)
     for job in order:
         board.jobs[job, at.CONFIG], board.jobs[job, at.NODE], board.jobs[job, at.SLOT] = -1.0, -1.0, -1.0
-    count_anew(board)
+    recount(board)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from gpusched_env.simulator.state import State
 
 MOST_NODES = 16  # that are drawn
-LABEL, WIDTH, ROW, GAP = 130, 560, 14, 3  # pixels
+LABEL, WIDTH, ROW, FREE_BLOCK = 130, 560, 14, 3  # pixels
 COLOUR, BAND, INK = "#4E79A7", "#88888822", "#888888"
 
 
@@ -40,7 +40,7 @@ def busy_chart(instance: Instance, log: NDArray[np.float64]) -> str:
     shown = min(MOST_NODES, len(instance.nodes))
     rows = "".join(_row(instance, log, node, end_s) for node in range(shown))
     more = f", the first {shown} of {len(instance.nodes)} nodes" if shown < len(instance.nodes) else ""
-    height = shown * (ROW + GAP) + 16
+    height = shown * (ROW + FREE_BLOCK) + 16
     words = f"busy GPUs from 0 to {end_s / 3600.0:.4g} h{more}"
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{LABEL + WIDTH}" height="{height}" role="img" '
@@ -50,7 +50,7 @@ def busy_chart(instance: Instance, log: NDArray[np.float64]) -> str:
 
 
 def _row(instance: Instance, log: NDArray[np.float64], number: int, end_s: float) -> str:
-    node, top = instance.nodes[number], number * (ROW + GAP)
+    node, top = instance.nodes[number], number * (ROW + FREE_BLOCK)
     times, busy = _busy(instance, log[log[:, at.LOG_NODE] == number])
     path, bottom = [f"M{LABEL} {top + ROW}"], top + ROW
     for time_s, held in zip(times, busy, strict=True):

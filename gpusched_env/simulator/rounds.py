@@ -6,11 +6,11 @@ import numpy as np
 
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.cell_binding import binding_unchanged, let_empty_cells_go, remember
 from gpusched_env.simulator.due_dates import due_wake_s
 from gpusched_env.simulator.events import advance, bill_rate, log_interval, pass_milestones, seconds_per_epoch
-from gpusched_env.simulator.lying import let_empty_cells_go, lies_as_before, remember
+from gpusched_env.simulator.placement.free_capacity import clear, measure
 from gpusched_env.simulator.placement.placement import clear_preferred_node, moves_on, place
-from gpusched_env.simulator.placement.room import clear, measure
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.placement.whole_gpus import same_chain
 from gpusched_env.simulator.run import Board, Hidden
@@ -62,7 +62,7 @@ def stays(board: Board, job: int) -> bool:
     if jobs[job, at.CONFIG] < 0:
         return True
     chained = same_chain(board, int(jobs[job, at.NODE]), int(jobs[job, at.OLD_NODE]))
-    chained = chained and lies_as_before(board, int(jobs[job, at.NODE]))
+    chained = chained and binding_unchanged(board, int(jobs[job, at.NODE]))
     return chained and jobs[job, at.SLOT] == jobs[job, at.OLD_SLOT]
 
 

@@ -48,7 +48,7 @@ class Board(NamedArrays):
         tau: Seconds per epoch, (J, C); inf where not allowed. On shared GPUs with an interference model: beside the
             worst jobs that there can be.
         nodes: The nodes, (N, NODE_COLUMNS and, if GPUs can be shared, two columns for each).
-        room: What fits now on the nodes of each GPU type, (V, ROOM_COLUMNS + index).
+        room: What fits now on the nodes of each GPU type, (V, CAPACITY_COLUMNS + index).
         quota: What the jobs of every tenant may hold of each GPU type, and what they hold [units], (T, 2 V); (0, 2 V)
             without quotas.
         cells: Where the nodes of tenants lie, (N, CELL_COLUMNS); (0, CELL_COLUMNS) without cells.
@@ -68,7 +68,7 @@ class Board(NamedArrays):
     """
 
     together = (
-        "clock", "count", "room", "nodes", "order", "active", "keys", "edges", "jobs", "tau", "memory", "survival",
+        "clock", "count", "capacity", "nodes", "order", "active", "keys", "edges", "jobs", "tau", "memory", "survival",
         "tail", "quota", "cells", "hosts",
     )  # fmt: skip
 
@@ -76,7 +76,7 @@ class Board(NamedArrays):
     jobs: Annotated[Floats, 2]
     tau: Annotated[Floats, 2]
     nodes: Annotated[Ints, 2]
-    room: Annotated[Ints, 2]
+    capacity: Annotated[Ints, 2]
     quota: Annotated[Ints, 2]
     cells: Annotated[Ints, 2]
     hosts: Annotated[Ints, 2]

@@ -65,10 +65,10 @@ def fastest_open_gpu(board: Board, job: int, config: int) -> tuple[int, int, flo
     Returns:
         Node, number of the GPU on it, and the speed there, 1 as alone; -1, -1 and 0 if none has room.
     """
-    nodes, configs, room = board.nodes, board.facts.configs, board.room
+    nodes, configs, capacity = board.nodes, board.facts.configs, board.capacity
     v, units = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_UNITS]
     best, best_gpu, best_speed, best_used = -1, -1, 0.0, 0
-    if room[v, at.OPENING] < units:
+    if capacity[v, at.FREE_SHARE] < units:
         return best, best_gpu, best_speed
     per_node = (nodes.shape[1] - at.NODE_COLUMNS) // 2
     last, before = neighbours(board)

@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 from gpusched_env.model import Instance, checks
 from gpusched_env.model.rates import Rates, kilowatts, write_config_rates, write_node_rates
 from gpusched_env.model.tenant import kinds_of_nodes, quotas
+from gpusched_env.simulator import cell_binding as blocks
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator import lying as blocks
 from gpusched_env.simulator import sharing_slowdown as sharing
 from gpusched_env.simulator.events import advance, disclose
 from gpusched_env.simulator.ordering import NAMED_ORDERS
-from gpusched_env.simulator.placement.node_index import new_room
-from gpusched_env.simulator.placement.room import measure
+from gpusched_env.simulator.placement.free_capacity import measure
+from gpusched_env.simulator.placement.node_index import new_capacity
 from gpusched_env.simulator.policy import AS_A_POLICY, FREE_COLUMNS, Asking
 from gpusched_env.simulator.rounds import begin_round, commit_round
 from gpusched_env.simulator.run import Board, Facts, Hidden
@@ -117,7 +117,7 @@ class State:
 
     def advance(self) -> bool:
         """Run to the next event; return False when every job is done."""
-        self.make_room()
+        self.grow_arrays()
         return advance(self.board, self.hidden)
 
     def begin_round(self, preemption: bool) -> None:
@@ -145,7 +145,7 @@ class State:
             disclose(self.board, self.hidden, job)
         measure(self.board)
 
-    def make_room(self) -> None:
+    def grow_arrays(self) -> None:
         """Grow the log so that the next round and event surely fit: each active job ends at most two intervals.
 
         They take a row each, and those on several nodes no more than one for every node of the cluster.
@@ -168,7 +168,7 @@ def _new_board(instance: Instance, common: Common, memory_columns: int, table: D
         jobs=np.full((jobs, at.JOB_COLUMNS), np.nan),
         tau=np.full(shape, np.nan),
         nodes=_node_table(instance, busy - 1),
-        room=new_room(types, len(instance.nodes), busy - 1),
+        capacity=new_capacity(types, len(instance.nodes), busy - 1),
         cells=_cell_table(instance),
         hosts=_host_table(instance),
         quota=np.hstack([tenants, np.zeros_like(tenants)]),
@@ -196,7 +196,7 @@ def set_price(board: Board, price_eur_per_kwh: float, pue: float) -> None:
     clock = board.clock
     clock[at.PRICE], clock[at.PUE] = price_eur_per_kwh, pue
     write_node_rates(board.facts.kilowatts, clock[[at.PRICE, at.PUE]], board.node_rate)
-    largest = board.room[:, at.LARGEST].copy()
+    largest = board.capacity[:, at.LARGEST].copy()
     facts = board.facts
     write_config_rates(board.node_rate, facts.configs, facts.shares, largest, board.planning_rate, board.least_rate)
 

@@ -70,9 +70,9 @@ def switch_s(board: Board, job: int, config: int) -> float:
         return jobs[job, at.STARTING_S]
     if board.count[at.DISTANCES] == 0:
         return jobs[job, at.RESTART_S]
-    if held >= 0 and _share_has_room(board, job, config):
+    if held >= 0 and _share_fits(board, job, config):
         return max(0.0, jobs[job, at.READY_S] - board.clock[at.NOW])
-    return jobs[job, at.RESUMING_S if _has_room(board, job, config, node) else at.RESTART_S]
+    return jobs[job, at.RESUMING_S if _fits_now(board, job, config, node) else at.RESTART_S]
 
 
 @lean_kernel
@@ -82,7 +82,7 @@ def dearest_switch_s(board: Board, job: int) -> float:
 
 
 @lean_kernel
-def _share_has_room(board: Board, job: int, config: int) -> bool:
+def _share_fits(board: Board, job: int, config: int) -> bool:
     """Say whether `config` is a share for which the GPU has room of which the job had a share when the round began."""
     jobs, nodes, configs, held = board.jobs, board.nodes, board.facts.configs, int(board.jobs[job, at.CONFIG])
     node, slot, units = int(jobs[job, at.OLD_NODE]), int(jobs[job, at.OLD_SLOT]), configs[config, at.CONFIG_UNITS]
@@ -94,7 +94,7 @@ def _share_has_room(board: Board, job: int, config: int) -> bool:
 
 
 @lean_kernel
-def _has_room(board: Board, job: int, config: int, node: int) -> bool:
+def _fits_now(board: Board, job: int, config: int, node: int) -> bool:
     """Say whether a configuration of one node has room on `node`, where the job itself counts as gone."""
     jobs, nodes, configs, held = board.jobs, board.nodes, board.facts.configs, int(board.jobs[job, at.CONFIG])
     if configs[config, at.CONFIG_NODES] > 1 or nodes[node, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:

@@ -21,7 +21,7 @@ from gpusched_env.simulator.survival import DistributionTable
 class View:
     """The present state of a run, without what is hidden from policies.
 
-    `jobs`, `tau`, `nodes`, `room`, `quota`, `cells`, `hosts`, `node_rate`, `planning_rate`, `least_rate`, `edges`,
+    `jobs`, `tau`, `nodes`, `capacity`, `quota`, `cells`, `hosts`, `node_rate`, `planning_rate`, `least_rate`, `edges`,
     `survival`, `tail`, `clock`, `count` and `memory` are those of `gpusched_env.simulator.run.Board`, and `configs` and
     `slowdown` those of its `Facts`: the simulator's own arrays (their columns are in `gpusched_env.simulator.layout`),
     but read-only, except `memory`, which is the policy's. Rows of jobs that are not submitted yet are NaN.
@@ -34,7 +34,7 @@ class View:
     jobs: NDArray[np.float64]
     tau: NDArray[np.float64]
     nodes: NDArray[np.int64]
-    room: NDArray[np.int64]
+    capacity: NDArray[np.int64]
     quota: NDArray[np.int64]
     cells: NDArray[np.int64]
     hosts: NDArray[np.int64]

@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from gpusched_env.errors import InputError
 from gpusched_env.model import GpuType, Instance, Interference, Node, Tenancy, Tenant, UtilisationModel
-from gpusched_env.model.tenant import BETWEEN, LENT, TENANCIES, check_fit, name_of
+from gpusched_env.model.tenant import BETWEEN, OPPORTUNISTIC, TENANCIES, check_fit, name_of
 
 
 def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
@@ -19,7 +19,7 @@ def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
 
     `private` and `cells` give every tenant GPU types of its own (`a/V100` for tenant a): a node for each of its cells,
     and the configurations that fit there; a job may use those of its tenant only. With `cells`, the physical nodes come
-    after them, as GPU types of nobody (`lent/V100`): opportunistic jobs run there, on what is in no cell that is in
+    after them, as GPU types of nobody (`opportunistic/V100`): opportunistic jobs run there, on what is in no cell that is in
     use.
 
     Args:
@@ -37,15 +37,15 @@ def with_tenancy(instance: Instance, tenancy: Tenancy) -> Instance:
     if tenancy in {"none", "quota"}:
         return replace(instance, tenancy=tenancy)
     _check(instance)
-    jobs, lent = instance.jobs, instance.jobs.opportunistic & (tenancy == "cells")
+    jobs, opportunistic = instance.jobs, instance.jobs.opportunistic & (tenancy == "cells")
     owned = [
-        (tenant.name, gpu_type, _cells(tenant, gpu_type.name), (jobs.tenant == t) & ~lent)
+        (tenant.name, gpu_type, _cells(tenant, gpu_type.name), (jobs.tenant == t) & ~opportunistic)
         for t, tenant in enumerate(instance.tenants)
         for gpu_type in instance.gpu_types
     ]
     if tenancy == "cells":
         tops = {v.name: [node for node in instance.nodes if node.gpu_type == v.name] for v in instance.gpu_types}
-        owned += [(LENT, gpu_type, tops[gpu_type.name], lent) for gpu_type in instance.gpu_types]
+        owned += [(OPPORTUNISTIC, gpu_type, tops[gpu_type.name], opportunistic) for gpu_type in instance.gpu_types]
     return _made(instance, tenancy, [each for each in owned if each[2]])
 
 

@@ -27,10 +27,10 @@ CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 V100 = GpuType("V100", 300.0, 200.0, 32.0, 8)
 
 
-def job(gpus: int, seconds: float, *, at_s: float = 0.0, lent: bool = False) -> Job:
+def job(gpus: int, seconds: float, *, at_s: float = 0.0, opportunistic: bool = False) -> Job:
     """Make a job of one epoch on so many GPUs, and no others."""
     times = {Configuration("V100", gpus): seconds}
-    return Job(at_s, 1e7, 0.0, 1.0, CERTAIN, 1.0, times, opportunistic=lent)
+    return Job(at_s, 1e7, 0.0, 1.0, CERTAIN, 1.0, times, opportunistic=opportunistic)
 
 
 def cells(*jobs: Job, hosts: int = 3) -> Instance:
@@ -50,17 +50,17 @@ def test_without_cells_it_is_the_rule_within_it(inner: str) -> None:
 
 
 def test_opportunistic_jobs_lie_together_and_away_from_cells_that_are_used() -> None:
-    instance = cells(job(2, 900.0), job(2, 900.0, lent=True), job(4, 900.0, lent=True))
+    instance = cells(job(2, 900.0), job(2, 900.0, opportunistic=True), job(4, 900.0, opportunistic=True))
     hosts = simulate(instance, HiveD()).intervals().sort("job")["host"].to_list()
     assert hosts[0] == 0
     assert hosts[1] == hosts[2] != 0
 
 
 def test_who_is_driven_out_goes_on_elsewhere_in_the_same_round() -> None:
-    instance = cells(job(8, 900.0, lent=True), job(8, 900.0, at_s=60.0), job(8, 900.0, at_s=60.0), hosts=3)
+    instance = cells(job(8, 900.0, opportunistic=True), job(8, 900.0, at_s=60.0), job(8, 900.0, at_s=60.0), hosts=3)
     result = simulate(instance, HiveD())
     assert result.completion_s.tolist() == [900.0, 960.0, 960.0]
-    full = cells(job(8, 900.0, lent=True), *[job(8, 900.0, at_s=60.0)] * 3, hosts=3)
+    full = cells(job(8, 900.0, opportunistic=True), *[job(8, 900.0, at_s=60.0)] * 3, hosts=3)
     result = simulate(full, HiveD())
     assert result.completion_s.tolist() == [1800.0, 960.0, 960.0, 960.0]
     assert result.switches.tolist() == [2, 0, 0, 0]
@@ -69,7 +69,7 @@ def test_who_is_driven_out_goes_on_elsewhere_in_the_same_round() -> None:
 def test_guaranteed_jobs_end_as_if_there_were_no_others() -> None:
     rng = np.random.default_rng(2)
     jobs = [
-        job(int(rng.choice([1, 2, 4, 8])), float(rng.uniform(600, 6000)), at_s=300.0 * i, lent=i % 2 == 0)
+        job(int(rng.choice([1, 2, 4, 8])), float(rng.uniform(600, 6000)), at_s=300.0 * i, opportunistic=i % 2 == 0)
         for i in range(24)
     ]
     guaranteed = [job for job in jobs if not job.opportunistic]

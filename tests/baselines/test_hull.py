@@ -12,9 +12,9 @@ from gpusched_baselines.planning.plan import lower_hull
 
 
 def hull_of(tau: list[float], price: list[float]) -> list[int]:
-    room = np.empty(len(tau), dtype=np.int64)
-    points = lower_hull(np.array(tau), np.array(price), room)
-    return room[:points].tolist()
+    capacity = np.empty(len(tau), dtype=np.int64)
+    points = lower_hull(np.array(tau), np.array(price), capacity)
+    return capacity[:points].tolist()
 
 
 def test_it_walks_from_cheap_to_fast():

@@ -23,12 +23,12 @@ if TYPE_CHECKING:
 
 
 def snapshot(view: View) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    return view.jobs.copy(), view.nodes.copy(), view.room.copy()
+    return view.jobs.copy(), view.nodes.copy(), view.capacity.copy()
 
 
 def back_to(view: View, saved: tuple[np.ndarray, np.ndarray, np.ndarray]) -> None:
     board = view.board
-    board.jobs[:], board.nodes[:], board.room[:] = saved
+    board.jobs[:], board.nodes[:], board.capacity[:] = saved
 
 
 def sweep_slowly(view: View, found: Constructions) -> int:

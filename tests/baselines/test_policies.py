@@ -25,7 +25,7 @@ from gpusched_baselines.search.proxy_parts import proxy_cost
 from gpusched_env import ActiveJobs, JobPolicy, Policy, simulate
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.room import measure
+from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.policy import memory_columns
 from instances import HOUR, random_instance, three_jobs
 from policies import quick_policy
@@ -177,9 +177,9 @@ def test_after_any_policy_jobs_can_still_be_placed(nodes: int):
         state.advance()
         state.begin_round(True)
         policy.decide(state.view, np.random.default_rng(0))
-        measured = state.view.room.copy()
+        measured = state.view.capacity.copy()
         measure(state.view.board)
-        np.testing.assert_array_equal(state.view.room, measured, err_msg=name)
+        np.testing.assert_array_equal(state.view.capacity, measured, err_msg=name)
 
 
 def test_a_policy_keeps_nothing_of_a_run():

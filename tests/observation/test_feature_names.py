@@ -84,7 +84,7 @@ def test_every_place_of_an_observation_is_written_at_every_decision():
     state = State(make_instance(load_scenario("tiny"), seed=0), Asking())
     board, hidden = state.board, state.hidden
     notes = Notes.of(board)
-    configurations, types = len(board.facts.configs), len(board.room)
+    configurations, types = len(board.facts.configs), len(board.capacity)
     groups = [(), (configurations,), (types,), ()]
     features = (job.JOB_FEATURES, OBSERVE.OPTION_FEATURES, cluster.CLUSTER_FEATURES, OBSERVE.QUEUE_FEATURES)
     out = [np.empty((*rows, len(names)), np.float32) for rows, names in zip(groups, features, strict=True)]
@@ -97,5 +97,5 @@ def test_every_place_of_an_observation_is_written_at_every_decision():
         observe(board, notes, *out, mask)
         assert all(np.isfinite(array).all() for array in out)
         assert set(mask.tolist()) <= {0, 1}
-        state.make_room()
+        state.grow_arrays()
         decide(board, state.hidden, int(np.flatnonzero(mask)[decision % np.count_nonzero(mask)]))

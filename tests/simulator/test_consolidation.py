@@ -169,11 +169,11 @@ def test_what_fits_nowhere_lets_no_place_go():
 def test_asking_whether_a_job_should_leave_its_place_changes_nothing(seed: int):
     env = play(cluster(*[4] * 3, jobs=8), np.random.default_rng(seed).integers(0, ACTIONS, (3, 8)), consolidation=True)
     view = env.view
-    before = view.jobs.tobytes(), view.nodes.tobytes(), view.room.tobytes()
+    before = view.jobs.tobytes(), view.nodes.tobytes(), view.capacity.tobytes()
     for job in range(8):
         for config in range(ACTIONS - 1):
             moves_on(view.board, job, config)
-            assert (view.jobs.tobytes(), view.nodes.tobytes(), view.room.tobytes()) == before
+            assert (view.jobs.tobytes(), view.nodes.tobytes(), view.capacity.tobytes()) == before
 
 
 @dataclass(frozen=True)
@@ -190,7 +190,7 @@ class Turn:
         single = self.action in {ON_ONE, ON_TWO, ON_HALF} and self.node >= 0
         return single and self.nodes[self.node, at.FREE] == self.nodes[self.node, at.NODE_GPUS]
 
-    def room_in_use(self) -> bool:
+    def capacity_in_use(self) -> bool:
         """Say whether a node that was on had room for it."""
         on = self.nodes[self.nodes[:, at.FREE] < self.nodes[:, at.NODE_GPUS]]
         used = on[:, at.NODE_COLUMNS : at.NODE_COLUMNS + slots(board_of(nodes=self.nodes))]
@@ -220,11 +220,11 @@ def turns(seed: int, consolidation: bool, restart_s: float = 0.0) -> list[Turn]:
 def test_no_job_has_a_node_switched_on_while_an_equal_one_in_use_has_room(seed: int, restart_s: float):
     for turn in turns(seed, True, restart_s):
         stays = restart_s > 0.0 and turn.keeps
-        assert stays or not (turn.switches_on() and turn.room_in_use())
+        assert stays or not (turn.switches_on() and turn.capacity_in_use())
 
 
 def test_without_it_jobs_do():
-    assert sum(turn.switches_on() and turn.room_in_use() for turn in turns(0, False)) >= 3
+    assert sum(turn.switches_on() and turn.capacity_in_use() for turn in turns(0, False)) >= 3
 
 
 @pytest.mark.parametrize("actions", [(WAIT, ON_TWO, ON_TWO_NODES), (WAIT, ON_TWO)])

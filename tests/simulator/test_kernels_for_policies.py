@@ -26,7 +26,7 @@ from gpusched_env.simulator.kernels import (
     expected_left,
     expected_rest,
     fits,
-    is_lent,
+    is_opportunistic_config,
     keeps_config,
     kernel,
     lean_kernel,
@@ -59,7 +59,7 @@ def empty_again(board: Board, config: int) -> bool:
     let_empty_cells_go(board)
     survey(board)
     measure(board)
-    return fits(board, config) and not is_lent(board, config)
+    return fits(board, config) and not is_opportunistic_config(board, config)
 
 
 @kernel

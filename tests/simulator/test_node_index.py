@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from boards import board_of
 from gpusched_env.simulator import layout as at
+from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.placement.node_index import (
     LEAST_NODES,
     MOST_GPUS,
@@ -20,9 +21,8 @@ from gpusched_env.simulator.placement.node_index import (
     find_ranked,
     fit_key,
     most_free,
-    new_room,
+    new_capacity,
 )
-from gpusched_env.simulator.placement.room import measure
 from gpusched_env.simulator.placement.whole_gpus import hold, let_go
 
 if TYPE_CHECKING:
@@ -40,7 +40,7 @@ def make_nodes(facts: list[tuple[int, int, int, int]]) -> np.ndarray:
 
 
 def measured(nodes: np.ndarray) -> Board:
-    board = board_of(nodes=nodes, room=new_room(2, len(nodes), 8))
+    board = board_of(nodes=nodes, capacity=new_capacity(2, len(nodes), 8))
     measure(board)
     return board
 
@@ -57,7 +57,7 @@ def test_it_finds_what_best_fit_finds_whatever_is_held_and_let_go(facts: list[tu
             hold(board, n, data.draw(st.integers(1, int(nodes[n, at.FREE]))))
         elif nodes[n, at.FREE] < nodes[n, at.NODE_GPUS]:
             let_go(board, n, data.draw(st.integers(1, int(nodes[n, at.NODE_GPUS] - nodes[n, at.FREE]))))
-        np.testing.assert_array_equal(board.room, measured(nodes).room)
+        np.testing.assert_array_equal(board.capacity, measured(nodes).capacity)
         for v in (0, 1):
             of_type = nodes[nodes[:, at.NODE_TYPE] == v, at.FREE]
             assert most_free(board, v, 8) == max(of_type, default=0)
@@ -84,10 +84,10 @@ def test_nodes_rank_as_best_fit_ranks_them(facts: list[tuple[int, int, int, int]
 
 
 def test_small_clusters_and_nodes_of_very_many_gpus_have_no_index():
-    assert new_room(2, LEAST_NODES, MOST_GPUS).shape[1] > at.ROOM_COLUMNS
-    assert new_room(2, LEAST_NODES, MOST_GPUS + 1).shape == (2, at.ROOM_COLUMNS)
+    assert new_capacity(2, LEAST_NODES, MOST_GPUS).shape[1] > at.CAPACITY_COLUMNS
+    assert new_capacity(2, LEAST_NODES, MOST_GPUS + 1).shape == (2, at.CAPACITY_COLUMNS)
     board = measured(make_nodes([(0, 8, 3, 3), (0, 8, 2, 2), (1, 8, 8, 8)]))
-    assert board.room.shape == (2, at.ROOM_COLUMNS)
+    assert board.capacity.shape == (2, at.CAPACITY_COLUMNS)
     assert [find_node(board, 0, g, -1) for g in (1, 2, 3, 4)] == [1, 1, 0, -1]
     assert most_free(board, 0, 8) == 3
     assert [find_ranked(board, 0, 1, -1, rank) for rank in (0, 1)] == [1, 0]

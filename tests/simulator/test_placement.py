@@ -11,9 +11,9 @@ from hypothesis import strategies as st
 
 from boards import board_of
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.node_index import new_room
+from gpusched_env.simulator.placement.free_capacity import measure
+from gpusched_env.simulator.placement.node_index import new_capacity
 from gpusched_env.simulator.placement.placement import fits, place, release
-from gpusched_env.simulator.placement.room import measure
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.rounds import begin_round, stays
 
@@ -61,8 +61,8 @@ class Round:
         for column in (at.NODE_GPUS, at.USABLE, at.FREE, at.OLD_FREE):
             nodes[:, column] = gpus
         nodes[:, [at.NEXT, at.OLD_NEXT]] = -1
-        room, active = new_room(1, len(gpus), 4), np.arange(jobs)
-        board = board_of(jobs=table, nodes=nodes, room=room, configs=CONFIGS, active=active)
+        capacity, active = new_capacity(1, len(gpus), 4), np.arange(jobs)
+        board = board_of(jobs=table, nodes=nodes, capacity=capacity, configs=CONFIGS, active=active)
         measure(board)
         return cls(board)
 
@@ -75,8 +75,8 @@ class Round:
         return self.board.nodes
 
     @property
-    def room(self) -> np.ndarray:
-        return self.board.room
+    def capacity(self) -> np.ndarray:
+        return self.board.capacity
 
     def place(self, job: int, config: int) -> bool:
         return place(self.board, job, config)
@@ -110,11 +110,11 @@ class Round:
 def test_placing_and_releasing_keep_the_books():
     now = Round.of(4, 2)
     assert now.place(0, TWO)
-    assert (now.where(0), now.free(), now.room[0, at.GAP]) == ((1, -1), [4, 0], 4)
+    assert (now.where(0), now.free(), now.capacity[0, at.FREE_BLOCK]) == ((1, -1), [4, 0], 4)
     assert now.place(1, FOUR)
-    assert (now.where(1), now.free(), now.room[0, at.GAP]) == ((0, -1), [0, 0], 0)
+    assert (now.where(1), now.free(), now.capacity[0, at.FREE_BLOCK]) == ((0, -1), [0, 0], 0)
     now.release(0)
-    assert (now.jobs[0, at.CONFIG], now.free(), now.room[0, at.GAP]) == (-1, [0, 2], 2)
+    assert (now.jobs[0, at.CONFIG], now.free(), now.capacity[0, at.FREE_BLOCK]) == (-1, [0, 2], 2)
     now.release(0)
     assert now.free() == [0, 2]
 
@@ -134,9 +134,9 @@ def test_a_configuration_that_does_not_fit_changes_nothing():
         wanted = TWO_NODES if held != TWO_NODES else FOUR
         blocked = now.place(2, FOUR)
         assert blocked == (held != TWO_NODES)
-        before = now.jobs.copy(), now.nodes.copy(), now.room.copy()
+        before = now.jobs.copy(), now.nodes.copy(), now.capacity.copy()
         assert not now.place(1 if wanted == TWO_NODES else 2, wanted)
-        for after, then in zip((now.jobs, now.nodes, now.room), before, strict=True):
+        for after, then in zip((now.jobs, now.nodes, now.capacity), before, strict=True):
             np.testing.assert_array_equal(after, then)
 
 
@@ -170,7 +170,7 @@ def test_a_share_goes_to_the_fullest_shared_gpu_that_has_room():
     assert now.where(3) == (0, 0)
     assert now.place(4, QUARTER_GPU)
     assert now.where(4) == (0, 1)
-    assert now.room[0, at.OPENING] == QUARTER
+    assert now.capacity[0, at.FREE_SHARE] == QUARTER
 
 
 def test_the_node_for_a_newly_shared_gpu_is_the_best_fit_for_one_gpu():
@@ -235,10 +235,10 @@ def test_several_nodes_are_taken_whole():
     assert now.where(0) == (1, -1)
     assert now.place(1, TWO_NODES)
     assert (now.chain(1), now.free()) == ([0, 2], [0, 1, 0, 4])
-    assert now.room[0, at.EMPTY] == 1
+    assert now.capacity[0, at.EMPTY] == 1
     assert not now.place(2, TWO_NODES)
     now.release(1)
-    assert (now.free(), now.room[0, at.EMPTY], now.room[0, at.GAP]) == ([4, 1, 4, 4], 3, 4)
+    assert (now.free(), now.capacity[0, at.EMPTY], now.capacity[0, at.FREE_BLOCK]) == ([4, 1, 4, 4], 3, 4)
     assert (now.nodes[:, at.NEXT] == -1).all()
 
 
@@ -298,9 +298,9 @@ def test_after_any_sequence_the_books_agree_with_what_is_held(gpus: list[int], s
 
 
 def _check_books(now: Round) -> None:
-    measured = now.room.copy()
+    measured = now.capacity.copy()
     measure(now.board)
-    np.testing.assert_array_equal(now.room, measured)
+    np.testing.assert_array_equal(now.capacity, measured)
     busy = np.zeros(len(now.nodes), dtype=np.int64)
     used = np.zeros((len(now.nodes), slots(now.board)), dtype=np.int64)
     for job in range(len(now.jobs)):

@@ -9,7 +9,7 @@ import pytest
 
 from gpusched_baselines.registry import make_policy
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.room import measure
+from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.state import State
 from instances import random_instance
 

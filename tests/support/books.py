@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.room import measure
+from gpusched_env.simulator.placement.free_capacity import measure
 from gpusched_env.simulator.placement.shared_gpus import slots
 
 if TYPE_CHECKING:
@@ -23,8 +23,8 @@ def nodes_of(view: View, job: int) -> list[int]:
     return nodes
 
 
-def check_books(view: View, *, room: bool = True) -> None:
-    """Check that nothing is given twice, and that nodes (and `room`) say just what the active jobs hold."""
+def check_books(view: View, *, capacity: bool = True) -> None:
+    """Check that nothing is given twice, and that nodes (and `capacity`) say just what the active jobs hold."""
     free = view.nodes[:, at.USABLE].copy()
     used = np.zeros((len(free), slots(view.board)), dtype=np.int64)
     for job in view.active:
@@ -48,7 +48,7 @@ def check_books(view: View, *, room: bool = True) -> None:
     assert used.max(initial=0) <= at.UNITS
     np.testing.assert_array_equal(view.nodes[:, at.FREE], free)
     np.testing.assert_array_equal(view.nodes[:, at.NODE_COLUMNS : at.NODE_COLUMNS + slots(view.board)], used)
-    if room:
-        measured = view.room.copy()
+    if capacity:
+        measured = view.capacity.copy()
         measure(view.board)
-        np.testing.assert_array_equal(view.room, measured)
+        np.testing.assert_array_equal(view.capacity, measured)

@@ -195,9 +195,9 @@ def test_a_scenario_says_who_shares_its_cluster(tmp_path: Path) -> None:
     assert [t.name for t in instance.tenants] == ["research", "product"]
     assert [t.gpus("V100") for t in instance.tenants] == [20, 12]
     assert 15 <= int(np.sum(instance.jobs.tenant == 0)) < 30
-    lent = np.array([c.gpu_type == "lent/V100" for c in instance.configurations])
+    opportunistic = np.array([c.gpu_type == "opportunistic/V100" for c in instance.configurations])
     may = np.isfinite(instance.jobs.seconds_per_epoch)
-    np.testing.assert_array_equal(may[:, lent].any(axis=1), instance.jobs.opportunistic)
+    np.testing.assert_array_equal(may[:, opportunistic].any(axis=1), instance.jobs.opportunistic)
     (tmp_path / "again.toml").write_text(scenario_toml(scenario), encoding="utf-8")
     assert load_scenario(tmp_path / "again.toml") == scenario
 

@@ -202,7 +202,7 @@ def choose_now(
     configs, count = board.facts.configs, board.count
     job_features, queue_features = np.empty(JOB_COUNT, np.float32), np.empty(QUEUE_COUNT, np.float32)
     options = np.empty((configs.shape[0], OPTION_COUNT), np.float32)
-    cluster = np.empty((board.room.shape[0], CLUSTER_COUNT), np.float32)
+    cluster = np.empty((board.capacity.shape[0], CLUSTER_COUNT), np.float32)
     mask, scores = np.empty(1 + configs.shape[0], np.int8), np.empty(1 + configs.shape[0], np.float32)
     observe(board, notes, job_features, options, cluster, queue_features, mask)
     if network == SET:

@@ -255,7 +255,7 @@ class KnobPolicy(StsX):
         if not self._holds(stored[0, 0], round_):
             stored[0] = stored[stored[:, 0].argmax()]  # another row, in a run that goes on with other jobs (service)
         if not self._holds(stored[0, 0], round_):
-            seen = np.zeros(feature_count(board.room.shape[0]))
+            seen = np.zeros(feature_count(board.capacity.shape[0]))
             observe(board, rate, seen)
             last = 1 + self.actor.outputs
             stored[0, 0], stored[0, 1:last] = round_, self.actor.act(seen.astype(np.float32), stored[0, last:])
@@ -268,7 +268,9 @@ class KnobPolicy(StsX):
 
     def _stored(self, board: Board) -> Floats:
         """Return where the knobs stand, (J, 1 + K + S): the round in which they were set, they, the actor's state."""
-        return board.memory[:, FREE_COLUMNS + board.room.shape[0] :]
+        return board.memory[:, FREE_COLUMNS + board.capacity.shape[0] :]
 
     def _present(self, board: Board) -> Knobs:
-        return knobs_of(self._stored(board)[0, 1 : 1 + self.actor.outputs], board.facts.configs, board.room.shape[0])
+        return knobs_of(
+            self._stored(board)[0, 1 : 1 + self.actor.outputs], board.facts.configs, board.capacity.shape[0]
+        )

@@ -47,10 +47,10 @@ class Basket(NamedTuple):
 
 
 @kernel
-def empty_basket(room: int) -> Basket:
+def empty_basket(steps: int) -> Basket:
     """Make a basket with room for so many steps."""
-    where = np.empty((room, 3), dtype=np.int64)
-    return Basket(np.empty((room, 3)), where, np.zeros(1, dtype=np.int64), np.zeros(1))
+    where = np.empty((steps, 3), dtype=np.int64)
+    return Basket(np.empty((steps, 3)), where, np.zeros(1, dtype=np.int64), np.zeros(1))
 
 
 @lean_kernel
@@ -266,8 +266,8 @@ def write_costs(demand: Demand, grid: Floats, prices: Floats, costs: Floats, use
         for k in range(periods):
             rates[k, c] = demand.rate[c] + demand.gpus[c] * prices[demand.type[c], k]
         rates[periods, c] = demand.rate[c]
-    room = (periods + 3) * configs  # every stretch of time, and one in which the job completes
-    sale, basket, best = empty_basket(configs), empty_basket(room), empty_basket(room)
+    steps = (periods + 3) * configs  # every stretch of time, and one in which the job completes
+    sale, basket, best = empty_basket(configs), empty_basket(steps), empty_basket(steps)
     for job in range(demand.jobs.shape[0]):
         costs[job] = _least_cost(demand, job, grid, rates, sale, basket, best)
         _use(demand, best, used)

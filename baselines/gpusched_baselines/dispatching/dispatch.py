@@ -15,7 +15,7 @@ from gpusched_baselines.planning.cheapest import (
     RECKONED,
     WORST_CASE,
     Epochs,
-    any_room,
+    any_capacity,
     cheapest_with,
     check_epochs,
     left_of,
@@ -59,7 +59,7 @@ class DispatchPolicy:
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
         """Place the waiting jobs in order."""
-        if not any_room(view.board):
+        if not any_capacity(view.board):
             return
         order = sim.ask_order(view, self.job_order, waiting_only=not self.preemption)
         _decide(view.board, order, RECKONED[self.epochs])
@@ -87,7 +87,7 @@ def dispatch(board: Board, order: Ints, left: Floats) -> None:
     """
     jobs = board.jobs
     for i in range(order.shape[0]):
-        if not any_room(board):
+        if not any_capacity(board):
             return
         if jobs[order[i], at.CONFIG] >= 0:
             continue
@@ -163,7 +163,7 @@ def _decide_greedy(board: Board, order: Ints, fill: bool) -> None:
 def finish_round(board: Board, order: Ints, left: Floats, fill: bool) -> None:
     """Speed up jobs of a round by what is left of shared GPUs and, with `fill`, by idle ones.
 
-    `room` is not kept up to date.
+    `capacity` is not kept up to date.
 
     Args:
         fill: Whether idle whole GPUs are given, too.

@@ -105,7 +105,7 @@ def give_left_shares(board: Board, order: Ints, left: Floats) -> None:
     """Give a job that is alone on a shared GPU the whole of it; of other shared GPUs, what is left to one of the jobs.
 
     That is the job that gains most time, by the largest share that is offered and fits. Nothing is given to who would
-    not get faster. The nodes are as busy as before; `room` is not kept up to date.
+    not get faster. The nodes are as busy as before; `capacity` is not kept up to date.
     """
     shared = sim.slots(board)
     if shared == 0:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.dispatching.dispatch import DispatchPolicy, fifo
-from gpusched_baselines.planning.cheapest import RECKONED, any_room, cheapest_with, left_of_all
+from gpusched_baselines.planning.cheapest import RECKONED, any_capacity, cheapest_with, left_of_all
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim
@@ -90,21 +90,21 @@ class TimeSlice:
         config = int(cheapest_with(view.board, view.board.planning_rate, job, _left(view, job)))
         if config < 0 or _is_late(view, job, config):
             wanted = _cheapest_in_time(view, job)
-            if wanted >= 0 and self._make_room(view, job, wanted):
+            if wanted >= 0 and self._preempt_for(view, job, wanted):
                 config = wanted
             elif config < 0:
-                config = self._make_any_room(view, job)
+                config = self._preempt_for_any(view, job)
         if config >= 0:
             view.place(job, config)
 
-    def _make_any_room(self, view: View, job: int) -> int:
+    def _preempt_for_any(self, view: View, job: int) -> int:
         """Make room for the fastest configuration for which that can be done; -1: there is none."""
         for config in np.argsort(view.tau[job], kind="stable").tolist():
-            if np.isfinite(view.tau[job, config]) and self._make_room(view, job, config):
+            if np.isfinite(view.tau[job, config]) and self._preempt_for(view, job, config):
                 return int(config)
         return -1
 
-    def _make_room(self, view: View, job: int, config: int) -> bool:
+    def _preempt_for(self, view: View, job: int, config: int) -> bool:
         """Take GPUs of the type of `config` from others, not urgent ones, until `job` may have it; else from nobody."""
         taken: list[tuple[int, int]] = []
         victims = self._victims(view, int(view.configs[config, at.CONFIG_TYPE]))
@@ -208,30 +208,32 @@ class HiveD:
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
         """Place the guaranteed jobs, then the opportunistic ones."""
-        for lent in (False, True):
-            if any_room(view.board) and (len(view.hosts) or not lent):
+        for opportunistic in (False, True):
+            if any_capacity(view.board) and (len(view.hosts) or not opportunistic):
                 order = sim.ask_order(view, self.inner.job_order, waiting_only=not self.preemption)
-                _decide(view.board, order, RECKONED[self.inner.epochs], lent)
+                _decide(view.board, order, RECKONED[self.inner.epochs], opportunistic)
 
 
 @kernel
-def _decide(board: Board, order: Ints, reckoned: int, lent: bool) -> None:
+def _decide(board: Board, order: Ints, reckoned: int, opportunistic: bool) -> None:
     """Place the waiting jobs of one class."""
     left = left_of_all(board, order, reckoned)
-    if lent:
+    if opportunistic:
         sim.let_empty_cells_go(board)
         sim.survey(board)
     for i in range(order.shape[0]):
-        if not any_room(board):
+        if not any_capacity(board):
             return
         job = order[i]
-        if board.jobs[job, at.CONFIG] >= 0 or _is_opportunistic(board, job) != lent:
+        if board.jobs[job, at.CONFIG] >= 0 or _is_opportunistic(board, job) != opportunistic:
             continue
         config = cheapest_with(board, board.planning_rate, job, left[i])
         if config < 0:
             continue
         preferred = int(board.jobs[job, at.PREFERRED_NODE])
-        if lent and (preferred < 0 or board.nodes[preferred, at.FREE] < board.facts.configs[config, at.CONFIG_GPUS]):
+        if opportunistic and (
+            preferred < 0 or board.nodes[preferred, at.FREE] < board.facts.configs[config, at.CONFIG_GPUS]
+        ):
             sim.set_preferred_node(board, job, _away(board, config), -1)
         sim.place(board, job, config)
 
@@ -241,7 +243,7 @@ def _is_opportunistic(board: Board, job: int) -> bool:
     """Say whether the configurations of a job are those of opportunistic ones."""
     for c in range(board.tau.shape[1]):
         if board.tau[job, c] < np.inf:
-            return sim.is_lent(board, c)
+            return sim.is_opportunistic_config(board, c)
     return False
 
 
@@ -254,8 +256,8 @@ def _away(board: Board, config: int) -> int:
         n = first + h
         if nodes[n, at.NODE_TYPE] != configs[config, at.CONFIG_TYPE]:
             continue
-        lent = nodes[n, at.USABLE] - nodes[n, at.FREE] - _bits(board.hosts[h, sim.TAKEN])
-        key = (_bits(board.hosts[h, sim.TAKEN]), -lent)
+        opportunistic = nodes[n, at.USABLE] - nodes[n, at.FREE] - _bits(board.hosts[h, sim.TAKEN])
+        key = (_bits(board.hosts[h, sim.TAKEN]), -opportunistic)
         if nodes[n, at.FREE] >= configs[config, at.CONFIG_GPUS] and (best < 0 or key < best_key):
             best, best_key = n, key
     return best

@@ -110,10 +110,10 @@ def fifo(demand: Demand) -> NDArray[np.float64]:
     """
     x, free = np.zeros(demand.speed.shape), demand.capacity.astype(np.float64)
     for j in range(len(x)):
-        room = np.where(demand.speed[j] > 0.0, demand.gpus[j], demand.size[j]) <= free[demand.kind]
-        if not room.any():
+        fits = np.where(demand.speed[j] > 0.0, demand.gpus[j], demand.size[j]) <= free[demand.kind]
+        if not fits.any():
             break
-        k = int(np.where(room, demand.speed[j], -1.0).argmax())
+        k = int(np.where(fits, demand.speed[j], -1.0).argmax())
         if demand.speed[j, k] > 0.0:
             x[j, k] = 1.0
             free[demand.kind[k]] -= demand.gpus[j, k]

@@ -195,7 +195,7 @@ def rigid(view: View) -> Demand:
     Gavel's jobs ask for a number of GPUs. One that may use several configurations of a type asks for the one with least
     GPU-seconds per epoch, of equals the first.
     """
-    types = len(view.room)
+    types = len(view.capacity)
     gpus, kind = _gpus(view), view.configs[:, at.CONFIG_TYPE]
     active = view.active
     config = np.full((len(active), types), -1)
@@ -235,7 +235,7 @@ def _demand(
         gpus=np.where(there, _gpus(view)[config], 0.0),
         rate=np.where(there, view.least_rate[config], 0.0),
         kind=kind,
-        capacity=np.bincount(view.nodes[:, at.NODE_TYPE], view.nodes[:, at.NODE_GPUS], len(view.room)).astype(
+        capacity=np.bincount(view.nodes[:, at.NODE_TYPE], view.nodes[:, at.NODE_GPUS], len(view.capacity)).astype(
             np.float64
         ),
         weight=np.maximum(weight / heaviest, LEAST_WEIGHT) if heaviest > 0.0 else np.ones(len(active)),

@@ -59,7 +59,7 @@ def reset(board: Board, jobs: Ints, x: Floats, kind: Ints, half_s: float) -> Non
         half_s: The time that every job has got of every option to begin with, half a round [s].
     """
     memory, now, options = board.memory, board.clock[at.NOW], x.shape[1]
-    own, types = 3 * options, board.room.shape[0]
+    own, types = 3 * options, board.capacity.shape[0]
     since = now - memory[0, own + RESET_AT]
     for v in range(types):
         memory[0, own + TOTALS + v] = 0.0
@@ -169,8 +169,8 @@ class ByRounds:
             InputError: The run has too little memory for the policy.
         """
         board = view.board
-        options = len(view.configurations) if self.any_configuration else len(view.room)
-        own, needs = 3 * options, columns(options, len(view.room))
+        options = len(view.configurations) if self.any_configuration else len(view.capacity)
+        own, needs = 3 * options, columns(options, len(view.capacity))
         if view.memory.shape[1] < needs:
             raise InputError("memory_columns", view.memory.shape[1], f"{needs} or more")
         end_s = float(view.memory[0, own + ROUND_END])

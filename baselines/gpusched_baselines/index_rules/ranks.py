@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from gpusched_baselines.planning.cheapest import any_room
+from gpusched_baselines.planning.cheapest import any_capacity
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator.kernels import Board, Curve, Floats, at, kernel, lean_kernel
 
@@ -249,7 +249,7 @@ def plan_round(board: Board, rule: Rule) -> None:
     ranks = rank_jobs(board, rule, price)
     held, kept = sim.begin_plan(board, True)
     for i in sim.ranked(ranks.key, active.shape[0]):
-        if not any_room(board):
+        if not any_capacity(board):
             break
         config = cheapest_by(board, active[i], ranks.left[i], price)
         if config >= 0:

@@ -23,7 +23,7 @@ from gpusched_env.simulator import stepping
 from gpusched_env.simulator.kernels import Board, Floats, at, kernel, lean_kernel
 from gpusched_env.simulator.stepping import Hidden
 
-COPIED = ("nodes", "room", "quota", "cells", "hosts", "clock", "count")
+COPIED = ("nodes", "capacity", "quota", "cells", "hosts", "clock", "count")
 
 
 class Stage(NamedTuple):
@@ -90,7 +90,7 @@ def reset(start: Board, work: Board) -> None:
     work.jobs[:, :] = start.jobs
     work.memory[:, :] = start.memory
     work.nodes[:, :] = start.nodes
-    work.room[:, :] = start.room
+    work.capacity[:, :] = start.capacity
     work.quota[:, :] = start.quota
     work.cells[:, :] = start.cells
     work.hosts[:, :] = start.hosts

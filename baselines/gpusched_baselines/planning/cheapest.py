@@ -76,11 +76,11 @@ def preference(board: Board, job: int, left: float, order: Ints) -> int:
 
 
 @kernel
-def any_room(board: Board) -> bool:
+def any_capacity(board: Board) -> bool:
     """Say whether anything may fit: a GPU is free, or a shared one has room."""
-    room = board.room
-    for v in range(room.shape[0]):
-        if room[v, at.GAP] > 0 or room[v, at.OPENING] > 0:
+    capacity = board.capacity
+    for v in range(capacity.shape[0]):
+        if capacity[v, at.FREE_BLOCK] > 0 or capacity[v, at.FREE_SHARE] > 0:
             return True
     return False
 

@@ -12,7 +12,14 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 
 from gpusched_baselines.dispatching.dispatch import dispatch, finish_round
-from gpusched_baselines.planning.cheapest import Epochs, any_room, by_pressure, check_epochs, epochs_left, preference
+from gpusched_baselines.planning.cheapest import (
+    Epochs,
+    any_capacity,
+    by_pressure,
+    check_epochs,
+    epochs_left,
+    preference,
+)
 from gpusched_baselines.search.exchanges import offer
 from gpusched_baselines.search.proxy_parts import proxy_with
 from gpusched_env.errors import InputError
@@ -180,17 +187,17 @@ def construct(
         allowed[i] = preference(board, order[i], left[i], ranking[i])
     turn = np.empty(order.shape[0], dtype=np.int64)
     sim.clear(board, order)
-    nodes, room = board.nodes.copy(), board.room.copy()
+    nodes, capacity = board.nodes.copy(), board.capacity.copy()
     for _ in range(settings.constructions):
         _shuffle(board, order, turn, rng, fill)
         for k in range(turn.shape[0]):
-            if not any_room(board):
+            if not any_capacity(board):
                 break
             i = turn[k]
             _place_at_random(board, order[i], ranking[i], int(allowed[i]), rng, fill)
         finish_round(board, order, left, fill)
         offer(board, order, proxy_with(board, order, left), costs, held, kept)
-        sim.empty_as(board, order, nodes, room)
+        sim.empty_as(board, order, nodes, capacity)
 
 
 @kernel

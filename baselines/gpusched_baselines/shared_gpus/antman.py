@@ -10,6 +10,7 @@ import numpy as np
 from gpusched_baselines.shared_gpus.gpus import (
     Gpus,
     cheapest_host,
+    close_emptiest,
     guest_shares,
     least_busy,
     look_at_gpus,
@@ -17,7 +18,6 @@ from gpusched_baselines.shared_gpus.gpus import (
     place_host,
     promote,
     put_share,
-    roomiest,
 )
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -66,7 +66,7 @@ def _place_hosts(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> bool:
             continue
         wanted = cheapest_host(board, guests, np.zeros_like(full), job)
         if not waits and wanted >= 0 and board.facts.configs[wanted, at.CONFIG_UNITS] == 0:
-            roomiest(board, gpus, wanted, closed)
+            close_emptiest(board, gpus, wanted, closed)
         waits = True
     return waits
 

@@ -9,8 +9,8 @@ import numpy as np
 
 from gpusched_baselines.shared_gpus.gpus import (
     Gpus,
+    fits_on_gpu,
     guest_shares,
-    has_room,
     look_again,
     look_at_gpus,
     may_own,
@@ -95,7 +95,7 @@ def _as_host(board: Board, guests: Mask, gpus: Gpus, job: int, node: int, gpu: i
     for c in range(guests.shape[0]):
         share = configs[c, at.CONFIG_UNITS] > 0 and guests[c] == 0
         right = share and configs[c, at.CONFIG_TYPE] == nodes[node, at.NODE_TYPE] and board.tau[job, c] < np.inf
-        if right and has_room(board, c, node, gpu) and sim.within_quota(board, job, c):
+        if right and fits_on_gpu(board, c, node, gpu) and sim.within_quota(board, job, c):
             put_share(board, guests, gpus, job, c, node, gpu)
             return True
     if held >= 0:
@@ -169,7 +169,7 @@ def _guest_share(board: Board, guests: Mask, own: int, job: int, node: int, gpu:
     """Find a share with which a job of class `own` fits on a GPU as a guest; -1: none."""
     for c in range(guests.shape[0]):
         right = board.facts.configs[c, at.CONFIG_TYPE] == board.nodes[node, at.NODE_TYPE]
-        if right and _may_be(board, guests, own, job, c) and has_room(board, c, node, gpu):
+        if right and _may_be(board, guests, own, job, c) and fits_on_gpu(board, c, node, gpu):
             return c
     return -1
 
@@ -209,7 +209,7 @@ def _fastest_gap(
             n, g = index // per_node, index % per_node
             if last[index] < 0 or nodes[n, at.NODE_TYPE] != configs[c, at.CONFIG_TYPE]:
                 continue
-            if gpus.busy[index] >= most_busy or not has_room(board, c, n, g):
+            if gpus.busy[index] >= most_busy or not fits_on_gpu(board, c, n, g):
                 continue
             speed = sim.speed_beside(board, job, c, last[index], before)
             seconds = board.tau[job, c] / (alone[c] * speed) if speed > 0.0 else board.tau[job, c]

@@ -71,7 +71,7 @@ def send_guests_away(board: Board, gpus: Gpus, node: int, needed: int) -> None:
 
 
 @kernel
-def roomiest(board: Board, gpus: Gpus, config: int, closed: Mask) -> None:
+def close_emptiest(board: Board, gpus: Gpus, config: int, closed: Mask) -> None:
     """Close the nodes to be kept for a configuration that does not fit: those with most GPUs free of hosts."""
     nodes, configs = board.nodes, board.facts.configs
     needed = configs[config, at.CONFIG_GPUS]
@@ -138,7 +138,7 @@ def look_at_gpus(board: Board, guests: Mask) -> Gpus:
 def _kept_for_hosts(board: Board, guests: Mask) -> Ints:
     """Give the least share of a host of every GPU type, in units, (V,)."""
     configs = board.facts.configs
-    kept = np.zeros(board.room.shape[0], dtype=np.int64)
+    kept = np.zeros(board.capacity.shape[0], dtype=np.int64)
     for c in range(configs.shape[0]):
         v, units = configs[c, at.CONFIG_TYPE], configs[c, at.CONFIG_UNITS]
         if units > 0 and guests[c] == 0 and (kept[v] == 0 or units < kept[v]):
@@ -198,7 +198,7 @@ def least_busy(board: Board, gpus: Gpus, config: int, hosting: bool, closed: Mas
             continue
         for gpu in range(nodes[n, at.NODE_GPUS]):
             index = n * per_node + gpu
-            if not has_room(board, config, n, gpu) or (hosting and gpus.hosted[index] != 0):
+            if not fits_on_gpu(board, config, n, gpu) or (hosting and gpus.hosted[index] != 0):
                 continue
             busy, free = gpus.busy[index], nodes[n, at.FREE]
             if gpus.jobs[index] > 0.0 and busy >= most_busy:
@@ -213,7 +213,7 @@ def least_busy(board: Board, gpus: Gpus, config: int, hosting: bool, closed: Mas
 
 
 @kernel
-def has_room(board: Board, config: int, node: int, gpu: int) -> bool:
+def fits_on_gpu(board: Board, config: int, node: int, gpu: int) -> bool:
     """Say whether a share fits on a GPU of a node of its type."""
     nodes = board.nodes
     used = nodes[node, at.NODE_COLUMNS + gpu]

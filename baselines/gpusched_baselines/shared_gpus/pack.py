@@ -10,8 +10,8 @@ from gpusched_baselines.planning.cheapest import worth
 from gpusched_baselines.shared_gpus.gpus import (
     Gpus,
     cheapest_host,
+    fits_on_gpu,
     guest_shares,
-    has_room,
     look_at_gpus,
     place_whole,
     put_share,
@@ -69,7 +69,7 @@ def labels(board: Board, light: float, medium: float) -> Ints:
     """
     facts = board.facts
     types, total = max(facts.utilisation.shape[0], facts.slowdown.shape[0]), facts.planned.shape[0]
-    label = np.zeros((max(types, board.room.shape[0]), total), dtype=np.int64)
+    label = np.zeros((max(types, board.capacity.shape[0]), total), dtype=np.int64)
     for v in range(types):
         for one in range(total):
             speed = 0.0
@@ -148,7 +148,7 @@ def _gpu_to_share(board: Board, gpus: Gpus, label: Ints, most: int, share: int, 
     own = label[v, int(jobs[job, at.APPLICATION])]
     for index in range(last.shape[0]):
         n, gpu = index // per_node, index % per_node
-        if nodes[n, at.NODE_TYPE] != v or gpu >= nodes[n, at.NODE_GPUS] or not has_room(board, share, n, gpu):
+        if nodes[n, at.NODE_TYPE] != v or gpu >= nodes[n, at.NODE_GPUS] or not fits_on_gpu(board, share, n, gpu):
             continue
         key = (2.0, -float(nodes[n, at.FREE]))
         if gpus.jobs[index] > 0.0:

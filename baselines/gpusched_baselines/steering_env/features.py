@@ -82,8 +82,8 @@ def observe_round(board: Board, rate: Floats, free_rate: float, jobs: Floats, wh
         options: Written: of every configuration, those of its GPU type first, (C, len(OPTIONS)).
     """
     active, total = board.active[: board.count[at.ACTIVE]], board.count[at.ACTIVE]
-    need, density, wanted = np.empty(total), np.empty(total), np.zeros(board.room.shape[0])
-    types = np.zeros((board.room.shape[0], TYPES))
+    need, density, wanted = np.empty(total), np.empty(total), np.zeros(board.capacity.shape[0])
+    types = np.zeros((board.capacity.shape[0], TYPES))
     for i in range(total):
         need[i], density[i], type_wanted = _look_at_job(board, rate, active[i], jobs[i], types)
         wanted[type_wanted] += need[i]

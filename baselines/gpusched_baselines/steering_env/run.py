@@ -42,7 +42,7 @@ class SteeredRun:
         self._by_utilisation = bool(
             board.facts.idle_saving.size and board.facts.utilisation.size
         )  # rates follow the active jobs
-        self.state.make_room()
+        self.state.grow_arrays()
         next_round(board, self.state.hidden)
         self._rate = POLICY.rates(board)
 
@@ -60,7 +60,7 @@ class SteeredRun:
         """
         state, plan, parts = self.state, self._plan, POLICY.parts
         board, count = state.board, state.board.count
-        knobs = knobs_of(action, board.facts.configs, board.room.shape[0])
+        knobs = knobs_of(action, board.facts.configs, board.capacity.shape[0])
         jobs, hidden, done = len(state.instance.jobs), state.hidden, 0
         while done < rounds and count[at.DONE] < jobs:
             rate = POLICY.rates(board) if self._by_utilisation else self._rate
@@ -72,7 +72,7 @@ class SteeredRun:
             carry_out(board, board.order[: count[at.TO_ASK]])
             stepping.commit_round(board, hidden)
             if board.count[at.LOGGING]:
-                state.make_room()
+                state.grow_arrays()
                 hidden = state.hidden
             next_round(board, hidden)
             done += 1

@@ -53,8 +53,8 @@ def plan_round(board: Board, parts: Parts, steering: Steering) -> None:
 @kernel
 def _place_jobs(board: Board, plans: Plans, order: Ints, parts: Parts, steering: Steering, scratch: Scratch) -> None:
     """Place the jobs as planned on the empty cluster, in their order."""
-    configs, room, first = board.facts.configs, board.room, plans.first
-    demand = np.zeros(room.shape[0])  # GPUs that calm jobs want and do not have yet, by type
+    configs, capacity, first = board.facts.configs, board.capacity, plans.first
+    demand = np.zeros(capacity.shape[0])  # GPUs that calm jobs want and do not have yet, by type
     for i in range(first.shape[0]):
         gpus = configs[first[i], at.CONFIG_SIZE] / at.UNITS
         demand[configs[first[i], at.CONFIG_TYPE]] += 0.0 if plans.urgent[i] else gpus
@@ -64,7 +64,7 @@ def _place_jobs(board: Board, plans: Plans, order: Ints, parts: Parts, steering:
             if not _put(board, job, first[i], True, parts.consolidates):
                 plans.wake[i] = _put_what_fits(board, plans, i, parts, steering, scratch)
             continue
-        opens = demand[v] >= room[v, at.LARGEST] or sim.keeps_config(board, job, first[i])
+        opens = demand[v] >= capacity[v, at.LARGEST] or sim.keeps_config(board, job, first[i])
         if _put(board, job, first[i], opens, parts.consolidates):
             plans.wake[i] = np.inf
         elif sim.would_restart(board, job):  # rather than wait for something better, it goes on as it is

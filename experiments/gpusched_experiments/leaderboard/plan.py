@@ -147,7 +147,7 @@ def _mean_of(name: str, title: str) -> Column[Standing]:
 
 
 CELL_INCHES = (0.62, 0.3)
-ROOM_INCHES = (1.7, 1.1)  # for the names
+MARGIN_INCHES = (1.7, 1.1)  # for the names
 
 
 def ratio_chart(runs: Runs) -> Chart:
@@ -157,8 +157,8 @@ def ratio_chart(runs: Runs) -> Chart:
     rows = tuple(series(each.policy, ((s.track, s.to_best) for s in each.standings)) for each in overall(results))
     panel = Panel("", "track", "policy", rows, kind="map", categories=tuple(tracks))
     width, height = (
-        cell * count + room
-        for cell, count, room in zip(CELL_INCHES, (len(tracks), len(rows)), ROOM_INCHES, strict=True)
+        cell * count + capacity
+        for cell, count, capacity in zip(CELL_INCHES, (len(tracks), len(rows)), MARGIN_INCHES, strict=True)
     )
     return Chart("Total cost over that of the track's best policy", ((panel,),), (width, height))
 

@@ -120,7 +120,7 @@ def styles_of(series: Iterable[str]) -> dict[str, Style]:
 
 
 PANEL_INCHES = (6.6, 3.9)
-ROOM = 0.12  # of the height that is shown, above and below what matters
+MARGIN = 0.12  # of the height that is shown, above and below what matters
 RELATIVE, BASE = "relative", "sts-x"
 
 
@@ -160,8 +160,8 @@ def _points(curve: Sequence[Mapping[str, Any]], costs: Sequence[float]) -> list[
 def _shown(costs: Sequence[float], levels: Sequence[float]) -> tuple[float, float]:
     """Give what is shown of the axis: every level, the least cost, and the costs that lie between them."""
     low, high = min([*costs, *levels]), max([min(costs), *levels])
-    room = ROOM * (high - low or abs(high) or 1.0)
-    return low - room, high + room
+    capacity = MARGIN * (high - low or abs(high) or 1.0)
+    return low - capacity, high + capacity
 
 
 def _place(config: TrainingConfig) -> str:

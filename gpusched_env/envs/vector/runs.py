@@ -60,7 +60,7 @@ class Runs:
     def __init__(self, states: Sequence[State], crew: Crew, common: Common, single: GpuClusterEnv) -> None:
         self.states = list(states)
         self.invalid = np.zeros(len(states), dtype=np.int64)
-        self.single, self._crew, self._common, self._lent = single, crew, common, False
+        self.single, self._crew, self._common, self._views_in_use = single, crew, common, False
         self._shape = len(states[0].instance.configurations), len(states[0].instance.gpu_types)
         # Of flat observations callers get the parts end to end, so that the parts can be written again.
         self._kept = self._new_parts() if single.flat else None
@@ -112,7 +112,7 @@ class Runs:
 
     def views(self) -> tuple[View, ...]:
         """Give the views of all runs: from now on, observations count anew what may have been changed through one."""
-        self._lent = True
+        self._views_in_use = True
         return tuple(state.view for state in self.states)
 
     def masks(self) -> NDArray[np.bool_]:
@@ -139,7 +139,7 @@ class Runs:
 
     def __setstate__(self, values: Mapping[str, Any]) -> None:
         self.__init__(values["states"], values["_crew"], values["_common"], values["single"])  # type: ignore[misc]
-        self.invalid[:], self._lent = values["invalid"], values["_lent"]
+        self.invalid[:], self._views_in_use = values["invalid"], values["_lent"]
 
     def _new_parts(self) -> Parts:
         """Make the arrays of `Seen` for the parts of observations."""
@@ -152,7 +152,7 @@ class Runs:
         )
 
     def _step(self, actions: NDArray[np.int64], seen: Seen, meanwhile: Callable[[], None] | None = None) -> None:
-        for notes in self._notes if self._lent else ():
+        for notes in self._notes if self._views_in_use else ():
             notes.forget()
         self._crew.step(actions, seen, self._stable, meanwhile)
 

@@ -1,6 +1,6 @@
 """An index of nodes by what is free on them, so that finding the best fit does not look at every node.
 
-It lies in `room` behind the columns of `layout`: for every GPU type, a bucket for each pair (free GPUs now, free GPUs
+It lies in `capacity` behind the columns of `layout`: for every GPU type, a bucket for each pair (free GPUs now, free GPUs
 before the round). A bucket has a count and a set of bits, one for every node. Small clusters, and those with nodes of
 very many GPUs, have no index, and `best_fit` is used: the two give the same nodes.
 """
@@ -21,7 +21,7 @@ WIDE = 65536  # more GPUs than a node can have
 def fit_key(board: Board, n: int, gpu_type: int, gpus: int, preferred: int) -> int:
     """Rank node `n` for `gpus` GPUs of type `gpu_type`: the smaller the better, unique, -1 if they do not fit.
 
-    First the job's previous node `home`, if they still fit there: no needless migration. Then by fewest free GPUs.
+    First the job's previous node `preferred`, if they still fit there: no needless migration. Then by fewest free GPUs.
     Among equals, nodes on which they fitted before the round began, again the fullest first, so that a job that came
     later does not drive out one that will want its node back. Then by index.
     """
@@ -58,8 +58,8 @@ LEAST_NODES = 100  # of the cluster; looking at fewer takes no longer than keepi
 WORD = 32  # nodes in a word of bits
 
 
-def new_room(gpu_types: int, nodes: int, most_gpus: int) -> Ints:
-    """Make the array `room`, (V, ROOM_COLUMNS + index); it says nothing yet.
+def new_capacity(gpu_types: int, nodes: int, most_gpus: int) -> Ints:
+    """Make the array `capacity`, (V, CAPACITY_COLUMNS + index); it says nothing yet.
 
     Args:
         gpu_types: Number of GPU types V.
@@ -68,52 +68,52 @@ def new_room(gpu_types: int, nodes: int, most_gpus: int) -> Ints:
     """
     sizes = most_gpus + 1 if most_gpus <= MOST_GPUS and nodes >= LEAST_NODES else 0
     words = (nodes + WORD - 1) // WORD
-    room = np.zeros((gpu_types, at.ROOM_COLUMNS + sizes * sizes * (1 + words)), dtype=np.int64)
-    room[:, at.SIZES] = sizes
-    return room
+    capacity = np.zeros((gpu_types, at.CAPACITY_COLUMNS + sizes * sizes * (1 + words)), dtype=np.int64)
+    capacity[:, at.SIZES] = sizes
+    return capacity
 
 
 @kernel
 def clear_index(board: Board) -> None:
     """Empty all buckets."""
-    room = board.room
-    room[:, at.ROOM_COLUMNS :] = 0
+    capacity = board.capacity
+    capacity[:, at.CAPACITY_COLUMNS :] = 0
 
 
 @kernel
 def enter(board: Board, n: int) -> None:
     """Put node `n` into its bucket of the index, which there must be; its free GPUs then stay as they are."""
-    nodes, room = board.nodes, board.room
-    here = room[nodes[n, at.NODE_TYPE]]
+    nodes, capacity = board.nodes, board.capacity
+    here = capacity[nodes[n, at.NODE_TYPE]]
     sizes = here[at.SIZES]
     bucket = nodes[n, at.FREE] * sizes + nodes[n, at.OLD_FREE]
     words = (nodes.shape[0] + WORD - 1) // WORD
-    here[at.ROOM_COLUMNS + bucket] += 1
-    here[at.ROOM_COLUMNS + sizes * sizes + bucket * words + n // WORD] |= 1 << (n % WORD)
+    here[at.CAPACITY_COLUMNS + bucket] += 1
+    here[at.CAPACITY_COLUMNS + sizes * sizes + bucket * words + n // WORD] |= 1 << (n % WORD)
 
 
 @kernel
 def take_out(board: Board, n: int) -> None:
     """Take node `n` out of its bucket of the index, which there must be."""
-    nodes, room = board.nodes, board.room
-    here = room[nodes[n, at.NODE_TYPE]]
+    nodes, capacity = board.nodes, board.capacity
+    here = capacity[nodes[n, at.NODE_TYPE]]
     sizes = here[at.SIZES]
     bucket = nodes[n, at.FREE] * sizes + nodes[n, at.OLD_FREE]
     words = (nodes.shape[0] + WORD - 1) // WORD
-    here[at.ROOM_COLUMNS + bucket] -= 1
-    here[at.ROOM_COLUMNS + sizes * sizes + bucket * words + n // WORD] &= ~(1 << (n % WORD))
+    here[at.CAPACITY_COLUMNS + bucket] -= 1
+    here[at.CAPACITY_COLUMNS + sizes * sizes + bucket * words + n // WORD] &= ~(1 << (n % WORD))
 
 
 @kernel
 def find_node(board: Board, gpu_type: int, gpus: int, preferred: int) -> int:
     """Find the node that `best_fit` finds; -1 if the GPUs fit nowhere."""
-    nodes, room = board.nodes, board.room
-    sizes = room[gpu_type, at.SIZES]
+    nodes, capacity = board.nodes, board.capacity
+    sizes = capacity[gpu_type, at.SIZES]
     if sizes == 0:
         return best_fit(board, gpu_type, gpus, preferred, -1)
     if preferred >= 0 and nodes[preferred, at.NODE_TYPE] == gpu_type and nodes[preferred, at.FREE] >= gpus:
         return preferred
-    counts = room[gpu_type, at.ROOM_COLUMNS : at.ROOM_COLUMNS + sizes * sizes]
+    counts = capacity[gpu_type, at.CAPACITY_COLUMNS : at.CAPACITY_COLUMNS + sizes * sizes]
     for free in range(gpus, sizes):
         for before in range(gpus, sizes):
             if counts[free * sizes + before] > 0:
@@ -131,23 +131,23 @@ def find_node(board: Board, gpu_type: int, gpus: int, preferred: int) -> int:
 @kernel
 def count_fitting(board: Board, gpu_type: int, gpus: int) -> int:
     """Count the nodes of a type that have `gpus` free GPUs."""
-    nodes, room = board.nodes, board.room
-    sizes = room[gpu_type, at.SIZES]
+    nodes, capacity = board.nodes, board.capacity
+    sizes = capacity[gpu_type, at.SIZES]
     fitting = 0
     if sizes == 0:
         for n in range(nodes.shape[0]):
             fitting += 1 if nodes[n, at.NODE_TYPE] == gpu_type and nodes[n, at.FREE] >= gpus else 0
         return fitting
     for bucket in range(gpus * sizes, sizes * sizes):
-        fitting += room[gpu_type, at.ROOM_COLUMNS + bucket]
+        fitting += capacity[gpu_type, at.CAPACITY_COLUMNS + bucket]
     return fitting
 
 
 @kernel
 def find_ranked(board: Board, gpu_type: int, gpus: int, preferred: int, rank: int) -> int:
     """Find the node that comes after `rank` others by `fit_key`, of which there must be that many; 0: the best."""
-    nodes, room = board.nodes, board.room
-    sizes = room[gpu_type, at.SIZES]
+    nodes, capacity = board.nodes, board.capacity
+    sizes = capacity[gpu_type, at.SIZES]
     if rank == 0:
         return find_node(board, gpu_type, gpus, preferred)
     if sizes == 0:
@@ -171,23 +171,23 @@ def find_ranked(board: Board, gpu_type: int, gpus: int, preferred: int, rank: in
 
 @kernel
 def _in_buckets(board: Board, gpu_type: int, first: int, last: int, preferred: int, rank: int) -> tuple[int, int]:
-    """Find the node after `rank` others in the buckets `first` to `last` - 1, by index, `home` left out.
+    """Find the node after `rank` others in the buckets `first` to `last` - 1, by index, `preferred` left out.
 
     Returns:
         The node, -1 if there are no more than `rank`; and how many there are, if so.
     """
-    room = board.room
-    sizes, words = room[gpu_type, at.SIZES], (board.nodes.shape[0] + WORD - 1) // WORD
+    capacity = board.capacity
+    sizes, words = capacity[gpu_type, at.SIZES], (board.nodes.shape[0] + WORD - 1) // WORD
     held = 0
     for bucket in range(first, last):
-        held += room[gpu_type, at.ROOM_COLUMNS + bucket]
+        held += capacity[gpu_type, at.CAPACITY_COLUMNS + bucket]
     if held == 0:
         return -1, 0
     found = 0
     for word in range(words):
         bits = 0
         for bucket in range(first, last):
-            bits |= room[gpu_type, at.ROOM_COLUMNS + sizes * sizes + bucket * words + word]
+            bits |= capacity[gpu_type, at.CAPACITY_COLUMNS + sizes * sizes + bucket * words + word]
         if preferred >= 0 and preferred // WORD == word:
             bits &= ~(1 << (preferred % WORD))
         n = word * WORD
@@ -204,8 +204,8 @@ def _in_buckets(board: Board, gpu_type: int, first: int, last: int, preferred: i
 @kernel
 def most_free(board: Board, gpu_type: int, at_most: int) -> int:
     """Count the most free GPUs on one node of a type, which are known to be at most `at_most`."""
-    nodes, room = board.nodes, board.room
-    sizes = room[gpu_type, at.SIZES]
+    nodes, capacity = board.nodes, board.capacity
+    sizes = capacity[gpu_type, at.SIZES]
     if sizes == 0:
         most = 0
         for n in range(nodes.shape[0]):
@@ -214,7 +214,7 @@ def most_free(board: Board, gpu_type: int, at_most: int) -> int:
         return most
     for free in range(min(at_most, sizes - 1), 0, -1):
         for before in range(sizes):
-            if room[gpu_type, at.ROOM_COLUMNS + free * sizes + before] > 0:
+            if capacity[gpu_type, at.CAPACITY_COLUMNS + free * sizes + before] > 0:
                 return free
     return 0
 
@@ -222,14 +222,14 @@ def most_free(board: Board, gpu_type: int, at_most: int) -> int:
 @kernel
 def _first(board: Board, gpu_type: int, bucket: int) -> int:
     """Give the node with the least index in a bucket, which must not be empty."""
-    nodes, room = board.nodes, board.room
-    sizes = room[gpu_type, at.SIZES]
+    nodes, capacity = board.nodes, board.capacity
+    sizes = capacity[gpu_type, at.SIZES]
     words = (nodes.shape[0] + WORD - 1) // WORD
-    start = at.ROOM_COLUMNS + sizes * sizes + bucket * words
+    start = at.CAPACITY_COLUMNS + sizes * sizes + bucket * words
     word = 0
-    while room[gpu_type, start + word] == 0:
+    while capacity[gpu_type, start + word] == 0:
         word += 1
-    bits = room[gpu_type, start + word]
+    bits = capacity[gpu_type, start + word]
     n = word * WORD
     while bits & 255 == 0:
         bits >>= 8

@@ -5,7 +5,7 @@ from __future__ import annotations
 from gpusched_env.arrays import Ints
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.lying import bind
+from gpusched_env.simulator.cell_binding import bind
 from gpusched_env.simulator.placement.node_index import find_node
 from gpusched_env.simulator.placement.release import count_in, release, within_quota
 from gpusched_env.simulator.placement.shared_gpus import best_slot, join
@@ -22,13 +22,13 @@ def may_have(board: Board, job: int, config: int) -> bool:
 @lean_kernel
 def fits(board: Board, config: int) -> bool:
     """Say whether a configuration fits somewhere now."""
-    configs, room = board.facts.configs, board.room
+    configs, capacity = board.facts.configs, board.capacity
     v, gpus = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_GPUS]
     if configs[config, at.CONFIG_UNITS] > 0:
-        return (room[v, at.GAP] > 0) | (room[v, at.OPENING] >= configs[config, at.CONFIG_UNITS])
+        return (capacity[v, at.FREE_BLOCK] > 0) | (capacity[v, at.FREE_SHARE] >= configs[config, at.CONFIG_UNITS])
     if configs[config, at.CONFIG_NODES] > 1:
-        return (room[v, at.LARGEST] == gpus) & (room[v, at.EMPTY] >= configs[config, at.CONFIG_NODES])
-    return room[v, at.GAP] >= gpus
+        return (capacity[v, at.LARGEST] == gpus) & (capacity[v, at.EMPTY] >= configs[config, at.CONFIG_NODES])
+    return capacity[v, at.FREE_BLOCK] >= gpus
 
 
 @kernel
@@ -148,10 +148,10 @@ def _put(board: Board, job: int, config: int) -> None:
 @kernel
 def opens(board: Board, job: int, config: int) -> bool:
     """Say whether placing the job, on one node, would switch a node on."""
-    jobs, nodes, configs, room = board.jobs, board.nodes, board.facts.configs, board.room
+    jobs, nodes, configs, capacity = board.jobs, board.nodes, board.facts.configs, board.capacity
     v, preferred = configs[config, at.CONFIG_TYPE], int(jobs[job, at.PREFERRED_NODE])
     units = configs[config, at.CONFIG_UNITS]
-    if units > 0 and (preferred < 0 or jobs[job, at.PREFERRED_SLOT] < 0) and room[v, at.OPENING] >= units:
+    if units > 0 and (preferred < 0 or jobs[job, at.PREFERRED_SLOT] < 0) and capacity[v, at.FREE_SHARE] >= units:
         return False
     n = find_node(board, v, configs[config, at.CONFIG_GPUS], preferred)
     return n >= 0 and nodes[n, at.FREE] == nodes[n, at.USABLE]

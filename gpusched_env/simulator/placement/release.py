@@ -30,7 +30,7 @@ def count_in(board: Board, job: int, config: int, times: int) -> None:
 
 
 @kernel
-def count_anew(board: Board) -> None:
+def recount(board: Board) -> None:
     """Count what the active jobs of every tenant hold, if there are quotas."""
     quota, jobs, active = board.quota, board.jobs, board.active
     if quota.shape[0] == 0:

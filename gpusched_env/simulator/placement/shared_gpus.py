@@ -29,7 +29,7 @@ def best_slot(board: Board, job: int, config: int) -> tuple[int, int]:
     Returns:
         The node, and the number of the GPU on it.
     """
-    jobs, nodes, configs, room = board.jobs, board.nodes, board.facts.configs, board.room
+    jobs, nodes, configs, capacity = board.jobs, board.nodes, board.facts.configs, board.capacity
     v, units = configs[config, at.CONFIG_TYPE], configs[config, at.CONFIG_UNITS]
     preferred, preferred_slot = int(jobs[job, at.PREFERRED_NODE]), int(jobs[job, at.PREFERRED_SLOT])
     if preferred >= 0 and preferred_slot >= 0 and nodes[preferred, at.NODE_TYPE] == v:
@@ -39,7 +39,7 @@ def best_slot(board: Board, job: int, config: int) -> tuple[int, int]:
     best, best_gpu = -1, -1
     if board.facts.sharing[at.FASTEST] > 0.0:
         best, best_gpu, _ = fastest_open_gpu(board, job, config)
-    elif room[v, at.OPENING] >= units:
+    elif capacity[v, at.FREE_SHARE] >= units:
         best, best_gpu = _fullest_slot(board, v, units)
     if best < 0:
         best = find_node(board, v, 1, preferred)
@@ -82,7 +82,7 @@ def _closed_slot(board: Board, node: int) -> int:
 
 
 @kernel
-def largest_opening(board: Board, gpu_type: int) -> int:
+def largest_free_share(board: Board, gpu_type: int) -> int:
     """Count the most units that are free on a GPU of type `gpu_type` that is shared already."""
     nodes = board.nodes
     most = 0
@@ -101,27 +101,27 @@ def largest_opening(board: Board, gpu_type: int) -> int:
 @kernel
 def join(board: Board, node: int, gpu: int, units: int) -> None:
     """Hold `units` of a shared GPU, opening it if nobody shares it yet."""
-    nodes, room = board.nodes, board.room
+    nodes, capacity = board.nodes, board.capacity
     gpu_type = nodes[node, at.NODE_TYPE]
     used = nodes[node, at.NODE_COLUMNS + gpu]
     nodes[node, at.NODE_COLUMNS + gpu] = used + units
     if used == 0:
         hold(board, node, 1)
-        room[gpu_type, at.OPENING] = max(room[gpu_type, at.OPENING], at.UNITS - units)
-    elif at.UNITS - used == room[gpu_type, at.OPENING]:
-        room[gpu_type, at.OPENING] = largest_opening(board, gpu_type)
+        capacity[gpu_type, at.FREE_SHARE] = max(capacity[gpu_type, at.FREE_SHARE], at.UNITS - units)
+    elif at.UNITS - used == capacity[gpu_type, at.FREE_SHARE]:
+        capacity[gpu_type, at.FREE_SHARE] = largest_free_share(board, gpu_type)
 
 
 @kernel
 def leave(board: Board, node: int, gpu: int, units: int) -> None:
     """Let go of `units` of a shared GPU; the last to leave closes it."""
-    nodes, room = board.nodes, board.room
+    nodes, capacity = board.nodes, board.capacity
     gpu_type = nodes[node, at.NODE_TYPE]
     left = nodes[node, at.NODE_COLUMNS + gpu] - units
     nodes[node, at.NODE_COLUMNS + gpu] = left
     if left > 0:
-        room[gpu_type, at.OPENING] = max(room[gpu_type, at.OPENING], at.UNITS - left)
+        capacity[gpu_type, at.FREE_SHARE] = max(capacity[gpu_type, at.FREE_SHARE], at.UNITS - left)
         return
     let_go(board, node, 1)
-    if at.UNITS - units == room[gpu_type, at.OPENING]:
-        room[gpu_type, at.OPENING] = largest_opening(board, gpu_type)
+    if at.UNITS - units == capacity[gpu_type, at.FREE_SHARE]:
+        capacity[gpu_type, at.FREE_SHARE] = largest_free_share(board, gpu_type)

@@ -13,32 +13,32 @@ from gpusched_env.simulator.run import Board
 @kernel
 def hold(board: Board, node: int, gpus: int) -> None:
     """Hold `gpus` free GPUs of a node."""
-    nodes, room = board.nodes, board.room
+    nodes, capacity = board.nodes, board.capacity
     gpu_type, before = nodes[node, at.NODE_TYPE], nodes[node, at.FREE]
-    if room[gpu_type, at.SIZES] > 0:
+    if capacity[gpu_type, at.SIZES] > 0:
         take_out(board, node)
     nodes[node, at.FREE] = before - gpus
-    if room[gpu_type, at.SIZES] > 0:
+    if capacity[gpu_type, at.SIZES] > 0:
         enter(board, node)
-    if before == room[gpu_type, at.LARGEST]:
-        room[gpu_type, at.EMPTY] -= 1
-    if before == room[gpu_type, at.GAP]:
-        room[gpu_type, at.GAP] = most_free(board, gpu_type, before)
+    if before == capacity[gpu_type, at.LARGEST]:
+        capacity[gpu_type, at.EMPTY] -= 1
+    if before == capacity[gpu_type, at.FREE_BLOCK]:
+        capacity[gpu_type, at.FREE_BLOCK] = most_free(board, gpu_type, before)
 
 
 @kernel
 def let_go(board: Board, node: int, gpus: int) -> None:
     """Let go of `gpus` GPUs of a node."""
-    nodes, room = board.nodes, board.room
+    nodes, capacity = board.nodes, board.capacity
     gpu_type = nodes[node, at.NODE_TYPE]
-    if room[gpu_type, at.SIZES] > 0:
+    if capacity[gpu_type, at.SIZES] > 0:
         take_out(board, node)
     nodes[node, at.FREE] += gpus
-    if room[gpu_type, at.SIZES] > 0:
+    if capacity[gpu_type, at.SIZES] > 0:
         enter(board, node)
-    room[gpu_type, at.GAP] = max(room[gpu_type, at.GAP], nodes[node, at.FREE])
-    if nodes[node, at.FREE] == room[gpu_type, at.LARGEST]:
-        room[gpu_type, at.EMPTY] += 1
+    capacity[gpu_type, at.FREE_BLOCK] = max(capacity[gpu_type, at.FREE_BLOCK], nodes[node, at.FREE])
+    if nodes[node, at.FREE] == capacity[gpu_type, at.LARGEST]:
+        capacity[gpu_type, at.EMPTY] += 1
 
 
 MARK_FACTOR, MARK_MODULUS = 1_000_003, 2**41 - 21  # products of a mark and the factor fit 64 bits
@@ -49,7 +49,7 @@ def choose_nodes(board: Board, gpu_type: int, wanted: int, preferred: int) -> in
     """Chain `wanted` empty nodes of the largest size of a type, which must be there; return the first.
 
     Nodes that the job held before the round come first, then nodes that were empty before it, then by index. (The chain
-    of what it held begins at `home`; on one node it ends there.)
+    of what it held begins at `preferred`; on one node it ends there.)
     """
     nodes = board.nodes
     chosen = np.zeros(nodes.shape[0], dtype=np.bool_)
@@ -78,8 +78,8 @@ def choose_nodes(board: Board, gpu_type: int, wanted: int, preferred: int) -> in
 
 @kernel
 def _is_empty(board: Board, gpu_type: int, n: int) -> bool:
-    nodes, room = board.nodes, board.room
-    return nodes[n, at.NODE_TYPE] == gpu_type and nodes[n, at.FREE] == room[gpu_type, at.LARGEST]
+    nodes, capacity = board.nodes, board.capacity
+    return nodes[n, at.NODE_TYPE] == gpu_type and nodes[n, at.FREE] == capacity[gpu_type, at.LARGEST]
 
 
 @kernel

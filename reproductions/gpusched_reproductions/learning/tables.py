@@ -30,7 +30,7 @@ from gpusched_reproductions.learning.plan import (
 
 COLUMNS = ("variant", "seed", "steps", "seconds", "phase", "total_eur", "tardiness_eur")
 PANEL_INCHES = (5.3, 3.7)
-ROOM = 1.15  # by how much the close view ends above the dearest reference policy
+MARGIN = 1.15  # by how much the close view ends above the dearest reference policy
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,7 +103,7 @@ def curves_chart(plan: StudyPlan, trained: Sequence[Trained], runs: Runs) -> Cha
     high = max(level.value for level in levels)
     x_label, cost = _decisions(plan), "mean cost on validation workloads [€]"
     whole = Panel("all of it", x_label, cost, lines, logarithmic="y", levels=levels)
-    near = (low - 0.1 * (ROOM * high - low), ROOM * high)
+    near = (low - 0.1 * (MARGIN * high - low), MARGIN * high)
     close = Panel("the same lines, up close", x_label, cost, lines, levels=levels, y_range=near)
     seeds = len(plan.training_seeds)
     several = f"the mean of {seeds} trainings, with their least and greatest cost" if seeds > 1 else "one training each"

@@ -25,7 +25,7 @@ COST = "total_eur"
 ALL = "all tracks"
 QUICK_SEEDS = 2
 CELL_INCHES = (0.58, 0.32)
-ROOM_INCHES = (2.0, 1.1)  # for the names
+MARGIN_INCHES = (2.0, 1.1)  # for the names
 DOTS_INCHES, ROW_INCHES = 7.6, 0.34
 MEAN_NOTE = "All tracks: 1 less the geometric mean of the ratios of cost, over tracks."
 
@@ -193,8 +193,8 @@ def _parts_chart(runs: Runs) -> Chart:
     rows = tuple(series(a.contrast.against, [*a.by_track.items(), (ALL, a.mean)]) for a in answers)
     panel = Panel("", "track", "without", rows, kind="map", percent=True, categories=tracks)
     width, height = (
-        cell * count + room
-        for cell, count, room in zip(CELL_INCHES, (len(tracks), len(rows)), ROOM_INCHES, strict=True)
+        cell * count + margin
+        for cell, count, margin in zip(CELL_INCHES, (len(tracks), len(rows)), MARGIN_INCHES, strict=True)
     )
     return Chart(f"{PARTS.title}: total cost that it saves [%]", ((panel,),), (width, height))
 

@@ -170,10 +170,10 @@ def fifo_as_run(demand: Demand, rng: Generator) -> NDArray[np.float64]:
     listed = [v for v in FASTEST_LAST if free[v] > 0.0]
     while waiting and listed:
         j = waiting.pop(0)
-        room = [v for v in listed if demand.size[j] <= free[v]]
-        if not room:
+        fitting = [v for v in listed if demand.size[j] <= free[v]]
+        if not fitting:
             break
-        drawn, given = room[int(rng.integers(len(room)))], listed[-1]
+        drawn, given = fitting[int(rng.integers(len(fitting)))], listed[-1]
         x[j, given] = 1.0
         free[given] -= demand.size[j]
         if free[given] == 0.0:

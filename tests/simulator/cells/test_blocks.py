@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from buddies import Buddies, Cell
-from gpusched_env.simulator import lying as blocks
-from gpusched_env.simulator.lying import choose_block, free_around, mask_of
+from gpusched_env.simulator import cell_binding as blocks
+from gpusched_env.simulator.cell_binding import choose_block, free_around, mask_of
 
 
 def hosts_of(*gpus: int) -> np.ndarray:
@@ -36,7 +36,7 @@ def test_a_cell_is_cut_from_the_smallest_free_one_that_holds_it() -> None:
 
 def test_hosts_without_lent_gpus_come_first_and_then_those_in_use() -> None:
     hosts = hosts_of(4, 4, 4)
-    hosts[0, blocks.LENT], hosts[0, blocks.BUSY] = 1, 1
+    hosts[0, blocks.OPPORTUNISTIC_GPUS], hosts[0, blocks.BUSY] = 1, 1
     assert choose_block(hosts, 0, 4) == (1, 0)
     hosts[2, blocks.BUSY] = 2
     assert choose_block(hosts, 0, 4) == (2, 0)

@@ -226,13 +226,13 @@ def run(quick: bool) -> Findings:
     spread = outcome(trace, shared, Backfill("quota, spreading", spreads=True))
     packed = outcome(trace, shared, Backfill("quota, best fit", spreads=False))
     cells = outcome(trace, with_tenancy(shared, "cells"), HiveD())
-    lent = np.arange(len(trace.tenant)) % OUT_OF_FOUR == 0
-    labelled = replace(shared, jobs=replace(shared.jobs, opportunistic=lent))
+    opportunistic = np.arange(len(trace.tenant)) % OUT_OF_FOUR == 0
+    labelled = replace(shared, jobs=replace(shared.jobs, opportunistic=opportunistic))
     lending = outcome(trace, with_tenancy(labelled, "cells"), HiveD())
     extra = by_tenant(trace, spread) - by_tenant(trace, private)
     delayed, refused = float(np.sum(extra > 100.0)), 100.0 * packed.refused / spread.refused
     differ = int(np.sum(cells.completion_s != private.completion_s))
-    guaranteed = by_tenant(trace, lending, ~lent) - by_tenant(trace, private)
+    guaranteed = by_tenant(trace, lending, ~opportunistic) - by_tenant(trace, private)
     mean = float(lending.delay_min.mean() - private.delay_min.mean())
     low, high = (0.0, 10_000.0) if quick else (500.0, 5000.0)
     return Findings(

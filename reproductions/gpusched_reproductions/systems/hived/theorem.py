@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_env.kernel import kernel
-from gpusched_env.simulator import lying as blocks
-from gpusched_env.simulator.lying import choose_block, free_around, mask_of
+from gpusched_env.simulator import cell_binding as blocks
+from gpusched_env.simulator.cell_binding import choose_block, free_around, mask_of
 from gpusched_reproductions.systems.show import Check, Findings
 
 if TYPE_CHECKING:

@@ -68,9 +68,9 @@ def test_halves_share_a_node_and_a_whole_one_stays_for_who_was_promised_it(small
 
 
 def test_a_guaranteed_pod_drives_out_opportunistic_ones_only_where_it_must(small: Scheduler) -> None:
-    lent = ask(small, "l", pod("A", 4, "g1", -1))
+    opportunistic = ask(small, "l", pod("A", 4, "g1", -1))
     half = ask(small, "b", pod("B", 2, "g2"))
-    assert half.node != lent.node
+    assert half.node != opportunistic.node
     assert ask(small, "a", pod("A", 4, "g3")).victims == {"l"}
 
 

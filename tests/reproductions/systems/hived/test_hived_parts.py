@@ -51,10 +51,10 @@ def test_a_quota_does_not_help_who_needs_a_whole_node_and_cells_do() -> None:
 
 
 def test_lending_costs_guaranteed_jobs_nothing() -> None:
-    lent = np.array([True, True, False, False])
+    opportunistic = np.array([True, True, False, False])
     shared = anomaly.shared_cluster(trace())
-    instance = with_tenancy(replace(shared, jobs=replace(shared.jobs, opportunistic=lent)), "cells")
-    assert anomaly.outcome(trace(), instance, HiveD()).delay_min[~lent].tolist() == [0.0, 0.0]
+    instance = with_tenancy(replace(shared, jobs=replace(shared.jobs, opportunistic=opportunistic)), "cells")
+    assert anomaly.outcome(trace(), instance, HiveD()).delay_min[~opportunistic].tolist() == [0.0, 0.0]
 
 
 @pytest.mark.skipif(not anomaly.TRACE.is_file(), reason=f"no public trace in {anomaly.TRACE}")

@@ -5,10 +5,10 @@ from __future__ import annotations
 from gpusched_env.arrays import Ints
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.lying import count_hosts_anew
+from gpusched_env.simulator.cell_binding import recount_hosts
 from gpusched_env.simulator.placement.node_index import clear_index, enter
-from gpusched_env.simulator.placement.release import count_anew
-from gpusched_env.simulator.placement.shared_gpus import largest_opening, slots
+from gpusched_env.simulator.placement.release import recount
+from gpusched_env.simulator.placement.shared_gpus import largest_free_share, slots
 from gpusched_env.simulator.run import Board
 
 
@@ -31,25 +31,25 @@ def clear(board: Board, holders: Ints) -> None:
 
 @kernel
 def measure(board: Board) -> None:
-    """Write what fits now on the nodes of every GPU type to `room`, and what tenants hold to `quota`."""
-    count_anew(board)
+    """Write what fits now on the nodes of every GPU type to `capacity`, and what tenants hold to `quota`."""
+    recount(board)
     if board.cells.shape[0] > 0:
-        count_hosts_anew(board)
-    nodes, room = board.nodes, board.room
-    for v in range(room.shape[0]):
+        recount_hosts(board)
+    nodes, capacity = board.nodes, board.capacity
+    for v in range(capacity.shape[0]):
         for column in range(at.SIZES):
-            room[v, column] = 0
+            capacity[v, column] = 0
     for n in range(nodes.shape[0]):
         v, free = nodes[n, at.NODE_TYPE], nodes[n, at.FREE]
-        room[v, at.LARGEST] = max(room[v, at.LARGEST], nodes[n, at.NODE_GPUS])
-        room[v, at.GAP] = max(room[v, at.GAP], free)
+        capacity[v, at.LARGEST] = max(capacity[v, at.LARGEST], nodes[n, at.NODE_GPUS])
+        capacity[v, at.FREE_BLOCK] = max(capacity[v, at.FREE_BLOCK], free)
     for n in range(nodes.shape[0]):
         v = nodes[n, at.NODE_TYPE]
-        room[v, at.EMPTY] += 1 if nodes[n, at.FREE] == room[v, at.LARGEST] else 0
+        capacity[v, at.EMPTY] += 1 if nodes[n, at.FREE] == capacity[v, at.LARGEST] else 0
     if slots(board) > 0:
-        for v in range(room.shape[0]):
-            room[v, at.OPENING] = largest_opening(board, v)
-    if room[0, at.SIZES] > 0:
+        for v in range(capacity.shape[0]):
+            capacity[v, at.FREE_SHARE] = largest_free_share(board, v)
+    if capacity[0, at.SIZES] > 0:
         clear_index(board)
         for n in range(nodes.shape[0]):
             enter(board, n)

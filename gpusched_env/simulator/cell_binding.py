@@ -20,7 +20,7 @@ MOST_GPUS = 32  # on a node with cells: bits of a mask, with room for sums of th
 KIND = 0  # index of the kind of hardware, the same for hosts and cells that fit
 GPUS = 1  # number of GPUs, a power of two
 TAKEN = 2  # mask of the GPUs in cells that are bound
-LENT = 3  # GPUs held by opportunistic jobs
+OPPORTUNISTIC_GPUS = 3  # GPUs held by opportunistic jobs
 BUSY = 4  # GPUs held by any job
 HOST_COLUMNS = 5
 
@@ -66,7 +66,7 @@ def choose_block(hosts: Ints, kind: int, size: int) -> tuple[int, int]:
             continue
         for start in range(0, hosts[h, GPUS], size):
             around = free_around(hosts[h, TAKEN], hosts[h, GPUS], start, size)
-            key = (around, hosts[h, LENT], 1 if hosts[h, BUSY] == 0 else 0)
+            key = (around, hosts[h, OPPORTUNISTIC_GPUS], 1 if hosts[h, BUSY] == 0 else 0)
             if around > 0 and (best < 0 or key < best_key):
                 best, first, best_key = h, start, key
     return best, first
@@ -79,7 +79,7 @@ def first_host(board: Board) -> int:
 
 
 @lean_kernel
-def is_lent(board: Board, config: int) -> bool:
+def is_opportunistic_config(board: Board, config: int) -> bool:
     """Say whether a configuration is one of opportunistic jobs: on hosts, and in no cell."""
     if board.hosts.shape[0] == 0:
         return False
@@ -93,12 +93,12 @@ def survey(board: Board) -> None:
     first = first_host(board)
     for h in range(hosts.shape[0]):
         held = nodes[first + h, at.USABLE] - nodes[first + h, at.FREE]
-        hosts[h, TAKEN], hosts[h, LENT], hosts[h, BUSY] = 0, held, held
+        hosts[h, TAKEN], hosts[h, OPPORTUNISTIC_GPUS], hosts[h, BUSY] = 0, held, held
     for n in range(first if cells.shape[0] > 0 else 0):
         h, size = cells[n, at.CELL_HOST], nodes[n, at.NODE_GPUS]
         if h >= 0:
             hosts[h, TAKEN] |= mask_of(cells[n, at.CELL_BLOCK], size)
-            hosts[h, LENT] -= size
+            hosts[h, OPPORTUNISTIC_GPUS] -= size
             hosts[h, BUSY] -= nodes[n, at.FREE]
 
 
@@ -113,10 +113,10 @@ def bind(board: Board, n: int) -> None:
         return
     survey(board)
     host, start = choose_block(board.hosts, cells[n, at.CELL_KIND], nodes[n, at.NODE_GPUS])
-    lent = first_host(board) + host
-    while nodes[lent, at.FREE] < nodes[n, at.NODE_GPUS]:
-        release(board, _last_on(board, lent))
-    hold(board, lent, nodes[n, at.NODE_GPUS])
+    opportunistic = first_host(board) + host
+    while nodes[opportunistic, at.FREE] < nodes[n, at.NODE_GPUS]:
+        release(board, _last_on(board, opportunistic))
+    hold(board, opportunistic, nodes[n, at.NODE_GPUS])
     cells[n, at.CELL_HOST], cells[n, at.CELL_BLOCK] = host, start
 
 
@@ -154,7 +154,7 @@ def remember(board: Board) -> None:
 
 
 @kernel
-def count_hosts_anew(board: Board) -> None:
+def recount_hosts(board: Board) -> None:
     """Unbind empty cells that were bound in this round, and count what is free of the hosts from all that is held."""
     jobs, nodes, cells, configs = board.jobs, board.nodes, board.cells, board.facts.configs
     first, shared = first_host(board), (nodes.shape[1] - at.NODE_COLUMNS) // 2
@@ -175,7 +175,7 @@ def count_hosts_anew(board: Board) -> None:
 
 
 @lean_kernel
-def lies_as_before(board: Board, node: int) -> bool:
+def binding_unchanged(board: Board, node: int) -> bool:
     """Say whether the chain of cells that begins with `node` lies where it lay when the round began."""
     nodes, cells = board.nodes, board.cells
     n = node

@@ -26,8 +26,8 @@ def cluster(*jobs: Job, hosts: int = 1, cells: str = "aabb", size: int = 4) -> I
     """Make hosts of 8 GPUs, and cells of `size` GPUs on them for the tenants named."""
     rows = [Node(f"{name}/V100", size) for name in cells]
     names = sorted(set(cells))
-    types = [GpuType(f"{name}/V100", 300.0, 200.0, 32.0, 8) for name in (*names, "lent")]
-    pools = [Node("lent/V100", 8)] * hosts
+    types = [GpuType(f"{name}/V100", 300.0, 200.0, 32.0, 8) for name in (*names, "opportunistic")]
+    pools = [Node("opportunistic/V100", 8)] * hosts
     tenants = tuple(Tenant(name, (Cells("V100", size, cells.count(name)),)) for name in names)
     made = Instance.from_jobs(types, rows + pools, jobs, energy_price_eur_per_kwh=1.0, pue=1.0)
     return Instance(
@@ -58,7 +58,7 @@ def test_a_tenant_gets_its_cells_and_no_more():
 
 
 def test_an_opportunistic_job_runs_where_no_cell_is_in_use_and_makes_room_for_one():
-    instance = cluster(job("lent/V100", 8, 7200.0), job("a/V100", 4, at_s=1800.0), cells="ab")
+    instance = cluster(job("opportunistic/V100", 8, 7200.0), job("a/V100", 4, at_s=1800.0), cells="ab")
     result = simulate(instance, make_policy("fifo"))
     assert result.completion_s.tolist() == [5400.0 + 5400.0, 5400.0]
     assert result.start_s.tolist() == [0.0, 1800.0]
@@ -66,24 +66,24 @@ def test_an_opportunistic_job_runs_where_no_cell_is_in_use_and_makes_room_for_on
 
 def test_of_the_opportunistic_jobs_on_a_host_a_cell_drives_out_the_last_submitted():
     """The first two hold two GPUs each, the third one four: it has done 500 s of 7,200 when the cell comes."""
-    lent = [
-        job("lent/V100", 2, 7200.0),
-        job("lent/V100", 2, 7200.0, at_s=50.0),
-        job("lent/V100", 4, 7200.0, at_s=100.0),
+    opportunistic = [
+        job("opportunistic/V100", 2, 7200.0),
+        job("opportunistic/V100", 2, 7200.0, at_s=50.0),
+        job("opportunistic/V100", 4, 7200.0, at_s=100.0),
     ]
-    result = simulate(cluster(*lent, job("a/V100", 4, at_s=600.0), cells="ab"), make_policy("fifo"))
+    result = simulate(cluster(*opportunistic, job("a/V100", 4, at_s=600.0), cells="ab"), make_policy("fifo"))
     assert result.completion_s.tolist() == [7200.0, 7250.0, 4200.0 + 6700.0, 4200.0]
 
 
 def test_a_cell_is_laid_where_it_drives_out_fewest():
-    instance = cluster(job("lent/V100", 4), job("a/V100", 4, at_s=600.0), hosts=2, cells="abbb")
+    instance = cluster(job("opportunistic/V100", 4), job("a/V100", 4, at_s=600.0), hosts=2, cells="abbb")
     result = simulate(instance, make_policy("fifo"))
     assert result.completion_s.tolist() == [3600.0, 4200.0]
     assert result.intervals()["host"].to_list() == [0, 1]
 
 
 def test_opportunistic_jobs_never_drive_out_a_guaranteed_one():
-    instance = cluster(job("a/V100", 4), job("lent/V100", 8, at_s=60.0), cells="ab")
+    instance = cluster(job("a/V100", 4), job("opportunistic/V100", 8, at_s=60.0), cells="ab")
     result = simulate(instance, make_policy("fifo"))
     assert result.completion_s.tolist() == [3600.0, 7200.0]
 
