@@ -13,7 +13,7 @@ from gpusched_baselines import DispatchPolicy, Sts, edf
 from gpusched_env import InputError, load_scenario, make_instance, simulate
 
 # A rule gives every active job a number; the smallest goes first. `gpusched_env.ActiveJobs` lists what it may use.
-# This one is the classic for weighted tardiness: dear and short jobs first, by the time they are expected to need.
+# This one is the classic for weighted tardiness: costly and short jobs first, by the time they are expected to need.
 weighted_shortest = DispatchPolicy(
     "weighted shortest",
     lambda jobs: jobs.expected_epochs_left / jobs.epochs_left * jobs.min_execution_s / jobs.tardiness_weight_eur_per_s,

@@ -107,7 +107,7 @@ class NetworkConfig:
 
     Args:
         kind: `set` scores every configuration with the same weights, and fits any cluster; `mlp` is a plain perceptron;
-            `steering` tells STS-X what is dear and urgent, is what `es` trains, and fits any cluster; `knobs` is a
+            `steering` tells STS-X what is costly and critical, is what `es` trains, and fits any cluster; `knobs` is a
             perceptron that sets the knobs of STS-X, is what `SteeringConfig` trains, and fits one number of GPU types.
         hidden: Width of its layers, 1 to 1,024.
         distribution: Whether it sees what comes from the distribution of epochs.
@@ -147,7 +147,7 @@ class AgentSpec:
 
     Args:
         network: `set` scores every configuration with the same weights, so it takes any number of them; `mlp` takes
-            one vector, so it takes only what it was trained with; `steering` tells STS-X what is dear and urgent;
+            one vector, so it takes only what it was trained with; `steering` tells STS-X what is costly and critical;
             `knobs` sets the knobs of STS-X, so it takes only as many GPU types as it was trained with.
         configurations: Names of the configurations at training, in their order.
         gpu_types: Names of the GPU types at training, in their order.

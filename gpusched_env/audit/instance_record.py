@@ -125,7 +125,7 @@ class JobRecord:
 
 
 @dataclass(frozen=True, slots=True)
-class GuestRecord:
+class UtilisationRecord:
     """What those lose who have guests, the part of the time left that guests fill, and the least they keep."""
 
     overhead: float = 0.0
@@ -166,7 +166,7 @@ class InstanceRecord:
     configurations: dict[str, ConfigurationRecord]
     jobs: list[JobRecord]
     eur_per_kwh: float
-    guests: GuestRecord
+    utilisation_model: UtilisationRecord
     synchronisation: SynchronisationRecord | None
     tenants: TenantsRecord
 
@@ -179,7 +179,7 @@ def read_instance(path: Path) -> InstanceRecord:
     """
     instance = read_json(path, "gpusched instance", 2).only(*_FIELDS)
     applications = len(instance.column("applications", text))
-    gpu_types, guests = _gpu_types(instance, applications)
+    gpu_types, utilisation_model = _gpu_types(instance, applications)
     tenants = _tenants(instance)
     nodes = _nodes(instance, gpu_types, tenants.hosts)
     configurations = _configurations(instance, gpu_types, nodes)
@@ -189,11 +189,11 @@ def read_instance(path: Path) -> InstanceRecord:
     price = instance.get("energy_price_eur_per_kwh", number, NOT_NEGATIVE) * instance.get("pue", number, AT_LEAST_ONE)
     name, seed = instance.get("name", text), instance.get("seed", whole)
     synchronisation = _synchronisation(instance, list(gpu_types), applications)
-    told = (name, seed, gpu_types, nodes, configurations, jobs, price, guests, synchronisation, tenants)
+    told = (name, seed, gpu_types, nodes, configurations, jobs, price, utilisation_model, synchronisation, tenants)
     return InstanceRecord(*told)
 
 
-def _gpu_types(instance: Fields, applications: int) -> tuple[dict[str, GpuTypeRecord], GuestRecord]:
+def _gpu_types(instance: Fields, applications: int) -> tuple[dict[str, GpuTypeRecord], UtilisationRecord]:
     table = instance.get("gpu_types", Fields).only(*_GPU_TYPE_FIELDS)
     names = _all_different(table.name("name"), table.column("name", text))
     count = len(names)
@@ -203,7 +203,7 @@ def _gpu_types(instance: Fields, applications: int) -> tuple[dict[str, GpuTypeRe
     most = table.column("max_gpus_per_node", whole, count, _GPUS_OF_A_NODE)
     idle = table.column("idle_gpu_power_w", number, count, NOT_NEGATIVE, default=0.0)
     tables = table.column("node_power_w", anything, count) if table.has("node_power_w") else [None] * count
-    slowdown, utilisation, rest, guests = _interference(instance, count, applications)
+    slowdown, utilisation, rest, utilisation_model = _interference(instance, count, applications)
     records = {}
     for i in range(count):
         watts = [base[i] + idle[i] * (most[i] - busy) + gpu[i] * busy for busy in range(1, most[i] + 1)]
@@ -213,16 +213,16 @@ def _gpu_types(instance: Fields, applications: int) -> tuple[dict[str, GpuTypeRe
         records[names[i]] = GpuTypeRecord(
             watts, memory[i], most[i], idle[i] > 0.0, slowdown[i], utilisation[i], idle_saving
         )
-    return records, guests
+    return records, utilisation_model
 
 
 def _interference(
     instance: Fields, count: int, applications: int
-) -> tuple[list[Any], list[Any], list[Any], GuestRecord]:
+) -> tuple[list[Any], list[Any], list[Any], UtilisationRecord]:
     """Give slow-downs, utilisations and the power [W] of GPUs that are held and do nothing, each by GPU type, and guests."""
     unknown: list[Any] = [None] * count
     if instance.get("interference") is None:
-        return unknown, unknown, unknown, GuestRecord()
+        return unknown, unknown, unknown, UtilisationRecord()
     model = instance.get("interference", Fields)
 
     def rows(where: str, table: Any, length: int, within: Range) -> list[list[float]]:
@@ -232,14 +232,19 @@ def _interference(
     if not model.has("utilisation"):
         where, tables = model.only("slowdown", "fastest").name("slowdown"), model.column("slowdown", anything, count)
         slowdown = [rows(f"{where}[{v}]", table, applications, AT_LEAST_ONE) for v, table in enumerate(tables)]
-        return slowdown, unknown, unknown, GuestRecord()
+        return slowdown, unknown, unknown, UtilisationRecord()
     utilisation = rows(model.only(*_UTILISATION_FIELDS).name("utilisation"), model.get("utilisation"), count, _SHARE)
     rest: list[Any] = unknown
     if model.get("idle_power_w") is not None:
         rest = model.column("idle_power_w", number, count, NOT_NEGATIVE)
     overhead, filled = model.get("overhead", number, NOT_NEGATIVE), model.get("filled", number, _PART)
     least = Range("a number > 0 and <= overhead / (1 + overhead)", 0.0, overhead / (1.0 + overhead), open=True)
-    return unknown, list(utilisation), rest, GuestRecord(overhead, filled, model.get("least_speed", number, least))
+    return (
+        unknown,
+        list(utilisation),
+        rest,
+        UtilisationRecord(overhead, filled, model.get("least_speed", number, least)),
+    )
 
 
 def _synchronisation(instance: Fields, names: Sequence[str], applications: int) -> SynchronisationRecord | None:

@@ -31,15 +31,15 @@ def speeds_on_gpu(record: Record, holding: list[IntervalRecord]) -> list[float]:
     asked = {level: math.fsum(utilisations) for level, utilisations in levels.items()}
     highest, lowest = max(asked), min(asked)
     below = math.fsum(demand for level, demand in asked.items() if level < highest)
-    least = record.guests.least_speed / max(1.0, below)
+    least = record.utilisation_model.least_speed / max(1.0, below)
     speed: dict[int, float] = {}
     free = 1.0
     for level in sorted(asked, reverse=True):
         granted = min(asked[level], free)
-        speed[level] = granted / asked[level] / (1.0 + record.guests.overhead if level > lowest else 1.0)
+        speed[level] = granted / asked[level] / (1.0 + record.utilisation_model.overhead if level > lowest else 1.0)
         free -= granted
         if level == highest:
-            free *= record.guests.filled
+            free *= record.utilisation_model.filled
         else:
             speed[level] = max(speed[level], least)
     return [speed[interval.configuration.priority] for interval in holding]

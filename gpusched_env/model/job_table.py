@@ -94,8 +94,8 @@ class JobTable:
             object.__setattr__(self, column, self._flags(column))
         if self.tenant is None:
             object.__setattr__(self, "tenant", np.zeros(len(self.submission_s), dtype=np.int64))
-        floats = (*_FLOAT_COLUMNS, *self._told("resume_s", "traced_start_s"))
-        indices = (*_INDEX_COLUMNS, *self._told("traced_config"))
+        floats = (*_FLOAT_COLUMNS, *self._given("resume_s", "traced_start_s"))
+        indices = (*_INDEX_COLUMNS, *self._given("traced_config"))
         for column in floats:
             object.__setattr__(self, column, checks.frozen_array(getattr(self, column)))
         for column in indices:
@@ -114,13 +114,13 @@ class JobTable:
             raise InputError(f"jobs.{column}", np.asarray(given).tolist(), "True or False for each job")
         return checks.frozen_array(given, np.bool_)
 
-    def _told(self, *columns: str) -> tuple[str, ...]:
+    def _given(self, *columns: str) -> tuple[str, ...]:
         """Give those of the columns that the table has."""
         return tuple(column for column in columns if getattr(self, column) is not None)
 
     def _check_traced(self) -> None:
         if self.traced_start_s is None or self.traced_config is None:
-            if told := self._told("traced_start_s", "traced_config"):
+            if told := self._given("traced_start_s", "traced_config"):
                 raise InputError(f"jobs.{told[0]}", "...", "both traced_start_s and traced_config, or none of them")
             return
         began = (self.traced_start_s >= self.submission_s) & (self.traced_start_s <= checks.LONGEST_S)

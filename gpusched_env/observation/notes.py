@@ -203,10 +203,10 @@ def write_fixed(board: Board, types: Floats, offers: Floats) -> None:
         types[v, GPUS] += gpus
         types[v, NODES] += 1.0
         types[v, LARGEST] = max(types[v, LARGEST], gpus)
-    gpus_of_all, dearest_start = 0.0, 0.0
+    gpus_of_all, costliest_start = 0.0, 0.0
     for v in range(capacity.shape[0]):
         gpus_of_all += types[v, GPUS]
-        dearest_start = max(dearest_start, node_rate[v, 1])
+        costliest_start = max(costliest_start, node_rate[v, 1])
     for v in range(capacity.shape[0]):
         types[v, MOST] = most
         if types[v, NODES] == 0.0:
@@ -214,7 +214,7 @@ def write_fixed(board: Board, types: Floats, offers: Floats) -> None:
         start, full = node_rate[v, 1], node_rate[v, int(types[v, LARGEST])]
         types[v, GPU_SHARE] = types[v, GPUS] / gpus_of_all
         types[v, ONE_BUSY] = start / full if full > 0.0 else 0.0
-        types[v, START_RATE] = start / dearest_start if dearest_start > 0.0 else 0.0
+        types[v, START_RATE] = start / costliest_start if costliest_start > 0.0 else 0.0
         types[v, NODES_LOG] = min(1.0, np.log10(1.0 + types[v, NODES]) / 4.0)
 
 

@@ -139,7 +139,7 @@ _co_runner = Names()
 SPEED_NOW = _co_runner("speed that it would have now, 1 as alone; 0 if it cannot be placed")
 PRIORITY = _co_runner("priority of its share / 9")
 SWITCH = _co_runner("squash(seconds without progress that it would cost now / T)")
-GUEST = _co_runner("1 if the job is opportunistic")
+OPPORTUNISTIC = _co_runner("1 if the job is opportunistic")
 CO_RUNNER_FEATURES = tuple(_co_runner)
 """What `shared_features` adds to each row of `OPTION_FEATURES`, at its end."""
 
@@ -158,7 +158,7 @@ def write_co_runners(board: Board, job: int, mask: Mask, out: Singles) -> None:
         out[c, first + SPEED_NOW] = speed_now(board, job, c) if mask[c + 1] else 0.0
         out[c, first + PRIORITY] = board.facts.configs[c, at.CONFIG_PRIORITY] / (at.PRIORITIES - 1)
         out[c, first + SWITCH] = change / (fastest + change)
-        out[c, first + GUEST] = jobs[job, at.OPPORTUNISTIC]
+        out[c, first + OPPORTUNISTIC] = jobs[job, at.OPPORTUNISTIC]
 
 
 _queue = Names()

@@ -7,7 +7,7 @@ import numpy as np
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.run import Board
-from gpusched_env.simulator.switching import dearest_switch_s, place_of_state
+from gpusched_env.simulator.switching import longest_switch_s, place_of_state
 
 MISSED_S = 1e-6  # less than this is rounding: a plan that ends exactly at its due date is in time
 MARGIN = 0.009  # of the worst-case execution time: how long before the last moment a job is asked again
@@ -31,7 +31,7 @@ def due_wake_s(board: Board, job: int) -> float:
     If it would miss its due date as it runs, or waits, that is just before the cheapest configuration that would still
     meet it in the worst case no longer would: with n seconds per epoch now (inf: it waits) and c then, L epochs left
     and D seconds to the due date, after s seconds with (L - s / n) · c · (1 + margin) = D - s. Restarts on the way, the
-    dearest that there may be, are taken off D. (Whether it is in time as it runs is asked without them, as observations
+    costliest that there may be, are taken off D. (Whether it is in time as it runs is asked without them, as observations
     do.)
 
     A configuration with less than `LEAST_MARGIN` left brings no wake-up. Else rounding could bring two in a row, and a
@@ -47,9 +47,9 @@ def due_wake_s(board: Board, job: int) -> float:
         if not misses(left * tau[job, held], time_left):
             return np.inf
         starts = place_of_state(board, job) < 0
-        time_left -= 2.0 * dearest_switch_s(board, job) + (jobs[job, at.STARTING_S] if starts else 0.0)
+        time_left -= 2.0 * longest_switch_s(board, job) + (jobs[job, at.STARTING_S] if starts else 0.0)
     elif not np.isnan(jobs[job, at.START_S]):
-        time_left -= dearest_switch_s(board, job)
+        time_left -= longest_switch_s(board, job)
     else:
         time_left -= jobs[job, at.STARTING_S]
     cheapest, price = -1, np.inf

@@ -76,7 +76,7 @@ def switch_s(board: Board, job: int, config: int) -> float:
 
 
 @lean_kernel
-def dearest_switch_s(board: Board, job: int) -> float:
+def longest_switch_s(board: Board, job: int) -> float:
     """Give the most seconds without progress that a change may cost a job that has started."""
     return max(board.jobs[job, at.RESUMING_S], board.jobs[job, at.RESTART_S])
 

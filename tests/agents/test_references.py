@@ -28,7 +28,7 @@ def test_nothing_is_said_against_an_agent_as_good_as_its_teacher(costs):
     assert warnings_of(TAUGHT, curve(*costs), COSTS) == []
 
 
-def test_an_agent_a_little_dearer_than_its_teacher_is_named_with_what_to_try():
+def test_an_agent_a_little_costlier_than_its_teacher_is_named_with_what_to_try():
     (said,) = warnings_of(TAUGHT, curve(5000.0, 100.1), COSTS)
     assert said == (
         "the agent that is kept costs 0.1% more than its teacher sts-x (100.00 €); "
@@ -36,7 +36,7 @@ def test_an_agent_a_little_dearer_than_its_teacher_is_named_with_what_to_try():
     )
 
 
-def test_an_agent_dearer_than_edf_is_named_twice_if_it_had_a_teacher():
+def test_an_agent_costlier_than_edf_is_named_twice_if_it_had_a_teacher():
     first, second = warnings_of(TAUGHT, curve(5000.0, 180.0), COSTS)
     assert "80.0% more than its teacher sts-x" in first
     assert "50.0% more than edf (120.00 €)" in second

@@ -21,7 +21,7 @@ def test_it_walks_from_cheap_to_fast():
     assert hull_of([4.0, 1.0, 2.0, 3.0], [1.0, 9.0, 3.0, 2.5]) == [0, 2, 1]
 
 
-def test_slower_and_dearer_configurations_are_left_out():
+def test_slower_and_costlier_configurations_are_left_out():
     assert hull_of([2.0, 3.0, 1.0], [1.0, 2.0, 5.0]) == [0, 2]
 
 

@@ -307,7 +307,7 @@ def test_a_job_that_waits_is_asked_again_as_its_slack_ends():
 
 def test_beside_company_jobs_are_packed_onto_the_gpus_that_hosts_leave():
     """Beside the worst neighbours a share looks slow; beside those to be expected, its epochs are the cheapest."""
-    scenario = load_scenario("hosts-and-guests").replace({"cluster.nodes": 3, "jobs.count": 40})
+    scenario = load_scenario("guaranteed-and-opportunistic").replace({"cluster.nodes": 3, "jobs.count": 40})
     costs = {}
     for name in ("atc", "atc-co-located"):
         costs[name] = sum(simulate(make_instance(scenario, seed), make_policy(name)).energy_eur for seed in (0, 1))

@@ -142,7 +142,7 @@ def test_the_plan_played_on_the_clock_costs_what_it_says(case: Case):
 
 @settings(max_examples=300, deadline=None)
 @given(case=cases())
-def test_it_is_never_dearer_than_the_plan_that_is_in_time(case: Case):
+def test_it_is_never_costlier_than_the_plan_that_is_in_time(case: Case):
     guaranteed = case.solve(None)
     assert guaranteed.expected_tardiness_eur == 0.0
     assert case.priced().expected_cost_eur <= sum(played(case, guaranteed)) * (1 + 1e-9) + 1e-9 * (1 + case.weight)
@@ -151,7 +151,7 @@ def test_it_is_never_dearer_than_the_plan_that_is_in_time(case: Case):
 @pytest.mark.slow
 @settings(max_examples=300, deadline=None)
 @given(case=cases(), more=st.floats(0.0, 1.0))
-def test_more_time_costs_no_more_and_dearer_tardiness_no_less(case: Case, more: float):
+def test_more_time_costs_no_more_and_costlier_tardiness_no_less(case: Case, more: float):
     near = 1e-9 * (1.0 + case.weight * case.tau.max()) * case.largest
     cost = case.priced().expected_cost_eur
     later = replace(case, time_left=case.time_left + more * case.largest * case.tau.max())

@@ -1,6 +1,6 @@
 """What is left of shared GPUs, by hand: who gets it, and that it counts for nothing later.
 
-One type of GPU, in thirds and in whole; nothing is urgent, and a third is cheapest. Seconds per epoch are given on a
+One type of GPU, in thirds and in whole; nothing is critical, and a third is cheapest. Seconds per epoch are given on a
 third, two thirds and a whole GPU.
 """
 

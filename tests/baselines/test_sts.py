@@ -1,7 +1,7 @@
 """STS, step by step: plans, wake-ups, ranks of GPU types, and when it solves again.
 
-Two GPU types without base power, at 1 €/kWh: "cheap" draws 500 W and "dear" 1,000 W a GPU. On either an epoch takes
-1 h on one GPU and 36 min on two. So an epoch costs 0.50 € and 0.60 € on cheap, twice that on dear.
+Two GPU types without base power, at 1 €/kWh: "cheap" draws 500 W and "costly" 1,000 W a GPU. On either an epoch takes
+1 h on one GPU and 36 min on two. So an epoch costs 0.50 € and 0.60 € on cheap, twice that on costly.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from gpusched_env.simulator import layout as at
 from instances import HOUR
 
 CHEAP1, CHEAP2, DEAR1, DEAR2 = range(4)
-CONFIGURATIONS = [Configuration(v, g) for v in ("cheap", "dear") for g in (1, 2)]
+CONFIGURATIONS = [Configuration(v, g) for v in ("cheap", "costly") for g in (1, 2)]
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 
 
@@ -28,8 +28,8 @@ def job(due_h: float, epochs: float = 2.0, distribution: EpochDistribution = CER
 
 
 def instance(*jobs: Job, cheap: int = 2, dear: int = 2) -> Instance:
-    types = [GpuType("cheap", 500.0, 0.0, 16.0, 8), GpuType("dear", 1000.0, 0.0, 16.0, 8)]
-    nodes = [Node("cheap", cheap), Node("dear", dear)]
+    types = [GpuType("cheap", 500.0, 0.0, 16.0, 8), GpuType("costly", 1000.0, 0.0, 16.0, 8)]
+    nodes = [Node("cheap", cheap), Node("costly", dear)]
     return Instance.from_jobs(types, nodes, jobs, CONFIGURATIONS, energy_price_eur_per_kwh=1.0, pue=1.0)
 
 
@@ -83,7 +83,7 @@ def test_a_job_whose_wake_up_is_due_takes_more_gpus():
 
 
 def test_a_job_on_its_second_choice_moves_when_a_better_type_has_room():
-    """The tight job takes the cheap GPU; the other starts on the dear type, and moves when that is done."""
+    """The tight job takes the cheap GPU; the other starts on the costly type, and moves when that is done."""
     of = instance(job(1.05, epochs=1.0), job(10.0, epochs=3.0), cheap=1)
     assert rounds(of, 2) == [(0.0, [CHEAP1, DEAR1]), (1.0, [-1, CHEAP1])]
 
@@ -105,7 +105,7 @@ def test_types_are_ranked_by_expected_cost_or_as_published():
     assert rounds(swapped, 1, Sts("published")) == [(0.0, [CHEAP1])]
 
 
-def test_a_more_urgent_job_takes_the_gpus_of_one_that_can_wait():
+def test_a_more_critical_job_takes_the_gpus_of_one_that_can_wait():
     only_cheap = {CONFIGURATIONS[CHEAP1]: HOUR}
     patient = replace(job(30.0), seconds_per_epoch=only_cheap)
     urgent = replace(job(1.3, epochs=1.0), submission_s=0.25 * HOUR, seconds_per_epoch=only_cheap)
@@ -123,7 +123,7 @@ def test_cheapest_meeting_the_due_date_means_in_the_worst_case_and_to_the_second
 
 
 def test_a_plan_that_ends_exactly_at_its_due_date_is_not_late_for_rounding():
-    """Whatever the due date, the second segment is the one planned, not the other type's faster, dearer GPUs."""
+    """Whatever the due date, the second segment is the one planned, not the other type's faster, costlier GPUs."""
     rng = np.random.default_rng(0)
     for due_h in rng.uniform(1.25, 1.95, 200):
         of = instance(job(float(due_h)))
@@ -168,7 +168,7 @@ def test_a_paused_job_comes_back_with_no_fewer_gpus_than_it_held_unless_it_may()
 
 
 def test_by_the_published_rank_a_type_that_misses_the_due_date_comes_after_those_that_meet_it_in_its_fastest():
-    """Only "dear" is in time, at twice the price. With nothing in time the first type is taken, not the faster one."""
+    """Only "costly" is in time, at twice the price. With nothing in time the first type is taken, not the faster one."""
     of = instance(job(1.4))
     slower = replace(of, jobs=replace(of.jobs, seconds_per_epoch=of.jobs.seconds_per_epoch * [1.5, 1.5, 1.0, 1.0]))
     assert rounds(slower, 1, Sts("published")) == rounds(slower, 1, Sts()) == [(0.0, [DEAR1])]

@@ -43,19 +43,24 @@ def test_what_is_not_said_changes_nothing():
     said = unsteered(3, np.array([1.0, 2.0]))
     assert not said.jobs.any()
     assert said.jobs.shape == (3, 5)
-    assert (said.rate.tolist(), said.calm_rate.tolist(), said.same, said.patience) == ([1, 2], [1, 2], True, 0.0)
+    assert (said.rate.tolist(), said.deferrable_rate.tolist(), said.same, said.max_deferral) == (
+        [1, 2],
+        [1, 2],
+        True,
+        0.0,
+    )
 
 
 @pytest.mark.parametrize("more", [{}, {"restart_s": 30.0}, {"kinds": True}])
 def test_one_who_says_nothing_changes_nothing(more: dict):
-    """Also where what calm jobs find cheapest is not kept."""
+    """Also where what deferrable jobs find cheapest is not kept."""
     instance = random_instance(5, jobs=25, nodes=4, span_s=2000.0, **more)
     expected = simulate(instance, StsX()).log.tobytes()
     assert simulate(instance, Told()).log.tobytes() == expected
     assert simulate(instance, Told(calm={0: 1.0})).log.tobytes() == expected
 
 
-def test_an_urgent_job_leaves_a_type_that_is_called_dear():
+def test_an_critical_job_leaves_a_type_that_is_called_costly():
     instance = two_types(1.0)
     assert held(simulate(instance, StsX())) == ["Vx1"]
     assert held(simulate(instance, Told(urgent={0: 1.6}))) == ["Wx1"]
@@ -63,7 +68,7 @@ def test_an_urgent_job_leaves_a_type_that_is_called_dear():
     assert held(simulate(instance, Told(calm={0: 1.6}))) == ["Vx1"]
 
 
-def test_a_calm_job_leaves_a_type_that_is_called_dear_for_calm_ones():
+def test_a_deferrable_job_leaves_a_type_that_is_called_costly_for_deferrable_ones():
     instance = two_types(9.0)
     assert held(simulate(instance, StsX())) == ["Vx1"]
     assert held(simulate(instance, Told(calm={0: 1.6}))) == ["Wx1"]
@@ -71,8 +76,8 @@ def test_a_calm_job_leaves_a_type_that_is_called_dear_for_calm_ones():
     assert held(simulate(instance, Told(urgent={0: 1.6}))) == ["Vx1"]
 
 
-def test_a_job_that_waits_follows_what_is_called_dear_later():
-    """It waits for company on V; when that comes, V is dear, and both fill a node of W."""
+def test_a_job_that_waits_follows_what_is_called_costly_later():
+    """It waits for company on V; when that comes, V is costly, and both fill a node of W."""
     types = KILOWATT, GpuType("W", 1500.0, 0.0, 16.0, 8)
     jobs = [replace(hours_job(50.0, {ONE: 1.0, OTHER: 1.0}), submission_s=at_h * HOUR) for at_h in (0.0, 1.0)]
     nodes = [Node("V", 2), Node("W", 2)]
@@ -94,7 +99,7 @@ def test_a_job_with_more_weight_pays_for_the_best_of_what_fits():
     assert held(simulate(instance, Told(said=free | {(1, WEIGHT): np.log(2.0)}))) == ["Vx2", "Vx2"]
 
 
-def test_a_running_job_that_is_told_that_changes_are_dear_stays_if_what_fits_is_not_worth_one():
+def test_a_running_job_that_is_told_that_changes_are_costly_stays_if_what_fits_is_not_worth_one():
     """After 0.1 h on one GPU it wants four, but gets two, for 0.27 h less at 2 €/h; that is worth 36 s, but not 0.1 h.
 
     On one GPU 0.9 + 1.8 €; on two (0.63 + 0.01) · (2 + 2) = 2.56 €, or 2.92; on four (0.27 + 0.1) · (4 + 2) = 2.22.
@@ -117,12 +122,12 @@ def held_by(result: Result, job: int) -> list[str]:
     return intervals.filter(intervals["job"] == job).sort("start_s")["configuration"].to_list()
 
 
-def test_what_is_called_dear_costs_what_it_costs():
+def test_what_is_called_costly_costs_what_it_costs():
     assert simulate(two_types(1.0), Told(urgent={0: 1.6})).energy_eur == pytest.approx(1.5)
 
 
 @pytest.mark.parametrize("knob", [ORDER, WEIGHT])
-def test_a_late_job_comes_first_that_is_called_urgent_enough(knob: int):
+def test_a_late_job_comes_first_that_is_called_critical_enough(knob: int):
     """A second is worth 0.72 €/h an hour to the first and 3.6 to the second: a factor of 5."""
     instance = late_pair()
     assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
@@ -132,7 +137,7 @@ def test_a_late_job_comes_first_that_is_called_urgent_enough(knob: int):
     assert starts_h(simulate(instance, Told(said={knob: 1.0}))) == [1.0, 0.0]
 
 
-def test_an_urgent_job_that_may_be_in_time_comes_first_that_is_called_urgent_enough():
+def test_an_critical_job_that_may_be_in_time_comes_first_that_is_called_critical_enough():
     """Both start within 1 % of their hour; the first one's slack is 0.002 h, the second one's 0.004."""
     instance = kilowatt_cluster([hours_job(1.002, {ONE: 1.0}), hours_job(1.004, {ONE: 1.0})], [1], [ONE])
     assert starts_h(simulate(instance, StsX())) == [0.0, 1.0]
@@ -141,7 +146,7 @@ def test_an_urgent_job_that_may_be_in_time_comes_first_that_is_called_urgent_eno
 
 
 @pytest.mark.parametrize(("factor", "start_h"), [(1.0, 2.99), (10.0, 2.9), (0.1, 2.999)])
-def test_a_job_that_waits_is_urgent_at_the_slack_that_it_is_told(factor: float, start_h: float):
+def test_a_job_that_waits_is_critical_at_the_slack_that_it_is_told(factor: float, start_h: float):
     """It does not fill a node of two GPUs alone, so it waits until 1 % of its hour before its latest start, 3 h."""
     instance = kilowatt_cluster([hours_job(4.0, {ONE: 1.0})], [2], [ONE])
     result = simulate(instance, Told(said={MARGIN: np.log(factor)}))
@@ -167,7 +172,7 @@ def test_a_job_that_is_told_that_short_gpus_are_cheap_takes_more_of_them():
     assert set(held(simulate(instance, StsX(priced=False)))) == {"Vx2"}
 
 
-def test_a_running_job_that_is_told_that_changes_are_dear_stays():
+def test_a_running_job_that_is_told_that_changes_are_costly_stays():
     """When the short job ends, the long one would be 1.6 h faster on both GPUs, for a minute's restart."""
     jobs = [hours_job(0.0, {ONE: 4.0, TWO: 2.2}, 10.0), hours_job(0.0, {ONE: 0.5}, 1000.0)]
     instance = kilowatt_cluster(jobs, [2], [ONE, TWO])
@@ -188,4 +193,4 @@ def test_with_more_patience_time_is_worth_what_it_is_worth_after_a_longer_wait()
     certain = Job(0.0, 0.6 * HOUR, 0.001, 1.0, CERTAIN, 1.0, seconds_per_epoch={ONE: HOUR})
     instance = kilowatt_cluster([perhaps, certain], [1], [ONE])
     assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
-    assert starts_h(simulate(instance, Told(patience=np.log(8.0)))) == [0.0, 2.0]
+    assert starts_h(simulate(instance, Told(max_deferral=np.log(8.0)))) == [0.0, 2.0]

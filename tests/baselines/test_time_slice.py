@@ -18,7 +18,7 @@ from refusals import refused
 from small_instances import CERTAIN
 
 ONE, OTHER = Configuration("V", 1), Configuration("W", 1)
-URGENT = 1.0
+CRITICAL = 1.0
 
 
 def job(seconds: float, at_s: float = 0.0, weight: float = 0.01, due_s: float = 1e6, **costs: float | None) -> Job:
@@ -62,16 +62,16 @@ def test_a_quantum_that_does_not_earn_its_switch_is_not_used():
     assert run(TimeSlice(quantum_s=20.0, efficiency=0.0), *jobs).switches.sum() > 0
 
 
-def test_an_urgent_job_takes_a_gpu_at_once_and_gives_it_back():
+def test_an_critical_job_takes_a_gpu_at_once_and_gives_it_back():
     """It comes at 7 s and works from 7.5 to 12.5 s; the other one, not sliced, goes on at 17.5 s with 93 s to do."""
-    policy = TimeSlice(urgent_eur_per_s=0.5, quantum_s=10.0)
-    result = run(policy, job(100.0, resume_s=5.0), job(5.0, 7.0, URGENT, 14.5, start_s=0.5, resume_s=0.5))
+    policy = TimeSlice(critical_eur_per_s=0.5, quantum_s=10.0)
+    result = run(policy, job(100.0, resume_s=5.0), job(5.0, 7.0, CRITICAL, 14.5, start_s=0.5, resume_s=0.5))
     assert result.completion_s == pytest.approx([110.5, 12.5])
 
 
-def test_urgent_jobs_do_not_displace_one_another():
-    policy = TimeSlice(urgent_eur_per_s=0.5)
-    result = run(policy, job(10.0, 0.0, URGENT), job(1.0, 2.0, URGENT, 3.5))
+def test_critical_jobs_do_not_displace_one_another():
+    policy = TimeSlice(critical_eur_per_s=0.5)
+    result = run(policy, job(10.0, 0.0, CRITICAL), job(1.0, 2.0, CRITICAL, 3.5))
     assert result.completion_s == pytest.approx([10.0, 11.0])
 
 
@@ -80,12 +80,12 @@ def test_urgent_jobs_do_not_displace_one_another():
 )
 def test_who_loses_least_makes_room(resumes, weights, victim):
     first = [job(100.0, weight=w, resume_s=r) for r, w in zip(resumes, weights, strict=True)]
-    result = run(TimeSlice(urgent_eur_per_s=0.5), *first, job(5.0, 7.0, URGENT, 14.5), nodes="VV", restart_s=50.0)
+    result = run(TimeSlice(critical_eur_per_s=0.5), *first, job(5.0, 7.0, CRITICAL, 14.5), nodes="VV", restart_s=50.0)
     assert [result.switches[0] > 0, result.switches[1] > 0] == [victim == 0, victim == 1]
 
 
-def test_an_urgent_job_takes_what_is_free_before_it_displaces_anybody():
-    result = run(TimeSlice(urgent_eur_per_s=0.5), job(100.0), job(5.0, 7.0, URGENT, 14.5), nodes="WV")
+def test_an_critical_job_takes_what_is_free_before_it_displaces_anybody():
+    result = run(TimeSlice(critical_eur_per_s=0.5), job(100.0), job(5.0, 7.0, CRITICAL, 14.5), nodes="WV")
     assert result.switches.sum() == 0
 
 
@@ -108,13 +108,13 @@ def test_any_run_is_in_order(tmp_path, seed: int, told: bool):
     instance = random_instance(seed, jobs=20, nodes=4, span_s=500.0, kinds=True, restart_s=3.0)
     instance = with_switching(instance, seed) if told else instance
     weight = np.median(instance.jobs.tardiness_weight_eur_per_s).item()
-    result = simulate(instance, TimeSlice(quantum_s=15.0, urgent_eur_per_s=weight, efficiency=2.0), seed=seed)
+    result = simulate(instance, TimeSlice(quantum_s=15.0, critical_eur_per_s=weight, efficiency=2.0), seed=seed)
     write_run(result, tmp_path / "run")
     assert audit(tmp_path / "run") == []
 
 
 @pytest.mark.parametrize(
-    "values", [{"quantum_s": 0.0}, {"urgent_eur_per_s": -1.0}, {"urgent_eur_per_s": math.nan}, {"efficiency": -1.0}]
+    "values", [{"quantum_s": 0.0}, {"critical_eur_per_s": -1.0}, {"critical_eur_per_s": math.nan}, {"efficiency": -1.0}]
 )
 def test_a_parameter_out_of_its_range_is_named(values):
     with refused(*next(iter(values.items()))):

@@ -15,7 +15,7 @@ from instances import by_utilisation, random_instance
 from refusals import refused
 
 WIDE, NARROW = len(OPTION_FEATURES) + len(CO_RUNNER_FEATURES), len(OPTION_FEATURES)
-SPEED_NOW, PRIORITY, SWITCH, GUEST = range(NARROW, WIDE)
+SPEED_NOW, PRIORITY, SWITCH, OPPORTUNISTIC = range(NARROW, WIDE)
 
 
 def shared_instance(seed: int):
@@ -39,7 +39,7 @@ def test_they_stand_behind_the_others_and_say_what_would_happen_now(seed: int):
         for c in np.flatnonzero(info["action_mask"][1:]):
             assert rows[c, SPEED_NOW] == np.float32(wide.view.speed_now(info["job"], int(c)))
             assert rows[c, PRIORITY] == np.float32(instance.configurations[c].priority / 9)
-            assert rows[c, GUEST] == instance.jobs.opportunistic[info["job"]]
+            assert rows[c, OPPORTUNISTIC] == instance.jobs.opportunistic[info["job"]]
             paces.add(float(rows[c, SPEED_NOW]))
         if np.isnan(
             wide.view.jobs[info["job"], at.START_S]

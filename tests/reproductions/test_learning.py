@@ -33,10 +33,10 @@ NEVER_WAITS = {"set": "wait_out.bias", "mlp": "out.bias"}
 
 class Watching:
     def __init__(self):
-        self.trained, self.told, self.evaluated = [], [], []
+        self.trained, self.informed, self.evaluated = [], [], []
 
     def training(self, done, total, finished, runs):
-        self.told.append((done, total, finished, runs))
+        self.informed.append((done, total, finished, runs))
 
     def evaluating(self, done, total):
         self.evaluated.append((done, total))
@@ -90,8 +90,8 @@ def test_a_study_ends_in_a_table_curves_and_a_record(tmp_path, monkeypatch):
     watching = run(tmp_path, monkeypatch, draws=drawing)
     assert {path.name for path in tmp_path.iterdir()} == FILES
     assert watching.trained == ["full-0", "no-set-network-0", "full-1", "no-set-network-1"]
-    assert watching.told[0] == (500, 4_000, 0, 4)
-    assert watching.told[-1] == (4_000, 4_000, 4, 4)
+    assert watching.informed[0] == (500, 4_000, 0, 4)
+    assert watching.informed[-1] == (4_000, 4_000, 4, 4)
     assert watching.evaluated[-1] == (3 * (3 + 4) + 2 * 2,) * 2
     rows = {row["variant"]: row for row in read(tmp_path / "table.csv")}
     assert list(rows) == ["edf", "sts", "sts-x", "set + imitation", "no set network"]
@@ -152,7 +152,7 @@ def test_a_study_that_was_stopped_goes_on_and_ends_the_same(tmp_path, monkeypatc
     assert stopped.trained == ["full-0", "no-set-network-0"]
     assert not (tmp_path / "parts/table.md").exists()
     again = run(tmp_path / "parts", monkeypatch)
-    assert again.told[0] == (1_000, 4_000, 1, 4)
+    assert again.informed[0] == (1_000, 4_000, 1, 4)
     assert again.trained == ["full-1", "no-set-network-1"]
     run(tmp_path / "whole", monkeypatch)
     parts, whole = ([row["total_eur"] for row in read(tmp_path / each / "table.csv")] for each in ("parts", "whole"))

@@ -36,7 +36,7 @@ def test_with_fewer_epochs_left_there_is_less_of_it():
     assert pressures(view.board, view.active, np.ones(2)) == pytest.approx([-2 * HOUR, 2.0])
 
 
-def test_of_jobs_that_must_be_late_the_dearest_tardiness_is_asked_first_and_one_without_weight_before_the_others():
+def test_of_jobs_that_must_be_late_the_costliest_tardiness_is_asked_first_and_one_without_weight_before_the_others():
     """1 h late at 3 €/h, 1.5 h late at 1 €/h, 2 h late for nothing; and two that have time."""
     view = opened((5.0, 9.0), (0.0, 0.0), (0.5, 1.0), (3.0, 0.1), (1.0, 3.0)).view
     assert ask_order(view, "pressure", waiting_only=False).tolist() == [4, 2, 1, 3, 0]

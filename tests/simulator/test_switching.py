@@ -22,7 +22,7 @@ from gpusched_env.formats.run_folder import write_run
 from gpusched_env.simulator import Choice, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.placement.whole_gpus import mark
-from gpusched_env.simulator.switching import dearest_switch_s, switch_s
+from gpusched_env.simulator.switching import longest_switch_s, switch_s
 from instances import random_instance, with_switching
 from scripted import Scripted
 
@@ -159,7 +159,7 @@ def test_what_a_switch_would_cost_is_told_before():
     state.begin_round(False)
     costs = [switch_s(state.board, A, config) for config in range(5)]
     assert costs == [RESUME_S, RESUME_S, 0.0, 0.0, RESTART_S]
-    assert dearest_switch_s(state.board, A) == RESTART_S
+    assert longest_switch_s(state.board, A) == RESTART_S
     state.view.release(B)
     state.view.release(A)
     assert [switch_s(state.board, A, config) for config in range(5)] == [RESUME_S, RESUME_S, 0.0, 0.0, RESTART_S]

@@ -64,8 +64,8 @@ class Told(StsX):
 
     Args:
         said: Logarithms of factors: by knob for all jobs, or by job and knob.
-        urgent: Factors on the rates of configurations for urgent jobs, by index.
-        calm: Likewise for calm jobs.
+        critical: Factors on the rates of configurations for critical jobs, by index.
+        deferrable: Likewise for deferrable jobs.
         patience: Logarithm of the factor on how long jobs may wait.
         from_s: From when on it is told all that [s].
     """

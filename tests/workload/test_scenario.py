@@ -29,7 +29,7 @@ NAMES = [
     "byteps",
     "cells",
     "high",
-    "hosts-and-guests",
+    "guaranteed-and-opportunistic",
     "large",
     "low",
     "mixed",

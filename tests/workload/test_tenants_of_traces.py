@@ -7,7 +7,7 @@ from gpusched_env import make_instance, simulate
 from gpusched_env.audit import audit
 from gpusched_env.formats import load_instance, save_instance, write_run
 from gpusched_env.workload import Scenario, with_tenancy
-from gpusched_experiments.report.fared import groups_fared
+from gpusched_experiments.report.metrics import group_metrics
 from refusals import refused
 
 ROWS = ("submission_s,duration_s,gpus,tenant", "0,600,1,vision", "60,1200,2,a/b", "120,300,1,vision", "180,60,1,")
@@ -27,7 +27,7 @@ def test_jobs_are_their_tenants_of_the_trace(instance):
 
 def test_results_are_told_apart_by_them_and_a_recorded_run_audits_clean(instance, tmp_path):
     result = simulate(instance, make_policy("edf"))
-    groups = groups_fared(result)
+    groups = group_metrics(result)
     assert [(group.kind, group.name, group.jobs) for group in groups] == [
         ("tenant", "vision", 2), ("tenant", "a-b", 1), ("tenant", "nobody*", 1),
     ]  # fmt: skip

@@ -39,12 +39,12 @@ if TYPE_CHECKING:
 
 MOST = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # the largest that is said of a job, by column of `Steering.jobs`
 MOST_OF_PRICE = 0.7  # of the rate of a configuration
-MOST_PATIENCE = 1.0
-URGENT, CALM = range(2)  # what the prices of configurations are for
+LONGEST_DEFERRAL = 1.0
+CRITICAL, DEFERRABLE = range(2)  # what the prices of configurations are for
 OF_JOBS, GATES = 2, 3  # the gate of what is said of jobs, after those of both prices
 # Where the load is far below 0.8 (squashed: FULL) no price is far from what energy costs, for nothing is scarce.
 STEEP, FULL = 8.0, 0.45
-# Where tenants have quotas a calm job's cheapest place is where energy says: what others leave is not for it.
+# Where tenants have quotas a deferrable job's cheapest place is where energy says: what others leave is not for it.
 QUOTAS, CLOSES = MEANS + AVERAGED.index(OWN_QUOTA), 30.0
 Shapes = dict[str, tuple[int, ...]]
 
@@ -121,10 +121,10 @@ def say(jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int,
     """Say what is to be done differently in a round.
 
     Of a job with features x in a round with features g: most · gate · tanh(A [x, g] + a). Of a configuration with
-    features y: most · gate · tanh(B [y, g] + C tanh(D [y, g] + d) + b), once for urgent jobs, once for calm ones. Each
+    features y: most · gate · tanh(B [y, g] + C tanh(D [y, g] + d) + b), once for critical jobs, once for deferrable ones. Each
     of the three has its own gate, min(1, exp(v · g + w)), which may close where there is nothing to say. Those of
     prices close besides where the load is small, that of the latest submissions and that of due work: times
-    exp(8 min(0, l - 0.45)), with l the larger of both, squashed; and that of calm jobs where quotas are in use.
+    exp(8 min(0, l - 0.45)), with l the larger of both, squashed; and that of deferrable jobs where quotas are in use.
 
     Args:
         jobs: Features of the active jobs, (A, F).
@@ -133,7 +133,7 @@ def say(jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int,
         flat: The weights, end to end in the order of `shapes`.
         width: Width of the hidden layer.
         said: Written: what is said of every job, (A, KNOBS).
-        prices: Written: logarithms of factors on the rates of configurations, for `URGENT` and `CALM` jobs, (2, C).
+        prices: Written: logarithms of factors on the rates of configurations, for `CRITICAL` and `DEFERRABLE` jobs, (2, C).
 
     Returns:
         The logarithm of the factor on how long jobs may wait.
@@ -155,7 +155,7 @@ def say(jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int,
         gate[k] = np.exp(min(0.0, _dot(w_gate[k], whole) + b_gate[0, k]))
         if k != OF_JOBS:
             gate[k] *= np.exp(STEEP * min(0.0, max(whole[OFFERED], whole[DUE_LOAD]) - FULL))
-    gate[CALM] *= np.exp(-CLOSES * max(0.0, whole[QUOTAS]))
+    gate[DEFERRABLE] *= np.exp(-CLOSES * max(0.0, whole[QUOTAS]))
     for k in range(KNOBS):
         shared = _dot(w_job[k, of_job:], whole) + b_job[0, k]
         for i in range(jobs.shape[0]):
@@ -169,7 +169,7 @@ def say(jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int,
         for k in range(2):
             out = _dot(w_price[k, :of_option], options[c]) + _dot(w_price[k, of_option:], whole) + b_price[0, k]
             prices[k, c] = MOST_OF_PRICE * gate[k] * np.tanh(out + _dot(w_from_code[k], code))
-    return MOST_PATIENCE * np.tanh(_dot(w_round[0], whole) + b_round[0, 0])
+    return LONGEST_DEFERRAL * np.tanh(_dot(w_round[0], whole) + b_round[0, 0])
 
 
 @kernel
@@ -205,16 +205,16 @@ class SteeringPolicy(StsX):
         self.spec.check(instance.configurations, instance.gpu_types)
 
     def _steering(self, board: Board, rate: Floats) -> Steering:
-        said, urgent, calm, patience = steer(board, rate, self.weights, self.hidden)
-        return Steering(said, urgent, calm, False, patience)
+        said, urgent, calm, max_deferral = steer(board, rate, self.weights, self.hidden)
+        return Steering(said, urgent, calm, False, max_deferral)
 
 
 @kernel
 def steer(board: Board, rate: Floats, flat: Singles, width: int) -> tuple[Floats, Floats, Floats, float]:
-    """Look at a round and say what `Steering` holds: of every job, the rates of urgent and calm ones, the patience."""
+    """Look at a round and say what `Steering` holds: of every job, the rates of critical and deferrable ones, the patience."""
     active, configs = board.count[at.ACTIVE], board.facts.configs.shape[0]
     jobs, whole, options = np.empty((active, len(JOBS))), np.empty(len(ROUND)), np.empty((configs, len(OPTIONS)))
     observe_round(board, rate, FREE_RATE, jobs, whole, options)
     said, prices = np.empty((active, KNOBS)), np.empty((2, configs))
-    patience = say(jobs, whole, options, flat, width, said, prices)
-    return said, rate * np.exp(prices[URGENT]), rate * np.exp(prices[CALM]), patience
+    max_deferral = say(jobs, whole, options, flat, width, said, prices)
+    return said, rate * np.exp(prices[CRITICAL]), rate * np.exp(prices[DEFERRABLE]), max_deferral

@@ -107,7 +107,7 @@ class TrainingConfig:
         envs: Environments that run at once, ≥ 1; by default 32, and 8 steering environments.
         network: The network.
         imitation: The warm start.
-        tardiness_factor: What a euro of tardiness counts in training, > 0. Tardiness is so dear that single misses
+        tardiness_factor: What a euro of tardiness counts in training, > 0. Tardiness is so costly that single misses
             drown what is to be learnt of energy; a tenth of it still is.
         above_least: Whether rewards leave out what the work done would have cost at least (`training.work`):
             over an episode the same for every policy, so only the noise is less.

@@ -157,7 +157,7 @@ class ResumableTraining(ABC):
 
     @property
     def warnings(self) -> list[str]:
-        """What speaks against the best agent so far, and what to try: it is untrained, or dear."""
+        """What speaks against the best agent so far, and what to try: it is untrained, or costly."""
         return warnings_of(self.config, self.progress.curve, self.references)
 
     @abstractmethod

@@ -32,7 +32,7 @@ KINDS = (
     (PUBLISHED, ("K80", "M60"), 1, 0.1),
     ("multi-node", ("A100", "T4"), 4, 0.15),
     ("sharing", POOLS, 1, 0.2),
-    ("hosts-and-guests", POOLS, 1, 0.1),
+    ("guaranteed-and-opportunistic", POOLS, 1, 0.1),
 )
 GAP_S = 1_000.0  # between two submissions, before the load is known
 ARRIVALS = (

@@ -87,7 +87,7 @@ def offer(sale: Basket, speed: Floats, cost: Floats, order: Ints, fixed: float, 
 
 @lean_kernel
 def add(basket: Basket, sale: Basket) -> None:
-    """Buy what is cheaper than the dearest of the basket, in its place, and what is still short."""
+    """Buy what is cheaper than the costliest of the basket, in its place, and what is still short."""
     amount, where = basket.amount, basket.where
     for s in range(sale.size[0]):
         price, left = sale.amount[s, PRICE], sale.amount[s, EPOCHS]

@@ -42,9 +42,9 @@ class TimeSlice:
     Args:
         name: Name, as tables show it.
         quantum_s: For how long a job runs before others take its place [s], > 0.
-        urgent_eur_per_s: The weight [€/s] above which a job is urgent, ≥ 0; inf: none is.
+        critical_eur_per_s: The weight [€/s] above which a job is critical, ≥ 0; inf: none is.
         efficiency: A quantum must be at least so many times as long as going on takes a job, ≥ 0; else the job is not
-            sliced: it makes room for urgent ones only.
+            sliced: it makes room for critical ones only.
 
     Raises:
         InputError: One of them is out of its range.
@@ -52,26 +52,26 @@ class TimeSlice:
 
     name: str = "time-slice"
     quantum_s: float = 60.0
-    urgent_eur_per_s: float = math.inf
+    critical_eur_per_s: float = math.inf
     efficiency: float = 10.0
     preemption: bool = True
 
     def __post_init__(self) -> None:
         checks.positive("quantum_s", self.quantum_s)
         checks.not_negative("efficiency", self.efficiency)
-        if not self.urgent_eur_per_s >= 0.0:
-            raise InputError("urgent_eur_per_s", self.urgent_eur_per_s, "a number >= 0, or inf")
+        if not self.critical_eur_per_s >= 0.0:
+            raise InputError("critical_eur_per_s", self.critical_eur_per_s, "a number >= 0, or inf")
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - the rule draws nothing
         """Place all active jobs."""
         jobs, active = view.jobs, view.active
         _count_attained(view, active)
-        urgent = jobs[active, at.WEIGHT] > self.urgent_eur_per_s
+        urgent = jobs[active, at.WEIGHT] > self.critical_eur_per_s
         for job in active[(jobs[active, at.OLD_CONFIG] >= 0) & (urgent | ~self._is_over(view, active))].tolist():
             view.place(job, int(jobs[job, at.OLD_CONFIG]))
         waiting = [job for job in active[urgent].tolist() if jobs[job, at.CONFIG] < 0]
         for job in sorted(waiting, key=lambda job: -sim.pressure(view.board, job, _left(view, job))):
-            self._place_urgent(view, job)
+            self._place_critical(view, job)
         rest = [job for job in active[~urgent].tolist() if jobs[job, at.CONFIG] < 0]
         for job in sorted(rest, key=lambda job: _attained_per_weight(view, job)):
             _place_cheapest(view, job)
@@ -86,7 +86,7 @@ class TimeSlice:
         sliced: NDArray[np.bool_] = self.quantum_s >= self.efficiency * view.jobs[active, at.RESUMING_S]
         return sliced
 
-    def _place_urgent(self, view: View, job: int) -> None:
+    def _place_critical(self, view: View, job: int) -> None:
         config = int(cheapest_with(view.board, view.board.planning_rate, job, _left(view, job)))
         if config < 0 or _is_late(view, job, config):
             wanted = _cheapest_in_time(view, job)
@@ -105,7 +105,7 @@ class TimeSlice:
         return -1
 
     def _preempt_for(self, view: View, job: int, config: int) -> bool:
-        """Take GPUs of the type of `config` from others, not urgent ones, until `job` may have it; else from nobody."""
+        """Take GPUs of the type of `config` from others, not critical ones, until `job` may have it; else from nobody."""
         taken: list[tuple[int, int]] = []
         victims = self._victims(view, int(view.configs[config, at.CONFIG_TYPE]))
         while not sim.may_have(view.board, job, config):
@@ -119,16 +119,16 @@ class TimeSlice:
         return True
 
     def _victims(self, view: View, gpu_type: int) -> list[int]:
-        """List the jobs that are not urgent and hold GPUs of a type, those first that lose least by giving them up."""
+        """List the jobs that are not critical and hold GPUs of a type, those first that lose least by giving them up."""
         jobs = view.jobs
         holders = [job for job in view.active.tolist() if jobs[job, at.CONFIG] >= 0]
         own = [job for job in holders if view.configs[int(jobs[job, at.CONFIG]), at.CONFIG_TYPE] == gpu_type]
-        others = [job for job in own if not jobs[job, at.WEIGHT] > self.urgent_eur_per_s]
+        others = [job for job in own if not jobs[job, at.WEIGHT] > self.critical_eur_per_s]
         weight, resume_s = jobs[:, at.WEIGHT], jobs[:, at.RESUMING_S]
         return sorted(others, key=lambda job: (weight[job] * resume_s[job], resume_s[job]))
 
     def _set_wake_ups(self, view: View, others: list[int]) -> None:
-        """Ask again as quanta end, if a job waits that is not urgent."""
+        """Ask again as quanta end, if a job waits that is not critical."""
         jobs, now = view.jobs, view.now_s
         waits = any(jobs[job, at.CONFIG] < 0 for job in others)
         sliced = self._sliced(view, np.array(others, dtype=np.int64))

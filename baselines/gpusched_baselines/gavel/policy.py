@@ -341,7 +341,7 @@ class GavelCost(ByRounds):
     """Gavel's cost with due dates made elastic: shares of time in all configurations, least energy, tardiness priced.
 
     The program is in `priced`. It is solved when jobs come or go, and `reset_s` later. Every event begins a round, in
-    which no GPU is used without need: only jobs with a share of a configuration may get it, the dearest per epoch last.
+    which no GPU is used without need: only jobs with a share of a configuration may get it, the costliest per epoch last.
 
     Args:
         epochs: The epochs that jobs are taken to have left: "worst-case", "mean" or "conditional-mean".

@@ -24,7 +24,7 @@ from gpusched_env.simulator.kernels import Board, Curve, Floats, Ints, at, kerne
 
 @kernel
 def lower_hull(tau: Floats, price: Floats, hull: Ints) -> int:
-    """Walk the lower convex hull of the points (τ_c, p_c) from slow and cheap to fast and dear.
+    """Walk the lower convex hull of the points (τ_c, p_c) from slow and cheap to fast and costly.
 
     By gift wrapping: from the cheapest point, always on to the faster point that costs least per second saved. On
     the way the cost of a second saved strictly rises.
@@ -318,7 +318,7 @@ def solve_late(board: Board, job: int, points: int, time_left: float, scratch: S
 
 @kernel
 def cost_of_waiting(board: Board, job: int, points: int, wait: float, weight: float, scratch: Scratch) -> float:
-    """Give what the plan that `solve_late` made gets dearer by if it begins later [€]; it is sped up on the way.
+    """Give what the plan that `solve_late` made gets costlier by if it begins later [€]; it is sped up on the way.
 
     Args:
         points: Points of the hull, the late one included.

@@ -118,7 +118,7 @@ class SingleJobProblem:
 
     @cached_property
     def configurations(self) -> NDArray[np.int64]:
-        """List the configurations worth a thought, slow and cheap to fast and dear, (K,).
+        """List the configurations worth a thought, slow and cheap to fast and costly, (K,).
 
         They are those that no other dominates, which is at least as fast and costs no more: an optimal plan has no use
         for any other. They need not be convex.
@@ -202,7 +202,7 @@ class SingleJobProblem:
 
 
 def undominated(tau: NDArray[np.float64], price: NDArray[np.float64]) -> NDArray[np.int64]:
-    """List the configurations that no other dominates, slow and cheap to fast and dear; of equal ones the first.
+    """List the configurations that no other dominates, slow and cheap to fast and costly; of equal ones the first.
 
     Args:
         tau: Seconds per epoch, (C,); inf where not allowed.

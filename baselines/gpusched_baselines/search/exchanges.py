@@ -175,7 +175,7 @@ def _cost_with(seen: its.Seen, i: int, seconds: float, bill: float) -> float:
 
 @kernel
 def offer(board: Board, order: Ints, cost: float, costs: Floats, held: Floats, kept: Ints) -> None:
-    """Keep what the jobs of the round hold in place of the dearest of the elite, if it is cheaper.
+    """Keep what the jobs of the round hold in place of the costliest of the elite, if it is cheaper.
 
     One that costs the same as one of the elite is taken for the same, and is not kept.
 

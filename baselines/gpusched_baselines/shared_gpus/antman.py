@@ -9,13 +9,13 @@ import numpy as np
 
 from gpusched_baselines.shared_gpus.gpus import (
     Gpus,
-    cheapest_host,
+    cheapest_guaranteed,
     close_emptiest,
-    guest_shares,
     least_busy,
     look_at_gpus,
     may_own,
-    place_host,
+    opportunistic_shares,
+    place_guaranteed,
     promote,
     put_share,
 )
@@ -29,17 +29,17 @@ from gpusched_env.simulator.kernels import Board, Mask, PlannedPolicy, View, at,
 def plan_antman(board: Board, most_busy: float, auto_after_s: float, promotes: bool) -> None:
     """Plan the round on an empty cluster, and write what every job shall get to `memory`; nothing else changes."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
-    guests = guest_shares(board)
+    opportunistic = opportunistic_shares(board)
     held, kept = sim.begin_plan(board, True)
     for guaranteed in (True, False):  # who runs stays
         for job in active:
             if jobs[job, at.OLD_CONFIG] >= 0.0 and _guaranteed(board, job) == guaranteed:
                 sim.place(board, job, int(jobs[job, at.OLD_CONFIG]))
-    gpus, closed = look_at_gpus(board, guests), np.zeros(board.nodes.shape[0], dtype=np.int8)
-    waits = _place_hosts(board, guests, gpus, closed)
-    _place_guests(board, most_busy, auto_after_s, guests, gpus, closed)
+    gpus, closed = look_at_gpus(board, opportunistic), np.zeros(board.nodes.shape[0], dtype=np.int8)
+    waits = _place_guaranteed(board, opportunistic, gpus, closed)
+    _place_opportunistic(board, most_busy, auto_after_s, opportunistic, gpus, closed)
     if promotes and not waits:
-        promote(board, guests, gpus, closed)
+        promote(board, opportunistic, gpus, closed)
     sim.write_plan(board)
     sim.end_plan(board, held, kept)
 
@@ -50,7 +50,7 @@ def _guaranteed(board: Board, job: int) -> bool:
 
 
 @kernel
-def _place_hosts(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> bool:
+def _place_guaranteed(board: Board, opportunistic: Mask, gpus: Gpus, closed: Mask) -> bool:
     """Place the guaranteed jobs that wait, by submission; keep nodes for the first gang that finds no room.
 
     Returns:
@@ -60,11 +60,11 @@ def _place_hosts(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> bool:
     for job in board.active[: board.count[at.ACTIVE]]:
         if jobs[job, at.CONFIG] >= 0.0 or jobs[job, at.OLD_CONFIG] >= 0.0 or not _guaranteed(board, job):
             continue
-        if not may_own(board, guests, job):
+        if not may_own(board, opportunistic, job):
             continue
-        if place_host(board, guests, gpus, closed, full, job):
+        if place_guaranteed(board, opportunistic, gpus, closed, full, job):
             continue
-        wanted = cheapest_host(board, guests, np.zeros_like(full), job)
+        wanted = cheapest_guaranteed(board, opportunistic, np.zeros_like(full), job)
         if not waits and wanted >= 0 and board.facts.configs[wanted, at.CONFIG_UNITS] == 0:
             close_emptiest(board, gpus, wanted, closed)
         waits = True
@@ -72,7 +72,9 @@ def _place_hosts(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> bool:
 
 
 @kernel
-def _place_guests(board: Board, most_busy: float, auto_after_s: float, guests: Mask, gpus: Gpus, closed: Mask) -> None:
+def _place_opportunistic(
+    board: Board, most_busy: float, auto_after_s: float, opportunistic: Mask, gpus: Gpus, closed: Mask
+) -> None:
     """Place the opportunistic jobs that wait, and guaranteed ones that waited too long or can be no hosts, in turn.
 
     Jobs that may use no guest's share take what guaranteed ones leave, but none of the nodes kept for them.
@@ -82,28 +84,28 @@ def _place_guests(board: Board, most_busy: float, auto_after_s: float, guests: M
     for job in board.active[: board.count[at.ACTIVE]]:
         if jobs[job, at.CONFIG] >= 0.0:
             continue
-        if _guaranteed(board, job) and may_own(board, guests, job):
+        if _guaranteed(board, job) and may_own(board, opportunistic, job):
             until = jobs[job, at.SUBMISSION] + auto_after_s
             if now < until:
                 board.memory[job, sim.WAKE] = until
                 continue
-        config, node, gpu = _gap(board, most_busy, guests, gpus, full, job)
+        config, node, gpu = _gap(board, most_busy, opportunistic, gpus, full, job)
         if config >= 0:
-            put_share(board, guests, gpus, job, config, node, gpu)
-        elif not _guaranteed(board, job) and not _may_be_guest(board, guests, job):
-            place_host(board, guests, gpus, closed, np.zeros_like(full), job)
+            put_share(board, opportunistic, gpus, job, config, node, gpu)
+        elif not _guaranteed(board, job) and not _may_be_opportunistic(board, opportunistic, job):
+            place_guaranteed(board, opportunistic, gpus, closed, np.zeros_like(full), job)
 
 
 @kernel
-def _gap(board: Board, most_busy: float, guests: Mask, gpus: Gpus, full: Mask, job: int) -> tuple[int, int, int]:
+def _gap(board: Board, most_busy: float, opportunistic: Mask, gpus: Gpus, full: Mask, job: int) -> tuple[int, int, int]:
     """Find the guest's share of the least busy GPU, of equals the fastest: share, node and GPU; -1: none has room.
 
     Shares that are found to have no room are marked in `full`, (C,).
     """
     nowhere = np.zeros(board.nodes.shape[0], dtype=np.int8)  # guests may go to nodes that are kept for others
     best, node, gpu, least = -1, -1, -1, (np.inf, np.inf)
-    for c in range(guests.shape[0]):
-        if guests[c] == 0 or full[c] != 0 or board.tau[job, c] == np.inf or not sim.within_quota(board, job, c):
+    for c in range(opportunistic.shape[0]):
+        if opportunistic[c] == 0 or full[c] != 0 or board.tau[job, c] == np.inf or not sim.within_quota(board, job, c):
             continue
         n, g = least_busy(board, gpus, c, False, nowhere, most_busy)
         if n < 0:
@@ -116,9 +118,9 @@ def _gap(board: Board, most_busy: float, guests: Mask, gpus: Gpus, full: Mask, j
 
 
 @kernel
-def _may_be_guest(board: Board, guests: Mask, job: int) -> bool:
-    for c in range(guests.shape[0]):
-        if guests[c] != 0 and board.tau[job, c] < np.inf:
+def _may_be_opportunistic(board: Board, opportunistic: Mask, job: int) -> bool:
+    for c in range(opportunistic.shape[0]):
+        if opportunistic[c] != 0 and board.tau[job, c] < np.inf:
             return True
     return False
 

@@ -10,11 +10,11 @@ import numpy as np
 from gpusched_baselines.shared_gpus.gpus import (
     Gpus,
     fits_on_gpu,
-    guest_shares,
     look_again,
     look_at_gpus,
     may_own,
-    place_host,
+    opportunistic_shares,
+    place_guaranteed,
     put_share,
 )
 from gpusched_env.errors import InputError
@@ -28,25 +28,25 @@ from gpusched_env.simulator.kernels import Board, Ints, Mask, PlannedPolicy, Vie
 def plan_fill(board: Board, most_busy: float, number: int) -> None:
     """Plan the round on an empty cluster, and write what every job shall get to `memory`; nothing else changes."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
-    guests, rank = guest_shares(board), classes(board, number)
+    opportunistic, rank = opportunistic_shares(board), classes(board, number)
     held, kept = sim.begin_plan(board, True)
     for job in active:
         if jobs[job, at.OLD_CONFIG] >= 0.0:
             sim.place(board, job, int(jobs[job, at.OLD_CONFIG]))
-    gpus, order = look_at_gpus(board, guests), _by_class(board, rank)
+    gpus, order = look_at_gpus(board, opportunistic), _by_class(board, rank)
     for i in order:
-        _succeed(board, guests, gpus, active[i])
-    closed, full = np.zeros(board.nodes.shape[0], dtype=np.int8), np.zeros(guests.shape[0], dtype=np.int8)
+        _succeed(board, opportunistic, gpus, active[i])
+    closed, full = np.zeros(board.nodes.shape[0], dtype=np.int8), np.zeros(opportunistic.shape[0], dtype=np.int8)
     for i in order:
         job = active[i]
         if jobs[job, at.CONFIG] >= 0.0:
             continue
         if rank[i] == number - 1:
-            placed = place_host(board, guests, gpus, closed, full, job, -1.0)
-            placed = placed or place_host(board, guests, gpus, closed, np.zeros_like(full), job)
-            if placed or _take_over(board, guests, gpus, rank, i):
+            placed = place_guaranteed(board, opportunistic, gpus, closed, full, job, -1.0)
+            placed = placed or place_guaranteed(board, opportunistic, gpus, closed, np.zeros_like(full), job)
+            if placed or _take_over(board, opportunistic, gpus, rank, i):
                 continue
-        _fill_in(board, most_busy, guests, gpus, rank[i], job)
+        _fill_in(board, most_busy, opportunistic, gpus, rank[i], job)
     sim.write_plan(board)
     sim.end_plan(board, held, kept)
 
@@ -75,36 +75,36 @@ def _by_class(board: Board, rank: Ints) -> Ints:
 
 
 @kernel
-def _succeed(board: Board, guests: Mask, gpus: Gpus, job: int) -> None:
+def _succeed(board: Board, opportunistic: Mask, gpus: Gpus, job: int) -> None:
     """Let a guest become host of its GPU, if that has none and the share fits."""
     jobs, config = board.jobs, int(board.jobs[job, at.CONFIG])
-    if config < 0 or guests[config] == 0:
+    if config < 0 or opportunistic[config] == 0:
         return
     node, gpu = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
-    if gpus.hosted[node * sim.slots(board) + gpu] == 0:
-        _as_host(board, guests, gpus, job, node, gpu)
+    if gpus.guaranteed[node * sim.slots(board) + gpu] == 0:
+        _as_guaranteed(board, opportunistic, gpus, job, node, gpu)
 
 
 @kernel
-def _as_host(board: Board, guests: Mask, gpus: Gpus, job: int, node: int, gpu: int) -> bool:
+def _as_guaranteed(board: Board, opportunistic: Mask, gpus: Gpus, job: int, node: int, gpu: int) -> bool:
     """Make a job host of a GPU, in place of the share of it that it holds, if any; say whether that fits."""
     jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
     held = int(jobs[job, at.CONFIG])
     if held >= 0:
         sim.release(board, job)
-    for c in range(guests.shape[0]):
-        share = configs[c, at.CONFIG_UNITS] > 0 and guests[c] == 0
+    for c in range(opportunistic.shape[0]):
+        share = configs[c, at.CONFIG_UNITS] > 0 and opportunistic[c] == 0
         right = share and configs[c, at.CONFIG_TYPE] == nodes[node, at.NODE_TYPE] and board.tau[job, c] < np.inf
         if right and fits_on_gpu(board, c, node, gpu) and sim.within_quota(board, job, c):
-            put_share(board, guests, gpus, job, c, node, gpu)
+            put_share(board, opportunistic, gpus, job, c, node, gpu)
             return True
     if held >= 0:
-        put_share(board, guests, gpus, job, held, node, gpu)
+        put_share(board, opportunistic, gpus, job, held, node, gpu)
     return False
 
 
 @kernel
-def _take_over(board: Board, guests: Mask, gpus: Gpus, rank: Ints, i: int) -> bool:
+def _take_over(board: Board, opportunistic: Mask, gpus: Gpus, rank: Ints, i: int) -> bool:
     """Make a job host in place of one of a lower class, on the GPU with least work of its own class or a higher one.
 
     The former host stays as a guest if there is room; guests of a lower class than its own leave for it.
@@ -114,7 +114,12 @@ def _take_over(board: Board, guests: Mask, gpus: Gpus, rank: Ints, i: int) -> bo
     host, least = -1, np.inf
     for k in range(rank.shape[0]):
         config = int(jobs[active[k], at.CONFIG])
-        if config < 0 or board.facts.configs[config, at.CONFIG_UNITS] == 0 or guests[config] != 0 or rank[k] >= rank[i]:
+        if (
+            config < 0
+            or board.facts.configs[config, at.CONFIG_UNITS] == 0
+            or opportunistic[config] != 0
+            or rank[k] >= rank[i]
+        ):
             continue
         if not sim.may_become(board, job, config):
             continue
@@ -125,14 +130,18 @@ def _take_over(board: Board, guests: Mask, gpus: Gpus, rank: Ints, i: int) -> bo
     other = active[host]
     config, node, gpu = int(jobs[other, at.CONFIG]), int(jobs[other, at.NODE]), int(jobs[other, at.SLOT])
     sim.release(board, other)
-    put_share(board, guests, gpus, job, config, node, gpu)
+    put_share(board, opportunistic, gpus, job, config, node, gpu)
     for k in range(rank.shape[0]):  # guests that count less than the former host
         there = int(jobs[active[k], at.NODE]) == node and int(jobs[active[k], at.SLOT]) == gpu
-        if there and rank[k] < rank[host] and _guest_share(board, guests, rank[host], other, node, gpu) < 0:
+        if (
+            there
+            and rank[k] < rank[host]
+            and _opportunistic_share(board, opportunistic, rank[host], other, node, gpu) < 0
+        ):
             sim.release(board, active[k])
-    share = _guest_share(board, guests, rank[host], other, node, gpu)
+    share = _opportunistic_share(board, opportunistic, rank[host], other, node, gpu)
     if share >= 0:
-        put_share(board, guests, gpus, other, share, node, gpu)
+        put_share(board, opportunistic, gpus, other, share, node, gpu)
     return True
 
 
@@ -154,10 +163,10 @@ def _work_of(board: Board, rank: Ints, k: int, least_rank: int) -> float:
 
 
 @lean_kernel
-def _may_be(board: Board, guests: Mask, own: int, job: int, config: int) -> bool:
+def _may_be(board: Board, opportunistic: Mask, own: int, job: int, config: int) -> bool:
     """Say whether a job of class `own` may use a guest's share: none of a priority above its class."""
     return (
-        guests[config] != 0
+        opportunistic[config] != 0
         and board.facts.configs[config, at.CONFIG_PRIORITY] <= own
         and board.tau[job, config] < np.inf
         and sim.may_become(board, job, config)
@@ -165,45 +174,45 @@ def _may_be(board: Board, guests: Mask, own: int, job: int, config: int) -> bool
 
 
 @kernel
-def _guest_share(board: Board, guests: Mask, own: int, job: int, node: int, gpu: int) -> int:
+def _opportunistic_share(board: Board, opportunistic: Mask, own: int, job: int, node: int, gpu: int) -> int:
     """Find a share with which a job of class `own` fits on a GPU as a guest; -1: none."""
-    for c in range(guests.shape[0]):
+    for c in range(opportunistic.shape[0]):
         right = board.facts.configs[c, at.CONFIG_TYPE] == board.nodes[node, at.NODE_TYPE]
-        if right and _may_be(board, guests, own, job, c) and fits_on_gpu(board, c, node, gpu):
+        if right and _may_be(board, opportunistic, own, job, c) and fits_on_gpu(board, c, node, gpu):
             return c
     return -1
 
 
 @kernel
-def _fill_in(board: Board, most_busy: float, guests: Mask, gpus: Gpus, own: int, job: int) -> None:
+def _fill_in(board: Board, most_busy: float, opportunistic: Mask, gpus: Gpus, own: int, job: int) -> None:
     """Place a job as a guest where it is fastest; on an idle GPU if it would be late there, or has no room.
 
     A job to which nothing but guests' shares is open takes any of them on an idle GPU.
     """
-    jobs, nothing = board.jobs, np.zeros(guests.shape[0], dtype=np.int8)
+    jobs, nothing = board.jobs, np.zeros(opportunistic.shape[0], dtype=np.int8)
     closed = np.zeros(board.nodes.shape[0], dtype=np.int8)
-    config, node, gpu, seconds = _fastest_gap(board, most_busy, guests, gpus, own, job)
+    config, node, gpu, seconds = _fastest_gap(board, most_busy, opportunistic, gpus, own, job)
     left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS]
     late = config < 0 or sim.misses(left * seconds, jobs[job, at.DUE] - board.clock[at.NOW])
-    if late and place_host(board, guests, gpus, closed, nothing, job, -1.0):
+    if late and place_guaranteed(board, opportunistic, gpus, closed, nothing, job, -1.0):
         return
     if config >= 0:
-        put_share(board, guests, gpus, job, config, node, gpu)
-    elif not may_own(board, guests, job) and place_host(board, nothing, gpus, closed, nothing, job, -1.0):
-        look_again(board, guests, gpus, int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]))
+        put_share(board, opportunistic, gpus, job, config, node, gpu)
+    elif not may_own(board, opportunistic, job) and place_guaranteed(board, nothing, gpus, closed, nothing, job, -1.0):
+        look_again(board, opportunistic, gpus, int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]))
 
 
 @kernel
 def _fastest_gap(
-    board: Board, most_busy: float, guests: Mask, gpus: Gpus, own: int, job: int
+    board: Board, most_busy: float, opportunistic: Mask, gpus: Gpus, own: int, job: int
 ) -> tuple[int, int, int, float]:
     """Find the guest's share of a GPU in use on which an epoch takes least: share, node, GPU, seconds; -1: none."""
     nodes, configs, per_node = board.nodes, board.facts.configs, sim.slots(board)
     best, node, gpu, least = -1, -1, -1, np.inf
     last, before = sim.neighbours(board)
     alone = board.facts.planned[int(board.jobs[job, at.APPLICATION])]
-    for c in range(guests.shape[0]):
-        if not _may_be(board, guests, own, job, c):
+    for c in range(opportunistic.shape[0]):
+        if not _may_be(board, opportunistic, own, job, c):
             continue
         for index in range(last.shape[0]):
             n, g = index // per_node, index % per_node

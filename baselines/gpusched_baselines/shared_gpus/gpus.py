@@ -15,12 +15,12 @@ from gpusched_env.simulator.kernels import Board, Floats, Ints, Mask, at, kernel
 
 
 @kernel
-def free_of_hosts(board: Board, gpus: Gpus, node: int) -> int:
+def free_of_guaranteed(board: Board, gpus: Gpus, node: int) -> int:
     """Count the GPUs of a node that are free, or on which there are guests only."""
     count, per_node = board.nodes[node, at.FREE], sim.slots(board)
     for gpu in range(per_node):
         index = node * per_node + gpu
-        if gpus.jobs[index] > 0.0 and gpus.hosted[index] == 0:
+        if gpus.jobs[index] > 0.0 and gpus.guaranteed[index] == 0:
             count += 1
     return count
 
@@ -44,7 +44,7 @@ def nodes_for(board: Board, gpus: Gpus, config: int, closed: Mask, moving: bool)
             if wanted > 1 and nodes[n, at.NODE_GPUS] != needed:
                 continue
             free = nodes[n, at.FREE]
-            if (free_of_hosts(board, gpus, n) if moving else free) < needed:
+            if (free_of_guaranteed(board, gpus, n) if moving else free) < needed:
                 continue
             if best < 0 or (free > best_free if moving or wanted > 1 else free < best_free):
                 best, best_free = n, free
@@ -55,14 +55,14 @@ def nodes_for(board: Board, gpus: Gpus, config: int, closed: Mask, moving: bool)
 
 
 @kernel
-def send_guests_away(board: Board, gpus: Gpus, node: int, needed: int) -> None:
+def preempt_opportunistic(board: Board, gpus: Gpus, node: int, needed: int) -> None:
     """Take their GPUs from guests of a node until `needed` are free: GPU by GPU, those without a host."""
     jobs, per_node = board.jobs, sim.slots(board)
     for gpu in range(per_node):
         if board.nodes[node, at.FREE] >= needed:
             return
         index = node * per_node + gpu
-        if gpus.jobs[index] == 0.0 or gpus.hosted[index] != 0:
+        if gpus.jobs[index] == 0.0 or gpus.guaranteed[index] != 0:
             continue
         for job in board.active[: board.count[at.ACTIVE]]:
             if int(jobs[job, at.NODE]) == node and int(jobs[job, at.SLOT]) == gpu:
@@ -79,7 +79,7 @@ def close_emptiest(board: Board, gpus: Gpus, config: int, closed: Mask) -> None:
         best, most = -1, -1
         for n in range(nodes.shape[0]):
             if closed[n] == 0 and nodes[n, at.NODE_TYPE] == configs[config, at.CONFIG_TYPE]:
-                free = free_of_hosts(board, gpus, n)
+                free = free_of_guaranteed(board, gpus, n)
                 if nodes[n, at.NODE_GPUS] >= needed and free > most:
                     best, most = n, free
         if best >= 0:
@@ -98,18 +98,18 @@ class Gpus(NamedTuple):
 
     busy: Floats
     jobs: Floats
-    hosted: Mask
+    guaranteed: Mask
     kept: Ints
 
 
 @kernel
-def guest_shares(board: Board) -> Mask:
+def opportunistic_shares(board: Board) -> Mask:
     """Say of every configuration whether it is a guest's, (C,): a share, but not of the highest priority of its type.
 
     Where the shares of a type have one priority, all are guests': nobody with a share comes first there.
     """
     configs = board.facts.configs
-    guests = np.zeros(configs.shape[0], dtype=np.int8)
+    opportunistic = np.zeros(configs.shape[0], dtype=np.int8)
     for c in range(configs.shape[0]):
         if configs[c, at.CONFIG_UNITS] == 0:
             continue
@@ -119,52 +119,54 @@ def guest_shares(board: Board) -> Mask:
             if same_type and configs[other, at.CONFIG_UNITS] > 0:
                 lowest = min(lowest, configs[other, at.CONFIG_PRIORITY])
                 highest = max(highest, configs[other, at.CONFIG_PRIORITY])
-        guests[c] = lowest == highest or configs[c, at.CONFIG_PRIORITY] < highest
-    return guests
+        opportunistic[c] = lowest == highest or configs[c, at.CONFIG_PRIORITY] < highest
+    return opportunistic
 
 
 @kernel
-def look_at_gpus(board: Board, guests: Mask) -> Gpus:
+def look_at_gpus(board: Board, opportunistic: Mask) -> Gpus:
     """Look at every GPU; `guests` are the shares of guests, (C,)."""
     last, before = sim.neighbours(board)
-    hosted = np.zeros(last.shape[0], dtype=np.int8)
-    gpus = Gpus(np.zeros(last.shape[0]), np.zeros(last.shape[0]), hosted, _kept_for_hosts(board, guests))
+    guaranteed = np.zeros(last.shape[0], dtype=np.int8)
+    gpus = Gpus(
+        np.zeros(last.shape[0]), np.zeros(last.shape[0]), guaranteed, _kept_for_guaranteed(board, opportunistic)
+    )
     for gpu in range(last.shape[0]):
-        _look(board, guests, gpus, gpu, last[gpu], before)
+        _look(board, opportunistic, gpus, gpu, last[gpu], before)
     return gpus
 
 
 @kernel
-def _kept_for_hosts(board: Board, guests: Mask) -> Ints:
+def _kept_for_guaranteed(board: Board, opportunistic: Mask) -> Ints:
     """Give the least share of a host of every GPU type, in units, (V,)."""
     configs = board.facts.configs
     kept = np.zeros(board.capacity.shape[0], dtype=np.int64)
     for c in range(configs.shape[0]):
         v, units = configs[c, at.CONFIG_TYPE], configs[c, at.CONFIG_UNITS]
-        if units > 0 and guests[c] == 0 and (kept[v] == 0 or units < kept[v]):
+        if units > 0 and opportunistic[c] == 0 and (kept[v] == 0 or units < kept[v]):
             kept[v] = units
     return kept
 
 
 @kernel
-def look_again(board: Board, guests: Mask, gpus: Gpus, node: int, slot: int) -> None:
+def look_again(board: Board, opportunistic: Mask, gpus: Gpus, node: int, slot: int) -> None:
     """Look at one GPU again, on which a job was placed."""
     last, before = sim.neighbours(board)
     gpu = node * sim.slots(board) + slot
-    _look(board, guests, gpus, gpu, last[gpu], before)
+    _look(board, opportunistic, gpus, gpu, last[gpu], before)
 
 
 @kernel
-def _look(board: Board, guests: Mask, gpus: Gpus, gpu: int, last: int, before: Ints) -> None:
+def _look(board: Board, opportunistic: Mask, gpus: Gpus, gpu: int, last: int, before: Ints) -> None:
     jobs, facts = board.jobs, board.facts
-    gpus.busy[gpu], gpus.jobs[gpu], gpus.hosted[gpu] = 0.0, 0.0, 0
+    gpus.busy[gpu], gpus.jobs[gpu], gpus.guaranteed[gpu] = 0.0, 0.0, 0
     i, held = last, 0
     while i >= 0:
         config = int(jobs[board.active[i], at.CONFIG])
         held += facts.configs[config, at.CONFIG_UNITS]
         gpus.jobs[gpu] += 1.0
-        if guests[config] == 0:
-            gpus.hosted[gpu] = 1
+        if opportunistic[config] == 0:
+            gpus.guaranteed[gpu] = 1
         i = before[i]
     if facts.utilisation.shape[0] == 0 or last < 0:
         gpus.busy[gpu] = held / at.UNITS
@@ -177,7 +179,9 @@ def _look(board: Board, guests: Mask, gpus: Gpus, gpu: int, last: int, before: I
 
 
 @kernel
-def least_busy(board: Board, gpus: Gpus, config: int, hosting: bool, closed: Mask, most_busy: float) -> tuple[int, int]:
+def least_busy(
+    board: Board, gpus: Gpus, config: int, guaranteed: bool, closed: Mask, most_busy: float
+) -> tuple[int, int]:
     """Choose the GPU for a share: the least busy with room; among equals on the node with fewest free GPUs, the first.
 
     Where there is no host guests leave room for one, if both fit on a GPU and the room is there.
@@ -198,14 +202,14 @@ def least_busy(board: Board, gpus: Gpus, config: int, hosting: bool, closed: Mas
             continue
         for gpu in range(nodes[n, at.NODE_GPUS]):
             index = n * per_node + gpu
-            if not fits_on_gpu(board, config, n, gpu) or (hosting and gpus.hosted[index] != 0):
+            if not fits_on_gpu(board, config, n, gpu) or (guaranteed and gpus.guaranteed[index] != 0):
                 continue
             busy, free = gpus.busy[index], nodes[n, at.FREE]
             if gpus.jobs[index] > 0.0 and busy >= most_busy:
                 continue
             used, units = nodes[n, at.NODE_COLUMNS + gpu], board.facts.configs[config, at.CONFIG_UNITS]
             most = at.UNITS - gpus.kept[v]
-            if not hosting and gpus.hosted[index] == 0 and max(used, units) <= most < used + units:
+            if not guaranteed and gpus.guaranteed[index] == 0 and max(used, units) <= most < used + units:
                 continue
             if busy < least or (busy == least and free < fewest):
                 best, best_gpu, least, fewest = n, gpu, busy, free
@@ -221,8 +225,8 @@ def fits_on_gpu(board: Board, config: int, node: int, gpu: int) -> bool:
 
 
 @kernel
-def place_host(
-    board: Board, guests: Mask, gpus: Gpus, closed: Mask, full: Mask, job: int, most_busy: float = np.inf
+def place_guaranteed(
+    board: Board, opportunistic: Mask, gpus: Gpus, closed: Mask, full: Mask, job: int, most_busy: float = np.inf
 ) -> bool:
     """Place a job on whole GPUs or as a host, as cheaply as its due date allows; say whether there was room.
 
@@ -233,13 +237,13 @@ def place_host(
         most_busy: A GPU on which there are guests must be less busy than that; below 0 only idle ones will do.
     """
     while True:
-        config = cheapest_host(board, guests, full, job)
+        config = cheapest_guaranteed(board, opportunistic, full, job)
         if config < 0:
             return False
         if board.facts.configs[config, at.CONFIG_UNITS] > 0:
             node, gpu = least_busy(board, gpus, config, True, closed, most_busy)
             if node >= 0:
-                put_share(board, guests, gpus, job, config, node, gpu)
+                put_share(board, opportunistic, gpus, job, config, node, gpu)
                 return True
         elif place_whole(board, gpus, closed, job, config, most_busy >= 0.0):
             return True
@@ -258,13 +262,13 @@ def place_whole(board: Board, gpus: Gpus, closed: Mask, job: int, config: int, m
     if chosen.shape[0] == 0:
         return False
     for node in chosen:
-        send_guests_away(board, gpus, node, configs[config, at.CONFIG_GPUS])
+        preempt_opportunistic(board, gpus, node, configs[config, at.CONFIG_GPUS])
     sim.set_preferred_node(board, job, chosen[0], -1)
     return sim.place(board, job, config)
 
 
 @kernel
-def cheapest_host(board: Board, guests: Mask, full: Mask, job: int) -> int:
+def cheapest_guaranteed(board: Board, opportunistic: Mask, full: Mask, job: int) -> int:
     """Choose among whole GPUs and hosts' shares within the quota and not known to be full: the cheapest in time.
 
     Who may be host of a GPU does not take it whole: alone there it is as fast, and guests can come.
@@ -273,11 +277,11 @@ def cheapest_host(board: Board, guests: Mask, full: Mask, job: int) -> int:
     left, time_left = jobs[job, at.MAX_EPOCHS] - jobs[job, at.EPOCHS], jobs[job, at.DUE] - board.clock[at.NOW]
     best, least = -1, (True, np.inf, np.inf)
     for c in range(tau.shape[1]):
-        if guests[c] != 0 or full[c] != 0 or tau[job, c] == np.inf or board.least_rate[c] == np.inf:
+        if opportunistic[c] != 0 or full[c] != 0 or tau[job, c] == np.inf or board.least_rate[c] == np.inf:
             continue
         if not sim.within_quota(board, job, c):
             continue
-        if board.facts.configs[c, at.CONFIG_UNITS] == 0 and _may_host(board, guests, c, job):
+        if board.facts.configs[c, at.CONFIG_UNITS] == 0 and _may_be_guaranteed(board, opportunistic, c, job):
             continue
         value = worth(left * tau[job, c], time_left, board.planning_rate[c])
         if best < 0 or value < least:
@@ -286,48 +290,48 @@ def cheapest_host(board: Board, guests: Mask, full: Mask, job: int) -> int:
 
 
 @lean_kernel
-def may_own(board: Board, guests: Mask, job: int) -> bool:
+def may_own(board: Board, opportunistic: Mask, job: int) -> bool:
     """Say whether a job may use whole GPUs or a host's share; else it may use guests' shares only."""
-    for c in range(guests.shape[0]):
-        if guests[c] == 0 and board.tau[job, c] < np.inf:
+    for c in range(opportunistic.shape[0]):
+        if opportunistic[c] == 0 and board.tau[job, c] < np.inf:
             return True
     return False
 
 
 @lean_kernel
-def _may_host(board: Board, guests: Mask, config: int, job: int) -> bool:
+def _may_be_guaranteed(board: Board, opportunistic: Mask, config: int, job: int) -> bool:
     """Say whether a job may be host of a GPU in place of `config`, which is one whole GPU."""
     configs = board.facts.configs
     if configs[config, at.CONFIG_GPUS] > 1 or configs[config, at.CONFIG_NODES] > 1:
         return False
-    for c in range(guests.shape[0]):
-        share = configs[c, at.CONFIG_UNITS] > 0 and guests[c] == 0
+    for c in range(opportunistic.shape[0]):
+        share = configs[c, at.CONFIG_UNITS] > 0 and opportunistic[c] == 0
         if share and configs[c, at.CONFIG_TYPE] == configs[config, at.CONFIG_TYPE] and board.tau[job, c] < np.inf:
             return True
     return False
 
 
 @kernel
-def put_share(board: Board, guests: Mask, gpus: Gpus, job: int, config: int, node: int, gpu: int) -> None:
+def put_share(board: Board, opportunistic: Mask, gpus: Gpus, job: int, config: int, node: int, gpu: int) -> None:
     """Give a job a share of a GPU that has room for it, and look at the GPU again."""
     sim.set_preferred_node(board, job, node, gpu)
     sim.place(board, job, config)
-    look_again(board, guests, gpus, node, gpu)
+    look_again(board, opportunistic, gpus, node, gpu)
 
 
 @kernel
-def promote(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> None:
+def promote(board: Board, opportunistic: Mask, gpus: Gpus, closed: Mask) -> None:
     """Let the slowest guests move to idle GPUs as hosts, as long as they expect to gain more time than a restart takes.
 
     On `closed` nodes, (N,), no GPU counts as idle.
     """
     tried = np.zeros(board.jobs.shape[0], dtype=np.int8)
     while True:
-        job, speed = slowest_guest(board, guests, tried)
+        job, speed = slowest_opportunistic(board, opportunistic, tried)
         if job < 0:
             return
         tried[job] = 1
-        config, node, gpu = _idle_gpu(board, guests, gpus, closed, job)
+        config, node, gpu = _idle_gpu(board, opportunistic, gpus, closed, job)
         if config < 0:
             continue
         own, held = int(board.jobs[job, at.APPLICATION]), int(board.jobs[job, at.CONFIG])
@@ -339,19 +343,19 @@ def promote(board: Board, guests: Mask, gpus: Gpus, closed: Mask) -> None:
         sim.release(board, job)
         sim.set_preferred_node(board, job, node, gpu)
         sim.place(board, job, config)
-        look_again(board, guests, gpus, left_node, left_gpu)
-        look_again(board, guests, gpus, node, gpu)
+        look_again(board, opportunistic, gpus, left_node, left_gpu)
+        look_again(board, opportunistic, gpus, node, gpu)
 
 
 @kernel
-def slowest_guest(board: Board, guests: Mask, tried: Mask) -> tuple[int, float]:
+def slowest_opportunistic(board: Board, opportunistic: Mask, tried: Mask) -> tuple[int, float]:
     """Find the guest with the lowest speed below 1 that was not tried yet, and its speed; -1: none."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
     last, before = sim.neighbours(board)
     slowest, least = -1, 1.0
     for job in active:
         config = int(jobs[job, at.CONFIG])
-        if config < 0 or guests[config] == 0 or tried[job] != 0:
+        if config < 0 or opportunistic[config] == 0 or tried[job] != 0:
             continue
         gpu = int(jobs[job, at.NODE]) * sim.slots(board) + int(jobs[job, at.SLOT])
         speed = sim.speed_beside(board, job, config, last[gpu], before)
@@ -361,11 +365,11 @@ def slowest_guest(board: Board, guests: Mask, tried: Mask) -> tuple[int, float]:
 
 
 @kernel
-def _idle_gpu(board: Board, guests: Mask, gpus: Gpus, closed: Mask, job: int) -> tuple[int, int, int]:
+def _idle_gpu(board: Board, opportunistic: Mask, gpus: Gpus, closed: Mask, job: int) -> tuple[int, int, int]:
     """Find a host's share of an idle GPU of the type on which a guest is: share, node and GPU; -1: none."""
     configs, v = board.facts.configs, board.facts.configs[int(board.jobs[job, at.CONFIG]), at.CONFIG_TYPE]
-    for c in range(guests.shape[0]):
-        share = configs[c, at.CONFIG_UNITS] > 0 and guests[c] == 0 and configs[c, at.CONFIG_TYPE] == v
+    for c in range(opportunistic.shape[0]):
+        share = configs[c, at.CONFIG_UNITS] > 0 and opportunistic[c] == 0 and configs[c, at.CONFIG_TYPE] == v
         if not share or board.tau[job, c] == np.inf or not sim.may_become(board, job, c):
             continue
         node, gpu = least_busy(board, gpus, c, True, closed, -1.0)

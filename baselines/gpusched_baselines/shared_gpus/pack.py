@@ -9,10 +9,10 @@ import numpy as np
 from gpusched_baselines.planning.cheapest import worth
 from gpusched_baselines.shared_gpus.gpus import (
     Gpus,
-    cheapest_host,
+    cheapest_guaranteed,
     fits_on_gpu,
-    guest_shares,
     look_at_gpus,
+    opportunistic_shares,
     place_whole,
     put_share,
 )
@@ -26,39 +26,39 @@ from gpusched_env.simulator.kernels import Board, Ints, Mask, PlannedPolicy, Vie
 def plan_pack(board: Board, light: float, medium: float, most: int) -> None:
     """Plan the round, in which running jobs keep what they have, and write it to `memory`; nothing else changes."""
     jobs, active = board.jobs, board.active[: board.count[at.ACTIVE]]
-    guests, label = guest_shares(board), labels(board, light, medium)
+    opportunistic, label = opportunistic_shares(board), labels(board, light, medium)
     held, kept = sim.begin_plan(board, False)
-    gpus, closed = look_at_gpus(board, guests), np.zeros(board.nodes.shape[0], dtype=np.int8)
+    gpus, closed = look_at_gpus(board, opportunistic), np.zeros(board.nodes.shape[0], dtype=np.int8)
     for i in _shortest_first(board):
-        job, full = active[i], np.zeros(guests.shape[0], dtype=np.int8)
+        job, full = active[i], np.zeros(opportunistic.shape[0], dtype=np.int8)
         while jobs[job, at.CONFIG] < 0.0:
             config = _cheapest_whole(board, full, job)
             if config < 0:
                 break
             full[config] = 1
-            share = _half(board, guests, config, job)
+            share = _half(board, opportunistic, config, job)
             if share < 0:
                 place_whole(board, gpus, closed, job, config, False)
                 continue
             node, gpu = _gpu_to_share(board, gpus, label, most, share, job)
             if node >= 0:
-                put_share(board, guests, gpus, job, share, node, gpu)
+                put_share(board, opportunistic, gpus, job, share, node, gpu)
         if not full.any():  # no whole GPUs are open to it
-            _place_share(board, guests, gpus, label, most, job)
+            _place_share(board, opportunistic, gpus, label, most, job)
     sim.write_plan(board)
     sim.end_plan(board, held, kept)
 
 
 @kernel
-def _place_share(board: Board, guests: Mask, gpus: Gpus, label: Ints, most: int, job: int) -> None:
+def _place_share(board: Board, opportunistic: Mask, gpus: Gpus, label: Ints, most: int, job: int) -> None:
     """Give a job that waits the cheapest share that meets its due date, if there is room."""
-    nothing = np.zeros_like(guests)
-    share = cheapest_host(board, nothing, nothing, job)
+    nothing = np.zeros_like(opportunistic)
+    share = cheapest_guaranteed(board, nothing, nothing, job)
     if share < 0:
         return
     node, gpu = _gpu_to_share(board, gpus, label, most, share, job)
     if node >= 0:
-        put_share(board, guests, gpus, job, share, node, gpu)
+        put_share(board, opportunistic, gpus, job, share, node, gpu)
 
 
 @kernel
@@ -97,7 +97,7 @@ def _shortest_first(board: Board) -> Ints:
     for i in range(total):
         if jobs[active[i], at.CONFIG] < 0.0:
             c = _cheapest_whole(board, nothing, active[i])
-            c = c if c >= 0 else cheapest_host(board, nothing, nothing, active[i])
+            c = c if c >= 0 else cheapest_guaranteed(board, nothing, nothing, active[i])
             gpus = board.facts.configs[c, at.CONFIG_SIZE] / at.UNITS
             key[waiting] = sim.expected_left(board, active[i]) * board.tau[active[i], c] * gpus if c >= 0 else np.inf
             members[waiting] = i
@@ -122,7 +122,7 @@ def _cheapest_whole(board: Board, full: Mask, job: int) -> int:
 
 
 @kernel
-def _half(board: Board, guests: Mask, config: int, job: int) -> int:
+def _half(board: Board, opportunistic: Mask, config: int, job: int) -> int:
     """Find the share to take in place of one whole GPU: the largest of which two fit; -1: none is open to the job."""
     configs = board.facts.configs
     best, most = -1, 0
@@ -130,7 +130,7 @@ def _half(board: Board, guests: Mask, config: int, job: int) -> int:
         return best
     for c in range(configs.shape[0]):
         units = configs[c, at.CONFIG_UNITS]
-        right = guests[c] != 0 and configs[c, at.CONFIG_TYPE] == configs[config, at.CONFIG_TYPE]
+        right = opportunistic[c] != 0 and configs[c, at.CONFIG_TYPE] == configs[config, at.CONFIG_TYPE]
         if right and board.tau[job, c] < np.inf and most < units <= at.UNITS // 2:
             best, most = c, units
     return best

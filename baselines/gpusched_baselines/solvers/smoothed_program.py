@@ -136,12 +136,12 @@ class SmoothedProgram(Program):
     as fractions of E. F is the integral of the smoothed S. The objective is a sum of functions of one variable each,
     with the second derivatives (p_k - p_{k+1}) · S'(x_k) ≥ 0: the Hessian is diagonal, and the program is convex.
 
-    The objective is scaled to the cost of running all epochs left in the dearest configuration, and the time to the
+    The objective is scaled to the cost of running all epochs left in the costliest configuration, and the time to the
     slowest one's, so that both are about 1.
 
     Attributes:
         tau: Seconds per epoch, slow to fast, scaled to the slowest, (K,).
-        price: Cost per epoch, cheap to dear, scaled, (K,).
+        price: Cost per epoch, cheap to costly, scaled, (K,).
         smoothed: The smoothed survival function.
         done: w, as a fraction of E.
         time_left: D, scaled.

@@ -29,7 +29,7 @@ ROUNDS = 16  # that STS-X decides in a step
 MOST_OF_TYPE = 0.5  # on the cost rate of a GPU type
 MOST_OF_SIZE = 0.25  # on the cost rate, for each doubling of the GPUs
 MOST_OF_JOBS = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # on what `Steering.jobs` has, by column
-MOST_PATIENCE = 1.0  # on how long a job may have to wait
+LONGEST_DEFERRAL = 1.0  # on how long a job may have to wait
 
 OF_JOBS = ("price when short", "tardiness weight", "order", "slack margin", "restart")
 """Names of the columns of `Steering.jobs`, in their order."""
@@ -42,7 +42,7 @@ class Knobs(NamedTuple):
     """An action as kernels take it.
 
     Attributes:
-        urgent: Factors on the cost rates with which urgent jobs are planned, (C,).
+        critical: Factors on the cost rates with which critical jobs are planned, (C,).
         deferrable: Factors on those by which deferrable jobs know where they are cheapest, (C,).
         priced: Whether any of the latter is not 1.
         jobs: The same logarithms for every job, by column of `Steering.jobs`, (KNOBS,).
@@ -55,7 +55,7 @@ class Knobs(NamedTuple):
     priced: bool
     jobs: Floats
     by_feature: Floats
-    patience: float
+    max_deferral: float
 
 
 def knob_names(gpu_types: Sequence[str], knobs: str = "round") -> tuple[str, ...]:
@@ -65,8 +65,8 @@ def knob_names(gpu_types: Sequence[str], knobs: str = "round") -> tuple[str, ...
         gpu_types: Names of the GPU types of the cluster, V.
         knobs: `round` for 2 V + 8 numbers; `jobs` for 35 more, coefficients of seven features of a job.
     """
-    names = [f"price of {name}, {kind}" for kind in ("urgent", "deferrable") for name in gpu_types]
-    names += ["price by log2(GPUs), urgent", "price by log2(GPUs), deferrable", *OF_JOBS, "patience"]
+    names = [f"price of {name}, {kind}" for kind in ("critical", "deferrable") for name in gpu_types]
+    names += ["price by log2(GPUs), critical", "price by log2(GPUs), deferrable", *OF_JOBS, "patience"]
     if knobs == "jobs":
         names += [f"{name}, by {JOBS[feature]}" for feature in SEEN for name in OF_JOBS]
     return tuple(names)
@@ -117,7 +117,7 @@ def knobs_of(action: NDArray[np.float64], configs: Ints, gpu_types: int) -> Knob
         priced=bool(deferrable.any()),
         jobs=rest[2 : 2 + KNOBS] * MOST_OF_JOBS,
         by_feature=by_feature,
-        patience=float(MOST_PATIENCE * rest[2 + KNOBS]),
+        max_deferral=float(LONGEST_DEFERRAL * rest[2 + KNOBS]),
     )
 
 
@@ -133,7 +133,7 @@ def steering_of(knobs: Knobs, board: Board, rate: Floats) -> Steering:
     said[:] = knobs.jobs
     if len(knobs.by_feature):
         said += job_features(board, rate)[:, SEEN] @ knobs.by_feature
-    return Steering(said, rate * knobs.urgent, rate * knobs.deferrable, not knobs.priced, knobs.patience)
+    return Steering(said, rate * knobs.urgent, rate * knobs.deferrable, not knobs.priced, knobs.max_deferral)
 
 
 @kernel

@@ -82,10 +82,12 @@ A_WAIT = 0.25  # for how long a job may have to wait, of the mean time that jobs
 KEPT = 1.0 / 16.0  # for how long a plan is kept, of that time, if nothing happens to its job
 SAME_SCALE = 0.1  # prices that differ by less than this are taken for the same
 FREE_RATE = 1e-12  # what a GPU is planned to cost where energy is free [€/s]: next to nothing
-CAUTION = 3.0  # how many restarts more a change counts as, where GPUs are short: soon the job may have to change again
+RESTART_PENALTY = (
+    3.0  # how many restarts more a change counts as, where GPUs are short: soon the job may have to change again
+)
 
 # The order in which a round places its jobs: in groups, and by a key within a group.
-MUST_BE_LATE, URGENT, CALM_RUNNING, CALM = range(4)
+MUST_BE_LATE, CRITICAL, DEFERRABLE_RUNNING, DEFERRABLE = range(4)
 
 
 class Parts(NamedTuple):
@@ -107,13 +109,13 @@ class Plans(NamedTuple):
         jobs: The jobs, (A,).
         first: What each begins with, (A,).
         wake: When it wakes up [s], (A,).
-        urgent: Whether it must run now, (A,).
+        critical: Whether it must run now, (A,).
         group: Its group in the order, (A,).
-        key: Its key there, (A,): of calm jobs their slack [s].
+        key: Its key there, (A,): of deferrable jobs their slack [s].
         work: GPU-seconds that it is expected to need where its epochs are cheapest, restart included, (A,).
         needs: GPU-seconds that it is expected to need where GPUs have no price, (A,).
         value: What a second is worth to it there [€/s], (A,).
-        scale: 1 + the price of GPUs to an urgent job, as a multiple of that of power, (A,).
+        scale: 1 + the price of GPUs to an critical job, as a multiple of that of power, (A,).
     """
 
     jobs: Ints
@@ -132,9 +134,9 @@ class Plans(NamedTuple):
 def appraise(board: Board, chosen: Ints, parts: Parts, steering: Steering, scratch: Scratch) -> Plans:
     """Plan every active job, and rank them.
 
-    A job whose cheapest configuration would still meet the due date later is *calm*, every other is *urgent*. First
+    A job whose cheapest configuration would still meet the due date later is *deferrable*, every other is *critical*. First
     come those that must be late if they need all their epochs, by what a second is worth to them over the GPU-seconds
-    that they need (Smith's rule, with the value of time in place of the weight); then other urgent ones, and then calm
+    that they need (Smith's rule, with the value of time in place of the weight); then other critical ones, and then deferrable
     ones, each by slack.
 
     Args:
@@ -147,7 +149,7 @@ def appraise(board: Board, chosen: Ints, parts: Parts, steering: Steering, scrat
     longest = 0.0
     for i in range(chosen.shape[0]):
         longest += _look(board, steering, plans, i, parts.waits)
-    wait = max(A_WAIT * np.exp(steering.patience) * longest / max(1, chosen.shape[0]), 1.0)
+    wait = max(A_WAIT * np.exp(steering.max_deferral) * longest / max(1, chosen.shape[0]), 1.0)
     for i in range(chosen.shape[0]):
         job = chosen[i]
         if plans.urgent[i] or plans.key[i] < wait:
@@ -177,9 +179,9 @@ def appraise(board: Board, chosen: Ints, parts: Parts, steering: Steering, scrat
 
 
 @lean_kernel
-def caution(scale: float) -> float:
+def restart_penalty(scale: float) -> float:
     """Give as how many restarts a change counts, for a job that runs."""
-    return 1.0 + CAUTION * (scale - 1.0) / scale
+    return 1.0 + RESTART_PENALTY * (scale - 1.0) / scale
 
 
 @lean_kernel
@@ -207,12 +209,12 @@ def _new_plans(chosen: Ints) -> Plans:
 
 @lean_kernel
 def _look(board: Board, steering: Steering, plans: Plans, i: int, waits: bool) -> float:
-    """Tell whether a job is calm, and if so what it begins with, when it wakes up, and its place in the order.
+    """Tell whether a job is deferrable, and if so what it begins with, when it wakes up, and its place in the order.
 
     Returns:
         The time that it is expected to run yet where its epochs are cheapest [s].
     """
-    jobs, configs, job, rate = board.jobs, board.facts.configs, plans.jobs[i], steering.calm_rate
+    jobs, configs, job, rate = board.jobs, board.facts.configs, plans.jobs[i], steering.deferrable_rate
     left, time_left = epochs_at_worst(board, job), jobs[job, at.DUE] - board.clock[at.NOW]
     config, seconds = cheapest_now(board, rate, job, steering.same)
     length, gpus = epochs_expected(board, job) * seconds, configs[config, at.CONFIG_SIZE] / at.UNITS
@@ -228,9 +230,9 @@ def _look(board: Board, steering: Steering, plans: Plans, i: int, waits: bool) -
         slack, margin = time_left - worst, factor(steering, i, MARGIN)
         if slack > (KEEP_MARGIN if held >= 0 else START_MARGIN) * margin * worst:
             plans.first[i], plans.wake[i] = config, board.clock[at.NOW] + slack - 0.999 * START_MARGIN * margin * worst
-            plans.key[i], plans.group[i] = slack, CALM_RUNNING if running else CALM
+            plans.key[i], plans.group[i] = slack, DEFERRABLE_RUNNING if running else DEFERRABLE
             return length
-    plans.urgent[i], plans.group[i] = 1, URGENT
+    plans.urgent[i], plans.group[i] = 1, CRITICAL
     return length
 
 
@@ -238,14 +240,14 @@ def _look(board: Board, steering: Steering, plans: Plans, i: int, waits: bool) -
 def _plan(
     board: Board, steering: Steering, i: int, job: int, scale: float, wait: float, guarantees: bool, scratch: Scratch
 ) -> None:
-    """Plan a job that is urgent, or may be so after a wait, and remember the plan and what it is worth.
+    """Plan a job that is critical, or may be so after a wait, and remember the plan and what it is worth.
 
-    What a second is worth is what the plan gets dearer by if it begins after the `wait` [s], over the wait.
+    What a second is worth is what the plan gets costlier by if it begins after the `wait` [s], over the wait.
     """
     memory, rate, size = board.memory, steering.rate, steering.rate.shape[0]
     heavier, careful = factor(steering, i, WEIGHT), factor(steering, i, RESTART)
     seconds, price = scratch.seconds[:size], scratch.price[:size]
-    price_out(board, rate, job, caution(scale) * careful, seconds, price)
+    price_out(board, rate, job, restart_penalty(scale) * careful, seconds, price)
     config, wake, points = plan_ahead(board, job, seconds, price, scale / heavier, guarantees, scratch)
     if scale == 1.0:
         memory[job, of.BARE_NEEDS] = _gpu_seconds(board, job, points, scratch)

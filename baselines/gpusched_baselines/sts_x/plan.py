@@ -46,8 +46,8 @@ def spread(board: Board, order: Ints) -> None:
 # Columns of what is said of every job. Each is the logarithm of a factor, so 0 changes nothing, to the last bit.
 PRICE = 0  # on the price of GPUs where they are short
 WEIGHT = 1  # on the tardiness weight with which it is planned
-ORDER = 2  # on the value of its time, and on 1 / slack, by which urgent jobs come first
-MARGIN = 3  # on the slack at which it is urgent
+ORDER = 2  # on the value of its time, and on 1 / slack, by which critical jobs come first
+MARGIN = 3  # on the slack at which it is critical
 RESTART = 4  # on the seconds that a change costs
 KNOBS = 5
 
@@ -57,17 +57,17 @@ class Steering(NamedTuple):
 
     Attributes:
         jobs: Logarithms of factors for every active job, (A, KNOBS).
-        rate: Cost rates with which urgent jobs are planned [€/s], (C,).
-        calm_rate: Cost rates by which calm jobs know where they are cheapest [€/s], (C,).
-        same: Whether calm jobs are cheapest in every round where they were in the first.
+        rate: Cost rates with which critical jobs are planned [€/s], (C,).
+        deferrable_rate: Cost rates by which deferrable jobs know where they are cheapest [€/s], (C,).
+        same: Whether deferrable jobs are cheapest in every round where they were in the first.
         patience: Logarithm of a factor on how long a job may have to wait.
     """
 
     jobs: Floats
     rate: Floats
-    calm_rate: Floats
+    deferrable_rate: Floats
     same: bool
-    patience: float
+    max_deferral: float
 
 
 @kernel
@@ -114,11 +114,11 @@ def epochs_expected(board: Board, job: int) -> float:
 
 
 @kernel
-def price_out(board: Board, rate: Floats, job: int, caution: float, seconds: Floats, price: Floats) -> None:
+def price_out(board: Board, rate: Floats, job: int, restart_penalty: float, seconds: Floats, price: Floats) -> None:
     """Write seconds and cost per epoch of every configuration, with the restart that changing to it takes.
 
     A change costs `switch_s` seconds, during which the GPUs are paid for. Spread over the epochs left, at worst for
-    the time, on average for the cost, it makes every configuration but the present one slower and dearer.
+    the time, on average for the cost, it makes every configuration but the present one slower and costlier.
 
     Args:
         caution: How many times a restart counts for a job that runs, ≥ 1.
@@ -127,7 +127,7 @@ def price_out(board: Board, rate: Floats, job: int, caution: float, seconds: Flo
     """
     jobs, tau = board.jobs, board.tau
     held = int(jobs[job, at.OLD_CONFIG])
-    times = caution if held >= 0 else 1.0
+    times = restart_penalty if held >= 0 else 1.0
     left = epochs_at_worst(board, job)
     expected = epochs_expected(board, job)
     for c in range(tau.shape[1]):

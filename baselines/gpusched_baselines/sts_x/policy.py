@@ -8,7 +8,7 @@ import numpy as np
 
 from gpusched_baselines.planning.cheapest import cheapest_fitting, rates_by_utilisation, with_co_runners
 from gpusched_baselines.planning.plan import Scratch, new_scratch
-from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts, Plans, appraise, caution
+from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts, Plans, appraise, restart_penalty
 from gpusched_baselines.sts_x.plan import RESTART, WEIGHT, Steering, factor, plan_ahead, price_out, spread, unsteered
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
@@ -54,7 +54,7 @@ def plan_round(board: Board, parts: Parts, steering: Steering) -> None:
 def _place_jobs(board: Board, plans: Plans, order: Ints, parts: Parts, steering: Steering, scratch: Scratch) -> None:
     """Place the jobs as planned on the empty cluster, in their order."""
     configs, capacity, first = board.facts.configs, board.capacity, plans.first
-    demand = np.zeros(capacity.shape[0])  # GPUs that calm jobs want and do not have yet, by type
+    demand = np.zeros(capacity.shape[0])  # GPUs that deferrable jobs want and do not have yet, by type
     for i in range(first.shape[0]):
         gpus = configs[first[i], at.CONFIG_SIZE] / at.UNITS
         demand[configs[first[i], at.CONFIG_TYPE]] += 0.0 if plans.urgent[i] else gpus
@@ -74,7 +74,7 @@ def _place_jobs(board: Board, plans: Plans, order: Ints, parts: Parts, steering:
 
 @kernel
 def _put_what_fits(board: Board, plans: Plans, i: int, parts: Parts, steering: Steering, scratch: Scratch) -> float:
-    """Plan an urgent job over what fits now, place it, and return its wake-up; inf if nothing fits."""
+    """Plan an critical job over what fits now, place it, and return its wake-up; inf if nothing fits."""
     rate, size = steering.rate, steering.rate.shape[0]
     job, scale, any_fits = plans.jobs[i], plans.scale[i], False
     for c in range(size):
@@ -82,7 +82,7 @@ def _put_what_fits(board: Board, plans: Plans, i: int, parts: Parts, steering: S
     if not any_fits:
         return np.inf
     seconds, price = scratch.seconds[:size], scratch.price[:size]
-    price_out(board, rate, job, caution(scale) * factor(steering, i, RESTART), seconds, price)
+    price_out(board, rate, job, restart_penalty(scale) * factor(steering, i, RESTART), seconds, price)
     for c in range(size):
         seconds[c] = seconds[c] if sim.may_have(board, job, c) else np.inf
     heavier = factor(steering, i, WEIGHT)
@@ -163,12 +163,12 @@ def choose_planned(board: Board, job: int) -> tuple[int, float]:
 
 @dataclass(frozen=True, slots=True)
 class StsX(PlannedPolicy):
-    """STS-X, our own: no job runs on GPUs that are dearer than those it can afford to wait for.
+    """STS-X, our own: no job runs on GPUs that are costlier than those it can afford to wait for.
 
     Every job is planned over the configurations of all GPU types at once, shares and whole nodes included, at the rates
     of full nodes. The plan weighs tardiness against energy: it may be late where being in time would cost more. Where
     GPUs are short their power counts for more, by what those who wait for them lose. A job whose plan leaves no
-    time to lose is urgent and runs now, on a node that is on if it can. Jobs that must be late go first, by what a
+    time to lose is critical and runs now, on a node that is on if it can. Jobs that must be late go first, by what a
     second is worth to them for the GPU-seconds that they need; the others go by slack. A job with slack runs only where
     it is cheapest, on a node that is on anyway or that such jobs fill together; else it waits, at the longest until its
     slack ends. Idle GPUs of nodes that are on are then given to jobs there while that makes an epoch cheaper, and jobs

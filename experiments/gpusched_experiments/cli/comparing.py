@@ -38,7 +38,7 @@ from gpusched_experiments.report.comparison_folder import (
     can_be_recorded,
     comparison_files,
 )
-from gpusched_experiments.report.fared import Billing
+from gpusched_experiments.report.metrics import Billing
 from gpusched_experiments.report.recorded_times import Traced
 from gpusched_experiments.report.store import key_of
 

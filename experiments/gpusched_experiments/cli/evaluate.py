@@ -16,9 +16,9 @@ from gpusched_experiments.cli.comparison_plan import USUAL_REFERENCE, USUAL_SEED
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.terminal import drawing_or_note, output, print_table, say_if_one_seed
 from gpusched_experiments.report import PolicyStatistics, RunSummary, compare, summarise
-from gpusched_experiments.report.comparison_table import COUNTS, SHORT, fared_table, means_over
+from gpusched_experiments.report.comparison_table import COUNTS, SHORT, means_over, metrics_table
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
-from gpusched_experiments.report.fared import Billing
+from gpusched_experiments.report.metrics import Billing
 from gpusched_experiments.report.table import MONEY, PERCENT, Column, Table
 
 USUAL_SEEDS = "0-9"
@@ -107,7 +107,7 @@ def _print(runs: Sequence[RunSummary], agent: str, instance: str | None) -> None
         Column("saving", f"saving of {agent}", saving, PERCENT, interval=True),
     )
     print_table(output(), Table.of("Agent", columns, rows, _notes(rows[0].runs, instance)), named=True, best=agent)
-    print_table(output(), fared_table(rows), named=True, best=agent)
+    print_table(output(), metrics_table(rows), named=True, best=agent)
 
 
 def ms_per_job(runs: Sequence[RunSummary], policy: str) -> float:

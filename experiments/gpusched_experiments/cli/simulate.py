@@ -22,7 +22,7 @@ from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.scenario_options import Workload
 from gpusched_experiments.cli.terminal import output
-from gpusched_experiments.report.fared import Billing, Fared
+from gpusched_experiments.report.metrics import Billing, RunMetrics
 
 
 @options.with_options
@@ -113,13 +113,13 @@ def _print(result: Result, workload: Workload) -> None:
     table.add_row("late jobs", f"{result.late_jobs} of {len(jobs)}")
     table.add_row("mean completion", duration_text(result.mean_completion_s))
     billing = Billing.of(workload.scenario)
-    fared = Fared.of(result, billing)
-    table.add_row("median, 95 %, 99 %", ", ".join(map(duration_text, fared.percentiles_s)))
-    table.add_row("waiting, mean", duration_text(fared.waiting_s))
-    table.add_row("slowdown, mean", f"{fared.slowdown:.3g}")
-    table.add_row("busy", f"{fared.busy_gpus:.1%} of the GPUs, {fared.busy_nodes:.1%} of the nodes")
-    if fared.energy_kwh == fared.energy_kwh:
-        table.add_row("energy drawn", f"{fared.energy_kwh:,.2f} kWh")
+    metrics = RunMetrics.of(result, billing)
+    table.add_row("median, 95 %, 99 %", ", ".join(map(duration_text, metrics.percentiles_s)))
+    table.add_row("waiting, mean", duration_text(metrics.waiting_s))
+    table.add_row("slowdown, mean", f"{metrics.slowdown:.3g}")
+    table.add_row("busy", f"{metrics.busy_gpus:.1%} of the GPUs, {metrics.busy_nodes:.1%} of the nodes")
+    if metrics.energy_kwh == metrics.energy_kwh:
+        table.add_row("energy drawn", f"{metrics.energy_kwh:,.2f} kWh")
     table.add_row("switches", str(result.switches.sum()))
     table.add_row("rounds", f"{result.rounds}, {milliseconds:.3g} ms each (compilation included)")
     output().print(table)

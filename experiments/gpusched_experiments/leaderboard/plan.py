@@ -84,12 +84,12 @@ def _second(result: TrackResult) -> Estimate | None:
 class _Pair:
     """A policy that is told the distribution, and its twin that is told the worst case, on a track."""
 
-    told: Standing
+    informed: Standing
     worst: Standing
 
     @property
     def saving(self) -> Estimate:
-        return saving(self.told.group.own, self.worst.group.own, COST)
+        return saving(self.informed.group.own, self.worst.group.own, COST)
 
 
 def knowing_table(runs: Runs) -> Table:
@@ -100,10 +100,10 @@ def knowing_table(runs: Runs) -> Table:
         twins = ((name, POLICIES[name].worst_case if name in POLICIES else None) for name in by_name)
         pairs += [_Pair(by_name[name], by_name[twin]) for name, twin in sorted(twins) if twin in by_name]
     columns: tuple[Column[_Pair], ...] = (
-        Column("track", "track", lambda pair: pair.told.track),
-        Column("told", "told the distribution", lambda pair: pair.told.policy),
+        Column("track", "track", lambda pair: pair.informed.track),
+        Column("told", "told the distribution", lambda pair: pair.informed.policy),
         Column("worst_case", "told the worst case", lambda pair: pair.worst.policy),
-        Column("told_eur", "€", lambda pair: pair.told.cost, MONEY),
+        Column("told_eur", "€", lambda pair: pair.informed.cost, MONEY),
         Column("worst_case_eur", "€", lambda pair: pair.worst.cost, MONEY),
         Column("saving", "saved by knowing", lambda pair: pair.saving, PERCENT, interval=True),
     )
@@ -112,7 +112,7 @@ def knowing_table(runs: Runs) -> Table:
 
 def _much_is_saved(pairs: Sequence[_Pair], tracks: int) -> tuple[str, ...]:
     """Say of each policy on how many tracks it surely saves much by knowing."""
-    surely = Counter(pair.told.policy for pair in pairs if (pair.saving.interval or (-1.0, 0.0))[0] >= MUCH)
+    surely = Counter(pair.informed.policy for pair in pairs if (pair.saving.interval or (-1.0, 0.0))[0] >= MUCH)
     counts = ", ".join(f"{policy} on {count}" for policy, count in surely.most_common())
     said = f"Surely {MUCH:.0%} or more (the interval's lower end) is saved by {counts} of {tracks} tracks."
     return (said,) if surely else ()

@@ -14,7 +14,7 @@ from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.statistics import PolicyStatistics
 
-ZOOM = 4.0  # how many times dearer than the cheap ones a policy must be for a view up close
+ZOOM = 4.0  # how many times costlier than the cheap ones a policy must be for a view up close
 MOST_LOSS = -1.0  # a policy that costs more than twice as much lies beyond the axis of savings at first
 WIDE = 3.0  # beyond it the axis of ratios is logarithmic
 TICKS = (1, 1.5, 2, 3, 5, 10, 20, 50, 100, 1000)
@@ -139,7 +139,7 @@ def savings_drawing(runs: Sequence[RunSummary], reference: str) -> Drawing | Non
     return Drawing(
         name="savings",
         title="What every policy saves against another",
-        caption=f"Share of the other policy's total cost that is saved{brackets}. To the left of 0 is dearer.",
+        caption=f"Share of the other policy's total cost that is saved{brackets}. To the left of 0 is costlier.",
         alt=f"Saved against {reference}: "
         + "; ".join(f"{name} {_saved_text(each)}" for name, each in savings[reference].items()),
         views=tuple(_savings_view(other, savings[other]) for other in others),

@@ -20,7 +20,7 @@ from gpusched_experiments.page.report_data import ReportData
 from gpusched_experiments.page.verdict import verdict_of
 from gpusched_experiments.report.comparison_folder import Compared
 from gpusched_experiments.report.comparison_table import comparison_table
-from gpusched_experiments.report.fared import NAN, Billing, Fared, GroupFared
+from gpusched_experiments.report.metrics import NAN, Billing, GroupMetrics, RunMetrics
 from gpusched_experiments.report.recorded_times import Traced
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.statistics import GroupStatistics, summarise
@@ -95,23 +95,23 @@ def run_report(result: Result, provenance: Mapping[str, Any]) -> ReportData:
 
 
 def _table(result: Result, billing: Billing) -> Table:
-    fared = Fared.of(result, billing)
-    emitted = billing.co2_kg(fared.energy_kwh)
+    metrics = RunMetrics.of(result, billing)
+    emitted = billing.co2_kg(metrics.energy_kwh)
     facts = (
         ("total cost", f"{result.total_eur:,.2f} €"),
         ("energy", f"{result.energy_eur:,.2f} €"),
         ("tardiness", f"{result.tardiness_eur:,.2f} €"),
-        *([] if math.isnan(fared.energy_kwh) else [("energy", f"{fared.energy_kwh:,.2f} kWh")]),
+        *([] if math.isnan(metrics.energy_kwh) else [("energy", f"{metrics.energy_kwh:,.2f} kWh")]),
         *([] if emitted is None else [("emissions", f"{emitted:,.2f} kg CO₂")]),
         ("late jobs", f"{result.late_jobs} of {len(result.completion_s)}"),
         ("completion, mean", duration_text(result.mean_completion_s)),
-        ("completion, median", duration_text(fared.median_completion_s)),
-        ("completion, 95 %", duration_text(fared.p95_completion_s)),
-        ("completion, 99 %", duration_text(fared.p99_completion_s)),
-        ("waiting for the first start, mean", duration_text(fared.waiting_s)),
-        ("slowdown, mean", f"{fared.slowdown:.3g}"),
-        ("GPUs busy", f"{fared.busy_gpus:.1%}"),
-        ("nodes busy", f"{fared.busy_nodes:.1%}"),
+        ("completion, median", duration_text(metrics.median_completion_s)),
+        ("completion, 95 %", duration_text(metrics.p95_completion_s)),
+        ("completion, 99 %", duration_text(metrics.p99_completion_s)),
+        ("waiting for the first start, mean", duration_text(metrics.waiting_s)),
+        ("slowdown, mean", f"{metrics.slowdown:.3g}"),
+        ("GPUs busy", f"{metrics.busy_gpus:.1%}"),
+        ("nodes busy", f"{metrics.busy_nodes:.1%}"),
         ("last completion", duration_text(float(result.completion_s.max()))),
         ("switches", f"{int(result.switches.sum()):,}"),
         ("decision rounds", f"{result.rounds:,}"),
@@ -247,7 +247,7 @@ def _compared(folder: Path, document: dict[str, Any], part: dict[str, Any]) -> C
     groups = []
     for each in part.get("groups", ()):
         mean: dict[str, Any] = {name: NAN if value is None else value for name, value in each["mean"].items()}
-        groups.append(GroupStatistics(each["policy"], each["runs"], GroupFared(**mean)))
+        groups.append(GroupStatistics(each["policy"], each["runs"], GroupMetrics(**mean)))
     return replace(Compared.of(runs, document["reference"], rule, modelled, known), groups=tuple(groups))
 
 

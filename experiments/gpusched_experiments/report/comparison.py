@@ -16,7 +16,7 @@ from gpusched_env.simulator import Policy, Result, simulate
 from gpusched_env.simulator.policy import check_fit
 from gpusched_experiments.report.cell import each_once
 from gpusched_experiments.report.comparison_table import comparison_table
-from gpusched_experiments.report.fared import Billing
+from gpusched_experiments.report.metrics import Billing
 from gpusched_experiments.report.processes import PROCESSES, Backend, call_all
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.statistics import PolicyStatistics, summarise

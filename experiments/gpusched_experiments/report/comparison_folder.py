@@ -19,8 +19,8 @@ from gpusched_env.model import Instance
 from gpusched_env.simulator import Result
 from gpusched_experiments.report.comparison_table import (
     comparison_table,
-    fared_table,
     groups_table,
+    metrics_table,
     runs_csv,
     tables_markdown,
 )
@@ -115,7 +115,7 @@ class Compared:
             costs = replace(costs, notes=tuple(none if n.startswith("Saving:") else n for n in costs.notes))
         groups = (groups_table(self.groups),) if self.groups else ()
         replayed = () if self.replay is None else (self.replay.table(),)
-        tables = (costs, fared_table(self.rows), *replayed, *groups)
+        tables = (costs, metrics_table(self.rows), *replayed, *groups)
         return (
             tuple(replace(t, title=f"{t.title}, GPU demand: {self.gpu_demand}") for t in tables)
             if self.gpu_demand

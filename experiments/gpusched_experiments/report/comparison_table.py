@@ -89,25 +89,25 @@ def comparison_table(
     return Table.of("Costs", columns, rows, notes)
 
 
-def fared_table(rows: Sequence[PolicyStatistics]) -> Table:
+def metrics_table(rows: Sequence[PolicyStatistics]) -> Table:
     """Make the table of how jobs and machines fared; columns of which nothing is known are left out."""
     columns: tuple[Column[PolicyStatistics], ...] = (
         Column("policy", "policy", lambda row: row.policy),
-        Column("energy_kwh", "energy kWh", lambda row: row.fared.energy_kwh, TWO),
+        Column("energy_kwh", "energy kWh", lambda row: row.metrics.energy_kwh, TWO),
         Column("co2_kg", "kg CO₂", lambda row: row.co2_kg, TWO),
-        Column("waiting_s", "waiting", lambda row: row.fared.waiting_s, duration_text),
-        Column("median_completion_s", "median completion", lambda row: row.fared.median_completion_s, duration_text),
-        Column("p95_completion_s", "95 %", lambda row: row.fared.p95_completion_s, duration_text),
-        Column("p99_completion_s", "99 %", lambda row: row.fared.p99_completion_s, duration_text, main=False),
-        Column("longest_completion_s", "longest", lambda row: row.fared.longest_completion_s, duration_text),
-        Column("slowdown", "slowdown", lambda row: row.fared.slowdown, SHORT),
-        Column("busy_gpus", "GPUs busy", lambda row: row.fared.busy_gpus, SHARE),
-        Column("busy_nodes", "nodes busy", lambda row: row.fared.busy_nodes, SHARE, main=False),
+        Column("waiting_s", "waiting", lambda row: row.metrics.waiting_s, duration_text),
+        Column("median_completion_s", "median completion", lambda row: row.metrics.median_completion_s, duration_text),
+        Column("p95_completion_s", "95 %", lambda row: row.metrics.p95_completion_s, duration_text),
+        Column("p99_completion_s", "99 %", lambda row: row.metrics.p99_completion_s, duration_text, main=False),
+        Column("longest_completion_s", "longest", lambda row: row.metrics.longest_completion_s, duration_text),
+        Column("slowdown", "slowdown", lambda row: row.metrics.slowdown, SHORT),
+        Column("busy_gpus", "GPUs busy", lambda row: row.metrics.busy_gpus, SHARE),
+        Column("busy_nodes", "nodes busy", lambda row: row.metrics.busy_nodes, SHARE, main=False),
         Column("switches", "switches", lambda row: row.switches, WHOLE, main=False),
         Column("ms_per_round", "ms per round", lambda row: 1000.0 * row.decision_s_per_round, SHORT, main=False),
     )
     chosen = known_columns(columns, rows)
-    return Table.of("Jobs and machines", chosen, rows, _fared_notes({column.name for column in chosen}))
+    return Table.of("Jobs and machines", chosen, rows, _metrics_notes({column.name for column in chosen}))
 
 
 def groups_table(groups: Sequence[GroupStatistics], most: int | None = MOST_GROUPS) -> Table:
@@ -145,7 +145,7 @@ def known_columns(columns: Iterable[Column[T]], rows: Sequence[T]) -> tuple[Colu
 
 def markdown_table(rows: Sequence[PolicyStatistics], reference: str, instance: str | None = None) -> str:
     """Write the tables of costs and of jobs and machines, with their notes; the arguments are those of the first."""
-    return tables_markdown((comparison_table(rows, reference, instance), fared_table(rows)))
+    return tables_markdown((comparison_table(rows, reference, instance), metrics_table(rows)))
 
 
 def tables_markdown(tables: Iterable[Table], *, titled: bool = False) -> str:
@@ -188,7 +188,7 @@ def _notes(seeds: int, reference: str, instance: str | None, *, of_trace: bool) 
     )
 
 
-_FARED_NOTES = {
+_METRICS_NOTES = {
     "waiting_s": "Waiting: from submission to the first start, mean.",
     "p95_completion_s": "Percentiles, longest: of a run's jobs, from submission to the end; then the mean over seeds.",
     "slowdown": "Slowdown: that time / the time of the job's epochs alone where fastest (at least 10 s); mean.",
@@ -197,8 +197,8 @@ _FARED_NOTES = {
 }
 
 
-def _fared_notes(columns: set[str]) -> tuple[str, ...]:
-    return tuple(note for name, note in _FARED_NOTES.items() if name in columns)
+def _metrics_notes(columns: set[str]) -> tuple[str, ...]:
+    return tuple(note for name, note in _METRICS_NOTES.items() if name in columns)
 
 
 def comparisons_text(compared: Sequence[Compared], reference: str, instance: str | None, form: str) -> str:
@@ -238,10 +238,10 @@ def comparisons_text(compared: Sequence[Compared], reference: str, instance: str
 
 def _csv(compared: Sequence[Compared], tables: Sequence[tuple[Table, ...]]) -> str:
     lines: list[str] = []
-    for each, (costs, fared, *_) in zip(compared, tables, strict=True):
+    for each, (costs, metrics, *_) in zip(compared, tables, strict=True):
         rule: Column[object] = Column("gpu_demand", "GPU demand", lambda _: "")
-        rows = [(each.gpu_demand, *one, *other[1:]) for one, other in zip(costs.rows, fared.rows, strict=True)]
-        joined = replace(costs, columns=(rule, *costs.columns, *fared.columns[1:]), rows=tuple(rows))
+        rows = [(each.gpu_demand, *one, *other[1:]) for one, other in zip(costs.rows, metrics.rows, strict=True)]
+        joined = replace(costs, columns=(rule, *costs.columns, *metrics.columns[1:]), rows=tuple(rows))
         lines += csv_text(joined).splitlines()[1 if lines else 0 :]
     if not compared[0].gpu_demand:
         lines = [line.partition(",")[2] for line in lines]

@@ -55,7 +55,7 @@ class Estimate:
 def bootstrap(seeds: int, statistic: Callable[[NDArray[np.int64]], NDArray[np.float64]]) -> Interval | None:
     """Give the 95 % percentile bootstrap interval of a statistic over seeds.
 
-    Seeds are drawn with replacement, each with all that belongs to it (paired): what makes a workload dear for every
+    Seeds are drawn with replacement, each with all that belongs to it (paired): what makes a workload costly for every
     policy cancels out. The draws are seeded, so equal input gives an equal interval.
 
     Args:

@@ -25,7 +25,7 @@ from gpusched_experiments.report.chart import Chart, Panel, Series, styles_of
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.statistics import PolicyStatistics
 
-ZOOM = 4.0  # how many times dearer than the cheapest policy one must be for a second, zoomed panel
+ZOOM = 4.0  # how many times costlier than the cheapest policy one must be for a second, zoomed panel
 BOUNDS = (("clairvoyant bound", (0, (1.5, 1.5))), ("non-clairvoyant bound", (0, (5, 2))))
 
 

@@ -51,8 +51,8 @@ class Times:
     @classmethod
     def of_policy(cls, row: PolicyStatistics) -> Times:
         """Return the times of a policy's runs, means over the seeds."""
-        fared = row.fared
-        return cls(fared.waiting_s, fared.p95_waiting_s, row.mean_completion_s, fared.p95_completion_s)
+        metrics = row.metrics
+        return cls(metrics.waiting_s, metrics.p95_waiting_s, row.mean_completion_s, metrics.p95_completion_s)
 
     def is_like(self, recorded: Times) -> bool:
         """Whether no time differs from the recorded one by more than `TOLERANCE`; times that are not known differ."""

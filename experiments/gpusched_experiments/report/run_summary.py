@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, fields
 from typing import Any
 
 from gpusched_env.simulator import Result
-from gpusched_experiments.report.fared import ENERGY, NAN, UNKNOWN, Billing, Fared, GroupFared, groups_fared
+from gpusched_experiments.report.metrics import ENERGY, NAN, UNKNOWN, Billing, GroupMetrics, RunMetrics, group_metrics
 from gpusched_experiments.report.store import finite
 
 
@@ -47,9 +47,9 @@ class RunSummary:
     decision_s: float
     clairvoyant_eur: float
     non_clairvoyant_eur: float
-    fared: Fared = UNKNOWN
+    metrics: RunMetrics = UNKNOWN
     co2_kg: float | None = None
-    groups: tuple[GroupFared, ...] = ()
+    groups: tuple[GroupMetrics, ...] = ()
 
     @classmethod
     def of(
@@ -61,7 +61,7 @@ class RunSummary:
         billing: Billing = ENERGY,
     ) -> RunSummary:
         """Take the summary of a finished run."""
-        fared = Fared.of(result, billing)
+        metrics = RunMetrics.of(result, billing)
         return cls(
             policy=result.policy,
             seed=seed,
@@ -75,9 +75,9 @@ class RunSummary:
             decision_s=result.decision_s,
             clairvoyant_eur=clairvoyant_eur,
             non_clairvoyant_eur=non_clairvoyant_eur,
-            fared=fared,
-            co2_kg=billing.co2_kg(fared.energy_kwh),
-            groups=groups_fared(result),
+            metrics=metrics,
+            co2_kg=billing.co2_kg(metrics.energy_kwh),
+            groups=group_metrics(result),
         )
 
     @classmethod
@@ -88,11 +88,11 @@ class RunSummary:
             KeyError: Another value is missing.
         """
         own: dict[str, Any] = {name: NAN if values[name] is None else values[name] for name in _NAMES}
-        fared: dict[str, Any] = {name: NAN if values.get(name) is None else values[name] for name in _FARED}
+        metrics: dict[str, Any] = {name: NAN if values.get(name) is None else values[name] for name in _METRICS}
         co2_kg = values["co2_kg"]
         own["co2_kg"] = None if co2_kg is None or math.isnan(co2_kg) else co2_kg
         groups = tuple(map(_group, json.loads(values.get("groups", "[]"))))
-        return cls(**own, fared=Fared(**fared), groups=groups)
+        return cls(**own, metrics=RunMetrics(**metrics), groups=groups)
 
     @property
     def total_eur(self) -> float:
@@ -111,7 +111,7 @@ class RunSummary:
 
     def as_dict(self) -> dict[str, Any]:
         """Give all values but those of groups, derived ones included, by name."""
-        return {**self.costs(), **asdict(self.fared), "co2_kg": self.co2_kg}
+        return {**self.costs(), **asdict(self.metrics), "co2_kg": self.co2_kg}
 
     def stored(self) -> dict[str, Any]:
         """Give all values as a store keeps them: but the policy and the seed, and groups as JSON."""
@@ -119,10 +119,10 @@ class RunSummary:
         return {**values, "groups": json.dumps([finite(asdict(group)) for group in self.groups])}
 
 
-def _group(values: dict[str, Any]) -> GroupFared:
+def _group(values: dict[str, Any]) -> GroupMetrics:
     known: dict[str, Any] = {name: NAN if value is None else value for name, value in values.items()}
-    return GroupFared(**known)
+    return GroupMetrics(**known)
 
 
 _NAMES = tuple(each.name for each in fields(RunSummary) if each.name not in {"fared", "groups"})
-_FARED = tuple(each.name for each in fields(Fared))
+_METRICS = tuple(each.name for each in fields(RunMetrics))

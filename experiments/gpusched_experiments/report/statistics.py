@@ -10,10 +10,10 @@ import numpy as np
 
 from gpusched_env.errors import InputError
 from gpusched_experiments.report.estimate import Interval, mean_interval, paired_saving
-from gpusched_experiments.report.fared import NAN, UNKNOWN, Fared, GroupFared
+from gpusched_experiments.report.metrics import NAN, UNKNOWN, GroupMetrics, RunMetrics
 from gpusched_experiments.report.run_summary import RunSummary
 
-T = TypeVar("T", Fared, GroupFared)
+T = TypeVar("T", RunMetrics, GroupMetrics)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,7 +59,7 @@ class PolicyStatistics:
     energy_saving_interval: Interval | None
     clairvoyant_gap: float
     non_clairvoyant_gap: float
-    fared: Fared = UNKNOWN
+    metrics: RunMetrics = UNKNOWN
     co2_kg: float = NAN
 
 
@@ -75,7 +75,7 @@ class GroupStatistics:
 
     policy: str
     runs: int
-    mean: GroupFared
+    mean: GroupMetrics
 
 
 def summarise(runs: Iterable[RunSummary], reference: str) -> tuple[PolicyStatistics, ...]:
@@ -112,12 +112,12 @@ def summarise_groups(runs: Iterable[RunSummary]) -> tuple[GroupStatistics, ...]:
     Returns:
         By group, and of each group by policy, both in the order in which they first appear.
     """
-    found: dict[tuple[str, str], dict[str, list[GroupFared]]] = {}
+    found: dict[tuple[str, str], dict[str, list[GroupMetrics]]] = {}
     for run in runs:
         for each in run.groups:
             found.setdefault((each.kind, each.name), {}).setdefault(run.policy, []).append(each)
     return tuple(
-        GroupStatistics(policy, len(group), _mean_of(GroupFared, group))
+        GroupStatistics(policy, len(group), _mean_of(GroupMetrics, group))
         for by_policy in found.values()
         for policy, group in by_policy.items()
     )
@@ -151,7 +151,7 @@ def _statistics(group: list[RunSummary], reference: list[RunSummary]) -> PolicyS
         energy_saving_interval=None if is_reference else saved["energy"].interval,
         clairvoyant_gap=gap(costs["total"], [run.clairvoyant_eur for run in group]),
         non_clairvoyant_gap=gap(costs["total"], [run.non_clairvoyant_eur for run in group]),
-        fared=_mean_of(Fared, [run.fared for run in group]),
+        metrics=_mean_of(RunMetrics, [run.metrics for run in group]),
         co2_kg=_mean(NAN if run.co2_kg is None else run.co2_kg for run in group),
     )
 

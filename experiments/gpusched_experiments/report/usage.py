@@ -13,7 +13,7 @@ from gpusched_env.model.tenant import machines
 from gpusched_env.simulator import Policy, Result, simulate
 from gpusched_env.simulator import layout as at
 from gpusched_experiments.report.cell import Measure
-from gpusched_experiments.report.fared import busy_s
+from gpusched_experiments.report.metrics import busy_s
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

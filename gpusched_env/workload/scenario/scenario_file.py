@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from pydantic.fields import FieldInfo
 
-TOLD_ANEW = {
+REPLACED_WITH = {
     "epochs": (GIVEN_HISTOGRAMS, GIVEN_HISTOGRAMS),
     "cluster": (("pools",), ("pools", "nodes", "gpu_types", "gpus_per_node")),
 }
@@ -273,7 +273,7 @@ def _on_top(base: dict[str, Any], data: dict[str, Any]) -> dict[str, Any]:
         if not isinstance(value, dict) or value.keys() & {"kind", "family"} or not isinstance(below, dict):
             merged[name] = value
             continue
-        given, dropped = TOLD_ANEW.get(name, ((), ()))
+        given, dropped = REPLACED_WITH.get(name, ((), ()))
         left_out = dropped if value.keys() & set(given) else ()
         merged[name] = _on_top({key: kept for key, kept in below.items() if key not in left_out}, value)
     return merged

@@ -24,7 +24,7 @@ class Preset:
     Attributes:
         format: Name of the format.
         columns: Column of each field.
-        told_by: Columns by which a file of it is known.
+        key_columns: Columns by which a file of it is known.
         factors: Columns whose product, times `unit`, is the number of GPUs; those that a file lacks count as 1, but
             for the last. None: the field has a column of its own.
         ones: Factors of which an empty cell counts as 1.
@@ -37,7 +37,7 @@ class Preset:
 
     format: TraceFormat
     columns: Mapping[str, str] = field(default_factory=dict)
-    told_by: frozenset[str] = frozenset()
+    key_columns: frozenset[str] = frozenset()
     factors: tuple[str, ...] = ()
     ones: tuple[str, ...] = ()
     unit: float = 1.0
@@ -128,7 +128,9 @@ def table_preset(name: str) -> Preset:
 
 def preset_of_columns(names: Collection[str]) -> Preset:
     """Tell a format by the columns of a table."""
-    return next(preset for preset in TABLES if preset.told_by <= set(names) and (preset.told_by or preset is GENERIC))
+    return next(
+        preset for preset in TABLES if preset.key_columns <= set(names) and (preset.key_columns or preset is GENERIC)
+    )
 
 
 WORDS = {

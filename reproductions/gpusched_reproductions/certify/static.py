@@ -295,7 +295,7 @@ class StaticCertificate:
 def certify_static(instance: Instance, *, limit_s: float = 20.0, target: float = TARGET) -> StaticCertificate:
     """Bound the cost of every schedule of `instance`, even of one that knows how many epochs each job needs.
 
-    Schedules may preempt and reconfigure jobs at any time for nothing; a restart overhead only makes them dearer, so
+    Schedules may preempt and reconfigure jobs at any time for nothing; a restart overhead only makes them costlier, so
     the bound holds with one too. The program is solved on ever finer grids, refined where late jobs end, until bound
     and schedule meet or the time is up; the best bound and the best schedule of all grids count.
 

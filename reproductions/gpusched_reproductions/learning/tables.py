@@ -30,7 +30,7 @@ from gpusched_reproductions.learning.plan import (
 
 COLUMNS = ("variant", "seed", "steps", "seconds", "phase", "total_eur", "tardiness_eur")
 PANEL_INCHES = (5.3, 3.7)
-MARGIN = 1.15  # by how much the close view ends above the dearest reference policy
+MARGIN = 1.15  # by how much the close view ends above the costliest reference policy
 
 
 @dataclass(frozen=True, slots=True)

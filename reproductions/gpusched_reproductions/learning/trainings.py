@@ -91,11 +91,11 @@ class _Tally:
     finished: int = 0
 
     def of(self, run: TrainingRun) -> Callable[[int, int, str], None]:
-        def told(done: int, _total: int, _text: str) -> None:
+        def report(done: int, _total: int, _text: str) -> None:
             self.decisions[run.name] = done
             self.tell()
 
-        return told
+        return report
 
     def end(self, run: TrainingRun) -> None:
         self.decisions[run.name] = run.decisions
@@ -245,10 +245,10 @@ def study(
     folder, runs = Path(out), plan.trainings()
     total = sum(run.decisions for run in runs)
 
-    def told(done: int, finished: int) -> None:
+    def report(done: int, finished: int) -> None:
         on_training(done, total, finished, len(runs))
 
-    train_all(runs, folder / RUNS, workers, told, backend)
+    train_all(runs, folder / RUNS, workers, report, backend)
     trained = tuple(read_trained(run, folder / RUNS / run.name) for run in runs)
     evaluated = evaluate_all(plan, folder / RUNS, workers, on_evaluating, backend)
     table, scenarios = ablation_table(plan, trained, evaluated), scenario_table(plan, evaluated)

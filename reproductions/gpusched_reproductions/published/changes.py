@@ -136,26 +136,26 @@ class SpeedUp:
         return seconds
 
 
-_TOLD_STREAM = 0x701D  # beside the instance's seed: who is told whose distribution has a stream of its own
+_MISSPECIFIED_STREAM = 0x701D  # beside the instance's seed: who is told whose distribution has a stream of its own
 _BINS = 100
 
-_Told = tuple[tuple[EpochDistribution, ...], "NDArray[np.int64]"]
+_Misspecified = tuple[tuple[EpochDistribution, ...], "NDArray[np.int64]"]
 
 
-def _optimistic(jobs: JobTable, _: int) -> _Told:
+def _optimistic(jobs: JobTable, _: int) -> _Misspecified:
     return tuple(EpochDistribution(d.edges, d.survival**2, d.family) for d in jobs.distributions), jobs.distribution
 
 
-def _pessimistic(jobs: JobTable, _: int) -> _Told:
+def _pessimistic(jobs: JobTable, _: int) -> _Misspecified:
     return tuple(EpochDistribution(d.edges, d.survival**0.5, d.family) for d in jobs.distributions), jobs.distribution
 
 
-def _uniform(jobs: JobTable, _: int) -> _Told:
+def _uniform(jobs: JobTable, _: int) -> _Misspecified:
     flat = EpochDistribution.from_masses(np.ones(_BINS), family="uniform")
     return (flat,), np.zeros(len(jobs), dtype=np.int64)
 
 
-def _average(jobs: JobTable, _: int) -> _Told:
+def _average(jobs: JobTable, _: int) -> _Misspecified:
     edges = np.unique(np.concatenate([d.edges for d in jobs.distributions]))
     share = np.bincount(jobs.distribution, minlength=len(jobs.distributions)) / len(jobs)
     survival = np.zeros(len(edges) - 1)
@@ -165,16 +165,16 @@ def _average(jobs: JobTable, _: int) -> _Told:
     return (EpochDistribution(edges, survival / survival[0], "average"),), np.zeros(len(jobs), dtype=np.int64)
 
 
-def _shuffled(jobs: JobTable, seed: int) -> _Told:
-    return jobs.distributions, np.random.default_rng([seed, _TOLD_STREAM]).permutation(jobs.distribution)
+def _shuffled(jobs: JobTable, seed: int) -> _Misspecified:
+    return jobs.distributions, np.random.default_rng([seed, _MISSPECIFIED_STREAM]).permutation(jobs.distribution)
 
 
-def _worst_case(jobs: JobTable, _: int) -> _Told:
+def _worst_case(jobs: JobTable, _: int) -> _Misspecified:
     certain = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]), "certain")
     return (certain,), np.zeros(len(jobs), dtype=np.int64)
 
 
-_WAYS: dict[str, Callable[[JobTable, int], _Told]] = {
+_WAYS: dict[str, Callable[[JobTable, int], _Misspecified]] = {
     "optimistic": _optimistic,
     "pessimistic": _pessimistic,
     "shuffled": _shuffled,
@@ -188,7 +188,7 @@ WAYS = tuple(_WAYS)
 
 
 @dataclass(frozen=True, slots=True)
-class Told:
+class Misspecified:
     """Tell policies something else than what jobs follow: the epochs needed stay as they were drawn.
 
     Args:

@@ -16,7 +16,7 @@ from gpusched_experiments.report.estimate import Estimate, saving
 from gpusched_experiments.report.experiment import Choice, Experiment
 from gpusched_experiments.report.run import Runs
 from gpusched_experiments.report.table import COUNT, PERCENT, Column, Table
-from gpusched_reproductions.published.changes import Told
+from gpusched_reproductions.published.changes import Misspecified
 
 LABELS = ("track", "told")
 TRUTH, WORST_CASE = "the truth", "the worst case"
@@ -42,16 +42,16 @@ class Contrast:
 
     policy: str
     against: str
-    told: str = TRUTH
+    informed: str = TRUTH
 
     @property
     def name(self) -> str:
         """Its name, in tables and legends."""
-        return f"{self.policy} against {self.against if self.told == TRUTH else f'itself told {self.told}'}"
+        return f"{self.policy} against {self.against if self.informed == TRUTH else f'itself told {self.informed}'}"
 
     def sides(self, runs: Runs) -> tuple[Runs, Runs]:
         """Give the runs that save, and those that they are compared with."""
-        return runs.where(self.policy, told=TRUTH), runs.where(self.against, told=self.told)
+        return runs.where(self.policy, informed=TRUTH), runs.where(self.against, informed=self.informed)
 
     def saved(self, runs: Runs) -> dict[str, Estimate]:
         """Estimate the share of the total cost that is saved on every track, paired by seed."""
@@ -95,11 +95,11 @@ LESSONS = (KNOW, PLAN, PREEMPT)
 def _cells(choice: Choice, policies: tuple[str, ...]) -> tuple[Cell, ...]:
     """List every policy on every track, and the subject told the worst case: tracks have their own sizes and seeds."""
     ways: list[tuple[str, str, Change | None]] = [(policy, TRUTH, None) for policy in policies]
-    ways += [(SUBJECT, WORST_CASE, Told("worst case"))] if SUBJECT in policies else []
+    ways += [(SUBJECT, WORST_CASE, Misspecified("worst case"))] if SUBJECT in policies else []
     cells: list[Cell] = []
-    for track, (policy, told, change) in product(map(load_track, list_tracks()), ways):
+    for track, (policy, informed, change) in product(map(load_track, list_tracks()), ways):
         seeds = choice.seeds or track.seeds("test")[: QUICK_SEEDS if choice.quick else None]
-        labels = (("track", track.name), ("told", told))
+        labels = (("track", track.name), ("told", informed))
         cells += [Cell(labels, track.scenario, policy, seed, change) for seed in seeds]
     return tuple(cells)
 

@@ -11,7 +11,7 @@ from gpusched_experiments.report.chart import Chart, Panel, Series
 from gpusched_experiments.report.estimate import Estimate, saving
 from gpusched_experiments.report.experiment import THESIS, Experiment, Reported, Size, Sizes
 from gpusched_experiments.report.table import COUNT, PERCENT, Column, Table
-from gpusched_reproductions.published.changes import WAYS, BasePower, Slower, SpeedUp, Told
+from gpusched_reproductions.published.changes import WAYS, BasePower, Misspecified, Slower, SpeedUp
 from gpusched_reproductions.published.workloads import MEASURED, listed, published_scenario
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ SIZES = Sizes(full=(Size(20, 20, 3),), quick=(Size(5, 5, 2),))
 BASE = "high"
 """The arrival rate of the published inputs about which one thing at a time is changed."""
 LABELS = ("axis", "setting", "nodes")
-AS_PUBLISHED, TRUTH, TOLD, PREEMPTIVE = "as published", "the truth", "told", "edf-preemptive"
+AS_PUBLISHED, TRUTH, MISSPECIFIED, PREEMPTIVE = "as published", "the truth", "told", "edf-preemptive"
 SUBJECT = "sts"
 SMALL = 0.02
 LEAST_EUR_PER_S, GREATEST_EUR_PER_S = 0.0253709514333333, 0.0443991650083333
@@ -97,8 +97,10 @@ AXES: dict[str, Axis] = {
             Setting("all need all", {"epochs": {"masses": ((0.0, 1.0),)}}),
         ),
     ),
-    TOLD: Axis(
-        "Policies are told a wrong distribution", "", (Setting(TRUTH), *(Setting(w, change=Told(w)) for w in WAYS))
+    MISSPECIFIED: Axis(
+        "Policies are told a wrong distribution",
+        "",
+        (Setting(TRUTH), *(Setting(w, change=Misspecified(w)) for w in WAYS)),
     ),
     MEASURED: Axis(
         "The package's measured workload",
@@ -125,8 +127,8 @@ def _against(reference: str) -> of.GroupColumn:
     return Column(f"saving_against_{reference}", f"energy saved against {reference}", value, PERCENT, interval=True)
 
 
-def _told_wrong(group: Group) -> Runs | None:
-    wrong = group.labels["axis"] == TOLD and group.labels["setting"] != TRUTH
+def _misspecified(group: Group) -> Runs | None:
+    wrong = group.labels["axis"] == MISSPECIFIED and group.labels["setting"] != TRUTH
     return group.beside(setting=TRUTH) if wrong else None
 
 
@@ -142,7 +144,7 @@ def _summary(runs: Runs) -> Table:
         *((_against(PREEMPTIVE),) if PREEMPTIVE in runs.policies else ()),
         *of.saved_against(reference, "total"),
         of.LATE,
-        of.saved("extra_energy", "energy above being told the truth", _told_wrong, "energy_eur", extra=True),
+        of.saved("extra_energy", "energy above being told the truth", _misspecified, "energy_eur", extra=True),
     )
     notes = (f"One thing at a time is changed of the published inputs at {BASE} rates.",)
     groups = [group for group in _groups(runs) if group.policy == subject]
@@ -169,11 +171,11 @@ def _chart(runs: Runs) -> Chart:
     reference = of.reference_of(runs)
     nodes = max(int(n) for n in runs.labels("nodes"))
     some = runs.where(nodes=nodes)
-    drawn = [name for name in some.labels("axis") if name not in {TOLD, "published"}]
+    drawn = [name for name in some.labels("axis") if name not in {MISSPECIFIED, "published"}]
     panels = [_panel(some.where(axis=name), AXES[str(name)], reference) for name in drawn]
-    told = some.where(axis=TOLD)
-    if len(told):
-        panels.append(_told_panel(told))
+    informed = some.where(axis=MISSPECIFIED)
+    if len(informed):
+        panels.append(_misspecified_panel(informed))
     rows = tuple(tuple(panels[i : i + 3]) for i in range(0, len(panels), 3))
     return Chart(f"What makes the saving: one change of the published workload at a time ({nodes} nodes)", rows)
 
@@ -194,7 +196,7 @@ def _panel(runs: Runs, axis: Axis, reference: str) -> Panel:
     )
 
 
-def _told_panel(runs: Runs) -> Panel:
+def _misspecified_panel(runs: Runs) -> Panel:
     def extra(group: Group) -> Estimate:
         return saving(group.own, group.beside(setting=TRUTH), "energy_eur").as_extra()
 
@@ -206,7 +208,7 @@ def _told_panel(runs: Runs) -> Panel:
     label = "energy above being told the truth"
     small = all(abs(estimate.value) < SMALL for bars in drawn for _, estimate in bars.points)
     shown = (-SMALL, SMALL) if small else None  # else the axis shows no more than rounding
-    return Panel(AXES[TOLD].title, "", label, tuple(drawn), kind="bars", percent=True, y_range=shown)
+    return Panel(AXES[MISSPECIFIED].title, "", label, tuple(drawn), kind="bars", percent=True, y_range=shown)
 
 
 WHY = Experiment(

@@ -36,7 +36,7 @@ SOURCE = "PipeSwitch's log of 2021-10-19"
 SWITCHES = 400
 GPUS, LOAD, SHORTEST_S, LONGEST_S, DUE_FACTOR = 8, 0.3, 5.0, 20.0, 1.5
 RESNET50_STATE_GIB = 25.6e6 * 12 / 2**30
-URGENT, USUAL = 1.0, 0.001  # weights [€/s]
+CRITICAL, USUAL = 1.0, 0.001  # weights [€/s]
 MANY_S = 1e9  # work of a job that never ends
 LAST_S = 100.0  # bursts that come so shortly before the end are not counted
 
@@ -117,7 +117,7 @@ def overhead_s(costs: SwitchingCosts) -> float:
     """Give how much longer than its work a task takes that comes while a GPU trains [s]."""
     work_s = 1.0
     jobs = [_endless(costs), _burst(10.0, work_s, costs, TRAINING)]
-    state = _run(_one_type(jobs, 1), TimeSlice(urgent_eur_per_s=USUAL), 100.0)
+    state = _run(_one_type(jobs, 1), TimeSlice(critical_eur_per_s=USUAL), 100.0)
     return float(state.board.jobs[1, at.END_S] - 10.0 - work_s)
 
 
@@ -152,7 +152,7 @@ def shares(costs: SwitchingCosts, seed: int, horizon_s: float, *, split: bool) -
     ]
     training = [_endless(costs) for _ in range(2 if split else GPUS)]
     instance = _split(training + bursts) if split else _one_type(training + bursts, GPUS)
-    policy: Policy = edf() if split else TimeSlice(urgent_eur_per_s=USUAL, quantum_s=3600.0)
+    policy: Policy = edf() if split else TimeSlice(critical_eur_per_s=USUAL, quantum_s=3600.0)
     jobs = _run(instance, policy, horizon_s).board.jobs
     first = len(training)
     counted = jobs[first:][jobs[first:, at.SUBMISSION] < horizon_s - LAST_S]
@@ -168,7 +168,7 @@ def _endless(costs: SwitchingCosts) -> Job:
 
 def _burst(time_s: float, work_s: float, costs: SwitchingCosts, where: Configuration) -> Job:
     due_s = time_s + DUE_FACTOR * work_s
-    return Job(time_s, due_s, URGENT, 1.0, ENDLESS, 1.0, {where: work_s}, **costs._asdict())
+    return Job(time_s, due_s, CRITICAL, 1.0, ENDLESS, 1.0, {where: work_s}, **costs._asdict())
 
 
 def _one_type(jobs: Sequence[Job], gpus: int) -> Instance:

@@ -7,14 +7,14 @@ import pytest
 
 from gpusched_agents.files.storage import weight_shapes
 from gpusched_agents.network.steering import (
-    CALM,
+    CRITICAL,
+    DEFERRABLE,
     GATES,
+    LONGEST_DEFERRAL,
     MOST,
     MOST_OF_PRICE,
-    MOST_PATIENCE,
     OF_JOBS,
     QUOTAS,
-    URGENT,
     arrays_of,
     flat_of,
     own_shapes,
@@ -44,8 +44,8 @@ def said(
     features = seen()
     if offered is not None:
         features[1][[OFFERED, DUE_LOAD, QUOTAS]] = offered, due, quotas
-    patience = say(*features, flat, HIDDEN, jobs, prices)
-    return jobs, prices, patience
+    max_deferral = say(*features, flat, HIDDEN, jobs, prices)
+    return jobs, prices, max_deferral
 
 
 def test_it_says_what_its_formula_says():
@@ -57,73 +57,83 @@ def test_it_says_what_its_formula_says():
     expected_jobs = MOST * np.tanh(with_round[0] @ of["job.weight"].T + of["job.bias"])
     gates = np.exp(np.minimum(0.0, whole @ of["gate.weight"].T + of["gate.bias"]))
     gates[:OF_JOBS] *= np.exp(8.0 * min(0.0, max(whole[OFFERED], whole[DUE_LOAD]) - 0.45))
-    gates[CALM] *= np.exp(-30.0 * max(0.0, whole[QUOTAS]))
+    gates[DEFERRABLE] *= np.exp(-30.0 * max(0.0, whole[QUOTAS]))
     assert gates.min() < 0.9
-    made_jobs, made_prices, patience = said(flat)
+    made_jobs, made_prices, max_deferral = said(flat)
     np.testing.assert_allclose(made_jobs, gates[OF_JOBS] * expected_jobs, rtol=1e-12)
     np.testing.assert_allclose(made_prices, MOST_OF_PRICE * gates[:OF_JOBS, None] * np.tanh(price).T, rtol=1e-12)
-    assert patience == pytest.approx(MOST_PATIENCE * np.tanh(whole @ of["round.weight"][0] + of["round.bias"][0]))
+    assert max_deferral == pytest.approx(
+        LONGEST_DEFERRAL * np.tanh(whole @ of["round.weight"][0] + of["round.bias"][0])
+    )
 
 
 def test_weights_of_0_say_nothing_exactly():
     """Whatever the hidden layer makes of it: a run begins with one that is drawn."""
     for flat in (nothing(), saying(code__weight={(0, 0): 3.0}, code__bias={(1,): -2.0})):
-        jobs, prices, patience = said(flat)
+        jobs, prices, max_deferral = said(flat)
         assert not np.any(jobs)
         assert not np.any(prices)
-        assert patience == 0.0
+        assert max_deferral == 0.0
 
 
 def test_however_large_the_weights_it_says_no_more_than_it_may():
     open_gates = {"gate.weight": np.zeros((GATES, len(ROUND)), np.float32), "gate.bias": np.ones(GATES, np.float32)}
-    jobs, prices, patience = said(flat_of(arrays_of(drawn(2, 1e6), HIDDEN) | open_gates, HIDDEN))
+    jobs, prices, max_deferral = said(flat_of(arrays_of(drawn(2, 1e6), HIDDEN) | open_gates, HIDDEN))
     assert (np.abs(jobs) <= MOST).all()
     assert (np.abs(prices) <= MOST_OF_PRICE).all()
-    assert abs(patience) <= MOST_PATIENCE
+    assert abs(max_deferral) <= LONGEST_DEFERRAL
     assert np.abs(jobs).max() == MOST.max()
 
 
 def test_a_bias_speaks_of_its_own_knob_alone():
-    jobs, prices, patience = said(
-        saying(job__bias={(2,): 0.5}, price__bias={(CALM,): -0.25}, round__bias={(0,): 0.125}), offered=0.5
+    jobs, prices, max_deferral = said(
+        saying(job__bias={(2,): 0.5}, price__bias={(DEFERRABLE,): -0.25}, round__bias={(0,): 0.125}), offered=0.5
     )
     assert jobs[:, 2].tolist() == pytest.approx([MOST[2] * np.tanh(0.5)] * ACTIVE)
     assert not np.delete(jobs, 2, axis=1).any()
-    assert not prices[URGENT].any()
-    assert prices[CALM].tolist() == pytest.approx([MOST_OF_PRICE * np.tanh(-0.25)] * CONFIGS)
-    assert patience == pytest.approx(MOST_PATIENCE * np.tanh(0.125))
+    assert not prices[CRITICAL].any()
+    assert prices[DEFERRABLE].tolist() == pytest.approx([MOST_OF_PRICE * np.tanh(-0.25)] * CONFIGS)
+    assert max_deferral == pytest.approx(LONGEST_DEFERRAL * np.tanh(0.125))
 
 
 def test_prices_fade_where_little_is_offered_and_what_is_said_of_jobs_does_not():
-    flat = saying(job__bias={(2,): 0.5}, price__bias={(URGENT,): 0.5, (CALM,): -0.25}, round__bias={(0,): 0.125})
-    jobs, prices, patience = said(flat, offered=0.45)
+    flat = saying(
+        job__bias={(2,): 0.5}, price__bias={(CRITICAL,): 0.5, (DEFERRABLE,): -0.25}, round__bias={(0,): 0.125}
+    )
+    jobs, prices, max_deferral = said(flat, offered=0.45)
     for offered, factor in ((0.9, 1.0), (0.35, np.exp(-0.8)), (0.05, np.exp(-3.2))):
         now = said(flat, offered)
         np.testing.assert_allclose(now[1], factor * prices, rtol=1e-12)
-        assert (now[0].tolist(), now[2]) == (jobs.tolist(), patience)
+        assert (now[0].tolist(), now[2]) == (jobs.tolist(), max_deferral)
         backlog = said(flat, 0.1, offered)  # a burst that is being worked off: nothing comes, much is due
         assert backlog[1].tolist() == said(flat, max(0.1, offered))[1].tolist()
 
 
-def test_calm_prices_fade_where_quotas_are_in_use_and_nothing_else_does():
-    flat = saying(job__bias={(2,): 0.5}, price__bias={(URGENT,): 0.5, (CALM,): -0.25}, round__bias={(0,): 0.125})
+def test_deferrable_prices_fade_where_quotas_are_in_use_and_nothing_else_does():
+    flat = saying(
+        job__bias={(2,): 0.5}, price__bias={(CRITICAL,): 0.5, (DEFERRABLE,): -0.25}, round__bias={(0,): 0.125}
+    )
     without, few, many = (said(flat, 0.5, quotas=each) for each in (0.0, 0.01, 0.9))
-    np.testing.assert_allclose(few[1][CALM], np.exp(-0.3) * without[1][CALM], rtol=1e-12)
-    assert np.abs(many[1][CALM]).max() < 1e-9
+    np.testing.assert_allclose(few[1][DEFERRABLE], np.exp(-0.3) * without[1][DEFERRABLE], rtol=1e-12)
+    assert np.abs(many[1][DEFERRABLE]).max() < 1e-9
     for each in (few, many):
-        assert each[1][URGENT].tolist() == without[1][URGENT].tolist()
+        assert each[1][CRITICAL].tolist() == without[1][CRITICAL].tolist()
         assert (each[0].tolist(), each[2]) == (without[0].tolist(), without[2])
 
 
 def test_a_gate_closes_what_is_its_own_and_never_opens_further():
-    biases = {"job__bias": {(2,): 0.5}, "price__bias": {(URGENT,): 0.5, (CALM,): -0.25}, "round__bias": {(0,): 0.125}}
-    jobs, prices, patience = said(saying(**biases), offered=0.5)
-    for gate in (URGENT, CALM, OF_JOBS):
+    biases = {
+        "job__bias": {(2,): 0.5},
+        "price__bias": {(CRITICAL,): 0.5, (DEFERRABLE,): -0.25},
+        "round__bias": {(0,): 0.125},
+    }
+    jobs, prices, max_deferral = said(saying(**biases), offered=0.5)
+    for gate in (CRITICAL, DEFERRABLE, OF_JOBS):
         closed = said(saying(**biases, gate__bias={(gate,): np.log(0.25)}), offered=0.5)
         np.testing.assert_allclose(closed[0], jobs * (0.25 if gate == OF_JOBS else 1.0), rtol=1e-6)
-        for price in (URGENT, CALM):
+        for price in (CRITICAL, DEFERRABLE):
             np.testing.assert_allclose(closed[1][price], prices[price] * (0.25 if gate == price else 1.0), rtol=1e-6)
-        assert closed[2] == patience
+        assert closed[2] == max_deferral
         open_wide = said(saying(**biases, gate__bias={(gate,): 3.0}), offered=0.5)
         assert [each.tolist() for each in open_wide[:2]] == [jobs.tolist(), prices.tolist()]
 

@@ -10,7 +10,7 @@ import pytest
 
 from any_instance import AnyInstance
 from crowded import crowded
-from gpusched_agents.network.steering import CALM, URGENT
+from gpusched_agents.network.steering import CRITICAL, DEFERRABLE
 from gpusched_baselines import StsX
 from gpusched_env import GpuClusterVectorEnv, JobPolicy, simulate
 from gpusched_env.audit import audit
@@ -134,15 +134,15 @@ def test_it_knows_nothing_of_jobs_to_come():
     assert decisions(other, np.inf) != decisions(instance, np.inf)
 
 
-def test_the_first_rates_are_those_of_urgent_jobs_the_second_ones_those_of_calm_ones():
+def test_the_first_rates_are_those_of_critical_jobs_the_second_ones_those_of_deferrable_ones():
     """A bias on all configurations alike changes no proportion: with both the same, only prices beside weights do."""
     instance = ALIKE["all kinds"]()
     logs = {
         kind: simulate(instance, steersman(instance, saying(price__weight={(kind, 0): 5.0}))).log.tobytes()
-        for kind in (URGENT, CALM)
+        for kind in (CRITICAL, DEFERRABLE)
     }
-    assert logs[URGENT] != logs[CALM]
-    dear_for_all = steersman(instance, saying(price__bias={(CALM,): 2.0}))
+    assert logs[CRITICAL] != logs[DEFERRABLE]
+    dear_for_all = steersman(instance, saying(price__bias={(DEFERRABLE,): 2.0}))
     assert simulate(instance, dear_for_all).log.tobytes() == simulate(instance, StsX()).log.tobytes()
 
 

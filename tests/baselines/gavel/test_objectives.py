@@ -99,7 +99,7 @@ def test_finish_time_fairness_prefers_who_has_waited():
 
 
 def test_costs_are_least_that_keep_due_dates_and_due_dates_that_cannot_be_kept_are_left_out():
-    """The second type is twice as fast and three times as dear."""
+    """The second type is twice as fast and three times as costly."""
     columns = {"rate": [[1, 3]], "left": [10]}
     np.testing.assert_allclose(cost_slo(demand([[1, 2]], due_in_s=[20], **columns)), [[1, 0]], atol=1e-7)
     np.testing.assert_allclose(cost_slo(demand([[1, 2]], due_in_s=[8], **columns)), [[0.75, 0.25]], atol=1e-7)

@@ -112,16 +112,16 @@ def test_antman_lets_a_host_in_where_there_is_only_a_guest_which_stays():
 
 
 def test_antmans_guests_leave_room_for_a_host():
-    guests = [job(0.1, opportunistic=True), job(0.1, opportunistic=True)]
-    instance = cluster([*guests, job(0.1, at_s=10.0)], (1,))
+    opportunistic = [job(0.1, opportunistic=True), job(0.1, opportunistic=True)]
+    instance = cluster([*opportunistic, job(0.1, at_s=10.0)], (1,))
     assert held(instance, AntMan()) == [("Vx0.4", 0, 0), None]
     assert held(instance, AntMan(), until_s=10.0) == [("Vx0.4", 0, 0), None, ("Vx0.6!", 0, 0)]
 
 
 def test_antmans_guests_keep_no_room_for_a_host_with_which_they_never_fit():
-    guests = [job(0.1, opportunistic=True, configurations=(HOST, HALF)) for _ in range(3)]
+    opportunistic = [job(0.1, opportunistic=True, configurations=(HOST, HALF)) for _ in range(3)]
     host = job(0.1, at_s=10.0, configurations=(HOST, HALF))
-    instance = cluster([*guests, host], (1,), (HOST, HALF, ONE))
+    instance = cluster([*opportunistic, host], (1,), (HOST, HALF, ONE))
     assert held(instance, AntMan()) == [("Vx0.5", 0, 0), ("Vx0.5", 0, 0), None]
     assert held(instance, AntMan(), until_s=1000.0)[2:] == [None, ("Vx0.6!", 0, 0)]
 
@@ -297,7 +297,9 @@ def test_the_environment_does_what_simulate_does(name: str, priorities: bool):
 
 @pytest.mark.parametrize("name", ["antman", "fill", "pack"])
 def test_runs_of_the_built_in_scenario_audit_clean(name: str, tmp_path: Path):
-    instance = make_instance(load_scenario("hosts-and-guests").replace({"jobs.count": 50, "cluster.nodes": 2}), 1)
+    instance = make_instance(
+        load_scenario("guaranteed-and-opportunistic").replace({"jobs.count": 50, "cluster.nodes": 2}), 1
+    )
     write_run(simulate(instance, make_policy(name)), tmp_path / name)
     assert audit(tmp_path / name) == []
 

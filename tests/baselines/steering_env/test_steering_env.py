@@ -22,7 +22,16 @@ from refusals import refused
 from small_instances import hours_job, kilowatt_cluster
 
 SMALL = {"jobs.count": 12}
-KINDS = ("default", "sharing", "hosts-and-guests", "multi-node", "byteps", "tenants", "hosts", "published-high")
+KINDS = (
+    "default",
+    "sharing",
+    "guaranteed-and-opportunistic",
+    "multi-node",
+    "byteps",
+    "tenants",
+    "hosts",
+    "published-high",
+)
 ONE = Configuration("V", 1)
 
 
@@ -57,7 +66,7 @@ def test_an_action_of_0_is_sts_x_to_the_last_bit(name: str):
     assert not any(rewards)
 
 
-@pytest.mark.parametrize("name", ["default", "sharing", "hosts-and-guests"])
+@pytest.mark.parametrize("name", ["default", "sharing", "guaranteed-and-opportunistic"])
 @pytest.mark.parametrize("knobs", ["round", "jobs"])
 def test_the_policy_of_an_actor_costs_what_the_episode_cost(name: str, knobs: str):
     env = small(name, knobs=knobs, rounds=3)
@@ -117,7 +126,7 @@ def test_observations_have_named_numbers_from_minus_1_to_1_and_end_with_0():
 
 
 def test_looking_changes_nothing():
-    run = SteeredRun(make_instance(load_scenario("hosts-and-guests").replace(SMALL), 3))
+    run = SteeredRun(make_instance(load_scenario("guaranteed-and-opportunistic").replace(SMALL), 3))
     memory, seen = run.state.board.memory, np.zeros(feature_count(len(run.state.instance.gpu_types)))
     run.observe(seen)
     assert seen.any()
@@ -161,7 +170,7 @@ def test_a_type_that_is_said_to_be_costly_is_used_less():
     used = []
     for price in (-1.0, 1.0):
         action = np.zeros(len(env.knobs))
-        action[name] = action[env.knobs.index("price of V100, urgent")] = price
+        action[name] = action[env.knobs.index("price of V100, critical")] = price
         episode(env, lambda _, action=action: action, seed=0)
         state = env._run.state
         log = state.hidden.log[: state.board.count[3]]
@@ -173,8 +182,8 @@ def test_a_type_that_is_said_to_be_costly_is_used_less():
 
 def test_names_of_the_knobs():
     assert knob_names(["V", "W"])[:6] == (
-        "price of V, urgent", "price of W, urgent", "price of V, deferrable", "price of W, deferrable",
-        "price by log2(GPUs), urgent", "price by log2(GPUs), deferrable",
+        "price of V, critical", "price of W, critical", "price of V, deferrable", "price of W, deferrable",
+        "price by log2(GPUs), critical", "price by log2(GPUs), deferrable",
     )  # fmt: skip
     assert len(knob_names(["V"], "jobs")) == knob_count(1, "jobs") == 45
 

@@ -8,10 +8,10 @@ from gpusched_experiments.cli.comparison_plan import print_comparisons
 from gpusched_experiments.cli.terminal import WIDE
 from gpusched_experiments.report import RunSummary
 from gpusched_experiments.report.comparison_folder import Compared
-from gpusched_experiments.report.fared import Fared
+from gpusched_experiments.report.metrics import RunMetrics
 
 RUNS = [
-    RunSummary(policy, seed, 4, 1_000.0 + seed, cost, 1, 3_660.0, 7, 10, 0.02, 600.0, 700.0, Fared(waiting_s=90.0))
+    RunSummary(policy, seed, 4, 1_000.0 + seed, cost, 1, 3_660.0, 7, 10, 0.02, 600.0, 700.0, RunMetrics(waiting_s=90.0))
     for seed in range(5)
     for policy, cost in (("edf", 12_345.0), ("random-greedy", 0.0))
 ]

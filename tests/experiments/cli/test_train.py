@@ -344,8 +344,8 @@ def test_teacher_sts_and_edf_stand_at_the_beginning_and_beside_every_evaluation(
     assert json.loads((folder / "training.json").read_text())["references"] == pytest.approx(costs, rel=1e-12)
 
 
-def test_an_agent_that_is_dearer_than_its_teacher_ends_in_a_warning_that_is_kept(trained):
-    """Some hundred decisions teach nothing: any of its agents is dearer than STS-X, and most are than EDF."""
+def test_an_agent_that_is_costlier_than_its_teacher_ends_in_a_warning_that_is_kept(trained):
+    """Some hundred decisions teach nothing: any of its agents is costlier than STS-X, and most are than EDF."""
     folder, done = trained
     kept = json.loads((folder / "training.json").read_text())
     warned = [line.removeprefix("warning: ") for line in done.stderr.splitlines() if line.startswith("warning: ")]

@@ -81,7 +81,7 @@ def test_runs_over_time_begin_with_the_cheapest_and_the_reference():
     names = ("fifo", "sept", "edf")
     html = report_html(comparison(recorded=tuple(ran(name) for name in names)))
     views = json.loads(re.search(r'id="data-gantt">(.*?)</script>', html).group(1))
-    assert [view["label"] for view in views] == ["edf", "fifo", "sept"]  # fifo is the dearest
+    assert [view["label"] for view in views] == ["edf", "fifo", "sept"]  # fifo is the costliest
 
 
 def test_without_intervals_the_figures_over_time_are_left_out_and_the_page_says_so():

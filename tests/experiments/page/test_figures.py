@@ -60,13 +60,13 @@ def test_every_figure_says_in_words_what_it_shows(drawing):
 
 def test_bars_of_cost_are_sorted_and_have_the_mean_of_each_part():
     runs = (
-        summary("dear", 0, 3.0, 4.0),
+        summary("costly", 0, 3.0, 4.0),
         summary("cheap", 0, 1.0, 0.5),
-        summary("dear", 1, 5.0, 4.0),
+        summary("costly", 1, 5.0, 4.0),
         summary("cheap", 1, 2.0, 0.5),
     )
-    energy, tardiness, *_ = cost_drawing(summarise(runs, "dear"), runs).views[0].traces
-    assert (energy["y"], energy["x"], tardiness["x"]) == (["cheap", "dear"], [1.5, 4.0], [0.5, 4.0])
+    energy, tardiness, *_ = cost_drawing(summarise(runs, "costly"), runs).views[0].traces
+    assert (energy["y"], energy["x"], tardiness["x"]) == (["cheap", "costly"], [1.5, 4.0], [0.5, 4.0])
 
 
 def test_a_policy_that_costs_a_multiple_gets_a_second_view_up_close():

@@ -164,7 +164,7 @@ def test_names_numbers_and_paths_stand_for_what_they_name(make, tmp_path):
 def test_a_scenario_says_what_is_billed_and_an_instance_is_run_on_every_seed():
     emits = load_scenario("tiny").replace({"prices.co2_g_per_kwh": 300.0})
     (run,) = compare("edf", emits, 1)
-    assert run.co2_kg == pytest.approx(0.3 * run.fared.energy_kwh)
+    assert run.co2_kg == pytest.approx(0.3 * run.metrics.energy_kwh)
     runs = compare("edf", replace(TINY(3), name=""), 2)
     assert runs[0].energy_eur == runs[1].energy_eur == compare("edf", TINY, [3])[0].energy_eur
     assert "all ran on the one instance of no name" in str(runs)

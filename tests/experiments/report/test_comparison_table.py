@@ -7,8 +7,8 @@ import pytest
 
 from gpusched_experiments.report import RunSummary, markdown_table, runs_csv, summarise, summarise_groups
 from gpusched_experiments.report.comparison_folder import Compared, comparison_files
-from gpusched_experiments.report.comparison_table import comparison_table, fared_table, groups_table
-from gpusched_experiments.report.fared import Fared, GroupFared
+from gpusched_experiments.report.comparison_table import comparison_table, groups_table, metrics_table
+from gpusched_experiments.report.metrics import GroupMetrics, RunMetrics
 
 RUNS = tuple(
     RunSummary(policy, seed, 4, energy, tardiness, late, 3_660.0, 7, 10, 0.02, bound, 8.0)
@@ -59,14 +59,14 @@ def test_the_csv_holds_every_run():
 
 
 def with_facts(runs):
-    fared = Fared(
+    metrics = RunMetrics(
         energy_kwh=1_500.0, waiting_s=90.0, median_completion_s=60.0, p95_completion_s=3_600.0, busy_gpus=0.25
     )
-    return tuple(replace(run, fared=fared, co2_kg=570.0) for run in runs)
+    return tuple(replace(run, metrics=metrics, co2_kg=570.0) for run in runs)
 
 
 def test_how_jobs_and_machines_fared_has_a_table_of_what_is_known():
-    table = fared_table(summarise(with_facts(FIVE), "edf"))
+    table = metrics_table(summarise(with_facts(FIVE), "edf"))
     row = dict(zip([column.title for column in table.columns], table.texts()[1], strict=True))
     assert row == {
         "policy": "sts", "energy kWh": "1,500.00", "kg CO₂": "570.00", "waiting": "1 min 30 s",
@@ -86,7 +86,7 @@ def test_a_trace_has_no_non_clairvoyant_gap():
 
 
 def group(name, jobs, energy):
-    return GroupFared("tenant", name, jobs, 1, energy, 0.0, 10.0, 60.0, 80.0, 2.0)
+    return GroupMetrics("tenant", name, jobs, 1, energy, 0.0, 10.0, 60.0, 80.0, 2.0)
 
 
 def test_the_means_of_a_tenant_are_over_the_seeds_in_which_it_has_jobs():

@@ -15,7 +15,7 @@ from gpusched_experiments.page.runs import comparison_report
 from gpusched_experiments.page.verdict import verdict_of
 from gpusched_experiments.report.comparison_folder import Compared, comparison_files
 from gpusched_experiments.report.comparison_table import comparisons_text
-from gpusched_experiments.report.fared import UNKNOWN
+from gpusched_experiments.report.metrics import UNKNOWN
 from gpusched_experiments.report.recorded_times import Times, Traced
 from refusals import refused
 from report_pages import Page, summary
@@ -30,10 +30,10 @@ NO_DUE_DATES = Traced(due_dates=False, recorded=RECORDED)
 
 
 def run(policy: str, seed: int, energy_eur: float, tardiness_eur: float = 0.0, times: Times = RECORDED) -> RunSummary:
-    fared = replace(
+    metrics = replace(
         UNKNOWN, waiting_s=times.waiting_s, p95_waiting_s=times.p95_waiting_s, p95_completion_s=times.p95_completion_s
     )
-    values: dict[str, Any] = {"mean_completion_s": times.completion_s, "fared": fared}
+    values: dict[str, Any] = {"mean_completion_s": times.completion_s, "fared": metrics}
     return summary(policy, seed, energy_eur, tardiness_eur, **values)
 
 

@@ -6,17 +6,17 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from guaranteed_and_opportunistic import guaranteed_and_opportunistic
 
 from gpusched_baselines import AntMan, make_policy
 from gpusched_env import simulate
 from gpusched_experiments.report.usage import JobTimes, Usage, run_and_usage
-from host_and_guest import host_and_guest
 from instances import by_utilisation, random_instance, three_jobs
 
 
 def test_the_usage_of_a_host_and_a_guest_by_hand():
     """The host ends at 1,030 s, the guest at 1,482.8125 s: 500 + 800 s of work, 10 and 5 of 20 GiB."""
-    result = simulate(host_and_guest(), AntMan())
+    result = simulate(guaranteed_and_opportunistic(), AntMan())
     usage = Usage.of(result)
     assert usage.makespan_s == pytest.approx(1482.8125)
     assert usage.computing == pytest.approx(1300.0 / 1482.8125)

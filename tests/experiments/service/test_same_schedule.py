@@ -50,7 +50,8 @@ def test_every_policy_makes_the_same_schedule_through_a_service(name: str):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("scenario", "jobs"), [("tiny", 90), ("default", 20), ("sharing", 20), ("multi-node", 15), ("hosts-and-guests", 80)]
+    ("scenario", "jobs"),
+    [("tiny", 90), ("default", 20), ("sharing", 20), ("multi-node", 15), ("guaranteed-and-opportunistic", 80)],
 )
 def test_an_agent_sees_the_latest_submissions_through_a_service_too(scenario: str, jobs: int):
     """It judges the load by 64 submissions: of jobs that are done too, and of no others."""

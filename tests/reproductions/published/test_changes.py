@@ -5,7 +5,7 @@ from gpusched_baselines import make_policy
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import load_scenario, make_instance
-from gpusched_reproductions.published.changes import WAYS, SpeedUp, Told
+from gpusched_reproductions.published.changes import WAYS, Misspecified, SpeedUp
 from instances import HOUR, three_jobs
 from refusals import refused
 
@@ -65,40 +65,42 @@ def test_exponents_that_make_no_sense_are_refused(least, greatest, field):
         SpeedUp(least, greatest)
 
 
-def told(way):
-    return Told(way)(three_jobs()).jobs
+def informed(way):
+    return Misspecified(way)(three_jobs()).jobs
 
 
 @pytest.mark.parametrize("way", WAYS)
 def test_whatever_is_told_jobs_need_what_they_needed(way):
     instance = make_instance(load_scenario("tiny"), 1)
-    np.testing.assert_array_equal(Told(way)(instance).jobs.epochs_needed, instance.jobs.epochs_needed)
+    np.testing.assert_array_equal(Misspecified(way)(instance).jobs.epochs_needed, instance.jobs.epochs_needed)
 
 
 def test_optimists_and_pessimists_are_told_twice_and_half_the_hazard():
     # Of the three jobs A ends half way or at the end, each with probability 1/2; B and C always need all.
-    assert told("optimistic").distributions[told("optimistic").distribution[0]].survival.tolist() == [1.0, 0.25]
-    assert told("pessimistic").distributions[told("pessimistic").distribution[0]].survival[1] == pytest.approx(0.5**0.5)
-    assert told("optimistic").distributions[told("optimistic").distribution[1]].survival.tolist() == [1.0]
+    assert informed("optimistic").distributions[informed("optimistic").distribution[0]].survival.tolist() == [1.0, 0.25]
+    assert informed("pessimistic").distributions[informed("pessimistic").distribution[0]].survival[1] == pytest.approx(
+        0.5**0.5
+    )
+    assert informed("optimistic").distributions[informed("optimistic").distribution[1]].survival.tolist() == [1.0]
 
 
 def test_the_average_weighs_every_job_once():
-    jobs = told("average")
+    jobs = informed("average")
     assert jobs.distribution.tolist() == [0, 0, 0]
     assert jobs.distributions[0].edges.tolist() == [0.0, 0.5, 1.0]
     assert jobs.distributions[0].survival.tolist() == pytest.approx([1.0, (0.5 + 1.0 + 1.0) / 3])
 
 
 def test_the_uniform_and_the_worst_case_say_the_same_of_every_job():
-    (uniform,), (certain,) = told("uniform").distributions, told("worst case").distributions
+    (uniform,), (certain,) = informed("uniform").distributions, informed("worst case").distributions
     assert uniform.mean == pytest.approx(0.505)
     assert certain.mean == 1.0
-    assert told("uniform").distribution.tolist() == told("worst case").distribution.tolist() == [0, 0, 0]
+    assert informed("uniform").distribution.tolist() == informed("worst case").distribution.tolist() == [0, 0, 0]
 
 
 def test_shuffling_deals_the_same_distributions_to_other_jobs():
     instance = make_instance(load_scenario("default"), 2)
-    first, again = (Told("shuffled")(instance).jobs.distribution for _ in range(2))
+    first, again = (Misspecified("shuffled")(instance).jobs.distribution for _ in range(2))
     np.testing.assert_array_equal(first, again)
     assert sorted(first) == sorted(instance.jobs.distribution)
     assert np.mean(first != instance.jobs.distribution) > 0.5
@@ -107,10 +109,10 @@ def test_shuffling_deals_the_same_distributions_to_other_jobs():
 def test_only_policies_that_look_at_distributions_notice():
     instance = make_instance(load_scenario("default"), 0)
     for name, same in (("edf", True), ("sts", False)):
-        costs = {simulate(each, make_policy(name)).energy_eur for each in (instance, Told("uniform")(instance))}
+        costs = {simulate(each, make_policy(name)).energy_eur for each in (instance, Misspecified("uniform")(instance))}
         assert (len(costs) == 1) is same
 
 
 def test_an_unknown_way_is_refused():
     with refused("way", "lies", "one of optimistic"):
-        Told("lies")
+        Misspecified("lies")

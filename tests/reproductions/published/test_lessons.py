@@ -11,7 +11,7 @@ from gpusched_experiments.report.experiment import Choice
 from gpusched_experiments.report.experiment_run import reproduce
 from gpusched_experiments.report.run import Runs
 from gpusched_reproductions.published import lessons as module
-from gpusched_reproductions.published.changes import Told
+from gpusched_reproductions.published.changes import Misspecified
 from gpusched_reproductions.published.lessons import LESSONS_EXPERIMENT, Contrast
 
 PARTS = ablation_names("sts-x")
@@ -26,8 +26,8 @@ def made_up(costs, seeds=5):
         for key, cost in policies.items()
     }
     return Runs.of(
-        ({"track": track, "told": told}, policy, seed, values(cost * (seed + 1)))
-        for (track, policy, told), cost in named.items()
+        ({"track": track, "told": informed}, policy, seed, values(cost * (seed + 1)))
+        for (track, policy, informed), cost in named.items()
         for seed in range(seeds)
     )
 
@@ -54,8 +54,8 @@ def test_every_policy_runs_on_the_test_seeds_of_every_track_and_only_the_subject
     assert len(cells) == len(list_tracks()) * 20 * (len(LESSONS_EXPERIMENT.policies) + 1)
     assert {dict(cell.labels)["track"] for cell in cells} == set(list_tracks())
     assert all(cell.scenario == load_track(dict(cell.labels)["track"]).scenario for cell in cells[::100])
-    told = {(cell.policy, cell.change) for cell in cells if dict(cell.labels)["told"] == "the worst case"}
-    assert told == {("sts-x", Told("worst case"))}
+    informed = {(cell.policy, cell.change) for cell in cells if dict(cell.labels)["told"] == "the worst case"}
+    assert informed == {("sts-x", Misspecified("worst case"))}
     assert all(cell.change is None for cell in cells if dict(cell.labels)["told"] == "the truth")
     assert {cell.seed for cell in LESSONS_EXPERIMENT.cells(Choice(quick=True), ("edf",))} == {30000, 30001}
     assert {cell.seed for cell in LESSONS_EXPERIMENT.cells(Choice(seeds=(7,)), ("edf",))} == {7}

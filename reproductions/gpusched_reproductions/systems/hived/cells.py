@@ -73,12 +73,12 @@ class Forest:
         told: `cellTypes` and `physicalCells` of the configuration.
     """
 
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        self.kinds: Mapping[str, Any] = told["cellTypes"]
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.kinds: Mapping[str, Any] = config["cellTypes"]
         self.tops: dict[str, list[Cell]] = defaultdict(list)
         self.pinned: dict[str, Cell] = {}
         numbers: dict[str, int] = defaultdict(int)
-        for entry in told["physicalCells"]:
+        for entry in config["physicalCells"]:
             kind = entry["cellType"]
             cell = self.grow(kind, kind)
             self._name(cell, entry, numbers[kind])
@@ -87,10 +87,10 @@ class Forest:
 
     def grow(self, kind: str, chain: str, parent: Cell | None = None) -> Cell:
         """Make a cell of a kind, with all below it."""
-        told = self.kinds.get(kind, {})
-        cell = Cell(kind, chain, parent, is_node=bool(told.get("isNodeLevel")))
-        if told:
-            cell.children = [self.grow(told["childCellType"], chain, cell) for _ in range(told["childCellNumber"])]
+        config = self.kinds.get(kind, {})
+        cell = Cell(kind, chain, parent, is_node=bool(config.get("isNodeLevel")))
+        if config:
+            cell.children = [self.grow(config["childCellType"], chain, cell) for _ in range(config["childCellNumber"])]
         return cell
 
     def levels(self, chain: str) -> list[str]:
@@ -102,11 +102,11 @@ class Forest:
 
     def _name(self, cell: Cell, entry: Mapping[str, Any] | None, number: int) -> None:
         """Give a cell and those below it their addresses: as told, else GPUs are numbered within their node."""
-        told = entry or {}
-        cell.address = str(told.get("cellAddress", number))
-        if "pinnedCellId" in told:
-            self.pinned[told["pinnedCellId"]] = cell
-        below = told.get("cellChildren") or [None] * len(cell.children)
+        config = entry or {}
+        cell.address = str(config.get("cellAddress", number))
+        if "pinnedCellId" in config:
+            self.pinned[config["pinnedCellId"]] = cell
+        below = config.get("cellChildren") or [None] * len(cell.children)
         for i, (child, entry_below) in enumerate(zip(cell.children, below, strict=True)):
             # What has no address of its own is numbered among all of its level in its node.
             inside = int(cell.address) * len(cell.children) if not cell.is_node and cell.address.isdigit() else 0
@@ -128,21 +128,21 @@ class VirtualCluster:
     views: dict[str, list[Cell]]
 
     @classmethod
-    def of(cls, told: Mapping[str, Any], forest: Forest) -> VirtualCluster:
+    def of(cls, config: Mapping[str, Any], forest: Forest) -> VirtualCluster:
         """Make the virtual cells of a tenant, and lay the pinned ones on theirs.
 
         Raises:
             InputError: It names cells that are not there.
         """
         promised: dict[str, list[Cell]] = defaultdict(list)
-        for entry in told.get("virtualCells", ()):
+        for entry in config.get("virtualCells", ()):
             path = str(entry["cellType"]).split(".")
             chain, kind = path[0], path[-1]
             if chain not in forest.tops:
                 raise InputError("virtualCells.cellType", entry["cellType"], "a chain of the cluster")
             promised[chain] += [forest.grow(kind, chain) for _ in range(entry["cellNumber"])]
         pinned = {}
-        for entry in told.get("pinnedCells", ()):
+        for entry in config.get("pinnedCells", ()):
             name = entry["pinnedCellId"]
             cell = forest.pinned[name]
             pinned[name] = forest.grow(cell.kind, cell.chain)

@@ -36,9 +36,9 @@ class Cases:
     @classmethod
     def read(cls, path: Path) -> Cases:
         """Read the file of cases."""
-        told = json.loads(path.read_text(encoding="utf-8"))
+        config = json.loads(path.read_text(encoding="utf-8"))
         names = ("gangs", "pods", "should_succeed", "should_be_refused", "expected_placement", "expected_victims")
-        return cls(*(told[name] for name in names))
+        return cls(*(config[name] for name in names))
 
     def expected(self, pod: str) -> Answer:
         """Give what is expected of a pod."""
@@ -48,12 +48,12 @@ class Cases:
 
 def run(quick: bool) -> Findings:  # noqa: ARG001 - it takes no time
     """Schedule the pods of the cases on the cluster of the design example."""
-    told, cases = read_cluster(), Cases.read(DATA / "cases.json")
-    placed, last = in_order(told, cases), backtracking(told, cases)
+    config, cases = read_cluster(), Cases.read(DATA / "cases.json")
+    placed, last = in_order(config, cases), backtracking(config, cases)
     agree = sum(answer == cases.expected(pod) for pod, answer in placed.items())
     all_of = float(len(placed))
     back = sum(answer == cases.expected(pod) for pod, answer in last.items())
-    refused = float(sum(refusals(told, cases).values()) + refuses_too_much(told))
+    refused = float(sum(refusals(config, cases).values()) + refuses_too_much(config))
     cases_refused = float(len(cases.refused) + 1)
     return Findings(
         (
@@ -71,23 +71,23 @@ def read_cluster() -> Any:
     return yaml.safe_load((DATA / "cluster.yaml").read_text(encoding="utf-8"))
 
 
-def in_order(told: Mapping[str, Any], cases: Cases) -> dict[str, Answer]:
+def in_order(config: Mapping[str, Any], cases: Cases) -> dict[str, Answer]:
     """Schedule the pods that must be scheduled, one after the other."""
-    scheduler = Scheduler(told)
+    scheduler = Scheduler(config)
     return {pod: _ask(scheduler, cases, pod, None) for pod in cases.in_order}
 
 
-def backtracking(told: Mapping[str, Any], cases: Cases) -> dict[str, Answer]:
+def backtracking(config: Mapping[str, Any], cases: Cases) -> dict[str, Answer]:
     """Schedule the pods of `BACKTRACKING` on the empty cluster."""
-    scheduler = Scheduler(told)
+    scheduler = Scheduler(config)
     return {pod: _ask(scheduler, cases, pod, ALLOWED) for pod in BACKTRACKING}
 
 
-def refusals(told: Mapping[str, Any], cases: Cases) -> dict[str, bool]:
+def refusals(config: Mapping[str, Any], cases: Cases) -> dict[str, bool]:
     """Say of every group of pods that must be refused, by its first, whether one of it is."""
     found = {}
     for pods in cases.refused:
-        scheduler = Scheduler(told)
+        scheduler = Scheduler(config)
         found[pods[0]] = False
         for pod in pods:
             try:
@@ -97,9 +97,9 @@ def refusals(told: Mapping[str, Any], cases: Cases) -> dict[str, bool]:
     return found
 
 
-def refuses_too_much(told: Mapping[str, Any]) -> bool:
+def refuses_too_much(config: Mapping[str, Any]) -> bool:
     """Say whether virtual clusters that do not fit are refused: with one more cell than there is room for."""
-    more = copy.deepcopy(dict(told))
+    more = copy.deepcopy(dict(config))
     more["virtualClusters"]["VC1"]["virtualCells"][0]["cellNumber"] += 3
     try:
         Scheduler(more)
@@ -109,5 +109,5 @@ def refuses_too_much(told: Mapping[str, Any]) -> bool:
 
 
 def _ask(scheduler: Scheduler, cases: Cases, pod: str, allowed: set[str] | None) -> Answer:
-    told = cases.pods[pod]
-    return scheduler.schedule(pod, told, cases.gangs[told["gang"]], allowed)
+    config = cases.pods[pod]
+    return scheduler.schedule(pod, config, cases.gangs[config["gang"]], allowed)

@@ -207,9 +207,9 @@ class Scheduler:
         InputError: The virtual clusters do not fit into the cluster.
     """
 
-    def __init__(self, told: Mapping[str, Any]) -> None:
-        self.forest = Forest(told["physicalCluster"])
-        self.clusters = {name: VirtualCluster.of(vc, self.forest) for name, vc in told["virtualClusters"].items()}
+    def __init__(self, config: Mapping[str, Any]) -> None:
+        self.forest = Forest(config["physicalCluster"])
+        self.clusters = {name: VirtualCluster.of(vc, self.forest) for name, vc in config["virtualClusters"].items()}
         self._check_feasible()
         promised: Counter[str] = Counter()
         for vc in self.clusters.values():
@@ -233,7 +233,9 @@ class Scheduler:
             if not feasible(counts, {levels[-1]: len(tops)}, levels):
                 raise InputError("virtualClusters", dict(counts), f"cells that fit into {len(tops)} of {chain}")
 
-    def schedule(self, name: str, told: Mapping[str, Any], sizes: list[list[int]], allowed: set[str] | None) -> Answer:
+    def schedule(
+        self, name: str, config: Mapping[str, Any], sizes: list[list[int]], allowed: set[str] | None
+    ) -> Answer:
         """Place a pod, and with the first of a gang all others.
 
         Args:
@@ -245,16 +247,16 @@ class Scheduler:
         Raises:
             InputError: It asks for what there cannot be.
         """
-        self._check(told, sizes)
-        gang = self.gangs.get(told["gang"])
+        self._check(config, sizes)
+        gang = self.gangs.get(config["gang"])
         if gang is None:
             each = sorted(gpus for count, gpus in sizes for _ in range(count))
-            gang = Gang(each, told["priority"], bool(told["lazy_preemption"]))
+            gang = Gang(each, config["priority"], bool(config["lazy_preemption"]))
             place = self._lend if gang.priority == OPPORTUNISTIC else self._guarantee
-            if not place(gang, told, allowed):
+            if not place(gang, config, allowed):
                 return Answer()
-            self.gangs[told["gang"]] = gang
-        index = next(i for i, gpus in enumerate(gang.sizes) if gpus == told["gpus"] and i not in gang.pods)
+            self.gangs[config["gang"]] = gang
+        index = next(i for i, gpus in enumerate(gang.sizes) if gpus == config["gpus"] and i not in gang.pods)
         gang.pods[index] = name
         if gang.victims:
             return Answer(victims=frozenset(pod for victim in gang.victims for pod in victim.pods.values()))
@@ -269,28 +271,28 @@ class Scheduler:
                 gpu.gang = None
         self._give_back(gang)
 
-    def _check(self, told: Mapping[str, Any], sizes: list[list[int]]) -> None:
-        if told["virtual_cluster"] not in self.clusters:
-            raise InputError("virtual_cluster", told["virtual_cluster"], f"one of {', '.join(self.clusters)}")
-        vc = self.clusters[told["virtual_cluster"]]
-        if not OPPORTUNISTIC <= told["priority"] <= HIGHEST:
-            raise InputError("priority", told["priority"], f"{OPPORTUNISTIC} to {HIGHEST}")
-        if told["pinned_cell"] and told["pinned_cell"] not in vc.pinned:
-            raise InputError("pinned_cell", told["pinned_cell"], f"one of {', '.join(vc.pinned)}")
-        if told["gpus"] not in [gpus for _, gpus in sizes]:
-            raise InputError("gpus", told["gpus"], "GPUs of a pod of the gang")
-        guaranteed = told["priority"] > OPPORTUNISTIC and not told["pinned_cell"]
-        if guaranteed and not any(chain in vc.promised for chain in self._chains(told["gpu_type"])):
-            raise InputError("gpu_type", told["gpu_type"], "a type that the virtual cluster has")
+    def _check(self, config: Mapping[str, Any], sizes: list[list[int]]) -> None:
+        if config["virtual_cluster"] not in self.clusters:
+            raise InputError("virtual_cluster", config["virtual_cluster"], f"one of {', '.join(self.clusters)}")
+        vc = self.clusters[config["virtual_cluster"]]
+        if not OPPORTUNISTIC <= config["priority"] <= HIGHEST:
+            raise InputError("priority", config["priority"], f"{OPPORTUNISTIC} to {HIGHEST}")
+        if config["pinned_cell"] and config["pinned_cell"] not in vc.pinned:
+            raise InputError("pinned_cell", config["pinned_cell"], f"one of {', '.join(vc.pinned)}")
+        if config["gpus"] not in [gpus for _, gpus in sizes]:
+            raise InputError("gpus", config["gpus"], "GPUs of a pod of the gang")
+        guaranteed = config["priority"] > OPPORTUNISTIC and not config["pinned_cell"]
+        if guaranteed and not any(chain in vc.promised for chain in self._chains(config["gpu_type"])):
+            raise InputError("gpu_type", config["gpu_type"], "a type that the virtual cluster has")
 
     def _chains(self, gpu_type: str) -> list[str]:
         """List the chains of a GPU type, or all without one, by falling name."""
         of_type = [chain for chain in self.forest.tops if gpu_type in ("", self.forest.levels(chain)[-1])]
         return sorted(of_type, reverse=True)
 
-    def _lend(self, gang: Gang, told: Mapping[str, Any], allowed: set[str] | None) -> bool:
+    def _lend(self, gang: Gang, config: Mapping[str, Any], allowed: set[str] | None) -> bool:
         """Place an opportunistic gang on GPUs that nobody holds, away from guaranteed pods."""
-        for chain in self._chains(told["gpu_type"]):
+        for chain in self._chains(config["gpu_type"]):
             nodes = [cell for cell in self.physical[chain] if allowed is None or cell.address in allowed]
             chosen = pack(nodes, gang.sizes, OPPORTUNISTIC, across=False)
             if chosen is not None:
@@ -299,10 +301,10 @@ class Scheduler:
                 return True
         return False
 
-    def _guarantee(self, gang: Gang, told: Mapping[str, Any], allowed: set[str] | None) -> bool:
+    def _guarantee(self, gang: Gang, config: Mapping[str, Any], allowed: set[str] | None) -> bool:
         """Place a gang in its virtual cluster, without preemption if that is possible, and bind its cells."""
-        vc = self.clusters[told["virtual_cluster"]]
-        views = [told["pinned_cell"]] if told["pinned_cell"] else self._chains(told["gpu_type"])
+        vc = self.clusters[config["virtual_cluster"]]
+        views = [config["pinned_cell"]] if config["pinned_cell"] else self._chains(config["gpu_type"])
         for view in (name for name in views if name in vc.views):
             for threshold in (OPPORTUNISTIC, gang.priority):
                 chosen = pack(vc.views[view], gang.sizes, threshold, across=True)

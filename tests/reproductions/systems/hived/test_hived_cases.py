@@ -48,13 +48,13 @@ def small() -> Scheduler:
 
 def pod(cluster: str, gpus: int, gang: str, priority: int = 0, *, lazy: bool = False) -> dict[str, object]:
     """Make what a pod asks for."""
-    told = {"virtual_cluster": cluster, "gpus": gpus, "gang": gang, "priority": priority, "lazy_preemption": lazy}
-    return told | {"pinned_cell": "", "gpu_type": "G"}
+    informed = {"virtual_cluster": cluster, "gpus": gpus, "gang": gang, "priority": priority, "lazy_preemption": lazy}
+    return informed | {"pinned_cell": "", "gpu_type": "G"}
 
 
-def ask(scheduler: Scheduler, name: str, told: dict[str, object]) -> Answer:
+def ask(scheduler: Scheduler, name: str, informed: dict[str, object]) -> Answer:
     """Schedule a pod that is alone in its gang."""
-    return scheduler.schedule(name, told, [[1, int(str(told["gpus"]))]], None)
+    return scheduler.schedule(name, informed, [[1, int(str(informed["gpus"]))]], None)
 
 
 def test_halves_share_a_node_and_a_whole_one_stays_for_who_was_promised_it(small: Scheduler) -> None:
@@ -99,14 +99,14 @@ def test_nodes_that_were_bound_while_they_were_taken_for_bad_come_last() -> None
 
 @needs_cases
 def test_every_pod_goes_where_hived_puts_it() -> None:
-    told, cases = read_cluster(), Cases.read(conformance.DATA / "cases.json")
-    placed = conformance.in_order(told, cases) | conformance.backtracking(told, cases)
+    informed, cases = read_cluster(), Cases.read(conformance.DATA / "cases.json")
+    placed = conformance.in_order(informed, cases) | conformance.backtracking(informed, cases)
     assert placed == {name: cases.expected(name) for name in placed}
     assert len(placed) == 21
 
 
 @needs_cases
 def test_what_hived_refuses_is_refused() -> None:
-    told, cases = read_cluster(), Cases.read(conformance.DATA / "cases.json")
-    assert conformance.refusals(told, cases) == dict.fromkeys(["pod10", "pod11", "pod13", "pod14", "pod15"], True)
-    assert conformance.refuses_too_much(told)
+    informed, cases = read_cluster(), Cases.read(conformance.DATA / "cases.json")
+    assert conformance.refusals(informed, cases) == dict.fromkeys(["pod10", "pod11", "pod13", "pod14", "pod15"], True)
+    assert conformance.refuses_too_much(informed)

@@ -10,7 +10,7 @@ HOST, GUEST = Configuration("V", 1, share=0.6, priority=1), Configuration("V", 1
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 
 
-def host_and_guest() -> Instance:
+def guaranteed_and_opportunistic() -> Instance:
     """Make a job of utilisation 0.5 and an opportunistic one of 0.8, 1,000 s each alone, and a node of two GPUs."""
     gpu = GpuType("V", gpu_power_w=100.0, node_base_power_w=100.0, memory_gib=20.0, max_gpus_per_node=1)
     seconds = {HOST: 1.0, GUEST: 1.0}

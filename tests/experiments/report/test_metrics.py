@@ -6,15 +6,15 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
+from guaranteed_and_opportunistic import guaranteed_and_opportunistic
 
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
 from gpusched_env.model import Tenant
-from gpusched_experiments.report.fared import Billing, Fared, busy_s, groups_fared, slowdowns
+from gpusched_experiments.report.metrics import Billing, RunMetrics, busy_s, group_metrics, slowdowns
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.store import Place, Store, stored_values
 from gpusched_experiments.report.usage import Usage
-from host_and_guest import host_and_guest
 from instances import random_instance
 
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
@@ -40,13 +40,13 @@ def one_after_the_other() -> Instance:
 def test_two_jobs_one_after_the_other_by_hand():
     """200 W for 400 s at PUE 2 are 160 kJ; completions of 100 and 400 s; GPU and node V busy all the time, W never."""
     result = simulate(one_after_the_other(), make_policy("edf"))
-    fared = Fared.of(result)
-    assert fared.energy_kwh == pytest.approx(200.0 * 400.0 * 2.0 / 3.6e6)
-    assert (fared.waiting_s, fared.median_completion_s, fared.makespan_s) == (50.0, 250.0, 400.0)
-    assert (fared.p95_completion_s, fared.p99_completion_s) == (pytest.approx(385.0), pytest.approx(397.0))
+    metrics = RunMetrics.of(result)
+    assert metrics.energy_kwh == pytest.approx(200.0 * 400.0 * 2.0 / 3.6e6)
+    assert (metrics.waiting_s, metrics.median_completion_s, metrics.makespan_s) == (50.0, 250.0, 400.0)
+    assert (metrics.p95_completion_s, metrics.p99_completion_s) == (pytest.approx(385.0), pytest.approx(397.0))
     assert slowdowns(result).tolist() == [1.0, pytest.approx(400.0 / 300.0)]
-    assert (fared.busy_gpus, fared.busy_nodes) == (0.5, 0.5)
-    guaranteed, opportunistic = groups_fared(result)
+    assert (metrics.busy_gpus, metrics.busy_nodes) == (0.5, 0.5)
+    guaranteed, opportunistic = group_metrics(result)
     assert (guaranteed.kind, guaranteed.name, guaranteed.jobs, guaranteed.late_jobs) == ("class", "guaranteed", 1, 0)
     assert (opportunistic.late_jobs, opportunistic.waiting_s, opportunistic.tardiness_eur) == (1, 100.0, 0.2)
     assert guaranteed.energy_eur + opportunistic.energy_eur == pytest.approx(result.energy_eur)
@@ -62,14 +62,14 @@ def test_short_jobs_count_as_ten_seconds():
 
 def test_free_energy_has_no_kilowatt_hours():
     result = simulate(replace(one_after_the_other(), energy_price_eur_per_kwh=0.0), make_policy("edf"))
-    assert np.isnan(Fared.of(result).energy_kwh)
+    assert np.isnan(RunMetrics.of(result).energy_kwh)
 
 
 def test_a_shared_gpu_is_busy_once():
-    result = simulate(host_and_guest(), make_policy("antman"))
+    result = simulate(guaranteed_and_opportunistic(), make_policy("antman"))
     assert len(np.unique(result.log[:, 0])) == 2
-    assert Fared.of(result).busy_gpus == pytest.approx(1.0)
-    assert Fared.of(result).busy_gpus == pytest.approx(Usage.of(result).held)
+    assert RunMetrics.of(result).busy_gpus == pytest.approx(1.0)
+    assert RunMetrics.of(result).busy_gpus == pytest.approx(Usage.of(result).held)
 
 
 def test_intervals_within_and_over_one_another_count_once_on_every_node():
@@ -93,19 +93,19 @@ def test_intervals_within_and_over_one_another_count_once_on_every_node():
 def test_what_must_hold_of_any_run(seed):
     instance = random_instance(seed, jobs=20, nodes=4, types=2, span_s=300.0, kinds=True, restart_s=3.0)
     result = simulate(instance, make_policy("greedy"), seed=seed)
-    fared = Fared.of(result)
-    assert 0.0 < fared.busy_gpus <= fared.busy_nodes * max(n.gpus for n in instance.nodes) <= 8.0
-    assert fared.busy_nodes <= 1.0 + 1e-12
-    assert 0.0 <= fared.waiting_s <= result.mean_completion_s
-    assert fared.median_completion_s <= fared.p95_completion_s <= fared.p99_completion_s <= fared.makespan_s
-    assert fared.slowdown >= 1.0
+    metrics = RunMetrics.of(result)
+    assert 0.0 < metrics.busy_gpus <= metrics.busy_nodes * max(n.gpus for n in instance.nodes) <= 8.0
+    assert metrics.busy_nodes <= 1.0 + 1e-12
+    assert 0.0 <= metrics.waiting_s <= result.mean_completion_s
+    assert metrics.median_completion_s <= metrics.p95_completion_s <= metrics.p99_completion_s <= metrics.makespan_s
+    assert metrics.slowdown >= 1.0
 
 
 def test_a_finished_run_reads_back_from_the_store_as_it_was(tmp_path):
     instance = replace(one_after_the_other(), tenants=(Tenant("\u00e9\u2028|"), Tenant("b")))
     result = simulate(instance, make_policy("edf"), seed=3)
     run = RunSummary.of(result, 3, 0.0, float("nan"), Billing(co2_g_per_kwh=380.0))
-    assert run.co2_kg == pytest.approx(0.38 * run.fared.energy_kwh)
+    assert run.co2_kg == pytest.approx(0.38 * run.metrics.energy_kwh)
     store = Store(tmp_path / "cells.csv")
     store.append("a", Place((), "edf", 3), run.stored())
     store.append("b", Place((), "edf", 4), replace(run, seed=4).stored())

@@ -66,7 +66,7 @@ NAN = float("nan")
 
 
 @dataclass(frozen=True, slots=True)
-class Fared:
+class RunMetrics:
     """How the jobs and the machines of a run fared.
 
     Attributes:
@@ -102,7 +102,7 @@ class Fared:
         return self.median_completion_s, self.p95_completion_s, self.p99_completion_s
 
     @classmethod
-    def of(cls, result: Result, billing: Billing = ENERGY) -> Fared:
+    def of(cls, result: Result, billing: Billing = ENERGY) -> RunMetrics:
         """Measure a finished run; without its intervals all but how busy the cluster was."""
         instance = result.instance
         submission_s = instance.jobs.submission_s
@@ -126,12 +126,12 @@ class Fared:
         )
 
 
-UNKNOWN = Fared()
+UNKNOWN = RunMetrics()
 """Nothing is known of them."""
 
 
 @dataclass(frozen=True, slots=True)
-class GroupFared:
+class GroupMetrics:
     """How the jobs of a tenant, or of a class, fared in a run.
 
     Attributes:
@@ -159,7 +159,7 @@ class GroupFared:
     slowdown: float
 
 
-def groups_fared(result: Result) -> tuple[GroupFared, ...]:
+def group_metrics(result: Result) -> tuple[GroupMetrics, ...]:
     """Measure the jobs of every tenant and every class, where there are several; those without jobs are left out."""
     jobs = result.instance.jobs
     completion_s, slowdown = result.completion_s - jobs.submission_s, slowdowns(result)
@@ -167,7 +167,7 @@ def groups_fared(result: Result) -> tuple[GroupFared, ...]:
     found = []
     for kind, name, chosen in _groups(result):
         found.append(
-            GroupFared(
+            GroupMetrics(
                 kind=kind,
                 name=name,
                 jobs=int(chosen.sum()),
