@@ -37,7 +37,7 @@ assert not (terminated or truncated)
 assert gpusched_env.simulate(env.unwrapped.instance, gpusched_baselines.Sts()).total_eur > 0.0
 for name in gpusched_env.builtin_scenarios():
     gpusched_env.load_scenario(name)
-from gpusched_baselines.steering_env import GpuSteeringEnv
+from gpusched_baselines.adaptation_env import GpuAdaptationEnv
 from gpusched_agents.files.storage import find_agent, shipped_agents
 from gpusched_agents.files.storage import load_agent
 for name in shipped_agents():

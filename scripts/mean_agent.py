@@ -1,6 +1,6 @@
 """Make an agent of the mean of the weights of training runs: of the agents that they kept, and of those at their ends.
 
-Such a mean is less a matter of chance than any of them (Izmailov et al., 2018). The runs must be steering agents', and
+Such a mean is less a matter of chance than any of them (Izmailov et al., 2018). The runs must be adaptation agents', and
 the later ones should have begun at an earlier one's agent. `agent:default` was made so: see docs/agents.md.
 
     python scripts/mean_agent.py runs/default runs/first runs/second --name default
@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from gpusched_agents import AgentDescription, load_agent, save_agent
-from gpusched_agents.network.steering import arrays_of, flat_of
+from gpusched_agents.network.adaptation import arrays_of, flat_of
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.run import AGENT, CHECKPOINT
 from gpusched_env.provenance import provenance

@@ -42,7 +42,7 @@ PAGES = (
     "docs/traces.md",
     "docs/report.md",
     "docs/agents.md",
-    "docs/steering.md",
+    "docs/adaptation.md",
     "docs/other-libraries.md",
     "docs/own-features.md",
     "docs/reference/report.md",

@@ -12,8 +12,8 @@ PACKAGES = ("gpusched_env", "baselines", "agents", "experiments", "benchmarks")
 MOST_PARAMETERS = 8
 DRAWS_IT_ITSELF = "baselines/gpusched_baselines/look_ahead/"  # what jobs need in a roll-out, from their distributions
 MAY_TAKE_HIDDEN = (
-    *(f"gpusched_env/{room}/" for capacity in ("simulator", "observation", "envs/vector")), DRAWS_IT_ITSELF,
-    "baselines/gpusched_baselines/steering_env/run.py",  # an environment: it moves the state, and rewards use needs
+    *(f"gpusched_env/{part}/" for part in ("simulator", "observation", "envs/vector")), DRAWS_IT_ITSELF,
+    "baselines/gpusched_baselines/adaptation_env/run.py",  # an environment: it moves the state, and rewards use needs
 )  # fmt: skip
 
 

@@ -1,9 +1,9 @@
 """Learned agents: training them, keeping them in folders, and comparing them fairly.
 
-Only training in an environment and what belongs to it (`Training`, `KnobTraining` and its `SteeringConfig`,
+Only training in an environment and what belongs to it (`Training`, `ControlTraining` and its `AdaptationConfig`,
 `SchedulerVecEnv`, `make_sb3_vec_env`, `convert_sb3_zip`, `load_sb3`) needs torch and Stable-Baselines3, the extra
 `agents`, and imports them when it is first asked for.
-An agent decides without them, and learns to steer without them (`SteeringTraining`).
+An agent decides without them, and learns to adapt without them (`AdaptationTraining`).
 """
 
 from __future__ import annotations
@@ -19,45 +19,45 @@ if TYPE_CHECKING:
     from gpusched_agents.evaluation import Evaluation, Model, evaluate
     from gpusched_agents.files.description import AgentDescription
     from gpusched_agents.files.storage import load_agent, save_agent
-    from gpusched_agents.network.knob_policy import KnobPolicy
-    from gpusched_agents.network.steering import SteeringPolicy
+    from gpusched_agents.network.adaptation import AdaptationPolicy
+    from gpusched_agents.network.control_policy import ControlPolicy
     from gpusched_agents.policy import AgentPolicy, load_policy
     from gpusched_agents.sb3 import SchedulerVecEnv, make_sb3_vec_env
     from gpusched_agents.sb3_models import convert_sb3_zip, load_sb3
     from gpusched_agents.spec import AgentSpec, NetworkConfig
     from gpusched_agents.study import make_training
+    from gpusched_agents.training.adaptation_training import AdaptationTraining
     from gpusched_agents.training.algorithm_config import (
         A2cConfig,
+        AdaptationConfig,
         DqnConfig,
         EsConfig,
         MaskablePpoConfig,
         PpoConfig,
-        SteeringConfig,
     )
     from gpusched_agents.training.config import ImitationConfig, TrainingConfig
-    from gpusched_agents.training.knob_training import KnobTraining
-    from gpusched_agents.training.steering_training import SteeringTraining
+    from gpusched_agents.training.control_training import ControlTraining
     from gpusched_agents.training.training import Training
 
 __all__ = [
     "A2cConfig",
+    "AdaptationConfig",
+    "AdaptationPolicy",
+    "AdaptationTraining",
     "AgentDescription",
     "AgentPolicy",
     "AgentSpec",
+    "ControlPolicy",
+    "ControlTraining",
     "DqnConfig",
     "EsConfig",
     "Evaluation",
     "ImitationConfig",
-    "KnobPolicy",
-    "KnobTraining",
     "MaskablePpoConfig",
     "Model",
     "NetworkConfig",
     "PpoConfig",
     "SchedulerVecEnv",
-    "SteeringConfig",
-    "SteeringPolicy",
-    "SteeringTraining",
     "Training",
     "TrainingConfig",
     "convert_sb3_zip",

@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_agents.files.storage import find_agent, load_agent
+from gpusched_agents.network.adaptation import AdaptationPolicy, flat_of
+from gpusched_agents.network.control_policy import SQUASHED, ControlPolicy, MlpActor
 from gpusched_agents.network.inference import KINDS, choose_now, decide_round, flat_weights
-from gpusched_agents.network.knob_policy import SQUASHED, KnobPolicy, MlpActor
-from gpusched_agents.network.steering import SteeringPolicy, flat_of
 from gpusched_baselines import edf
 from gpusched_env.envs.source import MAX_IDLE_REVIEWS
 from gpusched_env.errors import InputError
@@ -88,7 +88,7 @@ class AgentPolicy:
         return view.board, Notes.of(view.board), self.weights, self.width, network, self.guarded, *wakes
 
 
-def load_policy(text: str) -> AgentPolicy | SteeringPolicy | KnobPolicy:
+def load_policy(text: str) -> AgentPolicy | AdaptationPolicy | ControlPolicy:
     """Load the agent that `agent:NAME` or `agent:DIR` names, as a policy of that name.
 
     Raises:
@@ -103,17 +103,17 @@ def load_policy(text: str) -> AgentPolicy | SteeringPolicy | KnobPolicy:
             f"{text}: milestones", spec.asking.milestones, "0: outside of environments nobody asks at milestones"
         )
     network = description.network
-    if spec.network == "steering":
-        return SteeringPolicy(name=text, spec=spec, weights=flat_of(weights, network.hidden), hidden=network.hidden)
-    if spec.network == "knobs":
-        return knob_policy(text, spec, network, weights, description.algorithm)
+    if spec.network == "adaptation":
+        return AdaptationPolicy(name=text, spec=spec, weights=flat_of(weights, network.hidden), hidden=network.hidden)
+    if spec.network == "controls":
+        return control_policy(text, spec, network, weights, description.algorithm)
     return AgentPolicy(text, spec, flat_weights(spec.network, weights), network.hidden, network.guard)
 
 
-def knob_policy(
+def control_policy(
     name: str, spec: AgentSpec, network: NetworkConfig, weights: Mapping[str, NDArray[np.float32]], algorithm: str
-) -> KnobPolicy:
-    """Return the policy that sets the knobs of STS-X with a network.
+) -> ControlPolicy:
+    """Return the policy that sets the controls of STS-X with a network.
 
     Args:
         name: Name, as tables show it.
@@ -124,7 +124,7 @@ def knob_policy(
     """
     squash = algorithm in SQUASHED
     actor = MlpActor.of(weights, "relu" if squash else "tanh", squash=squash)
-    return KnobPolicy(name=name, spec=spec, actor=actor, rounds=network.rounds, knobs=network.knobs)
+    return ControlPolicy(name=name, spec=spec, actor=actor, rounds=network.rounds, controls=network.controls)
 
 
 DEFAULT = Asking()

@@ -11,7 +11,7 @@ from gymnasium.vector import AutoresetMode, VectorEnv
 from stable_baselines3.common.monitor import Monitor
 from stable_baselines3.common.vec_env import VecEnv
 
-from gpusched_baselines.steering_env import GpuSteeringVectorEnv
+from gpusched_baselines.adaptation_env import GpuAdaptationVectorEnv
 from gpusched_env.envs.vector import GpuClusterVectorEnv
 from gpusched_env.errors import InputError
 
@@ -40,11 +40,11 @@ class SchedulerVecEnv(VecEnv):
     The info of a step is an empty dict, which saves its cost; only where an episode ends it is all that the single
     environment gives, with `terminal_observation`, `TimeLimit.truncated` and `episode`.
 
-    Steering environments have no masks; PPO, A2C, SAC, TD3 and TQC train on them.
+    Adaptation environments have no masks; PPO, A2C, SAC, TD3 and TQC train on them.
 
     Args:
-        vector: A vector environment of `GpuClusterEnv` or `GpuSteeringEnv` in the autoreset mode SAME_STEP: a
-            `GpuClusterVectorEnv`, a `GpuSteeringVectorEnv`, or one of gymnasium's own over single environments, wrapped
+        vector: A vector environment of `GpuClusterEnv` or `GpuAdaptationEnv` in the autoreset mode SAME_STEP: a
+            `GpuClusterVectorEnv`, a `GpuAdaptationVectorEnv`, or one of gymnasium's own over single environments, wrapped
             or not; where those ask for single jobs, they keep `info["action_mask"]`.
 
     Raises:
@@ -184,9 +184,9 @@ class SchedulerVecEnv(VecEnv):
         self._masks = vector.action_masks() if isinstance(vector, GpuClusterVectorEnv) else None
         self._returns[:], self._lengths[:] = kept
 
-    def _native(self) -> GpuClusterVectorEnv | GpuSteeringVectorEnv:
-        if not isinstance(self.vector, GpuClusterVectorEnv | GpuSteeringVectorEnv):
-            allowed = "a GpuClusterVectorEnv or GpuSteeringVectorEnv: no other has a state"
+    def _native(self) -> GpuClusterVectorEnv | GpuAdaptationVectorEnv:
+        if not isinstance(self.vector, GpuClusterVectorEnv | GpuAdaptationVectorEnv):
+            allowed = "a GpuClusterVectorEnv or GpuAdaptationVectorEnv: no other has a state"
             raise InputError("vector", type(self.vector).__name__, allowed)
         return self.vector
 

@@ -22,7 +22,7 @@ from gymnasium import spaces
 from gpusched_agents.any_policy import archive_path
 from gpusched_agents.files.description import AgentDescription
 from gpusched_agents.files.storage import save_agent
-from gpusched_agents.network.knob_policy import KnobPolicy, LstmActor, MlpActor, knob_set
+from gpusched_agents.network.control_policy import ControlPolicy, LstmActor, MlpActor, control_set
 from gpusched_agents.network.policies import LSTM, TAKEN, actor_of_model, export_model, lstm_of_model
 from gpusched_agents.policy import JobModelPolicy
 from gpusched_agents.training.algorithms import CLASSES
@@ -135,15 +135,15 @@ BY_POLICY = {
 ON_POLICY = "stable_baselines3.common.policies"
 
 
-def load_sb3(text: str, *, rounds: int = 16) -> KnobPolicy | JobModelPolicy:
+def load_sb3(text: str, *, rounds: int = 16) -> ControlPolicy | JobModelPolicy:
     """Load a model that `model.save` wrote as a policy of the name `text`.
 
-    One of a steering environment becomes a `KnobPolicy`. One of an environment that asks for every job, flat or not,
+    One of a adaptation environment becomes a `ControlPolicy`. One of an environment that asks for every job, flat or not,
     becomes a `JobModelPolicy`, which is asked as these environments ask by default.
 
     Args:
         text: `sb3:FILE.zip`, or the file. Reading it runs the code that it carries: load only files that you trust.
-        rounds: Rounds of a step, as in the training of one that steers, ≥ 1.
+        rounds: Rounds of a step, as in the training of one that adapts, ≥ 1.
 
     Warns:
         UnsafeLoadWarning: Always.
@@ -156,10 +156,10 @@ def load_sb3(text: str, *, rounds: int = 16) -> KnobPolicy | JobModelPolicy:
     if isinstance(model, sb3_contrib.RecurrentPPO):
         actor = lstm_of_model(model)
     if isinstance(model.action_space, spaces.Box):
-        knobs = knob_set(actor.inputs, actor.outputs)
-        if knobs is None:
-            raise InputError("model.action_space", model.action_space, "that of a steering environment")
-        return KnobPolicy(name=text, actor=actor, rounds=rounds, knobs=knobs)
+        controls = control_set(actor.inputs, actor.outputs)
+        if controls is None:
+            raise InputError("model.action_space", model.action_space, "that of a adaptation environment")
+        return ControlPolicy(name=text, actor=actor, rounds=rounds, controls=controls)
     if not isinstance(actor, MlpActor):
         raise InputError("model.action_space", model.action_space, LSTM)
     flat = not isinstance(model.observation_space, spaces.Dict)

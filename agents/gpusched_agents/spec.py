@@ -7,8 +7,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Annotated, Any, Self, TypeAlias, Unpack, get_args, get_type_hints
 
-from gpusched_baselines.steering_env.features import JOBS, MEANS, OPTIONS, ROUND, TYPES
-from gpusched_baselines.steering_env.knobs import ROUNDS, SETS, knob_names
+from gpusched_baselines.adaptation_env.controls import ROUNDS, SETS, control_names
+from gpusched_baselines.adaptation_env.features import JOBS, MEANS, OPTIONS, ROUND, TYPES
 from gpusched_env.errors import InputError
 from gpusched_env.model import Configuration, GpuType, checks
 from gpusched_env.model.configuration import Kind
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from gpusched_env.simulator.policy import AskingSettings
 
-NETWORKS = ("set", "mlp", "steering", "knobs")
+NETWORKS = ("set", "mlp", "adaptation", "controls")
 KINDS: tuple[Kind, ...] = get_args(Kind)
 MOST = 2**31 - 1
 DEFAULT = Asking()
@@ -30,19 +30,19 @@ FEATURES = {
     "cluster_features": CLUSTER_FEATURES,
     "queue_features": QUEUE_FEATURES,
 }
-STEERING_FEATURES = {
+ADAPTATION_FEATURES = {
     "job_features": JOBS,
     "option_features": OPTIONS[TYPES:],
     "cluster_features": OPTIONS[:TYPES],
     "queue_features": ROUND,
 }
-KNOB_FEATURES = {
+CONTROL_FEATURES = {
     "job_features": JOBS,
-    "option_features": knob_names(()),
+    "option_features": control_names(()),
     "cluster_features": OPTIONS[:TYPES],
     "queue_features": ROUND[:MEANS],
 }
-OBSERVED = {"set": FEATURES, "mlp": FEATURES, "steering": STEERING_FEATURES, "knobs": KNOB_FEATURES}
+OBSERVED = {"set": FEATURES, "mlp": FEATURES, "adaptation": ADAPTATION_FEATURES, "controls": CONTROL_FEATURES}
 
 Check: TypeAlias = Callable[[str, Any], object]
 
@@ -107,15 +107,15 @@ class NetworkConfig:
 
     Args:
         kind: `set` scores every configuration with the same weights, and fits any cluster; `mlp` is a plain perceptron;
-            `steering` tells STS-X what is costly and critical, is what `es` trains, and fits any cluster; `knobs` is a
-            perceptron that sets the knobs of STS-X, is what `SteeringConfig` trains, and fits one number of GPU types.
+            `adaptation` tells STS-X what is costly and critical, is what `es` trains, and fits any cluster; `controls` is a
+            perceptron that sets the controls of STS-X, is what `AdaptationConfig` trains, and fits one number of GPU types.
         hidden: Width of its layers, 1 to 1,024.
         distribution: Whether it sees what comes from the distribution of epochs.
         guard: Whether it is kept from choices that must be late where another is not and costs less, where it decides
-            (`gpusched_agents.network.inference`); not while it learns. One that steers has none: STS-X weighs that.
-        layers: Hidden layers of `knobs`, ≥ 1; the others have their own number.
-        rounds: Rounds after which `knobs` sets them again, ≥ 1.
-        knobs: Which there are: `round` or `jobs`, as `GpuSteeringEnv` has it.
+            (`gpusched_agents.network.inference`); not while it learns. One that adapts has none: STS-X weighs that.
+        layers: Hidden layers of `controls`, ≥ 1; the others have their own number.
+        rounds: Rounds after which `controls` sets them again, ≥ 1.
+        controls: Which there are: `round` or `jobs`, as `GpuAdaptationEnv` has it.
 
     Raises:
         InputError: A value is not allowed.
@@ -127,18 +127,18 @@ class NetworkConfig:
     guard: Flag = False
     layers: Count = 1
     rounds: Count = ROUNDS
-    knobs: Annotated[str, choice(SETS, " or ".join(SETS))] = "round"
+    controls: Annotated[str, choice(SETS, " or ".join(SETS))] = "round"
 
     def __post_init__(self) -> None:
         check_settings(self, "network.")
-        if self.guard and self.kind in {"steering", "knobs"}:
-            raise InputError("network.guard", self.guard, "False, for a network that steers")
-        if self.kind == "knobs" and not self.distribution:
-            raise InputError("network.distribution", self.distribution, "True, for a network that sets knobs")
+        if self.guard and self.kind in {"adaptation", "controls"}:
+            raise InputError("network.guard", self.guard, "False, for a network that adapts")
+        if self.kind == "controls" and not self.distribution:
+            raise InputError("network.distribution", self.distribution, "True, for a network that sets controls")
 
 
-OF_KNOBS = ("layers", "rounds", "knobs")
-"""Fields of `NetworkConfig` that only networks that set knobs have."""
+OF_CONTROLS = ("layers", "rounds", "controls")
+"""Fields of `NetworkConfig` that only networks that set controls have."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -147,16 +147,16 @@ class AgentSpec:
 
     Args:
         network: `set` scores every configuration with the same weights, so it takes any number of them; `mlp` takes
-            one vector, so it takes only what it was trained with; `steering` tells STS-X what is costly and critical;
-            `knobs` sets the knobs of STS-X, so it takes only as many GPU types as it was trained with.
+            one vector, so it takes only what it was trained with; `adaptation` tells STS-X what is costly and critical;
+            `controls` sets the controls of STS-X, so it takes only as many GPU types as it was trained with.
         configurations: Names of the configurations at training, in their order.
         gpu_types: Names of the GPU types at training, in their order.
         max_configurations: Most configurations that it may be used with; for an mlp, those of training.
-        max_gpu_types: Most GPU types that it may be used with; for an mlp, those of training; for knobs, as many.
+        max_gpu_types: Most GPU types that it may be used with; for an mlp, those of training; for controls, as many.
         kinds: Kinds of configurations that it met in training: `single-node`, `multi-node`, `shared`.
         asking: How its rounds ask.
         job_features: Names of the features it observes; so with the next three.
-        option_features: Of a configuration; for knobs, the names of those that are not prices of GPU types.
+        option_features: Of a configuration; for controls, the names of those that are not prices of GPU types.
         cluster_features: Of a GPU type.
         queue_features: Of the other jobs.
 
@@ -201,7 +201,7 @@ class AgentSpec:
         """Make the spec of an agent that is trained on these configurations and GPU types.
 
         Args:
-            network: `set`, `mlp`, `steering` or `knobs`.
+            network: `set`, `mlp`, `adaptation` or `controls`.
             configurations: Those of training.
             gpu_types: Those of training.
             max_configurations: Most configurations that it may be used with; by default, as many as in training.
@@ -228,7 +228,7 @@ class AgentSpec:
 
         Raises:
             InputError: It was trained with another version of the observation, there are more configurations or GPU
-                types than it can take (for an mlp: other ones; for knobs: fewer GPU types), or a configuration of a
+                types than it can take (for an mlp: other ones; for controls: fewer GPU types), or a configuration of a
                 kind that it never met.
         """
         self.check_features()
@@ -268,7 +268,7 @@ class AgentSpec:
 
     def _exactly(self, field: str) -> bool:
         """Return whether it can take no fewer than the most."""
-        return self.network == "mlp" or (self.network == "knobs" and field.endswith("gpu_types"))
+        return self.network == "mlp" or (self.network == "controls" and field.endswith("gpu_types"))
 
 
 def features_of(network: str) -> dict[str, tuple[str, ...]]:

@@ -1,6 +1,6 @@
 """A study of learning: the same training with one part of it left out, several times each.
 
-Only `train` needs torch (extra `agents`), but for agents that steer, and imports it when it is called.
+Only `train` needs torch (extra `agents`), but for agents that adapt, and imports it when it is called.
 """
 
 from __future__ import annotations
@@ -11,9 +11,9 @@ from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from gpusched_agents.training.algorithm_config import EsConfig, SteeringConfig
-from gpusched_agents.training.config import NO_WARM_START, STEERING_NETWORK, TrainingConfig
-from gpusched_agents.training.steering_training import SteeringTraining
+from gpusched_agents.training.adaptation_training import AdaptationTraining
+from gpusched_agents.training.algorithm_config import AdaptationConfig, EsConfig
+from gpusched_agents.training.config import ADAPTATION_NETWORK, NO_WARM_START, TrainingConfig
 from gpusched_env.errors import InputError
 from gpusched_env.files import write_atomically
 
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
     from stable_baselines3.common.callbacks import BaseCallback
 
-    from gpusched_agents.training.knob_training import KnobTraining
+    from gpusched_agents.training.control_training import ControlTraining
     from gpusched_agents.training.training import Training
 
 FINISHED = "finished.json"
@@ -35,7 +35,7 @@ class Variant:
     Args:
         title: What it is, as tables and figures show it.
         imitation: Whether its warm start is as in the base settings (None), or 0 or 1: none of its decisions, or all.
-        network: Kind of its network; one that steers is trained by evolution strategies, and has no warm start.
+        network: Kind of its network; one that adapts is trained by evolution strategies, and has no warm start.
         teacher: Whom it imitates; None: as in the base settings.
         guard: Whether it is kept from choices that must be late.
         distribution: Whether the network sees what comes from the distribution of epochs.
@@ -57,8 +57,8 @@ class Variant:
             steps: Decisions in all, the same for every variant, ≥ 1.
             seed: Seed of the training, ≥ 0.
         """
-        if self.network == "steering":
-            return self._steering(base, steps, seed)
+        if self.network == "adaptation":
+            return self._adaptation(base, steps, seed)
         share = base.imitation.steps / (base.imitation.steps + base.steps)
         imitated = round(steps * (share if self.imitation is None else self.imitation))
         return replace(
@@ -69,9 +69,9 @@ class Variant:
             imitation=replace(base.imitation, steps=imitated, teacher=self.teacher or base.imitation.teacher),
         )
 
-    def _steering(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
+    def _adaptation(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
         """Give the settings of a training by evolution strategies, with the usual settings of that."""
-        network = replace(STEERING_NETWORK, distribution=self.distribution)
+        network = replace(ADAPTATION_NETWORK, distribution=self.distribution)
         return replace(base, agent=EsConfig(), seed=seed, steps=steps, network=network, imitation=NO_WARM_START)
 
 
@@ -83,10 +83,10 @@ VARIANTS = {
     "imitation-only": Variant("imitation only", imitation=1),
     "guarded": Variant("guarded", guard=True),
     "taught-by-edf": Variant("taught by EDF", teacher="edf"),
-    "steering": Variant("steering", network="steering"),
-    "steering-hidden": Variant("steering, distribution hidden", network="steering", distribution=False),
+    "adaptation": Variant("adaptation", network="adaptation"),
+    "adaptation-hidden": Variant("adaptation, distribution hidden", network="adaptation", distribution=False),
 }
-"""The variants by name: all of it, less one of its parts, with a guard, by another teacher, and agents that steer."""
+"""The variants by name: all of it, less one of its parts, with a guard, by another teacher, and agents that adapt."""
 
 USUAL_VARIANTS = ("full", "no-imitation", "no-set-network", "distribution-hidden", "imitation-only")
 """Those that a study has if none are named."""
@@ -157,10 +157,10 @@ def make_training(
     command: str | None = None,
     on_progress: Callable[[int, int, str], None] | None = None,
     callbacks: Sequence[BaseCallback] = (),
-) -> Training | KnobTraining | SteeringTraining:
+) -> Training | ControlTraining | AdaptationTraining:
     """Make the training run of these settings.
 
-    It is a `SteeringTraining` for `es`, a `KnobTraining` for a `SteeringConfig`, else a `Training`.
+    It is a `AdaptationTraining` for `es`, a `ControlTraining` for a `AdaptationConfig`, else a `Training`.
 
     Args:
         config: The settings.
@@ -177,9 +177,9 @@ def make_training(
     """
     if not isinstance(config.agent, EsConfig):
         # From there: it says which extra is missing.
-        kind = "KnobTraining" if isinstance(config.agent, SteeringConfig) else "Training"
-        sb3: type[Training | KnobTraining] = getattr(import_module("gpusched_agents"), kind)
+        kind = "ControlTraining" if isinstance(config.agent, AdaptationConfig) else "Training"
+        sb3: type[Training | ControlTraining] = getattr(import_module("gpusched_agents"), kind)
         return sb3(config, folder, name=name, command=command, on_progress=on_progress, callbacks=callbacks)
     if callbacks:
         raise InputError("callbacks", list(callbacks), "none, for es: it is not of Stable-Baselines3")
-    return SteeringTraining(config, folder, name=name, command=command, on_progress=on_progress)
+    return AdaptationTraining(config, folder, name=name, command=command, on_progress=on_progress)

@@ -10,7 +10,7 @@ from gpusched_env.workload import list_tracks, step_limit_of
 
 ENVIRONMENT_ID = "gpusched_env/GpuCluster-v0"
 
-STEERING_ID, STEERING = "gpusched_env/GpuSteering-v0", "Steering"
+ADAPTATION_ID, ADAPTATION = "gpusched_env/GpuAdaptation-v0", "Adaptation"
 
 _ENTRY_POINTS = ("gpusched_env.envs.env:GpuClusterEnv", "gpusched_env.envs.vector:GpuClusterVectorEnv")
 # By kind: the entry points of a single and of a vector environment, and its settings.
@@ -19,7 +19,10 @@ _KINDS: dict[str, tuple[tuple[str, str], dict[str, Any]]] = {
     "Flat": (_ENTRY_POINTS, {"flat": True}),
 }
 # They are in a package above this one: Gymnasium imports them when one is made.
-_STEERING = ("gpusched_baselines.steering_env:GpuSteeringEnv", "gpusched_baselines.steering_env:GpuSteeringVectorEnv")
+_ADAPTATION = (
+    "gpusched_baselines.adaptation_env:GpuAdaptationEnv",
+    "gpusched_baselines.adaptation_env:GpuAdaptationVectorEnv",
+)
 
 
 def track_id(track: str, kind: str = "") -> str:
@@ -32,21 +35,21 @@ def register_envs() -> None:
     """Register `gpusched_env/GpuCluster-v0`, an id for every track, and the flat twin of each, once.
 
     Environments of a track have its scenario, its reward scale and its number of steps at most. No scenario is loaded
-    here. Steering environments, `gpusched_env/GpuSteering-v0` and one of every track, need no limit: STS-X ends every
+    here. Adaptation environments, `gpusched_env/GpuAdaptation-v0` and one of every track, need no limit: STS-X ends every
     episode.
     """
     _register(ENVIRONMENT_ID, "")
     _register("gpusched_env/GpuClusterFlat-v0", "Flat")
-    _register(STEERING_ID, STEERING)
+    _register(ADAPTATION_ID, ADAPTATION)
     for track in list_tracks():
         limit = step_limit_of(track)
         for kind in _KINDS:
             _register(track_id(track, kind), kind, limit, scenario=track, reward_scale=None)
-        _register(track_id(track, STEERING), STEERING, scenario=track)
+        _register(track_id(track, ADAPTATION), ADAPTATION, scenario=track)
 
 
 def _register(name: str, kind: str, step_limit: int | None = None, **settings: object) -> None:
-    (single, vector), own = (_STEERING, {}) if kind == STEERING else _KINDS[kind]
+    (single, vector), own = (_ADAPTATION, {}) if kind == ADAPTATION else _KINDS[kind]
     if name not in gymnasium.registry:
         gymnasium.register(
             id=name,

@@ -187,14 +187,14 @@ def write_fixed(board: Board, types: Floats, offers: Floats) -> None:
     """Write the facts of every GPU type to `types` and of every configuration to `offers`."""
     nodes, configs, capacity = board.nodes, board.facts.configs, board.capacity
     rate, node_rate = board.planning_rate, board.node_rate
-    most, dearest = 1.0, 0.0
+    most, costliest = 1.0, 0.0
     for c in range(configs.shape[0]):
         most = max(most, configs[c, at.CONFIG_SIZE] / at.UNITS)
-        dearest = max(dearest, rate[c])
+        costliest = max(costliest, rate[c])
     for c in range(configs.shape[0]):
         units = configs[c, at.CONFIG_UNITS]
         offers[c, SIZE_SHARE] = configs[c, at.CONFIG_SIZE] / at.UNITS / most
-        offers[c, RATE_SHARE] = rate[c] / dearest if dearest > 0.0 else 0.0
+        offers[c, RATE_SHARE] = rate[c] / costliest if costliest > 0.0 else 0.0
         offers[c, INVERSE_RATE] = 1.0 / rate[c] if rate[c] > 0.0 else 0.0
         offers[c, GPU_PART] = units / at.UNITS if units > 0 else 1.0
     types[:, :] = 0.0

@@ -80,7 +80,7 @@ def test_asking_a_teacher_changes_nothing(teacher: str, name: str):
     """
     instance = any_of(name)
     asked, other = (AnyInstance(instance, **ENVIRONMENT) for _ in range(2))
-    rng, over, said = np.random.default_rng(0), False, set()
+    rng, over, outputs = np.random.default_rng(0), False, set()
     _, info = asked.reset()
     other.reset()
     master = Teacher(teacher)
@@ -92,12 +92,12 @@ def test_asking_a_teacher_changes_nothing(teacher: str, name: str):
         for part, array in before.items():
             np.testing.assert_array_equal(after[part], array, err_msg=part)
         assert info["action_mask"][action]
-        said.add(int(action))
+        outputs.add(int(action))
         chosen = int(action if rng.random() < 0.5 else rng.choice(np.flatnonzero(info["action_mask"])))
         _, _, over, _, info = asked.step(chosen)
         np.testing.assert_array_equal(info["action_mask"], other.step(chosen)[4]["action_mask"])
     np.testing.assert_array_equal(asked.result().log, other.result().log)
-    assert len(said) > 2
+    assert len(outputs) > 2
 
 
 @pytest.mark.slow
@@ -161,10 +161,10 @@ def test_the_learning_rate_falls_to_a_tenth():
 
 def test_the_teacher_acts_half_of_the_time_while_it_leads(monkeypatch: pytest.MonkeyPatch):
     """It leads for the first half of 400 decisions; the agent alone hardly ever does as FIFO would."""
-    said: list[np.ndarray] = []
+    outputs: list[np.ndarray] = []
     done: list[np.ndarray] = []
     ask = Teacher.actions
-    monkeypatch.setattr(Teacher, "actions", lambda *given: said.append(ask(*given)) or said[-1])
+    monkeypatch.setattr(Teacher, "actions", lambda *given: outputs.append(ask(*given)) or outputs[-1])
     warm_start = imitation(teacher="fifo", steps=400, led=0.5, learning_rate=1e-9)
     env: Any = warm_start._model.env
     step = env.step
@@ -172,7 +172,7 @@ def test_the_teacher_acts_half_of_the_time_while_it_leads(monkeypatch: pytest.Mo
     shares = []
     for _ in range(4):
         warm_start.iterate()
-        shares.append(float(np.mean(np.concatenate(said[-50:]) == np.concatenate(done[-50:]))))
+        shares.append(float(np.mean(np.concatenate(outputs[-50:]) == np.concatenate(done[-50:]))))
     assert warm_start.done == 4 * 50 * ENVS
     assert 0.4 < shares[0] < 0.8
     assert max(shares[1:]) < shares[0] - 0.2

@@ -29,8 +29,8 @@ def test_nothing_is_said_against_an_agent_as_good_as_its_teacher(costs):
 
 
 def test_an_agent_a_little_costlier_than_its_teacher_is_named_with_what_to_try():
-    (said,) = warnings_of(TAUGHT, curve(5000.0, 100.1), COSTS)
-    assert said == (
+    (outputs,) = warnings_of(TAUGHT, curve(5000.0, 100.1), COSTS)
+    assert outputs == (
         "the agent that is kept costs 0.1% more than its teacher sts-x (100.00 €); "
         "try --imitation-steps 160000, or another --seed, in another --out"
     )
@@ -46,16 +46,16 @@ def test_an_agent_costlier_than_edf_is_named_twice_if_it_had_a_teacher():
 
 
 def test_an_agent_that_was_never_trained_is_called_so_however_cheap_it_is():
-    (said,) = warnings_of(TAUGHT, curve(99.0, 100.0), COSTS)
-    assert "is the untrained one: nothing after step 0 was better" in said
+    (outputs,) = warnings_of(TAUGHT, curve(99.0, 100.0), COSTS)
+    assert "is the untrained one: nothing after step 0 was better" in outputs
 
 
 def test_an_agent_that_goes_on_from_another_begins_as_that():
-    (said,) = warnings_of(TrainingConfig(agent=EsConfig(begin="agent:default")), curve(99.0, 100.0), COSTS)
-    assert "is agent:default itself: nothing after step 0 was better" in said
+    (outputs,) = warnings_of(TrainingConfig(agent=EsConfig(begin="agent:default")), curve(99.0, 100.0), COSTS)
+    assert "is agent:default itself: nothing after step 0 was better" in outputs
 
 
-def test_an_agent_that_steers_is_not_advised_a_warm_start_which_it_does_not_have():
-    (said,) = warnings_of(TrainingConfig(agent=EsConfig()), curve(99.0, 100.0), COSTS)
-    assert "is sts-x itself: nothing after step 0 was better" in said
-    assert said.endswith("; try more decisions (--steps), or another --seed, in another --out")
+def test_an_agent_that_adapts_is_not_advised_a_warm_start_which_it_does_not_have():
+    (outputs,) = warnings_of(TrainingConfig(agent=EsConfig()), curve(99.0, 100.0), COSTS)
+    assert "is sts-x itself: nothing after step 0 was better" in outputs
+    assert outputs.endswith("; try more decisions (--steps), or another --seed, in another --out")

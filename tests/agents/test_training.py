@@ -24,7 +24,13 @@ from gpusched_agents.network.policies import export_model
 from gpusched_agents.policy import load_policy
 from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.study import make_training
-from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, MaskablePpoConfig, PpoConfig, SteeringConfig
+from gpusched_agents.training.algorithm_config import (
+    A2cConfig,
+    AdaptationConfig,
+    DqnConfig,
+    MaskablePpoConfig,
+    PpoConfig,
+)
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from gpusched_agents.training.training import Training
@@ -50,12 +56,12 @@ BASE = TrainingConfig(
 )
 WITHOUT = ImitationConfig(steps=0)
 SMALL_BUFFER = {"learning_starts": 16, "batch_size": 16, "gradient_steps": 2, "buffer_size": 200}
-KNOBS = TrainingConfig(
-    agent=SteeringConfig("ppo", PPO, workloads=6),
+CONTROLS = TrainingConfig(
+    agent=AdaptationConfig("ppo", PPO, workloads=6),
     scenarios=("tiny",),
     steps=256,
     envs=ENVS,
-    network=NetworkConfig("knobs", hidden=8, rounds=4),
+    network=NetworkConfig("controls", hidden=8, rounds=4),
     validation_seeds=(500, 501),
     evaluate_every=40,
 )
@@ -79,9 +85,9 @@ CASES = {
     "no imitation": replace(BASE, imitation=WITHOUT),
     "imitation alone": replace(BASE, steps=0),
     "two kinds of clusters": replace(BASE, scenarios=("tiny", "default"), validation_seeds=(500,), steps=64),
-    "knobs by ppo": KNOBS,
-    "knobs by sac": replace(KNOBS, agent=SteeringConfig("sac", SMALL_BUFFER, workloads=6), steps=96),
-    "knobs by td3": replace(KNOBS, agent=SteeringConfig("td3", SMALL_BUFFER, workloads=6), steps=96),
+    "controls by ppo": CONTROLS,
+    "controls by sac": replace(CONTROLS, agent=AdaptationConfig("sac", SMALL_BUFFER, workloads=6), steps=96),
+    "controls by td3": replace(CONTROLS, agent=AdaptationConfig("td3", SMALL_BUFFER, workloads=6), steps=96),
 }
 
 
@@ -168,12 +174,14 @@ def test_a_run_that_was_stopped_ends_as_if_it_had_not_been(
             stops += 1
         else:
             break
-    assert stops >= (1 if name in {"imitation alone", "no imitation", "two kinds of clusters", "knobs by ppo"} else 2)
+    assert stops >= (
+        1 if name in {"imitation alone", "no imitation", "two kinds of clusters", "controls by ppo"} else 2
+    )
     same(outcome(tmp_path / "run"), outcome(whole_runs(name)))
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["maskable-ppo", "dqn", "knobs by ppo", "knobs by sac"])
+@pytest.mark.parametrize("name", ["maskable-ppo", "dqn", "controls by ppo", "controls by sac"])
 def test_a_run_stopped_right_after_any_checkpoint_ends_as_if_it_had_not_been(
     name: str, whole_runs: Callable[[str], Path], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
@@ -285,7 +293,7 @@ def test_reinforcement_learning_begins_with_the_best_imitator_a_little_more_deci
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ["maskable-ppo", "dqn", "knobs by sac"])
+@pytest.mark.parametrize("name", ["maskable-ppo", "dqn", "controls by sac"])
 def test_a_run_is_a_function_of_its_settings(name: str, whole_runs: Callable[[str], Path], tmp_path: Path):
     np.random.default_rng(0)
     torch.manual_seed(77)

@@ -13,7 +13,7 @@ import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 
-from gpusched_baselines.steering_env import GpuSteeringVectorEnv
+from gpusched_baselines.adaptation_env import GpuAdaptationVectorEnv
 from gpusched_env import GpuClusterEnv, load_scenario, make_instance
 from gpusched_env.envs.vector import GpuClusterVectorEnv
 from gpusched_env.simulator import layout as at
@@ -348,9 +348,9 @@ def test_native_environments_stand_behind_the_maker():
     env.close()
 
 
-def test_steering_environments_have_no_masks_and_tell_their_episodes():
-    steering = GpuSteeringVectorEnv(2, "tiny", rounds=3, workloads=2, autoreset_mode=AutoresetMode.SAME_STEP)
-    env = vec_env.SchedulerVecEnv(steering)
+def test_adaptation_environments_have_no_masks_and_tell_their_episodes():
+    adaptation = GpuAdaptationVectorEnv(2, "tiny", rounds=3, workloads=2, autoreset_mode=AutoresetMode.SAME_STEP)
+    env = vec_env.SchedulerVecEnv(adaptation)
     env.seed_each([100_000, 100_001])
     assert env.reset().shape == (2, *env.observation_space.shape)
     with pytest.raises(gymnasium.error.ResetNeeded, match="with action masks"):

@@ -27,9 +27,9 @@ def job(due_h: float, epochs: float = 2.0, distribution: EpochDistribution = CER
     return Job(0.0, due_h * HOUR, 0.01, epochs, distribution, epochs, seconds)
 
 
-def instance(*jobs: Job, cheap: int = 2, dear: int = 2) -> Instance:
+def instance(*jobs: Job, cheap: int = 2, costly: int = 2) -> Instance:
     types = [GpuType("cheap", 500.0, 0.0, 16.0, 8), GpuType("costly", 1000.0, 0.0, 16.0, 8)]
-    nodes = [Node("cheap", cheap), Node("costly", dear)]
+    nodes = [Node("cheap", cheap), Node("costly", costly)]
     return Instance.from_jobs(types, nodes, jobs, CONFIGURATIONS, energy_price_eur_per_kwh=1.0, pue=1.0)
 
 
@@ -108,8 +108,8 @@ def test_types_are_ranked_by_expected_cost_or_as_published():
 def test_a_more_critical_job_takes_the_gpus_of_one_that_can_wait():
     only_cheap = {CONFIGURATIONS[CHEAP1]: HOUR}
     patient = replace(job(30.0), seconds_per_epoch=only_cheap)
-    urgent = replace(job(1.3, epochs=1.0), submission_s=0.25 * HOUR, seconds_per_epoch=only_cheap)
-    assert rounds(instance(patient, urgent, cheap=1), 2) == [(0.0, [CHEAP1, -1]), (0.25, [-1, CHEAP1])]
+    critical = replace(job(1.3, epochs=1.0), submission_s=0.25 * HOUR, seconds_per_epoch=only_cheap)
+    assert rounds(instance(patient, critical, cheap=1), 2) == [(0.0, [CHEAP1, -1]), (0.25, [-1, CHEAP1])]
 
 
 def test_cheapest_meeting_the_due_date_means_in_the_worst_case_and_to_the_second():
@@ -148,8 +148,8 @@ def paused(policy: Sts) -> list[int]:
     """
     only_cheap = {c: HOUR * (1.0 if c.gpus_per_node == 1 else 0.6) for c in CONFIGURATIONS[:2]}
     first = replace(job(30.0, epochs=4.0), seconds_per_epoch=only_cheap)
-    urgent = replace(job(0.85, epochs=1.0), submission_s=0.25 * HOUR, seconds_per_epoch=only_cheap)
-    state, seen = State(instance(first, urgent)), []
+    critical = replace(job(0.85, epochs=1.0), submission_s=0.25 * HOUR, seconds_per_epoch=only_cheap)
+    state, seen = State(instance(first, critical)), []
     for _ in range(3):
         state.advance()
         state.begin_round(preemption=True)

@@ -12,7 +12,7 @@ contrib = pytest.importorskip("sb3_contrib", reason='pip install "gpusched-env[a
 env_util = pytest.importorskip("stable_baselines3.common.env_util", reason='pip install "gpusched-env[agents]"')
 
 FLAT = "gpusched_env:gpusched_env/SlackFlat-v0"
-STEERING = "gpusched_env:gpusched_env/SlackSteering-v0"
+ADAPTATION = "gpusched_env:gpusched_env/SlackAdaptation-v0"
 OF_AN_EPISODE = ("invalid_actions", "total_energy_eur", "total_tardiness_eur")
 SMALL = {"settings": {"jobs.count": 5}}
 STEPS = {"n_steps": 64, "batch_size": 64, "n_epochs": 2}
@@ -23,7 +23,7 @@ ON_FLAT = {
     "MaskablePPO": (contrib.MaskablePPO, STEPS),
 }
 OFF_POLICY = {"learning_starts": 50, "buffer_size": 500}
-ON_STEERING = {
+ON_ADAPTATION = {
     "PPO": (sb3.PPO, STEPS),
     "A2C": (sb3.A2C, {}),
     "SAC": (sb3.SAC, OFF_POLICY),
@@ -70,11 +70,11 @@ def test_an_algorithm_trains_on_the_flat_id_of_a_track_and_learns_the_same_again
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", ON_STEERING)
-def test_an_algorithm_trains_on_the_steering_id_of_a_track_and_learns_the_same_again(name):
-    algorithm, settings = ON_STEERING[name]
-    _, episodes = train(algorithm, STEERING, settings)
+@pytest.mark.parametrize("name", ON_ADAPTATION)
+def test_an_algorithm_trains_on_the_adaptation_id_of_a_track_and_learns_the_same_again(name):
+    algorithm, settings = ON_ADAPTATION[name]
+    _, episodes = train(algorithm, ADAPTATION, settings)
     assert len(episodes) > 1
     assert all(np.isfinite(episode["r"]) for episode in episodes)
-    _, same = train(algorithm, STEERING, settings)
+    _, same = train(algorithm, ADAPTATION, settings)
     assert [(one["r"], one["l"]) for one in same] == [(one["r"], one["l"]) for one in episodes]

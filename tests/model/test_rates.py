@@ -105,11 +105,11 @@ def test_shares_and_several_nodes_cost_their_part():
 
 def test_the_price_and_the_pue_are_factors_of_every_rate_and_leave_the_kilowatts():
     instance = three_jobs()
-    dear = replace(instance, energy_price_eur_per_kwh=0.5, pue=1.5)
-    ours, theirs = Rates.of(instance), Rates.of(dear)
+    costly = replace(instance, energy_price_eur_per_kwh=0.5, pue=1.5)
+    ours, theirs = Rates.of(instance), Rates.of(costly)
     for field in fields(Rates):
         np.testing.assert_allclose(getattr(theirs, field.name), 0.75 * getattr(ours, field.name), rtol=1e-15)
-    np.testing.assert_array_equal(kilowatts(dear), kilowatts(instance))
+    np.testing.assert_array_equal(kilowatts(costly), kilowatts(instance))
     assert kilowatts(instance) == pytest.approx(np.array([[0.0, 1.0, 1.9]]))
 
 

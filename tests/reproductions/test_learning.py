@@ -174,13 +174,13 @@ def test_what_trains_is_missed_before_anything_is_trained(tmp_path, monkeypatch)
     assert not list(tmp_path.iterdir())
 
 
-def test_what_steers_is_trained_without_what_the_others_need(tmp_path, monkeypatch):
+def test_what_adapts_is_trained_without_what_the_others_need(tmp_path, monkeypatch):
     monkeypatch.setattr(trainings, "find_spec", lambda _package: None)
     begun = []
     monkeypatch.setattr(trainings, "train", lambda _config, _folder, name, *_: begun.append(name))
-    plan = StudyPlan(BASE, 1_000, ("steering", "steering-hidden"), (0,), (0,))
+    plan = StudyPlan(BASE, 1_000, ("adaptation", "adaptation-hidden"), (0,), (0,))
     trainings.train_all(plan.trainings(), tmp_path, 1, lambda *_: None)
-    assert begun == ["steering-0", "steering-hidden-0"]
+    assert begun == ["adaptation-0", "adaptation-hidden-0"]
 
 
 def trained(seed, *points):

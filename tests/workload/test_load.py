@@ -73,9 +73,9 @@ def test_on_100_nodes_as_many_jobs_are_there_at_once_as_in_the_published_program
 @pytest.mark.parametrize(("name", "median", "free"), [("published-high", 3.48, 0.055), ("default", 1.0, 0.67)])
 def test_the_worst_case_forces_jobs_as_the_pages_say(name, median, free):
     """Cost of an epoch where the worst case is in time over the least cost of one, and for whom the two are equal."""
-    dearer = np.concatenate([_forced(make_instance(load_scenario(name), seed)) for seed in range(10)])
-    assert np.median(dearer) == pytest.approx(median, abs=0.01)
-    assert np.mean(dearer < 1.0001) == pytest.approx(free, abs=0.005)
+    costlier = np.concatenate([_forced(make_instance(load_scenario(name), seed)) for seed in range(10)])
+    assert np.median(costlier) == pytest.approx(median, abs=0.01)
+    assert np.mean(costlier < 1.0001) == pytest.approx(free, abs=0.005)
 
 
 def _forced(instance: Instance) -> np.ndarray:

@@ -9,7 +9,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, fields
 from typing import Any
 
-from gpusched_agents.spec import OF_KNOBS, AgentSpec, NetworkConfig
+from gpusched_agents.spec import OF_CONTROLS, AgentSpec, NetworkConfig
 from gpusched_env.errors import InputError
 from gpusched_env.formats.json_fields import check_fields, json_list, value_of, values_of
 from gpusched_env.model import checks
@@ -20,7 +20,7 @@ ORIGIN = ("made_utc", "command", "python", "platform", "packages", "facts")
 """What `gpusched_env.provenance.provenance` gives."""
 POINT = ("steps", "seconds", "total_eur")
 """What every point of a training curve has."""
-LATER = ("guard", *OF_KNOBS)
+LATER = ("guard", *OF_CONTROLS)
 """Settings of a network that may be missing, and then have their defaults."""
 
 

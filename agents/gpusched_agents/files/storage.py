@@ -88,17 +88,17 @@ def weight_shapes(spec: AgentSpec, network: NetworkConfig) -> Shapes:
         spec: What the network was trained for.
         network: Its settings.
     """
-    from gpusched_agents.network.steering import shapes  # noqa: PLC0415 - only who reads weights needs the networks
-    from gpusched_baselines.steering_env.features import feature_count  # noqa: PLC0415
-    from gpusched_baselines.steering_env.knobs import knob_count  # noqa: PLC0415
+    from gpusched_agents.network.adaptation import shapes  # noqa: PLC0415 - only who reads weights needs the networks
+    from gpusched_baselines.adaptation_env.controls import control_count  # noqa: PLC0415
+    from gpusched_baselines.adaptation_env.features import feature_count  # noqa: PLC0415
 
     hidden = network.hidden
-    if spec.network == "knobs":
+    if spec.network == "controls":
         types = len(spec.gpu_types)
-        sizes = [feature_count(types), *[hidden] * network.layers, knob_count(types, network.knobs)]
+        sizes = [feature_count(types), *[hidden] * network.layers, control_count(types, network.controls)]
         layers = [_layer(str(index), sizes[index + 1], sizes[index]) for index in range(network.layers + 1)]
         return {name: shape for layer in layers for name, shape in layer.items()}
-    if spec.network == "steering":
+    if spec.network == "adaptation":
         jobs, options = len(spec.job_features), len(spec.cluster_features) + len(spec.option_features)
         return shapes(jobs, options, len(spec.queue_features), hidden)
     return _set(spec, hidden) if spec.network == "set" else _mlp(spec, hidden)

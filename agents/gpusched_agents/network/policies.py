@@ -16,7 +16,7 @@ from stable_baselines3.common.torch_layers import BaseFeaturesExtractor
 from stable_baselines3.dqn.policies import DQNPolicy, QNetwork
 from torch import Tensor, nn
 
-from gpusched_agents.network.knob_policy import LstmActor, MlpActor
+from gpusched_agents.network.control_policy import LstmActor, MlpActor
 from gpusched_env.errors import InputError
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES
 from gpusched_env.observation.job import EXPECTED, SURVIVAL, SURVIVAL_POINTS
@@ -177,7 +177,7 @@ NETWORKS: dict[str, type[SetNetwork | MlpNetwork]] = {"set": SetNetwork, "mlp": 
 
 ACTIVATIONS = {nn.Tanh: "tanh", nn.ReLU: "relu"}
 TAKEN = "a perceptron (MlpPolicy or MultiInputPolicy) of PPO, A2C, SAC, TD3, TQC, DQN or MaskablePPO"
-LSTM = "MlpLstmPolicy of RecurrentPPO with one layer, on a steering environment"
+LSTM = "MlpLstmPolicy of RecurrentPPO with one layer, on a adaptation environment"
 SMALL = 0.01  # gain of the layers that end in scores: at first all actions are about equally likely
 
 

@@ -9,9 +9,9 @@ from importlib import import_module
 from inspect import signature
 from typing import Annotated, Any, ClassVar, TypeAlias
 
-from gpusched_agents.network.knob_policy import SQUASHED
+from gpusched_agents.network.control_policy import SQUASHED
 from gpusched_agents.spec import Count, NotNegative, Part, Positive, check_at_most, check_flag, check_settings, choice
-from gpusched_baselines.steering_env.env import REWARDS, WORKLOADS
+from gpusched_baselines.adaptation_env.env import REWARDS, WORKLOADS
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.model import checks
 
@@ -100,7 +100,7 @@ class DqnConfig:
 
 @dataclass(frozen=True, slots=True)
 class EsConfig:
-    """Evolution strategies (Salimans et al., 2017) for agents that steer STS-X: where it begins, it is STS-X itself.
+    """Evolution strategies (Salimans et al., 2017) for agents that adapt STS-X: where it begins, it is STS-X itself.
 
     An update changes the weights at random, once each way, runs whole workloads with both, and follows the differences
     of log cost with Adam (Kingma and Ba, 2015). A decision is a round.
@@ -116,7 +116,7 @@ class EsConfig:
         drawn: Part of the workloads whose cluster, applications and load are drawn at random, 0 to 1.
         clip: What a difference of log costs counts at most, > 0: on a workload where chance does much, or that was a
             disaster, it says no more than its sign.
-        begin: `agent:NAME`, or the folder, of a steering agent to go on from; by default none.
+        begin: `agent:NAME`, or the folder, of a adaptation agent to go on from; by default none.
         only: Arrays of the network that change, by the beginning of their names, such as `gate`; by default all.
     """
 
@@ -169,7 +169,7 @@ DEFAULTS: dict[str, dict[str, Any]] = {
     "td3": {**OFF_POLICY, "action_noise": 0.2},
     "tqc": OFF_POLICY,
 }
-RECURRENT = "; no folder holds an LSTM: train it with sb3-contrib on gpusched_env/GpuSteering-v0, sb3:FILE takes it"
+RECURRENT = "; no folder holds an LSTM: train it with sb3-contrib on gpusched_env/GpuAdaptation-v0, sb3:FILE takes it"
 # Arguments of the constructors that are no settings: what a training gives itself, and what no checkpoint holds.
 OWN = {
     "policy", "env", "policy_kwargs", "seed", "device", "verbose", "tensorboard_log", "stats_window_size",
@@ -182,8 +182,8 @@ ANY_SIGN = {"log_std_init", "target_entropy"}
 
 
 @dataclass(frozen=True, slots=True)
-class SteeringConfig:
-    """An algorithm of Stable-Baselines3 or sb3-contrib that sets the knobs of STS-X (`GpuSteeringEnv`).
+class AdaptationConfig:
+    """An algorithm of Stable-Baselines3 or sb3-contrib that sets the controls of STS-X (`GpuAdaptationEnv`).
 
     Args:
         algorithm: `ppo`, `a2c`, `sac`, `td3` or `tqc`.
@@ -192,7 +192,7 @@ class SteeringConfig:
             not fall); `critic_hidden`, the width of the critic's two layers; `log_std_init` of `ppo` and `a2c`, the
             logarithm of the standard deviation of actions at the beginning; and `action_noise` of the others, the
             standard deviation of what is added to an action (None: nothing).
-        reward: `saving`, `waste` or `cost`, as `GpuSteeringEnv` has it.
+        reward: `saving`, `waste` or `cost`, as `GpuAdaptationEnv` has it.
         workloads: Workloads of each scenario that episodes are drawn from, 1 to 10,000.
 
     Raises:
@@ -224,7 +224,7 @@ class SteeringConfig:
         return self.algorithm in SQUASHED
 
 
-AnyAgentConfig: TypeAlias = AgentConfig | SteeringConfig
+AnyAgentConfig: TypeAlias = AgentConfig | AdaptationConfig
 ALL_ALGORITHMS = tuple(dict.fromkeys((*ALGORITHMS, *CLASSES)))
 
 
@@ -237,7 +237,7 @@ def one_of(algorithms: Iterable[str], given: str) -> str:
 def agent_config(algorithm: str, network: str | None = None) -> Callable[..., AnyAgentConfig]:
     """Return what makes the settings of the algorithm of a name.
 
-    `ppo` and `a2c` are the names of two trainings each. They learn on the steering environment, unless the kind of the
+    `ppo` and `a2c` are the names of two trainings each. They learn on the adaptation environment, unless the kind of the
     network that was asked for is one that decides job by job.
 
     Args:
@@ -245,7 +245,7 @@ def agent_config(algorithm: str, network: str | None = None) -> Callable[..., An
         network: The kind of the network, if one was asked for.
     """
     by_job = algorithm in ALGORITHMS and (algorithm not in CLASSES or network in {"set", "mlp"})
-    return ALGORITHMS[algorithm] if by_job else partial(SteeringConfig, algorithm)
+    return ALGORITHMS[algorithm] if by_job else partial(AdaptationConfig, algorithm)
 
 
 def algorithm_class(algorithm: str) -> Any:

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 import numpy as np
 
 from gpusched_agents.spec import (
-    OF_KNOBS,
+    OF_CONTROLS,
     Count,
     CountFromZero,
     Flag,
@@ -20,7 +20,7 @@ from gpusched_agents.spec import (
     Positive,
     check_settings,
 )
-from gpusched_agents.training.algorithm_config import AnyAgentConfig, EsConfig, MaskablePpoConfig, SteeringConfig
+from gpusched_agents.training.algorithm_config import AdaptationConfig, AnyAgentConfig, EsConfig, MaskablePpoConfig
 from gpusched_baselines.registry import teacher_names
 from gpusched_env import FIRST_DRAWN_SEED
 from gpusched_env.errors import InputError
@@ -101,10 +101,10 @@ class TrainingConfig:
             learn on several kinds of clusters at once.
         scenario_settings: New values of settings, by dotted name, that go to every scenario: `{"cluster.nodes": 20}`;
             numbers, texts, and lists and mappings of them.
-        steps: Decisions of reinforcement learning, ≥ 0; by default 500,000, and 20,000 steps of the steering
+        steps: Decisions of reinforcement learning, ≥ 0; by default 500,000, and 20,000 steps of the adaptation
             environment.
         seed: Seed of everything, ≥ 0.
-        envs: Environments that run at once, ≥ 1; by default 32, and 8 steering environments.
+        envs: Environments that run at once, ≥ 1; by default 32, and 8 adaptation environments.
         network: The network.
         imitation: The warm start.
         tardiness_factor: What a euro of tardiness counts in training, > 0. Tardiness is so costly that single misses
@@ -114,7 +114,7 @@ class TrainingConfig:
         validation_seeds: Seeds of the workloads that decide which agent is kept, below `gpusched_env.FIRST_DRAWN_SEED`
             or those of tracks: no training episode runs on those.
         evaluate_every: Decisions between two evaluations, ≥ 1; a checkpoint is written with each. By default 50,000,
-            and 2,048 steps of the steering environment.
+            and 2,048 steps of the adaptation environment.
         patience: Evaluations without a better one after which training stops, ≥ 1.
         threads: Threads of PyTorch, ≥ 1: one is fastest on a busy machine. With other threads the same run may round
             otherwise.
@@ -143,7 +143,7 @@ class TrainingConfig:
             usual = ("network", NetworkConfig(), fitting), ("imitation", ImitationConfig(), NO_WARM_START)
             for name, default, own in usual:
                 object.__setattr__(self, name, own if getattr(self, name) == default else getattr(self, name))
-        counts = STEERING_COUNTS if isinstance(self.agent, SteeringConfig) else COUNTS
+        counts = ADAPTATION_COUNTS if isinstance(self.agent, AdaptationConfig) else COUNTS
         for name, count in counts.items():
             object.__setattr__(self, name, count if getattr(self, name) is UNSET else getattr(self, name))
         for name in ("scenarios", "validation_seeds"):
@@ -166,8 +166,8 @@ class TrainingConfig:
             raise InputError("imitation.steps", self.imitation.steps, allowed)
 
     @property
-    def steers(self) -> bool:
-        """Whether its agent steers STS-X, and begins as STS-X."""
+    def adapts(self) -> bool:
+        """Whether its agent adapts STS-X, and begins as STS-X."""
         return type(self.agent) in FITTING
 
     def loaded_scenarios(self) -> tuple[Scenario, ...]:
@@ -186,8 +186,10 @@ class TrainingConfig:
         """Give the settings as JSON can hold them, the algorithm's name among those of the agent."""
         document = asdict(self)
         document["agent"] = {"algorithm": self.agent.algorithm, **document["agent"]}
-        if self.network.kind != "knobs":
-            document["network"] = {name: value for name, value in document["network"].items() if name not in OF_KNOBS}
+        if self.network.kind != "controls":
+            document["network"] = {
+                name: value for name, value in document["network"].items() if name not in OF_CONTROLS
+            }
         plain: dict[str, Any] = _plain(document)
         return plain
 
@@ -219,8 +221,11 @@ def _plain(value: Any) -> Any:
     return value.item() if isinstance(value, np.generic) else value
 
 
-STEERING_NETWORK, NO_WARM_START = NetworkConfig("steering", hidden=8), ImitationConfig(steps=0)
-FITTING: dict[type, NetworkConfig] = {EsConfig: STEERING_NETWORK, SteeringConfig: NetworkConfig("knobs", hidden=32)}
-"""The usual network of algorithms that steer, by the class of their settings: it may be of no other kind."""
+ADAPTATION_NETWORK, NO_WARM_START = NetworkConfig("adaptation", hidden=8), ImitationConfig(steps=0)
+FITTING: dict[type, NetworkConfig] = {
+    EsConfig: ADAPTATION_NETWORK,
+    AdaptationConfig: NetworkConfig("controls", hidden=32),
+}
+"""The usual network of algorithms that adapt, by the class of their settings: it may be of no other kind."""
 COUNTS = {"steps": 500_000, "envs": 32, "evaluate_every": 50_000}
-STEERING_COUNTS = {"steps": 20_000, "envs": 8, "evaluate_every": 2_048}
+ADAPTATION_COUNTS = {"steps": 20_000, "envs": 8, "evaluate_every": 2_048}

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeVar
 
 import numpy as np
 
-from gpusched_agents.network.steering import SteeringPolicy, own_shapes
+from gpusched_agents.network.adaptation import AdaptationPolicy, own_shapes
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.worlds import Place, instance_at, validation_instance, validation_places
 from gpusched_env import simulate
@@ -161,7 +161,7 @@ class Workers:
     def validate(self, weights: NDArray[np.float32]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """Give costs and tardiness costs of an agent on the validation workloads [€], both (`validation_places`,)."""
         config = self._config
-        policy = SteeringPolicy(spec=self._spec, weights=weights, hidden=config.network.hidden)
+        policy = AdaptationPolicy(spec=self._spec, weights=weights, hidden=config.network.hidden)
         calls = [(config, policy, place) for place in validation_places(config)]
         totals, tardiness = np.array(self._map(validate, calls)).T
         return totals, tardiness
@@ -178,7 +178,7 @@ def _difference(
 ) -> tuple[float, int]:
     instance = instance_at(config, place, most_jobs)
     one, other = (
-        simulate(instance, SteeringPolicy(spec=spec, weights=weights, hidden=config.network.hidden), record=False)
+        simulate(instance, AdaptationPolicy(spec=spec, weights=weights, hidden=config.network.hidden), record=False)
         for weights in pair
     )
     return float(np.log(max(one.total_eur, FREE) / max(other.total_eur, FREE))), one.rounds + other.rounds

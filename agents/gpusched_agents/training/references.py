@@ -17,13 +17,13 @@ if TYPE_CHECKING:
     from gpusched_agents.training.config import TrainingConfig
 
 USUAL = ("sts", "edf")
-BASE = "sts-x"  # what a steering agent begins as
+BASE = "sts-x"  # what a adaptation agent begins as
 
 
 def reference_names(config: TrainingConfig) -> tuple[str, ...]:
     """Give the policies that a run is measured by: its teacher, if it has one, STS and EDF."""
     teacher = (config.imitation.teacher,) if config.imitation.steps else ()
-    if config.steers:
+    if config.adapts:
         teacher = (BASE,)
     return tuple(dict.fromkeys(teacher + USUAL))
 
@@ -37,7 +37,7 @@ def reference_costs(names: Iterable[str], instances: Sequence[Instance]) -> dict
 
 
 def costs_over_base(config: TrainingConfig) -> dict[str, Any]:
-    """Return what an agent that steers is measured by, as training.json holds it.
+    """Return what an agent that adapts is measured by, as training.json holds it.
 
     Returns:
         `references`: mean cost of each reference policy on the validation workloads of the scenarios [€]; and
@@ -63,24 +63,24 @@ def warnings_of(
     kept = best_point(curve)
     cost, teacher = kept["total_eur"], config.imitation.teacher if config.imitation.steps else None
     found = [f"is {first_agent(config)}: nothing after step 0 was better"] if kept["steps"] == 0 else []
-    dearer = [
+    costlier = [
         f"costs {cost / references[name] - 1.0:.1%} more than {whose}{name} ({references[name]:,.2f} €)"
         for name, whose in ((teacher, "its teacher "), ("edf", ""))
         if name is not None and cost > references[name]
     ]
-    return [f"the agent that is kept {text}; {_advice(config)}" for text in found + dearer]
+    return [f"the agent that is kept {text}; {_advice(config)}" for text in found + costlier]
 
 
 def first_agent(config: TrainingConfig) -> str:
     """Say what the agent is before it has learnt anything."""
-    if config.steers:
+    if config.adapts:
         return f"{getattr(config.agent, 'begin', '') or BASE} itself"
     return "the untrained one"
 
 
 def _advice(config: TrainingConfig) -> str:
-    """Say what helps most: a warm start, or a longer one; nothing but time helps who steers."""
-    if config.steers:
+    """Say what helps most: a warm start, or a longer one; nothing but time helps who adapts."""
+    if config.adapts:
         return "try more decisions (--steps), or another --seed, in another --out"
     if config.imitation.steps == 0:
         return "try a warm start (--imitate sts-x), or more decisions (--steps)"

@@ -165,7 +165,7 @@ class ResumableTraining(ABC):
         """Check the settings, and make what is trained."""
 
     def _measure_references(self) -> dict[str, Any]:
-        """Return what the record gets: `references`, and for agents that steer what STS-X costs each workload."""
+        """Return what the record gets: `references`, and for agents that adapt what STS-X costs each workload."""
         return costs_over_base(self.config)
 
     @abstractmethod

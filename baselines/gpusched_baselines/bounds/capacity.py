@@ -82,10 +82,10 @@ def _cheapest_known(tau: Floats, price: Floats, epochs: float, time_left: float,
         if late <= 0.0:
             return cost
         saved = epochs * (tau[k] - tau[k + 1])
-        dearer = epochs * (price[k + 1] - price[k])
-        if dearer > saved * weight:
+        costlier = epochs * (price[k + 1] - price[k])
+        if costlier > saved * weight:
             break
-        cost += dearer * min(1.0, late / saved)
+        cost += costlier * min(1.0, late / saved)
         late -= saved
     return cost + weight * max(0.0, late)
 

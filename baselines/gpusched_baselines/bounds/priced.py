@@ -71,8 +71,8 @@ def offer(sale: Basket, speed: Floats, cost: Floats, order: Ints, fixed: float, 
         while True:
             below = sale.where[at - 1, HIGH] if at > 0 else -1
             gained = speed[c] - (speed[below] if below >= 0 else 0.0)
-            dearer = cost[c] - cost[below] if below >= 0 else cost[c] + fixed
-            slope = dearer / gained if gained > 0.0 else (np.inf if dearer >= 0.0 else -np.inf)
+            costlier = cost[c] - cost[below] if below >= 0 else cost[c] + fixed
+            slope = costlier / gained if gained > 0.0 else (np.inf if costlier >= 0.0 else -np.inf)
             if at == 0 or slope > sale.amount[at - 1, PRICE]:
                 break
             at -= 1

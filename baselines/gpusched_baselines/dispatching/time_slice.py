@@ -66,16 +66,16 @@ class TimeSlice:
         """Place all active jobs."""
         jobs, active = view.jobs, view.active
         _count_attained(view, active)
-        urgent = jobs[active, at.WEIGHT] > self.critical_eur_per_s
-        for job in active[(jobs[active, at.OLD_CONFIG] >= 0) & (urgent | ~self._is_over(view, active))].tolist():
+        critical = jobs[active, at.WEIGHT] > self.critical_eur_per_s
+        for job in active[(jobs[active, at.OLD_CONFIG] >= 0) & (critical | ~self._is_over(view, active))].tolist():
             view.place(job, int(jobs[job, at.OLD_CONFIG]))
-        waiting = [job for job in active[urgent].tolist() if jobs[job, at.CONFIG] < 0]
+        waiting = [job for job in active[critical].tolist() if jobs[job, at.CONFIG] < 0]
         for job in sorted(waiting, key=lambda job: -sim.pressure(view.board, job, _left(view, job))):
             self._place_critical(view, job)
-        rest = [job for job in active[~urgent].tolist() if jobs[job, at.CONFIG] < 0]
+        rest = [job for job in active[~critical].tolist() if jobs[job, at.CONFIG] < 0]
         for job in sorted(rest, key=lambda job: _attained_per_weight(view, job)):
             _place_cheapest(view, job)
-        self._set_wake_ups(view, active[~urgent].tolist())
+        self._set_wake_ups(view, active[~critical].tolist())
 
     def _is_over(self, view: View, active: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say whose quantum is over, (A,); that of a job that is not sliced never is."""

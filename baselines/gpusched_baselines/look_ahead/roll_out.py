@@ -16,7 +16,7 @@ from gpusched_baselines.index_rules.ranks import EXPECTED, Rule, choose_job
 from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
 from gpusched_baselines.planning.cheapest import with_co_runners
 from gpusched_baselines.sts_x.appraisal import Parts
-from gpusched_baselines.sts_x.plan import unsteered
+from gpusched_baselines.sts_x.plan import unadapted
 from gpusched_baselines.sts_x.policy import carry_out, plan_round
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator import stepping
@@ -181,7 +181,7 @@ def plan_by(board: Board, rate: Floats, base: Base) -> None:
         board: The board with the times to plan with.
     """
     if not base.by_index:
-        plan_round(board, base.parts, unsteered(board.count[at.ACTIVE], rate))
+        plan_round(board, base.parts, unadapted(board.count[at.ACTIVE], rate))
         return
     plan_by_index(board, base.rule)
     memory = board.memory

@@ -185,12 +185,12 @@ def offer(board: Board, order: Ints, cost: float, costs: Floats, held: Floats, k
         held: What the jobs of the round hold in each, (K, A, HELD).
         kept: The state of the nodes in each, (K, N, columns of `layout`).
     """
-    dearest = 0
+    costliest = 0
     for k in range(costs.shape[0]):
         if cost == costs[k]:
             return
-        if costs[k] > costs[dearest]:
-            dearest = k
-    if cost < costs[dearest]:
-        costs[dearest] = cost
-        sim.keep(board, order, held[dearest], kept[dearest])
+        if costs[k] > costs[costliest]:
+            costliest = k
+    if cost < costs[costliest]:
+        costs[costliest] = cost
+        sim.keep(board, order, held[costliest], kept[costliest])

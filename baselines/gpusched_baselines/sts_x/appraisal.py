@@ -14,7 +14,7 @@ from gpusched_baselines.sts_x.plan import (
     PRICE,
     RESTART,
     WEIGHT,
-    Steering,
+    Adaptation,
     cheapest_now,
     epochs_at_worst,
     epochs_expected,
@@ -121,7 +121,7 @@ class Plans(NamedTuple):
     jobs: Ints
     first: Ints
     wake: Floats
-    urgent: Mask
+    critical: Mask
     group: Ints
     key: Floats
     work: Floats
@@ -131,7 +131,7 @@ class Plans(NamedTuple):
 
 
 @kernel
-def appraise(board: Board, chosen: Ints, parts: Parts, steering: Steering, scratch: Scratch) -> Plans:
+def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, scratch: Scratch) -> Plans:
     """Plan every active job, and rank them.
 
     A job whose cheapest configuration would still meet the due date later is *deferrable*, every other is *critical*. First
@@ -142,35 +142,35 @@ def appraise(board: Board, chosen: Ints, parts: Parts, steering: Steering, scrat
     Args:
         chosen: The active jobs, (A,).
         parts: Which parts of the policy are in use.
-        steering: What is said of the round.
+        adaptation: What is said of the round.
         scratch: Written.
     """
     plans, memory, now = _new_plans(chosen), board.memory, board.clock[at.NOW]
     longest = 0.0
     for i in range(chosen.shape[0]):
-        longest += _look(board, steering, plans, i, parts.waits)
-    wait = max(A_WAIT * np.exp(steering.max_deferral) * longest / max(1, chosen.shape[0]), 1.0)
+        longest += _look(board, adaptation, plans, i, parts.waits)
+    wait = max(A_WAIT * np.exp(adaptation.max_deferral) * longest / max(1, chosen.shape[0]), 1.0)
     for i in range(chosen.shape[0]):
         job = chosen[i]
-        if plans.urgent[i] or plans.key[i] < wait:
+        if plans.critical[i] or plans.key[i] < wait:
             if not _holds(board, job):
-                _plan(board, steering, i, job, 1.0, wait, parts.guarantees, scratch)
+                _plan(board, adaptation, i, job, 1.0, wait, parts.guarantees, scratch)
                 memory[job, of.UNTIL] = now + KEPT * wait
             plans.value[i] = memory[job, of.BARE_VALUE]
-            plans.needs[i] = memory[job, of.BARE_NEEDS] if plans.urgent[i] else plans.needs[i]
+            plans.needs[i] = memory[job, of.BARE_NEEDS] if plans.critical[i] else plans.needs[i]
     price = capacity_price(board, chosen, plans.value, plans.needs, FREE_RATE) if parts.priced else 0.0
     total = max(plans.value.sum(), 1e-300)
     for i in range(chosen.shape[0]):
         job = chosen[i]
-        if plans.urgent[i]:
-            scale = 1.0 + factor(steering, i, PRICE) * price * (
+        if plans.critical[i]:
+            scale = 1.0 + factor(adaptation, i, PRICE) * price * (
                 1.0 - plans.value[i] / total
             )  # it pays for what the others lose
             plans.scale[i] = scale
             if abs(scale - memory[job, of.SCALE]) > SAME_SCALE * scale:
-                _plan(board, steering, i, job, scale, wait, parts.guarantees, scratch)
+                _plan(board, adaptation, i, job, scale, wait, parts.guarantees, scratch)
             plans.first[i], plans.wake[i] = int(memory[job, of.FIRST]), memory[job, of.NEXT]
-            plans.key[i], sooner = _slack_at_best(board, job), factor(steering, i, ORDER)
+            plans.key[i], sooner = _slack_at_best(board, job), factor(adaptation, i, ORDER)
             if parts.by_value and plans.key[i] < 0.0:
                 plans.group[i], plans.key[i] = MUST_BE_LATE, -memory[job, of.VALUE] / plans.work[i] * sooner
             else:
@@ -203,20 +203,20 @@ def _holds(board: Board, job: int) -> bool:
 def _new_plans(chosen: Ints) -> Plans:
     total = chosen.shape[0]
     first, group, figures = np.empty(total, dtype=np.int64), np.zeros(total, dtype=np.int64), np.zeros((6, total))
-    urgent = np.zeros(total, dtype=np.int8)
-    return Plans(chosen, first, figures[0], urgent, group, figures[1], figures[2], figures[3], figures[4], figures[5])
+    critical = np.zeros(total, dtype=np.int8)
+    return Plans(chosen, first, figures[0], critical, group, figures[1], figures[2], figures[3], figures[4], figures[5])
 
 
 @lean_kernel
-def _look(board: Board, steering: Steering, plans: Plans, i: int, waits: bool) -> float:
+def _look(board: Board, adaptation: Adaptation, plans: Plans, i: int, waits: bool) -> float:
     """Tell whether a job is deferrable, and if so what it begins with, when it wakes up, and its place in the order.
 
     Returns:
         The time that it is expected to run yet where its epochs are cheapest [s].
     """
-    jobs, configs, job, rate = board.jobs, board.facts.configs, plans.jobs[i], steering.deferrable_rate
+    jobs, configs, job, rate = board.jobs, board.facts.configs, plans.jobs[i], adaptation.deferrable_rate
     left, time_left = epochs_at_worst(board, job), jobs[job, at.DUE] - board.clock[at.NOW]
-    config, seconds = cheapest_now(board, rate, job, steering.same)
+    config, seconds = cheapest_now(board, rate, job, adaptation.same)
     length, gpus = epochs_expected(board, job) * seconds, configs[config, at.CONFIG_SIZE] / at.UNITS
     held, running = int(jobs[job, at.OLD_CONFIG]), sim.would_restart(board, job)
     plans.work[i] = max(length * gpus, 1e-9) + (0.0 if running else sim.switch_s(board, job, config) * gpus)
@@ -227,25 +227,32 @@ def _look(board: Board, steering: Steering, plans: Plans, i: int, waits: bool) -
             if then > WORTH_A_RESTART * now:
                 config, seconds = held, board.tau[job, held]
         worst = left * seconds
-        slack, margin = time_left - worst, factor(steering, i, MARGIN)
+        slack, margin = time_left - worst, factor(adaptation, i, MARGIN)
         if slack > (KEEP_MARGIN if held >= 0 else START_MARGIN) * margin * worst:
             plans.first[i], plans.wake[i] = config, board.clock[at.NOW] + slack - 0.999 * START_MARGIN * margin * worst
             plans.key[i], plans.group[i] = slack, DEFERRABLE_RUNNING if running else DEFERRABLE
             return length
-    plans.urgent[i], plans.group[i] = 1, CRITICAL
+    plans.critical[i], plans.group[i] = 1, CRITICAL
     return length
 
 
 @kernel
 def _plan(
-    board: Board, steering: Steering, i: int, job: int, scale: float, wait: float, guarantees: bool, scratch: Scratch
+    board: Board,
+    adaptation: Adaptation,
+    i: int,
+    job: int,
+    scale: float,
+    wait: float,
+    guarantees: bool,
+    scratch: Scratch,
 ) -> None:
     """Plan a job that is critical, or may be so after a wait, and remember the plan and what it is worth.
 
     What a second is worth is what the plan gets costlier by if it begins after the `wait` [s], over the wait.
     """
-    memory, rate, size = board.memory, steering.rate, steering.rate.shape[0]
-    heavier, careful = factor(steering, i, WEIGHT), factor(steering, i, RESTART)
+    memory, rate, size = board.memory, adaptation.rate, adaptation.rate.shape[0]
+    heavier, careful = factor(adaptation, i, WEIGHT), factor(adaptation, i, RESTART)
     seconds, price = scratch.seconds[:size], scratch.price[:size]
     price_out(board, rate, job, restart_penalty(scale) * careful, seconds, price)
     config, wake, points = plan_ahead(board, job, seconds, price, scale / heavier, guarantees, scratch)

@@ -1,4 +1,4 @@
-"""STS-X's plan of one job, one hull over all GPU types, shares and whole nodes; and what a steering agent says of it.
+"""STS-X's plan of one job, one hull over all GPU types, shares and whole nodes; and what a adaptation agent says of it.
 
 `rate`, (C,), are the cost rates to plan with [€/s].
 """
@@ -49,14 +49,14 @@ WEIGHT = 1  # on the tardiness weight with which it is planned
 ORDER = 2  # on the value of its time, and on 1 / slack, by which critical jobs come first
 MARGIN = 3  # on the slack at which it is critical
 RESTART = 4  # on the seconds that a change costs
-KNOBS = 5
+CONTROLS = 5
 
 
-class Steering(NamedTuple):
+class Adaptation(NamedTuple):
     """What somebody who knows more says of a round.
 
     Attributes:
-        jobs: Logarithms of factors for every active job, (A, KNOBS).
+        jobs: Logarithms of factors for every active job, (A, CONTROLS).
         rate: Cost rates with which critical jobs are planned [€/s], (C,).
         deferrable_rate: Cost rates by which deferrable jobs know where they are cheapest [€/s], (C,).
         same: Whether deferrable jobs are cheapest in every round where they were in the first.
@@ -71,19 +71,19 @@ class Steering(NamedTuple):
 
 
 @kernel
-def unsteered(active: int, rate: Floats) -> Steering:
-    """Give the steering that changes nothing.
+def unadapted(active: int, rate: Floats) -> Adaptation:
+    """Give the adaptation that changes nothing.
 
     Args:
         active: Number of active jobs.
     """
-    return Steering(np.zeros((active, KNOBS)), rate, rate, True, 0.0)
+    return Adaptation(np.zeros((active, CONTROLS)), rate, rate, True, 0.0)
 
 
 @lean_kernel
-def factor(steering: Steering, i: int, knob: int) -> float:
+def factor(adaptation: Adaptation, i: int, control: int) -> float:
     """Give the factor that is said of an active job by one of the columns; exactly 1 where nothing is said."""
-    said = steering.jobs[i, knob]
+    said = adaptation.jobs[i, control]
     return np.exp(said) if said != 0.0 else 1.0
 
 
@@ -91,7 +91,7 @@ def factor(steering: Steering, i: int, knob: int) -> float:
 KNOWN_AT = 5  # 1 + the epochs done for which the next one holds
 EXPECTED = 6  # epochs that it is expected to need yet
 CHEAPEST = 15  # 1 + the configuration with the cheapest epochs, restarts aside; 0: not looked up yet
-OFFERED = 16  # of a job told to a steering agent: GPU-seconds that it needs in the mean as a whole; 0: not looked up
+OFFERED = 16  # of a job told to a adaptation agent: GPU-seconds that it needs in the mean as a whole; 0: not looked up
 # Its last plan.
 UNTIL = 7  # time until which it holds [s]
 HELD = 8  # what the job held when it was made: a configuration, -1 before its start, -2 waiting

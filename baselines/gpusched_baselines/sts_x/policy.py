@@ -9,7 +9,7 @@ import numpy as np
 from gpusched_baselines.planning.cheapest import cheapest_fitting, rates_by_utilisation, with_co_runners
 from gpusched_baselines.planning.plan import Scratch, new_scratch
 from gpusched_baselines.sts_x.appraisal import FREE_RATE, Parts, Plans, appraise, restart_penalty
-from gpusched_baselines.sts_x.plan import RESTART, WEIGHT, Steering, factor, plan_ahead, price_out, spread, unsteered
+from gpusched_baselines.sts_x.plan import RESTART, WEIGHT, Adaptation, factor, plan_ahead, price_out, spread, unadapted
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim
@@ -27,19 +27,19 @@ from gpusched_env.simulator.kernels import (
 
 
 @threaded_kernel
-def plan_round(board: Board, parts: Parts, steering: Steering) -> None:
+def plan_round(board: Board, parts: Parts, adaptation: Adaptation) -> None:
     """Plan the round on an empty cluster; write what every job shall get to `memory`, and nothing else.
 
     Args:
         parts: Which parts of the policy are in use.
-        steering: What is said of the round; `unsteered` for nothing but the rates.
+        adaptation: What is said of the round; `unadapted` for nothing but the rates.
     """
     active = board.active[: board.count[at.ACTIVE]]
     scratch = new_scratch(board.facts.configs.shape[0] + 1)
-    plans = appraise(board, active, parts, steering, scratch)
+    plans = appraise(board, active, parts, adaptation, scratch)
     held, kept = sim.begin_plan(board, True)
     order = sim.ranked_in_groups(plans.group, plans.key)
-    _place_jobs(board, plans, order, parts, steering, scratch)
+    _place_jobs(board, plans, order, parts, adaptation, scratch)
     if parts.spreads:
         spread(board, active)
     if parts.stays:
@@ -51,18 +51,20 @@ def plan_round(board: Board, parts: Parts, steering: Steering) -> None:
 
 
 @kernel
-def _place_jobs(board: Board, plans: Plans, order: Ints, parts: Parts, steering: Steering, scratch: Scratch) -> None:
+def _place_jobs(
+    board: Board, plans: Plans, order: Ints, parts: Parts, adaptation: Adaptation, scratch: Scratch
+) -> None:
     """Place the jobs as planned on the empty cluster, in their order."""
     configs, capacity, first = board.facts.configs, board.capacity, plans.first
     demand = np.zeros(capacity.shape[0])  # GPUs that deferrable jobs want and do not have yet, by type
     for i in range(first.shape[0]):
         gpus = configs[first[i], at.CONFIG_SIZE] / at.UNITS
-        demand[configs[first[i], at.CONFIG_TYPE]] += 0.0 if plans.urgent[i] else gpus
+        demand[configs[first[i], at.CONFIG_TYPE]] += 0.0 if plans.critical[i] else gpus
     for i in order:
         job, v = plans.jobs[i], configs[first[i], at.CONFIG_TYPE]
-        if plans.urgent[i]:
+        if plans.critical[i]:
             if not _put(board, job, first[i], True, parts.consolidates):
-                plans.wake[i] = _put_what_fits(board, plans, i, parts, steering, scratch)
+                plans.wake[i] = _put_what_fits(board, plans, i, parts, adaptation, scratch)
             continue
         opens = demand[v] >= capacity[v, at.LARGEST] or sim.keeps_config(board, job, first[i])
         if _put(board, job, first[i], opens, parts.consolidates):
@@ -73,19 +75,19 @@ def _place_jobs(board: Board, plans: Plans, order: Ints, parts: Parts, steering:
 
 
 @kernel
-def _put_what_fits(board: Board, plans: Plans, i: int, parts: Parts, steering: Steering, scratch: Scratch) -> float:
+def _put_what_fits(board: Board, plans: Plans, i: int, parts: Parts, adaptation: Adaptation, scratch: Scratch) -> float:
     """Plan an critical job over what fits now, place it, and return its wake-up; inf if nothing fits."""
-    rate, size = steering.rate, steering.rate.shape[0]
+    rate, size = adaptation.rate, adaptation.rate.shape[0]
     job, scale, any_fits = plans.jobs[i], plans.scale[i], False
     for c in range(size):
         any_fits |= board.tau[job, c] < np.inf and sim.may_have(board, job, c)
     if not any_fits:
         return np.inf
     seconds, price = scratch.seconds[:size], scratch.price[:size]
-    price_out(board, rate, job, restart_penalty(scale) * factor(steering, i, RESTART), seconds, price)
+    price_out(board, rate, job, restart_penalty(scale) * factor(adaptation, i, RESTART), seconds, price)
     for c in range(size):
         seconds[c] = seconds[c] if sim.may_have(board, job, c) else np.inf
-    heavier = factor(steering, i, WEIGHT)
+    heavier = factor(adaptation, i, WEIGHT)
     config, wake, _ = plan_ahead(board, job, seconds, price, scale / heavier, parts.guarantees, scratch)
     _put(board, job, config, True, parts.consolidates)
     return wake
@@ -234,8 +236,8 @@ class StsX(PlannedPolicy):
 
     def _plan(self, view: View) -> None:
         board = with_co_runners(view.board) if self.co_located and not self.guarantees else view.board
-        plan_round(board, self.parts, self._steering(board, self.rates(board)))
+        plan_round(board, self.parts, self._adaptation(board, self.rates(board)))
 
-    def _steering(self, board: Board, rate: Floats) -> Steering:
+    def _adaptation(self, board: Board, rate: Floats) -> Adaptation:
         """Give what is said of the round, which an agent may: here, nothing."""
-        return unsteered(int(board.count[at.ACTIVE]), rate)
+        return unadapted(int(board.count[at.ACTIVE]), rate)

@@ -11,7 +11,7 @@ from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli import terminal as completion
 from gpusched_experiments.cli.comparing import conduct, instance_title, written
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan, print_comparisons
-from gpusched_experiments.cli.terminal import drawing_or_note, output, say_if_one_seed
+from gpusched_experiments.cli.terminal import drawing_or_note, note_if_one_seed, output
 from gpusched_experiments.report.comparison_table import comparisons_text
 from gpusched_experiments.report.table import TABLE_FORMATS
 
@@ -88,7 +88,7 @@ def compare_command(
         raise InputError("--format", form, f"one of {', '.join(TABLE_FORMATS)}")
     workload = given.workload(options.scenario_or_track(scenario, track))
     machines = backend.chosen()
-    say_if_one_seed(seeds)
+    note_if_one_seed(seeds)
     plan = ComparisonPlan.of(workload, policies, seeds, reference, workers, gpu_demand, machines)
     compared = conduct(plan, out, drawing_or_note(DRAWS))
     if form is not None:

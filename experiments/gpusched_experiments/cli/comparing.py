@@ -115,7 +115,7 @@ def conduct(plan: ComparisonPlan, out: str | Path, charts: ModuleType | None) ->
     finished = sum(key in folder.runs for each in keys for key in each.values())
     if finished:
         _note(f"{out}: {finished} of {plan.count * len(parts)} runs are finished already")
-    _say_what_is_run(parts[0])
+    _print_what_is_run(parts[0])
     with _kept_if_stopped(folder), folder.taken(), counting(plan.title, plan.count * len(parts)) as bar:
         bar.show(finished)
         compared = tuple(
@@ -154,7 +154,7 @@ def _kept_if_stopped(folder: ComparisonFolder) -> Iterator[None]:
         raise
 
 
-def _say_what_is_run(part: _Part) -> None:
+def _print_what_is_run(part: _Part) -> None:
     """Say on which cluster how many jobs are run, before it begins."""
     instance = part.make(part.first)
     nodes = machines(instance)

@@ -14,7 +14,7 @@ from gpusched_experiments.cli.compare import DRAWS
 from gpusched_experiments.cli.comparing import conduct, written
 from gpusched_experiments.cli.comparison_plan import USUAL_REFERENCE, USUAL_SEEDS_OF_THE_SAME_JOBS, ComparisonPlan
 from gpusched_experiments.cli.progress import counting
-from gpusched_experiments.cli.terminal import drawing_or_note, output, print_table, say_if_one_seed
+from gpusched_experiments.cli.terminal import drawing_or_note, note_if_one_seed, output, print_table
 from gpusched_experiments.report import PolicyStatistics, RunSummary, compare, summarise
 from gpusched_experiments.report.comparison_table import COUNTS, SHORT, means_over, metrics_table
 from gpusched_experiments.report.estimate import LEAST_SEEDS, Estimate
@@ -68,7 +68,7 @@ def evaluate_command(
     machines = backend.chosen()
     replay = None if workload.scenario is None else workload.scenario.trace
     rule = None if replay is None else replay.gpu_demand
-    say_if_one_seed(seeds)
+    note_if_one_seed(seeds)
     names, text = ",".join([name, *others]), usual if seeds is None else seeds
     reference = USUAL_REFERENCE if USUAL_REFERENCE in others else others[0]
     plan = ComparisonPlan.of(workload, names, text, reference, workers, rule, machines)

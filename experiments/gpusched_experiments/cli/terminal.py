@@ -56,7 +56,7 @@ def progress_output() -> Console:
     return Console(stderr=True, highlight=False)
 
 
-def say_if_one_seed(seeds: str | None) -> None:
+def note_if_one_seed(seeds: str | None) -> None:
     """Say what `--seeds 40` is, which may be meant as forty seeds."""
     if seeds is not None and seeds.strip().isdecimal() and int(seeds) > 1:
         count = int(seeds)

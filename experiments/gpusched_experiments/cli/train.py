@@ -57,7 +57,7 @@ def train_command(
     ] = None,
     of_scenario: workload_options.TrainingScenarioOptions,
 ) -> None:
-    """Train an agent: one that steers STS-X begins as STS-X, another one imitates a policy first; then it learns by itself.
+    """Train an agent: one that adapts STS-X begins as STS-X, another one imitates a policy first; then it learns by itself.
 
     The best agent of all evaluations is in DIR/agent, the curve in DIR/curve.csv, drawn in DIR/curve.png and .svg,
     TensorBoard's logs in DIR/logs. Stop it at any moment: the same command goes on from its last checkpoint, and ends

@@ -12,12 +12,12 @@ import typer
 from gpusched_agents.training.algorithm_config import (
     ALGORITHMS,
     ALL_ALGORITHMS,
-    SteeringConfig,
+    AdaptationConfig,
     agent_config,
     known_settings,
     one_of,
 )
-from gpusched_agents.training.config import STEERING_COUNTS, TRACK_VALIDATION, TrainingConfig
+from gpusched_agents.training.config import ADAPTATION_COUNTS, TRACK_VALIDATION, TrainingConfig
 from gpusched_agents.training.worlds import TRAINING_SEEDS
 from gpusched_baselines.registry import teacher_names
 from gpusched_env.errors import InputError
@@ -30,28 +30,28 @@ TRACK_SEEDS = "20000-20004"
 EXAMPLE = "agent.learning_rate=1e-4"
 USUAL = TrainingConfig()
 SCENARIO_SETTINGS = "scenario_settings"  # which has options of its own
-OWN_OF_KNOBS = ("reward", "workloads")  # settings of `SteeringConfig` beside those of its algorithm
+OWN_OF_CONTROLS = ("reward", "workloads")  # settings of `AdaptationConfig` beside those of its algorithm
 
 
 BY_JOB = (
-    "maskable-ppo and dqn decide job by job; es steers STS-X; the others set its knobs, but ppo and a2c with --network "
+    "maskable-ppo and dqn decide job by job; es adapts STS-X; the others set its controls, but ppo and a2c with --network "
     "set or mlp decide job by job."
 )
-OFTEN = f"{STEERING_COUNTS['evaluate_every']:,} of knobs"
+OFTEN = f"{ADAPTATION_COUNTS['evaluate_every']:,} of controls"
 _SEEDS = f"{USUAL.validation_seeds[0]}-{USUAL.validation_seeds[-1]}"
-_TEACHERS, _KNOBS = ", ".join(teacher_names()), "Others: steering (es), knobs."
+_TEACHERS, _CONTROLS = ", ".join(teacher_names()), "Others: adaptation (es), controls."
 HELP = {
     "agent": f"The algorithm: {', '.join(ALL_ALGORITHMS)}. {BY_JOB}",
     "scenario": f"Built-in scenarios or .toml files, separated by commas; default: {','.join(USUAL.scenarios)}.",
     "track": f"Tracks in place of scenarios, separated by commas, or {ALL}; validation seeds are {TRACK_SEEDS} then.",
-    "steps": f"Decisions of reinforcement learning; default: {USUAL.steps:,}, {STEERING_COUNTS['steps']:,} of knobs.",
+    "steps": f"Decisions of reinforcement learning; default: {USUAL.steps:,}, {ADAPTATION_COUNTS['steps']:,} of controls.",
     "imitate": f"Teacher of the warm start: {_TEACHERS}, or {NONE}; default: {USUAL.imitation.teacher}.",
     "imitation_steps": f"Its decisions; default: {USUAL.imitation.steps:,}.",
-    "network": f"set or mlp, where it decides job by job; default: {USUAL.network.kind}. {_KNOBS}",
-    "hidden": f"Width of its layers; default: {USUAL.network.hidden}, 32 of knobs, 8 of es.",
+    "network": f"set or mlp, where it decides job by job; default: {USUAL.network.kind}. {_CONTROLS}",
+    "hidden": f"Width of its layers; default: {USUAL.network.hidden}, 32 of controls, 8 of es.",
     "distribution": "Whether it sees what comes from the distribution of epochs.",
     "seed": f"Seed of everything; default: {USUAL.seed}.",
-    "envs": f"Environments that run at once; default: {USUAL.envs}, {STEERING_COUNTS['envs']} of knobs.",
+    "envs": f"Environments that run at once; default: {USUAL.envs}, {ADAPTATION_COUNTS['envs']} of controls.",
     "validation_seeds": "Seeds of the workloads that decide which agent is kept: 500-504, or 0,3,5; "
     f"default: {_SEEDS}.",
     "evaluate_every": "Decisions between two evaluations, each with a checkpoint; "
@@ -142,16 +142,16 @@ def training_config(
         options = {**held_out, "scenario": ",".join(scenario_names(options))}
     usual = TrainingConfig(agent=algorithm())
     given = _given(options, settings, _known(usual))
-    if usual.steers:
-        _check_steering(given, usual)
+    if usual.adapts:
+        _check_adaptation(given, usual)
     values: dict[str, dict[str, Any]] = {"": {}, "agent": {}, "network": {}, "imitation": {}}
     for name, one in given.items():
         section, _, field = name.rpartition(".")
         values[section][field] = one.value
     own = values["agent"]
-    if isinstance(usual.agent, SteeringConfig):
-        knobs = {name: own.pop(name) for name in OWN_OF_KNOBS if name in own}
-        own = {**knobs, "settings": own}
+    if isinstance(usual.agent, AdaptationConfig):
+        controls = {name: own.pop(name) for name in OWN_OF_CONTROLS if name in own}
+        own = {**controls, "settings": own}
     try:
         return TrainingConfig(
             agent=algorithm(**own),
@@ -208,14 +208,14 @@ def _network(options: Mapping[str, Any], settings: Sequence[str]) -> str | None:
     return str(told[-1][1]) if told else options.get("network")
 
 
-def _check_steering(given: Mapping[str, _Given], usual: TrainingConfig) -> None:
-    """Check that nothing was given that an agent that steers has no use for.
+def _check_adaptation(given: Mapping[str, _Given], usual: TrainingConfig) -> None:
+    """Check that nothing was given that an agent that adapts has no use for.
 
     By themselves the settings of a network and of a warm start that are those of other algorithms by default would pass
     for settings that nobody gave.
     """
     name_of, kind = usual.agent.algorithm, usual.network.kind
-    both = isinstance(usual.agent, SteeringConfig) and name_of in ALGORITHMS
+    both = isinstance(usual.agent, AdaptationConfig) and name_of in ALGORITHMS
     other = "; with --network set or mlp it decides job by job, and may imitate" if both else ""
     for name, one in given.items():
         if name == "network.kind" and one.value != kind:
@@ -228,8 +228,8 @@ def _known(whole: TrainingConfig) -> dict[str, _Setting]:
     """Give every setting of an algorithm's by its dotted name, with its default."""
     sections = {"agent.": whole.agent, "network.": whole.network, "imitation.": whole.imitation}
     keywords: dict[str, _Setting] = {}
-    if isinstance(whole.agent, SteeringConfig):  # which checks its settings itself
-        keywords = {f"agent.{name}": _Setting(getattr(whole.agent, name)) for name in OWN_OF_KNOBS}
+    if isinstance(whole.agent, AdaptationConfig):  # which checks its settings itself
+        keywords = {f"agent.{name}": _Setting(getattr(whole.agent, name)) for name in OWN_OF_CONTROLS}
         keywords |= {f"agent.{name}": _Setting(None, optional=True) for name in known_settings(whole.agent.algorithm)}
         del sections["agent."]
     return keywords | {

@@ -27,9 +27,9 @@ def cost_drawing(rows: Sequence[PolicyStatistics], runs: Sequence[RunSummary]) -
     bound = float(np.mean([run.clairvoyant_eur for run in runs]))
     ends = [row.total_interval_eur or (row.total_eur, row.total_eur) for row in rows]
     traces, height = _bars(rows, ends), 120 + 34 * len(rows)
-    dearest, near = max(high for _, high in ends), 1.3 * max(row.energy_eur for row in rows)
-    views = [View("all of it", traces, _cost_layout(rows, 1.12 * dearest, bound), height)]
-    if dearest > ZOOM * near:
+    costliest, near = max(high for _, high in ends), 1.3 * max(row.energy_eur for row in rows)
+    views = [View("all of it", traces, _cost_layout(rows, 1.12 * costliest, bound), height)]
+    if costliest > ZOOM * near:
         views.append(View("up close", traces, _cost_layout(rows, near, bound), height))
     whiskers = "; whiskers are 95 % intervals of their sum" if rows[0].total_interval_eur else ""
     dashed = " The dashed line is the clairvoyant bound, which no policy undercuts." if np.isfinite(bound) else ""

@@ -67,8 +67,8 @@ def verdict(runs: Sequence[RunSummary], reference: str, *, due_dates_modelled: b
         if after is not None and less[after.policy].startswith("as much"):
             sentences.append(f"{after.policy} costs the same.")
         elif after is not None:
-            dearer = f"The next is {after.policy} with {after.total_eur:,.2f} €"
-            sentences.append(f"{dearer}: {best.policy} costs {less[after.policy]}.")
+            costlier = f"The next is {after.policy} with {after.total_eur:,.2f} €"
+            sentences.append(f"{costlier}: {best.policy} costs {less[after.policy]}.")
         sentences += _price(best, next(row for row in rows if row.policy == reference))
     if best.runs < LEAST_SEEDS:
         count = f"{best.runs} seed{'s' if best.runs > 1 else ''}"

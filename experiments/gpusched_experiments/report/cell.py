@@ -70,7 +70,7 @@ WHOLE_RUN = Measure("run", whole_run)
 BOUND = Measure("bound", bound_alone)
 
 
-SAYS_NOTHING = {"name", "description", "compare"}
+NO_TEXT = {"name", "description", "compare"}
 """Settings of a scenario that decide nothing about its instances."""
 
 
@@ -111,7 +111,7 @@ class Cell:
         """
         return key_of(
             origin=origin,
-            scenario=self.scenario.model_dump(mode="json", exclude=SAYS_NOTHING),
+            scenario=self.scenario.model_dump(mode="json", exclude=NO_TEXT),
             change=None if self.change is None else [type(self.change).__name__, asdict(self.change)],
             policy=self.policy,
             seed=self.seed,

@@ -38,8 +38,8 @@ _DECIDES_FOR_AGENTS = (
     ("gpusched_env", "observation"),
     ("gpusched_agents", "policy.py"),
     ("gpusched_agents", "network/inference.py"),
-    ("gpusched_agents", "network/knob_policy.py"),
-    ("gpusched_agents", "network/steering.py"),
+    ("gpusched_agents", "network/control_policy.py"),
+    ("gpusched_agents", "network/adaptation.py"),
 )
 _SOURCES = ("gpusched_env", "baselines", "agents", "experiments", "reproductions")
 _PACKAGES = ("gpusched-env", "numpy", "numba", "scipy")

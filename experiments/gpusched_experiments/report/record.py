@@ -13,7 +13,7 @@ from gpusched_agents.any_policy import is_agent
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.provenance import provenance
 from gpusched_env.workload import Scenario
-from gpusched_experiments.report.cell import SAYS_NOTHING, Cell
+from gpusched_experiments.report.cell import NO_TEXT, Cell
 from gpusched_experiments.report.code_version import agent_version, code_version, commit, machine
 from gpusched_experiments.report.store import document_json
 
@@ -102,7 +102,7 @@ def _groups(cells: Iterable[Cell]) -> list[dict[str, Any]]:
 
 def _own_settings(scenario: Scenario) -> dict[str, Any]:
     defaults = _flat(Scenario().model_dump(mode="json"))
-    own = _flat(scenario.model_dump(mode="json", exclude=SAYS_NOTHING))
+    own = _flat(scenario.model_dump(mode="json", exclude=NO_TEXT))
     return {name: value for name, value in own.items() if name not in defaults or defaults[name] != value}
 
 

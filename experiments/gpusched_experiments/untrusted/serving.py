@@ -195,7 +195,7 @@ def maker(kind: str, source: bytes, file: str, made_by: str) -> Callable[[], Pol
     return checked
 
 
-def said_of(error: BaseException, file: str) -> str:
+def text_of(error: BaseException, file: str) -> str:
     """Say what went wrong, and on which line of the file."""
     if isinstance(error, Refused):
         return str(error)
@@ -234,7 +234,7 @@ class Server:
             try:
                 answer, parts = answers[head["kind"]](head, memoryview(body))
             except BaseException as error:  # noqa: BLE001 - whatever a policy raises is said
-                answer, parts = {"error": said_of(error, self.file)[:1000]}, []
+                answer, parts = {"error": text_of(error, self.file)[:1000]}, []
             self.channel.send(answer, parts)
 
     def _load(self, head: dict[str, Any], body: memoryview) -> Answer:

@@ -167,9 +167,9 @@ def test_antman_never_evicts_a_guaranteed_job():
 def test_antman_promotes_the_slowest_guest_to_an_idle_gpu_if_that_gains_more_than_a_restart_takes():
     """When the host of GPU 1 ends, the guest beside the host of GPU 0 moves there, if the gain is worth it."""
     jobs = [job(0.7, epochs=5000.0), job(0.9, epochs=100.0), job(0.9, opportunistic=True)]
-    cheap, dear = cluster(jobs, (2,), restart_s=10.0), cluster(jobs, (2,), restart_s=1e5)
+    cheap, costly = cluster(jobs, (2,), restart_s=10.0), cluster(jobs, (2,), restart_s=1e5)
     assert held(cheap, AntMan(), until_s=50.0)[2] == ("Vx0.6!", 0, 1)
-    assert held(dear, AntMan(), until_s=50.0)[2] == ("Vx0.4", 0, 0)
+    assert held(costly, AntMan(), until_s=50.0)[2] == ("Vx0.4", 0, 0)
     assert held(cheap, AntMan(promotes=False), until_s=50.0)[2] == ("Vx0.4", 0, 0)
 
 

@@ -6,7 +6,7 @@ import pytest
 from rich.console import Console
 
 from gpusched_experiments.cli import progress
-from gpusched_experiments.cli.terminal import output, print_table, say_if_one_seed, write_plainly
+from gpusched_experiments.cli.terminal import note_if_one_seed, output, print_table, write_plainly
 from gpusched_experiments.report.table import Column, Table
 
 TABLE = Table.of("T", (Column("a", "cost €", lambda row: row), Column("b", "more", lambda _: "x")), ["1 €", "12 €"])
@@ -54,7 +54,7 @@ def test_output_without_a_terminal_is_as_wide_as_columns_says_or_else_wide(monke
     ("seeds", "said"), [("40", "40 seeds are 0-39"), ("0-39", ""), ("0", ""), ("3,5", ""), (None, "")]
 )
 def test_a_lone_seed_is_explained(capsys, seeds, said):
-    say_if_one_seed(seeds)
+    note_if_one_seed(seeds)
     told = capsys.readouterr().err
     assert said in told
     assert bool(told) == bool(said)

@@ -146,7 +146,7 @@ def test_an_interrupted_training_resumes_and_ends_as_if_nothing_had_happened(
     assert total == [line.split(",")[3] for line in (trained[0] / "curve.csv").read_text().splitlines()]
 
 
-KNOBS = (
+CONTROLS = (
     "--scenario", "tiny", "--agent", "ppo", "--envs", 4, "--steps", 128, "--evaluate-every", 48, "--hidden", 8,
     "--validation-seeds", "500-501", "--set", "agent.n_steps=8", "--set", "agent.batch_size=16",
     "--set", "agent.workloads=4",
@@ -155,14 +155,14 @@ KNOBS = (
 
 @pytest.mark.slow
 @pytest.mark.usefixtures("interruptible")
-def test_an_agent_that_sets_knobs_is_interrupted_resumed_and_compared(tmp_path, monkeypatch):
+def test_an_agent_that_sets_controls_is_interrupted_resumed_and_compared(tmp_path, monkeypatch):
     monkeypatch.setattr("gpusched_agents.training.sb3_training.REMEMBER_S", 0.0)
     whole, run = tmp_path / "whole", tmp_path / "run"
-    done = gpusched("train", *KNOBS, "--out", whole)
+    done = gpusched("train", *CONTROLS, "--out", whole)
     assert done.exit_code == 0, done.output
     assert "1.000 of sts-x's" in done.stderr
     assert "sts-x itself   best so far" in done.stderr
-    report = gpusched_agents.KnobTraining._report
+    report = gpusched_agents.ControlTraining._report
 
     def interrupt(self, text):
         report(self, text)
@@ -170,11 +170,11 @@ def test_an_agent_that_sets_knobs_is_interrupted_resumed_and_compared(tmp_path, 
             signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        patch.setattr(gpusched_agents.KnobTraining, "_report", interrupt)
-        stopped = gpusched("train", *KNOBS, "--out", run)
+        patch.setattr(gpusched_agents.ControlTraining, "_report", interrupt)
+        stopped = gpusched("train", *CONTROLS, "--out", run)
     assert stopped.exit_code == 130
     assert stopped.stderr.splitlines()[-1] == "error: interrupted; the same command goes on at 64 steps"
-    resumed = gpusched("train", *KNOBS, "--out", run)
+    resumed = gpusched("train", *CONTROLS, "--out", run)
     assert resumed.exit_code == 0, resumed.output
     assert "resuming at 64 steps" in resumed.stderr
     assert weights(run) == weights(whole)

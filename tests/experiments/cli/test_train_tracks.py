@@ -12,11 +12,11 @@ from typer.testing import CliRunner
 
 pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 
+from adapted import InThisProcess
 from gpusched_agents.files.storage import load_agent, load_description
-from gpusched_agents.training.steering_training import SteeringTraining
+from gpusched_agents.training.adaptation_training import AdaptationTraining
 from gpusched_env.workload import load_track
 from gpusched_experiments.cli.app import app
-from steered import InThisProcess
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -75,7 +75,7 @@ def test_a_training_on_a_track_says_what_sts_x_costs_and_how_to_compare_its_agen
     policies = f"edf,sts,sts-x,agent:{folder / 'agent'}"
     assert compare == f"compare it: gpusched compare --policies {policies} --track slack --set jobs.count=8"
     described = load_description(folder / "agent")
-    assert (described.algorithm, described.spec.network, described.network.hidden) == ("es", "steering", 3)
+    assert (described.algorithm, described.spec.network, described.network.hidden) == ("es", "adaptation", 3)
     assert described.config["scenarios"] == ["track:slack"]
 
 
@@ -111,16 +111,16 @@ def test_an_interrupted_training_goes_on_where_it_was(
     trained: tuple[Path, Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     handler = signal.signal(signal.SIGINT, signal.default_int_handler)
-    update, left = SteeringTraining._update, [2]
+    update, left = AdaptationTraining._update, [2]
 
-    def interrupted(self: SteeringTraining) -> None:
+    def interrupted(self: AdaptationTraining) -> None:
         update(self)
         left[0] -= 1
         if left[0] == 0:
             signal.raise_signal(signal.SIGINT)
 
     with monkeypatch.context() as patch:
-        patch.setattr(SteeringTraining, "_update", interrupted)
+        patch.setattr(AdaptationTraining, "_update", interrupted)
         stopped = train(tmp_path / "run", "--track", "slack")
     signal.signal(signal.SIGINT, handler)
     assert stopped.exit_code == 130
@@ -152,7 +152,7 @@ def test_a_track_of_ones_own_is_trained_on_and_compared_as_its_scenario(tmp_path
         (["--track", "missing.toml"], ["missing.toml"]),
         (["--track", "slack", "--imitate", "sts-x"], ["--imitate = 'sts-x'", "for es: it begins as STS-X"]),
         (["--track", "slack", "--imitation-steps", 5], ["--imitation-steps = 5", "for es: it begins as STS-X"]),
-        (["--track", "slack", "--network", "set"], ["--network = 'set'", "steering, for es"]),
+        (["--track", "slack", "--network", "set"], ["--network = 'set'", "adaptation, for es"]),
         (["--track", "slack", "--validation-seeds", 30_000], ["30000", "20000 to 20019 of tracks"]),
         (["--track", "slack", "--set", "agent.gamma=0.9"], ["agent.gamma", "agent.pairs"]),
         (["--track", "slack", "--set", "agent.pairs=0"], ["--set agent.pairs = 0", ">= 1"]),
@@ -179,7 +179,7 @@ def test_callbacks_of_stable_baselines_are_none_of_its_own(tmp_path: Path):
     assert list(tmp_path.iterdir()) == []
 
 
-def test_a_network_that_steers_is_for_evolution_strategies_alone(tmp_path: Path):
-    done = gpusched("train", "--scenario", "tiny", "--network", "steering", "--out", tmp_path / "run")
-    check_refusal(done, ["--network = 'steering'", "set or mlp, for maskable-ppo"])
+def test_a_network_that_adapts_is_for_evolution_strategies_alone(tmp_path: Path):
+    done = gpusched("train", "--scenario", "tiny", "--network", "adaptation", "--out", tmp_path / "run")
+    check_refusal(done, ["--network = 'adaptation'", "set or mlp, for maskable-ppo"])
     assert list(tmp_path.iterdir()) == []

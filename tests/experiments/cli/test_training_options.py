@@ -7,11 +7,11 @@ import pytest
 from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.training.algorithm_config import (
     A2cConfig,
+    AdaptationConfig,
     DqnConfig,
     EsConfig,
     MaskablePpoConfig,
     PpoConfig,
-    SteeringConfig,
 )
 from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from gpusched_env.workload import list_tracks
@@ -39,23 +39,23 @@ def test_an_algorithm_is_chosen_by_its_name(algorithm):
 
 
 @pytest.mark.parametrize("algorithm", ["ppo", "a2c", "sac", "td3", "tqc"])
-def test_algorithms_of_stable_baselines3_set_knobs_unless_a_network_decides_job_by_job(algorithm):
-    assert config(agent=algorithm) == TrainingConfig(agent=SteeringConfig(algorithm))
-    assert config(agent=algorithm, network="knobs") == TrainingConfig(agent=SteeringConfig(algorithm))
+def test_algorithms_of_stable_baselines3_set_controls_unless_a_network_decides_job_by_job(algorithm):
+    assert config(agent=algorithm) == TrainingConfig(agent=AdaptationConfig(algorithm))
+    assert config(agent=algorithm, network="controls") == TrainingConfig(agent=AdaptationConfig(algorithm))
     if algorithm in {"ppo", "a2c"}:
         assert config(agent=algorithm, network="mlp").agent == {"ppo": PpoConfig, "a2c": A2cConfig}[algorithm]()
         assert config(("network.kind=set",), agent=algorithm).network.kind == "set"
 
 
-def test_settings_of_an_algorithm_that_sets_knobs():
+def test_settings_of_an_algorithm_that_sets_controls():
     settings = ("agent.learning_rate=1e-2", "agent.target_kl=none", "agent.workloads=7", "network.rounds=4")
     made = config(settings, agent="ppo", hidden=16, steps=500, imitate="none")
     assert made == TrainingConfig(
-        agent=SteeringConfig("ppo", {"learning_rate": 0.01, "target_kl": None}, workloads=7),
+        agent=AdaptationConfig("ppo", {"learning_rate": 0.01, "target_kl": None}, workloads=7),
         steps=500,
-        network=NetworkConfig("knobs", hidden=16, rounds=4),
+        network=NetworkConfig("controls", hidden=16, rounds=4),
     )
-    assert config(("agent.ent_coef=auto_0.5", "agent.reward=waste"), agent="sac").agent == SteeringConfig(
+    assert config(("agent.ent_coef=auto_0.5", "agent.reward=waste"), agent="sac").agent == AdaptationConfig(
         "sac", {"ent_coef": "auto_0.5"}, reward="waste"
     )
 
@@ -137,10 +137,10 @@ def test_tracks_stand_for_their_scenarios_and_their_seeds_for_validation():
     assert config().validation_seeds == TrainingConfig().validation_seeds
 
 
-def test_settings_of_a_steering_agent_leave_the_others_as_they_are_by_default():
+def test_settings_of_a_adaptation_agent_leave_the_others_as_they_are_by_default():
     made = config(agent="es", hidden=5, imitate="none", settings=("agent.pairs=2", "agent.drawn=0.5"))
-    assert made == TrainingConfig(agent=EsConfig(pairs=2, drawn=0.5), network=NetworkConfig("steering", hidden=5))
-    assert config(agent="es", network="steering", imitation_steps=0) == TrainingConfig(agent=EsConfig())
+    assert made == TrainingConfig(agent=EsConfig(pairs=2, drawn=0.5), network=NetworkConfig("adaptation", hidden=5))
+    assert config(agent="es", network="adaptation", imitation_steps=0) == TrainingConfig(agent=EsConfig())
 
 
 def test_nobody_to_imitate_means_no_warm_start():
@@ -155,18 +155,18 @@ def test_nobody_to_imitate_means_no_warm_start():
         ({"agent": "recurrent-ppo"}, "--agent", "train it with sb3-contrib"),
         ({"agent": "ppo", "imitate": "sts-x"}, "--imitate", "for ppo: it begins as STS-X; with --network set or mlp"),
         ({"agent": "sac", "imitation_steps": 5}, "--imitation-steps", "none, or 0 steps, for sac"),
-        ({"agent": "sac", "network": "set"}, "--network", "knobs, for sac"),
-        ({"agent": "ppo", "network": "steering"}, "--network", "knobs, for ppo"),
-        ({"agent": "maskable-ppo", "network": "knobs"}, "--network", "set or mlp, for maskable-ppo"),
+        ({"agent": "sac", "network": "set"}, "--network", "controls, for sac"),
+        ({"agent": "ppo", "network": "adaptation"}, "--network", "controls, for ppo"),
+        ({"agent": "maskable-ppo", "network": "controls"}, "--network", "set or mlp, for maskable-ppo"),
         ({"agent": "ppo", "settings": ("agent.gamma=2",)}, "--set agent.gamma", "0 to 1"),
         ({"agent": "ppo", "settings": ("agent.buffer_size=9",)}, "--set", "agent.reward, agent.workloads"),
         ({"agent": "ppo", "settings": ("network.layers=0",)}, "--set network.layers", ">= 1"),
         ({"track": "slack", "scenario": "tiny"}, "--track", "nothing beside --scenario"),
         ({"track": "slack", "validation_seeds": "30000"}, "validation_seeds[0]", "20000 to 20019 of tracks"),
-        ({"agent": "es", "network": "set"}, "--network", "steering, for es"),
-        ({"agent": "es", "network": "set", "hidden": 64}, "--network", "steering, for es"),
-        ({"agent": "es", "network": "mlp"}, "--network", "steering, for es"),
-        ({"network": "steering"}, "--network", "set or mlp, for maskable-ppo"),
+        ({"agent": "es", "network": "set"}, "--network", "adaptation, for es"),
+        ({"agent": "es", "network": "set", "hidden": 64}, "--network", "adaptation, for es"),
+        ({"agent": "es", "network": "mlp"}, "--network", "adaptation, for es"),
+        ({"network": "adaptation"}, "--network", "set or mlp, for maskable-ppo"),
         ({"track": "mine/own.toml"}, "scenario", "exists"),
         ({"agent": "es", "imitate": "sts-x"}, "--imitate", "none, or 0 steps, for es: it begins as STS-X"),
         ({"agent": "es", "imitate": "edf"}, "--imitate", "for es"),

@@ -53,7 +53,7 @@ def test_nothing_is_said_of_delays_that_are_none():
 
 
 def test_policies_that_cost_the_same_are_said_to():
-    said = verdict(costs(a=[10.0] * 5, b=[10.0] * 5, dear=[20.0] * 5), "costly")
+    said = verdict(costs(a=[10.0] * 5, b=[10.0] * 5, costly=[20.0] * 5), "costly")
     assert said[1] == "b costs the same."
     assert verdict(costs(a=[10.0] * 5, b=[10.0] * 5), "b")[0].endswith("as much as b.")
 

@@ -43,8 +43,8 @@ def test_a_share_is_a_ratio_of_sums():
 
 
 def test_groups_count_equally_however_large_their_costs():
-    cheap, dear = (runs([5.0] * 5), runs([10.0] * 5)), (runs([900.0] * 5), runs([1_000.0] * 5))
-    found = pooled_saving([cheap, dear], "cost")
+    cheap, costly = (runs([5.0] * 5), runs([10.0] * 5)), (runs([900.0] * 5), runs([1_000.0] * 5))
+    found = pooled_saving([cheap, costly], "cost")
     assert found.value == pytest.approx((0.5 + 0.1) / 2)
     assert found.interval == pytest.approx((0.3, 0.3))
     assert pooled_share([runs([1.0] * 2), runs([1.0] * 2, jobs=5)], "late", "jobs").value == pytest.approx(0.075)

@@ -6,7 +6,6 @@ from dataclasses import replace
 
 import numpy as np
 import pytest
-from guaranteed_and_opportunistic import guaranteed_and_opportunistic
 
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, simulate
@@ -15,6 +14,7 @@ from gpusched_experiments.report.metrics import Billing, RunMetrics, busy_s, gro
 from gpusched_experiments.report.run_summary import RunSummary
 from gpusched_experiments.report.store import Place, Store, stored_values
 from gpusched_experiments.report.usage import Usage
+from guaranteed_and_opportunistic import guaranteed_and_opportunistic
 from instances import random_instance
 
 CERTAIN = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))

@@ -32,8 +32,8 @@ def test_it_has_a_point_for_each_evaluation_and_a_line_for_each_reference_policy
 def test_what_an_untrained_network_costs_is_cut_off_but_not_a_trained_one_that_is_costly():
     untrained = training_chart(TrainingConfig(), [point(0, 90_000.0), point(1, 130.0)], REFERENCES)
     assert only_panel(untrained).y_range[1] < 150.0
-    dear = training_chart(TrainingConfig(), [point(0, 90_000.0), point(1, 500.0)], REFERENCES)
-    assert only_panel(dear).y_range[1] > 500.0
+    costly = training_chart(TrainingConfig(), [point(0, 90_000.0), point(1, 500.0)], REFERENCES)
+    assert only_panel(costly).y_range[1] > 500.0
 
 
 def test_of_several_tracks_it_shows_the_ratio_by_which_the_agent_is_chosen():

@@ -1,4 +1,4 @@
-"""Settings of algorithms on the steering environment: which there are, their ranges, and their defaults."""
+"""Settings of algorithms on the adaptation environment: which there are, their ranges, and their defaults."""
 
 from __future__ import annotations
 
@@ -16,11 +16,11 @@ from gpusched_agents.training.algorithm_config import (
     ALL_ALGORITHMS,
     CLASSES,
     A2cConfig,
+    AdaptationConfig,
     DqnConfig,
     EsConfig,
     MaskablePpoConfig,
     PpoConfig,
-    SteeringConfig,
     agent_config,
     known_settings,
 )
@@ -32,10 +32,10 @@ def test_settings_that_are_left_out_have_defaults_and_all_defaults_are_allowed(a
     known = known_settings(algorithm)
     assert {"learning_rate", "gamma", "critic_hidden", "final_learning_rate"} <= known.keys()
     assert not {"env", "policy", "seed", "use_sde", "replay_buffer_class"} & known.keys()
-    made = SteeringConfig(algorithm, known)
+    made = AdaptationConfig(algorithm, known)
     assert made.settings == known
-    assert SteeringConfig(algorithm).settings.items() <= known.items()
-    assert SteeringConfig(algorithm, {"gamma": 0.5}).settings["gamma"] == 0.5
+    assert AdaptationConfig(algorithm).settings.items() <= known.items()
+    assert AdaptationConfig(algorithm, {"gamma": 0.5}).settings["gamma"] == 0.5
 
 
 @pytest.mark.parametrize(
@@ -62,7 +62,7 @@ def test_settings_that_are_left_out_have_defaults_and_all_defaults_are_allowed(a
 def test_a_bad_setting_is_named(algorithm: str, name: str, values: tuple[Any, ...]):
     for value in values:
         with refused(f"agent.{name}"):
-            SteeringConfig(algorithm, {name: value})
+            AdaptationConfig(algorithm, {name: value})
 
 
 @pytest.mark.parametrize(
@@ -77,30 +77,30 @@ def test_a_bad_setting_is_named(algorithm: str, name: str, values: tuple[Any, ..
 )
 def test_another_bad_value_is_named(field: str, changes: dict[str, Any]):
     with refused(field):
-        SteeringConfig(**changes)
+        AdaptationConfig(**changes)
 
 
 def test_what_may_be_none_or_auto():
-    assert SteeringConfig("ppo", {"target_kl": None, "final_learning_rate": None}).settings["target_kl"] is None
-    assert SteeringConfig("sac", {"ent_coef": 0.1}).settings["ent_coef"] == 0.1
-    assert SteeringConfig("sac", {"ent_coef": "auto_0.1", "target_entropy": -3}).settings["ent_coef"] == "auto_0.1"
-    assert SteeringConfig("td3", {"action_noise": None}).settings["action_noise"] is None
+    assert AdaptationConfig("ppo", {"target_kl": None, "final_learning_rate": None}).settings["target_kl"] is None
+    assert AdaptationConfig("sac", {"ent_coef": 0.1}).settings["ent_coef"] == 0.1
+    assert AdaptationConfig("sac", {"ent_coef": "auto_0.1", "target_entropy": -3}).settings["ent_coef"] == "auto_0.1"
+    assert AdaptationConfig("td3", {"action_noise": None}).settings["action_noise"] is None
 
 
 @pytest.mark.parametrize(
     ("algorithm", "network", "kind"),
     [
-        ("ppo", None, SteeringConfig),
-        ("ppo", "knobs", SteeringConfig),
+        ("ppo", None, AdaptationConfig),
+        ("ppo", "controls", AdaptationConfig),
         ("ppo", "set", PpoConfig),
         ("ppo", "mlp", PpoConfig),
-        ("a2c", None, SteeringConfig),
+        ("a2c", None, AdaptationConfig),
         ("a2c", "set", A2cConfig),
-        ("sac", None, SteeringConfig),
-        ("sac", "set", SteeringConfig),
+        ("sac", None, AdaptationConfig),
+        ("sac", "set", AdaptationConfig),
         ("maskable-ppo", None, MaskablePpoConfig),
         ("dqn", None, DqnConfig),
-        ("dqn", "knobs", DqnConfig),
+        ("dqn", "controls", DqnConfig),
         ("es", None, EsConfig),
     ],
 )
@@ -112,11 +112,11 @@ def test_one_rule_tells_trainings_of_the_same_name_apart(algorithm: str, network
 
 
 def test_a_training_has_the_defaults_that_suit_the_environment():
-    config = TrainingConfig(agent=SteeringConfig())
+    config = TrainingConfig(agent=AdaptationConfig())
     assert (config.steps, config.envs, config.evaluate_every) == (20_000, 8, 2_048)
-    assert config.network == NetworkConfig("knobs", hidden=32)
+    assert config.network == NetworkConfig("controls", hidden=32)
     assert config.imitation.steps == 0
-    own = TrainingConfig(agent=SteeringConfig(), steps=500_000, envs=32, evaluate_every=50_000)
+    own = TrainingConfig(agent=AdaptationConfig(), steps=500_000, envs=32, evaluate_every=50_000)
     assert (own.steps, own.envs, own.evaluate_every) == (500_000, 32, 50_000)
     assert (TrainingConfig().steps, TrainingConfig().envs, TrainingConfig().evaluate_every) == (500_000, 32, 50_000)
 
@@ -126,12 +126,12 @@ def test_a_training_has_the_defaults_that_suit_the_environment():
     [
         ("network.kind", {"network": NetworkConfig("set", hidden=8)}),
         ("imitation.steps", {"imitation": ImitationConfig(steps=1)}),
-        ("network.kind", {"agent": PpoConfig(), "network": NetworkConfig("knobs")}),
+        ("network.kind", {"agent": PpoConfig(), "network": NetworkConfig("controls")}),
     ],
 )
 def test_a_network_or_a_warm_start_that_does_not_fit_is_named(field: str, changes: dict[str, Any]):
     with refused(field):
-        TrainingConfig(**({"agent": SteeringConfig()} | changes))
+        TrainingConfig(**({"agent": AdaptationConfig()} | changes))
 
 
 @pytest.mark.parametrize(
@@ -139,18 +139,18 @@ def test_a_network_or_a_warm_start_that_does_not_fit_is_named(field: str, change
     [
         ("layers", {"layers": 0}),
         ("rounds", {"rounds": 0}),
-        ("knobs", {"knobs": "all"}),
+        ("controls", {"controls": "all"}),
         ("guard", {"guard": True}),
         ("distribution", {"distribution": False}),
     ],
 )
 def test_a_bad_setting_of_its_network_is_named(name: str, changes: dict[str, Any]):
     with refused(f"network.{name}"):
-        NetworkConfig("knobs", **changes)
+        NetworkConfig("controls", **changes)
 
 
-def test_only_networks_that_set_knobs_write_down_how():
-    written = json.loads(json.dumps(TrainingConfig(agent=SteeringConfig("sac", {"gamma": 0.8})).as_dict()))
-    assert written["network"] | {"layers": 1, "rounds": 16, "knobs": "round"} == written["network"]
+def test_only_networks_that_set_controls_write_down_how():
+    written = json.loads(json.dumps(TrainingConfig(agent=AdaptationConfig("sac", {"gamma": 0.8})).as_dict()))
+    assert written["network"] | {"layers": 1, "rounds": 16, "controls": "round"} == written["network"]
     assert (written["agent"]["algorithm"], written["agent"]["settings"]["gamma"]) == ("sac", 0.8)
     assert set(TrainingConfig().as_dict()["network"]) == {"kind", "hidden", "distribution", "guard"}

@@ -1,4 +1,4 @@
-"""Many steering environments, whose steps threads share."""
+"""Many adaptation environments, whose steps threads share."""
 
 from __future__ import annotations
 
@@ -13,27 +13,27 @@ from gymnasium.vector import AutoresetMode, SyncVectorEnv
 from gymnasium.wrappers import TimeLimit
 from numpy.typing import NDArray
 
-from gpusched_baselines.steering_env.env import GpuSteeringEnv
-from gpusched_baselines.steering_env.knobs import action_array
+from gpusched_baselines.adaptation_env.controls import action_array
+from gpusched_baselines.adaptation_env.env import GpuAdaptationEnv
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 
 
-class GpuSteeringVectorEnv(SyncVectorEnv):
-    """Gymnasium's vector environment over `GpuSteeringEnv`, whose steps and resets threads share.
+class GpuAdaptationVectorEnv(SyncVectorEnv):
+    """Gymnasium's vector environment over `GpuAdaptationEnv`, whose steps and resets threads share.
 
     What it returns is what it would return with one thread. The time of a step is that of STS-X's planning, which is
     compiled and needs no interpreter.
 
     Args:
         num_envs: Number of environments, ≥ 1.
-        scenario: As `GpuSteeringEnv` takes it, or several: environment i runs scenario i mod their number. All must
+        scenario: As `GpuAdaptationEnv` takes it, or several: environment i runs scenario i mod their number. All must
             have equally many GPU types.
         threads: Threads, ≥ 1; by default as many as there are cores, and no more than environments.
         autoreset_mode: As gymnasium defines it.
         max_episode_steps: Steps after which an episode is truncated, ≥ 1; None: never.
-        **keywords: Other arguments of `GpuSteeringEnv`.
+        **keywords: Other arguments of `GpuAdaptationEnv`.
 
     Raises:
         InputError: An argument is out of its range.
@@ -68,7 +68,7 @@ class GpuSteeringVectorEnv(SyncVectorEnv):
             raise InputError("scenario", [getattr(one, "name", one) for one in several], allowed)
         made = iter(envs)
         super().__init__([lambda: next(made)] * number, autoreset_mode=autoreset_mode)
-        self._pool = ThreadPoolExecutor(min(wanted, number), "gpusched-steering")
+        self._pool = ThreadPoolExecutor(min(wanted, number), "gpusched-adaptation")
 
     def reset(self, *, seed: Any = None, options: dict[str, Any] | None = None) -> tuple[Any, dict[str, Any]]:
         """Begin an episode in every environment; see `gymnasium.vector.SyncVectorEnv.reset`."""
@@ -84,8 +84,8 @@ class GpuSteeringVectorEnv(SyncVectorEnv):
         at_once = self.autoreset_mode is AutoresetMode.SAME_STEP
         if len(actions) != self.num_envs:
             raise InputError("actions", f"{len(actions)} of them", f"{self.num_envs}, one for each environment")
-        knobs = len(self._inner[0].knobs)
-        chosen = [None if again else action_array(a, knobs) for a, again in zip(actions, begins, strict=True)]
+        controls = len(self._inner[0].controls)
+        chosen = [None if again else action_array(a, controls) for a, again in zip(actions, begins, strict=True)]
         each = zip(self._inner, chosen, begins, strict=True)  # all are good before anyone steps
         self._prepare(
             [partial(e.prepare_reset) if again else partial(e.prepare_step, a, at_once) for e, a, again in each]
@@ -93,7 +93,7 @@ class GpuSteeringVectorEnv(SyncVectorEnv):
         return super().step(actions)
 
     def get_state(self) -> dict[str, NDArray[Any]]:
-        """Return what the next steps depend on, as plain arrays; see `GpuSteeringEnv.get_state`."""
+        """Return what the next steps depend on, as plain arrays; see `GpuAdaptationEnv.get_state`."""
         parts = {f"{i}/{name}": array for i, env in enumerate(self._inner) for name, array in env.get_state().items()}
         return {**parts, "ended": self._autoreset_envs.copy()}
 
@@ -134,7 +134,7 @@ class GpuSteeringVectorEnv(SyncVectorEnv):
                 raise error
 
 
-class _Prepared(GpuSteeringEnv):
+class _Prepared(GpuAdaptationEnv):
     """An environment whose next step and reset may have been computed before they are asked for."""
 
     def __init__(self, scenario: Any, **keywords: Any) -> None:

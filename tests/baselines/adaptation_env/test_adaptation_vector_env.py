@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from gpusched_baselines.steering_env import GpuSteeringEnv, GpuSteeringVectorEnv
+from gpusched_baselines.adaptation_env import GpuAdaptationEnv, GpuAdaptationVectorEnv
 from refusals import refused
 
 SMALL = {"settings": {"jobs.count": 12}, "rounds": 6}
@@ -16,8 +16,8 @@ SMALL = {"settings": {"jobs.count": 12}, "rounds": 6}
 @pytest.mark.parametrize("mode", list(AutoresetMode)[:2])
 @pytest.mark.parametrize("threads", [1, 3])
 def test_it_steps_as_gymnasiums_own_does(mode: AutoresetMode, threads: int):
-    own = GpuSteeringVectorEnv(3, threads=threads, autoreset_mode=mode, **SMALL)
-    plain = SyncVectorEnv([lambda: GpuSteeringEnv(**SMALL)] * 3, autoreset_mode=mode)
+    own = GpuAdaptationVectorEnv(3, threads=threads, autoreset_mode=mode, **SMALL)
+    plain = SyncVectorEnv([lambda: GpuAdaptationEnv(**SMALL)] * 3, autoreset_mode=mode)
     rng = np.random.default_rng(0)
     for _ in range(2):
         firsts = own.reset(seed=4), plain.reset(seed=4)
@@ -36,8 +36,8 @@ def test_it_steps_as_gymnasiums_own_does(mode: AutoresetMode, threads: int):
 
 
 def test_make_vec_makes_it_and_takes_its_settings():
-    env = gymnasium.make_vec("gpusched_env/SlackSteering-v0", num_envs=2, threads=1, max_episode_steps=2, **SMALL)
-    assert isinstance(env.unwrapped, GpuSteeringVectorEnv)
+    env = gymnasium.make_vec("gpusched_env/SlackAdaptation-v0", num_envs=2, threads=1, max_episode_steps=2, **SMALL)
+    assert isinstance(env.unwrapped, GpuAdaptationVectorEnv)
     env.reset(seed=0)
     still = np.zeros(env.action_space.shape)
     env.step(still)
@@ -46,7 +46,7 @@ def test_make_vec_makes_it_and_takes_its_settings():
 
 
 def test_an_error_in_a_thread_is_raised_and_what_comes_after_is_right():
-    env = GpuSteeringVectorEnv(2, **SMALL)
+    env = GpuAdaptationVectorEnv(2, **SMALL)
     env.reset(seed=1)
     bad = np.zeros(env.action_space.shape)
     bad[1, 0] = np.nan
@@ -57,7 +57,7 @@ def test_an_error_in_a_thread_is_raised_and_what_comes_after_is_right():
     with refused("actions", "1 of them"):
         env.step(bad[:1])
     with refused("num_envs", 0):
-        GpuSteeringVectorEnv(0)
+        GpuAdaptationVectorEnv(0)
     first = env.reset(seed=1)[0]
     np.testing.assert_array_equal(first, env.reset(seed=1)[0])
     env.close()

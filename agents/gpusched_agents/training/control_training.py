@@ -1,4 +1,4 @@
-"""A training run on the steering environment: an algorithm of Stable-Baselines3 learns to set the knobs of STS-X."""
+"""A training run on the adaptation environment: an algorithm of Stable-Baselines3 learns to set the controls of STS-X."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from gymnasium.vector import AutoresetMode
 from stable_baselines3.common.noise import NormalActionNoise
 
 from gpusched_agents.network.policies import actor_of_model
-from gpusched_agents.policy import knob_policy
+from gpusched_agents.policy import control_policy
 from gpusched_agents.sb3 import SchedulerVecEnv
 from gpusched_agents.spec import AgentSpec
-from gpusched_agents.training.algorithm_config import SteeringConfig, algorithm_class
+from gpusched_agents.training.algorithm_config import AdaptationConfig, algorithm_class
 from gpusched_agents.training.algorithms import falling
 from gpusched_agents.training.evolution import relative_cost
 from gpusched_agents.training.sb3_training import Logs, Sb3Training
-from gpusched_baselines.steering_env import GpuSteeringVectorEnv
-from gpusched_baselines.steering_env.env import FIRST_WORKLOAD
+from gpusched_baselines.adaptation_env import GpuAdaptationVectorEnv
+from gpusched_baselines.adaptation_env.env import FIRST_WORKLOAD
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Asking
 
@@ -29,11 +29,11 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
     from stable_baselines3.common.base_class import BaseAlgorithm
 
-    from gpusched_agents.network.knob_policy import KnobPolicy
+    from gpusched_agents.network.control_policy import ControlPolicy
     from gpusched_agents.training.config import TrainingConfig
 
 
-def make_knob_env(config: TrainingConfig, agent: SteeringConfig) -> SchedulerVecEnv:
+def make_control_env(config: TrainingConfig, agent: AdaptationConfig) -> SchedulerVecEnv:
     """Make the environments of a training run: scenarios share them out.
 
     Raises:
@@ -41,15 +41,15 @@ def make_knob_env(config: TrainingConfig, agent: SteeringConfig) -> SchedulerVec
     """
     if config.envs < len(config.scenarios):
         raise InputError("envs", config.envs, f"at least {len(config.scenarios)}, one for each scenario")
-    given: dict[str, Any] = {name: getattr(config.network, name) for name in ("rounds", "knobs")}
+    given: dict[str, Any] = {name: getattr(config.network, name) for name in ("rounds", "controls")}
     given |= {"reward": agent.reward, "workloads": agent.workloads}
     scenarios = config.loaded_scenarios()
     return SchedulerVecEnv(
-        GpuSteeringVectorEnv(config.envs, scenarios, autoreset_mode=AutoresetMode.SAME_STEP, **given)
+        GpuAdaptationVectorEnv(config.envs, scenarios, autoreset_mode=AutoresetMode.SAME_STEP, **given)
     )
 
 
-def make_knob_model(config: TrainingConfig, agent: SteeringConfig, env: SchedulerVecEnv) -> BaseAlgorithm:
+def make_control_model(config: TrainingConfig, agent: AdaptationConfig, env: SchedulerVecEnv) -> BaseAlgorithm:
     """Make the algorithm, untrained, with its environments about to begin. Its first agent is STS-X.
 
     Raises:
@@ -79,7 +79,7 @@ def make_knob_model(config: TrainingConfig, agent: SteeringConfig, env: Schedule
     return model
 
 
-def first_workloads(config: TrainingConfig, agent: SteeringConfig) -> list[int]:
+def first_workloads(config: TrainingConfig, agent: AdaptationConfig) -> list[int]:
     """Return the seeds of the first episodes, one for each environment: none comes again before all have."""
     order = np.random.default_rng([config.seed, 1]).permutation(agent.workloads)
     return (FIRST_WORKLOAD + np.resize(order, config.envs)).tolist()
@@ -98,8 +98,8 @@ def _begin_as_sts_x(policy: Any) -> None:
 MOST_CONFIGURATIONS = 256  # that an agent may be used with
 
 
-class KnobTraining(Sb3Training):
-    """A training run of an agent that sets the knobs of STS-X: see `Sb3Training`.
+class ControlTraining(Sb3Training):
+    """A training run of an agent that sets the controls of STS-X: see `Sb3Training`.
 
     The agent begins as STS-X. The one that is kept is that of the evaluation with the least cost on the validation
     workloads over STS-X's: `relative` in the curve, a geometric mean over scenarios. The scenarios must have the same
@@ -107,10 +107,10 @@ class KnobTraining(Sb3Training):
     """
 
     def _prepare(self) -> None:
-        if not isinstance(self.config.agent, SteeringConfig):
-            raise InputError("agent", self.config.agent.algorithm, "a SteeringConfig; make_training takes all")
+        if not isinstance(self.config.agent, AdaptationConfig):
+            raise InputError("agent", self.config.agent.algorithm, "a AdaptationConfig; make_training takes all")
         torch.set_num_threads(self.config.threads)
-        self._take(make_knob_model(self.config, self.config.agent, make_knob_env(self.config, self.config.agent)))
+        self._take(make_control_model(self.config, self.config.agent, make_control_env(self.config, self.config.agent)))
 
     def _imitate(self, logs: Logs) -> None:
         """Begin the episodes, and evaluate the agent that has learnt nothing: there is nobody to imitate."""
@@ -126,8 +126,8 @@ class KnobTraining(Sb3Training):
     def _weights(self) -> dict[str, NDArray[np.float32]]:
         return actor_of_model(self.model).arrays()
 
-    def _policy(self, weights: Mapping[str, NDArray[np.float32]]) -> KnobPolicy:
-        return knob_policy(self.name, self._spec(), self.config.network, weights, self.config.agent.algorithm)
+    def _policy(self, weights: Mapping[str, NDArray[np.float32]]) -> ControlPolicy:
+        return control_policy(self.name, self._spec(), self.config.network, weights, self.config.agent.algorithm)
 
     def _spec(self) -> AgentSpec:
         """Return the spec: it has met the configurations of all scenarios."""
@@ -135,4 +135,4 @@ class KnobTraining(Sb3Training):
         asking: Any = asdict(Asking(milestones=0, deadline_wake_ups=True, consolidation=True))
         gpu_types = self._instances[0].gpu_types
         most = max(MOST_CONFIGURATIONS, len(met))
-        return AgentSpec.of("knobs", list(met.values()), gpu_types, max_configurations=most, **asking)
+        return AgentSpec.of("controls", list(met.values()), gpu_types, max_configurations=most, **asking)

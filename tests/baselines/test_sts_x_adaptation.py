@@ -1,4 +1,4 @@
-"""STS-X can be steered: what is said of a round does what it is for, by hand on clusters whose busy GPUs cost 1 €/h."""
+"""STS-X can be adapted: what is said of a round does what it is for, by hand on clusters whose busy GPUs cost 1 €/h."""
 
 from __future__ import annotations
 
@@ -7,12 +7,12 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
+from adapted import Told
 from gpusched_baselines import StsX
-from gpusched_baselines.sts_x.plan import MARGIN, ORDER, PRICE, RESTART, WEIGHT, unsteered
+from gpusched_baselines.sts_x.plan import MARGIN, ORDER, PRICE, RESTART, WEIGHT, unadapted
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, Result, simulate
 from instances import HOUR, random_instance
 from small_instances import CERTAIN, KILOWATT, hours_job, kilowatt_cluster
-from steered import Told
 
 ONE, TWO = Configuration("V", 1), Configuration("V", 2)
 OTHER = Configuration("W", 1)
@@ -40,7 +40,7 @@ def two_types(due_h: float) -> Instance:
 
 
 def test_what_is_not_said_changes_nothing():
-    said = unsteered(3, np.array([1.0, 2.0]))
+    said = unadapted(3, np.array([1.0, 2.0]))
     assert not said.jobs.any()
     assert said.jobs.shape == (3, 5)
     assert (said.rate.tolist(), said.deferrable_rate.tolist(), said.same, said.max_deferral) == (
@@ -57,23 +57,23 @@ def test_one_who_says_nothing_changes_nothing(more: dict):
     instance = random_instance(5, jobs=25, nodes=4, span_s=2000.0, **more)
     expected = simulate(instance, StsX()).log.tobytes()
     assert simulate(instance, Told()).log.tobytes() == expected
-    assert simulate(instance, Told(calm={0: 1.0})).log.tobytes() == expected
+    assert simulate(instance, Told(deferrable={0: 1.0})).log.tobytes() == expected
 
 
 def test_an_critical_job_leaves_a_type_that_is_called_costly():
     instance = two_types(1.0)
     assert held(simulate(instance, StsX())) == ["Vx1"]
-    assert held(simulate(instance, Told(urgent={0: 1.6}))) == ["Wx1"]
-    assert held(simulate(instance, Told(urgent={0: 1.4}))) == ["Vx1"]
-    assert held(simulate(instance, Told(calm={0: 1.6}))) == ["Vx1"]
+    assert held(simulate(instance, Told(critical={0: 1.6}))) == ["Wx1"]
+    assert held(simulate(instance, Told(critical={0: 1.4}))) == ["Vx1"]
+    assert held(simulate(instance, Told(deferrable={0: 1.6}))) == ["Vx1"]
 
 
 def test_a_deferrable_job_leaves_a_type_that_is_called_costly_for_deferrable_ones():
     instance = two_types(9.0)
     assert held(simulate(instance, StsX())) == ["Vx1"]
-    assert held(simulate(instance, Told(calm={0: 1.6}))) == ["Wx1"]
-    assert held(simulate(instance, Told(calm={0: 1.4}))) == ["Vx1"]
-    assert held(simulate(instance, Told(urgent={0: 1.6}))) == ["Vx1"]
+    assert held(simulate(instance, Told(deferrable={0: 1.6}))) == ["Wx1"]
+    assert held(simulate(instance, Told(deferrable={0: 1.4}))) == ["Vx1"]
+    assert held(simulate(instance, Told(critical={0: 1.6}))) == ["Vx1"]
 
 
 def test_a_job_that_waits_follows_what_is_called_costly_later():
@@ -83,7 +83,7 @@ def test_a_job_that_waits_follows_what_is_called_costly_later():
     nodes = [Node("V", 2), Node("W", 2)]
     instance = Instance.from_jobs(types, nodes, jobs, [ONE, OTHER], energy_price_eur_per_kwh=1.0, pue=1.0)
     assert held(simulate(instance, StsX())) == ["Vx1", "Vx1"]
-    result = simulate(instance, Told(calm={0: 1.6}, from_s=1.0))
+    result = simulate(instance, Told(deferrable={0: 1.6}, from_s=1.0))
     assert (held(result), starts_h(result)) == (["Wx1", "Wx1"], [1.0, 1.0])
 
 
@@ -123,18 +123,18 @@ def held_by(result: Result, job: int) -> list[str]:
 
 
 def test_what_is_called_costly_costs_what_it_costs():
-    assert simulate(two_types(1.0), Told(urgent={0: 1.6})).energy_eur == pytest.approx(1.5)
+    assert simulate(two_types(1.0), Told(critical={0: 1.6})).energy_eur == pytest.approx(1.5)
 
 
-@pytest.mark.parametrize("knob", [ORDER, WEIGHT])
-def test_a_late_job_comes_first_that_is_called_critical_enough(knob: int):
+@pytest.mark.parametrize("control", [ORDER, WEIGHT])
+def test_a_late_job_comes_first_that_is_called_critical_enough(control: int):
     """A second is worth 0.72 €/h an hour to the first and 3.6 to the second: a factor of 5."""
     instance = late_pair()
     assert starts_h(simulate(instance, StsX())) == [1.0, 0.0]
-    assert starts_h(simulate(instance, Told(said={(0, knob): np.log(4.9)}))) == [1.0, 0.0]
-    assert starts_h(simulate(instance, Told(said={(0, knob): np.log(5.1)}))) == [0.0, 10.0]
-    assert starts_h(simulate(instance, Told(said={(1, knob): -np.log(5.1)}))) == [0.0, 10.0]
-    assert starts_h(simulate(instance, Told(said={knob: 1.0}))) == [1.0, 0.0]
+    assert starts_h(simulate(instance, Told(said={(0, control): np.log(4.9)}))) == [1.0, 0.0]
+    assert starts_h(simulate(instance, Told(said={(0, control): np.log(5.1)}))) == [0.0, 10.0]
+    assert starts_h(simulate(instance, Told(said={(1, control): -np.log(5.1)}))) == [0.0, 10.0]
+    assert starts_h(simulate(instance, Told(said={control: 1.0}))) == [1.0, 0.0]
 
 
 def test_an_critical_job_that_may_be_in_time_comes_first_that_is_called_critical_enough():

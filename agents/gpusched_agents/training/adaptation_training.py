@@ -1,4 +1,4 @@
-"""A training run of a steering agent: evolution strategies, evaluation, and exact checkpoints."""
+"""A training run of a adaptation agent: evolution strategies, evaluation, and exact checkpoints."""
 
 from __future__ import annotations
 
@@ -8,7 +8,14 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from gpusched_agents.files.storage import find_agent, load_agent
-from gpusched_agents.network.steering import SteeringPolicy, arrays_of, flat_of, named_weights, own_shapes, seen_weights
+from gpusched_agents.network.adaptation import (
+    AdaptationPolicy,
+    arrays_of,
+    flat_of,
+    named_weights,
+    own_shapes,
+    seen_weights,
+)
 from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.evolution import Evolution, Workers, first_weights, relative_cost, validate
@@ -28,12 +35,12 @@ if TYPE_CHECKING:
     from gpusched_agents.training.config import TrainingConfig
     from gpusched_env.model import Configuration, GpuType
 
-MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a steering agent may be used with
-STEERED = Asking(milestones=0, deadline_wake_ups=True, consolidation=True)
+MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a adaptation agent may be used with
+ADAPTED = Asking(milestones=0, deadline_wake_ups=True, consolidation=True)
 
 
-class SteeringTraining(ResumableTraining):
-    """A training run of a steering agent by evolution strategies, in a folder: see `ResumableTraining`.
+class AdaptationTraining(ResumableTraining):
+    """A training run of a adaptation agent by evolution strategies, in a folder: see `ResumableTraining`.
 
     The agent that is kept is that of the evaluation with the least cost on the validation workloads over STS-X's:
     `relative` in the curve, a geometric mean over scenarios, and over drawn workloads if it learns on some.
@@ -61,8 +68,8 @@ class SteeringTraining(ResumableTraining):
     def run(self) -> AgentDescription:
         """Train to the end, and give the description of the agent that is kept: the best one evaluated."""
         _ = self.references
-        steered = SteeringPolicy(spec=self._spec, weights=self._best.astype(np.float32), hidden=self._hidden)
-        validate(self.config, steered, validation_places(self.config)[0])  # here first: workers find it compiled
+        adapted = AdaptationPolicy(spec=self._spec, weights=self._best.astype(np.float32), hidden=self._hidden)
+        validate(self.config, adapted, validation_places(self.config)[0])  # here first: workers find it compiled
         with Workers(self.config, self._spec, self._workers) as self._pool:
             if not self.progress.curve:
                 self._evaluate()
@@ -160,8 +167,8 @@ def _first_weights(config: TrainingConfig, es: EsConfig) -> NDArray[np.floating]
         return first_weights(config.network.hidden, config.seed)
     description, weights = load_agent(find_agent(es.begin))
     description.spec.check_features()
-    if (description.spec.network, description.network.hidden) != ("steering", config.network.hidden):
-        allowed = f"an agent that steers, with a hidden layer of {config.network.hidden}"
+    if (description.spec.network, description.network.hidden) != ("adaptation", config.network.hidden):
+        allowed = f"an agent that adapts, with a hidden layer of {config.network.hidden}"
         raise InputError("agent.begin", f"{es.begin}: {description.network}", allowed)
     return flat_of(weights, config.network.hidden)
 
@@ -176,4 +183,6 @@ def _spec_of(config: TrainingConfig) -> AgentSpec:
     for instance in instances + [validation_instance(config, place) for place in drawn]:
         configurations |= {each.name: each for each in instance.configurations}
         gpu_types |= {each.name: each for each in instance.gpu_types}
-    return AgentSpec.of("steering", list(configurations.values()), list(gpu_types.values()), **most, **asdict(STEERED))
+    return AgentSpec.of(
+        "adaptation", list(configurations.values()), list(gpu_types.values()), **most, **asdict(ADAPTED)
+    )

@@ -1,12 +1,13 @@
-"""The network of a steering agent: what it says, against the same in NumPy."""
+"""The network of a adaptation agent: what it says, against the same in NumPy."""
 
 from __future__ import annotations
 
 import numpy as np
 import pytest
 
+from adapted import HIDDEN, MET, drawn, nothing, saying
 from gpusched_agents.files.storage import weight_shapes
-from gpusched_agents.network.steering import (
+from gpusched_agents.network.adaptation import (
     CRITICAL,
     DEFERRABLE,
     GATES,
@@ -17,16 +18,15 @@ from gpusched_agents.network.steering import (
     QUOTAS,
     arrays_of,
     flat_of,
+    forward,
     own_shapes,
-    say,
     seen_weights,
     shapes,
 )
 from gpusched_agents.spec import AgentSpec, NetworkConfig
-from gpusched_baselines.steering_env.features import DUE_LOAD, JOBS, OFFERED, OPTIONS, ROUND
-from gpusched_baselines.sts_x.plan import KNOBS
+from gpusched_baselines.adaptation_env.features import DUE_LOAD, JOBS, OFFERED, OPTIONS, ROUND
+from gpusched_baselines.sts_x.plan import CONTROLS
 from gpusched_env import GpuType
-from steered import HIDDEN, MET, drawn, nothing, saying
 
 ACTIVE, CONFIGS = 5, 4
 
@@ -37,14 +37,14 @@ def seen(seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     return tuple(rng.uniform(-1, 1, shape) for shape in ((ACTIVE, len(JOBS)), len(ROUND), (CONFIGS, len(OPTIONS))))
 
 
-def said(
+def outputs(
     flat: np.ndarray, offered: float | None = None, due: float = 0.0, quotas: float = 0.0
 ) -> tuple[np.ndarray, np.ndarray, float]:
-    jobs, prices = np.full((ACTIVE, KNOBS), np.nan), np.full((2, CONFIGS), np.nan)
+    jobs, prices = np.full((ACTIVE, CONTROLS), np.nan), np.full((2, CONFIGS), np.nan)
     features = seen()
     if offered is not None:
         features[1][[OFFERED, DUE_LOAD, QUOTAS]] = offered, due, quotas
-    max_deferral = say(*features, flat, HIDDEN, jobs, prices)
+    max_deferral = forward(*features, flat, HIDDEN, jobs, prices)
     return jobs, prices, max_deferral
 
 
@@ -59,7 +59,7 @@ def test_it_says_what_its_formula_says():
     gates[:OF_JOBS] *= np.exp(8.0 * min(0.0, max(whole[OFFERED], whole[DUE_LOAD]) - 0.45))
     gates[DEFERRABLE] *= np.exp(-30.0 * max(0.0, whole[QUOTAS]))
     assert gates.min() < 0.9
-    made_jobs, made_prices, max_deferral = said(flat)
+    made_jobs, made_prices, max_deferral = outputs(flat)
     np.testing.assert_allclose(made_jobs, gates[OF_JOBS] * expected_jobs, rtol=1e-12)
     np.testing.assert_allclose(made_prices, MOST_OF_PRICE * gates[:OF_JOBS, None] * np.tanh(price).T, rtol=1e-12)
     assert max_deferral == pytest.approx(
@@ -70,7 +70,7 @@ def test_it_says_what_its_formula_says():
 def test_weights_of_0_say_nothing_exactly():
     """Whatever the hidden layer makes of it: a run begins with one that is drawn."""
     for flat in (nothing(), saying(code__weight={(0, 0): 3.0}, code__bias={(1,): -2.0})):
-        jobs, prices, max_deferral = said(flat)
+        jobs, prices, max_deferral = outputs(flat)
         assert not np.any(jobs)
         assert not np.any(prices)
         assert max_deferral == 0.0
@@ -78,15 +78,15 @@ def test_weights_of_0_say_nothing_exactly():
 
 def test_however_large_the_weights_it_says_no_more_than_it_may():
     open_gates = {"gate.weight": np.zeros((GATES, len(ROUND)), np.float32), "gate.bias": np.ones(GATES, np.float32)}
-    jobs, prices, max_deferral = said(flat_of(arrays_of(drawn(2, 1e6), HIDDEN) | open_gates, HIDDEN))
+    jobs, prices, max_deferral = outputs(flat_of(arrays_of(drawn(2, 1e6), HIDDEN) | open_gates, HIDDEN))
     assert (np.abs(jobs) <= MOST).all()
     assert (np.abs(prices) <= MOST_OF_PRICE).all()
     assert abs(max_deferral) <= LONGEST_DEFERRAL
     assert np.abs(jobs).max() == MOST.max()
 
 
-def test_a_bias_speaks_of_its_own_knob_alone():
-    jobs, prices, max_deferral = said(
+def test_a_bias_speaks_of_its_own_control_alone():
+    jobs, prices, max_deferral = outputs(
         saying(job__bias={(2,): 0.5}, price__bias={(DEFERRABLE,): -0.25}, round__bias={(0,): 0.125}), offered=0.5
     )
     assert jobs[:, 2].tolist() == pytest.approx([MOST[2] * np.tanh(0.5)] * ACTIVE)
@@ -100,20 +100,20 @@ def test_prices_fade_where_little_is_offered_and_what_is_said_of_jobs_does_not()
     flat = saying(
         job__bias={(2,): 0.5}, price__bias={(CRITICAL,): 0.5, (DEFERRABLE,): -0.25}, round__bias={(0,): 0.125}
     )
-    jobs, prices, max_deferral = said(flat, offered=0.45)
+    jobs, prices, max_deferral = outputs(flat, offered=0.45)
     for offered, factor in ((0.9, 1.0), (0.35, np.exp(-0.8)), (0.05, np.exp(-3.2))):
-        now = said(flat, offered)
+        now = outputs(flat, offered)
         np.testing.assert_allclose(now[1], factor * prices, rtol=1e-12)
         assert (now[0].tolist(), now[2]) == (jobs.tolist(), max_deferral)
-        backlog = said(flat, 0.1, offered)  # a burst that is being worked off: nothing comes, much is due
-        assert backlog[1].tolist() == said(flat, max(0.1, offered))[1].tolist()
+        backlog = outputs(flat, 0.1, offered)  # a burst that is being worked off: nothing comes, much is due
+        assert backlog[1].tolist() == outputs(flat, max(0.1, offered))[1].tolist()
 
 
 def test_deferrable_prices_fade_where_quotas_are_in_use_and_nothing_else_does():
     flat = saying(
         job__bias={(2,): 0.5}, price__bias={(CRITICAL,): 0.5, (DEFERRABLE,): -0.25}, round__bias={(0,): 0.125}
     )
-    without, few, many = (said(flat, 0.5, quotas=each) for each in (0.0, 0.01, 0.9))
+    without, few, many = (outputs(flat, 0.5, quotas=each) for each in (0.0, 0.01, 0.9))
     np.testing.assert_allclose(few[1][DEFERRABLE], np.exp(-0.3) * without[1][DEFERRABLE], rtol=1e-12)
     assert np.abs(many[1][DEFERRABLE]).max() < 1e-9
     for each in (few, many):
@@ -127,14 +127,14 @@ def test_a_gate_closes_what_is_its_own_and_never_opens_further():
         "price__bias": {(CRITICAL,): 0.5, (DEFERRABLE,): -0.25},
         "round__bias": {(0,): 0.125},
     }
-    jobs, prices, max_deferral = said(saying(**biases), offered=0.5)
+    jobs, prices, max_deferral = outputs(saying(**biases), offered=0.5)
     for gate in (CRITICAL, DEFERRABLE, OF_JOBS):
-        closed = said(saying(**biases, gate__bias={(gate,): np.log(0.25)}), offered=0.5)
+        closed = outputs(saying(**biases, gate__bias={(gate,): np.log(0.25)}), offered=0.5)
         np.testing.assert_allclose(closed[0], jobs * (0.25 if gate == OF_JOBS else 1.0), rtol=1e-6)
         for price in (CRITICAL, DEFERRABLE):
             np.testing.assert_allclose(closed[1][price], prices[price] * (0.25 if gate == price else 1.0), rtol=1e-6)
         assert closed[2] == max_deferral
-        open_wide = said(saying(**biases, gate__bias={(gate,): 3.0}), offered=0.5)
+        open_wide = outputs(saying(**biases, gate__bias={(gate,): 3.0}), offered=0.5)
         assert [each.tolist() for each in open_wide[:2]] == [jobs.tolist(), prices.tolist()]
 
 
@@ -149,11 +149,11 @@ def test_arrays_and_weights_end_to_end_are_the_same():
 
 
 def test_the_shapes_are_those_of_the_features_in_the_spec():
-    spec = AgentSpec.of("steering", MET, [GpuType("V", 1000.0, 0.0, 16.0, 8)])
-    assert weight_shapes(spec, NetworkConfig("steering", HIDDEN)) == own_shapes(HIDDEN)
+    spec = AgentSpec.of("adaptation", MET, [GpuType("V", 1000.0, 0.0, 16.0, 8)])
+    assert weight_shapes(spec, NetworkConfig("adaptation", HIDDEN)) == own_shapes(HIDDEN)
     assert own_shapes(7) == shapes(len(JOBS), len(OPTIONS), len(ROUND), 7)
     assert shapes(2, 3, 4, 5) == {
-        "job.weight": (KNOBS, 6), "job.bias": (KNOBS,), "code.weight": (5, 7), "code.bias": (5,),
+        "job.weight": (CONTROLS, 6), "job.bias": (CONTROLS,), "code.weight": (5, 7), "code.bias": (5,),
         "price.weight": (2, 7), "price_code.weight": (2, 5), "price.bias": (2,), "round.weight": (1, 4),
         "round.bias": (1,), "gate.weight": (3, 4), "gate.bias": (3,),
     }  # fmt: skip

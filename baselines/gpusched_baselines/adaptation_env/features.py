@@ -1,4 +1,4 @@
-"""What a steering agent sees of a round: every active job, every GPU type, and all of them together.
+"""What a adaptation agent sees of a round: every active job, every GPU type, and all of them together.
 
 Every feature lies in [-1, 1] and is a ratio, so that nothing depends on units, prices or the size of a cluster. Of what
 STS-X remembers from its last plan, jobs that it has not planned yet have none: 0.
@@ -257,11 +257,11 @@ WHOLE = MEANS + len(JOBS) + 1  # numbers before those of GPU types
 def feature_names(gpu_types: Sequence[str]) -> tuple[str, ...]:
     """Return the names of the numbers of an observation, in their order: 26 + 6 for each GPU type."""
     means = (f"mean over the active jobs: {name}" for name in JOBS)
-    urgent = "share of the active jobs without slack in their cheapest configuration"
+    critical = "share of the active jobs without slack in their cheapest configuration"
     return (
         *ROUND[:MEANS],
         *means,
-        urgent,
+        critical,
         *(f"{gpu_type}: {name}" for gpu_type in gpu_types for name in OPTIONS[:TYPES]),
     )
 

@@ -1,4 +1,4 @@
-"""Training runs of steering agents: a function of their settings, resumed exactly wherever they were interrupted."""
+"""Training runs of adaptation agents: a function of their settings, resumed exactly wherever they were interrupted."""
 
 from __future__ import annotations
 
@@ -13,23 +13,23 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
+from adapted import HIDDEN, InThisProcess, drawn, spec_of
 from gpusched_agents import make_training
 from gpusched_agents.files.storage import load_agent
-from gpusched_agents.network.steering import SteeringPolicy, arrays_of, flat_of
+from gpusched_agents.network.adaptation import AdaptationPolicy, arrays_of, flat_of
 from gpusched_agents.policy import load_policy
 from gpusched_agents.training import run as module
+from gpusched_agents.training.adaptation_training import AdaptationTraining
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import TrainingConfig
 from gpusched_agents.training.evolution import Workers, relative_cost, validation_costs
 from gpusched_agents.training.references import reference_names, warnings_of
-from gpusched_agents.training.steering_training import SteeringTraining
 from gpusched_agents.training.worlds import DRAWN, Place
 from gpusched_baselines import make_policy
 from gpusched_env import load_scenario, make_instance, simulate
 from instances import random_instance
 from refusals import refused
-from steered import HIDDEN, InThisProcess, drawn, spec_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,8 +57,8 @@ def _in_this_process(monkeypatch: pytest.MonkeyPatch) -> None:
     smaller(monkeypatch)
 
 
-def train(folder: Path, config: TrainingConfig = CONFIG, **more: Any) -> SteeringTraining:
-    training = SteeringTraining(config, folder, command="train", **more)
+def train(folder: Path, config: TrainingConfig = CONFIG, **more: Any) -> AdaptationTraining:
+    training = AdaptationTraining(config, folder, command="train", **more)
     training.run()
     return training
 
@@ -118,7 +118,7 @@ def test_the_agent_that_is_kept_is_the_best_one_and_costs_what_the_curve_says(wh
     curve = points(whole)
     best = min(curve, key=lambda point: float(point["relative"]))
     agent = load_policy(f"agent:{whole / 'agent'}")
-    assert isinstance(agent, SteeringPolicy)
+    assert isinstance(agent, AdaptationPolicy)
     costs, base = validation_costs(CONFIG, agent), validation_costs(CONFIG, make_policy("sts-x"))
     assert costs[:LISTED].mean() == pytest.approx(float(best["total_eur"]), rel=1e-12)
     assert relative_cost(CONFIG, costs, base) == pytest.approx(float(best["relative"]), rel=1e-12)
@@ -157,12 +157,12 @@ def interrupt_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: i
     [
         (Workers, "differences", 1, False),
         (Workers, "differences", 3, True),
-        (SteeringTraining, "_report", 4, False),
-        (SteeringTraining, "_report", 5, True),
+        (AdaptationTraining, "_report", 4, False),
+        (AdaptationTraining, "_report", 5, True),
         (Workers, "validate", 1, True),
         (Workers, "validate", 2, False),
         (Workers, "validate", 2, True),
-        (SteeringTraining, "_count_seconds", 4, False),
+        (AdaptationTraining, "_count_seconds", 4, False),
         (module, "csv_of", 2, False),
         (module, "csv_of", 2, True),
         (module, "save_agent", 1, False),
@@ -186,8 +186,8 @@ def test_a_run_that_is_interrupted_over_and_over_ends_as_if_it_had_not_been(
     resumed = []
     for _ in range(30):
         with monkeypatch.context() as patch:
-            interrupt_at(patch, SteeringTraining, "_update", 2)
-            training = SteeringTraining(CONFIG, tmp_path / "run", command="train")
+            interrupt_at(patch, AdaptationTraining, "_update", 2)
+            training = AdaptationTraining(CONFIG, tmp_path / "run", command="train")
             resumed.append(training.resumes_at)
             try:
                 training.run()
@@ -214,28 +214,28 @@ def test_other_settings_in_its_folder_are_refused_by_name(whole: Path):
     }
     for name, change in changes.items():
         with refused(name):
-            SteeringTraining(replace(CONFIG, **change), whole)
-    assert SteeringTraining(CONFIG, whole).resumes_at >= CONFIG.steps
+            AdaptationTraining(replace(CONFIG, **change), whole)
+    assert AdaptationTraining(CONFIG, whole).resumes_at >= CONFIG.steps
 
 
 def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path: Path):
-    training = SteeringTraining(CONFIG, tmp_path / "run", command="train")
+    training = AdaptationTraining(CONFIG, tmp_path / "run", command="train")
     for damaged in (b"", b"{}" * 50):
         (tmp_path / "run" / "checkpoint.safetensors").write_bytes(damaged)
         with refused(f"{tmp_path}/run/checkpoint.safetensors", allowed="a whole checkpoint; remove it to begin anew"):
-            SteeringTraining(CONFIG, tmp_path / "run", command="train")
+            AdaptationTraining(CONFIG, tmp_path / "run", command="train")
     training._write_checkpoint()
     whole_one = Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors")
     del whole_one.arrays["state/mean"]
     whole_one.write(tmp_path / "run" / "checkpoint.safetensors")
     with refused(f"{tmp_path}/run/checkpoint.safetensors", allowed="one of this version; remove it to begin anew"):
-        SteeringTraining(CONFIG, tmp_path / "run", command="train")
+        AdaptationTraining(CONFIG, tmp_path / "run", command="train")
     training._write_checkpoint()
     other_one = Checkpoint.read(tmp_path / "run" / "checkpoint.safetensors")
     other_one.arrays = {name: array[:-3] for name, array in other_one.arrays.items()}
     other_one.write(tmp_path / "run" / "checkpoint.safetensors")
     with refused(f"{tmp_path}/run/checkpoint.safetensors", "a network of 535 weights, not 538", "one of this version"):
-        SteeringTraining(CONFIG, tmp_path / "run", command="train")
+        AdaptationTraining(CONFIG, tmp_path / "run", command="train")
 
 
 def test_it_stops_when_patience_ends(tmp_path: Path):
@@ -244,17 +244,17 @@ def test_it_stops_when_patience_ends(tmp_path: Path):
     config = replace(CONFIG, agent=lazy, steps=10**6, evaluate_every=1, max_deferral=2, validation_seeds=(500,))
     training = train(tmp_path / "run", config)
     assert [point["steps"] > 0 for point in training.progress.curve] == [False, True, True]
-    (said,) = training.warnings
-    assert "is sts-x itself: nothing after step 0 was better" in said
-    assert said.endswith("; try more decisions (--steps), or another --seed, in another --out")
+    (outputs,) = training.warnings
+    assert "is sts-x itself: nothing after step 0 was better" in outputs
+    assert outputs.endswith("; try more decisions (--steps), or another --seed, in another --out")
 
 
-def test_what_is_measured_by_and_said_against_a_steering_agent():
+def test_what_is_measured_by_and_said_against_a_adaptation_agent():
     assert reference_names(CONFIG) == ("sts-x", "sts", "edf")
     curve = [{"steps": 0, "total_eur": 9.0, "relative": 1.0}, {"steps": 5, "total_eur": 10.0, "relative": 0.9}]
     assert warnings_of(CONFIG, curve, {"sts-x": 9.0, "edf": 11.0}) == []
-    (said,) = warnings_of(CONFIG, curve, {"sts-x": 9.0, "edf": 8.0})
-    assert "costs 25.0% more than edf" in said
+    (outputs,) = warnings_of(CONFIG, curve, {"sts-x": 9.0, "edf": 8.0})
+    assert "costs 25.0% more than edf" in outputs
 
 
 def test_only_the_arrays_that_are_named_change(whole: Path, tmp_path: Path):
@@ -273,7 +273,7 @@ def test_arrays_that_are_not_there_or_change_nothing_are_one_error_and_leave_not
     tmp_path: Path, only: str, allowed: str
 ):
     with refused("agent.only", only, allowed):
-        SteeringTraining(replace(CONFIG, agent=replace(CONFIG.agent, only=only)), tmp_path / "run")
+        AdaptationTraining(replace(CONFIG, agent=replace(CONFIG.agent, only=only)), tmp_path / "run")
     assert not list(tmp_path.iterdir())
 
 
@@ -298,7 +298,7 @@ def test_every_pair_runs_on_workloads_of_its_own():
         make_instance(load_scenario("low").replace({"jobs.count": 8}), 100_002),
     )
     one, other = (
-        simulate(instance, SteeringPolicy(spec=spec, weights=drawn(seed), hidden=HIDDEN)).total_eur for seed in (4, 5)
+        simulate(instance, AdaptationPolicy(spec=spec, weights=drawn(seed), hidden=HIDDEN)).total_eur for seed in (4, 5)
     )
     assert expected[2][0] == pytest.approx(np.log(one / other))  # of the third pair, on the second workload once more
 
@@ -312,7 +312,7 @@ def test_other_processes_give_what_this_one_gives(monkeypatch: pytest.MonkeyPatc
 
 def test_its_spec_is_what_all_its_scenarios_have(tmp_path: Path):
     config = TrainingConfig(agent=EsConfig(), scenarios=("tiny", "sharing"))
-    spec = SteeringTraining(config, tmp_path / "run")._spec
+    spec = AdaptationTraining(config, tmp_path / "run")._spec
     assert set(spec.kinds) == {"single-node", "shared"}
     for scenario in config.loaded_scenarios():
         made = make_instance(scenario, 0)
@@ -324,10 +324,10 @@ def test_its_spec_is_what_all_its_scenarios_have(tmp_path: Path):
 
 
 def test_an_agent_comes_out_of_its_folder_as_it_went_in(whole: Path):
-    training = SteeringTraining(CONFIG, whole)
+    training = AdaptationTraining(CONFIG, whole)
     description, weights = load_agent(whole / "agent")
     np.testing.assert_array_equal(flat_of(weights, description.network.hidden), training._best.astype(np.float32))
-    assert (description.algorithm, description.spec.network, description.network.hidden) == ("es", "steering", 8)
+    assert (description.algorithm, description.spec.network, description.network.hidden) == ("es", "adaptation", 8)
     agent = load_policy(f"agent:{whole / 'agent'}")
     assert (agent.name, agent.hidden) == (f"agent:{whole / 'agent'}", 8)
     with refused(f"agent:{whole}/agent: instance.configurations", "2*T0x3 (multi-node)", "single-node"):
@@ -335,12 +335,12 @@ def test_an_agent_comes_out_of_its_folder_as_it_went_in(whole: Path):
 
 
 def test_the_training_that_fits_the_settings_is_made(tmp_path: Path):
-    assert isinstance(make_training(CONFIG, tmp_path / "run"), SteeringTraining)
+    assert isinstance(make_training(CONFIG, tmp_path / "run"), AdaptationTraining)
     callback: Callable[..., None] = print
     with refused("callbacks", allowed="none, for es"):
         make_training(CONFIG, tmp_path / "other", callbacks=[callback])
     with refused("agent", allowed="an EsConfig"):
-        SteeringTraining(TrainingConfig(), tmp_path / "other")
+        AdaptationTraining(TrainingConfig(), tmp_path / "other")
     assert not (tmp_path / "other").exists()
 
 
@@ -366,7 +366,7 @@ sys.path.append(sys.argv[1])
 from gpusched_agents import EsConfig, TrainingConfig, make_training
 from gpusched_agents.training import evolution
 from gpusched_env.errors import MissingExtraError
-from steered import InThisProcess
+from adapted import InThisProcess
 evolution.ProcessPoolExecutor = InThisProcess
 small = {"scenarios": ("tiny",), "scenario_settings": {"jobs.count": 4}, "steps": 10, "validation_seeds": (500,)}
 description = make_training(TrainingConfig(agent=EsConfig(pairs=1, most_jobs=4), **small), sys.argv[2]).run()

@@ -1,4 +1,4 @@
-"""Networks that set the knobs, as plain arrays: what algorithms of Stable-Baselines3 learn, run without torch."""
+"""Networks that set the controls, as plain arrays: what algorithms of Stable-Baselines3 learn, run without torch."""
 
 from __future__ import annotations
 
@@ -8,8 +8,15 @@ from typing import TYPE_CHECKING, ClassVar, Protocol, Self
 
 import numpy as np
 
-from gpusched_baselines.steering_env.features import RECENT, feature_count, observe
-from gpusched_baselines.steering_env.knobs import SETS, Knobs, forget_cheapest, knob_count, knobs_of, steering_of
+from gpusched_baselines.adaptation_env.controls import (
+    SETS,
+    Controls,
+    adaptation_of,
+    control_count,
+    controls_of,
+    forget_cheapest,
+)
+from gpusched_baselines.adaptation_env.features import RECENT, feature_count, observe
 from gpusched_baselines.sts_x import StsX
 from gpusched_env.errors import InputError
 from gpusched_env.model import Instance, checks
@@ -23,7 +30,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_agents.spec import AgentSpec
-    from gpusched_baselines.sts_x.plan import Steering
+    from gpusched_baselines.sts_x.plan import Adaptation
     from gpusched_env.arrays import Floats
     from gpusched_env.simulator.run import Board
 
@@ -34,7 +41,7 @@ SQUASHED = ("sac", "td3", "tqc")
 
 
 class Actor(Protocol):
-    """Sets the knobs by an observation of the steering environment."""
+    """Sets the controls by an observation of the adaptation environment."""
 
     @property
     def inputs(self) -> int:
@@ -42,14 +49,14 @@ class Actor(Protocol):
 
     @property
     def outputs(self) -> int:
-        """How many knobs it sets."""
+        """How many controls it sets."""
 
     @property
     def state_size(self) -> int:
         """How many numbers it carries from one step to the next."""
 
     def act(self, observation: NDArray[np.float32], state: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Return the knobs, (outputs,), from -1 to 1.
+        """Return the controls, (outputs,), from -1 to 1.
 
         Args:
             observation: What it observes, (inputs,).
@@ -104,7 +111,7 @@ class MlpActor:
 
     @property
     def outputs(self) -> int:
-        """How many knobs it sets."""
+        """How many controls it sets."""
         return int(self.layers[-1][0].shape[0])
 
     @property
@@ -117,7 +124,7 @@ class MlpActor:
         observation: NDArray[np.float32],
         state: NDArray[np.float64] | None = None,  # noqa: ARG002 - it has none
     ) -> NDArray[np.float64]:
-        """Return the knobs, (outputs,), from -1 to 1, for an observation, (inputs,)."""
+        """Return the controls, (outputs,), from -1 to 1, for an observation, (inputs,)."""
         scores = self.score(observation)
         return (np.tanh(scores) if self.squash else np.clip(scores, -1.0, 1.0)).astype(np.float64)
 
@@ -163,7 +170,7 @@ class LstmActor:
 
     @property
     def outputs(self) -> int:
-        """How many knobs it sets."""
+        """How many controls it sets."""
         return self.head.outputs
 
     @property
@@ -172,7 +179,7 @@ class LstmActor:
         return 2 * self.head.inputs
 
     def act(self, observation: NDArray[np.float32], state: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
-        """Return the knobs, (outputs,), from -1 to 1; see `Actor`."""
+        """Return the controls, (outputs,), from -1 to 1; see `Actor`."""
         width = self.head.inputs
         carried = np.zeros(2 * width) if state is None else state
         given, cells = carried.astype(np.float32).reshape(2, width)
@@ -188,24 +195,24 @@ def _sigmoid(x: NDArray[np.float32]) -> NDArray[np.float32]:
     return half + half * np.tanh(half * x)  # which no number is too large for
 
 
-def knob_set(inputs: int, outputs: int) -> str | None:
-    """Return which set of knobs an actor of these sizes has, `round` or `jobs`; None for other sizes."""
+def control_set(inputs: int, outputs: int) -> str | None:
+    """Return which set of controls an actor of these sizes has, `round` or `jobs`; None for other sizes."""
     types = (inputs - feature_count(0)) // (feature_count(1) - feature_count(0))
     fits = types > 0 and feature_count(types) == inputs
-    return next((name for name in SETS if fits and knob_count(types, name) == outputs), None)
+    return next((name for name in SETS if fits and control_count(types, name) == outputs), None)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class KnobPolicy(StsX):
-    """STS-X with knobs that an actor sets; it decides as in an episode of the steering environment.
+class ControlPolicy(StsX):
+    """STS-X with controls that an actor sets; it decides as in an episode of the adaptation environment.
 
-    The knobs stand in the first row of the policy's memory and in those of active jobs, behind STS-X's columns: the
-    number of the round in which they were set, then the knobs, then what the actor carries on.
+    The controls stand in the first row of the policy's memory and in those of active jobs, behind STS-X's columns: the
+    number of the round in which they were set, then the controls, then what the actor carries on.
 
     Args:
-        actor: Sets the knobs.
+        actor: Sets the controls.
         rounds: After how many rounds it sets them again, ≥ 1, as in its training.
-        knobs: Which there are, `round` or `jobs`, as in its training.
+        controls: Which there are, `round` or `jobs`, as in its training.
         spec: What it was trained for, if that is known.
 
     Raises:
@@ -214,14 +221,14 @@ class KnobPolicy(StsX):
 
     actor: Actor
     rounds: int = 16
-    knobs: str = "round"
+    controls: str = "round"
     spec: AgentSpec | None = None
     jobs_over: ClassVar[int] = RECENT
 
     def __post_init__(self) -> None:
         StsX.__post_init__(self)
         checks.whole("rounds", self.rounds)
-        knob_count(1, self.knobs)
+        control_count(1, self.controls)
 
     def check(self, instance: Instance) -> None:
         """Check that the actor fits an instance.
@@ -233,23 +240,23 @@ class KnobPolicy(StsX):
         if self.spec is not None:
             self.spec.check(instance.configurations, instance.gpu_types)
         types = len(instance.gpu_types)
-        needed = feature_count(types), knob_count(types, self.knobs)
+        needed = feature_count(types), control_count(types, self.controls)
         if (self.actor.inputs, self.actor.outputs) != needed:
-            allowed = f"as many as the agent was trained with: it has {self.actor.outputs} knobs, not {needed[1]}"
+            allowed = f"as many as the agent was trained with: it has {self.actor.outputs} controls, not {needed[1]}"
             raise InputError("instance.gpu_types", f"{types} of them", allowed)
 
     def memory_columns(self, instance: Instance) -> int:
         """Return the columns of memory that it needs."""
         types = len(instance.gpu_types)
-        return FREE_COLUMNS + types + 1 + knob_count(types, self.knobs) + self.actor.state_size
+        return FREE_COLUMNS + types + 1 + control_count(types, self.controls) + self.actor.state_size
 
     def _plan(self, view: View) -> None:
-        super(KnobPolicy, self)._plan(view)  # a class with slots has no plain super()
+        super(ControlPolicy, self)._plan(view)  # a class with slots has no plain super()
         board = view.board
         if self._present(board).priced:  # as in the environment: what is cheapest now need not be so next time
             forget_cheapest(board)
 
-    def _steering(self, board: Board, rate: Floats) -> Steering:
+    def _adaptation(self, board: Board, rate: Floats) -> Adaptation:
         stored = self._stored(board)
         round_ = int(board.count[at.ROUND])
         if not self._holds(stored[0, 0], round_):
@@ -260,17 +267,17 @@ class KnobPolicy(StsX):
             last = 1 + self.actor.outputs
             stored[0, 0], stored[0, 1:last] = round_, self.actor.act(seen.astype(np.float32), stored[0, last:])
         stored[board.active[: board.count[at.ACTIVE]]] = stored[0]
-        return steering_of(self._present(board), board, rate)
+        return adaptation_of(self._present(board), board, rate)
 
     def _holds(self, since: float, round_: int) -> bool:
         """Whether what was set in one round, 0 for none, holds in another."""
         return since > 0.0 and (since - 1) // self.rounds == (round_ - 1) // self.rounds
 
     def _stored(self, board: Board) -> Floats:
-        """Return where the knobs stand, (J, 1 + K + S): the round in which they were set, they, the actor's state."""
+        """Return where the controls stand, (J, 1 + K + S): the round in which they were set, they, the actor's state."""
         return board.memory[:, FREE_COLUMNS + board.capacity.shape[0] :]
 
-    def _present(self, board: Board) -> Knobs:
-        return knobs_of(
+    def _present(self, board: Board) -> Controls:
+        return controls_of(
             self._stored(board)[0, 1 : 1 + self.actor.outputs], board.facts.configs, board.capacity.shape[0]
         )

@@ -7,7 +7,7 @@ from dataclasses import replace
 import numpy as np
 import pytest
 
-from gpusched_agents.network.steering import arrays_of
+from gpusched_agents.network.adaptation import arrays_of
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.evolution import Evolution, first_weights
 

@@ -1,4 +1,4 @@
-"""The network of a steering agent, compiled, and the policy that decides as STS-X with its parameters."""
+"""The network of a adaptation agent, compiled, and the policy that decides as STS-X with its parameters."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import numpy as np
 
-from gpusched_baselines.steering_env.features import (
+from gpusched_baselines.adaptation_env.features import (
     AVERAGED,
     DUE_LOAD,
     EXPECTED,
@@ -23,7 +23,7 @@ from gpusched_baselines.steering_env.features import (
 )
 from gpusched_baselines.sts_x import StsX
 from gpusched_baselines.sts_x.appraisal import FREE_RATE
-from gpusched_baselines.sts_x.plan import KNOBS, Steering
+from gpusched_baselines.sts_x.plan import CONTROLS, Adaptation
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 
@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from gpusched_env.model import Instance
     from gpusched_env.simulator.run import Board
 
-MOST = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # the largest that is said of a job, by column of `Steering.jobs`
+MOST = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # the largest that is said of a job, by column of `Adaptation.jobs`
 MOST_OF_PRICE = 0.7  # of the rate of a configuration
 LONGEST_DEFERRAL = 1.0
 CRITICAL, DEFERRABLE = range(2)  # what the prices of configurations are for
@@ -60,7 +60,7 @@ def shapes(jobs: int, options: int, whole: int, hidden: int) -> Shapes:
     """
     job, option = jobs + whole, options + whole
     return {
-        "job.weight": (KNOBS, job), "job.bias": (KNOBS,),
+        "job.weight": (CONTROLS, job), "job.bias": (CONTROLS,),
         "code.weight": (hidden, option), "code.bias": (hidden,),
         "price.weight": (2, option), "price_code.weight": (2, hidden), "price.bias": (2,),
         "round.weight": (1, whole), "round.bias": (1,),
@@ -117,7 +117,9 @@ def _part(flat: Singles, begin: int, rows: int, columns: int) -> tuple[Floats, i
 
 
 @kernel
-def say(jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int, said: Floats, prices: Floats) -> float:
+def forward(
+    jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int, outputs: Floats, prices: Floats
+) -> float:
     """Say what is to be done differently in a round.
 
     Of a job with features x in a round with features g: most · gate · tanh(A [x, g] + a). Of a configuration with
@@ -132,15 +134,15 @@ def say(jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int,
         options: Features of the configurations, (C, F).
         flat: The weights, end to end in the order of `shapes`.
         width: Width of the hidden layer.
-        said: Written: what is said of every job, (A, KNOBS).
+        said: Written: what is said of every job, (A, CONTROLS).
         prices: Written: logarithms of factors on the rates of configurations, for `CRITICAL` and `DEFERRABLE` jobs, (2, C).
 
     Returns:
         The logarithm of the factor on how long jobs may wait.
     """
     of_job, of_option = jobs.shape[1], options.shape[1]
-    w_job, n = _part(flat, 0, KNOBS, of_job + whole.shape[0])
-    b_job, n = _part(flat, n, 1, KNOBS)
+    w_job, n = _part(flat, 0, CONTROLS, of_job + whole.shape[0])
+    b_job, n = _part(flat, n, 1, CONTROLS)
     w_code, n = _part(flat, n, width, of_option + whole.shape[0])
     b_code, n = _part(flat, n, 1, width)
     w_price, n = _part(flat, n, 2, of_option + whole.shape[0])
@@ -156,10 +158,10 @@ def say(jobs: Floats, whole: Floats, options: Floats, flat: Singles, width: int,
         if k != OF_JOBS:
             gate[k] *= np.exp(STEEP * min(0.0, max(whole[OFFERED], whole[DUE_LOAD]) - FULL))
     gate[DEFERRABLE] *= np.exp(-CLOSES * max(0.0, whole[QUOTAS]))
-    for k in range(KNOBS):
+    for k in range(CONTROLS):
         shared = _dot(w_job[k, of_job:], whole) + b_job[0, k]
         for i in range(jobs.shape[0]):
-            said[i, k] = MOST[k] * gate[OF_JOBS] * np.tanh(_dot(w_job[k, :of_job], jobs[i]) + shared)
+            outputs[i, k] = MOST[k] * gate[OF_JOBS] * np.tanh(_dot(w_job[k, :of_job], jobs[i]) + shared)
     code, of_round = np.empty(width), np.empty(width)
     for h in range(width):
         of_round[h] = _dot(w_code[h, of_option:], whole) + b_code[0, h]
@@ -182,12 +184,12 @@ def _dot(a: Floats, b: Floats) -> float:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)
-class SteeringPolicy(StsX):
-    """STS-X with a steersman. With weights of 0 it does what STS-X does.
+class AdaptationPolicy(StsX):
+    """STS-X with a agent. With weights of 0 it does what STS-X does.
 
     Args:
         spec: What it was trained for.
-        weights: The network's weights, end to end (`gpusched_agents.network.steering.flat_of`).
+        weights: The network's weights, end to end (`gpusched_agents.network.adaptation.flat_of`).
         hidden: Width of its hidden layer.
     """
 
@@ -204,17 +206,17 @@ class SteeringPolicy(StsX):
         """
         self.spec.check(instance.configurations, instance.gpu_types)
 
-    def _steering(self, board: Board, rate: Floats) -> Steering:
-        said, urgent, calm, max_deferral = steer(board, rate, self.weights, self.hidden)
-        return Steering(said, urgent, calm, False, max_deferral)
+    def _adaptation(self, board: Board, rate: Floats) -> Adaptation:
+        outputs, critical, deferrable, max_deferral = adapt(board, rate, self.weights, self.hidden)
+        return Adaptation(outputs, critical, deferrable, False, max_deferral)
 
 
 @kernel
-def steer(board: Board, rate: Floats, flat: Singles, width: int) -> tuple[Floats, Floats, Floats, float]:
-    """Look at a round and say what `Steering` holds: of every job, the rates of critical and deferrable ones, the patience."""
+def adapt(board: Board, rate: Floats, flat: Singles, width: int) -> tuple[Floats, Floats, Floats, float]:
+    """Look at a round and say what `Adaptation` holds: of every job, the rates of critical and deferrable ones, the patience."""
     active, configs = board.count[at.ACTIVE], board.facts.configs.shape[0]
     jobs, whole, options = np.empty((active, len(JOBS))), np.empty(len(ROUND)), np.empty((configs, len(OPTIONS)))
     observe_round(board, rate, FREE_RATE, jobs, whole, options)
-    said, prices = np.empty((active, KNOBS)), np.empty((2, configs))
-    max_deferral = say(jobs, whole, options, flat, width, said, prices)
-    return said, rate * np.exp(prices[CRITICAL]), rate * np.exp(prices[DEFERRABLE]), max_deferral
+    outputs, prices = np.empty((active, CONTROLS)), np.empty((2, configs))
+    max_deferral = forward(jobs, whole, options, flat, width, outputs, prices)
+    return outputs, rate * np.exp(prices[CRITICAL]), rate * np.exp(prices[DEFERRABLE]), max_deferral

@@ -1,4 +1,4 @@
-"""The steering environment: a step sets the knobs of STS-X for some rounds."""
+"""The adaptation environment: a step sets the controls of STS-X for some rounds."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ import numpy as np
 from gymnasium import spaces
 from numpy.typing import NDArray
 
-from gpusched_baselines.steering_env.features import feature_names
-from gpusched_baselines.steering_env.knobs import ROUNDS, action_array, knob_count, knob_names
-from gpusched_baselines.steering_env.run import BASE_RUNS, BaseRun, SteeredRun
+from gpusched_baselines.adaptation_env.controls import ROUNDS, action_array, control_count, control_names
+from gpusched_baselines.adaptation_env.features import feature_names
+from gpusched_baselines.adaptation_env.run import BASE_RUNS, AdaptedRun, BaseRun
 from gpusched_env import rendering
 from gpusched_env.envs.env import RENDER_MODES
 from gpusched_env.envs.source import check_shape, draw_seed, shape_of, source_of
@@ -30,13 +30,13 @@ REWARDS = ("saving", "waste", "cost")
 OPTIONS = ("workload", "instance")
 
 
-class GpuSteeringEnv(gymnasium.Env[Any, Any]):
-    """Set parameters of STS-X, the knobs, again and again while it schedules a cluster.
+class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
+    """Set parameters of STS-X, the controls, again and again while it schedules a cluster.
 
-    A step sets the knobs and lets STS-X decide `rounds` rounds with them. A round is what happens at one event: a
+    A step sets the controls and lets STS-X decide `rounds` rounds with them. A round is what happens at one event: a
     submission, the end of a job, or the end of a wait.
 
-    Action: `Box(-1, 1, (2 V + 8,))` for V GPU types (with `knobs="jobs"` 35 more); `env.unwrapped.knobs` names its
+    Action: `Box(-1, 1, (2 V + 8,))` for V GPU types (with `controls="jobs"` 35 more); `env.unwrapped.controls` names its
     numbers. Each is the logarithm of a factor over its largest value, so 0 changes nothing: an action of 0 in every
     step is STS-X, to the last bit. Numbers beyond -1 and 1 are clipped.
 
@@ -49,7 +49,7 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
     - `waste`: minus one's own waste. Over an episode it sums to minus the cost, less a constant of the instance.
     - `cost`: minus energy cost and tardiness cost since the last step.
 
-    Waste is what was spent beyond what had to be: see `gpusched_baselines.steering_env.run.waste_until_now`. It is
+    Waste is what was spent beyond what had to be: see `gpusched_baselines.adaptation_env.run.waste_until_now`. It is
     computed with the epochs that jobs *need*, which no policy knows and no observation shows: rewards of a training may
     use them, since over an episode they change nothing but a constant.
 
@@ -61,14 +61,14 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
         instance: An instance that every episode replays. `scenario` and `settings` are then left alone.
         rounds: Rounds of a step, ≥ 1.
         reward: `saving`, `waste` or `cost`.
-        knobs: `round`: the same for all jobs; `jobs`: besides, coefficients of seven features of a job.
+        controls: `round`: the same for all jobs; `jobs`: besides, coefficients of seven features of a job.
         workloads: Without a seed an episode is one of so many workloads, drawn at random: those with the seeds from
             `FIRST_WORKLOAD` on, ≥ 1. So STS-X's own run of each is made once. None: any seed from `FIRST_DRAWN_SEED`
             on.
         render_mode: None, `ansi` or `rgb_array`.
 
     Attributes:
-        knobs: Names of the numbers of an action.
+        controls: Names of the numbers of an action.
         features: Names of the numbers of an observation.
         reward_scale_eur: What counts as a reward of 1 [€]: the cost of the full cluster in an hour; 1 where energy is
             free.
@@ -87,7 +87,7 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
         instance: Instance | None = None,
         rounds: int = ROUNDS,
         reward: str = "saving",
-        knobs: str = "round",
+        controls: str = "round",
         workloads: int | None = WORKLOADS,
         render_mode: str | None = None,
     ) -> None:
@@ -101,12 +101,12 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
         self._source_key = self.source.identity()
         self._instance = self.source.make(0)
         self._shape, types = shape_of(self._instance), [v.name for v in self._instance.gpu_types]
-        knob_count(len(types), knobs)
-        self.knobs, self.features = knob_names(types, knobs), feature_names(types)
-        self.action_space = spaces.Box(-1.0, 1.0, (len(self.knobs),), np.float32)
+        control_count(len(types), controls)
+        self.controls, self.features = control_names(types, controls), feature_names(types)
+        self.action_space = spaces.Box(-1.0, 1.0, (len(self.controls),), np.float32)
         self.observation_space = spaces.Box(-1.0, 1.0, (len(self.features),), np.float32)
         self.reward_scale_eur = 1.0
-        self._run: SteeredRun | None = None
+        self._run: AdaptedRun | None = None
         self._base: BaseRun | None = None
         self._frames: rendering.GanttFrames | None = None
         self._actions: list[NDArray[np.float64]] = []  # of this episode
@@ -141,10 +141,10 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
         return self._observe(), self._info(0.0, 0.0, 0)
 
     def step(self, action: Any) -> tuple[NDArray[np.float32], float, bool, bool, dict[str, Any]]:
-        """Set the knobs, and let STS-X decide some rounds.
+        """Set the controls, and let STS-X decide some rounds.
 
         Args:
-            action: The knobs, (2 V + 8,).
+            action: The controls, (2 V + 8,).
 
         Returns:
             Observation, reward, terminated, False, and info: `time_s`; `energy_eur` and `tardiness_eur` of this step;
@@ -152,13 +152,13 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
             its seed, -1 for an instance; and at the end `base_total_eur`, what STS-X alone costs on it.
 
         Raises:
-            InputError: The action is not as many finite numbers as there are knobs.
+            InputError: The action is not as many finite numbers as there are controls.
             gymnasium.error.ResetNeeded: The episode is over, or none has begun.
         """
         run = self._run
         if run is None or run.over:
             raise gymnasium.error.ResetNeeded("no episode is running: call reset()")
-        chosen, clock = action_array(action, len(self.knobs)), run.state.board.clock
+        chosen, clock = action_array(action, len(self.controls)), run.state.board.clock
         energy, tardiness, before = clock[at.BILL], clock[at.TARDINESS_COST], self._worth
         rounds = run.decide(chosen, self.rounds)
         self._actions.append(chosen)
@@ -201,7 +201,7 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
         generator = json.dumps(self.np_random.bit_generator.state).encode()
         return {
             "workload": np.array([self._workload]),
-            "actions": np.array(self._actions, dtype=np.float64).reshape(-1, len(self.knobs)),
+            "actions": np.array(self._actions, dtype=np.float64).reshape(-1, len(self.controls)),
             "generator": np.frombuffer(generator, np.uint8),
         }
 
@@ -217,8 +217,8 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
             self.np_random.bit_generator.state = json.loads(bytes(state["generator"]))
         except (KeyError, TypeError, ValueError) as error:
             raise InputError("state", sorted(state), "what get_state returned") from error
-        if actions.shape[1:] != (len(self.knobs),):
-            raise InputError("state['actions']", actions.shape, f"actions of {len(self.knobs)} knobs")
+        if actions.shape[1:] != (len(self.controls),):
+            raise InputError("state['actions']", actions.shape, f"actions of {len(self.controls)} controls")
         self._begin({} if workload < 0 else {"workload": workload}, max(0, workload))
         run: Any = self._run
         for action in actions:
@@ -237,7 +237,7 @@ class GpuSteeringEnv(gymnasium.Env[Any, Any]):
         else:
             check_shape(instance, self._shape)
             self._workload, self._instance, self._key = -1, instance, None
-        self._run, self._base = SteeredRun(self._instance, record=self.render_mode is not None), None
+        self._run, self._base = AdaptedRun(self._instance, record=self.render_mode is not None), None
         self._actions = []
         board = self._run.state.board
         types, gpus = board.nodes[:, at.NODE_TYPE], board.nodes[:, at.NODE_GPUS]

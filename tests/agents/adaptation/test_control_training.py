@@ -1,4 +1,4 @@
-"""Trainings on the steering environment: what they begin as, what they learn on, and the agents that they keep.
+"""Trainings on the adaptation environment: what they begin as, what they learn on, and the agents that they keep.
 
 That they are resumed exactly, and keep the best agent, is tested with the other trainings of Stable-Baselines3.
 """
@@ -18,22 +18,22 @@ pytest.importorskip("sb3_contrib", reason="needs the extra `agents`")
 from stable_baselines3.common.callbacks import BaseCallback
 
 from gpusched_agents import (
-    KnobTraining,
+    AdaptationConfig,
+    ControlTraining,
     NetworkConfig,
     PpoConfig,
-    SteeringConfig,
     Training,
     TrainingConfig,
     make_training,
 )
 from gpusched_agents.files.storage import load_agent, save_agent
-from gpusched_agents.network.knob_policy import KnobPolicy
+from gpusched_agents.network.control_policy import ControlPolicy
 from gpusched_agents.policy import load_policy
 from gpusched_agents.training.algorithm_config import CLASSES
-from gpusched_agents.training.knob_training import first_workloads
+from gpusched_agents.training.control_training import first_workloads
 from gpusched_agents.training.references import first_agent, reference_names, warnings_of
 from gpusched_baselines import make_policy
-from gpusched_baselines.steering_env import GpuSteeringEnv
+from gpusched_baselines.adaptation_env import GpuAdaptationEnv
 from gpusched_env import load_scenario, make_instance, simulate
 from refusals import refused
 
@@ -50,11 +50,11 @@ SEEDS = (500, 501)
 
 def config_of(algorithm: str = "ppo", **changes: Any) -> TrainingConfig:
     usual = {
-        "agent": SteeringConfig(algorithm, SMALL.get(algorithm, BUFFER), workloads=4),
+        "agent": AdaptationConfig(algorithm, SMALL.get(algorithm, BUFFER), workloads=4),
         "scenarios": ("tiny",),
         "steps": 64,
         "envs": 4,
-        "network": NetworkConfig("knobs", hidden=8, layers=2, rounds=3),
+        "network": NetworkConfig("controls", hidden=8, layers=2, rounds=3),
         "validation_seeds": SEEDS,
         "evaluate_every": 32,
     }
@@ -68,12 +68,12 @@ pytestmark = pytest.mark.usefixtures("one_thread")
 def test_an_agent_begins_as_sts_x_and_decides_as_its_model_does_in_the_environment(algorithm: str, tmp_path: Path):
     config = config_of(algorithm)
     training = make_training(config, tmp_path / "run")
-    assert isinstance(training, KnobTraining)
+    assert isinstance(training, ControlTraining)
     training.run()
     first, *_, last = training.progress.curve
     costs = [simulate(make_instance(load_scenario("tiny"), seed), make_policy("sts-x")).total_eur for seed in SEEDS]
     assert (first["total_eur"], first["relative"]) == (np.mean(costs), 1.0)
-    env, costs = GpuSteeringEnv("tiny", rounds=3), []
+    env, costs = GpuAdaptationEnv("tiny", rounds=3), []
     for seed in SEEDS:
         observation, _ = env.reset(options={"workload": seed})
         ended = False
@@ -86,13 +86,13 @@ def test_an_agent_begins_as_sts_x_and_decides_as_its_model_does_in_the_environme
 
 
 def test_an_agent_comes_out_of_its_folder_as_it_went_in(tmp_path: Path):
-    config = config_of("sac", network=NetworkConfig("knobs", hidden=5, layers=3, rounds=7, knobs="jobs"))
+    config = config_of("sac", network=NetworkConfig("controls", hidden=5, layers=3, rounds=7, controls="jobs"))
     make_training(config, tmp_path / "run").run()
     description, weights = load_agent(tmp_path / "run" / "agent")
-    assert (description.algorithm, description.spec.network, description.network) == ("sac", "knobs", config.network)
+    assert (description.algorithm, description.spec.network, description.network) == ("sac", "controls", config.network)
     policy = load_policy(f"agent:{tmp_path / 'run' / 'agent'}")
-    assert isinstance(policy, KnobPolicy)
-    assert (policy.rounds, policy.knobs, policy.spec) == (7, "jobs", description.spec)
+    assert isinstance(policy, ControlPolicy)
+    assert (policy.rounds, policy.controls, policy.spec) == (7, "jobs", description.spec)
     assert [weight.shape[0] for weight, _ in policy.actor.layers[:-1]] == [5, 5, 5]
     for name, array in policy.actor.arrays().items():
         np.testing.assert_array_equal(array, weights[name])
@@ -109,12 +109,12 @@ def test_an_agent_comes_out_of_its_folder_as_it_went_in(tmp_path: Path):
 PROGRAM = """
 import sys
 sys.modules |= dict.fromkeys(["torch", "stable_baselines3", "sb3_contrib"])  # so that to import one fails
-from gpusched_agents import SteeringConfig, make_any_policy
+from gpusched_agents import AdaptationConfig, make_any_policy
 from gpusched_env import load_scenario, make_instance, simulate
 from gpusched_env.errors import MissingExtraError
 print(simulate(make_instance(load_scenario("tiny"), 500), make_any_policy(sys.argv[1])).total_eur)
 try:
-    SteeringConfig()
+    AdaptationConfig()
 except MissingExtraError as error:
     print(error)
 """
@@ -132,16 +132,16 @@ def test_an_agent_decides_without_torch(tmp_path: Path):
 
 def test_episodes_run_on_training_workloads_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     seeds: list[int] = []
-    begin = GpuSteeringEnv._begin
+    begin = GpuAdaptationEnv._begin
 
-    def noting(env: GpuSteeringEnv, *arguments: Any) -> None:
+    def noting(env: GpuAdaptationEnv, *arguments: Any) -> None:
         begin(env, *arguments)
         seeds.append(env._workload)
 
-    monkeypatch.setattr(GpuSteeringEnv, "_begin", noting)
+    monkeypatch.setattr(GpuAdaptationEnv, "_begin", noting)
     make_training(config_of(seed=500), tmp_path / "run").run()
     assert set(seeds) == set(range(100_000, 100_004))
-    agent = SteeringConfig(workloads=5)
+    agent = AdaptationConfig(workloads=5)
     assert len(set(first_workloads(config_of(envs=5), agent))) == 5
     assert len(first_workloads(config_of(envs=12), agent)) == 12
     assert first_workloads(config_of(seed=1), agent) != first_workloads(config_of(seed=2), agent)
@@ -161,7 +161,7 @@ def test_callbacks_watch_it(tmp_path: Path):
 
 def test_scenarios_share_the_environments_and_count_alike(tmp_path: Path):
     config = config_of(scenarios=("tiny", "default"), scenario_settings={"jobs.count": 6}, steps=32)
-    training = KnobTraining(config, tmp_path / "run")
+    training = ControlTraining(config, tmp_path / "run")
     names = [env.unwrapped.source.name for env in training._env.vector.envs]
     assert names == ["tiny", "default"] * 2
     training.run()
@@ -175,19 +175,19 @@ def test_scenarios_share_the_environments_and_count_alike(tmp_path: Path):
     [
         ("envs", {"scenarios": ("tiny", "high"), "envs": 1}),
         ("scenario", {"scenarios": ("tiny", "published-high")}),
-        ("agent", {"agent": SteeringConfig("ppo", {"n_steps": 1}), "envs": 1}),
+        ("agent", {"agent": AdaptationConfig("ppo", {"n_steps": 1}), "envs": 1}),
     ],
 )
 def test_what_does_not_fit_is_one_error_and_leaves_nothing(field: str, changes: dict[str, Any], tmp_path: Path):
     with refused(field):
-        KnobTraining(config_of(**changes), tmp_path / "run")
+        ControlTraining(config_of(**changes), tmp_path / "run")
     assert not list(tmp_path.iterdir())
 
 
 def test_the_training_that_fits_the_settings_is_made(tmp_path: Path):
     by_job = TrainingConfig(agent=PpoConfig(), scenarios=("tiny",), envs=2)
-    with refused("agent", "ppo", "a SteeringConfig"):
-        KnobTraining(by_job, tmp_path / "run")
+    with refused("agent", "ppo", "a AdaptationConfig"):
+        ControlTraining(by_job, tmp_path / "run")
     with refused("agent", "ppo", "decides job by job"):
         Training(config_of(), tmp_path / "run")
     assert not (tmp_path / "run").exists()
@@ -198,6 +198,6 @@ def test_what_is_measured_by_and_said_against_it():
     assert reference_names(config) == ("sts-x", "sts", "edf")
     assert first_agent(config) == "sts-x itself"
     curve = [{"steps": 0, "total_eur": 9.0, "relative": 1.0}, {"steps": 5, "total_eur": 10.0, "relative": 1.1}]
-    (said,) = warnings_of(config, curve, {"sts-x": 9.0, "edf": 11.0})
-    assert "is sts-x itself: nothing after step 0 was better; try more decisions (--steps)" in said
-    assert replace(config, seed=1).steers
+    (outputs,) = warnings_of(config, curve, {"sts-x": 9.0, "edf": 11.0})
+    assert "is sts-x itself: nothing after step 0 was better; try more decisions (--steps)" in outputs
+    assert replace(config, seed=1).adapts

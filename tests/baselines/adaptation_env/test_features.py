@@ -1,4 +1,4 @@
-"""What a steering agent sees: always in [-1, 1], and by hand on a round of two jobs."""
+"""What a adaptation agent sees: always in [-1, 1], and by hand on a round of two jobs."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pytest
 from crowded import crowded
 from gpusched_agents.spec import features_of
 from gpusched_baselines import StsX
-from gpusched_baselines.steering_env import features as of
-from gpusched_baselines.steering_env.features import JOBS, OPTIONS, ROUND, observe_round
+from gpusched_baselines.adaptation_env import features as of
+from gpusched_baselines.adaptation_env.features import JOBS, OPTIONS, ROUND, observe_round
 from gpusched_baselines.sts_x.appraisal import FREE_RATE
 from gpusched_env import (
     Cells,
@@ -32,7 +32,7 @@ from mixed import mixed_instance
 from small_instances import CERTAIN
 
 if TYPE_CHECKING:
-    from gpusched_baselines.sts_x.plan import Steering
+    from gpusched_baselines.sts_x.plan import Adaptation
     from gpusched_env.arrays import Floats
     from gpusched_env.simulator.run import Board
 
@@ -53,14 +53,14 @@ class Looking(StsX):
 
     seen: list[Seen] = field(default_factory=list)
 
-    def _steering(self, board: Board, rate: Floats) -> Steering:
+    def _adaptation(self, board: Board, rate: Floats) -> Adaptation:
         active = board.active[: board.count[at.ACTIVE]]
         shapes = (len(active), len(JOBS)), (len(ROUND),), (board.facts.configs.shape[0], len(OPTIONS))
         jobs, whole, options = (np.full(shape, np.nan) for shape in shapes)
         observe_round(board, rate, FREE_RATE, jobs, whole, options)
         rows = dict(zip(active.tolist(), jobs, strict=True))
         self.seen.append(Seen(float(board.clock[at.NOW]), rows, whole, options))
-        return StsX._steering(self, board, rate)
+        return StsX._adaptation(self, board, rate)
 
 
 def rounds_of(instance: Instance) -> list[Seen]:
@@ -106,9 +106,9 @@ def test_every_feature_is_a_number_from_minus_1_to_1(name: str):
 
 
 def test_every_feature_has_a_name_of_its_own():
-    for names in features_of("steering").values():
+    for names in features_of("adaptation").values():
         assert len(set(names)) == len(names)
-    groups = features_of("steering")
+    groups = features_of("adaptation")
     assert groups["cluster_features"] + groups["option_features"] == OPTIONS
     assert (groups["job_features"], groups["queue_features"]) == (JOBS, ROUND)
 

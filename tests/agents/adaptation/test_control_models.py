@@ -11,9 +11,9 @@ import pytest
 
 import gpusched_env  # noqa: F401 - registers the ids
 from gpusched_agents.any_policy import is_agent, make_any_policy
-from gpusched_agents.network.knob_policy import LstmActor, MlpActor
+from gpusched_agents.network.control_policy import LstmActor, MlpActor
 from gpusched_baselines import StsX
-from gpusched_baselines.steering_env import GpuSteeringEnv
+from gpusched_baselines.adaptation_env import GpuAdaptationEnv
 from gpusched_env import GpuClusterEnv, load_scenario, make_instance, rollout, simulate
 from refusals import refused
 
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from pathlib import Path
 
 SMALL = {"jobs.count": 12}
-STEERS = {"ppo": sb3.PPO, "a2c": sb3.A2C, "sac": sb3.SAC, "td3": sb3.TD3, "tqc": contrib.TQC}
+ADAPTS = {"ppo": sb3.PPO, "a2c": sb3.A2C, "sac": sb3.SAC, "td3": sb3.TD3, "tqc": contrib.TQC}
 BY_JOB = {"ppo": sb3.PPO, "dqn": sb3.DQN, "maskable": contrib.MaskablePPO}
 
 
@@ -57,10 +57,10 @@ def total(env: gymnasium.Env, model: object, seed: int, masked: bool = False) ->
     return info["total_energy_eur"] + info["total_tardiness_eur"]
 
 
-@pytest.mark.parametrize("name", STEERS)
-def test_a_model_that_steers_costs_as_policy_what_it_costs_in_the_environment(name: str, tmp_path: Path):
-    env = GpuSteeringEnv("default", settings=SMALL)
-    model = drawn(STEERS[name]("MlpPolicy", env, device="cpu", policy_kwargs={"net_arch": [16, 16]}))
+@pytest.mark.parametrize("name", ADAPTS)
+def test_a_model_that_adapts_costs_as_policy_what_it_costs_in_the_environment(name: str, tmp_path: Path):
+    env = GpuAdaptationEnv("default", settings=SMALL)
+    model = drawn(ADAPTS[name]("MlpPolicy", env, device="cpu", policy_kwargs={"net_arch": [16, 16]}))
     policy = load(model, tmp_path)
     assert isinstance(policy.actor, MlpActor)
     result = simulate(make_instance(load_scenario("default").replace(SMALL), 3), policy, record=False)
@@ -69,7 +69,7 @@ def test_a_model_that_steers_costs_as_policy_what_it_costs_in_the_environment(na
 
 
 def test_a_recurrent_model_carries_its_state_on(tmp_path: Path):
-    env = GpuSteeringEnv("default", settings=SMALL, rounds=4)
+    env = GpuAdaptationEnv("default", settings=SMALL, rounds=4)
     keywords = {"lstm_hidden_size": 8, "net_arch": [8]}
     model = drawn(contrib.RecurrentPPO("MlpLstmPolicy", env, device="cpu", policy_kwargs=keywords))
     model.save(tmp_path / "model.zip")
@@ -96,7 +96,7 @@ def test_a_model_that_chooses_for_jobs_costs_what_it_costs_in_the_environment(na
 
 
 def test_a_model_of_other_gpu_types_is_refused(tmp_path: Path):
-    model = sb3.PPO("MlpPolicy", GpuSteeringEnv("default", settings=SMALL), device="cpu")
+    model = sb3.PPO("MlpPolicy", GpuAdaptationEnv("default", settings=SMALL), device="cpu")
     policy = load(model, tmp_path)
     with refused(f"sb3:{tmp_path}/model.zip: instance.gpu_types", "2 of them"):
         simulate(make_instance(load_scenario("published-high"), 0), policy)
@@ -115,7 +115,7 @@ def test_what_is_no_such_model_is_refused(tmp_path: Path):
         make_any_policy(f"sb3:{tmp_path / 'text.zip'}")
     other = sb3.PPO("MlpPolicy", gymnasium.make("Pendulum-v1"), device="cpu")
     other.save(tmp_path / "pendulum.zip")
-    with pytest.warns(UnsafeLoadWarning), refused("model.action_space", allowed="steering"):
+    with pytest.warns(UnsafeLoadWarning), refused("model.action_space", allowed="adaptation"):
         make_any_policy(f"sb3:{tmp_path / 'pendulum'}")
 
 
@@ -127,7 +127,7 @@ def test_a_model_for_jobs_drives_the_environment_that_it_was_trained_in(tmp_path
 
 
 def test_an_archive_with_other_data_is_refused(tmp_path: Path):
-    sb3.PPO("MlpPolicy", GpuSteeringEnv("default", settings=SMALL), device="cpu").save(tmp_path / "model.zip")
+    sb3.PPO("MlpPolicy", GpuAdaptationEnv("default", settings=SMALL), device="cpu").save(tmp_path / "model.zip")
     with zipfile.ZipFile(tmp_path / "model.zip") as good, zipfile.ZipFile(tmp_path / "bad.zip", "w") as bad:
         for name in good.namelist():
             bad.writestr(name, b"[]" if name == "data" else good.read(name))

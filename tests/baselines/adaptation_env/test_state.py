@@ -1,4 +1,4 @@
-"""The state of steering environments: from it they go on exactly, alone and side by side."""
+"""The state of adaptation environments: from it they go on exactly, alone and side by side."""
 
 from __future__ import annotations
 
@@ -9,19 +9,21 @@ import numpy as np
 import pytest
 from gymnasium.vector import AutoresetMode, SyncVectorEnv
 
-from gpusched_baselines.steering_env import GpuSteeringEnv, GpuSteeringVectorEnv
+from gpusched_baselines.adaptation_env import GpuAdaptationEnv, GpuAdaptationVectorEnv
 from gpusched_env import load_scenario, make_instance
 from refusals import refused
 
 SMALL: dict[str, Any] = {"rounds": 2, "workloads": 3}
 
 
-def single() -> GpuSteeringEnv:
-    return GpuSteeringEnv("tiny", **SMALL)
+def single() -> GpuAdaptationEnv:
+    return GpuAdaptationEnv("tiny", **SMALL)
 
 
-def vector(mode: AutoresetMode = AutoresetMode.SAME_STEP, scenario: Any = "tiny", **more: Any) -> GpuSteeringVectorEnv:
-    return GpuSteeringVectorEnv(3, scenario, autoreset_mode=mode, **SMALL, **more)
+def vector(
+    mode: AutoresetMode = AutoresetMode.SAME_STEP, scenario: Any = "tiny", **more: Any
+) -> GpuAdaptationVectorEnv:
+    return GpuAdaptationVectorEnv(3, scenario, autoreset_mode=mode, **SMALL, **more)
 
 
 def play(env: Any, steps: int, seed: int) -> list[Any]:
@@ -31,7 +33,7 @@ def play(env: Any, steps: int, seed: int) -> list[Any]:
         seen, reward, ended, _, info = env.step(rng.uniform(-1.0, 1.0, env.action_space.shape))
         plain = {name: value for name, value in info.items() if name not in {"final_obs", "final_info"}}
         told.append((seen.tolist(), np.asarray(reward).tolist(), np.asarray(ended).tolist(), repr(plain)))
-        if isinstance(env, GpuSteeringEnv) and ended:
+        if isinstance(env, GpuAdaptationEnv) and ended:
             told.append(env.reset()[0].tolist())
     return told
 
@@ -107,7 +109,7 @@ def test_what_is_no_state_is_refused():
         ({}, "state"),
         (state | {"generator": np.zeros(3, np.uint8)}, "state"),
         (state | {"actions": np.zeros((1, 3))}, "state['actions']"),
-        (state | {"actions": np.zeros((10_000, len(env.knobs)))}, "state['actions']"),
+        (state | {"actions": np.zeros((10_000, len(env.controls)))}, "state['actions']"),
     ):
         with refused(field):
             env.set_state(wrong)

@@ -1,4 +1,4 @@
-"""Steering agents as policies: with weights of 0 they are STS-X; whatever their weights, they keep to the rules."""
+"""Adaptation agents as policies: with weights of 0 they are STS-X; whatever their weights, they keep to the rules."""
 
 from __future__ import annotations
 
@@ -8,9 +8,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import pytest
 
+from adapted import adapted_sts_x, drawn, nothing, saying, spec_of
 from any_instance import AnyInstance
 from crowded import crowded
-from gpusched_agents.network.steering import CRITICAL, DEFERRABLE
+from gpusched_agents.network.adaptation import CRITICAL, DEFERRABLE
 from gpusched_baselines import StsX
 from gpusched_env import GpuClusterVectorEnv, JobPolicy, simulate
 from gpusched_env.audit import audit
@@ -22,7 +23,6 @@ from instances import random_instance, with_switching
 from mixed import mixed_instance
 from policies import JobByJob
 from refusals import refused
-from steered import drawn, nothing, saying, spec_of, steersman
 from vector_twins import few_jobs
 
 if TYPE_CHECKING:
@@ -50,23 +50,23 @@ ALIKE = {
 @pytest.mark.parametrize("name", ALIKE)
 def test_with_weights_of_0_it_does_what_sts_x_does(name: str):
     instance = ALIKE[name]()
-    expected, made = simulate(instance, StsX()), simulate(instance, steersman(instance))
+    expected, made = simulate(instance, StsX()), simulate(instance, adapted_sts_x(instance))
     assert made.log.tobytes() == expected.log.tobytes()
     assert (made.total_eur, made.rounds) == (expected.total_eur, expected.rounds)
-    assert made.policy == "steered"
+    assert made.policy == "adapted"
 
 
 @pytest.mark.parametrize("name", ["all kinds", "quotas"])
 def test_with_other_weights_it_does_not(name: str):
     instance = ALIKE[name]()
-    expected, made = simulate(instance, StsX()), simulate(instance, steersman(instance, drawn(1)))
+    expected, made = simulate(instance, StsX()), simulate(instance, adapted_sts_x(instance, drawn(1)))
     assert made.log.tobytes() != expected.log.tobytes()
 
 
 @pytest.mark.parametrize("flat", [nothing(), drawn(1)], ids=["weights of 0", "drawn weights"])
 def test_through_the_environment_it_decides_as_in_rounds(flat: np.ndarray):
     instance = ALIKE["all kinds"]()
-    agent = steersman(instance, flat)
+    agent = adapted_sts_x(instance, flat)
     assert isinstance(agent, JobPolicy)
     expected = simulate(instance, agent)
     asking = asdict(replace(AS_A_POLICY, job_order=agent.job_order, preemption=agent.preemption))
@@ -80,7 +80,7 @@ def test_through_environments_side_by_side_it_pays_what_it_pays_alone():
     env = GpuClusterVectorEnv(3, few_jobs(5), milestones=0, job_order="pressure", preemption=True)
     env.reset(seed=[7, 8, 9])
     instances = env.instances
-    agent, paid = steersman(instances[0], drawn(2)), np.full(3, np.nan)
+    agent, paid = adapted_sts_x(instances[0], drawn(2)), np.full(3, np.nan)
     while np.isnan(paid).any():
         actions = []
         for view, job in zip(env.views, env.jobs.tolist(), strict=True):
@@ -98,7 +98,7 @@ def test_through_environments_side_by_side_it_pays_what_it_pays_alone():
 def test_whatever_its_weights_it_keeps_to_the_rules(seed: int, tmp_path: Path):
     """On clusters with shares, utilisations, helpers, quotas and costs of switching, each or not, with weights up to 300."""
     instance = mixed_instance(100 + seed)
-    result = simulate(instance, steersman(instance, drawn(seed, (0.3, 3.0, 100.0)[seed % 3])))
+    result = simulate(instance, adapted_sts_x(instance, drawn(seed, (0.3, 3.0, 100.0)[seed % 3])))
     assert np.isfinite(result.completion_s).all()
     write_run(result, tmp_path / "run")
     assert audit(tmp_path / "run") == []
@@ -106,7 +106,7 @@ def test_whatever_its_weights_it_keeps_to_the_rules(seed: int, tmp_path: Path):
 
 def decisions(instance: Instance, until_s: float) -> list[list[float]]:
     """Give what was decided before a time: job, node, configuration and start of every interval."""
-    log = simulate(instance, steersman(instance, drawn(3))).log
+    log = simulate(instance, adapted_sts_x(instance, drawn(3))).log
     rows = log[log[:, at.LOG_START] < until_s][:, [at.LOG_JOB, at.LOG_NODE, at.LOG_CONFIG, at.LOG_START]]
     return rows[np.lexsort(rows.T)].tolist()
 
@@ -115,7 +115,7 @@ def test_it_knows_nothing_of_the_epochs_that_jobs_will_need():
     instance = random_instance(3, jobs=25, nodes=6, kinds=True)
     table = replace(instance.jobs, epochs_needed=instance.jobs.max_epochs)
     longer = replace(instance, jobs=table)
-    first_end_s = float(simulate(instance, steersman(instance, drawn(3))).completion_s.min())
+    first_end_s = float(simulate(instance, adapted_sts_x(instance, drawn(3))).completion_s.min())
     assert len(decisions(instance, first_end_s)) > 3
     assert decisions(longer, first_end_s) == decisions(instance, first_end_s)
     assert decisions(longer, np.inf) != decisions(instance, np.inf)
@@ -138,21 +138,21 @@ def test_the_first_rates_are_those_of_critical_jobs_the_second_ones_those_of_def
     """A bias on all configurations alike changes no proportion: with both the same, only prices beside weights do."""
     instance = ALIKE["all kinds"]()
     logs = {
-        kind: simulate(instance, steersman(instance, saying(price__weight={(kind, 0): 5.0}))).log.tobytes()
+        kind: simulate(instance, adapted_sts_x(instance, saying(price__weight={(kind, 0): 5.0}))).log.tobytes()
         for kind in (CRITICAL, DEFERRABLE)
     }
     assert logs[CRITICAL] != logs[DEFERRABLE]
-    dear_for_all = steersman(instance, saying(price__bias={(DEFERRABLE,): 2.0}))
-    assert simulate(instance, dear_for_all).log.tobytes() == simulate(instance, StsX()).log.tobytes()
+    costly_for_all = adapted_sts_x(instance, saying(price__bias={(DEFERRABLE,): 2.0}))
+    assert simulate(instance, costly_for_all).log.tobytes() == simulate(instance, StsX()).log.tobytes()
 
 
 def test_it_refuses_what_it_was_not_trained_for():
     instance = random_instance(3, jobs=3, nodes=6, kinds=True)
     met = spec_of(instance)
-    agent = replace(steersman(instance), spec=replace(met, kinds=("single-node", "multi-node")))
-    with refused("steered: instance.configurations", "T0x0.2 (shared)", "single-node and multi-node"):
+    agent = replace(adapted_sts_x(instance), spec=replace(met, kinds=("single-node", "multi-node")))
+    with refused("adapted: instance.configurations", "T0x0.2 (shared)", "single-node and multi-node"):
         simulate(instance, agent)
-    few = replace(steersman(instance), spec=replace(met, max_configurations=4))
-    with refused("steered: instance.configurations", "15 of them", "at most 4"):
+    few = replace(adapted_sts_x(instance), spec=replace(met, max_configurations=4))
+    with refused("adapted: instance.configurations", "15 of them", "at most 4"):
         simulate(instance, few)
     simulate(random_instance(3, jobs=3), agent)

@@ -1,4 +1,4 @@
-"""Steering agents for tests: networks with few or random weights, and STS-X that is told what to do."""
+"""Adaptation agents for tests: networks with few or random weights, and STS-X that is told what to do."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from gpusched_agents.network.steering import SteeringPolicy, flat_of, own_shapes
+from gpusched_agents.network.adaptation import AdaptationPolicy, flat_of, own_shapes
 from gpusched_agents.spec import AgentSpec
 from gpusched_baselines import StsX
-from gpusched_baselines.sts_x.plan import KNOBS, Steering
+from gpusched_baselines.sts_x.plan import CONTROLS, Adaptation
 from gpusched_env.model.configuration import Configuration
 from gpusched_env.simulator import layout as at
 
@@ -30,13 +30,15 @@ MET = (Configuration("V", 1), Configuration("V", 1, share=0.5), Configuration("V
 
 def spec_of(instance: Instance) -> AgentSpec:
     """Make the spec of an agent that has met everything, and may decide on large clusters."""
-    return AgentSpec.of("steering", MET, instance.gpu_types, max_configurations=256, max_gpu_types=32, milestones=0)
+    return AgentSpec.of("adaptation", MET, instance.gpu_types, max_configurations=256, max_gpu_types=32, milestones=0)
 
 
-def steersman(instance: Instance, weights: NDArray[np.float32] | None = None, name: str = "steered") -> SteeringPolicy:
+def adapted_sts_x(
+    instance: Instance, weights: NDArray[np.float32] | None = None, name: str = "adapted"
+) -> AdaptationPolicy:
     """Make an agent; with weights of 0 unless there are others."""
     flat = nothing() if weights is None else weights
-    return SteeringPolicy(spec=spec_of(instance), weights=flat, hidden=HIDDEN, name=name)
+    return AdaptationPolicy(spec=spec_of(instance), weights=flat, hidden=HIDDEN, name=name)
 
 
 def nothing() -> NDArray[np.float32]:
@@ -63,7 +65,7 @@ class Told(StsX):
     """STS-X that is told the same in every round.
 
     Args:
-        said: Logarithms of factors: by knob for all jobs, or by job and knob.
+        said: Logarithms of factors: by control for all jobs, or by job and control.
         critical: Factors on the rates of configurations for critical jobs, by index.
         deferrable: Likewise for deferrable jobs.
         patience: Logarithm of the factor on how long jobs may wait.
@@ -71,23 +73,23 @@ class Told(StsX):
     """
 
     said: Mapping[int | tuple[int, int], float] = field(default_factory=dict)
-    urgent: Mapping[int, float] = field(default_factory=dict)
-    calm: Mapping[int, float] = field(default_factory=dict)
+    critical: Mapping[int, float] = field(default_factory=dict)
+    deferrable: Mapping[int, float] = field(default_factory=dict)
     patience: float = 0.0
     from_s: float = 0.0
 
-    def _steering(self, board: Board, rate: Floats) -> Steering:
+    def _adaptation(self, board: Board, rate: Floats) -> Adaptation:
         active = board.active[: board.count[at.ACTIVE]]
-        jobs, urgent, calm = np.zeros((len(active), KNOBS)), rate.copy(), rate.copy()
+        jobs, critical, deferrable = np.zeros((len(active), CONTROLS)), rate.copy(), rate.copy()
         if board.clock[at.NOW] < self.from_s:
-            return Steering(jobs, urgent, calm, not self.calm, 0.0)
+            return Adaptation(jobs, critical, deferrable, not self.deferrable, 0.0)
         for where, value in self.said.items():
-            rows, knob = (slice(None), where) if isinstance(where, int) else (active == where[0], where[1])
-            jobs[rows, knob] = value
-        for rates, factors in ((urgent, self.urgent), (calm, self.calm)):
+            rows, control = (slice(None), where) if isinstance(where, int) else (active == where[0], where[1])
+            jobs[rows, control] = value
+        for rates, factors in ((critical, self.critical), (deferrable, self.deferrable)):
             for config, factor in factors.items():
                 rates[config] *= factor
-        return Steering(jobs, urgent, calm, not self.calm, self.patience)
+        return Adaptation(jobs, critical, deferrable, not self.deferrable, self.patience)
 
 
 class InThisProcess:

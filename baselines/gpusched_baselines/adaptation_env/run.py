@@ -1,4 +1,4 @@
-"""A run that STS-X decides with given knobs, its waste, and the run of STS-X alone beside it."""
+"""A run that STS-X decides with given controls, its waste, and the run of STS-X alone beside it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from threading import Lock
 import numpy as np
 from numpy.typing import NDArray
 
+from gpusched_baselines.adaptation_env.controls import adaptation_of, control_count, controls_of, forget_cheapest
+from gpusched_baselines.adaptation_env.features import observe
 from gpusched_baselines.planning.cheapest import with_co_runners, write_times
-from gpusched_baselines.steering_env.features import observe
-from gpusched_baselines.steering_env.knobs import forget_cheapest, knob_count, knobs_of, steering_of
 from gpusched_baselines.sts_x.policy import StsX, carry_out, plan_round
 from gpusched_env.model import Instance
 from gpusched_env.simulator import kernels as sim
@@ -23,7 +23,7 @@ from gpusched_env.simulator.stepping import Hidden, State
 POLICY = StsX()
 
 
-class SteeredRun:
+class AdaptedRun:
     """A run of one instance, at an open round that STS-X has not decided yet, or at its end.
 
     Args:
@@ -53,20 +53,20 @@ class SteeredRun:
         return bool(count[at.DONE] == len(self.state.instance.jobs))
 
     def decide(self, action: NDArray[np.float64], rounds: int) -> int:
-        """Let STS-X decide so many rounds with the knobs of an action, fewer if the run ends; return how many.
+        """Let STS-X decide so many rounds with the controls of an action, fewer if the run ends; return how many.
 
         Raises:
             StalledError: Every job waits for ever (see `gpusched_env.simulate`).
         """
         state, plan, parts = self.state, self._plan, POLICY.parts
         board, count = state.board, state.board.count
-        knobs = knobs_of(action, board.facts.configs, board.capacity.shape[0])
+        controls = controls_of(action, board.facts.configs, board.capacity.shape[0])
         jobs, hidden, done = len(state.instance.jobs), state.hidden, 0
         while done < rounds and count[at.DONE] < jobs:
             rate = POLICY.rates(board) if self._by_utilisation else self._rate
             write_plan_times(board, plan, self._beside)
-            plan_round(plan, parts, steering_of(knobs, plan, rate))
-            if knobs.priced:  # what is cheapest at these rates need not be so in the next round
+            plan_round(plan, parts, adaptation_of(controls, plan, rate))
+            if controls.priced:  # what is cheapest at these rates need not be so in the next round
                 forget_cheapest(board)
             sim.order_by(board, sim.PRESSURE, False)
             carry_out(board, board.order[: count[at.TO_ASK]])
@@ -159,7 +159,7 @@ class BaseRun:
     @classmethod
     def of(cls, instance: Instance) -> BaseRun:
         """Run STS-X on an instance."""
-        run, action = SteeredRun(instance), np.zeros(knob_count(len(instance.gpu_types)))
+        run, action = AdaptedRun(instance), np.zeros(control_count(len(instance.gpu_types)))
         clock = run.state.board.clock
         points = [(0.0, 0.0), (float(clock[at.NOW]), run.waste())]
         while not run.over:

@@ -1,4 +1,4 @@
-"""The knobs: what an action of the steering environment sets in STS-X, by name, and how it is carried into a round."""
+"""The controls: what an action of the adaptation environment sets in STS-X, by name, and how it is carried into a round."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from gpusched_baselines.steering_env.features import (
+from gpusched_baselines.adaptation_env.features import (
     CHANGE,
     CHEAPEST_SLACK,
     EXPECTED,
@@ -20,7 +20,7 @@ from gpusched_baselines.steering_env.features import (
     job_features,
 )
 from gpusched_baselines.sts_x import plan as of
-from gpusched_baselines.sts_x.plan import KNOBS, Steering
+from gpusched_baselines.sts_x.plan import CONTROLS, Adaptation
 from gpusched_env.errors import InputError
 from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
 
@@ -28,29 +28,29 @@ ROUNDS = 16  # that STS-X decides in a step
 # What an action of 1 stands for: the natural logarithm of a factor.
 MOST_OF_TYPE = 0.5  # on the cost rate of a GPU type
 MOST_OF_SIZE = 0.25  # on the cost rate, for each doubling of the GPUs
-MOST_OF_JOBS = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # on what `Steering.jobs` has, by column
+MOST_OF_JOBS = np.array([1.0, 1.0, 1.0, 2.0, 1.0])  # on what `Adaptation.jobs` has, by column
 LONGEST_DEFERRAL = 1.0  # on how long a job may have to wait
 
 OF_JOBS = ("price when short", "tardiness weight", "order", "slack margin", "restart")
-"""Names of the columns of `Steering.jobs`, in their order."""
+"""Names of the columns of `Adaptation.jobs`, in their order."""
 SEEN = (TIME_LEFT, CHEAPEST_SLACK, TARDINESS_COST, EXPECTED, LENGTH, CHANGE, HASTE)
-"""Features of a job on which the knobs of jobs may depend, with `knobs="jobs"`."""
+"""Features of a job on which the controls of jobs may depend, with `controls="jobs"`."""
 SETS = ("round", "jobs")
 
 
-class Knobs(NamedTuple):
+class Controls(NamedTuple):
     """An action as kernels take it.
 
     Attributes:
         critical: Factors on the cost rates with which critical jobs are planned, (C,).
         deferrable: Factors on those by which deferrable jobs know where they are cheapest, (C,).
         priced: Whether any of the latter is not 1.
-        jobs: The same logarithms for every job, by column of `Steering.jobs`, (KNOBS,).
-        by_feature: Coefficients of `SEEN` for these, (F, KNOBS); (0, KNOBS) without.
+        jobs: The same logarithms for every job, by column of `Adaptation.jobs`, (CONTROLS,).
+        by_feature: Coefficients of `SEEN` for these, (F, CONTROLS); (0, CONTROLS) without.
         patience: Logarithm of the factor on how long a job may have to wait.
     """
 
-    urgent: Floats
+    critical: Floats
     deferrable: Floats
     priced: bool
     jobs: Floats
@@ -58,16 +58,16 @@ class Knobs(NamedTuple):
     max_deferral: float
 
 
-def knob_names(gpu_types: Sequence[str], knobs: str = "round") -> tuple[str, ...]:
+def control_names(gpu_types: Sequence[str], controls: str = "round") -> tuple[str, ...]:
     """Return the names of the numbers of an action, in their order.
 
     Args:
         gpu_types: Names of the GPU types of the cluster, V.
-        knobs: `round` for 2 V + 8 numbers; `jobs` for 35 more, coefficients of seven features of a job.
+        controls: `round` for 2 V + 8 numbers; `jobs` for 35 more, coefficients of seven features of a job.
     """
     names = [f"price of {name}, {kind}" for kind in ("critical", "deferrable") for name in gpu_types]
     names += ["price by log2(GPUs), critical", "price by log2(GPUs), deferrable", *OF_JOBS, "patience"]
-    if knobs == "jobs":
+    if controls == "jobs":
         names += [f"{name}, by {JOBS[feature]}" for feature in SEEN for name in OF_JOBS]
     return tuple(names)
 
@@ -87,22 +87,22 @@ def action_array(action: Any, size: int) -> NDArray[np.float64]:
     return np.clip(given, -1.0, 1.0)
 
 
-def knob_count(gpu_types: int, knobs: str = "round") -> int:
+def control_count(gpu_types: int, controls: str = "round") -> int:
     """Return how many numbers an action has for so many GPU types.
 
     Raises:
-        InputError: `knobs` is neither `round` nor `jobs`.
+        InputError: `controls` is neither `round` nor `jobs`.
     """
-    if knobs not in SETS:
-        raise InputError("knobs", knobs, " or ".join(SETS))
-    return 2 * gpu_types + 3 + KNOBS + (len(SEEN) * KNOBS if knobs == "jobs" else 0)
+    if controls not in SETS:
+        raise InputError("controls", controls, " or ".join(SETS))
+    return 2 * gpu_types + 3 + CONTROLS + (len(SEEN) * CONTROLS if controls == "jobs" else 0)
 
 
-def knobs_of(action: NDArray[np.float64], configs: Ints, gpu_types: int) -> Knobs:
+def controls_of(action: NDArray[np.float64], configs: Ints, gpu_types: int) -> Controls:
     """Return what an action sets: of 0 nothing, to the last bit.
 
     Args:
-        action: Numbers from -1 to 1, (`knob_count`,).
+        action: Numbers from -1 to 1, (`control_count`,).
         configs: The configurations, (C, CONFIG_COLUMNS).
         gpu_types: Number of GPU types, V.
     """
@@ -110,30 +110,32 @@ def knobs_of(action: NDArray[np.float64], configs: Ints, gpu_types: int) -> Knob
     types = configs[:, at.CONFIG_TYPE]
     doublings = MOST_OF_SIZE * np.log2(np.maximum(1, configs[:, at.CONFIG_SIZE] // at.UNITS))
     deferrable = prices[gpu_types:][types] + rest[1] * doublings
-    by_feature = rest[3 + KNOBS :].reshape(-1, KNOBS) * MOST_OF_JOBS
-    return Knobs(
-        urgent=np.exp(prices[:gpu_types][types] + rest[0] * doublings),
+    by_feature = rest[3 + CONTROLS :].reshape(-1, CONTROLS) * MOST_OF_JOBS
+    return Controls(
+        critical=np.exp(prices[:gpu_types][types] + rest[0] * doublings),
         deferrable=np.exp(deferrable),
         priced=bool(deferrable.any()),
-        jobs=rest[2 : 2 + KNOBS] * MOST_OF_JOBS,
+        jobs=rest[2 : 2 + CONTROLS] * MOST_OF_JOBS,
         by_feature=by_feature,
-        max_deferral=float(LONGEST_DEFERRAL * rest[2 + KNOBS]),
+        max_deferral=float(LONGEST_DEFERRAL * rest[2 + CONTROLS]),
     )
 
 
-def steering_of(knobs: Knobs, board: Board, rate: Floats) -> Steering:
-    """Return what the knobs say of a round.
+def adaptation_of(controls: Controls, board: Board, rate: Floats) -> Adaptation:
+    """Return what the controls say of a round.
 
     Args:
-        knobs: The knobs.
+        controls: The controls.
         board: The board, at the beginning of a round, with the times with which STS-X plans.
         rate: Cost rates with which it plans [€/s], (C,).
     """
-    said = np.empty((board.count[at.ACTIVE], KNOBS))
-    said[:] = knobs.jobs
-    if len(knobs.by_feature):
-        said += job_features(board, rate)[:, SEEN] @ knobs.by_feature
-    return Steering(said, rate * knobs.urgent, rate * knobs.deferrable, not knobs.priced, knobs.max_deferral)
+    said = np.empty((board.count[at.ACTIVE], CONTROLS))
+    said[:] = controls.jobs
+    if len(controls.by_feature):
+        said += job_features(board, rate)[:, SEEN] @ controls.by_feature
+    return Adaptation(
+        said, rate * controls.critical, rate * controls.deferrable, not controls.priced, controls.max_deferral
+    )
 
 
 @kernel

@@ -1,4 +1,4 @@
-"""The steering environment: what it says of STS-X, of rewards and of knobs."""
+"""The adaptation environment: what it says of STS-X, of rewards and of controls."""
 
 from __future__ import annotations
 
@@ -7,13 +7,19 @@ import numpy as np
 import pytest
 from gymnasium.utils.env_checker import check_env
 
-from gpusched_agents.network.knob_policy import KnobPolicy, MlpActor
+from gpusched_agents.network.control_policy import ControlPolicy, MlpActor
 from gpusched_baselines import StsX
-from gpusched_baselines.steering_env import GpuSteeringEnv
-from gpusched_baselines.steering_env.env import FIRST_WORKLOAD
-from gpusched_baselines.steering_env.features import feature_count
-from gpusched_baselines.steering_env.knobs import MOST_OF_SIZE, MOST_OF_TYPE, knob_count, knob_names, knobs_of
-from gpusched_baselines.steering_env.run import SteeredRun
+from gpusched_baselines.adaptation_env import GpuAdaptationEnv
+from gpusched_baselines.adaptation_env.controls import (
+    MOST_OF_SIZE,
+    MOST_OF_TYPE,
+    control_count,
+    control_names,
+    controls_of,
+)
+from gpusched_baselines.adaptation_env.env import FIRST_WORKLOAD
+from gpusched_baselines.adaptation_env.features import feature_count
+from gpusched_baselines.adaptation_env.run import AdaptedRun
 from gpusched_baselines.sts_x import plan as of
 from gpusched_env import Configuration, load_scenario, make_instance, simulate
 from gpusched_env.envs.source import FIRST_DRAWN_SEED
@@ -35,11 +41,11 @@ KINDS = (
 ONE = Configuration("V", 1)
 
 
-def small(name: str = "default", **keywords: object) -> GpuSteeringEnv:
-    return GpuSteeringEnv(name, settings=SMALL, **keywords)
+def small(name: str = "default", **keywords: object) -> GpuAdaptationEnv:
+    return GpuAdaptationEnv(name, settings=SMALL, **keywords)
 
 
-def episode(env: GpuSteeringEnv, act: object, seed: int = 5) -> tuple[list[float], dict]:
+def episode(env: GpuAdaptationEnv, act: object, seed: int = 5) -> tuple[list[float], dict]:
     """Run an episode; give its rewards and its last info."""
     observation, info = env.reset(seed=seed)
     rewards, over = [], False
@@ -50,16 +56,16 @@ def episode(env: GpuSteeringEnv, act: object, seed: int = 5) -> tuple[list[float
     return rewards, info
 
 
-def random_actor(env: GpuSteeringEnv, seed: int = 0) -> MlpActor:
+def random_actor(env: GpuAdaptationEnv, seed: int = 0) -> MlpActor:
     rng = np.random.default_rng(seed)
-    shapes = [(8, len(env.features)), (len(env.knobs), 8)]
+    shapes = [(8, len(env.features)), (len(env.controls), 8)]
     return MlpActor(tuple((rng.normal(size=s).astype(np.float32), np.zeros(s[0], np.float32)) for s in shapes))
 
 
 @pytest.mark.parametrize("name", KINDS)
 def test_an_action_of_0_is_sts_x_to_the_last_bit(name: str):
     env = small(name)
-    rewards, info = episode(env, lambda _: np.zeros(len(env.knobs)))
+    rewards, info = episode(env, lambda _: np.zeros(len(env.controls)))
     expected = simulate(make_instance(load_scenario(name).replace(SMALL), 5), StsX(), record=False)
     assert (info["total_energy_eur"], info["total_tardiness_eur"]) == (expected.energy_eur, expected.tardiness_eur)
     assert info["base_total_eur"] == info["total_eur"] == expected.total_eur
@@ -67,12 +73,12 @@ def test_an_action_of_0_is_sts_x_to_the_last_bit(name: str):
 
 
 @pytest.mark.parametrize("name", ["default", "sharing", "guaranteed-and-opportunistic"])
-@pytest.mark.parametrize("knobs", ["round", "jobs"])
-def test_the_policy_of_an_actor_costs_what_the_episode_cost(name: str, knobs: str):
-    env = small(name, knobs=knobs, rounds=3)
+@pytest.mark.parametrize("controls", ["round", "jobs"])
+def test_the_policy_of_an_actor_costs_what_the_episode_cost(name: str, controls: str):
+    env = small(name, controls=controls, rounds=3)
     actor = random_actor(env)
     _, info = episode(env, actor.act)
-    policy = KnobPolicy(name="k", actor=actor, rounds=3, knobs=knobs)
+    policy = ControlPolicy(name="k", actor=actor, rounds=3, controls=controls)
     result = simulate(make_instance(load_scenario(name).replace(SMALL), 5), policy, record=False)
     assert result.total_eur == info["total_eur"] != info["base_total_eur"]
 
@@ -96,8 +102,8 @@ def test_rewards_sum_to_what_they_promise():
 def test_waste_by_hand():
     """A GPU of 1 €/h, 1 h of work due after half an hour at 2 €/h: what is late cannot be helped, nothing is wasted."""
     job = hours_job(0.5, {ONE: 1.0}, 2.0)
-    env = GpuSteeringEnv(instance=kilowatt_cluster([job], [1], [ONE]), reward="waste")
-    rewards, info = episode(env, lambda _: np.zeros(len(env.knobs)))
+    env = GpuAdaptationEnv(instance=kilowatt_cluster([job], [1], [ONE]), reward="waste")
+    rewards, info = episode(env, lambda _: np.zeros(len(env.controls)))
     assert (info["total_energy_eur"], info["total_tardiness_eur"]) == pytest.approx((1.0, 1.0))
     assert sum(rewards) == pytest.approx(0.0, abs=1e-12)
     assert env.reward_scale_eur == pytest.approx(1.0)
@@ -105,8 +111,8 @@ def test_waste_by_hand():
 
 def test_two_jobs_on_one_gpu_waste_the_tardiness_of_the_second():
     job = hours_job(1.0, {ONE: 1.0}, 2.0)
-    env = GpuSteeringEnv(instance=kilowatt_cluster([job, job], [1], [ONE]), reward="waste")
-    rewards, info = episode(env, lambda _: np.zeros(len(env.knobs)))
+    env = GpuAdaptationEnv(instance=kilowatt_cluster([job, job], [1], [ONE]), reward="waste")
+    rewards, info = episode(env, lambda _: np.zeros(len(env.controls)))
     assert info["time_s"] == pytest.approx(2 * HOUR)
     assert -sum(rewards) == pytest.approx(info["total_tardiness_eur"]) == pytest.approx(2.0)
 
@@ -115,7 +121,7 @@ def test_observations_have_named_numbers_from_minus_1_to_1_and_end_with_0():
     env = small("sharing")
     types = len(env.instance.gpu_types)
     assert len(env.features) == feature_count(types) == len(set(env.features))
-    assert len(env.knobs) == knob_count(types) == 2 * types + 8 == len(set(env.knobs))
+    assert len(env.controls) == control_count(types) == 2 * types + 8 == len(set(env.controls))
     observation, _ = env.reset(seed=1)
     over = False
     while not over:
@@ -126,7 +132,7 @@ def test_observations_have_named_numbers_from_minus_1_to_1_and_end_with_0():
 
 
 def test_looking_changes_nothing():
-    run = SteeredRun(make_instance(load_scenario("guaranteed-and-opportunistic").replace(SMALL), 3))
+    run = AdaptedRun(make_instance(load_scenario("guaranteed-and-opportunistic").replace(SMALL), 3))
     memory, seen = run.state.board.memory, np.zeros(feature_count(len(run.state.instance.gpu_types)))
     run.observe(seen)
     assert seen.any()
@@ -147,30 +153,30 @@ def test_seeds_are_those_of_comparisons_and_workloads_come_again():
     assert fresh.reset()[1]["workload"] >= FIRST_DRAWN_SEED
 
 
-def test_the_knobs_are_logarithms_of_factors():
+def test_the_controls_are_logarithms_of_factors():
     instance = make_instance(load_scenario("default"), 0)
     board = small()
     board.reset(seed=0)
     configs, types = board._run.state.board.facts.configs, len(instance.gpu_types)
-    action = np.zeros(knob_count(types))
+    action = np.zeros(control_count(types))
     action[0], action[types + 1], action[2 * types] = 1.0, -1.0, 1.0
-    knobs = knobs_of(action, configs, types)
+    controls = controls_of(action, configs, types)
     for c, configuration in enumerate(instance.configurations):
         v = instance.type_of_configuration[c]
-        urgent = MOST_OF_TYPE * (v == 0) + MOST_OF_SIZE * np.log2(configuration.gpus_per_node)
-        assert knobs.urgent[c] == pytest.approx(np.exp(urgent))
-        assert knobs.deferrable[c] == pytest.approx(np.exp(-MOST_OF_TYPE * (v == 1)))
-    assert knobs.priced
-    assert not knobs_of(np.zeros(knob_count(types)), configs, types).priced
+        critical = MOST_OF_TYPE * (v == 0) + MOST_OF_SIZE * np.log2(configuration.gpus_per_node)
+        assert controls.critical[c] == pytest.approx(np.exp(critical))
+        assert controls.deferrable[c] == pytest.approx(np.exp(-MOST_OF_TYPE * (v == 1)))
+    assert controls.priced
+    assert not controls_of(np.zeros(control_count(types)), configs, types).priced
 
 
 def test_a_type_that_is_said_to_be_costly_is_used_less():
-    env = GpuSteeringEnv("slack", settings={"jobs.count": 40}, render_mode="ansi")
-    name = env.knobs.index("price of V100, deferrable")
+    env = GpuAdaptationEnv("slack", settings={"jobs.count": 40}, render_mode="ansi")
+    name = env.controls.index("price of V100, deferrable")
     used = []
     for price in (-1.0, 1.0):
-        action = np.zeros(len(env.knobs))
-        action[name] = action[env.knobs.index("price of V100, critical")] = price
+        action = np.zeros(len(env.controls))
+        action[name] = action[env.controls.index("price of V100, critical")] = price
         episode(env, lambda _, action=action: action, seed=0)
         state = env._run.state
         log = state.hidden.log[: state.board.count[3]]
@@ -180,30 +186,30 @@ def test_a_type_that_is_said_to_be_costly_is_used_less():
     assert used[0] > 1.5 * used[1]
 
 
-def test_names_of_the_knobs():
-    assert knob_names(["V", "W"])[:6] == (
+def test_names_of_the_controls():
+    assert control_names(["V", "W"])[:6] == (
         "price of V, critical", "price of W, critical", "price of V, deferrable", "price of W, deferrable",
         "price by log2(GPUs), critical", "price by log2(GPUs), deferrable",
     )  # fmt: skip
-    assert len(knob_names(["V"], "jobs")) == knob_count(1, "jobs") == 45
+    assert len(control_names(["V"], "jobs")) == control_count(1, "jobs") == 45
 
 
 @pytest.mark.parametrize(
     ("keywords", "field"),
-    [({"rounds": 0}, "rounds"), ({"reward": "x"}, "reward"), ({"knobs": "x"}, "knobs"), ({"workloads": 0}, "workloads"),
+    [({"rounds": 0}, "rounds"), ({"reward": "x"}, "reward"), ({"controls": "x"}, "controls"), ({"workloads": 0}, "workloads"),
      ({"render_mode": "human"}, "render_mode"), ({"scenario": "slak"}, "scenario")],
 )  # fmt: skip
 def test_bad_settings_are_refused(keywords: dict, field: str):
     with refused(field):
-        GpuSteeringEnv(**keywords)
+        GpuAdaptationEnv(**keywords)
 
 
 def test_bad_actions_and_options_are_refused():
     env = small()
     with pytest.raises(gymnasium.error.ResetNeeded):
-        env.step(np.zeros(len(env.knobs)))
+        env.step(np.zeros(len(env.controls)))
     env.reset(seed=0)
-    for action in (np.zeros(3), np.full(len(env.knobs), np.nan), "x"):
+    for action in (np.zeros(3), np.full(len(env.controls), np.nan), "x"):
         with refused("action", action):
             env.step(action)
     for options, field in (
@@ -217,10 +223,10 @@ def test_bad_actions_and_options_are_refused():
 
 
 def test_one_instance_is_no_workload_of_a_seed_and_its_state_goes_on():
-    env = GpuSteeringEnv(instance=make_instance(load_scenario("default").replace(SMALL), 3))
+    env = GpuAdaptationEnv(instance=make_instance(load_scenario("default").replace(SMALL), 3))
     observation, info = env.reset()
     assert info["workload"] == -1
-    observation = env.step(np.ones(len(env.knobs)))[0]
+    observation = env.step(np.ones(len(env.controls)))[0]
     state = env.get_state()
     env.reset(seed=9)
     env.set_state(state)
@@ -229,11 +235,11 @@ def test_one_instance_is_no_workload_of_a_seed_and_its_state_goes_on():
 
 def test_numbers_beyond_1_are_clipped():
     env = small()
-    ends = [episode(env, lambda _, size=size: np.full(len(env.knobs), size))[1]["total_eur"] for size in (1.0, 7.0)]
+    ends = [episode(env, lambda _, size=size: np.full(len(env.controls), size))[1]["total_eur"] for size in (1.0, 7.0)]
     assert ends[0] == ends[1]
 
 
-@pytest.mark.parametrize("identifier", ["gpusched_env/GpuSteering-v0", "gpusched_env/SlackSteering-v0"])
+@pytest.mark.parametrize("identifier", ["gpusched_env/GpuAdaptation-v0", "gpusched_env/SlackAdaptation-v0"])
 def test_the_checkers_have_nothing_to_say(identifier: str):
     env = gymnasium.make(identifier, settings=SMALL)
     check_env(env.unwrapped, skip_render_check=True)
