@@ -14,7 +14,7 @@ from gpusched_agents import ImitationConfig, NetworkConfig, Training, TrainingCo
 
 
 def main() -> None:
-    """Print a line per trial, what teacher, STS and EDF cost on the same workloads, and the best trial."""
+    """Print a line per trial, what expert, STS and EDF cost on the same workloads, and the best trial."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--trials", type=int, default=20, help="trials in all, those of former runs included")
     parser.add_argument("--steps", type=int, default=20_000, help="decisions of each phase of a training")

@@ -13,7 +13,7 @@ from gpusched_env.version import VERSION
 if TYPE_CHECKING:
     from gpusched_env.envs.env import GpuClusterEnv
     from gpusched_env.envs.rollout import rollout
-    from gpusched_env.envs.source import FIRST_DRAWN_SEED, CostReward, Reward
+    from gpusched_env.envs.source import FIRST_SAMPLED_SEED, CostReward, Reward
     from gpusched_env.envs.vector import GpuClusterVectorEnv
     from gpusched_env.errors import InputError
     from gpusched_env.formats import load_instance, save_instance
@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ENVIRONMENT_ID",
-    "FIRST_DRAWN_SEED",
+    "FIRST_SAMPLED_SEED",
     "ActiveJobs",
     "Cells",
     "Configuration",

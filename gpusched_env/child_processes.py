@@ -13,7 +13,7 @@ from multiprocessing.connection import wait
 
 
 @contextmanager
-def deaf_children() -> Iterator[None]:
+def children_ignore_sigint() -> Iterator[None]:
     """Let processes that are started in the body never hear Ctrl-C: this one hears it, and ends them.
 
     A terminal interrupts all processes of a command at once, and one that is still importing would say so at length.

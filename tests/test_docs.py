@@ -104,7 +104,7 @@ def test_each_python_block_runs_alone_and_prints_what_the_page_says(code, said, 
             monkeypatch.setenv("MINARI_DATASETS_PATH", str(tmp_path / "data"))
             assert CliRunner().invoke(app, RECORDED).exit_code == 0
         with contextlib.redirect_stdout(printed):
-            exec(compile(code, "page", "exec", dont_inherit=True), {"__name__": "__main__"})  # noqa: S102 - our pages
+            exec(compile(code, "html_report", "exec", dont_inherit=True), {"__name__": "__main__"})  # noqa: S102 - our pages
     if said:
         assert printed.getvalue().strip() == said.strip()
 

@@ -10,7 +10,9 @@ import pytest
 ROOT = Path(__file__).parents[1]
 PACKAGES = ("gpusched_env", "baselines", "agents", "experiments", "benchmarks")
 MOST_PARAMETERS = 8
-DRAWS_IT_ITSELF = "baselines/gpusched_baselines/look_ahead/"  # what jobs need in a roll-out, from their distributions
+DRAWS_IT_ITSELF = (
+    "baselines/gpusched_baselines/rollout_policy/"  # what jobs need in a roll-out, from their distributions
+)
 MAY_TAKE_HIDDEN = (
     *(f"gpusched_env/{part}/" for part in ("simulator", "observation", "envs/vector")), DRAWS_IT_ITSELF,
     "baselines/gpusched_baselines/adaptation_env/run.py",  # an environment: it moves the state, and rewards use needs

@@ -78,14 +78,14 @@ class AgentPolicy:
 
     def choose(self, view: View, job: int) -> Choice:  # noqa: ARG002 - the job at hand is the one that the round asks
         """Choose the configuration, the wake-up and the place of the job at hand."""
-        config, wake, leaves = choose_now(*self._arguments(view))
-        return Choice(int(config), None if np.isnan(wake) else float(wake), bool(leaves))
+        config, timer, leaves = choose_now(*self._arguments(view))
+        return Choice(int(config), None if np.isnan(timer) else float(timer), bool(leaves))
 
     def _arguments(self, view: View) -> tuple[Any, ...]:
         asking = self.spec.asking
         network = KINDS[self.spec.network]
-        wakes = asking.consolidation, asking.deadline_wake_ups
-        return view.board, Notes.of(view.board), self.weights, self.width, network, self.guarded, *wakes
+        timers = asking.consolidation, asking.due_date_timers
+        return view.board, Notes.of(view.board), self.weights, self.width, network, self.guarded, *timers
 
 
 def load_policy(text: str) -> AgentPolicy | AdaptationPolicy | ControlPolicy:

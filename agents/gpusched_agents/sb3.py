@@ -127,7 +127,7 @@ class SchedulerVecEnv(VecEnv):
     def env_method(
         self, method_name: str, *method_args: Any, indices: VecEnvIndices = None, **method_kwargs: Any
     ) -> list[Any]:
-        """Call a method of each environment: `action_masks()`, or `wake_up(job, time_s)`.
+        """Call a method of each environment: `action_masks()`, or `set_timer(job, time_s)`.
 
         A method of the vector environment is called once per environment.
         """
@@ -193,8 +193,8 @@ class SchedulerVecEnv(VecEnv):
     def _attribute(self, name: str, i: int) -> Any:
         if name == "action_masks":
             return lambda: self.action_masks()[i]
-        if name == "wake_up":
-            return self._attribute("view", i).wake_up
+        if name == "set_timer":
+            return self._attribute("view", i).set_timer
         if name in ONE_OF_MANY:
             return getattr(self.vector, ONE_OF_MANY[name])[i]
         return getattr(self.vector, SAME_FOR_ALL.get(name, name))

@@ -36,7 +36,7 @@ class Variant:
         title: What it is, as tables and figures show it.
         imitation: Whether its warm start is as in the base settings (None), or 0 or 1: none of its decisions, or all.
         network: Kind of its network; one that adapts is trained by evolution strategies, and has no warm start.
-        teacher: Whom it imitates; None: as in the base settings.
+        expert: Whom it imitates; None: as in the base settings.
         guard: Whether it is kept from choices that must be late.
         distribution: Whether the network sees what comes from the distribution of epochs.
     """
@@ -45,7 +45,7 @@ class Variant:
     imitation: int | None = None
     network: str = "set"
     distribution: bool = True
-    teacher: str | None = None
+    expert: str | None = None
     guard: bool = False
 
     def config(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
@@ -66,7 +66,7 @@ class Variant:
             seed=seed,
             steps=steps - imitated,
             network=replace(base.network, kind=self.network, distribution=self.distribution, guard=self.guard),
-            imitation=replace(base.imitation, steps=imitated, teacher=self.teacher or base.imitation.teacher),
+            imitation=replace(base.imitation, steps=imitated, expert=self.expert or base.imitation.expert),
         )
 
     def _adaptation(self, base: TrainingConfig, steps: int, seed: int) -> TrainingConfig:
@@ -82,11 +82,11 @@ VARIANTS = {
     "distribution-hidden": Variant("distribution hidden", distribution=False),
     "imitation-only": Variant("imitation only", imitation=1),
     "guarded": Variant("guarded", guard=True),
-    "taught-by-edf": Variant("taught by EDF", teacher="edf"),
+    "taught-by-edf": Variant("taught by EDF", expert="edf"),
     "adaptation": Variant("adaptation", network="adaptation"),
     "adaptation-hidden": Variant("adaptation, distribution hidden", network="adaptation", distribution=False),
 }
-"""The variants by name: all of it, less one of its parts, with a guard, by another teacher, and agents that adapt."""
+"""The variants by name: all of it, less one of its parts, with a guard, by another expert, and agents that adapt."""
 
 USUAL_VARIANTS = ("full", "no-imitation", "no-set-network", "distribution-hidden", "imitation-only")
 """Those that a study has if none are named."""

@@ -32,7 +32,7 @@ class ShippedPolicy:
         usual: Whether a comparison that names no policies has it.
         slow: Whether it tries a thousand constructions a round: it runs on fewer seeds where clusters are large.
         compiled: Whether its rounds are compiled as a whole; else they take minutes where clusters are large.
-        teacher: Its place among the teachers of an agent's warm start, from 1, the best first; None if it is none.
+        expert: Its place among the experts of an agent's warm start, from 1, the best first; None if it is none.
         style: Its place among the colours and marks of figures, from 0; with None it gets what is left.
         ablation_of: The policy that it is but for one part; no list of policies has such a one.
         replays: Whether it replays what really ran: only traces with start times have that, so no list that is run on
@@ -47,7 +47,7 @@ class ShippedPolicy:
     usual: bool = True
     slow: bool = False
     compiled: bool = True
-    teacher: int | None = None
+    expert: int | None = None
     style: int | None = None
     replays: bool = False
     ablation_of: str | None = None
@@ -109,12 +109,12 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         "fifo": ShippedPolicy(
             "dispatching.dispatch:fifo",
             "First submitted, first served; the cheapest configuration that meets the due date",
-            teacher=4,
+            expert=4,
         ),
         "edf": ShippedPolicy(
             "dispatching.dispatch:edf",
             "Earliest due date first; the cheapest configuration that meets it",
-            teacher=3,
+            expert=3,
             style=1,
         ),
         "edf-preemptive": ShippedPolicy(
@@ -125,7 +125,7 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         "priority": ShippedPolicy(
             "dispatching.dispatch:priority",
             "Largest tardiness weight first; the cheapest configuration that meets the due date",
-            teacher=5,
+            expert=5,
         ),
         "greedy": ShippedPolicy(
             "dispatching.dispatch:Greedy",
@@ -153,20 +153,20 @@ POLICIES: Mapping[str, ShippedPolicy] = MappingProxyType(
         "sts": ShippedPolicy(
             "sts:Sts",
             "Stochastic: plan each job against the distribution of its epochs, speed up if it survives",
-            teacher=2,
+            expert=2,
             style=0,
         ),
         "sts-x": ShippedPolicy(
             "sts_x.policy:StsX",
             "STS over all GPU types at once; tardiness and GPU-seconds have a price, and who can wait does",
             origin="ours",
-            teacher=1,
+            expert=1,
             style=4,
         ),
-        "look-ahead": _solved(
-            "look_ahead.policy:LookAhead",
+        "rollout": _solved(
+            "rollout_policy.policy:RolloutPolicy",
             "STS-X or ATC, whichever sampled roll-outs of the rounds to come favour, and changes that they favour",
-            teacher=6,
+            expert=6,
         ),
         "sts-published": ShippedPolicy(
             "sts:Sts",
@@ -306,9 +306,9 @@ def ablation_names(of: str) -> tuple[str, ...]:
     return tuple(name for name, shipped in POLICIES.items() if shipped.ablation_of == of)
 
 
-def teacher_names() -> tuple[str, ...]:
+def expert_names() -> tuple[str, ...]:
     """List the names of the policies that an agent may imitate, the best first."""
-    places = {shipped.teacher: name for name, shipped in POLICIES.items() if shipped.teacher is not None}
+    places = {shipped.expert: name for name, shipped in POLICIES.items() if shipped.expert is not None}
     return tuple(places[place] for place in sorted(places))
 
 

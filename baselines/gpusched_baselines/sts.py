@@ -39,7 +39,7 @@ BETTER = sim.FREE_COLUMNS  # one for each GPU type: 1 + the configuration to beg
 # plans: float64 (V, PLAN_COLUMNS). How the plan of each GPU type begins.
 COST = 0  # expected cost [€]; inf: it misses the due date
 FIRST = 1  # configuration; -1: it misses the due date
-WAKE = 2  # when its segment ends [s]; inf: it runs to the end
+TIMER = 2  # when its segment ends [s]; inf: it runs to the end
 PLAN_COLUMNS = 3
 
 LATE_RANK = 1e6  # cost at which the published code ranks a type that misses the due date
@@ -69,10 +69,10 @@ def look(board: Board, job: int, restarts_small: bool) -> tuple[int, float, int,
     least = max(1, int(memory[job, LEAST]))
     if held < 0:
         return -1, np.nan, 1 if restarts_small else least, False
-    follows_plan = jobs[job, at.WAKE_S] > board.clock[at.NOW]
-    if follows_plan and own and sim.may_have(board, job, held) and not better_type_fits(board, job):
+    follows_plan = jobs[job, at.TIMER_S] > board.clock[at.NOW]
+    if follows_plan and own and sim.can_place(board, job, held) and not better_type_fits(board, job):
         return held, np.nan, 0, False
-    speeds_up = not follows_plan and jobs[job, at.WAKE_S] > -np.inf
+    speeds_up = not follows_plan and jobs[job, at.TIMER_S] > -np.inf
     return -1, np.nan, least, speeds_up
 
 
@@ -81,7 +81,7 @@ def better_type_fits(board: Board, job: int) -> bool:
     """Say whether what `job` would have begun with on a GPU type that it ranked above its own fits now."""
     for v in range(board.capacity.shape[0]):
         config = int(board.memory[job, BETTER + v]) - 1
-        if config >= 0 and sim.may_have(board, job, config):
+        if config >= 0 and sim.can_place(board, job, config):
             return True
     return False
 
@@ -96,13 +96,13 @@ def take_best(board: Board, job: int, plans: Floats) -> tuple[int, float]:
     best = -1
     for v in range(plans.shape[0]):
         first = int(plans[v, FIRST])
-        if (best < 0 or plans[v, COST] < plans[best, COST]) and first >= 0 and sim.may_have(board, job, first):
+        if (best < 0 or plans[v, COST] < plans[best, COST]) and first >= 0 and sim.can_place(board, job, first):
             best = v
     if best < 0:
         return -1, np.nan
     for v in range(plans.shape[0]):
         board.memory[job, BETTER + v] = plans[v, FIRST] + 1 if plans[v, COST] < plans[best, COST] else 0.0
-    return int(plans[best, FIRST]), plans[best, WAKE]
+    return int(plans[best, FIRST]), plans[best, TIMER]
 
 
 @kernel
@@ -113,7 +113,7 @@ def plan_types(board: Board, job: int, least: int, published: bool, scratch: Scr
     with its fastest configuration, at `LATE_RANK`; else the latter has no plan.
     """
     for v in range(plans.shape[0]):
-        plans[v, COST], plans[v, FIRST], plans[v, WAKE] = _plan_type(board, job, v, least, published, scratch)
+        plans[v, COST], plans[v, FIRST], plans[v, TIMER] = _plan_type(board, job, v, least, published, scratch)
 
 
 @kernel
@@ -134,10 +134,10 @@ def _plan_type(
     status, cost = solve_job(board, job, points, jobs[job, at.DUE] - board.clock[at.NOW], scratch)
     if status == LATE:
         return (LATE_RANK, members[scratch.hull[points - 1]], np.inf) if published else (np.inf, -1, np.inf)
-    k, wake = first_segment(board, job, points, scratch)
+    k, timer = first_segment(board, job, points, scratch)
     config = members[scratch.hull[k]]
-    wake += sim.switch_s(board, job, config)
-    return 0.0 if status == SLACK and published else cost, config, wake
+    timer += sim.switch_s(board, job, config)
+    return 0.0 if status == SLACK and published else cost, config, timer
 
 
 @kernel
@@ -177,14 +177,14 @@ def choose_by_solver(
         restarts_small: Whether a job that waits may take fewer GPUs than it last held.
         solver: Solves single-job problems; must always answer.
     """
-    config, wake, least, speeds_up = look(view.board, job, restarts_small)
+    config, timer, least, speeds_up = look(view.board, job, restarts_small)
     if least == 0:
-        return config, wake
+        return config, timer
     for size in (least + 1, least) if speeds_up else (least,):
         plans = np.array([_solve_type(view, job, v, size, published, solver) for v in range(len(view.capacity))])
-        config, wake = take_best(view.board, job, plans)
+        config, timer = take_best(view.board, job, plans)
         if config >= 0:
-            return config, wake
+            return config, timer
     return cheapest_fitting(view.board, view.board.planning_rate, job), -np.inf
 
 
@@ -214,8 +214,8 @@ def _start(view: View, job: int, plan: Plan, members: NDArray[np.int64]) -> tupl
     for segment in plan.segments[:-1]:
         if segment.end_epoch < largest and segment.end_epoch - done >= SHORTEST_SEGMENT * largest:
             config = int(members[segment.configuration])
-            wake = view.now_s + (segment.end_epoch - done) * view.tau[job, config]
-            return config, wake + sim.switch_s(view.board, job, config)
+            timer = view.now_s + (segment.end_epoch - done) * view.tau[job, config]
+            return config, timer + sim.switch_s(view.board, job, config)
     return int(members[plan.segments[-1].configuration]), np.inf
 
 
@@ -305,10 +305,10 @@ class Sts:
         """Choose the configuration and the wake-up of one job."""
         published = self.rank == "published"
         if self._solve is None:
-            config, wake = _choose_alone(view.board, job, published, self.restarts_small)
+            config, timer = _choose_alone(view.board, job, published, self.restarts_small)
         else:
-            config, wake = choose_by_solver(view, job, published, self.restarts_small, self._solve)
-        return Choice(int(config), None if np.isnan(wake) else float(wake))
+            config, timer = choose_by_solver(view, job, published, self.restarts_small, self._solve)
+        return Choice(int(config), None if np.isnan(timer) else float(timer))
 
     def _decide_by_solver(self, view: View, order: list[int]) -> None:
         for job in order:
@@ -322,8 +322,8 @@ class Sts:
 def _decide(board: Board, order: Ints, published: bool, restarts_small: bool) -> None:
     scratch, plans = new_scratch(board.tau.shape[1]), np.empty((board.capacity.shape[0], PLAN_COLUMNS))
     for job in order:
-        config, wake = _choose(board, job, published, restarts_small, scratch, plans)
-        sim.apply_choice(board, job, False, wake)
+        config, timer = _choose(board, job, published, restarts_small, scratch, plans)
+        sim.apply_choice(board, job, False, timer)
         if config >= 0:
             sim.place(board, job, config)
 
@@ -339,15 +339,15 @@ def _choose(
     board: Board, job: int, published: bool, restarts_small: bool, scratch: Scratch, plans: Floats
 ) -> tuple[int, float]:
     """Choose the configuration, -1 to wait, and the wake-up, NaN to keep it, of one job."""
-    config, wake, least, speeds_up = look(board, job, restarts_small)
+    config, timer, least, speeds_up = look(board, job, restarts_small)
     if least == 0:
-        return config, wake
+        return config, timer
     if speeds_up:
         plan_types(board, job, least + 1, published, scratch, plans)
-        config, wake = take_best(board, job, plans)
+        config, timer = take_best(board, job, plans)
     if config < 0:
         plan_types(board, job, least, published, scratch, plans)
-        config, wake = take_best(board, job, plans)
+        config, timer = take_best(board, job, plans)
     if config < 0:
         return cheapest_fitting(board, board.planning_rate, job), -np.inf
-    return config, wake
+    return config, timer

@@ -150,7 +150,7 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         Args:
             seed: The episode runs the scenario's instance of this seed, ≥ 0 and < 2^63, as `gpusched compare --seeds`
                 does; without a seed, the instance's seed is drawn from the environment's generator,
-                `FIRST_DRAWN_SEED` or above. An environment of one instance runs that.
+                `FIRST_SAMPLED_SEED` or above. An environment of one instance runs that.
             options: `{"instance": instance}` replays a given instance, with the GPU types and configurations of
                 the scenario, or of the environment's own instance.
 
@@ -280,13 +280,13 @@ class GpuClusterEnv(gymnasium.Env[Any, Any]):
         """The instance of this episode."""
         return self._state.instance
 
-    def wake_up(self, job: int, time_s: float) -> None:
+    def set_timer(self, job: int, time_s: float) -> None:
         """Ask for a round at `time_s` [s] on behalf of `job`.
 
         Raises:
             InputError: The job is not active, or the time is NaN.
         """
-        self.view.wake_up(job, time_s)
+        self.view.set_timer(job, time_s)
 
     def result(self, policy: str = "agent", seed: int = 0) -> Result:
         """Give the result of a finished episode.

@@ -24,7 +24,7 @@ def rollout(
 
     Args:
         env: A `GpuClusterEnv`, wrapped or not, with the policy's own `job_order` and `preemption` and with
-            `milestones=0` and neither `deadline_wake_ups` nor `consolidation`, so that it asks when `simulate` does; a
+            `milestones=0` and neither `due_date_timers` nor `consolidation`, so that it asks when `simulate` does; a
             policy that says how it is `asking` wants just that.
         policy: A policy that decides job by job.
         seed: Seed of the instance.

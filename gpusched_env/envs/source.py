@@ -41,9 +41,9 @@ class FromScenario:
         """Make the instance of `seed`."""
         return self.maker.make(seed)
 
-    def making(self, seed: int) -> Generator[None, None, Instance]:
+    def building(self, seed: int) -> Generator[None, None, Instance]:
         """Make it in parts: a generator that returns it."""
-        return self.maker.making(seed)
+        return self.maker.building(seed)
 
     def identity(self) -> str:
         """Tell the scenario from others."""
@@ -70,7 +70,7 @@ class Replay:
         """Give the instance."""
         return self.instance
 
-    def making(self, seed: int) -> Generator[None, None, Instance]:  # noqa: ARG002
+    def building(self, seed: int) -> Generator[None, None, Instance]:  # noqa: ARG002
         """Give it as a generator does that has nothing to do."""
         yield from ()
         return self.instance
@@ -137,7 +137,7 @@ def _check_alone(scenario: Any, settings: Mapping[str, object] | None) -> None:
 
 MAX_IDLE_REVIEWS = 24
 """Rounds in a row after which an episode in which nothing runs is truncated, unless told otherwise: a day."""
-FIRST_DRAWN_SEED = 1000
+FIRST_SAMPLED_SEED = 1000
 """Environments draw the seeds of their episodes from here on: those below are held out for comparisons."""
 NEVER = 2**62
 Shape: TypeAlias = tuple[tuple[str, ...], tuple[Configuration, ...]]
@@ -154,8 +154,8 @@ def idle_limit(value: int | None) -> int:
 
 
 def draw_seed(generator: np.random.Generator) -> int:
-    """Draw the seed of an instance, from `FIRST_DRAWN_SEED` to 2^31 - 1."""
-    return int(generator.integers(FIRST_DRAWN_SEED, 2**31))
+    """Draw the seed of an instance, from `FIRST_SAMPLED_SEED` to 2^31 - 1."""
+    return int(generator.integers(FIRST_SAMPLED_SEED, 2**31))
 
 
 def shape_of(instance: Instance) -> Shape:

@@ -21,7 +21,7 @@ from gpusched_env.observation.notes import (
 )
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.due_dates import misses
-from gpusched_env.simulator.placement.placement import may_have
+from gpusched_env.simulator.placement.placement import can_place
 from gpusched_env.simulator.placement.speed_now import speed_now
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.switching import switch_s
@@ -54,7 +54,7 @@ def write_mask(board: Board, job: int, mask: Mask) -> None:
     configs, tau = board.facts.configs, board.tau
     mask[0] = 1
     for c in range(configs.shape[0]):
-        mask[c + 1] = (tau[job, c] < np.inf) & may_have(board, job, c)
+        mask[c + 1] = (tau[job, c] < np.inf) & can_place(board, job, c)
 
 
 @lean_kernel
@@ -221,10 +221,10 @@ def observe(
         return
     bring_up_to_date(board, notes)
     write_cluster(board, notes, cluster)
-    at_hand = board.order[count[at.ASKED]]
-    write_mask(board, at_hand, mask)
-    expected, least = write_job(board, at_hand, job)
-    write_options(board, notes, at_hand, expected, least, cluster, mask, options)
+    current_job = board.order[count[at.ASKED]]
+    write_mask(board, current_job, mask)
+    expected, least = write_job(board, current_job, job)
+    write_options(board, notes, current_job, expected, least, cluster, mask, options)
     if options.shape[1] > len(OPTION_FEATURES):
-        write_co_runners(board, at_hand, mask, options)
-    write_queue(board, notes, at_hand, free, queue)
+        write_co_runners(board, current_job, mask, options)
+    write_queue(board, notes, current_job, free, queue)

@@ -25,7 +25,7 @@ from gpusched_env.simulator import layout as at
 
 
 class GanttFrames:
-    """Draws frames of runs, and keeps what rests from one to the next: nodes, scales, grid and legend.
+    """Samples frames of runs, and keeps what rests from one to the next: nodes, scales, grid and legend.
 
     Copies and pickles of it are new and have drawn nothing.
     """

@@ -25,7 +25,7 @@ def misses(seconds: float, time_left: float) -> bool:
 
 
 @kernel
-def due_wake_s(board: Board, job: int) -> float:
+def due_date_timer_s(board: Board, job: int) -> float:
     """Give when a job must be asked again, given what it holds in this round.
 
     If it would miss its due date as it runs, or waits, that is just before the cheapest configuration that would still

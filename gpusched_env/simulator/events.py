@@ -25,9 +25,9 @@ def next_event(board: Board, hidden: Hidden) -> float:
     for i in range(count[at.ACTIVE]):
         job = active[i]
         time = min(time, hidden.outcome[job, at.FINISH_S])
-        wake = jobs[job, at.WAKE_S]
-        if wake > now:
-            time = min(time, wake)
+        timer = jobs[job, at.TIMER_S]
+        if timer > now:
+            time = min(time, timer)
         if count[at.MILESTONES] > 0 and jobs[job, at.CONFIG] >= 0:
             time = min(time, max(now, milestone_s(board, job)))
     if clock[at.REVIEW] < np.inf and count[at.ACTIVE] > 0:

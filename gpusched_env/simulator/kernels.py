@@ -1,7 +1,7 @@
 """What policies are made of, in one import: the face of the simulator that policies, compiled or not, keep to.
 
 A compiled policy reads the `Board`, whose columns are named in `at`, and changes it through `place`, `release`,
-`clear_preferred_node`, `set_preferred_node`, `exchange`, `apply_choice`, `wake_at`, `grow` and what plans a round on a scratch board
+`clear_preferred_node`, `set_preferred_node`, `exchange`, `apply_choice`, `set_timer_at`, `grow` and what plans a round on a scratch board
 alone, and through its own `memory`. Everything here is called from kernels, except `Choice`, `PlannedPolicy`, `View`,
 `ask_order` and `check_order`, which are for the Python around them. What is hidden from policies, and what moves time,
 is not here.
@@ -11,26 +11,26 @@ from gpusched_env.arrays import Floats, Ints, Mask
 from gpusched_env.kernel import kernel, lean_kernel, threaded_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cell_binding import TAKEN, first_host, is_opportunistic_config, let_empty_cells_go, survey
-from gpusched_env.simulator.due_dates import due_wake_s, misses
+from gpusched_env.simulator.due_dates import due_date_timer_s, misses
 from gpusched_env.simulator.events import SAME_TIME, SAME_TIME_S, bill_rate, charge
 from gpusched_env.simulator.ordering import ActiveJobs, Order, ask_order, check_order
 from gpusched_env.simulator.placement.free_capacity import clear, measure
 from gpusched_env.simulator.placement.node_index import best_fit, count_fitting, find_node, find_ranked, fit_key
 from gpusched_env.simulator.placement.placement import (
+    can_place,
     clear_preferred_node,
     exchange,
     fits,
     keeps_config,
-    may_have,
-    moves_on,
-    opens,
     place,
+    powers_on_node,
     put_back,
     set_preferred_node,
+    should_consolidate,
     take,
     would_restart,
 )
-from gpusched_env.simulator.placement.release import may_become, release, within_quota
+from gpusched_env.simulator.placement.release import can_resize, release, within_quota
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.placement.speed_now import seconds_now, speed_now
 from gpusched_env.simulator.planned import (
@@ -39,7 +39,7 @@ from gpusched_env.simulator.planned import (
     NODE,
     PLANNED,
     ROUND,
-    WAKE,
+    TIMER,
     PlannedPolicy,
     begin_plan,
     empty_as,
@@ -48,7 +48,7 @@ from gpusched_env.simulator.planned import (
     grow,
     keep,
     restore,
-    wake_at,
+    set_timer_at,
     write_plan,
 )
 from gpusched_env.simulator.policy import FREE_COLUMNS, Choice, apply_choice
@@ -81,7 +81,7 @@ __all__ = [
     "SAME_TIME",
     "SAME_TIME_S",
     "TAKEN",
-    "WAKE",
+    "TIMER",
     "ActiveJobs",
     "Board",
     "Choice",
@@ -101,13 +101,15 @@ __all__ = [
     "best_fit",
     "bill_rate",
     "bin_of",
+    "can_place",
+    "can_resize",
     "charge",
     "check_order",
     "clear",
     "clear_preferred_node",
     "count_fitting",
     "curve_of",
-    "due_wake_s",
+    "due_date_timer_s",
     "empty_as",
     "end_plan",
     "exchange",
@@ -127,16 +129,13 @@ __all__ = [
     "lean_kernel",
     "let_empty_cells_go",
     "likely_bin",
-    "may_become",
-    "may_have",
     "measure",
     "misses",
-    "moves_on",
     "neighbours",
-    "opens",
     "order_by",
     "place",
     "place_of_state",
+    "powers_on_node",
     "pressure",
     "pressures",
     "put_back",
@@ -146,7 +145,9 @@ __all__ = [
     "restore",
     "seconds_now",
     "set_preferred_node",
+    "set_timer_at",
     "share_units",
+    "should_consolidate",
     "slots",
     "speed_beside",
     "speed_by_utilisation",
@@ -156,7 +157,6 @@ __all__ = [
     "switch_s",
     "take",
     "threaded_kernel",
-    "wake_at",
     "within_quota",
     "would_restart",
     "write_demand",

@@ -15,7 +15,7 @@ from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.ordering import ask_order
 from gpusched_env.simulator.placement.free_capacity import clear, measure
 from gpusched_env.simulator.placement.placement import place, set_preferred_node
-from gpusched_env.simulator.placement.release import becomes, recount
+from gpusched_env.simulator.placement.release import recount, resize
 from gpusched_env.simulator.policy import Choice, apply_choice
 
 if TYPE_CHECKING:
@@ -30,7 +30,7 @@ ROUND = 0  # round that the next ones are of
 PLANNED = 1  # configuration that it shall get in this round, -1 for none
 NODE = 2  # the node, or the first of several, on which it shall get it; -1: wherever it fits
 GPU = 3  # the shared GPU there, -1 for whole GPUs
-WAKE = 4  # when it is asked again [s]; inf for never
+TIMER = 4  # when it is asked again [s]; inf for never
 
 HELD = 3  # what a job holds: configuration, node, shared GPU
 HELD_BEFORE = HELD + 2  # and its previous place
@@ -78,7 +78,7 @@ def begin_plan(board: Board, emptied: bool) -> tuple[Floats, Ints]:
     keep(board, active, held, kept)
     for i in range(active.shape[0]):
         held[i, HELD], held[i, HELD + 1] = jobs[active[i], at.PREFERRED_NODE], jobs[active[i], at.PREFERRED_SLOT]
-        board.memory[active[i], WAKE] = np.inf
+        board.memory[active[i], TIMER] = np.inf
     if emptied:
         clear(board, active)
     return held, kept
@@ -104,24 +104,24 @@ def end_plan(board: Board, held: Floats, kept: Ints) -> None:
 
 
 @kernel
-def carry_out(board: Board, order: Ints) -> None:
+def execute_plan(board: Board, order: Ints) -> None:
     """Give the jobs of `order`, (A,), in turn, what was planned for them."""
     for job in order:
-        config, wake = planned(board, job)
-        give(board, job, config, wake)
+        config, timer = planned(board, job)
+        give(board, job, config, timer)
 
 
 @kernel
 def planned(board: Board, job: int) -> tuple[int, float]:
     """Return what was planned for a job: its configuration, -1 for none, and its wake-up [s]."""
-    return int(board.memory[job, PLANNED]), board.memory[job, WAKE]
+    return int(board.memory[job, PLANNED]), board.memory[job, TIMER]
 
 
 @kernel
-def give(board: Board, job: int, config: int, wake: float) -> None:
+def give(board: Board, job: int, config: int, timer: float) -> None:
     """Give a job a configuration, -1 for none, and a wake-up [s]: in the planned place if that is known and free."""
     memory = board.memory
-    apply_choice(board, job, False, wake)
+    apply_choice(board, job, False, timer)
     if config >= 0:
         if memory[job, NODE] >= 0.0:
             set_preferred_node(board, job, int(memory[job, NODE]), int(memory[job, GPU]))
@@ -138,23 +138,23 @@ class PlannedPolicy:
     __slots__ = ()
     job_order: str
     preemption: bool
-    _carry_out = staticmethod(carry_out)
+    _execute_plan = staticmethod(execute_plan)
     _planned = staticmethod(planned)
 
     def decide(self, view: View, rng: Generator) -> None:  # noqa: ARG002 - chance has no part in plans
         """Plan the round, and place its jobs."""
         self._plan(view)
-        self._carry_out(view.board, ask_order(view, self.job_order, waiting_only=not self.preemption))
+        self._execute_plan(view.board, ask_order(view, self.job_order, waiting_only=not self.preemption))
 
     def choose(self, view: View, job: int) -> Choice:
         """Choose the configuration, the wake-up and the place of one job."""
         if view.memory[job, ROUND] != view.count[at.ROUND]:
             self._plan(view)
-        config, wake = self._planned(view.board, job)
+        config, timer = self._planned(view.board, job)
         node, gpu = int(view.memory[job, NODE]), int(view.memory[job, GPU])
         if config < 0 or node < 0:
-            return Choice(int(config), float(wake))
-        return Choice(int(config), float(wake), node=node, gpu=gpu if gpu >= 0 else None)
+            return Choice(int(config), float(timer))
+        return Choice(int(config), float(timer), node=node, gpu=gpu if gpu >= 0 else None)
 
     def _plan(self, view: View) -> None:
         """Write the plan of the open round to the memory."""
@@ -162,9 +162,9 @@ class PlannedPolicy:
 
 
 @lean_kernel
-def wake_at(board: Board, job: int, time: float) -> None:
+def set_timer_at(board: Board, job: int, time: float) -> None:
     """Let a job be asked again at a time [s]; inf for never."""
-    board.jobs[job, at.WAKE_S] = time
+    board.jobs[job, at.TIMER_S] = time
 
 
 @lean_kernel
@@ -172,7 +172,7 @@ def grow(board: Board, job: int, config: int) -> None:
     """Let a job hold a larger configuration, on its node, in place of its own; `capacity` is not kept up to date.
 
     From whole GPUs it grows to more of them; from a share to a larger one of the same GPU, or to the whole of it. The
-    caller knows that they are free and that the quota covers them (`may_become`).
+    caller knows that they are free and that the quota covers them (`can_resize`).
     """
     jobs, nodes, configs = board.jobs, board.nodes, board.facts.configs
     node, slot, held = int(jobs[job, at.NODE]), int(jobs[job, at.SLOT]), int(jobs[job, at.CONFIG])
@@ -183,7 +183,7 @@ def grow(board: Board, job: int, config: int) -> None:
         jobs[job, at.SLOT] = -1.0
     else:
         nodes[node, at.NODE_COLUMNS + slot] += configs[config, at.CONFIG_UNITS] - configs[held, at.CONFIG_UNITS]
-    becomes(board, job, config)
+    resize(board, job, config)
 
 
 @kernel

@@ -146,7 +146,7 @@ class AskingSettings(TypedDict, total=False):
     job_order: str
     milestones: int
     idle_review_s: float
-    deadline_wake_ups: bool
+    due_date_timers: bool
     consolidation: bool
 
 
@@ -160,8 +160,8 @@ class Asking:
         job_order: Order in which a round asks its jobs: `pressure`, `submission`, `due` or `weight`.
         milestones: Each job wakes its round at so many equal fractions of its maximum epochs, ≥ 0 (0: never).
         idle_review_s: How far time moves when nothing runs and nothing is pending [s], > 0.
-        deadline_wake_ups: Whether a job that would miss its due date as it runs, or waits, wakes its round just before
-            the cheapest configuration that would still meet it no longer does (in place of `wake_up`).
+        due_date_timers: Whether a job that would miss its due date as it runs, or waits, wakes its round just before
+            the cheapest configuration that would still meet it no longer does (in place of `set_timer`).
         consolidation: Whether a job whose previous node is off in this round goes to one of the same GPU type that is
             on, if it has room and the move costs no restart; else jobs go back wherever they fit.
 
@@ -173,7 +173,7 @@ class Asking:
     job_order: str = "pressure"
     milestones: int = 4
     idle_review_s: float = 3600.0
-    deadline_wake_ups: bool = False
+    due_date_timers: bool = False
     consolidation: bool = False
 
     def __post_init__(self) -> None:
@@ -181,7 +181,7 @@ class Asking:
             raise InputError("job_order", self.job_order, f"one of {', '.join(NAMED_ORDERS)}")
         checks.whole("milestones", self.milestones, 0)
         checks.duration("idle_review_s", self.idle_review_s)
-        for name in ("preemption", "deadline_wake_ups", "consolidation"):
+        for name in ("preemption", "due_date_timers", "consolidation"):
             flag = getattr(self, name)
             if not isinstance(flag, bool | np.bool_):
                 raise InputError(name, flag, "True or False")
@@ -198,7 +198,7 @@ class Choice:
 
     Args:
         config: The configuration's index, or -1 to wait.
-        wake_s: When the job shall be asked again [s]: inf for never, -inf for never and to say that no plan holds;
+        timer_s: When the job shall be asked again [s]: inf for never, -inf for never and to say that no plan holds;
             None leaves the wake-up that it has.
         leaves: Whether it is placed as if it came anew: where it fits best, and not on its previous node first.
         node: The node, the first of several, on which it is placed if it fits there, in place of its previous one; if
@@ -207,16 +207,16 @@ class Choice:
     """
 
     config: int
-    wake_s: float | None = None
+    timer_s: float | None = None
     leaves: bool = False
     node: int | None = None
     gpu: int | None = None
 
 
 @kernel
-def apply_choice(board: Board, job: int, leaves: bool, wake_s: float) -> None:
+def apply_choice(board: Board, job: int, leaves: bool, timer_s: float) -> None:
     """Do what was chosen for a job, but the placing; NaN leaves its wake-up as it is."""
     if leaves:
         clear_preferred_node(board, job)
-    if not np.isnan(wake_s):
-        board.jobs[job, at.WAKE_S] = wake_s
+    if not np.isnan(timer_s):
+        board.jobs[job, at.TIMER_S] = timer_s

@@ -7,10 +7,10 @@ import numpy as np
 from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.cell_binding import binding_unchanged, let_empty_cells_go, remember
-from gpusched_env.simulator.due_dates import due_wake_s
+from gpusched_env.simulator.due_dates import due_date_timer_s
 from gpusched_env.simulator.events import advance, bill_rate, log_interval, pass_milestones, seconds_per_epoch
 from gpusched_env.simulator.placement.free_capacity import clear, measure
-from gpusched_env.simulator.placement.placement import clear_preferred_node, moves_on, place
+from gpusched_env.simulator.placement.placement import clear_preferred_node, place, should_consolidate
 from gpusched_env.simulator.placement.shared_gpus import slots
 from gpusched_env.simulator.placement.whole_gpus import same_chain
 from gpusched_env.simulator.run import Board, Hidden
@@ -199,9 +199,9 @@ def act(board: Board, action: int) -> bool:
     count[at.ASKED] += 1
     placed = action == 0
     if action > 0 and board.tau[job, action - 1] < np.inf:
-        if count[at.CONSOLIDATES] > 0 and moves_on(board, job, action - 1)[1]:
+        if count[at.CONSOLIDATES] > 0 and should_consolidate(board, job, action - 1)[1]:
             clear_preferred_node(board, job)
         placed = place(board, job, action - 1)
-    if count[at.DUE_WAKES] > 0:
-        board.jobs[job, at.WAKE_S] = due_wake_s(board, job)
+    if count[at.DUE_DATE_TIMERS] > 0:
+        board.jobs[job, at.TIMER_S] = due_date_timer_s(board, job)
     return placed

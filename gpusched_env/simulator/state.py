@@ -102,7 +102,7 @@ class State:
         clock[at.REVIEW] = np.inf if review_s is None else checks.duration("review_s", review_s)
         clock[at.IDLE_REVIEW] = asking.idle_review_s
         count[at.MILESTONES] = asking.milestones
-        count[at.DUE_WAKES] = int(asking.deadline_wake_ups)
+        count[at.DUE_DATE_TIMERS] = int(asking.due_date_timers)
         count[at.CONSOLIDATES] = int(asking.consolidation)
         count[at.PREEMPTION] = int(asking.preemption)
         count[at.ORDER] = NAMED_ORDERS[asking.job_order]
@@ -290,7 +290,7 @@ def _first_rows(
     jobs[:, at.MAX_TAU] = np.where(np.isfinite(seconds), seconds, 0.0).max(axis=1)
     jobs[:, at.DISTRIBUTION] = table.distribution
     jobs[:, at.EDGES] = bins[table.distribution]
-    jobs[:, at.WAKE_S] = -np.inf
+    jobs[:, at.TIMER_S] = -np.inf
     jobs[:, at.MILESTONE] = 1.0
     jobs[:, at.APPLICATION] = table.application
     jobs[:, at.RESTART_S] = table.restart_s

@@ -133,14 +133,14 @@ class View:
         self._check_active(job)
         clear_preferred_node(self.board, job)
 
-    def wake_up(self, job: int, time_s: float) -> None:
+    def set_timer(self, job: int, time_s: float) -> None:
         """Ask for a decision round at `time_s` [s] on behalf of `job`, in place of the wake-up it had.
 
         Raises:
             InputError: The job is not active, or the time is out of its range.
         """
         self._check_active(job)
-        self.board.jobs[job, at.WAKE_S] = _wake_up("time_s", time_s)
+        self.board.jobs[job, at.TIMER_S] = _timer_of("time_s", time_s)
 
     def apply(self, job: int, choice: Choice) -> None:
         """Do what a policy chose for `job`, but the placing: its wake-up, and where it is placed first.
@@ -151,9 +151,9 @@ class View:
         self._check_active(job)
         if not isinstance(choice, Choice):
             raise InputError("choice", choice, "a Choice")
-        wake_s = np.nan if choice.wake_s is None else _wake_up("choice.wake_s", choice.wake_s)
+        timer_s = np.nan if choice.timer_s is None else _timer_of("choice.timer_s", choice.timer_s)
         node, gpu = self._place(choice)
-        apply_choice(self.board, job, choice.leaves, wake_s)
+        apply_choice(self.board, job, choice.leaves, timer_s)
         if node >= 0:
             set_preferred_node(self.board, job, node, gpu)
 
@@ -201,7 +201,7 @@ class View:
             raise InputError("job", job, "the index of a job that is submitted and not completed")
 
 
-def _wake_up(field: str, time_s: float) -> float:
+def _timer_of(field: str, time_s: float) -> float:
     if not (np.isinf(time_s) or 0.0 <= time_s <= checks.LONGEST_S):
         allowed = f"a number >= 0 and <= {checks.LONGEST}; inf for none, -inf for none and no plan"
         raise InputError(field, time_s, allowed)

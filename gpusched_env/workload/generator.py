@@ -127,14 +127,14 @@ class InstanceMaker:
         Raises:
             InputError: The seed is out of its range, or a job fits no configuration of the cluster.
         """
-        making = self.making(seed)
+        building = self.building(seed)
         while True:
             try:
-                next(making)
+                next(building)
             except StopIteration as done:
                 return done.value
 
-    def making(self, seed: int) -> Generation[None, None, Instance]:
+    def building(self, seed: int) -> Generation[None, None, Instance]:
         """Do what `make` does in parts, as a generator that returns the instance: a part ends at each `yield`."""
         seed = checks.seed(seed)
         streams, site = _Streams.of(seed), self._site

@@ -84,7 +84,7 @@ def test_an_agent_of_another_version_of_the_observation_is_refused(features, val
         ("max_gpu_types", 2**31),
         ("job_order", "whim"),
         ("preemption", 1),
-        ("deadline_wake_ups", None),
+        ("due_date_timers", None),
         ("milestones", -1),
         ("asking", {"milestones": 0}),
         ("idle_review_s", 0.0),

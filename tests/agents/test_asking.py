@@ -14,7 +14,7 @@ from untouched import arrays, assert_unchanged
 
 def test_choosing_changes_nothing_and_is_what_rounds_decide():
     instance = make_instance(load_scenario("default"), 3)
-    agent = policy(instance, network(instance), deadline_wake_ups=True, consolidation=True)
+    agent = policy(instance, network(instance), due_date_timers=True, consolidation=True)
     whole, single, asked = State(instance), State(instance), 0
     while asked < 150 and whole.advance() and single.advance():
         for state in (whole, single):

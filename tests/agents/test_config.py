@@ -21,7 +21,7 @@ from gpusched_agents.training.algorithm_config import (
 )
 from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from gpusched_baselines import make_policy
-from gpusched_baselines.registry import teacher_names
+from gpusched_baselines.registry import expert_names
 from gpusched_env import load_scenario
 from gpusched_env.simulator import JobPolicy
 from gpusched_env.workload import load_track
@@ -52,7 +52,7 @@ def test_a_bad_setting_of_the_network_is_named(name: str, values: tuple[Any, ...
 @pytest.mark.parametrize(
     ("name", "values"),
     [
-        ("teacher", ("greedy", "random-greedy", "", None)),
+        ("expert", ("greedy", "random-greedy", "", None)),
         ("steps", WHOLE),
         ("rollout", (*WHOLE, 0)),
         ("epochs", (*WHOLE, 0)),
@@ -224,9 +224,9 @@ def test_settings_do_not_change():
         TrainingConfig().steps = 3  # type: ignore[misc]
 
 
-@pytest.mark.parametrize("teacher", teacher_names())
-def test_every_teacher_is_a_policy_that_decides_job_by_job(teacher: str):
-    assert isinstance(make_policy(teacher), JobPolicy)
+@pytest.mark.parametrize("expert", expert_names())
+def test_every_expert_is_a_policy_that_decides_job_by_job(expert: str):
+    assert isinstance(make_policy(expert), JobPolicy)
 
 
 @pytest.mark.parametrize("settings", [None, 3, ["cluster.nodes"], {3: 4}])

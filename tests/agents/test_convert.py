@@ -30,7 +30,7 @@ from gpusched_env import GpuClusterEnv, simulate
 if TYPE_CHECKING:
     from pathlib import Path
 
-SETTINGS = {"milestones": 0, "deadline_wake_ups": True, "consolidation": True}
+SETTINGS = {"milestones": 0, "due_date_timers": True, "consolidation": True}
 HIDDEN = 8
 
 

@@ -101,11 +101,11 @@ def test_patience_is_paid_for():
 def test_actions_that_do_not_fit_are_counted_and_drawing_is_handed_on():
     env = make()
     certain = evaluate(Greediest(), env, [0])[0]
-    drawn = evaluate(Greediest(), env, [0], deterministic=False)[0]
+    randomised = evaluate(Greediest(), env, [0], deterministic=False)[0]
     assert certain.invalid_actions > 0
     assert certain.forced == 0
-    assert drawn.invalid_actions == 0
-    assert drawn.forced > 0
+    assert randomised.invalid_actions == 0
+    assert randomised.forced > 0
 
 
 def test_a_model_that_takes_masks_gets_them_and_makes_no_invalid_action():

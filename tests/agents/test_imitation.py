@@ -1,4 +1,4 @@
-"""The warm start: the teacher is asked and changes nothing, and the agent learns to do as it says."""
+"""The warm start: the expert is asked and changes nothing, and the agent learns to do as it says."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ from gpusched_agents.spec import NetworkConfig
 from gpusched_agents.training.algorithm_config import A2cConfig, MaskablePpoConfig, PpoConfig
 from gpusched_agents.training.algorithms import make_env, make_model
 from gpusched_agents.training.config import ImitationConfig, TrainingConfig
-from gpusched_agents.training.imitation import Imitation, Teacher, _Decisions
-from gpusched_baselines.registry import teacher_names
+from gpusched_agents.training.imitation import Expert, Imitation, _Decisions
+from gpusched_baselines.registry import expert_names
 from gpusched_env import load_scenario, make_instance, simulate
 
 ENVS, HIDDEN = 4, 8
@@ -48,15 +48,15 @@ def imitation(
 
 @pytest.mark.slow
 @pytest.mark.parametrize(
-    ("teacher", "led", "agent"),
+    ("expert", "led", "agent"),
     [
         ("fifo", 0.0, PpoConfig(n_steps=16, batch_size=32)),
         ("sts", 0.0, A2cConfig()),
         ("sts-x", 1.0, MaskablePpoConfig(n_steps=16, batch_size=32)),
     ],
 )
-def test_an_agent_learns_what_its_teacher_does(teacher: str, led: float, agent: Any):
-    warm_start = imitation(agent, teacher=teacher, led=led)
+def test_an_agent_learns_what_its_expert_does(expert: str, beta: float, agent: Any):
+    warm_start = imitation(agent, expert=expert, beta=beta)
     measured = [warm_start.iterate() for _ in range(9)]
     agreement = [one["agreement"] for one in measured]
     assert np.mean(agreement[-3:]) > agreement[0] + 0.2
@@ -71,9 +71,9 @@ def arrays_of(view: Any) -> dict[str, np.ndarray]:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("teacher", teacher_names())
+@pytest.mark.parametrize("expert", expert_names())
 @pytest.mark.parametrize("name", ["tiny", "all kinds", "crowded"])
-def test_asking_a_teacher_changes_nothing(teacher: str, name: str):
+def test_asking_a_expert_changes_nothing(expert: str, name: str):
     """But its own memory; so the run is the same as without asking.
 
     In the crowd STS-X lets jobs leave their nodes.
@@ -83,7 +83,7 @@ def test_asking_a_teacher_changes_nothing(teacher: str, name: str):
     rng, over, outputs = np.random.default_rng(0), False, set()
     _, info = asked.reset()
     other.reset()
-    master = Teacher(teacher)
+    master = Expert(expert)
     while not over:
         before = arrays_of(asked.view)
         (action,) = master.actions((asked.view,), np.array([asked.job]))
@@ -101,10 +101,10 @@ def test_asking_a_teacher_changes_nothing(teacher: str, name: str):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("teacher", teacher_names())
-def test_a_teacher_says_what_it_does(teacher: str):
+@pytest.mark.parametrize("expert", expert_names())
+def test_a_expert_says_what_it_does(expert: str):
     """Followed in all that its policy chooses, it gives the schedule of `simulate`."""
-    instance, master = make_instance(load_scenario("tiny"), 1), Teacher(teacher)
+    instance, master = make_instance(load_scenario("tiny"), 1), Expert(expert)
     policy = master.policy
     env = AnyInstance(instance, job_order=policy.job_order, preemption=policy.preemption, milestones=0)
     env.reset()
@@ -139,7 +139,7 @@ def test_returns_by_hand():
 def test_the_critic_learns_those_returns_if_they_have_a_weight():
     values = {}
     for weight in (0.0, 0.5):
-        warm_start = imitation(teacher="fifo", value_weight=weight)
+        warm_start = imitation(expert="fifo", value_weight=weight)
         policy = warm_start._model.policy
         before = [parameter.detach().clone() for parameter in policy.vf_features_extractor.parameters()]
         losses = [warm_start.iterate()["value_loss"] for _ in range(6)]
@@ -151,7 +151,7 @@ def test_the_critic_learns_those_returns_if_they_have_a_weight():
 
 
 def test_the_learning_rate_falls_to_a_tenth():
-    warm_start = imitation(teacher="fifo", steps=4 * 50 * ENVS, learning_rate=0.01)
+    warm_start = imitation(expert="fifo", steps=4 * 50 * ENVS, learning_rate=0.01)
     rates = []
     for _ in range(4):
         warm_start.iterate()
@@ -159,13 +159,13 @@ def test_the_learning_rate_falls_to_a_tenth():
     assert rates == pytest.approx([0.01, 0.00775, 0.0055, 0.00325])
 
 
-def test_the_teacher_acts_half_of_the_time_while_it_leads(monkeypatch: pytest.MonkeyPatch):
+def test_the_expert_acts_half_of_the_time_while_it_leads(monkeypatch: pytest.MonkeyPatch):
     """It leads for the first half of 400 decisions; the agent alone hardly ever does as FIFO would."""
     outputs: list[np.ndarray] = []
     done: list[np.ndarray] = []
-    ask = Teacher.actions
-    monkeypatch.setattr(Teacher, "actions", lambda *given: outputs.append(ask(*given)) or outputs[-1])
-    warm_start = imitation(teacher="fifo", steps=400, led=0.5, learning_rate=1e-9)
+    ask = Expert.actions
+    monkeypatch.setattr(Expert, "actions", lambda *given: outputs.append(ask(*given)) or outputs[-1])
+    warm_start = imitation(expert="fifo", steps=400, beta=0.5, learning_rate=1e-9)
     env: Any = warm_start._model.env
     step = env.step
     monkeypatch.setattr(env, "step", lambda actions: done.append(actions) or step(actions))
@@ -179,6 +179,6 @@ def test_the_teacher_acts_half_of_the_time_while_it_leads(monkeypatch: pytest.Mo
 
 
 def test_a_warm_start_is_a_function_of_its_seed():
-    runs = [[imitation(teacher="fifo", led=1.0, seed=seed).iterate() for _ in range(2)] for seed in (0, 0, 1)]
+    runs = [[imitation(expert="fifo", beta=1.0, seed=seed).iterate() for _ in range(2)] for seed in (0, 0, 1)]
     assert runs[0] == runs[1]
     assert runs[0] != runs[2]

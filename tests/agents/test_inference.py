@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
     from gpusched_env import Instance, Result
 
-PLAIN = {"milestones": 0, "deadline_wake_ups": False, "consolidation": False}
+PLAIN = {"milestones": 0, "due_date_timers": False, "consolidation": False}
 CASES = [*((name, 0) for name in (*SCENARIOS, "all kinds")), ("tiny", 2), ("all kinds", 1), ("crowded", 17)]
 
 
@@ -123,7 +123,7 @@ def test_an_agent_decides_alike_in_the_vector_environment(kind: str):
         over |= ended
 
 
-@pytest.mark.parametrize("setting", ["consolidation", "deadline_wake_ups"])
+@pytest.mark.parametrize("setting", ["consolidation", "due_date_timers"])
 def test_the_settings_of_its_environment_make_a_difference(setting: str):
     """So that the test of all doors has seen them."""
     instance = any_of("crowded")

@@ -8,7 +8,7 @@ from gpusched_agents.study import FINISHED, VARIANTS, finished_training, write_f
 from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from refusals import refused
 
-BASE = TrainingConfig(steps=400, imitation=ImitationConfig(steps=600, teacher="sts"), envs=8)
+BASE = TrainingConfig(steps=400, imitation=ImitationConfig(steps=600, expert="sts"), envs=8)
 
 
 def config(name, steps=1_000, seed=3):

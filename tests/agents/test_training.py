@@ -34,7 +34,7 @@ from gpusched_agents.training.algorithm_config import (
 from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import ImitationConfig, TrainingConfig
 from gpusched_agents.training.training import Training
-from gpusched_env import FIRST_DRAWN_SEED, load_scenario, make_instance, simulate
+from gpusched_env import FIRST_SAMPLED_SEED, load_scenario, make_instance, simulate
 from gpusched_env.envs.vector.episodes import Episodes
 from refusals import ANY, refused
 
@@ -50,7 +50,7 @@ BASE = TrainingConfig(
     steps=256,
     envs=ENVS,
     network=NetworkConfig(hidden=8),
-    imitation=ImitationConfig(teacher="fifo", steps=160, rollout=10, batch_size=20, learning_rate=0.02),
+    imitation=ImitationConfig(expert="fifo", steps=160, rollout=10, batch_size=20, learning_rate=0.02),
     validation_seeds=(500, 501),
     evaluate_every=80,
 )
@@ -282,7 +282,7 @@ def test_reinforcement_learning_begins_with_the_best_imitator_a_little_more_deci
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ):
     """Its scores are three times as far apart, and the optimiser knows nothing of the imitation."""
-    training = Training(replace(BASE, imitation=replace(BASE.imitation, sharpness=3.0)), tmp_path / "run")
+    training = Training(replace(BASE, imitation=replace(BASE.imitation, inverse_temperature=3.0)), tmp_path / "run")
     monkeypatch.setattr(training, "_learn", lambda _logger: None)
     training.run()
     best, present = load_agent(tmp_path / "run" / "agent")[1], export_model(training.model)[2]
@@ -377,7 +377,7 @@ def test_no_episode_of_training_runs_on_a_held_out_seed(
     make_training(CASES[name], tmp_path / "run").run()
     assert len(seeds) >= least
     assert len(set(seeds)) == len(seeds)
-    assert min(seeds) >= FIRST_DRAWN_SEED > max(CASES[name].validation_seeds)
+    assert min(seeds) >= FIRST_SAMPLED_SEED > max(CASES[name].validation_seeds)
 
 
 def test_training_stops_when_patience_ends(tmp_path: Path):

@@ -256,7 +256,7 @@ def test_a_wake_up_is_for_one_environment():
         env.seed(0)
         env.reset()
     begin_s = [now(woken, i) for i in range(ENVS)]
-    woken.env_method("wake_up", woken.get_attr("job")[1], begin_s[1] + 0.5, indices=1)
+    woken.env_method("set_timer", woken.get_attr("job")[1], begin_s[1] + 0.5, indices=1)
     for env in (woken, other):
         env.step(np.zeros(ENVS, np.int64))
     assert now(woken, 1) == begin_s[1] + 0.5 < now(other, 1)

@@ -9,9 +9,9 @@ import numpy as np
 import pytest
 
 from gpusched_baselines import Sts, StsX, make_policy
-from gpusched_baselines.look_ahead import LookAhead
 from gpusched_baselines.planning.single_job import solve_exactly
 from gpusched_baselines.registry import POLICIES
+from gpusched_baselines.rollout_policy import RolloutPolicy
 from gpusched_baselines.solvers import FallbackSolver
 from gpusched_env import JobPolicy, simulate
 from gpusched_env.simulator import State
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
 def askable(name: str) -> JobPolicy:
     """Make a policy; solvers are replaced by the exact one, so that none need be installed."""
     policy: Any = make_policy(name)
-    if isinstance(policy, LookAhead):
+    if isinstance(policy, RolloutPolicy):
         policy = replace(policy, settings=QUICK_LOOK)
     if isinstance(policy, Sts):  # its last step needs the end of a round, which is not asked for
         policy = replace(policy, postprocess=False)

@@ -19,8 +19,8 @@ from gpusched_baselines import (
     policy_names,
     usual_policy_names,
 )
-from gpusched_baselines.look_ahead import LookAhead
-from gpusched_baselines.registry import POLICIES, ablation_names, teacher_names
+from gpusched_baselines.registry import POLICIES, ablation_names, expert_names
+from gpusched_baselines.rollout_policy import RolloutPolicy
 from gpusched_baselines.search.proxy_parts import proxy_cost
 from gpusched_env import ActiveJobs, JobPolicy, Policy, simulate
 from gpusched_env.simulator import State
@@ -73,23 +73,23 @@ def test_an_ablation_has_a_name_but_stands_in_no_list():
     assert set(POLICIES) == {*policy_descriptions()}.union(*map(ablation_names, policy_names()))
 
 
-def test_no_two_policies_have_one_place_among_teachers_or_colours():
-    for field in ("teacher", "style"):
+def test_no_two_policies_have_one_place_among_experts_or_colours():
+    for field in ("expert", "style"):
         places = [getattr(shipped, field) for shipped in POLICIES.values() if getattr(shipped, field) is not None]
         assert len(set(places)) == len(places) > 3
-    assert teacher_names() == ("sts-x", "sts", "edf", "fifo", "priority", "look-ahead")
+    assert expert_names() == ("sts-x", "sts", "edf", "fifo", "priority", "rollout")
 
 
 def test_what_a_record_says_of_a_policy_is_so():
     for name, shipped in POLICIES.items():
         policy = shipped.make()
         assert shipped.slow == (getattr(policy, "constructions", 0) >= 1000), name
-        interpreted = isinstance(policy, TimeSlice | LookAhead) or getattr(policy, "solver", "exact") != "exact"
+        interpreted = isinstance(policy, TimeSlice | RolloutPolicy) or getattr(policy, "solver", "exact") != "exact"
         assert shipped.compiled == (not interpreted), name
         expects = "mean" in getattr(policy, "epochs", "worst") or getattr(policy, "work", "") == "expected"
         expects &= not getattr(policy, "company", False)  # its twin would plan beside company too
         assert (shipped.worst_case is not None) == expects, name
-        assert shipped.teacher is None or isinstance(policy, JobPolicy), name
+        assert shipped.expert is None or isinstance(policy, JobPolicy), name
         assert {shipped.ablation_of, shipped.worst_case} - {None} <= set(POLICIES), name
 
 

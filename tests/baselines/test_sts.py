@@ -74,7 +74,7 @@ def test_a_job_whose_wake_up_is_due_takes_more_gpus():
     state.advance()
     state.begin_round(preemption=True)
     Sts().decide(state.view, np.random.default_rng(0))
-    state.view.wake_up(0, 0.5 * HOUR)
+    state.view.set_timer(0, 0.5 * HOUR)
     state.commit_round()
     state.advance()
     state.begin_round(preemption=True)

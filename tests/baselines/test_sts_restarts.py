@@ -33,11 +33,11 @@ def state(due_h: float) -> State:
     return opened
 
 
-def hold(of: State, config: int, wake_h: float = -np.inf) -> None:
+def hold(of: State, config: int, timer_h: float = -np.inf) -> None:
     """Give the job a configuration by hand, with a wake-up, and open the next round, half an hour later."""
     if config != NOTHING:
         of.view.place(0, config)
-    of.view.wake_up(0, wake_h * HOUR)
+    of.view.set_timer(0, timer_h * HOUR)
     of.commit_round()
     of.advance()
     of.begin_round(preemption=True)
@@ -46,7 +46,7 @@ def hold(of: State, config: int, wake_h: float = -np.inf) -> None:
 def decide(of: State) -> tuple[int, float]:
     """Let STS decide; give the configuration and the wake-up [h] of the job."""
     Sts().decide(of.view, np.random.default_rng(0))
-    return int(of.view.jobs[0, at.CONFIG]), of.view.jobs[0, at.WAKE_S] / HOUR
+    return int(of.view.jobs[0, at.CONFIG]), of.view.jobs[0, at.TIMER_S] / HOUR
 
 
 def test_at_its_first_start_a_job_wakes_up_when_its_segment_ends_without_any_restart():
@@ -83,5 +83,5 @@ def test_a_job_that_is_planned_anew_gives_none_of_its_gpus_back():
 def test_a_job_whose_wake_up_is_due_but_that_can_get_no_more_gpus_is_planned_with_those_it_holds():
     """There is no configuration of three GPUs; the cheapest that fits would be one GPU, and would set no plan."""
     running = state(due_h=10.0)
-    hold(running, TWO, wake_h=0.5)
+    hold(running, TWO, timer_h=0.5)
     assert decide(running) == (TWO, np.inf)

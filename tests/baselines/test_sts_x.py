@@ -197,9 +197,9 @@ def test_planning_a_round_changes_nothing_but_memory_and_wake_ups():
     class Watched(StsX):
         def decide(self, view, rng):
             nonlocal checked
-            before = [view.nodes.copy(), view.capacity.copy(), np.delete(view.jobs, at.WAKE_S, axis=1)]
+            before = [view.nodes.copy(), view.capacity.copy(), np.delete(view.jobs, at.TIMER_S, axis=1)]
             self._plan(view)
-            after = [view.nodes, view.capacity, np.delete(view.jobs, at.WAKE_S, axis=1)]
+            after = [view.nodes, view.capacity, np.delete(view.jobs, at.TIMER_S, axis=1)]
             for then, now in zip(before, after, strict=True):
                 np.testing.assert_array_equal(now, then)
             checked += 1

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 SETTINGS = [
     {},
     {"preemption": False},
-    {"job_order": "due", "milestones": 0, "deadline_wake_ups": True},
+    {"job_order": "due", "milestones": 0, "due_date_timers": True},
     {"scenario": "default", "milestones": 2},
 ]
 
@@ -326,7 +326,7 @@ def test_milestones_wake_the_round_at_equal_fractions_of_the_maximum_epochs():
 def test_a_wake_up_brings_a_round():
     env = GpuClusterEnv("tiny", milestones=0)
     _, info = env.reset(seed=0)
-    env.wake_up(env.job, info["time_s"] + 1.5)
+    env.set_timer(env.job, info["time_s"] + 1.5)
     start = info["time_s"]
     while info["time_s"] == start:
         _, _, _, _, info = env.step(0)
@@ -336,7 +336,7 @@ def test_a_wake_up_brings_a_round():
 def test_with_deadline_wake_ups_a_job_that_waits_is_asked_just_before_it_is_too_late_for_the_cheapest_in_time():
     """One job; at its first wake-up the cheapest configuration has 0.9 % of its worst-case execution time to spare."""
     name = "squash((D - W) / W / 1 %), W = its worst-case execution time"
-    env = GpuClusterEnv(load_scenario("tiny").replace({"jobs.count": 1}), deadline_wake_ups=True)
+    env = GpuClusterEnv(load_scenario("tiny").replace({"jobs.count": 1}), due_date_timers=True)
     for seed in range(5):
         env.reset(seed=seed)
         job, price = env.view.jobs[0], env.view.tau[0] * env.view.least_rate
@@ -395,8 +395,8 @@ def test_actions_may_come_as_numpy_numbers(action):
         ({"reward_scale": 0.0}, "reward_scale"),
         ({"render_mode": "human"}, "render_mode"),
         ({"preemption": "no"}, "preemption"),
-        ({"deadline_wake_ups": 1}, "deadline_wake_ups"),
-        ({"deadline_wake_ups": None}, "deadline_wake_ups"),
+        ({"due_date_timers": 1}, "due_date_timers"),
+        ({"due_date_timers": None}, "due_date_timers"),
         ({"consolidation": "yes"}, "consolidation"),
         ({"reward": lambda energy_eur, tardiness_eur: energy_eur + tardiness_eur, "reward_scale": 5.0}, "reward_scale"),
     ],

@@ -10,20 +10,20 @@ import pytest
 from typer.testing import CliRunner
 
 from agent_folders import single_node_agent
-from entries import FIRST_FIT, InThread, deciding, python_entry
+from entries import FIRST_FIT, InThread, deciding, python_submission
 from gpusched_baselines import make_policy
 from gpusched_env.simulator import simulate
 from gpusched_env.workload import Track, load_scenario, make_instance
 from gpusched_experiments.cli import submitting
 from gpusched_experiments.cli.app import app
-from gpusched_experiments.leaderboard import against, entry_runs, submission
-from gpusched_experiments.leaderboard import entry_runs as checking
+from gpusched_experiments.html_report import folder_report
+from gpusched_experiments.leaderboard import against, submission, submission_runs
+from gpusched_experiments.leaderboard import submission_runs as checking
 from gpusched_experiments.leaderboard.against import check_same_world, read_recorded
-from gpusched_experiments.leaderboard.entry_runs import Checked, check_entry
 from gpusched_experiments.leaderboard.submission import Plan, check_names, submit
-from gpusched_experiments.page import folder_report
-from gpusched_experiments.untrusted.entry import USUAL, EntryError, Limits
-from gpusched_experiments.untrusted.process import policy_seed
+from gpusched_experiments.leaderboard.submission_runs import Checked, check_submission
+from gpusched_experiments.sandbox.process import policy_seed
+from gpusched_experiments.sandbox.submitted import USUAL, Limits, SubmissionError
 from refusals import refused
 
 SOURCE = "from gpusched_baselines import make_policy\ndef make():\n    return make_policy('sts')\n"
@@ -58,14 +58,14 @@ class Watching:
 def in_threads(monkeypatch):
     """Let entries decide in threads, which start at once."""
     monkeypatch.setattr(checking, "Process", InThread)
-    monkeypatch.setattr(entry_runs, "Process", InThread)
+    monkeypatch.setattr(submission_runs, "Process", InThread)
 
 
-def submitted(folder, entry, recorded=None, plan=None, watching=None, limits=USUAL):
+def submitted(folder, submission, recorded=None, plan=None, watching=None, limits=USUAL):
     plan = plan or Plan(TRACKS, (3, 4), policies=("edf", "sts"))
     watching, recorded = watching or Watching(), recorded or read_recorded("none")
     return submit(
-        entry, Checked((), {}), plan, recorded, limits, folder, workers=1, watcher=watching, drawing=None
+        submission, Checked((), {}), plan, recorded, limits, folder, workers=1, watcher=watching, drawing=None
     )  # fmt: skip
 
 
@@ -76,7 +76,7 @@ def rows(path):
 
 @pytest.mark.usefixtures("in_threads")
 def test_an_entry_has_the_costs_and_the_rank_that_the_policy_in_it_has(tmp_path):
-    outcome = submitted(tmp_path / "out", python_entry(SOURCE, "make"))
+    outcome = submitted(tmp_path / "out", python_submission(SOURCE, "make"))
     for row in rows(tmp_path / "out/cells.csv"):
         track = next(track for track in TRACKS if track.name == row["track"])
         here = simulate(make_instance(track.scenario, int(row["seed"])), make_policy("sts"), seed=int(row["seed"]))
@@ -87,7 +87,7 @@ def test_an_entry_has_the_costs_and_the_rank_that_the_policy_in_it_has(tmp_path)
         assert by_policy["mine"][column] == by_policy["sts"][column]
     assert by_policy["mine"]["mean_ratio"].value == by_policy["sts"]["mean_ratio"].value
     facts = json.loads((tmp_path / "out/record.json").read_text())["provenance"]["facts"]
-    assert facts["entry"]["sha256"] == python_entry(SOURCE, "make").sha256
+    assert facts["entry"]["sha256"] == python_submission(SOURCE, "make").sha256
     assert (facts["finished"], facts["tracks"], facts["seeds"]) == (True, ["three", "five"], [3, 4])
 
 
@@ -100,7 +100,7 @@ DRAWS = """for job in rng.permutation(view.waiting):
 def test_an_entry_draws_from_a_generator_that_does_not_tell_the_seed_of_its_workload(tmp_path):
     here: dict = {}
     exec(deciding(DRAWS), here)  # noqa: S102 - it stands above
-    submitted(tmp_path / "out", python_entry(deciding(DRAWS)), plan=Plan(TRACKS[1:], (3,), policies=("edf",)))
+    submitted(tmp_path / "out", python_submission(deciding(DRAWS)), plan=Plan(TRACKS[1:], (3,), policies=("edf",)))
     result, same_seed = (
         simulate(make_instance(TRACKS[1].scenario, 3), here["POLICY"], seed=seed) for seed in (policy_seed(3), 3)
     )
@@ -111,22 +111,22 @@ def test_an_entry_draws_from_a_generator_that_does_not_tell_the_seed_of_its_work
 
 @pytest.mark.usefixtures("in_threads")
 def test_a_stopped_submission_goes_on_and_another_file_starts_again(tmp_path):
-    entry, stopped = python_entry(FIRST_FIT), Watching(stop_after=2)
+    submission, stopped = python_submission(FIRST_FIT), Watching(stop_after=2)
     with pytest.raises(KeyboardInterrupt):
-        submitted(tmp_path / "out", entry, watching=stopped)
+        submitted(tmp_path / "out", submission, watching=stopped)
     again = Watching()
-    submitted(tmp_path / "out", entry, watching=again)
+    submitted(tmp_path / "out", submission, watching=again)
     assert again.begun[0] == 4
     assert again.begun[1] + again.ran == 4
     assert again.begun[1] >= 2
     other = Watching()
-    submitted(tmp_path / "out", python_entry(FIRST_FIT + "# changed"), watching=other)
+    submitted(tmp_path / "out", python_submission(FIRST_FIT + "# changed"), watching=other)
     assert other.begun == (4, 0)
 
 
 @pytest.mark.usefixtures("in_threads")
 def test_recorded_runs_are_not_run_again_and_kept_entries_are_met_too(tmp_path):
-    first = submitted(tmp_path / "out", python_entry(FIRST_FIT))
+    first = submitted(tmp_path / "out", python_submission(FIRST_FIT))
     board = tmp_path / "board"
     kept = board / "entries/fits"
     kept.mkdir(parents=True)
@@ -136,14 +136,14 @@ def test_recorded_runs_are_not_run_again_and_kept_entries_are_met_too(tmp_path):
     recorded = read_recorded(str(board))
     assert recorded.policies("three", (3, 4)) == ("edf", "sts", "fits")
     watching, plan = Watching(), Plan(TRACKS, (3, 4))
-    second = submitted(tmp_path / "again", python_entry(SOURCE, "make"), recorded, plan, watching)
+    second = submitted(tmp_path / "again", python_submission(SOURCE, "make"), recorded, plan, watching)
     assert watching.notes == []
     assert {row["policy"] for row in second.table.as_dicts()} == {"edf", "sts", "fits", "mine"}
-    check_names(python_entry(FIRST_FIT), plan, recorded, "mine")
+    check_names(python_submission(FIRST_FIT), plan, recorded, "mine")
     with refused("--name", "fits", "none of the recorded policies has: edf, fits, sts"):
-        check_names(replace(python_entry(FIRST_FIT), name="fits"), plan, recorded)
+        check_names(replace(python_submission(FIRST_FIT), name="fits"), plan, recorded)
     with refused("--reference", "nobody", "one of the policies: edf, fits, mine, sts"):
-        check_names(python_entry(FIRST_FIT), plan, recorded, "nobody")
+        check_names(python_submission(FIRST_FIT), plan, recorded, "nobody")
 
 
 def write_board(folder, *runs):
@@ -168,8 +168,8 @@ def test_a_kept_entry_can_add_its_own_runs_only(tmp_path):
 @pytest.mark.usefixtures("in_threads")
 def test_all_are_ranked_on_the_same_seeds_and_runs_that_are_missing_are_run(tmp_path):
     """Only the first seed of `sts` and of the kept entry is recorded; the entry cannot be run again here."""
-    entry = python_entry(FIRST_FIT)
-    first = submitted(tmp_path / "out", entry)
+    submission = python_submission(FIRST_FIT)
+    first = submitted(tmp_path / "out", submission)
     lines = (first.folder / "others.csv").read_text().splitlines(keepends=True)
     board = tmp_path / "board"
     (board / "entries/fits").mkdir(parents=True)
@@ -177,7 +177,7 @@ def test_all_are_ranked_on_the_same_seeds_and_runs_that_are_missing_are_run(tmp_
     lines = (first.folder / "cells.csv").read_text().replace(",mine,", ",fits,").splitlines(keepends=True)
     (board / "entries/fits/cells.csv").write_text("".join(line for line in lines if ",fits,4" not in line))
     watching = Watching()
-    second = submitted(tmp_path / "again", entry, read_recorded(str(board)), Plan(TRACKS, (3, 4)), watching)
+    second = submitted(tmp_path / "again", submission, read_recorded(str(board)), Plan(TRACKS, (3, 4)), watching)
     assert watching.notes[0].startswith("fits is left out of five: not all of these seeds are recorded")
     ran = [(row["row"], row["policy"], row["seed"]) for row in rows(tmp_path / "again/others.csv")]
     assert ran == [("run", "sts", "4")] * 2
@@ -239,42 +239,44 @@ PLACE_ALL = """for job in view.waiting:
 
 @pytest.mark.usefixtures("in_threads")
 def test_a_policy_that_is_not_the_same_when_it_is_run_again_is_found():
-    with pytest.raises(EntryError, match="decides otherwise when it is run again"):
-        check_entry(python_entry(deciding(f"config = next(COUNT) % 7 and 1\n{PLACE_ALL}", FORGETS)), USUAL, TRACKS)
-    assert check_entry(python_entry(FIRST_FIT), USUAL, TRACKS).misfits == {}
+    with pytest.raises(SubmissionError, match="decides otherwise when it is run again"):
+        check_submission(
+            python_submission(deciding(f"config = next(COUNT) % 7 and 1\n{PLACE_ALL}", FORGETS)), USUAL, TRACKS
+        )
+    assert check_submission(python_submission(FIRST_FIT), USUAL, TRACKS).misfits == {}
 
 
 @pytest.mark.usefixtures("in_threads")
 def test_what_an_entry_keeps_of_other_runs_is_found_at_the_end(tmp_path):
     """The check sees but small runs; this one begins to cheat when it has seen many rounds."""
     before = f"{FORGETS}SEEN = 40\n"
-    entry = python_entry(deciding(f"config = 0 if next(COUNT) < SEEN else 2\n{PLACE_ALL}", before))
+    submission = python_submission(deciding(f"config = 0 if next(COUNT) < SEEN else 2\n{PLACE_ALL}", before))
     (tmp_path / "out").mkdir()
     for name in ("report.html", "summary.csv", "record.json", "figure.svg", "mine.txt"):
         (tmp_path / "out" / name).write_text("of a former command")
-    with pytest.raises(EntryError, match="keeps something of other runs"):
-        submitted(tmp_path / "out", entry, plan=Plan(TRACKS[1:], tuple(range(9)), policies=("edf",)))
+    with pytest.raises(SubmissionError, match="keeps something of other runs"):
+        submitted(tmp_path / "out", submission, plan=Plan(TRACKS[1:], tuple(range(9)), policies=("edf",)))
     assert {each.name for each in (tmp_path / "out").iterdir()} == {"mine.txt", "others.csv"}
 
 
 @pytest.mark.usefixtures("in_threads")
 def test_a_difference_that_the_audit_finds_ends_the_check(monkeypatch):
     monkeypatch.setattr(checking, "audit", lambda _: ["jobs.csv: job 0: energy"])
-    with pytest.raises(EntryError, match="the audit of a small run found a difference: jobs"):
-        check_entry(python_entry(FIRST_FIT), USUAL, TRACKS)
+    with pytest.raises(SubmissionError, match="the audit of a small run found a difference: jobs"):
+        check_submission(python_submission(FIRST_FIT), USUAL, TRACKS)
 
 
 @pytest.mark.usefixtures("in_threads")
 def test_an_entry_that_decides_nowhere_is_refused():
     check = "    def check(self, instance):\n        raise ValueError('nowhere')\nPOLICY"
     with refused("--tracks", "three,five", "one that mine can decide on"):
-        check_entry(python_entry(FIRST_FIT.replace("POLICY", check)), USUAL, TRACKS)
+        check_submission(python_submission(FIRST_FIT.replace("POLICY", check)), USUAL, TRACKS)
 
 
 @pytest.mark.usefixtures("in_threads")
 def test_all_runs_have_their_time(tmp_path):
-    with pytest.raises(EntryError, match="all runs took longer than 1e-09 s"):
-        submitted(tmp_path / "out", python_entry(FIRST_FIT), limits=Limits(all_s=1e-9))
+    with pytest.raises(SubmissionError, match="all runs took longer than 1e-09 s"):
+        submitted(tmp_path / "out", python_submission(FIRST_FIT), limits=Limits(all_s=1e-9))
 
 
 def track_file(folder):
@@ -313,11 +315,11 @@ def test_a_policy_that_fails_is_one_line_and_leaves_nothing(tmp_path, monkeypatc
 
 def test_a_quick_submission_has_a_folder_of_its_own(tmp_path, monkeypatch):
     def says_where(*values, **_):
-        raise EntryError(str(next(value for value in values if isinstance(value, Path))))
+        raise SubmissionError(str(next(value for value in values if isinstance(value, Path))))
 
     monkeypatch.chdir(tmp_path)
     Path("mine.py").write_text(FIRST_FIT)
-    monkeypatch.setattr(submitting, "check_entry", lambda *_: Checked((), {}))
+    monkeypatch.setattr(submitting, "check_submission", lambda *_: Checked((), {}))
     monkeypatch.setattr(submitting, "submit", says_where)
     options = ["leaderboard", "--submit", "mine.py", "--against", "none", "--tracks", track_file(tmp_path)]
     ran = [CliRunner().invoke(app, [*options, *more]).stderr for more in ([], ["--quick"], ["--quick", "-o", "here"])]

@@ -146,11 +146,11 @@ def test_costs_follow_a_price_that_changes_in_a_run():
     """A runs alone on one GPU of node 0: 1 €/h, then 2 €/h from half an hour on."""
     state = State(three_jobs())
     state.advance()
-    for price, wake_h in ((1.0, 0.5), (2.0, 1.0)):
+    for price, timer_h in ((1.0, 0.5), (2.0, 1.0)):
         set_price(state.board, price, 1.0)
         state.begin_round(preemption=False)
         state.view.place(0, 0)
-        state.view.wake_up(0, wake_h * HOUR)
+        state.view.set_timer(0, timer_h * HOUR)
         state.commit_round()
         state.advance()
     assert state.view.now_s == HOUR

@@ -29,7 +29,7 @@ WRONG = [
     ("idle_review_s", 1.1e12, "> 0"),
     ("idle_review_s", float("nan"), "> 0"),
     ("idle_review_s", "1 h", "> 0"),
-    ("deadline_wake_ups", 0, "True or False"),
+    ("due_date_timers", 0, "True or False"),
     ("consolidation", np.array([True]), "True or False"),
 ]
 
@@ -66,11 +66,11 @@ def test_a_state_asks_as_it_is_told():
         job_order="due",
         milestones=7,
         idle_review_s=60.0,
-        deadline_wake_ups=True,
+        due_date_timers=True,
         consolidation=True,
     )
     board = State(three_jobs(), asking, review_s=5.0).board
-    columns = [at.PREEMPTION, at.ORDER, at.MILESTONES, at.DUE_WAKES, at.CONSOLIDATES]
+    columns = [at.PREEMPTION, at.ORDER, at.MILESTONES, at.DUE_DATE_TIMERS, at.CONSOLIDATES]
     assert board.count[columns].tolist() == [0, 2, 7, 1, 1]
     assert board.clock[[at.IDLE_REVIEW, at.REVIEW]].tolist() == [60.0, 5.0]
     default = State(three_jobs(), Asking()).board

@@ -18,7 +18,7 @@ from any_instance import AnyInstance
 from boards import board_of
 from gpusched_env import Configuration, GpuType, Instance, Job, Node
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.placement import moves_on
+from gpusched_env.simulator.placement.placement import should_consolidate
 from gpusched_env.simulator.placement.shared_gpus import slots
 from instances import HOUR
 from small_instances import CERTAIN, kilowatt_cluster
@@ -45,7 +45,7 @@ def play(instance: Instance, rounds: Sequence[Sequence[int]], consolidation: boo
     env = AnyInstance(instance, job_order="submission", milestones=0, consolidation=consolidation)
     env.reset()
     for number, actions in enumerate(rounds):
-        env.wake_up(0, (number + 1) * HOUR)
+        env.set_timer(0, (number + 1) * HOUR)
         for job, action in enumerate(actions):
             assert env.job == job
             env.step(action)
@@ -157,10 +157,10 @@ def test_what_fits_nowhere_lets_no_place_go():
     env.step(ON_TWO)
     view = env.view
     for action in (ON_TWO_NODES, ON_ONE):
-        assert not moves_on(view.board, env.job, action - 1)[1]
+        assert not should_consolidate(view.board, env.job, action - 1)[1]
         assert view.jobs[env.job, at.PREFERRED_NODE] == 1.0
     env.step(ON_TWO)
-    assert not moves_on(view.board, env.job, ON_ONE - 1)[1]
+    assert not should_consolidate(view.board, env.job, ON_ONE - 1)[1]
     assert view.jobs[env.job, at.PREFERRED_NODE] == 1.0
 
 
@@ -172,7 +172,7 @@ def test_asking_whether_a_job_should_leave_its_place_changes_nothing(seed: int):
     before = view.jobs.tobytes(), view.nodes.tobytes(), view.capacity.tobytes()
     for job in range(8):
         for config in range(ACTIONS - 1):
-            moves_on(view.board, job, config)
+            should_consolidate(view.board, job, config)
             assert (view.jobs.tobytes(), view.nodes.tobytes(), view.capacity.tobytes()) == before
 
 
@@ -205,7 +205,7 @@ def turns(seed: int, consolidation: bool, restart_s: float = 0.0) -> list[Turn]:
     env.reset()
     view, played = env.view, []
     for number, actions in enumerate(np.random.default_rng(seed).integers(0, ACTIONS, (5, 8))):
-        env.wake_up(0, (number + 1) * HOUR)
+        env.set_timer(0, (number + 1) * HOUR)
         for job, action in enumerate(actions[:-1]):
             nodes = view.nodes.copy()
             keeps = view.jobs[job, at.OLD_CONFIG] == action - 1

@@ -19,7 +19,7 @@ from gpusched_env import Configuration, GpuType, Instance, Interference, Job, No
 from gpusched_env.observation import OPTION_FEATURES
 from gpusched_env.simulator import State
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.due_dates import LEAST_MARGIN, MARGIN, due_wake_s
+from gpusched_env.simulator.due_dates import LEAST_MARGIN, MARGIN, due_date_timer_s
 from instances import HOUR, random_instance
 from small_instances import CERTAIN, hours_job, kilowatt_cluster
 
@@ -35,14 +35,14 @@ def with_job(due_h: float, *, restart_h: float = 0.0, base_w: float = 0.0, hours
     return kilowatt_cluster([job], [4], [ONE, TWO, FOUR], base_w)
 
 
-def wake_h(instance: Instance, held: int = -1, *, done: float = 0.0, started: bool = False, now_h: float = 0.0):
+def timer_h(instance: Instance, held: int = -1, *, done: float = 0.0, started: bool = False, now_h: float = 0.0):
     """Give the wake-up of the one job [h], which holds configuration `held` and has done so many epochs."""
     state = State(instance)
     state.advance()
     board = state.board
     board.jobs[0, [at.CONFIG, at.EPOCHS, at.START_S]] = held, done, 0.0 if started else np.nan
     board.clock[at.NOW] = now_h * HOUR
-    return due_wake_s(board, 0) / HOUR
+    return due_date_timer_s(board, 0) / HOUR
 
 
 @pytest.mark.parametrize(
@@ -57,13 +57,13 @@ def wake_h(instance: Instance, held: int = -1, *, done: float = 0.0, started: bo
         (3.0, NEVER),
     ],
 )
-def test_a_job_that_waits_is_asked_when_the_cheapest_must_start(due_h: float, wake: float):
-    assert wake_h(with_job(due_h)) == pytest.approx(wake)
+def test_a_job_that_waits_is_asked_when_the_cheapest_must_start(due_h: float, timer: float):
+    assert timer_h(with_job(due_h)) == pytest.approx(timer)
 
 
 def test_time_and_epochs_that_are_gone_count():
     """At 3 h with half of the epoch done one GPU needs 5 h more: it must start at 20 h - 1.009 · 5 h."""
-    assert wake_h(with_job(20.0), done=0.5, now_h=3.0) == pytest.approx(20.0 - 5.045)
+    assert timer_h(with_job(20.0), done=0.5, now_h=3.0) == pytest.approx(20.0 - 5.045)
 
 
 def test_cheapest_is_meant_in_full_nodes():
@@ -71,42 +71,42 @@ def test_cheapest_is_meant_in_full_nodes():
 
     In full nodes a GPU costs 1.25 €/h, and one is the cheapest again (12.5 €).
     """
-    assert wake_h(with_job(20.0, base_w=1000.0)) == pytest.approx(20.0 - 10.09)
+    assert timer_h(with_job(20.0, base_w=1000.0)) == pytest.approx(20.0 - 10.09)
 
 
 def test_a_configuration_that_the_job_may_not_use_does_not_count():
-    assert wake_h(with_job(20.0, hours={TWO: 6.0, FOUR: 4.0})) == pytest.approx(20.0 - 6.054)
+    assert timer_h(with_job(20.0, hours={TWO: 6.0, FOUR: 4.0})) == pytest.approx(20.0 - 6.054)
 
 
 @pytest.mark.parametrize(("held", "due_h"), [(0, 10.0), (0, 20.0), (1, 6.0), (2, 4.0)])
 def test_a_job_in_time_as_it_runs_needs_no_wake_up(held: int, due_h: float):
-    assert wake_h(with_job(due_h), held) == NEVER
+    assert timer_h(with_job(due_h), held) == NEVER
 
 
 def test_a_job_that_runs_too_slowly_is_asked_when_it_must_change_over():
     """On one GPU, due at 8 h: two are next. After 4.9316 h it has 0.50684 to do: 3.0410 h on two, 3.0684 with 0.9 %."""
-    wake = wake_h(with_job(8.0), 0)
-    assert wake == pytest.approx(4.93158, abs=1e-5)
-    assert wake + 1.009 * (1.0 - wake / 10.0) * 6.0 == pytest.approx(8.0)
+    timer = timer_h(with_job(8.0), 0)
+    assert timer == pytest.approx(4.93158, abs=1e-5)
+    assert timer + 1.009 * (1.0 - timer / 10.0) * 6.0 == pytest.approx(8.0)
 
 
 def test_a_job_that_runs_too_slowly_changes_over_to_what_is_in_time_now():
     """On two GPUs, due at 5 h: only four are in time. s + 1.009 · (1 - s / 6) · 4 = 5 at s = 2.9450."""
-    assert wake_h(with_job(5.0), 1) == pytest.approx(0.964 / (1.0 - 4.036 / 6.0))
+    assert timer_h(with_job(5.0), 1) == pytest.approx(0.964 / (1.0 - 4.036 / 6.0))
 
 
 @pytest.mark.parametrize(("held", "due_h"), [(0, 4.03), (1, 3.0), (2, 3.9)])
 def test_a_job_for_which_nothing_is_in_time_any_more_needs_no_wake_up(held: int, due_h: float):
-    assert wake_h(with_job(due_h), held) == NEVER
+    assert timer_h(with_job(due_h), held) == NEVER
 
 
 def test_restarts_on_the_way_are_taken_off_the_time_left():
     """They take 0.1 h: none before the first start, one after a pause, two if it runs (now, perhaps, and then)."""
     instance = with_job(20.0, restart_h=0.1)
-    assert wake_h(instance) == pytest.approx(20.0 - 10.09)
-    assert wake_h(instance, started=True) == pytest.approx(19.9 - 10.09)
+    assert timer_h(instance) == pytest.approx(20.0 - 10.09)
+    assert timer_h(instance, started=True) == pytest.approx(19.9 - 10.09)
     late = with_job(8.0, restart_h=0.1)
-    assert wake_h(late, 0, started=True) == pytest.approx((7.8 - 6.054) / (1.0 - 6.054 / 10.0))
+    assert timer_h(late, 0, started=True) == pytest.approx((7.8 - 6.054) / (1.0 - 6.054 / 10.0))
 
 
 def test_the_state_knows_every_jobs_cheapest_configuration_in_full_nodes_once_it_is_submitted():
@@ -130,7 +130,7 @@ def test_where_energy_is_free_the_fastest_counts_as_cheapest():
 
 def test_an_environment_asks_at_these_times():
     """Waiting, the job is asked when one, two and four GPUs must start (due at 20 h), and then every hour."""
-    env = AnyInstance(with_job(20.0), milestones=0, deadline_wake_ups=True)
+    env = AnyInstance(with_job(20.0), milestones=0, due_date_timers=True)
     env.reset()
     times = [env.step(0)[4]["time_s"] / HOUR for _ in range(5)]
     assert times == pytest.approx([20.0 - 10.09, 20.0 - 6.054, 20.0 - 4.036, 16.964, 17.964])
@@ -143,16 +143,16 @@ def test_an_environment_without_them_asks_at_idle_reviews_only():
 
 
 def test_a_decision_takes_the_place_of_a_wake_up_that_was_asked_for():
-    env = AnyInstance(with_job(20.0), milestones=0, deadline_wake_ups=True)
+    env = AnyInstance(with_job(20.0), milestones=0, due_date_timers=True)
     env.reset()
-    env.wake_up(0, 60.0)
+    env.set_timer(0, 60.0)
     assert env.step(0)[4]["time_s"] / HOUR == pytest.approx(20.0 - 10.09)
 
 
 def test_without_preemption_a_job_that_runs_brings_rounds_for_those_that_wait():
     """Job 0 runs on one GPU, too slowly; job 1 waits. At 4.9316 h, when job 0 should change over, job 1 is asked."""
     instance = kilowatt_cluster([hours_job(8.0, HOURS), hours_job(99.0, HOURS)], [4], [ONE, TWO, FOUR])
-    env = AnyInstance(instance, milestones=0, deadline_wake_ups=True, preemption=False)
+    env = AnyInstance(instance, milestones=0, due_date_timers=True, preemption=False)
     env.reset()
     env.step(1)
     info = env.step(0)[4]
@@ -168,7 +168,7 @@ def test_a_job_that_is_faster_than_planned_is_not_asked_again_and_again():
     job = Job(0.0, 4.5 * HOUR, 0.01, 1.0, CERTAIN, 1.0, {HALF: 5.0 * HOUR, FOUR: 4.0 * HOUR})
     twice = Interference(np.full((1, 1, 1), 2.0))
     instance = Instance.from_jobs([gpu_type], [Node("V", 4)], [job], [HALF, FOUR], interference=twice)
-    env = AnyInstance(instance, milestones=0, deadline_wake_ups=True)
+    env = AnyInstance(instance, milestones=0, due_date_timers=True)
     env.reset()
     times, over = [0.0], False
     while not over:
@@ -192,15 +192,15 @@ def cheapest_in_time(state: State, time_left: float) -> int:
     return min(in_time, key=lambda c: tau[c] * rate[c], default=-1)
 
 
-def until_the_next_event(state: State, config: int, wake_s: float | None = None) -> bool:
+def until_the_next_event(state: State, config: int, timer_s: float | None = None) -> bool:
     """Give job 0 a configuration (-1: none) until the next event; say whether it has work left.
 
-    It wakes at `wake_s`, by default in time for its due date.
+    It wakes at `timer_s`, by default in time for its due date.
     """
     view = state.view
     state.begin_round(preemption=True)
     assert config < 0 or view.place(0, config)
-    view.wake_up(0, due_wake_s(state.board, 0) if wake_s is None else wake_s)
+    view.set_timer(0, due_date_timer_s(state.board, 0) if timer_s is None else timer_s)
     state.commit_round()
     return state.advance()
 
@@ -280,7 +280,7 @@ def play_at_the_last_moment(instance: Instance, **settings_: object) -> AnyInsta
 def test_a_job_alone_that_waits_until_one_option_is_left_meets_its_due_date(seed: int):
     instance = alone(seed, 0.0)
     jobs = instance.jobs
-    env = play_at_the_last_moment(instance, deadline_wake_ups=True)
+    env = play_at_the_last_moment(instance, due_date_timers=True)
     fastest = (1.0 + LEAST_MARGIN) * jobs.max_epochs[0] * np.nanmin(env.view.tau[0])
     assume(jobs.submission_s[0] + fastest < jobs.due_s[0])
     assert env.result().tardiness_eur == 0.0
@@ -294,7 +294,7 @@ def test_without_wake_ups_such_a_job_is_late():
     """
     instance = with_job(4.5, hours={TWO: 4.2, FOUR: 4.0})
     assert play_at_the_last_moment(instance).result().completion_s[0] / HOUR == pytest.approx(1.0 + 4.0)
-    result = play_at_the_last_moment(instance, deadline_wake_ups=True).result()
+    result = play_at_the_last_moment(instance, due_date_timers=True).result()
     assert result.completion_s[0] / HOUR == pytest.approx(4.5 - 1.009 * 4.2 + 4.0)
 
 
@@ -311,7 +311,7 @@ def test_episodes_with_wake_ups_end_and_no_two_rounds_crowd(
 ):
     """Jobs mostly go on as they are, so that many are asked again because of their due dates."""
     instance = random_instance(seed, restart_s=restart_s, kinds=kinds, interference=kinds)
-    env = AnyInstance(instance, preemption=preemption, milestones=milestones, deadline_wake_ups=True)
+    env = AnyInstance(instance, preemption=preemption, milestones=milestones, due_date_timers=True)
     rng, info, over, times = np.random.default_rng(seed), env.reset()[1], False, [0.0]
     while not over:
         keeps = int(env.view.jobs[env.job, at.OLD_CONFIG]) + 1

@@ -45,7 +45,7 @@ def test_the_next_event_is_the_completion():
 @pytest.mark.parametrize("wait_s", [1e-3, 0.5, 1800.0])
 def test_a_wake_up_is_an_event_once(wait_s: float):
     state = begun()
-    state.view.wake_up(0, wait_s)
+    state.view.set_timer(0, wait_s)
     assert next_round(state) == wait_s
     assert state.view.jobs[0, at.EPOCHS] == pytest.approx(wait_s / HOUR)
     assert next_round(state) == 2 * HOUR
@@ -53,7 +53,7 @@ def test_a_wake_up_is_an_event_once(wait_s: float):
 
 def test_a_wake_up_in_the_past_is_no_event():
     state = begun()
-    state.view.wake_up(0, 0.0)
+    state.view.set_timer(0, 0.0)
     assert next_round(state) == 2 * HOUR
 
 
@@ -81,7 +81,7 @@ def test_a_review_interval_that_rounds_badly_ends():
 def test_rounding_does_not_tear_a_wake_up_from_the_completion_it_was_set_for():
     """A wake-up a hair before the end belongs to the completion: the job is not asked again."""
     state = begun()
-    state.view.wake_up(0, 2 * HOUR * (1 - 1e-16) - 1e-12)
+    state.view.set_timer(0, 2 * HOUR * (1 - 1e-16) - 1e-12)
     next_round(state)
     assert not np.isnan(state.view.jobs[0, at.END_S])
 
@@ -147,7 +147,7 @@ def test_a_policy_that_wakes_often_and_starts_late_is_not_stopped():
     class Patient(DispatchPolicy):
         def decide(self, view, rng):
             if view.now_s < 2e5:
-                view.wake_up(int(view.active[0]), view.now_s + 10.0)
+                view.set_timer(int(view.active[0]), view.now_s + 10.0)
             else:
                 super().decide(view, rng)
 
@@ -171,7 +171,7 @@ def test_what_a_policy_may_do_is_checked():
         view.release(-1)
     for time_s in (float("nan"), -5.0, 1.1e12):
         with refused("time_s", time_s):
-            view.wake_up(1, time_s)
+            view.set_timer(1, time_s)
     assert view.place(1, 0)
     assert not view.place(2, 1)
     assert view.waiting.tolist() == [2]

@@ -18,11 +18,12 @@ from gpusched_env.simulator.kernels import (
     at,
     bill_rate,
     bin_of,
+    can_place,
     charge,
     clear,
     clear_preferred_node,
     curve_of,
-    due_wake_s,
+    due_date_timer_s,
     expected_left,
     expected_rest,
     fits,
@@ -31,18 +32,17 @@ from gpusched_env.simulator.kernels import (
     kernel,
     lean_kernel,
     let_empty_cells_go,
-    may_have,
     measure,
     misses,
-    moves_on,
     neighbours,
-    opens,
     place,
+    powers_on_node,
     ranked,
     ranked_in_groups,
     release,
     seconds_now,
     set_preferred_node,
+    should_consolidate,
     speed_beside,
     speed_now,
     survey,
@@ -65,11 +65,11 @@ def empty_again(board: Board, config: int) -> bool:
 @kernel
 def place_and_release(board: Board, job: int, config: int, told: np.ndarray) -> None:
     """Call all that places, and write what it says."""
-    told[0], told[1] = may_have(board, job, config), opens(board, job, config)
-    told[2], told[3] = moves_on(board, job, config)
+    told[0], told[1] = can_place(board, job, config), powers_on_node(board, job, config)
+    told[2], told[3] = should_consolidate(board, job, config)
     told[4] = place(board, job, config)
     told[5], told[6] = charge(board, job, config) * HOUR, bill_rate(board) * HOUR
-    told[7] = due_wake_s(board, job) / HOUR
+    told[7] = due_date_timer_s(board, job) / HOUR
     told[8], told[9] = would_restart(board, job), keeps_config(board, job, config)
     release(board, job)
     told[10] = board.jobs[job, at.CONFIG]
@@ -149,9 +149,9 @@ def test_a_kernel_looks_around(board):
 def test_a_kernel_places_and_releases(board):
     told = np.full(14, np.nan)
     place_and_release(board, 0, 0, told)
-    wake_h = (3.5 - 1.009 * 4 * 2 / 3) / (1 - 1.009 * 2 / 3)  # on two GPUs from then on, and 0.9 % to spare
-    assert told == pytest.approx([1, 1, 1, 0, 1, 1.0, 1.0, wake_h, 0, 0, -1, 1, 1, 0])
-    assert board.jobs[0, [at.PREFERRED_NODE, at.WAKE_S]].tolist() == [-1.0, 5.0]
+    timer_h = (3.5 - 1.009 * 4 * 2 / 3) / (1 - 1.009 * 2 / 3)  # on two GPUs from then on, and 0.9 % to spare
+    assert told == pytest.approx([1, 1, 1, 0, 1, 1.0, 1.0, timer_h, 0, 0, -1, 1, 1, 0])
+    assert board.jobs[0, [at.PREFERRED_NODE, at.TIMER_S]].tolist() == [-1.0, 5.0]
 
 
 def test_a_kernel_reckons_with_what_is_known_of_the_epochs(board):

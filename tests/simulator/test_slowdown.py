@@ -150,7 +150,7 @@ def test_jobs_have_their_own_restart_overhead():
         def decide(self, view, rng):
             for job in view.active:
                 view.place(int(job), 0 if view.now_s < HOUR else 1)
-                view.wake_up(int(job), HOUR if view.now_s < HOUR else np.inf)
+                view.set_timer(int(job), HOUR if view.now_s < HOUR else np.inf)
 
     instance = Instance.from_jobs([gpu], [Node("V", 2), Node("V", 2)], jobs, [ONE, two], restart_s=60.0)
     assert simulate(instance, Grow()).completion_s == pytest.approx([2 * HOUR + 600.0, 2 * HOUR + 60.0])

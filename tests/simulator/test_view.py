@@ -70,10 +70,10 @@ def test_a_view_has_no_other_arrays():
 @pytest.mark.parametrize("copied", [copy.deepcopy, lambda view: pickle.loads(pickle.dumps(view))])  # noqa: S301
 def test_the_arrays_of_a_copy_are_those_of_its_own_board(copied):
     view = begun().view
-    first = view.jobs[0, at.WAKE_S]
+    first = view.jobs[0, at.TIMER_S]
     other = copied(view)
-    other.wake_up(0, 77.0)
-    assert (view.jobs[0, at.WAKE_S], other.jobs[0, at.WAKE_S]) == (first, 77.0)
+    other.set_timer(0, 77.0)
+    assert (view.jobs[0, at.TIMER_S], other.jobs[0, at.TIMER_S]) == (first, 77.0)
     assert not other.jobs.flags.writeable
 
 
@@ -127,12 +127,12 @@ def test_the_distributions_that_a_view_gives_are_copies():
 def test_a_choice_sets_the_wake_up_and_lets_the_place_go_and_places_nothing():
     state = begun()
     state.board.jobs[0, [at.PREFERRED_NODE, at.PREFERRED_SLOT]] = 1.0, 0.0
-    columns = [at.WAKE_S, at.PREFERRED_NODE, at.PREFERRED_SLOT, at.CONFIG]
+    columns = [at.TIMER_S, at.PREFERRED_NODE, at.PREFERRED_SLOT, at.CONFIG]
     for choice, expected in (
         (Choice(0), [-np.inf, 1.0, 0.0, -1.0]),
-        (Choice(0, wake_s=50.0), [50.0, 1.0, 0.0, -1.0]),
+        (Choice(0, timer_s=50.0), [50.0, 1.0, 0.0, -1.0]),
         (Choice(-1, leaves=True), [50.0, -1.0, -1.0, -1.0]),
-        (Choice(-1, wake_s=-np.inf), [-np.inf, -1.0, -1.0, -1.0]),
+        (Choice(-1, timer_s=-np.inf), [-np.inf, -1.0, -1.0, -1.0]),
     ):
         state.view.apply(0, choice)
         assert state.view.jobs[0, columns].tolist() == expected
@@ -144,13 +144,13 @@ def test_what_is_no_choice_is_refused(choice: object):
         begun().view.apply(0, choice)
 
 
-@pytest.mark.parametrize("wake_s", [float("nan"), -5.0, 1.1e12])
-def test_a_choice_with_a_wake_up_out_of_its_range_changes_nothing(wake_s: float):
+@pytest.mark.parametrize("timer_s", [float("nan"), -5.0, 1.1e12])
+def test_a_choice_with_a_wake_up_out_of_its_range_changes_nothing(timer_s: float):
     state = begun()
     state.board.jobs[0, at.PREFERRED_NODE] = 1.0
-    with refused("choice.wake_s", wake_s):
-        state.view.apply(0, Choice(0, wake_s=wake_s, leaves=True))
-    assert state.view.jobs[0, [at.WAKE_S, at.PREFERRED_NODE]].tolist() == [-np.inf, 1.0]
+    with refused("choice.timer_s", timer_s):
+        state.view.apply(0, Choice(0, timer_s=timer_s, leaves=True))
+    assert state.view.jobs[0, [at.TIMER_S, at.PREFERRED_NODE]].tolist() == [-np.inf, 1.0]
 
 
 ONE, HALF, ALL = Configuration("V", 1), Configuration("V", 1, share=0.5), Configuration("V", 2, nodes=2)
@@ -224,7 +224,7 @@ def test_a_choice_of_a_place_that_is_not_there_is_named_and_changes_nothing(plac
     state = four_nodes()
     before = state.board.jobs.copy()
     with refused(f"choice.{field}", allowed=f"{allowed}$"):
-        state.view.apply(0, Choice(0, wake_s=5.0, leaves=True, **place))
+        state.view.apply(0, Choice(0, timer_s=5.0, leaves=True, **place))
     np.testing.assert_array_equal(state.board.jobs, before)
 
 

@@ -45,7 +45,7 @@ def description(**changes: Any) -> AgentDescription:
     values: dict[str, Any] = {
         "name": "tested",
         "algorithm": "maskable-ppo",
-        "spec": spec(deadline_wake_ups=True, idle_review_s=1800.5),
+        "spec": spec(due_date_timers=True, idle_review_s=1800.5),
         "config": {"network": network("set"), "learning_rate": 3e-4, "anneal": True, "note": "ω"},
         "provenance": provenance("gpusched train --seed 3", seed=3),
         "curve": [

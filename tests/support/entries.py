@@ -6,9 +6,9 @@ import os
 import threading
 from typing import TYPE_CHECKING
 
-from gpusched_experiments.untrusted.entry import USUAL, Entry, Limits
-from gpusched_experiments.untrusted.process import Process
-from gpusched_experiments.untrusted.serving import Channel, Server
+from gpusched_experiments.sandbox.process import Process
+from gpusched_experiments.sandbox.serving import Channel, Server
+from gpusched_experiments.sandbox.submitted import USUAL, Limits, Submission
 
 if TYPE_CHECKING:
     from gpusched_env.simulator import View
@@ -27,9 +27,9 @@ POLICY = FirstFit()
 """
 
 
-def python_entry(source: str, made_by: str = "POLICY") -> Entry:
+def python_submission(source: str, made_by: str = "POLICY") -> Submission:
     """Make an entry of the content of a Python file."""
-    return Entry("mine", "python", {"mine.py": source.encode()}, made_by)
+    return Submission("mine", "python", {"mine.py": source.encode()}, made_by)
 
 
 def deciding(body: str, before: str = "") -> str:
@@ -42,8 +42,8 @@ def deciding(body: str, before: str = "") -> str:
 class InThread(Process):
     """Answers as the process does, from a thread of this one; an agent is read from the present folder."""
 
-    def __init__(self, entry: Entry, limits: Limits = USUAL) -> None:
-        super().__init__(entry, limits)
+    def __init__(self, submission: Submission, limits: Limits = USUAL) -> None:
+        super().__init__(submission, limits)
 
     def _start(self) -> None:
         theirs_in, ours_out = os.pipe()
@@ -77,13 +77,13 @@ class OnACopy:
         """Decide a round."""
         from copy import deepcopy  # noqa: PLC0415
 
-        from gpusched_experiments.untrusted.adopt import (  # noqa: PLC0415
-            adopt,
+        from gpusched_experiments.sandbox.decisions import (  # noqa: PLC0415
+            apply_decisions,
+            decisions_of,
             parts_of,
-            wanted_of,
         )
 
         copy = deepcopy(view)
         self.policy.decide(copy, rng)
         view.memory[:] = copy.memory
-        adopt(view.board, *parts_of(b"".join(wanted_of(copy.board, view.active)), len(view.active)))
+        apply_decisions(view.board, *parts_of(b"".join(decisions_of(copy.board, view.active)), len(view.active)))

@@ -6,8 +6,8 @@ from dataclasses import dataclass, fields, replace
 from typing import TYPE_CHECKING, Any
 
 from gpusched_baselines import make_policy
-from gpusched_baselines.look_ahead import LookAhead
-from gpusched_baselines.look_ahead.policy import Settings
+from gpusched_baselines.rollout_policy import RolloutPolicy
+from gpusched_baselines.rollout_policy.policy import Settings
 from gpusched_env.simulator.ordering import ask_order
 
 if TYPE_CHECKING:
@@ -17,13 +17,13 @@ if TYPE_CHECKING:
 
 
 QUICK_LOOK = Settings(first=2, second=1, challenge=3, deviations=4, rounds=4, base_rounds=6, arrivals=2)
-"""Settings of `LookAhead` for tests."""
+"""Settings of `RolloutPolicy` for tests."""
 
 
 def quick_policy(name: str, constructions: int = 20) -> Policy:
     """Make the policy `name`; one that constructs rounds at random does so a few times only."""
     policy: Any = make_policy(name)
-    if isinstance(policy, LookAhead):
+    if isinstance(policy, RolloutPolicy):
         return replace(policy, settings=QUICK_LOOK)
     randomised = any(field.name == "constructions" for field in fields(policy))
     return replace(policy, constructions=constructions) if randomised else policy

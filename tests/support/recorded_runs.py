@@ -27,7 +27,7 @@ ADDED = ("published-high-busy", "published-sharing")  # scenarios
 SETTINGS = {  # of the environment
     "preemptive": {},
     "not preemptive": {"preemption": False, "job_order": "due", "milestones": 0},
-    "waking": {"deadline_wake_ups": True, "consolidation": True, "milestones": 8},
+    "waking": {"due_date_timers": True, "consolidation": True, "milestones": 8},
 }
 
 

@@ -37,4 +37,4 @@ class Scripted:
                     raise AssertionError(f"job {job} does not fit at {view.now_s} s")
         coming = [time for time in times if time > view.now_s]
         if coming:
-            view.wake_up(int(view.active[0]), coming[0])
+            view.set_timer(int(view.active[0]), coming[0])

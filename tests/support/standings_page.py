@@ -22,7 +22,7 @@ COSTS = {
 """What a run costs by track and policy [€], about: it differs by seed."""
 
 
-def standings_folder(folder: Path, entry: str = "mine", costs: dict[str, dict[str, int]] = COSTS) -> Path:
+def standings_folder(folder: Path, submission: str = "mine", costs: dict[str, dict[str, int]] = COSTS) -> Path:
     """Write a leaderboard of five seeds, to which one policy was submitted if `entry` names one."""
     same = {"energy_eur": 1.0, "tardiness_eur": 2.0, "late_jobs": 1, "jobs": 9}
     rows = (
@@ -33,6 +33,6 @@ def standings_folder(folder: Path, entry: str = "mine", costs: dict[str, dict[st
         for track, policies in costs.items() for policy, cost in policies.items() for seed in range(5)
     )  # fmt: skip
     write_tables(leaderboard([load_track(track) for track in costs]), folder, Runs.of(rows), None)
-    facts = {"experiment": "leaderboard"} | ({"entry": {"name": entry}} if entry else {})
+    facts = {"experiment": "leaderboard"} | ({"entry": {"name": submission}} if submission else {})
     write_atomically(folder / "record.json", document_json("gpusched reproduction", provenance("gpusched", **facts)))
     return folder

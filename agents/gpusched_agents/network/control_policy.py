@@ -181,12 +181,12 @@ class LstmActor:
     def act(self, observation: NDArray[np.float32], state: NDArray[np.float64] | None = None) -> NDArray[np.float64]:
         """Return the controls, (outputs,), from -1 to 1; see `Actor`."""
         width = self.head.inputs
-        carried = np.zeros(2 * width) if state is None else state
-        given, cells = carried.astype(np.float32).reshape(2, width)
+        session = np.zeros(2 * width) if state is None else state
+        given, cells = session.astype(np.float32).reshape(2, width)
         into, keep, new, out = (self.inner @ observation + self.outer @ given + self.bias).reshape(4, width)
         cells = _sigmoid(keep) * cells + _sigmoid(into) * np.tanh(new)
         given = _sigmoid(out) * np.tanh(cells)
-        carried[:] = np.concatenate([given, cells])
+        session[:] = np.concatenate([given, cells])
         return self.head.act(given)
 
 

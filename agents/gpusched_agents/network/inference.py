@@ -15,8 +15,8 @@ from gpusched_env.kernel import kernel, lean_kernel
 from gpusched_env.observation import CLUSTER_FEATURES, JOB_FEATURES, OPTION_FEATURES, QUEUE_FEATURES, Notes
 from gpusched_env.observation.observe import SHARE, observe
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.due_dates import due_wake_s
-from gpusched_env.simulator.placement.placement import may_have, moves_on, place
+from gpusched_env.simulator.due_dates import due_date_timer_s
+from gpusched_env.simulator.placement.placement import can_place, place, should_consolidate
 from gpusched_env.simulator.policy import apply_choice
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.survival import expected_left
@@ -44,7 +44,7 @@ def guarded(board: Board, job: int, config: int) -> int:
         return config
     least += board.jobs[job, at.WEIGHT] * tardiness
     for c in range(board.facts.configs.shape[0]):
-        if board.tau[job, c] < np.inf and may_have(board, job, c):
+        if board.tau[job, c] < np.inf and can_place(board, job, c):
             late, energy = _ends_late(board, job, c, epochs)
             if late <= 0.0 and energy < least:
                 config, least = c, energy
@@ -191,7 +191,7 @@ def choose_now(
     network: int,
     guards: bool,
     consolidation: bool,
-    deadline_wake_ups: bool,
+    due_date_timers: bool,
 ) -> tuple[int, float, bool]:
     """Choose for the job at hand.
 
@@ -213,14 +213,14 @@ def choose_now(
     config = best_action(scores, mask, count[at.IDLE] < PATIENCE) - 1
     job = board.order[count[at.ASKED]]
     config = guarded(board, job, config) if guards else config
-    leaves = config >= 0 and consolidation and moves_on(board, job, config)[1]
-    wake = np.nan
-    if deadline_wake_ups:
+    leaves = config >= 0 and consolidation and should_consolidate(board, job, config)[1]
+    timer = np.nan
+    if due_date_timers:
         held = board.jobs[job, at.CONFIG]
         board.jobs[job, at.CONFIG] = config
-        wake = due_wake_s(board, job)
+        timer = due_date_timer_s(board, job)
         board.jobs[job, at.CONFIG] = held
-    return config, wake, leaves
+    return config, timer, leaves
 
 
 @kernel
@@ -232,14 +232,14 @@ def decide_round(
     network: int,
     guards: bool,
     consolidation: bool,
-    deadline_wake_ups: bool,
+    due_date_timers: bool,
 ) -> None:
     """Choose for all jobs of the round, one after the other, and place them."""
     count = board.count
     while count[at.ASKED] < count[at.TO_ASK]:
         job = board.order[count[at.ASKED]]
-        config, wake, leaves = choose_now(board, notes, flat, width, network, guards, consolidation, deadline_wake_ups)
-        apply_choice(board, job, leaves, wake)
+        config, timer, leaves = choose_now(board, notes, flat, width, network, guards, consolidation, due_date_timers)
+        apply_choice(board, job, leaves, timer)
         if config >= 0:
             place(board, job, config)
         count[at.ASKED] += 1

@@ -20,7 +20,7 @@ from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.evolution import Evolution, Workers, first_weights, relative_cost, validate
 from gpusched_agents.training.run import CHECKPOINT, ResumableTraining
-from gpusched_agents.training.worlds import DRAWN, places, validation_instance, validation_places
+from gpusched_agents.training.worlds import RANDOMISED, places, validation_instance, validation_places
 from gpusched_env import make_instance
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import Asking
@@ -36,7 +36,7 @@ if TYPE_CHECKING:
     from gpusched_env.model import Configuration, GpuType
 
 MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a adaptation agent may be used with
-ADAPTED = Asking(milestones=0, deadline_wake_ups=True, consolidation=True)
+ADAPTED = Asking(milestones=0, due_date_timers=True, consolidation=True)
 
 
 class AdaptationTraining(ResumableTraining):
@@ -98,7 +98,7 @@ class AdaptationTraining(ResumableTraining):
     def _update(self) -> None:
         """Try changes of the weights on some workloads, and follow what they cost."""
         es, seed, count = self._es, self.config.seed, self._es.pairs * self._es.workloads
-        where = places(self.config, es.drawn, self._state.updates * count, count)
+        where = places(self.config, es.randomised, self._state.updates * count, count)
         candidates = self._state.candidates(es, seed, self._free)
         differences, rounds = self._pool.differences(candidates, where, es.most_jobs)
         done = self.progress.steps + int(rounds)
@@ -179,8 +179,8 @@ def _spec_of(config: TrainingConfig) -> AgentSpec:
     configurations: dict[str, Configuration] = {}
     gpu_types: dict[str, GpuType] = {}
     instances = [make_instance(scenario.replace({"jobs.count": 1}), 0) for scenario in config.loaded_scenarios()]
-    drawn = [place for place in validation_places(config) if place.scenario == DRAWN]
-    for instance in instances + [validation_instance(config, place) for place in drawn]:
+    randomised = [place for place in validation_places(config) if place.scenario == RANDOMISED]
+    for instance in instances + [validation_instance(config, place) for place in randomised]:
         configurations |= {each.name: each for each in instance.configurations}
         gpu_types |= {each.name: each for each in instance.gpu_types}
     return AgentSpec.of(

@@ -77,7 +77,7 @@ class A2cConfig:
 class DqnConfig:
     """DQN (Mnih et al., 2015); the names are those of Stable-Baselines3.
 
-    A warm start fills the replay buffer with the teacher's decisions.
+    A warm start fills the replay buffer with the expert's decisions.
     """
 
     algorithm: ClassVar[str] = "dqn"
@@ -128,7 +128,7 @@ class EsConfig:
     final_learning_rate: Positive = 0.002
     averaging: Part = 0.9
     most_jobs: Count = 300
-    drawn: Part = 0.0
+    randomised: Part = 0.0
     clip: Positive = 0.03
     begin: Annotated[str, _check_text] = ""
     only: Annotated[str, _check_text] = ""

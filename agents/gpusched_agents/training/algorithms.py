@@ -15,7 +15,7 @@ from gpusched_agents.network.policies import MaskableScoringPolicy, ScoringDqnPo
 from gpusched_agents.sb3 import make_sb3_vec_env
 from gpusched_agents.training.algorithm_config import DqnConfig
 from gpusched_agents.training.worlds import WorkMeter
-from gpusched_env import FIRST_DRAWN_SEED, make_instance
+from gpusched_env import FIRST_SAMPLED_SEED, make_instance
 from gpusched_env.envs.source import shape_of
 from gpusched_env.errors import InputError
 from gpusched_env.observation import CLUSTER_FEATURES, OPTION_FEATURES, observation_space
@@ -231,7 +231,7 @@ CLASSES: dict[str, tuple[type[BaseAlgorithm], type[Any]]] = {
     "a2c": (A2C, ScoringPolicy),
     "dqn": (DQN, ScoringDqnPolicy),
 }
-TRAINED_UNDER = Asking(milestones=0, deadline_wake_ups=True, consolidation=True)
+TRAINED_UNDER = Asking(milestones=0, due_date_timers=True, consolidation=True)
 """How rounds ask where agents are trained and decide."""
 
 
@@ -274,7 +274,7 @@ def make_env(config: TrainingConfig) -> SlottedVecEnv:
 def first_seeds(config: TrainingConfig) -> list[int]:
     """Give the seeds of the first episodes, one for each environment: none that is held out."""
     generator = np.random.default_rng([config.seed, 1])
-    return generator.integers(FIRST_DRAWN_SEED, 2**31, size=config.envs).tolist()
+    return generator.integers(FIRST_SAMPLED_SEED, 2**31, size=config.envs).tolist()
 
 
 def falling(first: float, last: float) -> Callable[[float], float]:

@@ -21,8 +21,8 @@ from gpusched_agents.spec import (
     check_settings,
 )
 from gpusched_agents.training.algorithm_config import AdaptationConfig, AnyAgentConfig, EsConfig, MaskablePpoConfig
-from gpusched_baselines.registry import teacher_names
-from gpusched_env import FIRST_DRAWN_SEED
+from gpusched_baselines.registry import expert_names
+from gpusched_env import FIRST_SAMPLED_SEED
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import Scenario, load_scenario
@@ -31,9 +31,9 @@ TRACK_VALIDATION = range(20_000, 20_020)  # seeds on which what is done on a tra
 UNSET: Any = object()  # in the place of a default that depends on the algorithm
 
 
-def _check_teacher(field: str, value: Any) -> None:
-    if value not in teacher_names():
-        raise InputError(field, value, f"one of {', '.join(teacher_names())}")
+def _check_expert(field: str, value: Any) -> None:
+    if value not in expert_names():
+        raise InputError(field, value, f"one of {', '.join(expert_names())}")
 
 
 def _check_seed(field: str, value: Any) -> None:
@@ -43,9 +43,9 @@ def _check_seed(field: str, value: Any) -> None:
 def _check_held_out(field: str, seeds: tuple[int, ...]) -> None:
     for index, seed in enumerate(seeds):
         name = f"{field}[{index}]"
-        if checks.seed(seed, name) >= FIRST_DRAWN_SEED and seed not in TRACK_VALIDATION:
+        if checks.seed(seed, name) >= FIRST_SAMPLED_SEED and seed not in TRACK_VALIDATION:
             others = f"{TRACK_VALIDATION.start} to {TRACK_VALIDATION.stop - 1} of tracks"
-            allowed = f"a seed below {FIRST_DRAWN_SEED:,}, or {others}: training draws its workloads from the others"
+            allowed = f"a seed below {FIRST_SAMPLED_SEED:,}, or {others}: training draws its workloads from the others"
             raise InputError(name, seed, allowed)
 
 
@@ -57,35 +57,35 @@ def _check_names(field: str, scenarios: tuple[str, ...]) -> None:
 
 @dataclass(frozen=True, slots=True)
 class ImitationConfig:
-    """The warm start: the agent acts, the teacher says what it would have done, and the agent learns that.
+    """The warm start: the agent acts, the expert says what it would have done, and the agent learns that.
 
     This is DAgger (Ross, Gordon and Bagnell, 2011) without an ever-growing data set: every update learns from the
     newest decisions. The critic learns the returns meanwhile.
 
     Args:
-        teacher: A policy that decides job by job, one of `gpusched_baselines.registry.teacher_names()`.
+        expert: A policy that decides job by job, one of `gpusched_baselines.registry.expert_names()`.
         steps: Decisions, ≥ 0 (0: no warm start).
-        led: Part of them in which the teacher acts itself, 0 to 1.
+        led: Part of them in which the expert acts itself, 0 to 1.
         rollout: Decisions of each environment between two updates, ≥ 1.
         epochs: How often an update goes over them, ≥ 1.
         batch_size: Decisions in a mini-batch, ≥ 1.
         learning_rate: At the beginning; it falls to a tenth, > 0.
         value_weight: Weight of the critic's loss, ≥ 0.
         averaging: What the moving average of the weights keeps at each update, 0 to 1; the average is what is kept.
-        sharpness: Factor on the scores when reinforcement learning begins, > 0: where the teacher's choice depends on
+        sharpness: Factor on the scores when reinforcement learning begins, > 0: where the expert's choice depends on
             what the agent does not see, imitation leaves it undecided, and drawing from that is worse than the best.
     """
 
-    teacher: Annotated[str, _check_teacher] = "sts-x"
+    expert: Annotated[str, _check_expert] = "sts-x"
     steps: CountFromZero = 500_000
-    led: Part = 0.1
+    beta: Part = 0.1
     rollout: Count = 32
     epochs: Count = 4
     batch_size: Count = 128
     learning_rate: Positive = 2e-3
     value_weight: NotNegative = 0.1
     averaging: Part = 0.99
-    sharpness: Positive = 3.0
+    inverse_temperature: Positive = 3.0
 
     def __post_init__(self) -> None:
         check_settings(self, "imitation.")
@@ -111,7 +111,7 @@ class TrainingConfig:
             drown what is to be learnt of energy; a tenth of it still is.
         above_least: Whether rewards leave out what the work done would have cost at least (`training.work`):
             over an episode the same for every policy, so only the noise is less.
-        validation_seeds: Seeds of the workloads that decide which agent is kept, below `gpusched_env.FIRST_DRAWN_SEED`
+        validation_seeds: Seeds of the workloads that decide which agent is kept, below `gpusched_env.FIRST_SAMPLED_SEED`
             or those of tracks: no training episode runs on those.
         evaluate_every: Decisions between two evaluations, ≥ 1; a checkpoint is written with each. By default 50,000,
             and 2,048 steps of the adaptation environment.

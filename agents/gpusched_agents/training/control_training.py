@@ -132,7 +132,7 @@ class ControlTraining(Sb3Training):
     def _spec(self) -> AgentSpec:
         """Return the spec: it has met the configurations of all scenarios."""
         met = {each.name: each for instance in self._instances for each in instance.configurations}
-        asking: Any = asdict(Asking(milestones=0, deadline_wake_ups=True, consolidation=True))
+        asking: Any = asdict(Asking(milestones=0, due_date_timers=True, consolidation=True))
         gpu_types = self._instances[0].gpu_types
         most = max(MOST_CONFIGURATIONS, len(met))
         return AgentSpec.of("controls", list(met.values()), gpu_types, max_configurations=most, **asking)

@@ -13,7 +13,7 @@ from gpusched_agents.network.adaptation import AdaptationPolicy, own_shapes
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.worlds import Place, instance_at, validation_instance, validation_places
 from gpusched_env import simulate
-from gpusched_env.child_processes import deaf_children, end_with_parent, usable_cores
+from gpusched_env.child_processes import children_ignore_sigint, end_with_parent, usable_cores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -168,7 +168,7 @@ class Workers:
 
     def _map(self, function: Callable[..., T], calls: Sequence[tuple[Any, ...]]) -> list[T]:
         """Make the calls of a function; give the answers in their order."""
-        with deaf_children():
+        with children_ignore_sigint():
             futures = [self._pool.submit(function, *call) for call in calls]
         return [future.result() for future in futures]
 
@@ -207,6 +207,6 @@ def relative_cost(config: TrainingConfig, costs: NDArray[np.float64], base: NDAr
     means = [each[:listed].reshape(-1, seeds).mean(axis=1) for each in (costs, base)]
     log = np.log(means[0] / means[1]).mean()
     if len(costs) > listed and isinstance(config.agent, EsConfig):
-        drawn = np.log(costs[listed:] / base[listed:]).mean()
-        log += config.agent.drawn * (drawn - log)
+        randomised = np.log(costs[listed:] / base[listed:]).mean()
+        log += config.agent.randomised * (randomised - log)
     return float(np.exp(log))

@@ -28,7 +28,7 @@ FINAL_LEARNING_RATE = 0.1  # of the first
 
 
 @dataclass(slots=True)
-class Teacher:
+class Expert:
     """A reference policy that says what it would do in every environment; nothing is done there.
 
     Args:
@@ -67,7 +67,7 @@ class Imitation:
     Args:
         model: PPO, MaskablePPO or A2C with a policy of `gpusched_agents.network.policies`, on a `SlottedVecEnv`.
         config: The settings.
-        generator: Draws who acts, and the mini-batches.
+        generator: Samples who acts, and the mini-batches.
         gamma: Discount of the returns that the critic learns.
         gae_lambda: λ of those returns.
 
@@ -82,15 +82,15 @@ class Imitation:
     ) -> None:
         self._model, self._config, self.generator = model, config, generator
         self._gamma, self._lambda = gamma, gae_lambda
-        self._teacher = Teacher(config.teacher)
+        self._expert = Expert(config.expert)
         self.average = copy.deepcopy(actor_of(model).network)
         self.done = 0
 
     def iterate(self) -> dict[str, float]:
-        """Act, ask the teacher, and learn.
+        """Act, ask the expert, and learn.
 
         Returns:
-            `agreement` (share of decisions in which the agent would do as the teacher says), `loss` and `value_loss`.
+            `agreement` (share of decisions in which the agent would do as the expert says), `loss` and `value_loss`.
         """
         env: Any = self._model.env
         decisions = self._roll_out(env)
@@ -105,12 +105,12 @@ class Imitation:
     def _roll_out(self, env: SlottedVecEnv) -> _Decisions:
         decisions, policy = _Decisions(), self._model.policy
         observation: Any = self._model._last_obs  # noqa: SLF001 - where the algorithm will go on
-        leads = self.done < self._config.led * self._config.steps
+        leads = self.done < self._config.beta * self._config.steps
         for _ in range(self._config.rollout):
             scores, values = evaluate_scores(policy, tensors(observation))
-            labels = env.to_slots(self._teacher.actions(env.views, env.jobs))
-            teacher_acts = self.generator.random(len(labels)) < 0.5 if leads else np.zeros(len(labels), dtype=np.bool_)
-            actions = np.where(teacher_acts, labels, scores.argmax(dim=1).numpy())
+            labels = env.to_slots(self._expert.actions(env.views, env.jobs))
+            expert_acts = self.generator.random(len(labels)) < 0.5 if leads else np.zeros(len(labels), dtype=np.bool_)
+            actions = np.where(expert_acts, labels, scores.argmax(dim=1).numpy())
             decisions.observations.append(observation)
             decisions.labels.append(labels)
             decisions.values.append(values.numpy())

@@ -21,11 +21,11 @@ BASE = "sts-x"  # what a adaptation agent begins as
 
 
 def reference_names(config: TrainingConfig) -> tuple[str, ...]:
-    """Give the policies that a run is measured by: its teacher, if it has one, STS and EDF."""
-    teacher = (config.imitation.teacher,) if config.imitation.steps else ()
+    """Give the policies that a run is measured by: its expert, if it has one, STS and EDF."""
+    expert = (config.imitation.expert,) if config.imitation.steps else ()
     if config.adapts:
-        teacher = (BASE,)
-    return tuple(dict.fromkeys(teacher + USUAL))
+        expert = (BASE,)
+    return tuple(dict.fromkeys(expert + USUAL))
 
 
 def reference_costs(names: Iterable[str], instances: Sequence[Instance]) -> dict[str, float]:
@@ -61,11 +61,11 @@ def warnings_of(
         references: Mean costs of the reference policies on the same workloads [€].
     """
     kept = best_point(curve)
-    cost, teacher = kept["total_eur"], config.imitation.teacher if config.imitation.steps else None
+    cost, expert = kept["total_eur"], config.imitation.expert if config.imitation.steps else None
     found = [f"is {first_agent(config)}: nothing after step 0 was better"] if kept["steps"] == 0 else []
     costlier = [
         f"costs {cost / references[name] - 1.0:.1%} more than {whose}{name} ({references[name]:,.2f} €)"
-        for name, whose in ((teacher, "its teacher "), ("edf", ""))
+        for name, whose in ((expert, "its expert "), ("edf", ""))
         if name is not None and cost > references[name]
     ]
     return [f"the agent that is kept {text}; {_advice(config)}" for text in found + costlier]

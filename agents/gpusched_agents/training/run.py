@@ -145,7 +145,7 @@ class ResumableTraining(ABC):
     def references(self) -> dict[str, float]:
         """Mean costs of reference policies on the validation workloads [€]; run once, when first asked for.
 
-        They are the teacher or STS-X, STS and EDF. Drawn workloads are not in it.
+        They are the expert or STS-X, STS and EDF. Drawn workloads are not in it.
         """
         record = self._run.record
         if "references" not in record:

@@ -17,7 +17,7 @@ from gpusched_agents.spec import AgentSpec
 from gpusched_agents.training.algorithm_config import A2cConfig, DqnConfig, PpoConfig
 from gpusched_agents.training.algorithms import TRAINED_UNDER, make_env, make_model
 from gpusched_agents.training.checkpoint import Checkpoint
-from gpusched_agents.training.imitation import Imitation, Teacher
+from gpusched_agents.training.imitation import Expert, Imitation
 from gpusched_agents.training.references import reference_costs, reference_names
 from gpusched_agents.training.sb3_training import Logs, Sb3Training
 from gpusched_env.errors import InputError
@@ -26,7 +26,7 @@ MOST_CONFIGURATIONS, MOST_GPU_TYPES = 256, 32  # that a set network may be used 
 
 
 class Training(Sb3Training):
-    """A training run of an agent that decides job by job: see `Sb3Training`. Its warm start imitates a teacher."""
+    """A training run of an agent that decides job by job: see `Sb3Training`. Its warm start imitates a expert."""
 
     def _prepare(self) -> None:
         config, agent = self.config, self.config.agent
@@ -60,7 +60,7 @@ class Training(Sb3Training):
         while imitation.done < self.config.imitation.steps and self.progress.worse < self.config.patience:
             measured = imitation.iterate()
             self.progress.imitated = imitation.done
-            self._report(f"imitating {self.config.imitation.teacher}, agreement {measured['agreement']:.3f}")
+            self._report(f"imitating {self.config.imitation.expert}, agreement {measured['agreement']:.3f}")
             if imitation.done >= next_evaluation or imitation.done >= self.config.imitation.steps:
                 self._evaluate(logs, measured)
                 self._write_checkpoint()
@@ -74,16 +74,16 @@ class Training(Sb3Training):
         network.load_state_dict({name: torch.from_numpy(array) for name, array in self._best.items()})
         with torch.no_grad():
             for layer in network.outputs():
-                layer.weight.mul_(self.config.imitation.sharpness)
-                layer.bias.mul_(self.config.imitation.sharpness)
+                layer.weight.mul_(self.config.imitation.inverse_temperature)
+                layer.bias.mul_(self.config.imitation.inverse_temperature)
         policy.optimizer.state.clear()
 
     def _demonstrate(self) -> None:
-        """Fill DQN's replay buffer with the teacher's decisions."""
-        model, env, teacher = self.model, self._env, Teacher(self.config.imitation.teacher)
+        """Fill DQN's replay buffer with the expert's decisions."""
+        model, env, expert = self.model, self._env, Expert(self.config.imitation.expert)
         buffer: Any = model.replay_buffer  # type: ignore[attr-defined]
         while self.progress.imitated < self.config.imitation.steps:
-            actions = env.to_slots(teacher.actions(env.views, env.jobs))
+            actions = env.to_slots(expert.actions(env.views, env.jobs))
             before: Any = model._last_obs  # noqa: SLF001
             after: Any
             after, rewards, ended, infos = env.step(actions)
@@ -94,7 +94,7 @@ class Training(Sb3Training):
             buffer.add(before, last, actions, rewards, ended, infos)
             model._last_obs = after  # noqa: SLF001
             self.progress.imitated += self.config.envs
-            self._report(f"watching {self.config.imitation.teacher}")
+            self._report(f"watching {self.config.imitation.expert}")
 
     def _weights(self) -> dict[str, NDArray[np.float32]]:
         if self.progress.phase == "imitation" and self._imitation is not None:

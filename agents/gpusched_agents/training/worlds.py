@@ -22,8 +22,8 @@ if TYPE_CHECKING:
     from gpusched_agents.training.config import TrainingConfig
 
 TRAINING_SEEDS = (100_000, 110_000)  # those of tracks: from, and up to but without
-DRAWN_VALIDATION = range(20_000, 20_040)
-DRAWN = -1  # in the place of a scenario's index: one that is drawn
+RANDOMISED_VALIDATION = range(20_000, 20_040)
+RANDOMISED = -1  # in the place of a scenario's index: one that is drawn
 POOLS = ("K80", "P100", "V100", "T4", "A100", "H100", "A10", "L4", "L40S")
 PUBLISHED = "published-poisson"
 # What drawn workloads are like: a built-in scenario, GPU types for its applications, least nodes of one, probability.
@@ -43,20 +43,20 @@ ARRIVALS = (
 )
 ARRIVAL_ODDS = (0.7, 0.1, 0.1, 0.1)
 LOADS, SLACKS, WEIGHTS, RESTARTS = (0.03, 1.3), (0.05, 2.0), (3e-6, 3e-3), (0.0, 60.0, 600.0, "measured")
-MOST_NODES, FEWEST_JOBS, MOST_DRAWN = 8, 10, 200  # nodes of a type; jobs, where there are so many
+MOST_NODES, FEWEST_JOBS, MOST_RANDOMISED = 8, 10, 200  # nodes of a type; jobs, where there are so many
 HALVED = 0.5  # probability that nodes of a type have 4 GPUs, whatever they have usually, where no job takes several
 FAMILIES = ("histogram", "two-point", "lognormal")
 TURNS, DRAWS = 2, 3  # streams of random numbers
 
 
 class Place(NamedTuple):
-    """A workload: the index of its scenario, or `DRAWN`, and its seed."""
+    """A workload: the index of its scenario, or `RANDOMISED`, and its seed."""
 
     scenario: int
     seed: int
 
 
-def places(config: TrainingConfig, drawn: float, first: int, count: int) -> list[Place]:
+def places(config: TrainingConfig, randomised: float, first: int, count: int) -> list[Place]:
     """Give the workloads `first` to `first + count - 1` of a run: every scenario once before one comes again.
 
     Args:
@@ -69,7 +69,7 @@ def places(config: TrainingConfig, drawn: float, first: int, count: int) -> list
     for number in range(first, first + count):
         rng = np.random.default_rng([config.seed, DRAWS, number])
         turn = np.random.default_rng([config.seed, TURNS, number // total]).permutation(total)
-        scenario = DRAWN if rng.random() < drawn else int(turn[number % total])
+        scenario = RANDOMISED if rng.random() < randomised else int(turn[number % total])
         chosen.append(Place(scenario, int(rng.integers(*TRAINING_SEEDS))))
     return chosen
 
@@ -77,26 +77,26 @@ def places(config: TrainingConfig, drawn: float, first: int, count: int) -> list
 def validation_places(config: TrainingConfig) -> list[Place]:
     """Give the workloads that choose an agent: every scenario's, seed by seed; drawn ones, if it learns on some."""
     chosen = [Place(index, seed) for index in range(len(config.scenarios)) for seed in config.validation_seeds]
-    drawn = isinstance(config.agent, EsConfig) and config.agent.drawn > 0.0
-    return chosen + [Place(DRAWN, seed) for seed in DRAWN_VALIDATION if drawn]
+    randomised = isinstance(config.agent, EsConfig) and config.agent.randomised > 0.0
+    return chosen + [Place(RANDOMISED, seed) for seed in RANDOMISED_VALIDATION if randomised]
 
 
 def validation_instance(config: TrainingConfig, place: Place) -> Instance:
     """Make the instance of a workload, of all its jobs."""
-    if place.scenario == DRAWN:
-        return drawn_instance(place.seed, MOST_DRAWN)
+    if place.scenario == RANDOMISED:
+        return randomised_instance(place.seed, MOST_RANDOMISED)
     return make_instance(config.loaded_scenario(place.scenario), place.seed)
 
 
 def instance_at(config: TrainingConfig, place: Place, most_jobs: int) -> Instance:
     """Make the instance of a workload, of its first `most_jobs` jobs at most."""
-    if place.scenario == DRAWN:
-        return drawn_instance(place.seed, min(most_jobs, MOST_DRAWN))
+    if place.scenario == RANDOMISED:
+        return randomised_instance(place.seed, min(most_jobs, MOST_RANDOMISED))
     scenario = config.loaded_scenario(place.scenario)
     return make_instance(scenario.replace({"jobs.count": min(most_jobs, scenario.jobs.count)}), place.seed)
 
 
-def drawn_instance(seed: int, jobs: int) -> Instance:
+def randomised_instance(seed: int, jobs: int) -> Instance:
     """Draw a cluster, its applications, sharing, load, due dates and weights, and make an instance of it.
 
     Args:
@@ -104,14 +104,14 @@ def drawn_instance(seed: int, jobs: int) -> Instance:
         jobs: Jobs at most, ≥ 1; they are drawn too.
     """
     rng = np.random.default_rng([DRAWS, seed])
-    scenario = _drawn_scenario(rng, jobs)
+    scenario = _randomised_scenario(rng, jobs)
     load, wanted = offered_load(make_instance(scenario, seed)), _log_uniform(rng, *LOADS)
     if np.isfinite(load):
         scenario = scenario.replace({"arrivals.rate": wanted / load})
     return make_instance(scenario, seed)
 
 
-def _drawn_scenario(rng: Generator, jobs: int) -> Scenario:
+def _randomised_scenario(rng: Generator, jobs: int) -> Scenario:
     """Draw everything but the arrivals' rate."""
     name, types, fewest, _ = KINDS[rng.choice(len(KINDS), p=[kind[-1] for kind in KINDS])]
     scenario = load_scenario(name)

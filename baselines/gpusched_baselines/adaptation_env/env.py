@@ -63,7 +63,7 @@ class GpuAdaptationEnv(gymnasium.Env[Any, Any]):
         reward: `saving`, `waste` or `cost`.
         controls: `round`: the same for all jobs; `jobs`: besides, coefficients of seven features of a job.
         workloads: Without a seed an episode is one of so many workloads, drawn at random: those with the seeds from
-            `FIRST_WORKLOAD` on, ≥ 1. So STS-X's own run of each is made once. None: any seed from `FIRST_DRAWN_SEED`
+            `FIRST_WORKLOAD` on, ≥ 1. So STS-X's own run of each is made once. None: any seed from `FIRST_SAMPLED_SEED`
             on.
         render_mode: None, `ansi` or `rgb_array`.
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from gpusched_baselines.adaptation_env.controls import adaptation_of, control_count, controls_of, forget_cheapest
 from gpusched_baselines.adaptation_env.features import observe
 from gpusched_baselines.planning.cheapest import with_co_runners, write_times
-from gpusched_baselines.sts_x.policy import StsX, carry_out, plan_round
+from gpusched_baselines.sts_x.policy import StsX, execute_plan, plan_round
 from gpusched_env.model import Instance
 from gpusched_env.simulator import kernels as sim
 from gpusched_env.simulator import stepping
@@ -69,7 +69,7 @@ class AdaptedRun:
             if controls.priced:  # what is cheapest at these rates need not be so in the next round
                 forget_cheapest(board)
             sim.order_by(board, sim.PRESSURE, False)
-            carry_out(board, board.order[: count[at.TO_ASK]])
+            execute_plan(board, board.order[: count[at.TO_ASK]])
             stepping.commit_round(board, hidden)
             if board.count[at.LOGGING]:
                 state.grow_arrays()

@@ -30,7 +30,7 @@ PRICE, EPOCHS, SECONDS = range(3)
 PERIOD, LOW, HIGH = range(3)
 
 
-class Basket(NamedTuple):
+class MarginalSteps(NamedTuple):
     """Steps, by price from low to high.
 
     Attributes:
@@ -43,18 +43,20 @@ class Basket(NamedTuple):
     amount: Floats
     where: Ints
     size: Ints
-    short: Floats
+    demand_left: Floats
 
 
 @kernel
-def empty_basket(steps: int) -> Basket:
+def empty_steps(steps: int) -> MarginalSteps:
     """Make a basket with room for so many steps."""
     where = np.empty((steps, 3), dtype=np.int64)
-    return Basket(np.empty((steps, 3)), where, np.zeros(1, dtype=np.int64), np.zeros(1))
+    return MarginalSteps(np.empty((steps, 3)), where, np.zeros(1, dtype=np.int64), np.zeros(1))
 
 
 @lean_kernel
-def offer(sale: Basket, speed: Floats, cost: Floats, order: Ints, fixed: float, stretch: tuple[int, float]) -> None:
+def marginal_steps(
+    offered: MarginalSteps, speed: Floats, cost: Floats, order: Ints, fixed: float, stretch: tuple[int, float]
+) -> None:
     """Fill `sale` with the steps of a stretch of time.
 
     Args:
@@ -69,32 +71,32 @@ def offer(sale: Basket, speed: Floats, cost: Floats, order: Ints, fixed: float, 
     for i in range(order.shape[0]):
         c = order[i]
         while True:
-            below = sale.where[at - 1, HIGH] if at > 0 else -1
+            below = offered.where[at - 1, HIGH] if at > 0 else -1
             gained = speed[c] - (speed[below] if below >= 0 else 0.0)
             costlier = cost[c] - cost[below] if below >= 0 else cost[c] + fixed
             slope = costlier / gained if gained > 0.0 else (np.inf if costlier >= 0.0 else -np.inf)
-            if at == 0 or slope > sale.amount[at - 1, PRICE]:
+            if at == 0 or slope > offered.amount[at - 1, PRICE]:
                 break
             at -= 1
         if slope == np.inf:
             continue
-        sale.amount[at, PRICE], sale.amount[at, EPOCHS] = slope, stretch[1] * gained
-        sale.amount[at, SECONDS] = 1.0 / gained
-        sale.where[at, PERIOD], sale.where[at, LOW], sale.where[at, HIGH] = stretch[0], below, c
+        offered.amount[at, PRICE], offered.amount[at, EPOCHS] = slope, stretch[1] * gained
+        offered.amount[at, SECONDS] = 1.0 / gained
+        offered.where[at, PERIOD], offered.where[at, LOW], offered.where[at, HIGH] = stretch[0], below, c
         at += 1
-    sale.size[0] = at
+    offered.size[0] = at
 
 
 @lean_kernel
-def add(basket: Basket, sale: Basket) -> None:
+def add(bought_steps: MarginalSteps, offered: MarginalSteps) -> None:
     """Buy what is cheaper than the costliest of the basket, in its place, and what is still short."""
-    amount, where = basket.amount, basket.where
-    for s in range(sale.size[0]):
-        price, left = sale.amount[s, PRICE], sale.amount[s, EPOCHS]
-        bought = min(left, basket.short[0])
-        basket.short[0] -= bought
+    amount, where = bought_steps.amount, bought_steps.where
+    for s in range(offered.size[0]):
+        price, left = offered.amount[s, PRICE], offered.amount[s, EPOCHS]
+        bought = min(left, bought_steps.demand_left[0])
+        bought_steps.demand_left[0] -= bought
         left -= bought
-        size = basket.size[0]
+        size = bought_steps.size[0]
         while left > 0.0 and size > 0 and amount[size - 1, PRICE] > price:
             moved = min(left, amount[size - 1, EPOCHS])
             bought += moved
@@ -103,7 +105,7 @@ def add(basket: Basket, sale: Basket) -> None:
             if amount[size - 1, EPOCHS] > 0.0:
                 break
             size -= 1
-        basket.size[0] = size
+        bought_steps.size[0] = size
         if bought <= 0.0:
             return
         put = size
@@ -113,48 +115,48 @@ def add(basket: Basket, sale: Basket) -> None:
                 where[put, column] = where[put - 1, column]
             put -= 1
         for column in range(3):
-            amount[put, column] = sale.amount[s, column]
-            where[put, column] = sale.where[s, column]
+            amount[put, column] = offered.amount[s, column]
+            where[put, column] = offered.where[s, column]
         amount[put, EPOCHS] = bought
-        basket.size[0] = size + 1
+        bought_steps.size[0] = size + 1
 
 
 @lean_kernel
-def cost_with(basket: Basket, sale: Basket) -> float:
+def cost_with(bought_steps: MarginalSteps, offered: MarginalSteps) -> float:
     """Give what the epochs would cost [€] if `sale` were added; inf if they are still short then."""
-    size, short, total = basket.size[0], basket.short[0], 0.0
-    kept = basket.amount[size - 1, EPOCHS] if size > 0 else 0.0
-    for s in range(sale.size[0]):
-        price, left = sale.amount[s, PRICE], sale.amount[s, EPOCHS]
-        bought = min(left, short)
-        short -= bought
+    size, demand_left, total = bought_steps.size[0], bought_steps.demand_left[0], 0.0
+    kept = bought_steps.amount[size - 1, EPOCHS] if size > 0 else 0.0
+    for s in range(offered.size[0]):
+        price, left = offered.amount[s, PRICE], offered.amount[s, EPOCHS]
+        bought = min(left, demand_left)
+        demand_left -= bought
         left -= bought
-        while left > 0.0 and size > 0 and basket.amount[size - 1, PRICE] > price:
+        while left > 0.0 and size > 0 and bought_steps.amount[size - 1, PRICE] > price:
             moved = min(left, kept)
             bought += moved
             left -= moved
             kept -= moved
             if kept <= 0.0:
                 size -= 1
-                kept = basket.amount[size - 1, EPOCHS] if size > 0 else 0.0
+                kept = bought_steps.amount[size - 1, EPOCHS] if size > 0 else 0.0
         if bought <= 0.0:
             break
         total += bought * price
-    if short > 0.0:
+    if demand_left > 0.0:
         return np.inf
     for i in range(size - 1):
-        total += basket.amount[i, PRICE] * basket.amount[i, EPOCHS]
-    return total + basket.amount[size - 1, PRICE] * kept if size > 0 else total
+        total += bought_steps.amount[i, PRICE] * bought_steps.amount[i, EPOCHS]
+    return total + bought_steps.amount[size - 1, PRICE] * kept if size > 0 else total
 
 
 @lean_kernel
-def copy(source: Basket, target: Basket) -> None:
+def copy(source: MarginalSteps, target: MarginalSteps) -> None:
     """Make `target` hold what `source` holds."""
     for i in range(source.size[0]):
         for column in range(3):
             target.amount[i, column] = source.amount[i, column]
             target.where[i, column] = source.where[i, column]
-    target.size[0], target.short[0] = source.size[0], source.short[0]
+    target.size[0], target.demand_left[0] = source.size[0], source.demand_left[0]
 
 
 # Columns of what is known of the jobs.
@@ -267,15 +269,21 @@ def write_costs(demand: Demand, grid: Floats, prices: Floats, costs: Floats, use
             rates[k, c] = demand.rate[c] + demand.gpus[c] * prices[demand.type[c], k]
         rates[periods, c] = demand.rate[c]
     steps = (periods + 3) * configs  # every stretch of time, and one in which the job completes
-    sale, basket, best = empty_basket(configs), empty_basket(steps), empty_basket(steps)
+    offered, bought_steps, best = empty_steps(configs), empty_steps(steps), empty_steps(steps)
     for job in range(demand.jobs.shape[0]):
-        costs[job] = _least_cost(demand, job, grid, rates, sale, basket, best)
+        costs[job] = _least_cost(demand, job, grid, rates, offered, bought_steps, best)
         _use(demand, best, used)
 
 
 @lean_kernel
 def _least_cost(
-    demand: Demand, job: int, grid: Floats, rates: Floats, sale: Basket, basket: Basket, best: Basket
+    demand: Demand,
+    job: int,
+    grid: Floats,
+    rates: Floats,
+    offered: MarginalSteps,
+    bought_steps: MarginalSteps,
+    best: MarginalSteps,
 ) -> float:
     """Give the least cost of a job [€], and leave what it buys for that in `best`.
 
@@ -287,7 +295,7 @@ def _least_cost(
     speed, order = demand.speed[job], demand.order[job, demand.banned[job] :]
     last = grid.shape[0] - 1
     at_least = _least_at_base(demand, job, order, rates[last])
-    basket.size[0], basket.short[0] = 0, demand.jobs[job, EPOCHS_TO_DO]
+    bought_steps.size[0], bought_steps.demand_left[0] = 0, demand.jobs[job, EPOCHS_TO_DO]
     least = np.inf
     k = max(0, np.searchsorted(grid, begin, side="right") - 1)
     while k <= last:
@@ -297,14 +305,14 @@ def _least_cost(
             late = weight * (begin - due)
             if late + at_least >= least:
                 break
-            offer(sale, speed, rates[k], order, weight, (k, end - begin))
-            cost = late + cost_with(basket, sale)
+            marginal_steps(offered, speed, rates[k], order, weight, (k, end - begin))
+            cost = late + cost_with(bought_steps, offered)
             if cost < least:
                 least = cost
-                copy(basket, best)
-                add(best, sale)
-        offer(sale, speed, rates[k], order, 0.0, (k, end - begin))
-        add(basket, sale)
+                copy(bought_steps, best)
+                add(best, offered)
+        marginal_steps(offered, speed, rates[k], order, 0.0, (k, end - begin))
+        add(bought_steps, offered)
         begin = end
         k += 1 if end == period_end else 0
     return least
@@ -320,7 +328,7 @@ def _least_at_base(demand: Demand, job: int, order: Ints, rate: Floats) -> float
 
 
 @lean_kernel
-def _use(demand: Demand, best: Basket, used: Floats) -> None:
+def _use(demand: Demand, best: MarginalSteps, used: Floats) -> None:
     """Add the GPU seconds of what a job buys to `used`, (V, K)."""
     for i in range(best.size[0]):
         period = best.where[i, PERIOD]

@@ -12,7 +12,7 @@ import numpy as np
 
 from gpusched_baselines.dispatching.idle_gpus import give_idle_gpus, give_left_shares
 from gpusched_baselines.planning.cheapest import (
-    RECKONED,
+    ESTIMATE,
     WORST_CASE,
     Epochs,
     any_capacity,
@@ -62,21 +62,21 @@ class DispatchPolicy:
         if not any_capacity(view.board):
             return
         order = sim.ask_order(view, self.job_order, waiting_only=not self.preemption)
-        _decide(view.board, order, RECKONED[self.epochs])
+        _decide(view.board, order, ESTIMATE[self.epochs])
 
     def choose(self, view: View, job: int) -> Choice:
         """Choose the cheapest configuration that fits and meets the due date, else the fastest that fits."""
-        return Choice(int(_choose(view.board, job, RECKONED[self.epochs])))
+        return Choice(int(_choose(view.board, job, ESTIMATE[self.epochs])))
 
 
 @kernel
-def _decide(board: Board, order: Ints, reckoned: int) -> None:
-    dispatch(board, order, left_of_all(board, order, reckoned))
+def _decide(board: Board, order: Ints, estimated: int) -> None:
+    dispatch(board, order, left_of_all(board, order, estimated))
 
 
 @kernel
-def _choose(board: Board, job: int, reckoned: int) -> int:
-    return cheapest_with(board, board.planning_rate, job, left_of(board, job, reckoned))
+def _choose(board: Board, job: int, estimated: int) -> int:
+    return cheapest_with(board, board.planning_rate, job, left_of(board, job, estimated))
 
 
 @kernel
@@ -232,18 +232,18 @@ def _replay(board: Board, order: Ints, patience_s: float) -> None:
         job = order[i]
         start = jobs[job, at.TRACED_START_S]
         if start > now:
-            sim.wake_at(board, job, start)
+            sim.set_timer_at(board, job, start)
             continue
         told = int(jobs[job, at.TRACED_CONFIG])
         config = -2 - told if told < -1 else told
-        if sim.may_have(board, job, config):
+        if sim.can_place(board, job, config):
             sim.place(board, job, config)
         elif now < start + patience_s:
-            sim.wake_at(board, job, start + patience_s)
+            sim.set_timer_at(board, job, start + patience_s)
             continue
         elif told >= 0:
             _place_elsewhere(board, job, config)
-        sim.wake_at(board, job, np.inf)
+        sim.set_timer_at(board, job, np.inf)
 
 
 @kernel
@@ -258,7 +258,7 @@ def _place_elsewhere(board: Board, job: int, traced: int) -> None:
         if configs[c, at.CONFIG_SIZE] != configs[traced, at.CONFIG_SIZE] or not tau[job, c] < np.inf:
             continue
         ratio = max(tau[job, c] / tau[job, traced], tau[job, traced] / tau[job, c])
-        if ratio < least and sim.may_have(board, job, c):
+        if ratio < least and sim.can_place(board, job, c):
             best, least = c, ratio
     if best >= 0:
         sim.place(board, job, best)

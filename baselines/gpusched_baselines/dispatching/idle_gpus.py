@@ -94,7 +94,7 @@ def _most_gain(
             then = (tau[job, c] + (restart[i] if c != before else 0.0)) * (base + each * (gpus + more))
             if configs[c, at.CONFIG_UNITS] > 0 or configs[c, at.CONFIG_NODES] > 1:
                 continue
-            if cost > most * then and sim.may_become(board, job, c):
+            if cost > most * then and sim.can_resize(board, job, c):
                 winner, better, most = job, c, cost / then
         i = following[i]
     return winner, better
@@ -170,6 +170,6 @@ def _larger(board: Board, job: int, free: int, alone: bool) -> int:
         if configs[c, at.CONFIG_TYPE] != configs[held, at.CONFIG_TYPE] or not one_gpu or tau[job, c] == np.inf:
             continue
         fits = alone if whole else configs[c, at.CONFIG_UNITS] <= most
-        if fits and configs[c, at.CONFIG_SIZE] > largest and sim.may_become(board, job, c):
+        if fits and configs[c, at.CONFIG_SIZE] > largest and sim.can_resize(board, job, c):
             best, largest = c, configs[c, at.CONFIG_SIZE]
     return best

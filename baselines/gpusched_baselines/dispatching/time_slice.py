@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from gpusched_baselines.dispatching.dispatch import DispatchPolicy, fifo
-from gpusched_baselines.planning.cheapest import RECKONED, any_capacity, cheapest_with, left_of_all
+from gpusched_baselines.planning.cheapest import ESTIMATE, any_capacity, cheapest_with, left_of_all
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.simulator import kernels as sim
@@ -75,7 +75,7 @@ class TimeSlice:
         rest = [job for job in active[~critical].tolist() if jobs[job, at.CONFIG] < 0]
         for job in sorted(rest, key=lambda job: _attained_per_weight(view, job)):
             _place_cheapest(view, job)
-        self._set_wake_ups(view, active[~critical].tolist())
+        self._set_timers(view, active[~critical].tolist())
 
     def _is_over(self, view: View, active: NDArray[np.int64]) -> NDArray[np.bool_]:
         """Say whose quantum is over, (A,); that of a job that is not sliced never is."""
@@ -108,7 +108,7 @@ class TimeSlice:
         """Take GPUs of the type of `config` from others, not critical ones, until `job` may have it; else from nobody."""
         taken: list[tuple[int, int]] = []
         victims = self._victims(view, int(view.configs[config, at.CONFIG_TYPE]))
-        while not sim.may_have(view.board, job, config):
+        while not sim.can_place(view.board, job, config):
             if not victims:
                 for other, held in taken:
                     view.place(other, held)
@@ -127,7 +127,7 @@ class TimeSlice:
         weight, resume_s = jobs[:, at.WEIGHT], jobs[:, at.RESUMING_S]
         return sorted(others, key=lambda job: (weight[job] * resume_s[job], resume_s[job]))
 
-    def _set_wake_ups(self, view: View, others: list[int]) -> None:
+    def _set_timers(self, view: View, others: list[int]) -> None:
         """Ask again as quanta end, if a job waits that is not critical."""
         jobs, now = view.jobs, view.now_s
         waits = any(jobs[job, at.CONFIG] < 0 for job in others)
@@ -138,7 +138,7 @@ class TimeSlice:
             if stays and end <= now:
                 end = now + self.quantum_s  # it goes on since nobody who waits has room
             running = jobs[job, at.CONFIG] >= 0
-            view.wake_up(job, float(end) if waits and running and may_end else math.inf)
+            view.set_timer(job, float(end) if waits and running and may_end else math.inf)
 
 
 def _count_attained(view: View, active: NDArray[np.int64]) -> None:
@@ -211,13 +211,13 @@ class HiveD:
         for opportunistic in (False, True):
             if any_capacity(view.board) and (len(view.hosts) or not opportunistic):
                 order = sim.ask_order(view, self.inner.job_order, waiting_only=not self.preemption)
-                _decide(view.board, order, RECKONED[self.inner.epochs], opportunistic)
+                _decide(view.board, order, ESTIMATE[self.inner.epochs], opportunistic)
 
 
 @kernel
-def _decide(board: Board, order: Ints, reckoned: int, opportunistic: bool) -> None:
+def _decide(board: Board, order: Ints, estimated: int, opportunistic: bool) -> None:
     """Place the waiting jobs of one class."""
-    left = left_of_all(board, order, reckoned)
+    left = left_of_all(board, order, estimated)
     if opportunistic:
         sim.let_empty_cells_go(board)
         sim.survey(board)

@@ -42,10 +42,10 @@ def place_as_before(board: Board) -> None:
 
 
 @kernel
-def wake_all(board: Board, time_s: float) -> None:
+def reevaluate_all(board: Board, time_s: float) -> None:
     """Ask for a round at `time_s` [s] on behalf of every job: whichever completes before, one is left to ask."""
     for i in range(board.count[at.ACTIVE]):
-        sim.wake_at(board, board.active[i], time_s)
+        sim.set_timer_at(board, board.active[i], time_s)
 
 
 @kernel
@@ -176,7 +176,7 @@ class ByRounds:
         end_s = float(view.memory[0, own + ROUND_END])
         if not self.at_once and view.now_s < end_s and np.any(view.jobs[view.active, at.OLD_CONFIG] >= 0):
             place_as_before(board)
-            wake_all(board, end_s)
+            reevaluate_all(board, end_s)
             return
         demand = self.demand(view)
         if self._is_due(view, own):
@@ -185,7 +185,7 @@ class ByRounds:
         order = self.order(demand, rng)
         place_by_priority(board, demand.job, demand.config, demand.kind, order, self.round_s, self.fills)
         view.memory[0, own + ROUND_END] = view.now_s + self.round_s
-        wake_all(board, view.now_s + self.round_s)
+        reevaluate_all(board, view.now_s + self.round_s)
 
     def _is_due(self, view: View, own: int) -> bool:
         """Say whether shares are to be solved for anew."""

@@ -85,8 +85,8 @@ class IndexRule:
         """Choose the configuration and the wake-up of one job."""
         if view.memory[job, sim.ROUND] != view.count[at.ROUND]:
             plan_round(self._seen(view), self._rule)
-        config, wake = choose_job(self._seen(view), self._rule, job)
-        return Choice(int(config), float(wake))
+        config, timer = choose_job(self._seen(view), self._rule, job)
+        return Choice(int(config), float(timer))
 
     def _seen(self, view: View) -> Board:
         return with_co_runners(view.board) if self.co_located else view.board
@@ -100,8 +100,8 @@ class IndexRule:
 def _decide(board: Board, order: Ints, rule: Rule) -> None:
     plan_round(board, rule)
     for job in order:
-        config, wake = choose_job(board, rule, job)
-        sim.apply_choice(board, job, False, wake)
+        config, timer = choose_job(board, rule, job)
+        sim.apply_choice(board, job, False, timer)
         if config >= 0:
             sim.place(board, job, config)
 

@@ -60,7 +60,7 @@ def cheapest_by(board: Board, job: int, left: float, price: Floats) -> int:
     time_left = jobs[job, at.DUE] - board.clock[at.NOW]
     best, least, late = -1, np.inf, True
     for c in range(price.shape[0]):
-        if tau[job, c] == np.inf or not sim.may_have(board, job, c):
+        if tau[job, c] == np.inf or not sim.can_place(board, job, c):
             continue
         seconds = left * tau[job, c] + sim.switch_s(board, job, c)
         cost, misses_it = seconds * price[c], sim.misses(seconds, time_left)
@@ -283,13 +283,13 @@ def _remember(board: Board, rule: Rule, ranks: Ranks) -> None:
 def choose_job(board: Board, rule: Rule, job: int) -> tuple[int, float]:
     """Give what the plan of the round says of a job: its configuration, -1 to wait, and its wake-up [s]."""
     config = int(board.memory[job, sim.PLANNED])
-    if config >= 0 and not sim.may_have(board, job, config):  # the placement came out otherwise than planned
+    if config >= 0 and not sim.can_place(board, job, config):  # the placement came out otherwise than planned
         config = cheapest_by(board, job, board.memory[job, LEFT], prices(board, rule.gpu_price))
-    return config, _wake_s(board, job, config)
+    return config, _timer_s(board, job, config)
 
 
 @lean_kernel
-def _wake_s(board: Board, job: int, config: int) -> float:
+def _timer_s(board: Board, job: int, config: int) -> float:
     """Give when a job is asked again, or will have done the epochs at which it is [s]; inf for never."""
     jobs, now = board.jobs, board.clock[at.NOW]
     review = board.memory[job, REVIEW]

@@ -48,7 +48,7 @@ def cheapest_with(board: Board, rate: Floats, job: int, left: float) -> int:
     best = -1
     least = (True, np.inf, np.inf)
     for c in range(configs.shape[0]):
-        if tau[job, c] == np.inf or not sim.may_have(board, job, c):
+        if tau[job, c] == np.inf or not sim.can_place(board, job, c):
             continue
         value = worth(left * tau[job, c], jobs[job, at.DUE] - now, rate[c])
         if best < 0 or value < least:
@@ -93,7 +93,7 @@ mean given the epochs done, ∫ S(x)/S(w) dx over x > w, anew in every round.
 """
 
 WORST_CASE, MEAN, CONDITIONAL_MEAN = range(3)
-RECKONED: dict[str, int] = {"worst-case": WORST_CASE, "mean": MEAN, "conditional-mean": CONDITIONAL_MEAN}
+ESTIMATE: dict[str, int] = {"worst-case": WORST_CASE, "mean": MEAN, "conditional-mean": CONDITIONAL_MEAN}
 
 
 def check_epochs(epochs: str) -> None:
@@ -102,13 +102,13 @@ def check_epochs(epochs: str) -> None:
     Raises:
         InputError: It is none of `Epochs`.
     """
-    if epochs not in RECKONED:
+    if epochs not in ESTIMATE:
         raise InputError("epochs", epochs, "worst-case, mean or conditional-mean")
 
 
 def epochs_left(view: View, jobs: Ints, epochs: Epochs) -> Floats:
     """Give the epochs that the active jobs with the indices `jobs`, (A,), are taken to have left, (A,)."""
-    return left_of_all(view.board, jobs, RECKONED[epochs])
+    return left_of_all(view.board, jobs, ESTIMATE[epochs])
 
 
 def by_pressure(epochs: Epochs) -> Callable[[ActiveJobs], Floats]:
@@ -121,23 +121,23 @@ def by_pressure(epochs: Epochs) -> Callable[[ActiveJobs], Floats]:
 
 
 @kernel
-def left_of_all(board: Board, chosen: Ints, reckoned: int) -> Floats:
+def left_of_all(board: Board, chosen: Ints, estimated: int) -> Floats:
     """Give the epochs that the active jobs `chosen`, (A,), are taken to have left, (A,)."""
     left = np.empty(chosen.shape[0])
     for i in range(chosen.shape[0]):
-        left[i] = left_of(board, chosen[i], reckoned)
+        left[i] = left_of(board, chosen[i], estimated)
     return left
 
 
 @lean_kernel
-def left_of(board: Board, job: int, reckoned: int) -> float:
-    """Give the epochs that an active job is taken to have left; `reckoned` is one of `RECKONED`."""
+def left_of(board: Board, job: int, estimated: int) -> float:
+    """Give the epochs that an active job is taken to have left; `reckoned` is one of `ESTIMATE`."""
     jobs = board.jobs
     largest, done = jobs[job, at.MAX_EPOCHS], jobs[job, at.EPOCHS]
-    if reckoned == CONDITIONAL_MEAN:
+    if estimated == CONDITIONAL_MEAN:
         return sim.expected_left(board, job)
     mean = board.tail[int(jobs[job, at.DISTRIBUTION]), 0] * largest
-    return mean - done if reckoned == MEAN and done < mean else largest - done
+    return mean - done if estimated == MEAN and done < mean else largest - done
 
 
 def with_co_runners(board: Board) -> Board:

@@ -56,11 +56,11 @@ def pick_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Genera
     if allowed >= CHOICES_FOR_TWO:
         choices = 0
         for i in range(allowed):
-            choices += 1 if sim.may_have(board, job, ranking[i]) else 0
+            choices += 1 if sim.can_place(board, job, ranking[i]) else 0
         short = shortlist(choices)
         rank = int(rng.random() * short) if short > 1 else 0
     for i in range(allowed):
-        if sim.may_have(board, job, ranking[i]):
+        if sim.can_place(board, job, ranking[i]):
             if rank == 0:
                 return ranking[i]
             rank -= 1
@@ -82,7 +82,7 @@ def pass_to_config(board: Board, job: int, ranking: Ints, allowed: int, rng: Gen
     """Take the best configuration that fits now, or with a small probability the next best, and so on; -1 if none."""
     config = -1
     for i in range(allowed):
-        if sim.may_have(board, job, ranking[i]):
+        if sim.can_place(board, job, ranking[i]):
             config = ranking[i]
             if rng.random() >= NEXT_CONFIGURATION:
                 break

@@ -145,7 +145,7 @@ def _best_move(board: Board, job: int, left: float, seen: its.Seen, i: int, idle
     best = -1
     for c in range(configs.shape[0]):
         seconds = left * tau[job, c]
-        if not its.may_take(seen, i, seconds) or not sim.may_have(board, job, c):
+        if not its.may_take(seen, i, seconds) or not sim.can_place(board, job, c):
             continue
         if _cost_with(seen, i, seconds, idle) >= cost:
             continue

@@ -87,7 +87,7 @@ def _place_opportunistic(
         if _guaranteed(board, job) and may_own(board, opportunistic, job):
             until = jobs[job, at.SUBMISSION] + auto_after_s
             if now < until:
-                board.memory[job, sim.WAKE] = until
+                board.memory[job, sim.TIMER] = until
                 continue
         config, node, gpu = _gap(board, most_busy, opportunistic, gpus, full, job)
         if config >= 0:

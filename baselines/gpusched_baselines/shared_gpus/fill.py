@@ -121,7 +121,7 @@ def _take_over(board: Board, opportunistic: Mask, gpus: Gpus, rank: Ints, i: int
             or rank[k] >= rank[i]
         ):
             continue
-        if not sim.may_become(board, job, config):
+        if not sim.can_resize(board, job, config):
             continue
         if board.tau[job, config] < np.inf and _work_of(board, rank, k, rank[i]) < least:
             host, least = k, _work_of(board, rank, k, rank[i])
@@ -169,7 +169,7 @@ def _may_be(board: Board, opportunistic: Mask, own: int, job: int, config: int) 
         opportunistic[config] != 0
         and board.facts.configs[config, at.CONFIG_PRIORITY] <= own
         and board.tau[job, config] < np.inf
-        and sim.may_become(board, job, config)
+        and sim.can_resize(board, job, config)
     )
 
 

@@ -370,7 +370,7 @@ def _idle_gpu(board: Board, opportunistic: Mask, gpus: Gpus, closed: Mask, job: 
     configs, v = board.facts.configs, board.facts.configs[int(board.jobs[job, at.CONFIG]), at.CONFIG_TYPE]
     for c in range(opportunistic.shape[0]):
         share = configs[c, at.CONFIG_UNITS] > 0 and opportunistic[c] == 0 and configs[c, at.CONFIG_TYPE] == v
-        if not share or board.tau[job, c] == np.inf or not sim.may_become(board, job, c):
+        if not share or board.tau[job, c] == np.inf or not sim.can_resize(board, job, c):
             continue
         node, gpu = least_busy(board, gpus, c, True, closed, -1.0)
         if node >= 0:

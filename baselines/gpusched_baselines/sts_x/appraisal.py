@@ -120,7 +120,7 @@ class Plans(NamedTuple):
 
     jobs: Ints
     first: Ints
-    wake: Floats
+    timer: Floats
     critical: Mask
     group: Ints
     key: Floats
@@ -169,7 +169,7 @@ def appraise(board: Board, chosen: Ints, parts: Parts, adaptation: Adaptation, s
             plans.scale[i] = scale
             if abs(scale - memory[job, of.SCALE]) > SAME_SCALE * scale:
                 _plan(board, adaptation, i, job, scale, wait, parts.guarantees, scratch)
-            plans.first[i], plans.wake[i] = int(memory[job, of.FIRST]), memory[job, of.NEXT]
+            plans.first[i], plans.timer[i] = int(memory[job, of.FIRST]), memory[job, of.NEXT]
             plans.key[i], sooner = _slack_at_best(board, job), factor(adaptation, i, ORDER)
             if parts.by_value and plans.key[i] < 0.0:
                 plans.group[i], plans.key[i] = MUST_BE_LATE, -memory[job, of.VALUE] / plans.work[i] * sooner
@@ -229,7 +229,7 @@ def _look(board: Board, adaptation: Adaptation, plans: Plans, i: int, waits: boo
         worst = left * seconds
         slack, margin = time_left - worst, factor(adaptation, i, MARGIN)
         if slack > (KEEP_MARGIN if held >= 0 else START_MARGIN) * margin * worst:
-            plans.first[i], plans.wake[i] = config, board.clock[at.NOW] + slack - 0.999 * START_MARGIN * margin * worst
+            plans.first[i], plans.timer[i] = config, board.clock[at.NOW] + slack - 0.999 * START_MARGIN * margin * worst
             plans.key[i], plans.group[i] = slack, DEFERRABLE_RUNNING if running else DEFERRABLE
             return length
     plans.critical[i], plans.group[i] = 1, CRITICAL
@@ -255,13 +255,13 @@ def _plan(
     heavier, careful = factor(adaptation, i, WEIGHT), factor(adaptation, i, RESTART)
     seconds, price = scratch.seconds[:size], scratch.price[:size]
     price_out(board, rate, job, restart_penalty(scale) * careful, seconds, price)
-    config, wake, points = plan_ahead(board, job, seconds, price, scale / heavier, guarantees, scratch)
+    config, timer, points = plan_ahead(board, job, seconds, price, scale / heavier, guarantees, scratch)
     if scale == 1.0:
         memory[job, of.BARE_NEEDS] = _gpu_seconds(board, job, points, scratch)
     weight = board.jobs[job, at.WEIGHT] / (scale / heavier)
     value = cost_of_waiting(board, job, points, wait, weight, scratch) * scale / wait
     memory[job, of.HELD], memory[job, of.SCALE] = _standing(board, job), scale
-    memory[job, of.FIRST], memory[job, of.NEXT], memory[job, of.VALUE] = config, wake, value
+    memory[job, of.FIRST], memory[job, of.NEXT], memory[job, of.VALUE] = config, timer, value
     if scale == 1.0:
         memory[job, of.BARE_VALUE] = value
 

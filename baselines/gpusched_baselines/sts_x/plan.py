@@ -227,17 +227,17 @@ def plan_ahead(
     if points == 0:
         return -1, np.inf, 0
     time_left = jobs[job, at.DUE] - board.clock[at.NOW]
-    config, wake = -1, np.inf
+    config, timer = -1, np.inf
     if guarantees:
         status, _ = solve_job(board, job, points, time_left, scratch)
         k = points - 1
         if status != LATE:
-            k, wake = first_segment(board, job, points, scratch)
+            k, timer = first_segment(board, job, points, scratch)
         config = scratch.hull[k]
     weight = jobs[job, at.WEIGHT] / scale
     late = add_late_point(scratch.points, scratch.hull, points, weight)
     solve_late(board, job, late, time_left, scratch)
     if not guarantees:
-        k, wake = first_segment(board, job, late - 1, scratch)
+        k, timer = first_segment(board, job, late - 1, scratch)
         config = scratch.hull[k]
-    return config, wake, late
+    return config, timer, late

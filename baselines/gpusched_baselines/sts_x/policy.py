@@ -46,7 +46,7 @@ def plan_round(board: Board, parts: Parts, adaptation: Adaptation) -> None:
         _settle(board, plans.jobs, order, held[:, sim.HELD :], parts.consolidates)
     sim.write_plan(board)
     for i in range(active.shape[0]):
-        board.memory[active[i], sim.WAKE] = plans.wake[i]
+        board.memory[active[i], sim.TIMER] = plans.timer[i]
     sim.end_plan(board, held, kept)
 
 
@@ -64,11 +64,11 @@ def _place_jobs(
         job, v = plans.jobs[i], configs[first[i], at.CONFIG_TYPE]
         if plans.critical[i]:
             if not _put(board, job, first[i], True, parts.consolidates):
-                plans.wake[i] = _put_what_fits(board, plans, i, parts, adaptation, scratch)
+                plans.timer[i] = _put_what_fits(board, plans, i, parts, adaptation, scratch)
             continue
-        opens = demand[v] >= capacity[v, at.LARGEST] or sim.keeps_config(board, job, first[i])
-        if _put(board, job, first[i], opens, parts.consolidates):
-            plans.wake[i] = np.inf
+        powers_on_node = demand[v] >= capacity[v, at.LARGEST] or sim.keeps_config(board, job, first[i])
+        if _put(board, job, first[i], powers_on_node, parts.consolidates):
+            plans.timer[i] = np.inf
         elif sim.would_restart(board, job):  # rather than wait for something better, it goes on as it is
             _put(board, job, int(board.jobs[job, at.OLD_CONFIG]), True, parts.consolidates)
         demand[v] -= configs[first[i], at.CONFIG_SIZE] / at.UNITS
@@ -80,25 +80,25 @@ def _put_what_fits(board: Board, plans: Plans, i: int, parts: Parts, adaptation:
     rate, size = adaptation.rate, adaptation.rate.shape[0]
     job, scale, any_fits = plans.jobs[i], plans.scale[i], False
     for c in range(size):
-        any_fits |= board.tau[job, c] < np.inf and sim.may_have(board, job, c)
+        any_fits |= board.tau[job, c] < np.inf and sim.can_place(board, job, c)
     if not any_fits:
         return np.inf
     seconds, price = scratch.seconds[:size], scratch.price[:size]
     price_out(board, rate, job, restart_penalty(scale) * factor(adaptation, i, RESTART), seconds, price)
     for c in range(size):
-        seconds[c] = seconds[c] if sim.may_have(board, job, c) else np.inf
+        seconds[c] = seconds[c] if sim.can_place(board, job, c) else np.inf
     heavier = factor(adaptation, i, WEIGHT)
-    config, wake, _ = plan_ahead(board, job, seconds, price, scale / heavier, parts.guarantees, scratch)
+    config, timer, _ = plan_ahead(board, job, seconds, price, scale / heavier, parts.guarantees, scratch)
     _put(board, job, config, True, parts.consolidates)
-    return wake
+    return timer
 
 
 @lean_kernel
 def _put(board: Board, job: int, config: int, may_open: bool, consolidates: bool) -> bool:
     """Place a job, on a node that is on if there is one with room, on another one only with `may_open`."""
-    if not sim.may_have(board, job, config):
+    if not sim.can_place(board, job, config):
         return False
-    opening, leaves = sim.moves_on(board, job, config)
+    opening, leaves = sim.should_consolidate(board, job, config)
     if opening and not may_open:
         return False
     if leaves and consolidates:
@@ -144,23 +144,23 @@ def _settle(board: Board, chosen: Ints, order: Ints, preferred: Floats, consolid
 
 
 @kernel
-def carry_out(board: Board, order: Ints) -> None:
+def execute_plan(board: Board, order: Ints) -> None:
     """Decide the open round as planned, job by job in the given order, (A,)."""
     for job in order:
-        config, wake = choose_planned(board, job)
-        sim.give(board, job, config, wake)
+        config, timer = choose_planned(board, job)
+        sim.give(board, job, config, timer)
 
 
 @kernel
 def choose_planned(board: Board, job: int) -> tuple[int, float]:
     """Return what the plan of the round says, configuration and wake-up, or what fits if that does not."""
-    config, wake = int(board.memory[job, sim.PLANNED]), board.memory[job, sim.WAKE]
-    if config < 0 or sim.may_have(board, job, config):
-        return config, wake
+    config, timer = int(board.memory[job, sim.PLANNED]), board.memory[job, sim.TIMER]
+    if config < 0 or sim.can_place(board, job, config):
+        return config, timer
     # The placement came out otherwise than planned.
-    if wake <= board.clock[at.NOW]:
-        wake = np.inf
-    return cheapest_fitting(board, board.least_rate, job), wake
+    if timer <= board.clock[at.NOW]:
+        timer = np.inf
+    return cheapest_fitting(board, board.least_rate, job), timer
 
 
 @dataclass(frozen=True, slots=True)
@@ -211,7 +211,7 @@ class StsX(PlannedPolicy):
     name: str = "sts-x"
     job_order: str = "pressure"
     preemption: bool = True
-    _carry_out = staticmethod(carry_out)
+    _execute_plan = staticmethod(execute_plan)
     _planned = staticmethod(choose_planned)
 
     def __post_init__(self) -> None:

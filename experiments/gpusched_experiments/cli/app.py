@@ -16,7 +16,7 @@ from gpusched_env.version import VERSION
 from gpusched_experiments.cli import interruption
 from gpusched_experiments.cli.interruption import INTERRUPTED
 from gpusched_experiments.report import WorkerError
-from gpusched_experiments.untrusted.entry import EntryError
+from gpusched_experiments.sandbox.submitted import SubmissionError
 
 EXAMPLES = {"--out": "--out results/mine", "--policies": "--policies edf,sts", "--trace": "--trace jobs.csv"}
 """What may be given for options that have no default."""
@@ -61,7 +61,7 @@ class Commands(TyperGroup):
         """Run the command that was asked for."""
         try:
             return super().invoke(ctx)
-        except (InputError, MissingExtraError, StalledError, WorkerError, EntryError) as error:
+        except (InputError, MissingExtraError, StalledError, WorkerError, SubmissionError) as error:
             if interruption.stopped():  # what comes after Ctrl-C is something that did not end well
                 raise KeyboardInterrupt from error
             _tell(str(error))

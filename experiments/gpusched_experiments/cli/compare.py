@@ -9,8 +9,8 @@ from gpusched_env.errors import InputError
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli import terminal as completion
-from gpusched_experiments.cli.comparing import conduct, instance_title, written
 from gpusched_experiments.cli.comparison_plan import ComparisonPlan, print_comparisons
+from gpusched_experiments.cli.comparison_run import instance_title, run_comparison, written
 from gpusched_experiments.cli.terminal import drawing_or_note, note_if_one_seed, output
 from gpusched_experiments.report.comparison_table import comparisons_text
 from gpusched_experiments.report.table import TABLE_FORMATS
@@ -90,7 +90,7 @@ def compare_command(
     machines = backend.chosen()
     note_if_one_seed(seeds)
     plan = ComparisonPlan.of(workload, policies, seeds, reference, workers, gpu_demand, machines)
-    compared = conduct(plan, out, drawing_or_note(DRAWS))
+    compared = run_comparison(plan, out, drawing_or_note(DRAWS))
     if form is not None:
         typer.echo(comparisons_text(compared, plan.reference, instance_title(plan), form), nl=False)
         return

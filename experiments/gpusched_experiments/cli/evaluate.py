@@ -11,8 +11,8 @@ from gpusched_env.errors import InputError
 from gpusched_experiments.cli import backend_options as backends
 from gpusched_experiments.cli import scenario_options as options
 from gpusched_experiments.cli.compare import DRAWS
-from gpusched_experiments.cli.comparing import conduct, written
 from gpusched_experiments.cli.comparison_plan import USUAL_REFERENCE, USUAL_SEEDS_OF_THE_SAME_JOBS, ComparisonPlan
+from gpusched_experiments.cli.comparison_run import run_comparison, written
 from gpusched_experiments.cli.progress import counting
 from gpusched_experiments.cli.terminal import drawing_or_note, note_if_one_seed, output, print_table
 from gpusched_experiments.report import PolicyStatistics, RunSummary, compare, summarise
@@ -72,7 +72,7 @@ def evaluate_command(
     names, text = ",".join([name, *others]), usual if seeds is None else seeds
     reference = USUAL_REFERENCE if USUAL_REFERENCE in others else others[0]
     plan = ComparisonPlan.of(workload, names, text, reference, workers, rule, machines)
-    runs = _unkept(plan) if out is None else conduct(plan, out, drawing_or_note(DRAWS))[0].runs
+    runs = _unkept(plan) if out is None else run_comparison(plan, out, drawing_or_note(DRAWS))[0].runs
     _print(runs, name, None if given.instance is None else workload.title)
     for path in [] if out is None else written(out):
         typer.echo(f"wrote {path}")

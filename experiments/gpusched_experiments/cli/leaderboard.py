@@ -20,7 +20,7 @@ from gpusched_experiments.leaderboard.submission import Plan
 from gpusched_experiments.report.cell import each_once
 from gpusched_experiments.report.experiment import Choice
 from gpusched_experiments.report.experiment_run import run_experiment
-from gpusched_experiments.untrusted.entry import Limits
+from gpusched_experiments.sandbox.submitted import Limits
 
 if TYPE_CHECKING:
     from gpusched_env.workload.scenario.scenario_file import Purpose
@@ -86,9 +86,9 @@ def leaderboard_command(
         named = None if policies is None else _policies(policies, quick=quick)
         plan = Plan(_tracks(tracks), _seeds(seeds), quick=quick, policies=named, reference=reference or "edf")
         where = backend.chosen()
-        submitting.submit_entry(submitted, given, plan, limits, backends.chosen_workers(workers, where))
+        submitting.submit_policy(submitted, given, plan, limits, backends.chosen_workers(workers, where))
         return
-    submitting.refuse_without_entry(given, limits)
+    submitting.refuse_without_submission(given, limits)
     entered = _policies(policies, quick=quick)
     if reference is not None and reference not in entered:
         raise InputError("--reference", reference, f"one of the policies: {', '.join(entered)}")

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from gpusched_env.envs.registration import ENVIRONMENT_ID, track_id
-from gpusched_env.envs.source import FIRST_DRAWN_SEED
+from gpusched_env.envs.source import FIRST_SAMPLED_SEED
 from gpusched_env.errors import InputError
 from gpusched_env.files import check_new_folder
 from gpusched_env.workload import list_tracks, load_scenario, load_track, parse_seeds
@@ -66,7 +66,9 @@ def record_command(
     chosen = [recording_of(name) for name in names]
     place = options.scenario_or_track(scenario, track)
     usual = (
-        range(FIRST_DRAWN_SEED, FIRST_DRAWN_SEED + EPISODES) if track is None else load_track(track).seeds("training")
+        range(FIRST_SAMPLED_SEED, FIRST_SAMPLED_SEED + EPISODES)
+        if track is None
+        else load_track(track).seeds("training")
     )
     numbers = usual[:EPISODES] if seeds is None else parse_seeds(seeds, "--seeds")
     values = given.changes([place], "--set")

@@ -30,7 +30,7 @@ def report_command(
     - **gpusched simulate --policy sts --out run** and then **gpusched report run --out sts.html**
     """
     # Only here: what the pages need is not needed by the other commands.
-    from gpusched_experiments.page import folder_report, report_html  # noqa: PLC0415
+    from gpusched_experiments.html_report import folder_report, report_html  # noqa: PLC0415
 
     path = Path(folder) / "report.html" if out is None else Path(out)
     write_atomically(path, report_html(folder_report(folder)))
@@ -45,7 +45,7 @@ NAME = "report.html"
 def write_report(folder: Path) -> Path | None:
     """Write what the folder holds as one page, and give its place; where plotly is missing say so, and give None."""
     # Only here: what pages need is not needed by the other commands.
-    from gpusched_experiments.page import folder_report, report_html  # noqa: PLC0415
+    from gpusched_experiments.html_report import folder_report, report_html  # noqa: PLC0415
 
     try:
         page = report_html(folder_report(folder))

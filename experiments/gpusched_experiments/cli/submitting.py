@@ -12,12 +12,12 @@ from gpusched_experiments.cli.progress import ExperimentWatcher
 from gpusched_experiments.cli.report import write_report
 from gpusched_experiments.cli.terminal import drawing_or_note, print_outcome
 from gpusched_experiments.leaderboard.against import check_same_world, read_recorded
-from gpusched_experiments.leaderboard.entry_runs import check_entry
 from gpusched_experiments.leaderboard.submission import Plan, check_names, submit
+from gpusched_experiments.leaderboard.submission_runs import check_submission
 from gpusched_experiments.report.chart import Drawing
 from gpusched_experiments.report.estimate import Estimate
 from gpusched_experiments.report.table import Value
-from gpusched_experiments.untrusted.entry import USUAL, Limits, read_entry
+from gpusched_experiments.sandbox.submitted import USUAL, Limits, read_submission
 
 DRAWS = "gpusched_experiments.report.figures"
 OUT, QUICK_OUT = "results/entries", "results/entries-quick"
@@ -49,7 +49,7 @@ class Given:
     reference: str | None = None
 
 
-def refuse_without_entry(given: Given, limits: Limits) -> None:
+def refuse_without_submission(given: Given, limits: Limits) -> None:
     """Refuse options that only a submission has, where nothing is submitted.
 
     Raises:
@@ -62,32 +62,32 @@ def refuse_without_entry(given: Given, limits: Limits) -> None:
             raise InputError(option, value, "nothing without --submit")
 
 
-def submit_entry(path: str, given: Given, plan: Plan, limits: Limits, workers: int) -> None:
+def submit_policy(path: str, given: Given, plan: Plan, limits: Limits, workers: int) -> None:
     """Check what is submitted, run it, rank it, and say where it stands."""
     if sys.platform == "win32":
         raise InputError("--submit", path, "a system with limits for processes, such as Linux or macOS")
-    entry = read_entry(path, given.name)
+    submission = read_submission(path, given.name)
     recorded = read_recorded(given.against)
-    check_names(entry, plan, recorded, given.reference)
-    folder = Path(given.out if given.out is not None else f"{QUICK_OUT if plan.quick else OUT}/{entry.name}")
+    check_names(submission, plan, recorded, given.reference)
+    folder = Path(given.out if given.out is not None else f"{QUICK_OUT if plan.quick else OUT}/{submission.name}")
     drawing = cast("Drawing | None", drawing_or_note(DRAWS))
     with ExperimentWatcher.shown() as watcher:
-        checked = check_entry(entry, limits, plan.tracks)
-        watcher.note(f"{entry.name} passed the check: audited, and the same when it is run again")
+        checked = check_submission(submission, limits, plan.tracks)
+        watcher.note(f"{submission.name} passed the check: audited, and the same when it is run again")
         for sentence in checked.lacking:
             watcher.note(f"{sentence}; run it in a container")
         for track, why in checked.misfits.items():
-            watcher.note(f"{entry.name} is left out of {track}: {why}")
+            watcher.note(f"{submission.name} is left out of {track}: {why}")
         fitting = replace(plan, tracks=[track for track in plan.tracks if track.name not in checked.misfits])
         said = check_same_world(recorded, fitting.tracks)
         if said:
             watcher.note(said)
         outcome = submit(
-            entry, checked, fitting, recorded, limits, folder, workers=workers, watcher=watcher, drawing=drawing
+            submission, checked, fitting, recorded, limits, folder, workers=workers, watcher=watcher, drawing=drawing
         )
     print_outcome(outcome.table.title, outcome)
     typer.echo(f"wrote {write_report(outcome.folder)}")
-    typer.echo(_place(entry.name, outcome.table.as_dicts()))
+    typer.echo(_place(submission.name, outcome.table.as_dicts()))
 
 
 def _place(name: str, rows: "list[dict[str, Value]]") -> str:

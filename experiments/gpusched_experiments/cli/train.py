@@ -76,8 +76,8 @@ def train_command(
 
     - **gpusched train --nodes 20 --jobs 200 --scenario-set prices.pue=1.2 --imitation-steps 60000 --steps 20000 --out runs/larger**
 
-    Every line has the cost of the teacher, STS and EDF on the same workloads beside the agent's. An agent that ends
-    costlier than its teacher or EDF, or untrained, gets a warning.
+    Every line has the cost of the expert, STS and EDF on the same workloads beside the agent's. An agent that ends
+    costlier than its expert or EDF, or untrained, gets a warning.
     """  # noqa: E501 - commands are copied as a line
     changes = of_scenario.changes(scenario_names(options))
     config = training_config(options, settings or (), changes)

@@ -19,7 +19,7 @@ from gpusched_agents.training.algorithm_config import (
 )
 from gpusched_agents.training.config import ADAPTATION_COUNTS, TRACK_VALIDATION, TrainingConfig
 from gpusched_agents.training.worlds import TRAINING_SEEDS
-from gpusched_baselines.registry import teacher_names
+from gpusched_baselines.registry import expert_names
 from gpusched_env.errors import InputError
 from gpusched_env.workload import list_tracks, load_track, parse_seeds
 from gpusched_env.workload.scenario.scenario_file import TRACK, track_place
@@ -39,13 +39,13 @@ BY_JOB = (
 )
 OFTEN = f"{ADAPTATION_COUNTS['evaluate_every']:,} of controls"
 _SEEDS = f"{USUAL.validation_seeds[0]}-{USUAL.validation_seeds[-1]}"
-_TEACHERS, _CONTROLS = ", ".join(teacher_names()), "Others: adaptation (es), controls."
+_EXPERTS, _CONTROLS = ", ".join(expert_names()), "Others: adaptation (es), controls."
 HELP = {
     "agent": f"The algorithm: {', '.join(ALL_ALGORITHMS)}. {BY_JOB}",
     "scenario": f"Built-in scenarios or .toml files, separated by commas; default: {','.join(USUAL.scenarios)}.",
     "track": f"Tracks in place of scenarios, separated by commas, or {ALL}; validation seeds are {TRACK_SEEDS} then.",
     "steps": f"Decisions of reinforcement learning; default: {USUAL.steps:,}, {ADAPTATION_COUNTS['steps']:,} of controls.",
-    "imitate": f"Teacher of the warm start: {_TEACHERS}, or {NONE}; default: {USUAL.imitation.teacher}.",
+    "imitate": f"Expert of the warm start: {_EXPERTS}, or {NONE}; default: {USUAL.imitation.expert}.",
     "imitation_steps": f"Its decisions; default: {USUAL.imitation.steps:,}.",
     "network": f"set or mlp, where it decides job by job; default: {USUAL.network.kind}. {_CONTROLS}",
     "hidden": f"Width of its layers; default: {USUAL.network.hidden}, 32 of controls, 8 of es.",
@@ -66,7 +66,7 @@ SETTINGS = {name: name for name in HELP if name not in {"agent", "imitate", "tra
     "hidden": "network.hidden",
     "distribution": "network.distribution",
 }
-"""The settings that options stand for, by dotted names; the others choose the algorithm, the teacher and the tracks."""
+"""The settings that options stand for, by dotted names; the others choose the algorithm, the expert and the tracks."""
 WRITTEN = {
     "agent": ("--agent", "-a"),
     "scenario": ("--scenario", "-s"),
@@ -129,7 +129,7 @@ def training_config(
         scenario_settings: Settings of all scenarios, by dotted name.
 
     Raises:
-        InputError: There is no such algorithm, teacher or setting, or a value is not allowed; names the option.
+        InputError: There is no such algorithm, expert or setting, or a value is not allowed; names the option.
     """
     agent = options.get("agent", USUAL.agent.algorithm)
     if agent not in ALL_ALGORITHMS:
@@ -193,7 +193,7 @@ def _given(options: Mapping[str, Any], settings: Sequence[str], known: Mapping[s
             raise InputError("--imitation-steps", options["imitation_steps"], f"0, beside --imitate {NONE}")
         given["imitation.steps"] = _Given("--imitate", 0)
     elif "imitate" in options:
-        given["imitation.teacher"] = _Given("--imitate", options["imitate"])
+        given["imitation.expert"] = _Given("--imitate", options["imitate"])
     for text in settings:
         name, value = parse_setting(text, EXAMPLE)
         if name not in known:

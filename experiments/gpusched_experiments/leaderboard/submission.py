@@ -14,7 +14,6 @@ from gpusched_env.files import write_atomically
 from gpusched_env.provenance import provenance
 from gpusched_env.simulator import StalledError
 from gpusched_env.workload import SUITE_VERSION, Track
-from gpusched_experiments.leaderboard.entry_runs import Checked, EntryRuns, origin_of
 from gpusched_experiments.leaderboard.plan import (
     BOUND_POLICY,
     QUICK_POLICIES,
@@ -24,13 +23,14 @@ from gpusched_experiments.leaderboard.plan import (
     seeds_of,
 )
 from gpusched_experiments.leaderboard.standings import BOUND_ROW, RUN_ROW
+from gpusched_experiments.leaderboard.submission_runs import Checked, SubmissionRuns, origin_of
 from gpusched_experiments.report.cell import BOUND, Cell, origin, run_cells
 from gpusched_experiments.report.experiment_run import Watcher, write_tables
 from gpusched_experiments.report.record import where_made
 from gpusched_experiments.report.run import Row, Runs, Values
 from gpusched_experiments.report.store import Store, document_json, stored_values
 from gpusched_experiments.report.table import Outcome
-from gpusched_experiments.untrusted.entry import Entry, EntryError, Limits
+from gpusched_experiments.sandbox.submitted import Limits, Submission, SubmissionError
 
 if TYPE_CHECKING:
     from collections.abc import Collection, Iterator, Sequence
@@ -82,7 +82,7 @@ class Plan:
 
 
 def submit(
-    entry: Entry,
+    submission: Submission,
     checked: Checked,
     plan: Plan,
     recorded: Recorded,
@@ -107,12 +107,12 @@ def submit(
         drawing: What draws; without it there is no figure.
 
     Raises:
-        EntryError: The entry broke a limit, or decided what cannot be; nothing of it is left in the folder.
+        SubmissionError: The entry broke a limit, or decided what cannot be; nothing of it is left in the folder.
         StalledError: It leaves all jobs waiting; likewise.
     """
     begin = time.monotonic()
-    experiment = _experiment(entry, plan)
-    cells = {cell.key(origin_of(entry)): cell for cell in _entry_cells(entry, plan)}
+    experiment = _experiment(submission, plan)
+    cells = {cell.key(origin_of(submission)): cell for cell in _submission_cells(submission, plan)}
     known = {key: values for key, values in stored_values(folder / CELLS).items() if key in cells}
     rows = dict(_met(plan, recorded, folder, workers, watcher))
     watcher.begin(experiment, len(cells), len(known))
@@ -120,14 +120,14 @@ def submit(
     store.write((key, cells[key], values) for key, values in known.items())
     try:
         left = {key: cell for key, cell in cells.items() if key not in known}
-        values = known | EntryRuns(entry, limits, store, watcher.finished).run(left, workers)
-    except (EntryError, StalledError):
+        values = known | SubmissionRuns(submission, limits, store, watcher.finished).run(left, workers)
+    except (SubmissionError, StalledError):
         _remove(folder)
         raise
     store.write((key, cell, values[key]) for key, cell in cells.items())
     rows |= {(*_labels(cell), cell.policy, cell.seed): values[key] for key, cell in cells.items()}
     summary, files = write_tables(experiment, folder, Runs.of(_in_order(rows, plan)), drawing)
-    facts = _facts(entry, checked, plan, recorded, limits)
+    facts = _facts(submission, checked, plan, recorded, limits)
     facts |= {"runs": len(cells), "duration_s": time.monotonic() - begin, "finished": True}
     text = document_json("gpusched reproduction", provenance(None, **facts))
     write_atomically(folder / RECORD, text)
@@ -142,16 +142,16 @@ def _remove(folder: Path) -> None:
         folder.rmdir()
 
 
-def _experiment(entry: Entry, plan: Plan) -> Experiment:
+def _experiment(submission: Submission, plan: Plan) -> Experiment:
     made = leaderboard(plan.tracks, plan.seeds, plan.reference)
-    said = f"`{entry.name}` was submitted, and decided in a process of its own. {made.question}"
-    return replace(made, title=f"Leaderboard with {entry.name}", question=said)
+    said = f"`{submission.name}` was submitted, and decided in a process of its own. {made.question}"
+    return replace(made, title=f"Leaderboard with {submission.name}", question=said)
 
 
-def _entry_cells(entry: Entry, plan: Plan) -> Iterator[Cell]:
+def _submission_cells(submission: Submission, plan: Plan) -> Iterator[Cell]:
     for track in plan.tracks:
         for seed in plan.seeds_of(track):
-            yield Cell((("track", track.name), ("row", RUN_ROW)), track.scenario, entry.name, seed)
+            yield Cell((("track", track.name), ("row", RUN_ROW)), track.scenario, submission.name, seed)
 
 
 def _met(
@@ -214,13 +214,18 @@ def _in_order(rows: dict[Place, Values], plan: Plan) -> Iterator[Row]:
                 yield {"track": name, "row": row}, policy, seed, values
 
 
-def _facts(entry: Entry, checked: Checked, plan: Plan, recorded: Recorded, limits: Limits) -> dict[str, Any]:
+def _facts(submission: Submission, checked: Checked, plan: Plan, recorded: Recorded, limits: Limits) -> dict[str, Any]:
     """Say how the ranks came about."""
-    of_entry = {"name": entry.name, "kind": entry.kind, "made_by": entry.made_by, "sha256": entry.sha256}
+    of_submission = {
+        "name": submission.name,
+        "kind": submission.kind,
+        "made_by": submission.made_by,
+        "sha256": submission.sha256,
+    }
     return {
         "experiment": "leaderboard",
         "suite": SUITE_VERSION,
-        "entry": of_entry | {"files": sorted(entry.files)},
+        "entry": of_submission | {"files": sorted(submission.files)},
         "quick": plan.quick,
         "seeds": plan.seeds if isinstance(plan.seeds, str) else list(plan.seeds),
         "tracks": [track.name for track in plan.tracks],
@@ -232,16 +237,18 @@ def _facts(entry: Entry, checked: Checked, plan: Plan, recorded: Recorded, limit
     }
 
 
-def check_names(entry: Entry, plan: Plan, recorded: Recorded, reference: str | None = None) -> None:
+def check_names(submission: Submission, plan: Plan, recorded: Recorded, reference: str | None = None) -> None:
     """Check that no policy that an entry meets has its name, and that the reference, if one was named, is among them.
 
     Raises:
         InputError: One has, or it is not.
     """
     names = {name for track in plan.tracks for name in plan.meets(track, recorded)}
-    if entry.name in names:
+    if submission.name in names:
         raise InputError(
-            "--name", entry.name, f"a name that none of the recorded policies has: {', '.join(sorted(names))}"
+            "--name", submission.name, f"a name that none of the recorded policies has: {', '.join(sorted(names))}"
         )
-    if reference is not None and reference not in names | {entry.name}:
-        raise InputError("--reference", reference, f"one of the policies: {', '.join(sorted(names | {entry.name}))}")
+    if reference is not None and reference not in names | {submission.name}:
+        raise InputError(
+            "--reference", reference, f"one of the policies: {', '.join(sorted(names | {submission.name}))}"
+        )

@@ -29,7 +29,7 @@ _DECIDES = (
     ("gpusched_reproductions", "published/reference_instances.py"),
     ("gpusched_experiments", "report/cell.py"),
     ("gpusched_experiments", "report/run_summary.py"),
-    ("gpusched_experiments", "report/fared.py"),
+    ("gpusched_experiments", "report/metrics.py"),
     ("gpusched_experiments", "report/usage.py"),
     ("gpusched_baselines", ""),
 )
@@ -135,8 +135,8 @@ def _contents(place: Traversable, name: str) -> Iterator[tuple[str, bytes]]:
         if name.endswith((".py", ".csv")):
             yield name, place.read_bytes()
         return
-    for entry in place.iterdir():
-        yield from _contents(entry, f"{name}/{entry.name}")
+    for submission in place.iterdir():
+        yield from _contents(submission, f"{name}/{submission.name}")
 
 
 def _processor() -> str:

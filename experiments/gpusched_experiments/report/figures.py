@@ -1,4 +1,4 @@
-"""Draws charts, and the figures of a comparison; importing this needs matplotlib."""
+"""Samples charts, and the figures of a comparison; importing this needs matplotlib."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from multiprocessing import active_children
 from typing import Protocol, TypeVar
 
-from gpusched_env.child_processes import deaf_children, end_with_parent, usable_cores
+from gpusched_env.child_processes import children_ignore_sigint, end_with_parent, usable_cores
 from gpusched_env.simulator import Policy
 from gpusched_experiments.report.warm_up import two_processes, warm_up
 
@@ -98,7 +98,7 @@ def _in_a_pool(calls: Sequence[Callable[[], T]], policies: Sequence[Policy], pro
     pool = ProcessPoolExecutor(processes, mp_context=context, initializer=start_worker, initargs=(tuple(policies),))
     finished = False
     try:
-        with deaf_children():
+        with children_ignore_sigint():
             futures = {pool.submit(call): index for index, call in enumerate(calls)}
         for future in as_completed(futures):
             yield futures[future], future.result()

@@ -24,7 +24,7 @@ from numba.core import event
 import gpusched_env
 from gpusched_agents.any_policy import known_policies, make_any_policy
 from gpusched_baselines.bounds.capacity import capacity_bound, clairvoyant_bound
-from gpusched_env.child_processes import deaf_children, usable_cores
+from gpusched_env.child_processes import children_ignore_sigint, usable_cores
 from gpusched_env.files import write_atomically
 from gpusched_env.model import Configuration, EpochDistribution, GpuType, Instance, Job, Node
 from gpusched_env.simulator import Policy, simulate
@@ -82,7 +82,7 @@ class _OtherProcess(event.Listener):
         if self.possible:
             self.possible = False
             code = f"from {__name__} import compile_from_the_other_end as c; c()"
-            with deaf_children():
+            with children_ignore_sigint():
                 self.process = subprocess.Popen(  # noqa: S603 - our own
                     [sys.executable, "-c", code, *self.steps],
                     stdin=subprocess.PIPE,

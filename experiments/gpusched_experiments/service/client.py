@@ -237,8 +237,8 @@ def apply_answer(view: View, answer: dict[str, Any]) -> None:
     """
     index = {c.name: i for i, c in enumerate(view.configurations)}
     for job, given in zip(view.active.tolist(), answer["jobs"], strict=True):
-        wake = given["ask_again_at_s"]
-        view.wake_up(job, np.inf if wake is None else wake)
+        timer = given["ask_again_at_s"]
+        view.set_timer(job, np.inf if timer is None else timer)
         if given["configuration"] is None:
             continue
         nodes = [int(name.removeprefix("node-")) for name in given["nodes"]]

@@ -26,7 +26,7 @@ from gpusched_env.version import VERSION
 from gpusched_experiments.report.code_version import agent_version, code_version
 from gpusched_experiments.service.cluster import ClusterNames
 from gpusched_experiments.service.fields import DEFAULT, DecideRequest, Limits, input_error
-from gpusched_experiments.service.memory import Carried, Memory
+from gpusched_experiments.service.memory import Memory, SessionState
 from gpusched_experiments.service.present import END_S, ENERGY, TARDINESS, expected_costs, present_state
 from gpusched_experiments.service.problem import Problem
 
@@ -124,14 +124,14 @@ WHY = "no node that is there can hold what it may use"
 
 
 def answer(
-    request: DecideRequest, jobs: Iterable[dict[str, Any]], wake_s: float, costs_eur: tuple[float, float], rate: float
+    request: DecideRequest, jobs: Iterable[dict[str, Any]], timer_s: float, costs_eur: tuple[float, float], rate: float
 ) -> dict[str, Any]:
     """Give the answer.
 
     Args:
         request: The request.
         jobs: What jobs get that fit something now; all others wait.
-        wake_s: The first time at which one asked to be looked at again [s]; inf: none.
+        timer_s: The first time at which one asked to be looked at again [s]; inf: none.
         costs_eur: Expected cost of energy, and of tardiness [€].
         rate: Cost of energy now [€/s].
     """
@@ -140,7 +140,7 @@ def answer(
         given.get(job.id) or dict.fromkeys(WAITS) | {"id": job.id, "action": "wait", "why": WHY} for job in request.jobs
     ]
     running = sum(job["configuration"] is not None for job in told)
-    again = wake_s if np.isfinite(wake_s) else None
+    again = timer_s if np.isfinite(timer_s) else None
     return {
         "jobs": told,
         "running": running,
@@ -158,14 +158,14 @@ def _decided(state: State, request: DecideRequest, names: ClusterNames, order: l
     """Give the answer after the round: of the jobs at these places in the request what they got."""
     board = state.board
     active, expected = board.active[: len(order)], expected_costs(board)
-    wakes = board.jobs[active, at.WAKE_S]
+    timers = board.jobs[active, at.TIMER_S]
     jobs = (
         _job(board, job, each, request, names, index)
         for job, index, each in zip(active.tolist(), order, expected.tolist(), strict=True)
     )
     energy, tardiness = (float(np.nansum(expected[:, column])) for column in (ENERGY, TARDINESS))
-    wake_s = float(np.min(wakes, initial=np.inf, where=wakes > request.now_s))
-    return answer(request, jobs, wake_s, (energy, tardiness), float(board.clock[at.BILL_RATE]))
+    timer_s = float(np.min(timers, initial=np.inf, where=timers > request.now_s))
+    return answer(request, jobs, timer_s, (energy, tardiness), float(board.clock[at.BILL_RATE]))
 
 
 def _job(
@@ -173,8 +173,8 @@ def _job(
 ) -> dict[str, Any]:
     """Say what a job gets: `start`, `keep`, `change`, `stop` or `wait`."""
     row, given = board.jobs[job], request.jobs[index]
-    config, wake = int(row[at.CONFIG]), float(row[at.WAKE_S])
-    base = {"id": given.id, "ask_again_at_s": wake if np.isfinite(wake) and wake > request.now_s else None}
+    config, timer = int(row[at.CONFIG]), float(row[at.TIMER_S])
+    base = {"id": given.id, "ask_again_at_s": timer if np.isfinite(timer) and timer > request.now_s else None}
     if config < 0:
         return base | {"action": "wait" if given.running is None else "stop", "configuration": None}
     configuration = names.configurations[config]
@@ -274,14 +274,14 @@ class Decider:
         if not order:  # nothing is to be decided: no jobs, or none that fits anything now
             return head | answer(request, (), np.inf, (0.0, 0.0), 0.0) | {"memory": request.memory}
         submission_s = [request.jobs[i].submission_s for i in order]
-        carried = Carried(policy, request.policy, place, [ids[i] for i in order], submission_s, before)
-        instance = problem.instance(carried.like)
+        session = SessionState(policy, request.policy, place, [ids[i] for i in order], submission_s, before)
+        instance = problem.instance(session.like)
         check_fit([policy], instance)
-        state = present_state(request, names, order, carried.there, instance, memory_columns(policy, instance))
-        rng = carried.put_into(state, request)
+        state = present_state(request, names, order, session.there, instance, memory_columns(policy, instance))
+        rng = session.put_into(state, request)
         _decide(state, policy, rng)
         told = _decided(state, request, names, order)
-        return head | told | {"memory": carried.taken_from(state, rng).text(self.key)}
+        return head | told | {"memory": session.taken_from(state, rng).text(self.key)}
 
 
 def _decide(state: State, policy: Policy, rng: Generator) -> None:

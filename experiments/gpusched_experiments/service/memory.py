@@ -32,9 +32,9 @@ if TYPE_CHECKING:
 
 SIGNATURE_BYTES = 32
 FORMAT = b"3"  # is signed too: what was written in another format is refused
-WAKE, SLOWDOWN, SUBMISSION, WEIGHT, OF_JOBS = range(5)
+TIMER, SLOWDOWN, SUBMISSION, WEIGHT, OF_JOBS = range(5)
 """Columns of what is kept of every job, and their number."""
-KEPT = [at.WAKE_S, at.SLOWDOWN, at.SUBMISSION, at.WEIGHT]
+KEPT = [at.TIMER_S, at.SLOWDOWN, at.SUBMISSION, at.WEIGHT]
 USUAL = 1.0  # the speed of a job alone, which is not written
 IN_HEAD = ("policy", "place", "ids", "rounds", "submitted", "random")
 ALLOWED = "null, or the memory that a service with the same key and version answered to a request of this policy"
@@ -103,7 +103,7 @@ def _signature(key: bytes, payload: bytes) -> bytes:
 NO_JOB = -1  # stands in place of the jobs that are over where a policy looks at none
 
 
-class Carried:
+class SessionState:
     """What goes on from one decision to the next.
 
     A policy that looks at jobs that are over has the latest of them among the others, in the order of submission. For

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection
 from typing import Any
 
-from gpusched_env.child_processes import deaf_children
+from gpusched_env.child_processes import children_ignore_sigint
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import simulate
 from gpusched_env.simulator.policy import can_decide
@@ -170,7 +170,7 @@ class _Worker:
         context = multiprocessing.get_context("spawn")
         self._pipe, theirs = context.Pipe()
         self._process = context.Process(target=_serve, args=(theirs, *arguments), daemon=True)
-        with deaf_children():
+        with children_ignore_sigint():
             self._process.start()
         theirs.close()
 

@@ -180,11 +180,11 @@ class Problem:
         given, where = job.distribution, f"jobs[{index}].distribution"
         if given is None and own is not None and own.distribution is not None:
             given, where = own.distribution, f"applications.{job.application}.distribution"
-        entry, where = self._named("distributions", where, given)
-        key = id(entry), most[0] if entry is not None and entry.history_epochs is not None else None
+        submission, where = self._named("distributions", where, given)
+        key = id(submission), most[0] if submission is not None and submission.history_epochs is not None else None
         if key not in self._distributions:
             self._distributions[key] = len(self._made)
-            self._made.append(CERTAIN if entry is None else distribution_of(where, entry, most))
+            self._made.append(CERTAIN if submission is None else distribution_of(where, submission, most))
         return self._distributions[key]
 
     def _named(self, field: str, where: str, given: Any) -> tuple[Any, str]:

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from numpy.random import Generator
     from numpy.typing import NDArray
 
-    from gpusched_env.envs.vector.threads import Crew
+    from gpusched_env.envs.vector.threads import ThreadPool
     from gpusched_env.envs.vector.vector_input import Limits
 
 LOW = 2**64 - 1
@@ -53,7 +53,7 @@ def pack(runs: Runs, episodes: Episodes, limits: Limits, ended: NDArray[np.bool_
 
 
 def unpack(
-    state: Mapping[str, NDArray[Any]], episodes: Episodes, limits: Limits, crew: Crew
+    state: Mapping[str, NDArray[Any]], episodes: Episodes, limits: Limits, pool: ThreadPool
 ) -> tuple[Runs, NDArray[np.bool_]]:
     """Make the runs of which `pack` gave `state`, and say whose episode ended in the step before.
 
@@ -87,7 +87,7 @@ def unpack(
             part[...] = values.reshape(part.shape)
     for run in fresh:
         run.restore()
-    runs = Runs(fresh, crew, episodes.common, episodes.singles[0])
+    runs = Runs(fresh, pool, episodes.common, episodes.singles[0])
     runs.invalid[:] = given["invalid"]
     episodes.resume(seeds, generators)
     limits.steps[:] = given["steps"]

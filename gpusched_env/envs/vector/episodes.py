@@ -11,7 +11,7 @@ from gymnasium.utils import seeding
 
 from gpusched_env.envs.env import GpuClusterEnv
 from gpusched_env.envs.source import USUAL, AnyScenario, arguments_of, draw_seed, shape_of
-from gpusched_env.envs.vector.ahead import Ahead
+from gpusched_env.envs.vector.prefetch import Prefetch
 from gpusched_env.errors import InputError
 from gpusched_env.simulator import State
 from gpusched_env.simulator.state import Common
@@ -65,7 +65,7 @@ class Episodes:
                 allowed = f"the GPU types and configurations of {of}[0]"
                 raise InputError(f"{of}[{k}]", single.source.name, allowed)
         self._keywords = {name: value for name, value in keywords.items() if name != "reward"}
-        self.common, self._ahead = Common(), Ahead()
+        self.common, self._prefetch_queue = Common(), Prefetch()
         self.seeds = [REPLAYED] * size
         self._generators: list[Generator | None] = [None] * size
         self._generator_seeds = [-1] * size
@@ -87,17 +87,17 @@ class Episodes:
             self.seeds[i] = REPLAYED
             return self.state(instance)
         chosen = draw_seed(self.generator(i)) if seed is None else seed
-        state = self._ahead.take(i, chosen) or self.state(self.instance(i, chosen))
+        state = self._prefetch_queue.take(i, chosen) or self.state(self.instance(i, chosen))
         self.seeds[i] = chosen
         return state
 
-    def make_ahead(self, share_left: Callable[[], NDArray[np.float64]]) -> None:
+    def prefetch(self, share_left: Callable[[], NDArray[np.float64]]) -> None:
         """Do a part of making runs that will be needed soon, given the share of its jobs that each run has left."""
-        self._ahead.part(self, share_left)
+        self._prefetch_queue.part(self, share_left)
 
-    def making(self, i: int, seed: int) -> Generation[None, None, State]:
+    def building(self, i: int, seed: int) -> Generation[None, None, State]:
         """Make the run of `seed` of environment i in parts: a generator that returns it."""
-        instance = yield from self.singles[i % len(self.singles)].source.making(seed)
+        instance = yield from self.singles[i % len(self.singles)].source.building(seed)
         yield
         return self.state(instance)
 

@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import Any, NamedTuple
 
 from gpusched_env.arrays import Floats, Ints, Mask, Singles
-from gpusched_env.envs.vector.ahead import fetch_ahead
-from gpusched_env.envs.vector.board import (
+from gpusched_env.envs.vector.prefetch import prefetch_lines
+from gpusched_env.envs.vector.work_queue import (
     DONE,
     FAILED,
     PLACES,
@@ -46,7 +46,7 @@ class Seen(NamedTuple):
         mask: What can be placed now, (N, 1 + C).
         money: The present time [s], how far the step moved it [s], and the energy and tardiness costs of the step and
             of the episode [€], (MONEY_ROWS, N).
-        at_hand: The job at hand, -1 at the end, (N,).
+        current_job: The job at hand, -1 at the end, (N,).
         idle: Events in a row at which nothing ran and nothing was to come, (N,).
     """
 
@@ -56,7 +56,7 @@ class Seen(NamedTuple):
     queue: Singles
     mask: Mask
     money: Floats
-    at_hand: Ints
+    current_job: Ints
     idle: Ints
 
 
@@ -130,18 +130,18 @@ def open_step(board: Ints, actions: Ints, seen: tuple[Any, ...]) -> None:
 def step_some(first: int, last: int, actions: Ints, seen: tuple[Any, ...], handles: Handles, invalid: Ints) -> None:
     """Step the environments `first` to `last` - 1."""
     boards, hidden, notes = handles
-    job, options, cluster, queue, mask, money, at_hand, idle = seen
+    job, options, cluster, queue, mask, money, current_job, idle = seen
     for i in range(first, last):
         if actions[i] == SKIP:
             continue
-        fetch_ahead(boards, notes, i)
+        prefetch_lines(boards, notes, i)
         board = board_at(boards, i)
         clock = board.clock
         before, energy, tardiness = clock[at.NOW], clock[at.BILL], clock[at.TARDINESS_COST]
         if actions[i] != LOOK and not decide(board, hidden_at(hidden, i), actions[i]):
             invalid[i] += 1
         observe(board, notes_at(notes, i), job[i], options[i], cluster[i], queue[i], mask[i])
-        at_hand[i] = _job_at_hand(board)
+        current_job[i] = _current_job(board)
         idle[i] = board.count[at.IDLE]
         money[TIME, i] = clock[at.NOW]
         money[PASSED, i] = clock[at.NOW] - before
@@ -156,7 +156,7 @@ def mask_all(boards: Ints, masks: Mask) -> None:
     """Write what can be placed now in every environment to `masks`, (N, 1 + C)."""
     for i in range(masks.shape[0]):
         board = board_at(boards, i)
-        job = _job_at_hand(board)
+        job = _current_job(board)
         if job >= 0:
             write_mask(board, job, masks[i])
         else:
@@ -165,10 +165,10 @@ def mask_all(boards: Ints, masks: Mask) -> None:
 
 
 @lean_kernel
-def hand_all(boards: Ints, at_hand: Ints) -> None:
-    """Write the job at hand in every environment to `at_hand`, (N,); -1 where the episode is over."""
-    for i in range(at_hand.shape[0]):
-        at_hand[i] = _job_at_hand(board_at(boards, i))
+def write_all_current(boards: Ints, current_job: Ints) -> None:
+    """Write the job at hand in every environment to `current_job`, (N,); -1 where the episode is over."""
+    for i in range(current_job.shape[0]):
+        current_job[i] = _current_job(board_at(boards, i))
 
 
 @lean_kernel
@@ -180,6 +180,6 @@ def write_left(boards: Ints, left: Floats) -> None:
 
 
 @lean_kernel
-def _job_at_hand(board: Board) -> int:
+def _current_job(board: Board) -> int:
     asked = board.count[at.ASKED]
     return board.order[asked] if asked < board.count[at.TO_ASK] else -1

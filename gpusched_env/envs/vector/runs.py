@@ -18,8 +18,8 @@ from gpusched_env.envs.vector.kernels import (
     TOTAL_TARDINESS,
     Handles,
     Seen,
-    hand_all,
     mask_all,
+    write_all_current,
     write_left,
 )
 from gpusched_env.named_arrays import aligned, new_handles
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from gpusched_env.envs.env import GpuClusterEnv
-    from gpusched_env.envs.vector.threads import Crew
+    from gpusched_env.envs.vector.threads import ThreadPool
     from gpusched_env.simulator import State, View
     from gpusched_env.simulator.state import Common
 
@@ -57,10 +57,10 @@ class Runs:
         single: That environment.
     """
 
-    def __init__(self, states: Sequence[State], crew: Crew, common: Common, single: GpuClusterEnv) -> None:
+    def __init__(self, states: Sequence[State], pool: ThreadPool, common: Common, single: GpuClusterEnv) -> None:
         self.states = list(states)
         self.invalid = np.zeros(len(states), dtype=np.int64)
-        self.single, self._crew, self._common, self._views_in_use = single, crew, common, False
+        self.single, self._pool, self._common, self._views_in_use = single, pool, common, False
         self._shape = len(states[0].instance.configurations), len(states[0].instance.gpu_types)
         # Of flat observations callers get the parts end to end, so that the parts can be written again.
         self._kept = self._new_parts() if single.flat else None
@@ -86,14 +86,14 @@ class Runs:
     def step(self, actions: NDArray[np.int64], meanwhile: Callable[[], None] | None = None) -> Seen:
         """Apply an action to each run, unless it is `LOOK`, and observe all. What it returns is not written again.
 
-        `meanwhile` is other work for the calling thread, which may be done then, or not (`Crew.step`).
+        `meanwhile` is other work for the calling thread, which may be done then, or not (`ThreadPool.step`).
         """
         size = len(actions)
         seen = Seen(
             *(self._kept or self._new_parts()),
             mask=np.empty((size, 1 + self._shape[0]), np.int8),
             money=np.empty((MONEY_ROWS, size)),
-            at_hand=np.empty(size, np.int64),
+            current_job=np.empty(size, np.int64),
             idle=np.empty(size, np.int64),
         )
         self._step(actions, seen, meanwhile)
@@ -106,7 +106,7 @@ class Runs:
 
     def look_again(self, seen: Seen, some: NDArray[np.int64]) -> None:
         """Observe some runs, by index, and overwrite their rows in `seen`."""
-        actions = np.full(len(seen.at_hand), SKIP)
+        actions = np.full(len(seen.current_job), SKIP)
         actions[some] = LOOK
         self._step(actions, seen)
 
@@ -121,11 +121,11 @@ class Runs:
         mask_all(self._handles.boards, masks)
         return masks.view(np.bool_)
 
-    def jobs_at_hand(self) -> NDArray[np.int64]:
+    def current_jobs(self) -> NDArray[np.int64]:
         """Give the job at hand in every run, (N,); -1 where it is over."""
-        at_hand = np.empty(len(self.invalid), np.int64)
-        hand_all(self._handles.boards, at_hand)
-        return at_hand
+        current_job = np.empty(len(self.invalid), np.int64)
+        write_all_current(self._handles.boards, current_job)
+        return current_job
 
     def share_left(self) -> NDArray[np.float64]:
         """Give the share of its jobs that every run has left, (N,)."""
@@ -154,7 +154,7 @@ class Runs:
     def _step(self, actions: NDArray[np.int64], seen: Seen, meanwhile: Callable[[], None] | None = None) -> None:
         for notes in self._notes if self._views_in_use else ():
             notes.forget()
-        self._crew.step(actions, seen, self._stable, meanwhile)
+        self._pool.step(actions, seen, self._stable, meanwhile)
 
     def _move(self, some: Iterable[int]) -> None:
         """Let some runs live in their places of the one piece of memory, larger ones elsewhere; write their handles."""
@@ -194,7 +194,7 @@ def observations_of(runs: Runs, seen: Seen) -> dict[str, NDArray[np.float32]] | 
 
 def infos_of(runs: Runs, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, Any]:
     """Give an array for each key of a single environment's info, and beside it `_key`: True for each environment."""
-    there = np.empty((len(THERE), len(seen.at_hand)), dtype=np.bool_)
+    there = np.empty((len(THERE), len(seen.current_job)), dtype=np.bool_)
     there.fill(True)  # faster than `ones`
     infos = _values(runs, seen, stalled)
     infos.update(zip(THERE, there, strict=True))
@@ -231,7 +231,7 @@ def _values(runs: Runs, seen: Seen, stalled: NDArray[np.bool_]) -> dict[str, Any
     money, rate = seen.money, runs.single.discount_rate
     values = (
         seen.mask,
-        seen.at_hand,
+        seen.current_job,
         money[TIME],
         money[ENERGY],
         money[TARDINESS],

@@ -10,14 +10,14 @@ from queue import SimpleQueue
 from statistics import median
 from typing import TYPE_CHECKING, Any, TypeAlias
 
-from gpusched_env.envs.vector.board import ASLEEP, FAILED, PLAIN, STOP, THREADS, new_board
 from gpusched_env.envs.vector.kernels import OPENED, open_step, work
+from gpusched_env.envs.vector.work_queue import ASLEEP, FAILED, PLAIN, STOP, THREADS, new_board
 
 TRIAL = 12  # steps that are timed with helpers, and as many without
 BETWEEN = 600  # steps until the next trial
 
 
-class Trial:
+class ThreadTrial:
     """Says for every step whether helpers shall take part: as it was faster when that was last tried.
 
     Attributes:
@@ -56,13 +56,13 @@ if TYPE_CHECKING:
     from gpusched_env.arrays import Ints
     from gpusched_env.envs.vector.kernels import Seen
 
-    Desk: TypeAlias = SimpleQueue[tuple[Any, ...] | None]
+    WorkList: TypeAlias = SimpleQueue[tuple[Any, ...] | None]
     """Where a helper waits for what `work` takes, or for None: the end."""
 
 LEAST_SHARE = 16  # environments below which a thread costs more than it saves
 
 
-class Crew:
+class ThreadPool:
     """The calling thread and helpers. Dropping or closing it ends the helpers.
 
     Between two steps a helper waits without the interpreter for a moment, and takes part in a step that begins then
@@ -76,17 +76,17 @@ class Crew:
     def __init__(self, threads: int) -> None:
         self._threads = 1 if PLAIN else threads
         self._board = new_board(self._threads)
-        self._desks: list[Desk] = []
+        self._work_lists: list[WorkList] = []
         self._errors: list[BaseException] = []
         self._stable: tuple[Any, ...] = ()
         self._process = -1
         self._compiled = False
-        self._trial = Trial()
-        self._closer: weakref.finalize[[list[Desk], Ints], Crew] | None = None
+        self._trial = ThreadTrial()
+        self._closer: weakref.finalize[[list[WorkList], Ints], ThreadPool] | None = None
 
-    def __reduce__(self) -> tuple[type[Crew], tuple[int]]:
+    def __reduce__(self) -> tuple[type[ThreadPool], tuple[int]]:
         """Give what a copy is made from: it has threads of its own."""
-        return Crew, (self._threads,)
+        return ThreadPool, (self._threads,)
 
     def step(
         self, actions: Ints, seen: Seen, stable: tuple[Any, ...], meanwhile: Callable[[], None] | None = None
@@ -120,7 +120,7 @@ class Crew:
             self._recall()
             self.close()
             raise
-        if self._compiled and self._desks:
+        if self._compiled and self._work_lists:
             self._trial.took(time.perf_counter() - begin)
         self._compiled = True
         if self._board[FAILED, 0]:
@@ -130,7 +130,7 @@ class Crew:
 
     def close(self) -> None:
         """End the helpers; another `step` starts them again."""
-        self._desks, self._stable = [], ()
+        self._work_lists, self._stable = [], ()
         if self._closer is not None:
             self._closer()
 
@@ -145,16 +145,16 @@ class Crew:
         if stable is not self._stable:
             self._recall()
             self._stable = stable
-        arguments, at_work = (self._board, actions, tuple(seen), *stable), bool(self._desks)
-        if not self._compiled and self._desks:
+        arguments, at_work = (self._board, actions, tuple(seen), *stable), bool(self._work_lists)
+        if not self._compiled and self._work_lists:
             open_step(new_board(self._threads), *arguments[1:3])  # compiled now, not by the first step that needs it
         if not self._trial.helped:
             self._recall()
         elif self._compiled:  # until then only this thread, which can be interrupted, shall compile
-            for helper, desk in enumerate(self._desks, start=1):
-                if self._board[THREADS + helper, ASLEEP]:
-                    self._board[THREADS + helper, ASLEEP], at_work = 0, False
-                    desk.put((helper, *arguments))
+            for worker, work_list in enumerate(self._work_lists, start=1):
+                if self._board[THREADS + worker, ASLEEP]:
+                    self._board[THREADS + worker, ASLEEP], at_work = 0, False
+                    work_list.put((worker, *arguments))
         return arguments, at_work
 
     def _recall(self) -> None:
@@ -168,15 +168,15 @@ class Crew:
 
     def _start(self) -> None:
         """Start the helpers, unless they run: a forked process has none of its parent's threads."""
-        if self._threads == 1 or (self._desks and self._process == os.getpid()):
+        if self._threads == 1 or (self._work_lists and self._process == os.getpid()):
             return
-        self._board, self._desks, self._errors = new_board(self._threads), [], []
+        self._board, self._work_lists, self._errors = new_board(self._threads), [], []
         self._process = os.getpid()
-        self._closer = weakref.finalize(self, _dismiss, self._desks, self._board)
+        self._closer = weakref.finalize(self, _dismiss, self._work_lists, self._board)
         for _ in range(1, self._threads):
-            desk: Desk = SimpleQueue()
-            self._desks.append(desk)
-            threading.Thread(target=_help, args=(desk, self._errors), name="gpusched-vector", daemon=True).start()
+            work_list: WorkList = SimpleQueue()
+            self._work_lists.append(work_list)
+            threading.Thread(target=_help, args=(work_list, self._errors), name="gpusched-vector", daemon=True).start()
 
 
 def _work_after(other: Callable[[], None], arguments: tuple[Any, ...]) -> None:
@@ -188,19 +188,19 @@ def _work_after(other: Callable[[], None], arguments: tuple[Any, ...]) -> None:
         work(OPENED, *arguments)
 
 
-def _help(desk: Desk, errors: list[BaseException]) -> None:
-    while (arguments := desk.get()) is not None:
-        helper, board = arguments[:2]
+def _help(work_list: WorkList, errors: list[BaseException]) -> None:
+    while (arguments := work_list.get()) is not None:
+        worker, board = arguments[:2]
         try:
             work(*arguments)
         except BaseException as error:  # noqa: BLE001 - raised again by the thread that called
             errors.append(error)
             board[FAILED, 0] = 1
         del arguments
-        board[THREADS + helper, ASLEEP] = 1
+        board[THREADS + worker, ASLEEP] = 1
 
 
-def _dismiss(desks: Sequence[Desk], board: Ints) -> None:
+def _dismiss(work_lists: Sequence[WorkList], board: Ints) -> None:
     board[STOP, 0] = 1
-    for desk in desks:
-        desk.put(None)
+    for work_list in work_lists:
+        work_list.put(None)

@@ -15,7 +15,7 @@ from gpusched_env.envs.vector.checkpoint import pack, unpack
 from gpusched_env.envs.vector.episodes import Episodes
 from gpusched_env.envs.vector.kernels import ENERGY, LOOK, TARDINESS, Seen
 from gpusched_env.envs.vector.runs import Runs, final_infos_of, infos_of, infos_of_some, observations_of
-from gpusched_env.envs.vector.threads import LEAST_SHARE, Crew
+from gpusched_env.envs.vector.threads import LEAST_SHARE, ThreadPool
 from gpusched_env.envs.vector.vector_input import (
     Limits,
     action_indices,
@@ -120,7 +120,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         self.feature_names = single.feature_names
         most = max(1, self.num_envs // LEAST_SHARE)
         wanted = min(usable_cores(), most) if threads is None else checks.whole("threads", threads)
-        self._crew = Crew(min(wanted, self.num_envs))
+        self._pool = ThreadPool(min(wanted, self.num_envs))
         self._runs: Runs | None = None
         self._ended = np.zeros(self.num_envs, dtype=np.bool_)
 
@@ -190,8 +190,8 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         if again is not None:
             self._begin_next(again)
             chosen[again] = LOOK
-        seen = runs.step(chosen, lambda: self._episodes.make_ahead(runs.share_left))
-        over, stalled = seen.at_hand < 0, self._limits.stalled(seen.idle)
+        seen = runs.step(chosen, lambda: self._episodes.prefetch(runs.share_left))
+        over, stalled = seen.current_job < 0, self._limits.stalled(seen.idle)
         truncated = self._limits.stepped(stalled, again)
         ended = over | truncated
         rewards = self._rewards(seen, chosen)
@@ -224,7 +224,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
     @property
     def jobs(self) -> NDArray[np.int64]:
         """Index of the job at hand in every environment, (N,); -1 where the episode is over."""
-        return self._present.jobs_at_hand()
+        return self._present.current_jobs()
 
     @property
     def views(self) -> tuple[View, ...]:
@@ -268,12 +268,12 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
                 nothing has changed.
         """
         self._check_open()
-        self._runs, self._ended = unpack(state, self._episodes, self._limits, self._crew)
+        self._runs, self._ended = unpack(state, self._episodes, self._limits, self._pool)
 
     def close_extras(self, **kwargs: Any) -> None:  # noqa: ARG002 - as gymnasium calls it
         """End the threads, if there are any: gymnasium before 1.4 also closes what was refused while it was made."""
         if hasattr(self, "_crew"):
-            self._crew.close()
+            self._pool.close()
 
     @property
     def _present(self) -> Runs:
@@ -290,7 +290,7 @@ class GpuClusterVectorEnv(VectorEnv[Any, Any, Any]):
         if self._runs is None:
             episodes = self._episodes
             first = [states[i] for i in range(self.num_envs)]
-            self._runs = Runs(first, self._crew, episodes.common, episodes.singles[0])
+            self._runs = Runs(first, self._pool, episodes.common, episodes.singles[0])
             self._runs.open(states)
         else:
             self._runs.begin(states)

@@ -14,7 +14,7 @@ from gpusched_env.simulator.run import Board
 
 
 @lean_kernel
-def may_have(board: Board, job: int, config: int) -> bool:
+def can_place(board: Board, job: int, config: int) -> bool:
     """Say whether a job can be given a configuration now: it fits somewhere, and its tenant's quota covers it."""
     return fits(board, config) and within_quota(board, job, config)
 
@@ -61,7 +61,7 @@ def place(board: Board, job: int, config: int) -> bool:
     held = int(jobs[job, at.CONFIG])
     if held == config:
         return True
-    if held < 0 and not may_have(board, job, config):
+    if held < 0 and not can_place(board, job, config):
         return False
     if held >= 0:
         return _replace(board, job, config)
@@ -76,7 +76,7 @@ def _replace(board: Board, job: int, config: int) -> bool:
     held, node, slot = int(jobs[job, at.CONFIG]), int(jobs[job, at.NODE]), int(jobs[job, at.SLOT])
     chain = board.nodes[:, at.NEXT].copy()
     release(board, job)
-    if may_have(board, job, config):
+    if can_place(board, job, config):
         _put(board, job, config)
         return True
     put_back(board, job, held, node, slot, chain)
@@ -146,7 +146,7 @@ def _put(board: Board, job: int, config: int) -> None:
 
 
 @kernel
-def opens(board: Board, job: int, config: int) -> bool:
+def powers_on_node(board: Board, job: int, config: int) -> bool:
     """Say whether placing the job, on one node, would switch a node on."""
     jobs, nodes, configs, capacity = board.jobs, board.nodes, board.facts.configs, board.capacity
     v, preferred = configs[config, at.CONFIG_TYPE], int(jobs[job, at.PREFERRED_NODE])
@@ -172,20 +172,20 @@ def keeps_config(board: Board, job: int, config: int) -> bool:
 
 
 @kernel
-def moves_on(board: Board, job: int, config: int) -> tuple[bool, bool]:
+def should_consolidate(board: Board, job: int, config: int) -> tuple[bool, bool]:
     """Say whether placing the job would switch a node on wherever it goes, and whether it should leave its place.
 
     It should if only its previous place would have to be switched on for it. A job that would pay for nothing but the
     move with a restart stays where it is.
     """
-    possible = board.facts.configs[config, at.CONFIG_NODES] == 1 and may_have(board, job, config)
-    if not possible or keeps_config(board, job, config) or not opens(board, job, config):
+    possible = board.facts.configs[config, at.CONFIG_NODES] == 1 and can_place(board, job, config)
+    if not possible or keeps_config(board, job, config) or not powers_on_node(board, job, config):
         return False, False
     jobs = board.jobs
     preferred, slot = jobs[job, at.PREFERRED_NODE], jobs[job, at.PREFERRED_SLOT]
     if preferred < 0:
         return True, False
     clear_preferred_node(board, job)
-    opening = opens(board, job, config)
+    opening = powers_on_node(board, job, config)
     jobs[job, at.PREFERRED_NODE], jobs[job, at.PREFERRED_SLOT] = preferred, slot
     return opening, not opening

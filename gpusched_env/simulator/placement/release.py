@@ -43,7 +43,7 @@ def recount(board: Board) -> None:
 
 
 @lean_kernel
-def may_become(board: Board, job: int, config: int) -> bool:
+def can_resize(board: Board, job: int, config: int) -> bool:
     """Say whether the quota of the job's tenant covers a configuration in place of the one that the job holds."""
     count_in(board, job, int(board.jobs[job, at.CONFIG]), -1)
     covered = within_quota(board, job, config)
@@ -52,7 +52,7 @@ def may_become(board: Board, job: int, config: int) -> bool:
 
 
 @lean_kernel
-def becomes(board: Board, job: int, config: int) -> None:
+def resize(board: Board, job: int, config: int) -> None:
     """Let a job hold `config` in place of what it holds, and count it so; its node's books are the caller's."""
     count_in(board, job, int(board.jobs[job, at.CONFIG]), -1)
     count_in(board, job, config, 1)

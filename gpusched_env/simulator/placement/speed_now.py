@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
-from gpusched_env.simulator.placement.placement import may_have
-from gpusched_env.simulator.placement.release import may_become
+from gpusched_env.simulator.placement.placement import can_place
+from gpusched_env.simulator.placement.release import can_resize
 from gpusched_env.simulator.placement.shared_gpus import best_slot, slots
 from gpusched_env.simulator.run import Board
 from gpusched_env.simulator.sharing_slowdown import neighbours
@@ -22,18 +22,18 @@ def speed_now(board: Board, job: int, config: int) -> float:
     units, v = facts.configs[config, at.CONFIG_UNITS], facts.configs[config, at.CONFIG_TYPE]
     held = int(board.jobs[job, at.CONFIG])
     if held != config and units == 0:
-        return 1.0 if may_have(board, job, config) else 0.0
+        return 1.0 if can_place(board, job, config) else 0.0
     if units == 0 or (facts.slowdown.shape[0] == 0 and facts.utilisation.shape[0] == 0):
-        return 1.0 if held == config or may_have(board, job, config) else 0.0
+        return 1.0 if held == config or can_place(board, job, config) else 0.0
     node, gpu = int(board.jobs[job, at.NODE]), int(board.jobs[job, at.SLOT])
     beside = 0
     if gpu >= 0:
         beside = nodes[node, at.NODE_COLUMNS + gpu] - facts.configs[held, at.CONFIG_UNITS]
     if gpu < 0 or nodes[node, at.NODE_TYPE] != v or beside + units > at.UNITS:
-        if not may_have(board, job, config):
+        if not can_place(board, job, config):
             return 0.0
         node, gpu = best_slot(board, job, config)
-    elif not may_become(board, job, config):
+    elif not can_resize(board, job, config):
         return 0.0
     last, before = neighbours(board)
     return speed_beside(board, job, config, last[node * slots(board) + gpu], before)

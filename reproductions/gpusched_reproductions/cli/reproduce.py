@@ -20,8 +20,8 @@ from gpusched_reproductions.cli import DRAWS
 from gpusched_reproductions.published import EXPERIMENTS
 from gpusched_reproductions.published.conformance import CONFORMANCE, FOLDER
 from gpusched_reproductions.published.reference_instances import reference_names
-from gpusched_reproductions.systems.show import ALL as ALL_SYSTEMS
-from gpusched_reproductions.systems.show import SYSTEMS, parts_of, show_systems
+from gpusched_reproductions.systems.validation import ALL as ALL_SYSTEMS
+from gpusched_reproductions.systems.validation import SYSTEMS, parts_of, validate_systems
 
 ALL = "all"
 NAMES = (*EXPERIMENTS, ALL, *SYSTEMS, ALL_SYSTEMS)
@@ -92,7 +92,7 @@ def reproduce_command(
                 raise InputError(name, value, f"nothing with {experiment}, whose runs are those of its publication")
         processes = backends.chosen_workers(workers, where)
         with ExperimentWatcher.shown() as watcher:
-            outcome = show_systems(
+            outcome = validate_systems(
                 parts_of(experiment), root / ALL_SYSTEMS, quick=quick, workers=processes, watcher=watcher,
                 drawing=drawing, backend=where,
             )  # fmt: skip

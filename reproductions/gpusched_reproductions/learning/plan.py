@@ -10,7 +10,7 @@ from pathlib import Path
 from gpusched_agents.files.storage import PREFIX
 from gpusched_agents.study import USUAL_VARIANTS, VARIANTS
 from gpusched_agents.training.config import TrainingConfig
-from gpusched_env.envs.source import FIRST_DRAWN_SEED, shape_of
+from gpusched_env.envs.source import FIRST_SAMPLED_SEED, shape_of
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.workload import make_instance
@@ -80,9 +80,9 @@ class StudyPlan:
             each_once(name, getattr(self, name))
         for seed in (*self.training_seeds, *self.test_seeds):
             checks.seed(seed)
-        drawn = [seed for seed in self.test_seeds if seed >= FIRST_DRAWN_SEED]
+        drawn = [seed for seed in self.test_seeds if seed >= FIRST_SAMPLED_SEED]
         if drawn:
-            allowed = f"seeds below {FIRST_DRAWN_SEED:,}: training draws its workloads from the others"
+            allowed = f"seeds below {FIRST_SAMPLED_SEED:,}: training draws its workloads from the others"
             raise InputError("test_seeds", drawn[0], allowed)
         seen = sorted(set(self.test_seeds) & set(self.base.validation_seeds))
         if seen:

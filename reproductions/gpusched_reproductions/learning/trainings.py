@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 from gpusched_agents.study import finished_training, train
 from gpusched_agents.training.algorithm_config import EsConfig
-from gpusched_env.child_processes import deaf_children
+from gpusched_env.child_processes import children_ignore_sigint
 from gpusched_env.errors import InputError
 from gpusched_env.model import checks
 from gpusched_env.provenance import provenance
@@ -182,7 +182,7 @@ def _begin(run: TrainingRun, folder: Path, command: str) -> _Process:
     context = multiprocessing.get_context("spawn")
     receiver, sender = context.Pipe(duplex=False)
     process = context.Process(target=_work, args=(sender, run, folder, command), name=run.name)
-    with deaf_children():
+    with children_ignore_sigint():
         process.start()
     sender.close()  # so that the receiver notices when the process has ended
     return _Process(run, process, receiver)

@@ -206,10 +206,10 @@ def _sharing_chart(runs: Runs) -> Chart:
         some = runs.where(nodes=largest, memory=memory)
         along = "arrivals" if memory in MEMORY else "sharing"
         bars = of.lines(some.where(sharing=DRAWN) if memory in MEMORY else some, along, saved, runs.policies)
-        shown = tuple(Series(s.name, tuple(point for point in s.points if point[0] != OFF)) for s in bars)
+        results = tuple(Series(s.name, tuple(point for point in s.points if point[0] != OFF)) for s in bars)
         bands = (band,) if memory in MEMORY else ()
         title = f"published, {memory}" if memory in MEMORY else f"{MEASURED}, {memory}"
-        panels.append(Panel(title, "", "energy saved by sharing", shown, kind="bars", percent=True, bands=bands))
+        panels.append(Panel(title, "", "energy saved by sharing", results, kind="bars", percent=True, bands=bands))
     return Chart(f"What sharing GPUs saves, {largest} nodes", (tuple(panels),), (4.2, 3.2))
 
 

@@ -207,8 +207,8 @@ def _misspecified_panel(runs: Runs) -> Panel:
             drawn.append(Series(bars.name, points))
     label = "energy above being told the truth"
     small = all(abs(estimate.value) < SMALL for bars in drawn for _, estimate in bars.points)
-    shown = (-SMALL, SMALL) if small else None  # else the axis shows no more than rounding
-    return Panel(AXES[MISSPECIFIED].title, "", label, tuple(drawn), kind="bars", percent=True, y_range=shown)
+    results = (-SMALL, SMALL) if small else None  # else the axis shows no more than rounding
+    return Panel(AXES[MISSPECIFIED].title, "", label, tuple(drawn), kind="bars", percent=True, y_range=results)
 
 
 WHY = Experiment(

@@ -12,7 +12,7 @@ import numpy as np
 from gpusched_baselines import make_policy
 from gpusched_env import Configuration, EpochDistribution, GpuType, Instance, Job, Node, UtilisationModel, simulate
 from gpusched_experiments.report.usage import JobTimes, Usage
-from gpusched_reproductions.systems.show import Check, Findings, Part
+from gpusched_reproductions.systems.validation import Check, Measured, Part
 
 MURI = Path("../shared/data/muri")
 """Where Muri's traces and stage times (Apache-2.0) are looked for; they are not part of the project."""
@@ -75,7 +75,7 @@ def _restarts() -> dict[str, float]:
     return {row["model"]: float(row["restart_s"]) for row in rows if row["gpus"] == "1"}
 
 
-def sharing(trace: int, quick: bool) -> Findings:
+def sharing(trace: int, quick: bool) -> Measured:
     """Compare AntMan with first come, first served on GPUs of their own."""
     first = 200 if quick else None
     fifo = simulate(trace_instance(trace, shared=False, first=first), make_policy("fifo"))
@@ -84,7 +84,7 @@ def sharing(trace: int, quick: bool) -> Findings:
     computing, memory = after.computing / before.computing - 1.0, after.memory / before.memory - 1.0
     guaranteed, others = now["guaranteed"], now["opportunistic"]
     source = "AntMan, abstract: production cluster"
-    return Findings(
+    return Measured(
         (
             Check("computing utilisation against exclusive FIFO", computing, 0.2, 0.5, 0.34, source),
             Check("memory utilisation against exclusive FIFO", memory, max(0.35, computing), 0.75, 0.42, source),
@@ -105,7 +105,7 @@ def sharing(trace: int, quick: bool) -> Findings:
     )  # fmt: skip
 
 
-def preempting(trace: int, quick: bool) -> Findings:
+def preempting(trace: int, quick: bool) -> Measured:
     """Compare AntMan with rules that preempt, on GPUs of their own."""
     first = 200 if quick else None
     antman = simulate(trace_instance(trace, shared=True, first=first), make_policy("antman"))
@@ -114,7 +114,7 @@ def preempting(trace: int, quick: bool) -> Findings:
     source = "Muri's simulation of AntMan, all jobs, against Tiresias"
     completion = {name: antman.mean_completion_s / other.mean_completion_s for name, other in others.items()}
     tardiness = {name: antman.tardiness_eur / max(other.tardiness_eur, 1e-9) for name, other in others.items()}
-    return Findings(
+    return Measured(
         (
             Check("AntMan's mean completion over that of las", completion["las"], 1.0, np.inf, TIRESIAS[trace], source),
             Check("the same over that of srpt-worst", completion["srpt-worst"], 1.0),

@@ -15,7 +15,7 @@ from gpusched_env.workload import builtin_applications, builtin_communication
 from gpusched_env.workload.tables.applications import RDMA, read_table
 from gpusched_experiments.report.chart import Chart, Level, Panel, series
 from gpusched_experiments.report.estimate import Estimate
-from gpusched_reproductions.systems.show import Check, Findings, Part
+from gpusched_reproductions.systems.validation import Check, Measured, Part
 
 NODES = 8
 BATCH = 64
@@ -38,7 +38,7 @@ HOROVOD = {
 """Images a second on one P100, size of the model [GB], efficiency by number of nodes with 4 GPUs and 25 Gb/s."""
 
 
-def formulas(quick: bool) -> Findings:
+def formulas(quick: bool) -> Measured:
     """Compare the traffic with its closed forms, and see that more help is never worse."""
     most = 64 if quick else 1024
     nodes = range(2, most + 1)
@@ -46,7 +46,7 @@ def formulas(quick: bool) -> Findings:
     whole = max(abs(traffic(n, n) - 1.0) for n in nodes)
     rises = sum(traffic(n, k + 0.5) > traffic(n, k) for n in nodes for k in np.arange(0.0, n, 0.5))
     source = "all-reduce sends 2(n - 1)/n, and the best that there is 1"
-    return Findings(
+    return Measured(
         (
             Check("traffic without help against all-reduce, largest relative error", none, high=1e-12, source=source),
             Check("traffic with as many spare machines as nodes against 1", whole, high=1e-12, source=source),
@@ -68,7 +68,7 @@ def gain(network: str, spare: float, gb_per_s: float, exposed: float) -> float:
     return iteration_s(computing, sync_s, NODES, 0.0) / own - 1.0
 
 
-def gains(_: bool) -> Findings:
+def gains(_: bool) -> Measured:
     """Compare the gains over all-reduce with the published ones."""
     points = {name: 100.0 * gain(name, NODES, SLOW_GB_PER_S, TCP) for name in MODEL_GB}
     fast = 100.0 * gain("ResNet-50", NODES, FAST_GB_PER_S, RDMA)
@@ -81,7 +81,7 @@ def gains(_: bool) -> Findings:
             "BERT-large, 100 Gb/s, 32 nodes: efficiency if all-reduce has 70 % [%]", bert, 90.0, 5.0, ABSTRACT
         ),
     )
-    return Findings(checks, _gain_chart())
+    return Measured(checks, _gain_chart())
 
 
 def _gain_chart() -> Chart:
@@ -94,7 +94,7 @@ def _gain_chart() -> Chart:
     return Chart("BytePS over all-reduce", ((panel,),), panel_inches=(6.8, 3.4))
 
 
-def horovod(_: bool) -> Findings:
+def horovod(_: bool) -> Measured:
     """Compare all-reduce, without any spare machine, with nine points that Horovod's authors measured."""
     errors = []
     for rate, model_gb, measured in HOROVOD.values():
@@ -103,7 +103,7 @@ def horovod(_: bool) -> Findings:
             took = iteration_s(computing * nodes, RDMA * model_gb / HOROVOD_GB_PER_S, nodes, 0.0)
             errors.append(100.0 * (computing / took - efficiency))
     source, rms = "Horovod's documentation and pull request 44", float(np.sqrt(np.mean(np.square(errors))))
-    return Findings(
+    return Measured(
         (
             Check("nine efficiencies of all-reduce, rms error [points]", rms, 0.0, 6.0, source=source),
             Check("the worst of them [points]", max(abs(e) for e in errors), 0.0, 12.0, source=source),
@@ -111,7 +111,7 @@ def horovod(_: bool) -> Findings:
     )
 
 
-def fits(_: bool) -> Findings:
+def fits(_: bool) -> Measured:
     """Compare the built-in table with every row of ElasticFlow's on which it rests."""
     checks = []
     facts = {row["application"]: row for row in read_table("application_facts.csv")}
@@ -125,15 +125,15 @@ def fits(_: bool) -> Findings:
             fit_s = iterations * iteration_s(own.compute_s, own.sync_s, nodes, 0.0)
             what = f"{name} on {nodes} x {gpu}: error of the fit [%]"
             checks.append(Check(what, 100.0 * (fit_s / seconds - 1.0), -10.0, 10.0, source="ElasticFlow, A100"))
-    return Findings(tuple(checks))
+    return Measured(tuple(checks))
 
 
-def simulated(quick: bool) -> Findings:
+def simulated(quick: bool) -> Measured:
     """Run one job on 8 nodes beside others that each have a node, and compare its completion with the formula."""
     rows = [(network, k) for network in MODEL_GB for k in ((0, 3, 8) if quick else range(NODES + 2))]
     errors = [_completion_error(network, k, cpu) for network, k in rows for cpu in (0, 2)]
     what = f"{len(errors)} completions in the simulator against the formula, largest relative error"
-    return Findings((Check(what, max(errors), high=1e-9),))
+    return Measured((Check(what, max(errors), high=1e-9),))
 
 
 def _completion_error(network: str, neighbours: int, cpu_machines: int) -> float:

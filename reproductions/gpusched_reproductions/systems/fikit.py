@@ -28,7 +28,7 @@ from gpusched_env import (
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.sharing_slowdown import speed_by_utilisation
-from gpusched_reproductions.systems.show import Check, Findings, Part
+from gpusched_reproductions.systems.validation import Check, Measured, Part
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -144,7 +144,7 @@ PERIOD_S, PERIODS = 1000.0, 10
 ALONE_S = 1000.0
 
 
-def first_ones(quick: bool) -> Findings:
+def first_ones(quick: bool) -> Measured:
     """Compare the first job beside the other by default and with filling: by formula, and in the simulator."""
     checks: list[Check] = []
     for gpu in ("V100", "P100"):
@@ -173,7 +173,7 @@ def first_ones(quick: bool) -> Findings:
         Check(f"V100: share of pairs below {gain:g}", float(np.mean(gains < gain)), 0.3, 0.9, None, FIKIT)
         for gain in (1.32, 16.41)
     ]
-    return Findings(tuple(checks))
+    return Measured(tuple(checks))
 
 
 def _greatest(gpu: str, gains: np.ndarray) -> Check:
@@ -188,7 +188,7 @@ def _simulated(pair: Pair) -> tuple[float, float]:
     return by_default(pair, (0.0,), ALONE_S, long_s)[0] / alone_s, alone_s / ALONE_S
 
 
-def other_ones(quick: bool) -> Findings:
+def other_ones(quick: bool) -> Measured:
     """Compare a job that runs all the time beside first ones that come and go: by default over with filling."""
     checks: list[Check] = []
     for gpu in ("V100", "P100"):
@@ -207,7 +207,7 @@ def other_ones(quick: bool) -> Findings:
         checks.append(
             Check(f"{gpu}: median difference of {len(sample)} simulated from formula", float(np.median(off)), 0.0, 0.02)
         )
-    return Findings(tuple(checks))
+    return Measured(tuple(checks))
 
 
 def _rate_ratio(pair: Pair, busy: float) -> float:
@@ -331,13 +331,13 @@ def kernel_times(kind: str) -> dict[str, Floats]:
     return times
 
 
-def queue(_quick: bool) -> Findings:
+def queue(_quick: bool) -> Measured:
     """Compare a FIFO queue of one, two and four kernels of the background with filling."""
     cases = list(_cases(1))
     slowdowns = {depth: [first_come(own, gap, other, depth) for own, _, gap, other in cases] for depth in (1, 2, 4)}
     lost = [fill_gaps(*case).slowdown - 1.0 for case in cases]
     two = slowdowns[2]
-    return Findings(
+    return Measured(
         (
             Check("slow-down in a FIFO queue, 2 kernels deep: median", float(np.median(two)), 3.0, 4.0, 3.4, SOURCE),
             Check("slow-down in a FIFO queue, 2 kernels deep: max", float(np.max(two)), 10.0, 20.0, 16.41, SOURCE),
@@ -351,7 +351,7 @@ def queue(_quick: bool) -> Findings:
     )
 
 
-def gaps(_quick: bool) -> Findings:
+def gaps(_quick: bool) -> Measured:
     """Say which part of the idle time can be filled, and what that costs, by how the idle time is cut."""
     checks = []
     for every, (where, low, high) in GAPS.items():
@@ -360,7 +360,7 @@ def gaps(_quick: bool) -> Findings:
         lost = float(np.median([outcome.slowdown for outcome in outcomes])) - 1.0
         checks.append(Check(f"idle time filled, a gap after {where}: median", filled, low, high))
         checks.append(Check(f"lost by the first job, a gap after {where}: median", lost, 0.0, 0.05, 0.05, SOURCE))
-    return Findings(tuple(checks))
+    return Measured(tuple(checks))
 
 
 def _cases(every: int) -> Iterator[tuple[Floats, Floats, Floats, Floats]]:

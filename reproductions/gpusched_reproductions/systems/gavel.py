@@ -26,7 +26,7 @@ from gpusched_env.model.job_table import JobTable
 from gpusched_env.simulator import Policy, State
 from gpusched_env.simulator import layout as at
 from gpusched_env.simulator.simulate import simulate
-from gpusched_reproductions.systems.show import Check, Findings, Part
+from gpusched_reproductions.systems.validation import Check, Measured, Part
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -233,7 +233,7 @@ def completion_h(policy: Policy, per_hour: float, multi_gpu: bool) -> float:
     return mean_completion_h(cluster(drawn_jobs(0, JOBS, per_hour, multi_gpu), "gavel"), policy)
 
 
-def run_single(quick: bool) -> Findings:
+def run_single(quick: bool) -> Measured:
     """Compare jobs of one GPU; quickly, first in, first out with four an hour, which must agree to the digit."""
     there = FIFO_PERF_H
     checks = []
@@ -242,7 +242,7 @@ def run_single(quick: bool) -> Findings:
         ours = completion_h(FIFO, per_hour, False)
         checks.append(Check.around(what, ours, there[per_hour], DIGIT_H, SINGLE_GPU_CELL))
     if quick:
-        return Findings(tuple(checks))
+        return Measured(tuple(checks))
     las = {rate: completion_h(LAS, rate, False) for rate in LAS_H}
     perf = {rate: completion_h(LAS_PERF, rate, False) for rate in LAS_PERF_H}
     for rate in las:
@@ -253,24 +253,24 @@ def run_single(quick: bool) -> Findings:
         ratio = LAS_H[rate] / LAS_PERF_H[rate]
         what = f"LAS / Gavel's LAS, {rate} jobs/h"
         checks.append(Check(what, las[rate] / perf[rate], low, high, ratio, SINGLE_GPU_CELL))
-    return Findings(tuple(checks))
+    return Measured(tuple(checks))
 
 
-def run_multi(quick: bool) -> Findings:
+def run_multi(quick: bool) -> Measured:
     """Compare jobs of 1, 2, 4 and 8 GPUs, two an hour; quickly, first in, first out only."""
     rate, source = 2.0, MULTI_GPU_CELL
     there = MULTI_FIFO_PERF_H[rate]
     fifo = completion_h(FIFO, rate, True)
     checks = [Check.around(f"FIFO on the fastest type, {rate} jobs/h [h]", fifo, there, DIGIT_H, source)]
     if quick:
-        return Findings(tuple(checks))
+        return Measured(tuple(checks))
     for name, policy, theirs in (
         ("LAS", LAS, MULTI_LAS_H[rate]),
         ("Gavel's LAS", LAS_PERF, MULTI_LAS_PERF_H[rate]),
     ):
         low, high = theirs * (1.0 + VERTEX_LOW), theirs * (1.0 + VERTEX_HIGH)
         checks.append(Check(f"{name}, {rate} jobs/h [h]", completion_h(policy, rate, True), low, high, theirs, source))
-    return Findings(tuple(checks))
+    return Measured(tuple(checks))
 
 
 _part = partial(Part, "gavel")
@@ -288,12 +288,12 @@ def mean_makespan_h(policy: Policy, jobs: int) -> float:
     return float(np.mean([makespan_h(cluster(drawn_jobs(s, jobs, None, True), "gavel"), policy) for s in SEEDS]))
 
 
-def run_makespan(quick: bool) -> Findings:
+def run_makespan(quick: bool) -> Measured:
     """Compare makespans; quickly, those of Gavel with 100 jobs."""
     gavel = Gavel("makespan", name="gavel-makespan")
     if quick:
         what, there = "Gavel, makespan of 100 jobs [h]", GAVEL_MAKESPAN_H[100]
-        return Findings((Check.around(what, mean_makespan_h(gavel, 100), there, QUICK_H, MAKESPAN_CELL),))
+        return Measured((Check.around(what, mean_makespan_h(gavel, 100), there, QUICK_H, MAKESPAN_CELL),))
     fifo = Gavel(fifo_as_run, aware=False, idle_too=False, name="fifo-as-run_makespan")
     ours: dict[str, dict[int, float]] = {}
     checks = []
@@ -308,7 +308,7 @@ def run_makespan(quick: bool) -> Findings:
     ratio = FIFO_MAKESPAN_H[500] / GAVEL_MAKESPAN_H[500]
     what = "FIFO / Gavel, makespan of 500 jobs"
     checks.append(Check(what, ours["FIFO"][500] / ours["Gavel"][500], 2.4, 2.6, ratio, MAKESPAN_CELL))
-    return Findings(tuple(checks))
+    return Measured(tuple(checks))
 
 
 MAKESPAN = Part("gavel", "makespan", "Makespan of jobs that are all there: our simulator and Gavel's own", run_makespan)

@@ -20,7 +20,7 @@ from gpusched_env.workload.network import PIPELINED_S, SwitchingCosts, switching
 from gpusched_env.workload.scenario.sharing import Switching
 from gpusched_experiments.report.chart import Chart, Panel, Series
 from gpusched_experiments.report.estimate import Estimate
-from gpusched_reproductions.systems.show import Check, Findings, Part
+from gpusched_reproductions.systems.validation import Check, Measured, Part
 
 MODELS = ("ResNet152", "Inception v3", "BERT-base")
 MODEL_MB = (241.0, 102.0, 440.0)  # weights that a switch sends; Inception v3 with or without its auxiliary head
@@ -44,7 +44,7 @@ ENDLESS = EpochDistribution(np.array([0.0, 1.0]), np.array([1.0]))
 TRAINING, BURSTS = Configuration("V100", 1), Configuration("V100 for bursts", 1)
 
 
-def figure_6(quick: bool) -> Findings:
+def figure_6(quick: bool) -> Measured:
     """Let two endless jobs take turns on one GPU, and compare what they get done with figure 6."""
     del quick  # it takes seconds
     lines: dict[str, list[float]] = {}
@@ -56,10 +56,10 @@ def figure_6(quick: bool) -> Findings:
             lines.setdefault(system, []).append(ours)
             what = f"{system}, a switch every {quantum_s:g} s: throughput / that of a model that is ready"
             checks.append(Check.around(what, ours, rate / ready, 0.05, f"{SOURCE}, figure 6, ResNet152"))
-    return Findings(tuple(checks), _chart(lines))
+    return Measured(tuple(checks), _chart(lines))
 
 
-def latency(quick: bool) -> Findings:
+def latency(quick: bool) -> Measured:
     """Let an inference task take the place of a training task, by formula, and compare with figures 5 and 7."""
     del quick
     checks = []
@@ -78,10 +78,10 @@ def latency(quick: bool) -> Findings:
                 sent, UNPIPELINED_MS[k] - READY_MS[k], 5.0, f"{SOURCE}, figure 7",
             ),
         ]  # fmt: skip
-    return Findings(tuple(checks))
+    return Measured(tuple(checks))
 
 
-def cluster(quick: bool) -> Findings:
+def cluster(quick: bool) -> Measured:
     """Compare a split cluster, whose models are always ready, with shared ones of slow and of fast switches."""
     horizon_s, seeds = (5e3, 1) if quick else (2e4, 3)
     stop_s = (STOP_START_MS[0] - READY_MS[0]) / 1e3
@@ -94,7 +94,7 @@ def cluster(quick: bool) -> Findings:
     late, training = "bursts that are late", "training / all that 8 GPUs could do"
     utilisation = "work done / all that 8 GPUs could do"
     closed = "closed form: 1 - load - 2 x 0.024 switches a second x their cost"
-    return Findings((
+    return Measured((
         Check(f"split 6 + 2: {late}", split.late, 0.0, 0.05, None, "Erlang C(6, 2.4) = 4 % wait"),
         Check.around(f"split 6 + 2: {training}", split.training, 0.25, 0.001, "2 of 8 GPUs"),
         Check.around(f"split 6 + 2: {utilisation}", split.work, 0.55, 0.05, "load + 2 of 8 GPUs"),

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pytest
 
-from adapted import HIDDEN, InThisProcess, drawn, spec_of
+from adapted import HIDDEN, InThisProcess, randomised, spec_of
 from gpusched_agents import make_training
 from gpusched_agents.files.storage import load_agent
 from gpusched_agents.network.adaptation import AdaptationPolicy, arrays_of, flat_of
@@ -25,7 +25,7 @@ from gpusched_agents.training.checkpoint import Checkpoint
 from gpusched_agents.training.config import TrainingConfig
 from gpusched_agents.training.evolution import Workers, relative_cost, validation_costs
 from gpusched_agents.training.references import reference_names, warnings_of
-from gpusched_agents.training.worlds import DRAWN, Place
+from gpusched_agents.training.worlds import RANDOMISED, Place
 from gpusched_baselines import make_policy
 from gpusched_env import load_scenario, make_instance, simulate
 from instances import random_instance
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
 CONFIG = TrainingConfig(
-    agent=EsConfig(pairs=2, workloads=1, sigma=0.5, learning_rate=0.2, most_jobs=8, drawn=0.3),
+    agent=EsConfig(pairs=2, workloads=1, sigma=0.5, learning_rate=0.2, most_jobs=8, randomised=0.3),
     scenarios=("tiny", "low"),
     scenario_settings={"jobs.count": 8},
     steps=900,
@@ -48,8 +48,8 @@ LISTED = 4  # validation workloads that are not drawn
 def smaller(patch: pytest.MonkeyPatch) -> None:
     """Train in this process, with few drawn workloads that choose the agent."""
     patch.setattr("gpusched_agents.training.evolution.ProcessPoolExecutor", InThisProcess)
-    patch.setattr("gpusched_agents.training.worlds.DRAWN_VALIDATION", range(20_000, 20_003))
-    patch.setattr("gpusched_agents.training.worlds.MOST_DRAWN", 12)
+    patch.setattr("gpusched_agents.training.worlds.RANDOMISED_VALIDATION", range(20_000, 20_003))
+    patch.setattr("gpusched_agents.training.worlds.MOST_RANDOMISED", 12)
 
 
 @pytest.fixture(autouse=True)
@@ -130,9 +130,9 @@ def test_drawn_workloads_count_as_much_as_in_the_training():
     base = np.array([1.0, 3.0, 5.0, 5.0, 1.0, 2.0, 3.0])
     costs = base * np.exp([1.0, 1.0, 3.0, 3.0, 4.0, 4.0, 4.0])
     assert relative_cost(config, costs[:4], base[:4]) == pytest.approx(np.exp(2.0))
-    drawn = replace(config, agent=replace(CONFIG.agent, drawn=0.25))
-    assert relative_cost(drawn, costs, base) == pytest.approx(np.exp(0.75 * 2.0 + 0.25 * 4.0))
-    assert relative_cost(drawn, np.zeros(7), np.zeros(7)) == pytest.approx(1.0)  # free is free
+    randomised = replace(config, agent=replace(CONFIG.agent, randomised=0.25))
+    assert relative_cost(randomised, costs, base) == pytest.approx(np.exp(0.75 * 2.0 + 0.25 * 4.0))
+    assert relative_cost(randomised, np.zeros(7), np.zeros(7)) == pytest.approx(1.0)  # free is free
 
 
 def interrupt_at(monkeypatch: pytest.MonkeyPatch, owner: Any, name: str, call: int, *, after: bool = False) -> None:
@@ -240,7 +240,7 @@ def test_a_checkpoint_that_is_not_whole_is_refused(tmp_path: Path):
 
 def test_it_stops_when_patience_ends(tmp_path: Path):
     """One who takes no steps gets no better."""
-    lazy = replace(CONFIG.agent, learning_rate=1e-12, final_learning_rate=1e-12, pairs=1, drawn=0.0)
+    lazy = replace(CONFIG.agent, learning_rate=1e-12, final_learning_rate=1e-12, pairs=1, randomised=0.0)
     config = replace(CONFIG, agent=lazy, steps=10**6, evaluate_every=1, max_deferral=2, validation_seeds=(500,))
     training = train(tmp_path / "run", config)
     assert [point["steps"] > 0 for point in training.progress.curve] == [False, True, True]
@@ -277,12 +277,12 @@ def test_arrays_that_are_not_there_or_change_nothing_are_one_error_and_leave_not
     assert not list(tmp_path.iterdir())
 
 
-WHERE = [Place(0, 100_001), Place(1, 100_002), Place(DRAWN, 100_003)]
+WHERE = [Place(0, 100_001), Place(1, 100_002), Place(RANDOMISED, 100_003)]
 
 
 def differences(processes: int, pairs: int = 3, each: int = 2) -> tuple[list[list[float]], int]:
     config, instance = replace(CONFIG, network=replace(CONFIG.network, hidden=HIDDEN)), random_instance(0)
-    candidates = np.stack([drawn(seed) for seed in range(2 * pairs)])
+    candidates = np.stack([randomised(seed) for seed in range(2 * pairs)])
     with Workers(config, spec_of(instance), processes) as workers:
         found, rounds = workers.differences(candidates, (2 * WHERE)[: pairs * each], 8)
     return found.tolist(), rounds
@@ -298,7 +298,8 @@ def test_every_pair_runs_on_workloads_of_its_own():
         make_instance(load_scenario("low").replace({"jobs.count": 8}), 100_002),
     )
     one, other = (
-        simulate(instance, AdaptationPolicy(spec=spec, weights=drawn(seed), hidden=HIDDEN)).total_eur for seed in (4, 5)
+        simulate(instance, AdaptationPolicy(spec=spec, weights=randomised(seed), hidden=HIDDEN)).total_eur
+        for seed in (4, 5)
     )
     assert expected[2][0] == pytest.approx(np.log(one / other))  # of the third pair, on the second workload once more
 

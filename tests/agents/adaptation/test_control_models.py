@@ -31,7 +31,7 @@ ADAPTS = {"ppo": sb3.PPO, "a2c": sb3.A2C, "sac": sb3.SAC, "td3": sb3.TD3, "tqc":
 BY_JOB = {"ppo": sb3.PPO, "dqn": sb3.DQN, "maskable": contrib.MaskablePPO}
 
 
-def drawn(model: object) -> object:
+def randomised(model: object) -> object:
     """Draw the weights of a model, so that it says something."""
     generator = torch.Generator().manual_seed(0)
     for parameter in model.policy.parameters():
@@ -60,7 +60,7 @@ def total(env: gymnasium.Env, model: object, seed: int, masked: bool = False) ->
 @pytest.mark.parametrize("name", ADAPTS)
 def test_a_model_that_adapts_costs_as_policy_what_it_costs_in_the_environment(name: str, tmp_path: Path):
     env = GpuAdaptationEnv("default", settings=SMALL)
-    model = drawn(ADAPTS[name]("MlpPolicy", env, device="cpu", policy_kwargs={"net_arch": [16, 16]}))
+    model = randomised(ADAPTS[name]("MlpPolicy", env, device="cpu", policy_kwargs={"net_arch": [16, 16]}))
     policy = load(model, tmp_path)
     assert isinstance(policy.actor, MlpActor)
     result = simulate(make_instance(load_scenario("default").replace(SMALL), 3), policy, record=False)
@@ -71,7 +71,7 @@ def test_a_model_that_adapts_costs_as_policy_what_it_costs_in_the_environment(na
 def test_a_recurrent_model_carries_its_state_on(tmp_path: Path):
     env = GpuAdaptationEnv("default", settings=SMALL, rounds=4)
     keywords = {"lstm_hidden_size": 8, "net_arch": [8]}
-    model = drawn(contrib.RecurrentPPO("MlpLstmPolicy", env, device="cpu", policy_kwargs=keywords))
+    model = randomised(contrib.RecurrentPPO("MlpLstmPolicy", env, device="cpu", policy_kwargs=keywords))
     model.save(tmp_path / "model.zip")
     with pytest.warns(UnsafeLoadWarning):
         policy = load_sb3(str(tmp_path / "model.zip"), rounds=4)
@@ -90,7 +90,7 @@ def test_a_model_that_chooses_for_jobs_costs_what_it_costs_in_the_environment(na
     env = GpuClusterEnv("tiny", flat=flat)
     kind = "MlpPolicy" if flat else "MultiInputPolicy"
     extra = {"buffer_size": 100} if name == "dqn" else {}
-    model = drawn(BY_JOB[name](kind, env, device="cpu", policy_kwargs={"net_arch": [16]}, **extra))
+    model = randomised(BY_JOB[name](kind, env, device="cpu", policy_kwargs={"net_arch": [16]}, **extra))
     result = simulate(make_instance(load_scenario("tiny"), 3), load(model, tmp_path), record=False)
     assert result.total_eur == pytest.approx(total(env, model, 3, name == "maskable"), rel=1e-6)
 
@@ -121,7 +121,7 @@ def test_what_is_no_such_model_is_refused(tmp_path: Path):
 
 def test_a_model_for_jobs_drives_the_environment_that_it_was_trained_in(tmp_path: Path):
     env = GpuClusterEnv("tiny", flat=True)
-    policy = load(drawn(sb3.PPO("MlpPolicy", env, device="cpu", policy_kwargs={"net_arch": [16]})), tmp_path)
+    policy = load(randomised(sb3.PPO("MlpPolicy", env, device="cpu", policy_kwargs={"net_arch": [16]})), tmp_path)
     result, _ = rollout(env, policy, seed=3)
     assert result.total_eur == simulate(make_instance(load_scenario("tiny"), 3), policy, record=False).total_eur
 

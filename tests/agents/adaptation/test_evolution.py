@@ -125,8 +125,8 @@ def test_the_average_follows_the_weights_more_and_more_slowly():
 
 def test_a_run_begins_where_nothing_is_said_with_a_hidden_layer_of_its_seed():
     first, again, other = (first_weights(4, seed) for seed in (0, 0, 1))
-    drawn = {name for name, array in arrays_of(first, 4).items() if array.any()}
-    assert drawn == {"code.weight"}
+    randomised = {name for name, array in arrays_of(first, 4).items() if array.any()}
+    assert randomised == {"code.weight"}
     assert first.tolist() == again.tolist() != other.tolist()
     state = Evolution.go_on(first)
     assert first.tolist() == state.weights.tolist() == state.average.tolist()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from adapted import HIDDEN, MET, drawn, nothing, saying
+from adapted import HIDDEN, MET, nothing, randomised, saying
 from gpusched_agents.files.storage import weight_shapes
 from gpusched_agents.network.adaptation import (
     CRITICAL,
@@ -49,7 +49,7 @@ def outputs(
 
 
 def test_it_says_what_its_formula_says():
-    flat = drawn(2, 0.3)
+    flat = randomised(2, 0.3)
     of, (jobs, whole, options) = arrays_of(flat, HIDDEN), seen()
     with_round = [np.hstack([rows, np.tile(whole, (len(rows), 1))]) for rows in (jobs, options)]
     code = np.tanh(with_round[1] @ of["code.weight"].T + of["code.bias"])
@@ -78,7 +78,7 @@ def test_weights_of_0_say_nothing_exactly():
 
 def test_however_large_the_weights_it_says_no_more_than_it_may():
     open_gates = {"gate.weight": np.zeros((GATES, len(ROUND)), np.float32), "gate.bias": np.ones(GATES, np.float32)}
-    jobs, prices, max_deferral = outputs(flat_of(arrays_of(drawn(2, 1e6), HIDDEN) | open_gates, HIDDEN))
+    jobs, prices, max_deferral = outputs(flat_of(arrays_of(randomised(2, 1e6), HIDDEN) | open_gates, HIDDEN))
     assert (np.abs(jobs) <= MOST).all()
     assert (np.abs(prices) <= MOST_OF_PRICE).all()
     assert abs(max_deferral) <= LONGEST_DEFERRAL
@@ -139,7 +139,7 @@ def test_a_gate_closes_what_is_its_own_and_never_opens_further():
 
 
 def test_arrays_and_weights_end_to_end_are_the_same():
-    flat = drawn(3)
+    flat = randomised(3)
     arrays = arrays_of(flat, HIDDEN)
     assert {name: array.shape for name, array in arrays.items()} == own_shapes(HIDDEN)
     assert all(array.dtype == np.float32 for array in arrays.values())

@@ -8,15 +8,15 @@ import pytest
 from gpusched_agents.training.algorithm_config import EsConfig
 from gpusched_agents.training.config import TrainingConfig
 from gpusched_agents.training.worlds import (
-    DRAWN,
     LOADS,
-    MOST_DRAWN,
+    MOST_RANDOMISED,
     POOLS,
+    RANDOMISED,
     TRAINING_SEEDS,
     Place,
-    drawn_instance,
     instance_at,
     places,
+    randomised_instance,
     validation_instance,
     validation_places,
 )
@@ -52,8 +52,8 @@ def test_seeds_are_those_that_all_tracks_leave_to_training():
 
 @pytest.mark.parametrize(("part", "fewest", "most"), [(0.0, 0, 0), (0.3, 60, 120), (1.0, 300, 300)])
 def test_a_part_of_them_are_drawn(part: float, fewest: int, most: int):
-    drawn = sum(place.scenario == DRAWN for place in places(CONFIG, part, 0, 300))
-    assert fewest <= drawn <= most
+    randomised = sum(place.scenario == RANDOMISED for place in places(CONFIG, part, 0, 300))
+    assert fewest <= randomised <= most
 
 
 def test_a_workload_is_that_of_its_scenario_and_seed_with_its_first_jobs():
@@ -62,23 +62,23 @@ def test_a_workload_is_that_of_its_scenario_and_seed_with_its_first_jobs():
     assert instance_at(config, Place(0, 100_007), 10_000) == make_instance(scenario, 100_007)
     few = instance_at(config, Place(0, 100_007), 4)
     assert few == make_instance(scenario.replace({"jobs.count": 4}), 100_007)
-    assert len(instance_at(config, Place(DRAWN, 100_007), 5).jobs.submission_s) == 5
-    assert instance_at(config, Place(DRAWN, 100_007), 5) == drawn_instance(100_007, 5)
+    assert len(instance_at(config, Place(RANDOMISED, 100_007), 5).jobs.submission_s) == 5
+    assert instance_at(config, Place(RANDOMISED, 100_007), 5) == randomised_instance(100_007, 5)
 
 
 def test_a_drawn_cluster_is_the_same_every_time_and_another_one_for_another_seed():
-    assert drawn_instance(3, 6) == drawn_instance(3, 6)
-    assert drawn_instance(3, 6) != drawn_instance(4, 6)
+    assert randomised_instance(3, 6) == randomised_instance(3, 6)
+    assert randomised_instance(3, 6) != randomised_instance(4, 6)
 
 
 @pytest.mark.slow
 def test_whatever_is_drawn_is_a_workload():
     """Every kind with every cluster that may be drawn for it: not all applications run on all of them."""
-    assert all(len(drawn_instance(seed, 1).jobs.submission_s) == 1 for seed in range(250))
+    assert all(len(randomised_instance(seed, 1).jobs.submission_s) == 1 for seed in range(250))
 
 
 def test_drawn_clusters_differ_and_are_loaded_as_is_said():
-    instances = [drawn_instance(seed, 60) for seed in range(40)]
+    instances = [randomised_instance(seed, 60) for seed in range(40)]
     types = {tuple(gpu_type.name for gpu_type in instance.gpu_types) for instance in instances}
     assert len(types) > 20
     assert {name for names in types for name in names} <= {*POOLS, "M60"}
@@ -96,7 +96,7 @@ def test_drawn_clusters_differ_and_are_loaded_as_is_said():
 
 
 def test_drawn_clusters_are_small_and_larger_with_few_jobs_and_many():
-    instances = [drawn_instance(seed, 60) for seed in range(40)]
+    instances = [randomised_instance(seed, 60) for seed in range(40)]
     nodes = [len(instance.nodes) for instance in instances]
     assert min(nodes) == 1
     assert max(nodes) > 12
@@ -109,13 +109,13 @@ def test_drawn_clusters_are_small_and_larger_with_few_jobs_and_many():
 def test_an_agent_is_chosen_by_drawn_workloads_where_it_learns_on_some():
     listed = [Place(index, seed) for index in range(len(SCENARIOS)) for seed in CONFIG.validation_seeds]
     assert validation_places(CONFIG) == listed
-    drawn = validation_places(TrainingConfig(agent=EsConfig(drawn=0.5), scenarios=SCENARIOS))
-    assert drawn[: len(listed)] == listed
-    assert {place.scenario for place in drawn[len(listed) :]} == {DRAWN}
-    assert not {place.seed for place in drawn} & set(range(*TRAINING_SEEDS))
+    randomised = validation_places(TrainingConfig(agent=EsConfig(randomised=0.5), scenarios=SCENARIOS))
+    assert randomised[: len(listed)] == listed
+    assert {place.scenario for place in randomised[len(listed) :]} == {RANDOMISED}
+    assert not {place.seed for place in randomised} & set(range(*TRAINING_SEEDS))
 
 
 def test_a_validation_workload_has_all_its_jobs():
     config = TrainingConfig(agent=EsConfig(most_jobs=2), scenarios=("tiny",))
     assert validation_instance(config, Place(0, 500)) == make_instance(load_scenario("tiny"), 500)
-    assert validation_instance(config, Place(DRAWN, 20_000)) == drawn_instance(20_000, MOST_DRAWN)
+    assert validation_instance(config, Place(RANDOMISED, 20_000)) == randomised_instance(20_000, MOST_RANDOMISED)

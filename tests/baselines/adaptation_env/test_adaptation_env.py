@@ -22,7 +22,7 @@ from gpusched_baselines.adaptation_env.features import feature_count
 from gpusched_baselines.adaptation_env.run import AdaptedRun
 from gpusched_baselines.sts_x import plan as of
 from gpusched_env import Configuration, load_scenario, make_instance, simulate
-from gpusched_env.envs.source import FIRST_DRAWN_SEED
+from gpusched_env.envs.source import FIRST_SAMPLED_SEED
 from instances import HOUR
 from refusals import refused
 from small_instances import hours_job, kilowatt_cluster
@@ -150,7 +150,7 @@ def test_seeds_are_those_of_comparisons_and_workloads_come_again():
     assert [env.reset()[1]["workload"] for _ in range(30)] == drawn
     assert env.reset(options={"workload": 30_001})[1]["workload"] == 30_001
     fresh = small(workloads=None)
-    assert fresh.reset()[1]["workload"] >= FIRST_DRAWN_SEED
+    assert fresh.reset()[1]["workload"] >= FIRST_SAMPLED_SEED
 
 
 def test_the_controls_are_logarithms_of_factors():

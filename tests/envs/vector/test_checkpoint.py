@@ -18,7 +18,7 @@ from refusals import refused
 from vector_twins import all_kinds, assert_same, few_jobs, helped, random_actions
 
 SCENARIOS = [all_kinds(3), all_kinds(5, 6)]
-SETTINGS = {"deadline_wake_ups": True, "milestones": 2}
+SETTINGS = {"due_date_timers": True, "milestones": 2}
 
 
 def make(envs: int = 4, **more: object) -> GpuClusterVectorEnv:
@@ -116,7 +116,7 @@ def test_an_instance_that_was_given_has_no_seed_to_come_back_from():
 
 @pytest.mark.parametrize(
     "arguments",
-    [{"envs": 3}, {"milestones": 3}, {"deadline_wake_ups": False}, {"preemption": False}, {"idle_review_s": 60.0}],
+    [{"envs": 3}, {"milestones": 3}, {"due_date_timers": False}, {"preemption": False}, {"idle_review_s": 60.0}],
 )
 def test_a_checkpoint_of_other_arguments_is_refused(arguments):
     env, other = make(), make(**arguments)
@@ -236,7 +236,7 @@ def meddle(env: GpuClusterVectorEnv, rng: np.random.Generator) -> None:
         for job in view.active.tolist():
             act = rng.random()
             if act < 0.2:
-                view.wake_up(job, float(rng.choice([np.inf, -np.inf, 0.0, view.now_s + 50.0, 1e12])))
+                view.set_timer(job, float(rng.choice([np.inf, -np.inf, 0.0, view.now_s + 50.0, 1e12])))
             elif act < 0.4:
                 view.clear_preferred_node(job)
             elif act < 0.6:
@@ -252,7 +252,7 @@ def meddle(env: GpuClusterVectorEnv, rng: np.random.Generator) -> None:
 @pytest.mark.parametrize("meddles", [False, True])
 def test_every_honest_state_is_taken_and_goes_on_bit_for_bit(kind, preemption, mode, meddles):
     """At any point of an episode, also at its end, and after a policy has done something through a view."""
-    settings = {"preemption": preemption, "consolidation": meddles, "deadline_wake_ups": not meddles}
+    settings = {"preemption": preemption, "consolidation": meddles, "due_date_timers": not meddles}
     env, other = (GpuClusterVectorEnv(2, KINDS[kind], autoreset_mode=mode, **settings) for _ in range(2))
     env.reset(seed=1)
     rng, ended = np.random.default_rng(0), np.zeros(2, dtype=bool)

@@ -72,7 +72,7 @@ def test_what_is_done_through_a_view_of_a_copy_has_effect_there_alone(copied, th
     assert other.views[1].place(job, config)
     assert other.action_masks()[1].sum() >= 1
     other.views[1].release(job)
-    other.views[1].wake_up(job, start + 1.5)
+    other.views[1].set_timer(job, start + 1.5)
     assert_same(env.get_state(), before)
     now = start
     while now == start:

@@ -34,7 +34,7 @@ SIZES = [
         pytest.param([all_kinds(), all_kinds(2, 6)], {"consolidation": True}, id="all kinds"),
         pytest.param([helped()], {}, id="helped"),
         pytest.param([few_jobs(4)], {"preemption": False, "job_order": "due", "milestones": 0}, id="no preemption"),
-        pytest.param([all_kinds(3)], {"deadline_wake_ups": True, "milestones": 1, "reward_scale": 7.0}, id="wake-ups"),
+        pytest.param([all_kinds(3)], {"due_date_timers": True, "milestones": 1, "reward_scale": 7.0}, id="wake-ups"),
     ],
 )
 def test_steps_are_those_of_single_environments_through_several_episodes(mode, scenarios, settings_):
@@ -52,12 +52,12 @@ def test_steps_are_those_of_single_environments_through_several_episodes(mode, s
     preemption=st.booleans(),
     job_order=st.sampled_from(["pressure", "submission", "due", "weight"]),
     milestones=st.integers(0, 5),
-    wake_ups=st.booleans(),
+    timers=st.booleans(),
     idle_review_s=st.sampled_from([900.0, 3600.0]),
     seed=st.integers(0, 1000),
 )
 def test_whatever_the_settings_are(
-    mode, scenario, envs, preemption, job_order, milestones, wake_ups, idle_review_s, seed
+    mode, scenario, envs, preemption, job_order, milestones, timers, idle_review_s, seed
 ):
     twins = Twins(
         [scenario],
@@ -66,8 +66,8 @@ def test_whatever_the_settings_are(
         preemption=preemption,
         job_order=job_order,
         milestones=milestones,
-        deadline_wake_ups=wake_ups,
-        consolidation=wake_ups,
+        due_date_timers=timers,
+        consolidation=timers,
         idle_review_s=idle_review_s,
     )
     infos = twins.reset(seed=seed)
@@ -93,7 +93,7 @@ def test_an_instance_is_replayed_in_all_environments_and_then_the_scenario_goes_
 
 
 def test_switches_that_cost_by_distance_are_those_of_single_environments():
-    twins = Twins([all_kinds()], 2, AutoresetMode.DISABLED, preemption=True, consolidation=True, deadline_wake_ups=True)
+    twins = Twins([all_kinds()], 2, AutoresetMode.DISABLED, preemption=True, consolidation=True, due_date_timers=True)
     twins.reset(seed=1)
     twins.reset(options={"instance": with_switching(make_instance(all_kinds(10, 5), 99), 99)})
     rng = np.random.default_rng(2)

@@ -19,7 +19,7 @@ from hypothesis import strategies as st
 from gpusched_env import GpuClusterVectorEnv
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.envs.vector import threads as threads_module
-from gpusched_env.envs.vector.board import ASLEEP, CHUNK, THREADS, chunk_end, new_board, open_round, take
+from gpusched_env.envs.vector.work_queue import ASLEEP, CHUNK, THREADS, chunk_end, new_board, open_round, take
 from vector_twins import assert_same, few_jobs, random_actions
 
 STEPS = """
@@ -34,7 +34,7 @@ for _ in range(15):
 """
 
 
-def helpers() -> int:
+def workers() -> int:
     return sum(thread.name == "gpusched-vector" for thread in threading.enumerate())
 
 
@@ -95,35 +95,35 @@ def test_a_thread_takes_its_own_share_first_and_then_helps_the_others():
 
 
 def test_by_default_small_vectors_have_one_thread_and_large_ones_no_more_than_cores():
-    assert GpuClusterVectorEnv(4, few_jobs())._crew._threads == 1
-    assert GpuClusterVectorEnv(200, few_jobs())._crew._threads <= usable_cores()
-    assert GpuClusterVectorEnv(2, few_jobs(), threads=8)._crew._threads == 2
+    assert GpuClusterVectorEnv(4, few_jobs())._pool._threads == 1
+    assert GpuClusterVectorEnv(200, few_jobs())._pool._threads <= usable_cores()
+    assert GpuClusterVectorEnv(2, few_jobs(), threads=8)._pool._threads == 2
 
 
 def test_closing_ends_the_threads():
-    before = helpers()
+    before = workers()
     env = GpuClusterVectorEnv(4, few_jobs(), threads=3)
     env.reset(seed=0)
-    assert helpers() == before + 2
+    assert workers() == before + 2
     env.close()
-    assert wait_for(lambda: helpers() == before)
+    assert wait_for(lambda: workers() == before)
 
 
 @pytest.mark.slow
 def test_dropping_the_environment_ends_the_threads():
-    before = helpers()
+    before = workers()
     env = GpuClusterVectorEnv(4, few_jobs(), threads=3)
     env.reset(seed=0)
-    assert helpers() == before + 2
+    assert workers() == before + 2
     del env
     gc.collect()
-    assert wait_for(lambda: helpers() == before)
+    assert wait_for(lambda: workers() == before)
 
 
 def test_helpers_that_sleep_are_woken_and_those_that_look_out_take_part_at_once():
     one, two = (GpuClusterVectorEnv(64, few_jobs(), threads=t) for t in (1, 2))
     assert_same(one.reset(seed=0), two.reset(seed=0))
-    rng, board = np.random.default_rng(0), two._crew._board
+    rng, board = np.random.default_rng(0), two._pool._board
     for pause_s in (0.0, 0.0, 0.05, 0.05, 0.0, 0.0, 0.0, 0.05):
         actions = random_actions(one.action_masks(), rng)
         assert_same(one.step(actions), two.step(actions))
@@ -200,7 +200,7 @@ def test_an_error_of_a_helper_is_raised_by_the_step(stepped, monkeypatch):
             raise Broken
         own(thread, *rest)
 
-    assert wait_for(lambda: stepped[1]._crew._board[THREADS + 1, ASLEEP] == 1)
+    assert wait_for(lambda: stepped[1]._pool._board[THREADS + 1, ASLEEP] == 1)
 
     def step_often() -> None:
         for _ in range(1000):
@@ -223,17 +223,17 @@ def test_a_helper_that_cannot_be_told_or_started_is_replaced(where, monkeypatch)
     def fail(*_: object) -> None:
         raise Broken
 
-    class NoDesk:
+    class NoWorkList:
         get = fail
         put = fail
 
     if where == "put":
-        two._crew._desks[0].put(None)  # the thread ends
-        two._crew._desks[0] = NoDesk()
+        two._pool._work_lists[0].put(None)  # the thread ends
+        two._pool._work_lists[0] = NoWorkList()
         with pytest.raises(Broken):
             two.step(np.zeros(64, np.int64))
     else:
-        two._crew.close()
+        two._pool.close()
         start = threading.Thread.start
         monkeypatch.setattr(threading.Thread, "start", fail)
         with pytest.raises(Broken):
@@ -322,6 +322,6 @@ def test_a_forked_process_starts_threads_of_its_own():
     if child == 0:
         signal.alarm(10)
         env.step(np.zeros(32, np.int64))
-        os._exit(0 if helpers() == 1 else 1)
+        os._exit(0 if workers() == 1 else 1)
     assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 0
     env.close()

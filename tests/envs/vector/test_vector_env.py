@@ -107,7 +107,7 @@ def test_views_are_live_and_a_wake_up_set_through_one_brings_a_round():
     view, start = env.views[1], infos["time_s"].copy()
     assert view.jobs.base is not None
     assert view.now_s == start[1]
-    view.wake_up(int(env.jobs[1]), start[1] + 1.5)
+    view.set_timer(int(env.jobs[1]), start[1] + 1.5)
     while infos["time_s"][1] == start[1]:
         _, _, _, _, infos = env.step([0, 0])
     assert infos["time_s"][1] == pytest.approx(start[1] + 1.5)

@@ -24,7 +24,7 @@ SMALL = few_jobs()
         ({"scenario": [SMALL, "high"]}, ("scenario[1]", "high")),
         ({"job_order": "random"}, ("job_order", "random")),
         ({"preemption": "no"}, ("preemption", "no")),
-        ({"deadline_wake_ups": 1}, ("deadline_wake_ups", 1)),
+        ({"due_date_timers": 1}, ("due_date_timers", 1)),
         ({"milestones": -1}, ("milestones", -1)),
         ({"idle_review_s": 0.0}, ("idle_review_s", 0.0)),
         ({"reward_scale": 0.0}, ("reward_scale", 0.0)),

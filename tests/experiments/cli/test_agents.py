@@ -39,7 +39,7 @@ def tiny(seed):
 def folder(tmp_path, monkeypatch):
     """Ship an agent for the scenario tiny, and keep one for another cluster in a folder."""
     monkeypatch.setattr(shipping, "SHIPPED", tmp_path / "shipped")
-    fits = AgentSpec.of("set", tiny(0).configurations, tiny(0).gpu_types, milestones=0, deadline_wake_ups=True)
+    fits = AgentSpec.of("set", tiny(0).configurations, tiny(0).gpu_types, milestones=0, due_date_timers=True)
     impatient = weights() | {"wait_out.bias": np.array([-1e6], np.float32)}
     save_agent(tmp_path / "shipped" / "clever", description(name="clever", spec=fits), impatient)
     save_agent(tmp_path / "mine", mlp_description(), weights(of=spec("mlp")))

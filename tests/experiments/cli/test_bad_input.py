@@ -92,7 +92,7 @@ def test_a_place_that_cannot_be_written_is_one_line_that_names_it(folder, comman
     (folder / "file").write_text("")
     done = CliRunner().invoke(app, [*command, "file/x.gif" if field == "--gif" else "file/x.png"])
     error = done.stderr.splitlines()[-1]
-    assert (done.exit_code, [entry.name for entry in folder.iterdir()]) == (2, ["file"])
+    assert (done.exit_code, [submission.name for submission in folder.iterdir()]) == (2, ["file"])
     assert error.startswith(f"error: {field} = 'file/x.")
     assert "can be written" in error
 

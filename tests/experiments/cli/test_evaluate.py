@@ -30,7 +30,7 @@ def tiny(seed):
 
 @pytest.fixture(autouse=True)
 def folder(tmp_path, monkeypatch):
-    fits = AgentSpec.of("set", tiny(0).configurations, tiny(0).gpu_types, milestones=0, deadline_wake_ups=True)
+    fits = AgentSpec.of("set", tiny(0).configurations, tiny(0).gpu_types, milestones=0, due_date_timers=True)
     impatient = weights() | {"wait_out.bias": np.array([-1e6], np.float32)}
     save_agent(tmp_path / "mine", description(spec=fits), impatient)
     save_agent(tmp_path / "lazy", description(spec=fits), weights() | {"wait_out.bias": np.array([1e6], np.float32)})

@@ -327,7 +327,7 @@ def test_a_training_that_is_stopped_before_its_first_update_says_that_nothing_is
     assert evaluated(again) == STEPS
 
 
-def test_teacher_sts_and_edf_stand_at_the_beginning_and_beside_every_evaluation(trained):
+def test_expert_sts_and_edf_stand_at_the_beginning_and_beside_every_evaluation(trained):
     folder, done = trained
     costs = {
         name: np.mean(
@@ -344,13 +344,13 @@ def test_teacher_sts_and_edf_stand_at_the_beginning_and_beside_every_evaluation(
     assert json.loads((folder / "training.json").read_text())["references"] == pytest.approx(costs, rel=1e-12)
 
 
-def test_an_agent_that_is_costlier_than_its_teacher_ends_in_a_warning_that_is_kept(trained):
+def test_an_agent_that_is_costlier_than_its_expert_ends_in_a_warning_that_is_kept(trained):
     """Some hundred decisions teach nothing: any of its agents is costlier than STS-X, and most are than EDF."""
     folder, done = trained
     kept = json.loads((folder / "training.json").read_text())
     warned = [line.removeprefix("warning: ") for line in done.stderr.splitlines() if line.startswith("warning: ")]
     assert warned == kept["warnings"]
-    assert any("more than its teacher sts-x" in line and "try --imitation-steps" in line for line in warned)
+    assert any("more than its expert sts-x" in line and "try --imitation-steps" in line for line in warned)
     assert done.exit_code == 0
 
 

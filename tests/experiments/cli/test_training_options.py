@@ -101,8 +101,8 @@ def test_options_name_settings_that_exist():
     [
         ("agent.learning_rate=3e-4", TrainingConfig(agent=MaskablePpoConfig(learning_rate=3e-4))),
         ("agent.target_kl=none", TrainingConfig(agent=MaskablePpoConfig(target_kl=None))),
-        ("imitation.led = 0.5", TrainingConfig(imitation=ImitationConfig(led=0.5))),
-        ("imitation.teacher=sts", TrainingConfig(imitation=ImitationConfig("sts"))),
+        ("imitation.led = 0.5", TrainingConfig(imitation=ImitationConfig(beta=0.5))),
+        ("imitation.expert=sts", TrainingConfig(imitation=ImitationConfig("sts"))),
         ("network.distribution=false", TrainingConfig(network=NetworkConfig(distribution=False))),
         ("tardiness_factor=1", TrainingConfig(tardiness_factor=1.0)),
         ("threads=2", TrainingConfig(threads=2)),
@@ -139,7 +139,9 @@ def test_tracks_stand_for_their_scenarios_and_their_seeds_for_validation():
 
 def test_settings_of_a_adaptation_agent_leave_the_others_as_they_are_by_default():
     made = config(agent="es", hidden=5, imitate="none", settings=("agent.pairs=2", "agent.drawn=0.5"))
-    assert made == TrainingConfig(agent=EsConfig(pairs=2, drawn=0.5), network=NetworkConfig("adaptation", hidden=5))
+    assert made == TrainingConfig(
+        agent=EsConfig(pairs=2, randomised=0.5), network=NetworkConfig("adaptation", hidden=5)
+    )
     assert config(agent="es", network="adaptation", imitation_steps=0) == TrainingConfig(agent=EsConfig())
 
 

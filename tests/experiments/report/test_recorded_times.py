@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from gpusched_env.workload import Trace
-from gpusched_experiments.page.document import report_html
-from gpusched_experiments.page.runs import comparison_report
-from gpusched_experiments.page.verdict import verdict_of
+from gpusched_experiments.html_report.document import report_html
+from gpusched_experiments.html_report.runs import comparison_report
+from gpusched_experiments.html_report.verdict import verdict_of
 from gpusched_experiments.report.comparison_folder import Compared, comparison_files
 from gpusched_experiments.report.comparison_table import comparisons_text
 from gpusched_experiments.report.metrics import UNKNOWN

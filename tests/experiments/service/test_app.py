@@ -81,8 +81,10 @@ def test_a_body_beyond_the_limit_is_not_read_to_its_end(client: testclient.TestC
 def test_every_shipped_policy_is_listed_with_what_it_does():
     with testclient.TestClient(create_app(lambda _: Reply(200, b"{}"), PolicyCatalogue.of("all"), LIMITS)) as client:
         listed = client.get("/v1/policies").json()
-    assert [entry["name"] for entry in listed["policies"]] == [n for n in known_policies() if n != "as-traced"]
-    assert all(entry["line"] and len(entry["version"]) >= 16 for entry in listed["policies"])
+    assert [submission["name"] for submission in listed["policies"]] == [
+        n for n in known_policies() if n != "as-traced"
+    ]
+    assert all(submission["line"] and len(submission["version"]) >= 16 for submission in listed["policies"])
 
 
 def test_health_says_the_version(client: testclient.TestClient):

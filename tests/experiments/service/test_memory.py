@@ -21,13 +21,13 @@ KEY = b"a key"
 
 
 def memory_of(rows: np.ndarray) -> Memory:
-    wake_s = rows[1:, 0]
-    ids = [f"job-{i}" for i in range(len(wake_s))]
+    timer_s = rows[1:, 0]
+    ids = [f"job-{i}" for i in range(len(timer_s))]
     return Memory(
         "sts-x",
         "here",
         ids,
-        np.column_stack([wake_s, wake_s + 1.0, wake_s + 2.0, wake_s + 3.0]),
+        np.column_stack([timer_s, timer_s + 1.0, timer_s + 2.0, timer_s + 3.0]),
         rows,
         3,
         7,

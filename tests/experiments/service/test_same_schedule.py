@@ -25,9 +25,9 @@ KEY = b"a key"
 ALL = PolicyCatalogue.of("all")
 DECIDER = Decider(ALL, KEY)
 # Solvers and a thousand constructions a round take long here; their memory and randomness are those of others.
-# What really ran once (`as-traced`) no request tells, nor the jobs that are done, from which `look-ahead` draws others.
+# What really ran once (`as-traced`) no request tells, nor the jobs that are done, from which `rollout` draws others.
 SOLVERS = ("sts-ipopt", "random-greedy-mean", "random-greedy-conditional-mean", "path-relinking")
-LEFT_OUT = (*SOLVERS, "as-traced", "look-ahead")
+LEFT_OUT = (*SOLVERS, "as-traced", "rollout")
 
 
 def over_requests(instance: Instance, name: str, seed: int = 0, decider: Decider = DECIDER) -> Result:

@@ -111,7 +111,7 @@ class Following:
             assert view.place(job, config)
         following = [s.start_s for s in self.stays if s.start_s > view.now_s + 1e-6]
         for job in active:
-            view.wake_up(job, min(following, default=np.inf))
+            view.set_timer(job, min(following, default=np.inf))
 
 
 def without_base_power(instance: Instance) -> Instance:

@@ -103,6 +103,6 @@ def test_a_place_that_cannot_be_written_is_named(folder):
 
 
 def test_the_help_names_every_experiment():
-    shown = gpusched("reproduce", "--help").stdout
+    results = gpusched("reproduce", "--help").stdout
     for name in ("cost", "mean-times", "sharing", "scaling", *EXPERIMENTS, "all"):
-        assert name in shown
+        assert name in results

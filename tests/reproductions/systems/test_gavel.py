@@ -22,7 +22,7 @@ from gpusched_reproductions.systems.gavel import (
     run_single,
     throughputs,
 )
-from gpusched_reproductions.systems.show import parts_of
+from gpusched_reproductions.systems.validation import parts_of
 from refusals import refused
 
 RECORDED = Path("../shared/data/gavel/simulation_throughputs.json")

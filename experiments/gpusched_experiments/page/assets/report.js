@@ -1,4 +1,4 @@
-// Draws the figures with plotly and sorts the tables. Everything it needs stands in the page.
+// Samples the figures with plotly and sorts the tables. Everything it needs stands in the page.
 (() => {
   "use strict";
   const NARROW = 560, PRINT_PX = 700, MOST_LABELS = 400;

@@ -19,7 +19,7 @@ from typing import Any, TypeVar
 from gpusched_env.child_processes import usable_cores
 from gpusched_env.errors import InputError, MissingExtraError
 from gpusched_env.simulator import Policy
-from gpusched_experiments.report.backends.ray_worker import Answer, Packing, Terms, make_call, versions
+from gpusched_experiments.report.backends.ray_worker import Answer, Serialisation, Terms, make_call, versions
 from gpusched_experiments.report.processes import WorkerError
 from gpusched_experiments.report.warm_up import two_processes, warm_up
 
@@ -77,14 +77,14 @@ class RayCluster:
             warm_up(policies)  # processes of this machine find it compiled
         terms = Terms(versions(policy.name for policy in policies), os.getcwd(), pickle.dumps(tuple(policies)))  # noqa: PTH109
         put = ray.put(terms)
-        packing = Packing(policies, ray.put)
+        serialisation = Serialisation(policies, ray.put)
         task = ray.remote(num_cpus=1, max_retries=RETRIES)(make_call)
         left, running = iter(enumerate(calls)), dict[Any, int]()
         try:
             while True:
                 for index, call in islice(left, workers - len(running)):
-                    parcel, shared = packing.packed(call)
-                    running[task.remote(put, parcel, *shared)] = index
+                    payload, shared = serialisation.packed(call)
+                    running[task.remote(put, payload, *shared)] = index
                 if not running:
                     return
                 for ended in ray.wait(list(running), num_returns=1)[0]:

@@ -22,7 +22,7 @@ from gpusched_experiments.report.code_version import agent_version, code_version
 from gpusched_experiments.report.warm_up import warm_up
 
 
-class Packing:
+class Serialisation:
     """Packs calls one after the other; instances and `common` things are packed once each.
 
     Args:
@@ -63,23 +63,23 @@ class Packing:
 class _Pickler(pickle.Pickler):
     """Leaves out what is shared, and lists it."""
 
-    def __init__(self, file: io.BytesIO, packing: Packing) -> None:
+    def __init__(self, file: io.BytesIO, serialisation: Serialisation) -> None:
         super().__init__(file)
-        self._packing, self.used = packing, list[int]()
+        self._serialisation, self.used = serialisation, list[int]()
 
     def persistent_id(self, thing: object) -> int | None:
         """Give the place of a shared thing among those of this call; None for any other."""
-        if not self._packing.shares(thing):
+        if not self._serialisation.shares(thing):
             return None
-        key = self._packing.keep(thing)
+        key = self._serialisation.keep(thing)
         if key not in self.used:
             self.used.append(key)
         return self.used.index(key)
 
 
-def unpacked(parcel: bytes, shared: Sequence[bytes]) -> Callable[[], Any]:
+def unpacked(payload: bytes, shared: Sequence[bytes]) -> Callable[[], Any]:
     """Give the call again."""
-    with io.BytesIO(parcel) as file:
+    with io.BytesIO(payload) as file:
         return _Unpickler(file, shared).load()
 
 
@@ -131,13 +131,13 @@ def versions(policies: Iterable[str]) -> tuple[tuple[str, str], ...]:
     return (("code", f"{code_version()}-{systems_version()}"), *agents)
 
 
-def make_call(terms: Terms, parcel: bytes, *shared: bytes) -> bytes:
+def make_call(terms: Terms, payload: bytes, *shared: bytes) -> bytes:
     """Make a call, unless this machine has other code; give the pickled answer."""
     refused = _prepared(terms)
     if refused:
         return pickle.dumps(Answer(refused=refused))
     try:
-        return pickle.dumps(Answer(unpacked(parcel, shared)()))
+        return pickle.dumps(Answer(unpacked(payload, shared)()))
     except Exception as error:  # noqa: BLE001 - it is raised where the command runs
         return _pickled_error(error)
 

@@ -1,7 +1,7 @@
 """HiveD (Zhao et al., OSDI 2020): virtual clusters of cells, beside private clusters and quotas."""
 
 from gpusched_reproductions.systems.hived import anomaly, conformance, theorem
-from gpusched_reproductions.systems.show import Part
+from gpusched_reproductions.systems.validation import Part
 
 PARTS = (
     Part("hived", "theorem", "No legal request is refused when cells are allocated as buddies", theorem.run),

@@ -15,7 +15,7 @@ from gpusched_env.simulator import Policy, State, View, simulate
 from gpusched_env.simulator.kernels import ask_order, at, fits, kernel, place, set_preferred_node
 from gpusched_env.simulator.placement.release import within_quota
 from gpusched_env.workload import with_tenancy
-from gpusched_reproductions.systems.show import Check, Findings
+from gpusched_reproductions.systems.validation import Check, Measured
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -218,7 +218,7 @@ class Outcome:
     refused: int
 
 
-def run(quick: bool) -> Findings:
+def run(quick: bool) -> Measured:
     """Run the tenants of Philly on private nodes, under quotas and in cells; quick: the jobs of two weeks."""
     trace = read_trace(TRACE, quick=quick)
     shared = shared_cluster(trace)
@@ -235,7 +235,7 @@ def run(quick: bool) -> Findings:
     guaranteed = by_tenant(trace, lending, ~opportunistic) - by_tenant(trace, private)
     mean = float(lending.delay_min.mean() - private.delay_min.mean())
     low, high = (0.0, 10_000.0) if quick else (500.0, 5000.0)
-    return Findings(
+    return Measured(
         (
             Check("tenants that quotas delay by more than 100 min, of 11", delayed, 3.0, 11.0, None, BAND),
             Check("largest extra mean delay of a tenant [min]", float(extra.max()), low, high, 1000.0, SOURCE),

@@ -12,7 +12,7 @@ from typing import Any
 from gpusched_env.errors import InputError
 from gpusched_reproductions.systems.hived.cells import Answer
 from gpusched_reproductions.systems.hived.scheduler import Scheduler
-from gpusched_reproductions.systems.show import Check, Findings
+from gpusched_reproductions.systems.validation import Check, Measured
 
 DATA = Path("../shared/data/hived")
 SOURCE = "github.com/microsoft/hivedscheduler 66f26ac (MIT), its algorithm's tests and design example"
@@ -46,7 +46,7 @@ class Cases:
         return Answer(place["node"], tuple(place["gpus"]), frozenset(self.victims.get(pod, ())))
 
 
-def run(quick: bool) -> Findings:  # noqa: ARG001 - it takes no time
+def run(quick: bool) -> Measured:  # noqa: ARG001 - it takes no time
     """Schedule the pods of the cases on the cluster of the design example."""
     config, cases = read_cluster(), Cases.read(DATA / "cases.json")
     placed, last = in_order(config, cases), backtracking(config, cases)
@@ -55,7 +55,7 @@ def run(quick: bool) -> Findings:  # noqa: ARG001 - it takes no time
     back = sum(answer == cases.expected(pod) for pod, answer in last.items())
     refused = float(sum(refusals(config, cases).values()) + refuses_too_much(config))
     cases_refused = float(len(cases.refused) + 1)
-    return Findings(
+    return Measured(
         (
             Check("pods 1-9 and 16-25 as expected", float(agree), all_of, all_of, all_of, SOURCE),
             Check("pods 39 and 40 as expected", float(back), 2.0, 2.0, 2.0, SOURCE),

@@ -9,7 +9,7 @@ import numpy as np
 from gpusched_env.kernel import kernel
 from gpusched_env.simulator import cell_binding as blocks
 from gpusched_env.simulator.cell_binding import choose_block, free_around, mask_of
-from gpusched_reproductions.systems.show import Check, Findings
+from gpusched_reproductions.systems.validation import Check, Measured
 
 if TYPE_CHECKING:
     from numpy.random import Generator
@@ -27,13 +27,13 @@ MOST_CELLS = NODES * GPUS
 HOST, START, LEVEL, OWNER = range(4)
 
 
-def run(quick: bool) -> Findings:
+def run(quick: bool) -> Measured:
     """Make random legal requests to random clusters that are promised away completely; count those refused."""
     trials = QUICK_TRIALS if quick else TRIALS
     buddy = count(trials, np.random.default_rng(0), buddies=True)
     aligned = count(trials, np.random.default_rng(0), buddies=False)
     source = "Zhao et al., OSDI 2020, theorem on buddy cell allocation"
-    return Findings(
+    return Measured(
         (
             Check("legal requests made", float(buddy[0]), low=1e5),
             Check("legal requests refused, buddies", float(buddy[1]), 0.0, 0.0, 0.0, source),

@@ -1,0 +1,5 @@
+"""Look-ahead: what a round could decide is tried out in sampled roll-outs, and the best of it is done."""
+
+from gpusched_baselines.rollout_policy.policy import RolloutPolicy
+
+__all__ = ["RolloutPolicy"]

@@ -1,0 +1,179 @@
+"""Look-ahead as a policy, and as a expert; its settings."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from gpusched_baselines.rollout_policy.samples import (
+    Arrivals,
+    best_arm,
+    deviations,
+    plan_of,
+    same_plan,
+    sample_outcome,
+    uniforms,
+)
+from gpusched_baselines.rollout_policy.simulation import BASES, Base, new_copy, simulate_copy, write_plan
+from gpusched_baselines.sts_x.policy import StsX, choose_planned, execute_plan
+from gpusched_env.errors import InputError
+from gpusched_env.model import checks
+from gpusched_env.simulator.kernels import Board, Floats, PlannedPolicy, View, at
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.random import Generator
+
+
+OVERTIME = 5  # how many times as many rounds as the first way another one may take until the same time
+
+
+class Samples:
+    """What is drawn for the round that is open on a board, the same for all ways to decide it.
+
+    Attributes:
+        stage: Where it is played.
+        outcomes: What jobs need, and when those that run would be complete, (D, J, OUTCOME_COLUMNS).
+    """
+
+    def __init__(self, board: Board, rate: Floats, settings: Settings, rng: Generator) -> None:
+        self.copy, self._rate = new_copy(board, settings.arrivals), rate
+        size = int(self.copy.start.count[at.ACTIVE])
+        parts = [uniforms(rng, draws, size) for draws in settings.heats]
+        self.outcomes = np.full((sum(settings.heats), size + settings.arrivals, at.OUTCOME_COLUMNS), np.inf)
+        for outcome, uniform in zip(self.outcomes, np.concatenate(parts), strict=True):
+            sample_outcome(self.copy.start, uniform, outcome)
+        self._arrivals = Arrivals(board, self.copy, rng, len(self.outcomes))
+        self._drawn = -1  # the draw whose jobs are about to come
+
+    def costs(self, plans: list[Floats], bases: list[Base], rounds: int) -> Callable[[int, int], float]:
+        """Return what gives the cost [€] of a way to decide the round on a draw.
+
+        The first way goes first on every draw, for so many rounds; the others stop at the same time.
+
+        Args:
+            plans: What the ways decide.
+            bases: The policies that they follow then.
+            rounds: After how many rounds the first one stops.
+        """
+        until = np.full(len(self.outcomes), np.inf)
+
+        def cost(way: int, draw: int) -> float:
+            if self._drawn != draw:
+                self._arrivals.come(self.copy, draw, self.outcomes[draw])
+                self._drawn = draw
+            end, most = (np.inf, rounds) if way == 0 else (until[draw], OVERTIME * rounds)
+            total, end = simulate_copy(self.copy, self.outcomes[draw], self._rate, plans[way], bases[way], end, most)
+            if way == 0:
+                until[draw] = end
+            return total
+
+        return cost
+
+
+def best_plan(board: Board, rate: Floats, settings: Settings, rng: Generator) -> Floats:
+    """Find what every active job shall get in the round that is open on `board`, (A, PLAN_COLUMNS).
+
+    First the bases race, each with its own plan and followed to the end; then the plans that differ from that of the
+    winner, which it follows in all of them.
+
+    Args:
+        board: The board; nothing on it changes. Its memory holds what STS-X remembers.
+        rate: Cost rates to plan with [€/s], (C,).
+        settings: How much is tried.
+    """
+    draws = Samples(board, rate, settings, rng)
+    bases = [BASES[name] for name in settings.bases]
+    plans = [plan_of(draws.copy, rate, base) for base in bases]
+    winner = 0
+    if len(bases) > 1:
+        heats = (settings.first + settings.second, 0, settings.challenger_samples)
+        winner = best_arm(draws.costs(plans, bases, settings.base_rounds), len(plans), heats, settings.certainty)
+    own, base = plans[winner], bases[winner]
+    tried = [own, *(plan for plan in plans if not same_plan(plan, own))]
+    tried += deviations(draws.copy, rate, base, own, settings.deviations, rng)
+    costs = draws.costs(tried, [base] * len(tried), settings.rounds)
+    return tried[best_arm(costs, len(tried), settings.heats, settings.certainty)]
+
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How much `RolloutPolicy` tries in a round.
+
+    Args:
+        first: Samples of what jobs need, and of what comes, on which all plans are rolled out, ≥ 1.
+        second: Samples on which the cheapest quarter goes on, ≥ 0.
+        challenge: Samples on which the one that is cheapest then must win again, ≥ 2.
+        deviations: How many plans are drawn in which one job is told what to do, ≥ 0.
+        rounds: How many rounds a roll-out has, ≥ 1.
+        base_rounds: How many it has where bases are compared, ≥ 1: what one of them puts off counts in the end.
+        arrivals: How many jobs may come in a roll-out, ≥ 0.
+        certainty: How sure it must be that another plan is better, in standard errors of the difference, ≥ 0.
+        bases: The policies that roll-outs may follow, of "sts-x" and "atc"; the first one unless another is better.
+        seed: Seed of the draws, with the number of the round: so decisions are the same through every door.
+
+    Raises:
+        InputError: One of them is of the wrong kind or out of its range.
+    """
+
+    first: int = 3
+    second: int = 3
+    challenger_samples: int = 8
+    deviations: int = 12
+    rounds: int = 16
+    base_rounds: int = 48
+    arrivals: int = 6
+    certainty: float = 2.0
+    bases: tuple[str, ...] = ("sts-x", "atc")
+    seed: int = 0
+
+    def __post_init__(self) -> None:
+        for name in ("first", "rounds", "base_rounds"):
+            checks.whole(name, getattr(self, name), 1)
+        for name in ("second", "deviations", "arrivals"):
+            checks.whole(name, getattr(self, name), 0)
+        checks.whole("challenge", self.challenger_samples, 2)
+        checks.not_negative("certainty", self.certainty)
+        checks.seed(self.seed)
+        if not isinstance(self.bases, tuple) or not self.bases or not set(self.bases) <= set(BASES):
+            raise InputError("bases", self.bases, f"a tuple of some of {', '.join(BASES)}")
+
+    @property
+    def heats(self) -> tuple[int, int, int]:
+        """Give the draws of a race, in parts."""
+        return self.first, self.second, self.challenger_samples
+
+
+@dataclass(frozen=True, slots=True)
+class RolloutPolicy(PlannedPolicy):
+    """Look-ahead, our own: STS-X, improved in every round by what sampled roll-outs say.
+
+    When the first job of a round is asked, the epochs that every active job needs yet are drawn several times from its
+    distribution, given those done, and with them jobs that come: such as came so far, as often as they came. On each
+    draw the simulator itself plays the next rounds, decided by a fixed policy, and what is left then is estimated. So
+    STS-X is compared with `atc`, and the plan of the better one with others: the other one's, and plans in which one
+    job may have one configuration only, or waits, and the rest is planned around it. A plan that is cheaper in the
+    mean, by more than chance explains, is decided; then the jobs are decided one by one, as STS-X does. That is one
+    step of policy improvement (Bertsekas, Tsitsiklis and Wu, 1997) in every round.
+
+    It knows no more than other policies: neither what jobs will need nor what will come.
+
+    Args:
+        settings: How much is tried.
+        name: Name, as tables show it.
+    """
+
+    settings: Settings = field(default_factory=Settings)
+    name: str = "rollout"
+    job_order: str = "pressure"
+    preemption: bool = True
+    _execute_plan = staticmethod(execute_plan)
+    _planned = staticmethod(choose_planned)
+
+    def _plan(self, view: View) -> None:
+        board = view.board
+        rng = np.random.default_rng([self.settings.seed, int(board.count[at.ROUND]), int(board.count[at.SUBMITTED])])
+        write_plan(board, best_plan(board, StsX().rates(board), self.settings, rng))

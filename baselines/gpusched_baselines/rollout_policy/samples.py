@@ -1,0 +1,252 @@
+"""Samples of what nobody knows, what jobs need and which come; plans that deviate; and the choice among them.
+
+`rate`, (C,), are the cost rates to plan with [€/s], and `base` is the policy that plans on the `stage`.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from gpusched_baselines.rollout_policy.simulation import CONFIG, TIMER, Base, SimulationCopy, plan_by, reset
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator.kernels import Board, Floats, Ints, at, kernel
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.random import Generator
+
+
+def uniforms(rng: Generator, draws: int, jobs: int) -> Floats:
+    """Draw numbers in [0, 1), (D, J), of which every column has one in each of D equal parts: it is even by itself."""
+    places = rng.permuted(np.tile(np.arange(draws), (jobs, 1)), axis=1).T
+    return (places + rng.random((draws, jobs))) / draws
+
+
+@kernel
+def needed(board: Board, job: int, uniform: float) -> float:
+    """Give the epochs that a job needs at a quantile of its distribution, given those done: the right edge of a bin."""
+    curve, largest = sim.curve_of(board, job), board.jobs[job, at.MAX_EPOCHS]
+    b = sim.bin_of(curve.edges, board.jobs[job, at.EPOCHS] / largest)
+    level = uniform * curve.survival[b]
+    while b + 1 < curve.survival.shape[0] and curve.survival[b + 1] > level:
+        b += 1
+    return curve.edges[b + 1] * largest if curve.survival[b] > 0.0 else largest
+
+
+@kernel
+def sample_outcome(start: Board, uniform: Floats, outcome: Floats) -> None:
+    """Write what the active jobs need, and when those that run would be complete, to `outcome`, (J, OUTCOME_COLUMNS)."""
+    jobs = start.jobs
+    for job in range(start.count[at.ACTIVE]):
+        outcome[job, at.NEEDED] = needed(start, job, uniform[job])
+        outcome[job, at.FINISH_S] = np.inf
+        held = int(jobs[job, at.OLD_CONFIG])
+        if held >= 0:
+            to_do = max(0.0, outcome[job, at.NEEDED] - jobs[job, at.ANCHOR_EPOCHS])
+            seconds = start.tau[job, held] * jobs[job, at.SLOWDOWN]
+            outcome[job, at.FINISH_S] = jobs[job, at.ANCHOR_S] + to_do * seconds
+
+
+class Arrivals:
+    """Jobs that may come: those that came so far, at the rate at which they came.
+
+    Args:
+        stage: Where they shall come.
+        draws: How often they are drawn.
+    """
+
+    def __init__(self, board: Board, copy: SimulationCopy, rng: Generator, draws: int) -> None:
+        self._size = len(copy.start.jobs) - int(copy.start.count[at.ACTIVE])
+        known, now = int(board.count[at.SUBMITTED]), board.clock[at.NOW]
+        past = now - board.jobs[0, at.SUBMISSION]
+        if not self._size:
+            return
+        shape = (draws, self._size)
+        gap = past / (known - 1) if known > 1 and past > 0.0 else np.inf
+        picked = rng.integers(known, size=shape)
+        rows = board.jobs[picked]
+        come = now + np.cumsum(rng.exponential(size=shape), axis=1) * gap
+        rows[..., at.DUE] += come - rows[..., at.SUBMISSION]
+        rows[..., at.SUBMISSION] = come
+        _renew(rows)
+        self.jobs, self.tau = rows, board.tau[picked]
+        self._uniform = rng.random(shape)
+
+    def come(self, copy: SimulationCopy, draw: int, outcome: Floats) -> None:
+        """Let those of a draw come."""
+        if not self._size:
+            return
+        first = len(copy.start.jobs) - self._size
+        copy.hidden.jobs[first:], copy.hidden.tau[first:] = self.jobs[draw], self.tau[draw]
+        copy.plan.tau[first:] = self.tau[draw]
+        copy.start.jobs[first:] = self.jobs[draw]
+        for job, uniform in enumerate(self._uniform[draw], first):
+            outcome[job] = needed(copy.start, job, uniform), np.inf
+
+
+def _renew(rows: Floats) -> None:
+    """Let jobs be as they come, in every column that changes in a run."""
+    zero = [at.EPOCHS, at.BASE_EPOCHS, at.BASE_S, at.READY_S, at.ENERGY, at.TARDINESS, at.SWITCHES]
+    nowhere = [
+        at.CONFIG,
+        at.NODE,
+        at.SLOT,
+        at.OLD_CONFIG,
+        at.OLD_NODE,
+        at.OLD_SLOT,
+        at.PREFERRED_NODE,
+        at.PREFERRED_SLOT,
+    ]
+    rows[..., [*zero, at.ANCHOR_EPOCHS, at.ANCHOR_S, at.LAST_NODES]] = 0.0
+    rows[..., [*nowhere, at.LAST_NODE]] = -1.0
+    rows[..., [at.START_S, at.END_S]] = np.nan
+    rows[..., at.TIMER_S], rows[..., at.MILESTONE], rows[..., at.SLOWDOWN] = -np.inf, 1.0, 1.0
+
+
+LEFT = 4  # one in so many goes on from the first heat to the second
+LEAST = 3  # so many draws at least say that a challenger does not win
+
+
+def best_arm(cost: Callable[[int, int], float], size: int, heats: tuple[int, int, int], certainty: float) -> int:
+    """Find a way that is surely cheaper than the first one, 0.
+
+    In the first heat all others run, in the second the cheapest quarter of them. The one that is cheapest after both
+    challenges the first way on draws that had no part in that: whoever is the best of many on some draws is so by
+    chance, too. It wins if its mean difference to the first way there is below 0 by so many standard errors, and gives
+    up as soon as that mean is not below 0.
+
+    Args:
+        cost: What a way costs on a draw [€].
+        size: Number of ways, ≥ 1.
+        heats: Samples of the first heat, ≥ 1, of the second, ≥ 0, and of the challenge, ≥ 2.
+        certainty: How sure it must be, in standard errors, ≥ 0.
+    """
+    if size == 1:
+        return 0
+    first, second, last = np.cumsum(heats).tolist()
+    ways = np.arange(1, size)
+    sums = np.zeros(size)
+    for draw in range(second):
+        if draw == first:
+            best = np.argsort(sums[ways], kind="stable")
+            ways = ways[best[: -(-len(ways) // LEFT)]]
+        for way in (0, *ways.tolist()):
+            sums[way] += cost(way, draw)
+    challenger = int(ways[np.argmin(sums[ways])])
+    if sums[challenger] >= sums[0]:
+        return 0
+    gains: list[float] = []
+    for draw in range(second, last):
+        gains.append(cost(0, draw) - cost(challenger, draw))
+        if len(gains) >= LEAST and not _is_sure(np.array(gains), 0.0):
+            return 0
+    return challenger if _is_sure(np.array(gains), certainty) else 0
+
+
+def _is_sure(gains: Floats, certainty: float) -> bool:
+    """Say whether the mean of gains is above 0 by more than so many standard errors."""
+    return bool(gains.mean() > certainty * gains.std(ddof=1) / np.sqrt(len(gains)))
+
+
+PATIENCE = 0.05  # for how long a job is told to wait, of the time that it is expected to run yet
+PLANNED = [sim.PLANNED, sim.NODE, sim.GPU, sim.TIMER]  # the columns of memory that a plan is read from
+REMEMBERED = slice(sim.ROUND + 1, None)  # those of what is known of a job; 0 for nothing
+
+
+class Order(NamedTuple):
+    """What a job is told: the only configuration that it may have, -1 to wait."""
+
+    job: int
+    config: int
+
+
+def plan_of(copy: SimulationCopy, rate: Floats, base: Base, order: Order | None = None) -> Floats:
+    """Plan the round by a policy, while one job does as it is told.
+
+    Args:
+        order: What the job is told; None if nobody is told anything.
+
+    Returns:
+        What every active job shall get, (A, PLAN_COLUMNS).
+    """
+    work, times = copy.work, copy.plan.tau
+    reset(copy.start, work)
+    size = int(work.count[at.ACTIVE])
+    if order is None:
+        plan_by(copy.plan, rate, base)
+    elif order.config < 0:
+        work.active[order.job : size - 1] = copy.start.active[order.job + 1 : size]
+        work.count[at.ACTIVE] = size - 1
+        plan_by(copy.plan, rate, base)
+        work.memory[order.job, PLANNED] = -1.0, -1.0, -1.0, _wait_until(copy.start, order.job)
+    else:
+        own = times[order.job].copy()
+        times[order.job] = np.where(np.arange(len(own)) == order.config, own, np.inf)
+        work.memory[order.job, REMEMBERED] = 0.0
+        plan_by(copy.plan, rate, base)
+        times[order.job] = own
+    return work.memory[:size, PLANNED]
+
+
+def _wait_until(start: Board, job: int) -> float:
+    """Give when a job that is told to wait is asked again [s]."""
+    seconds = sim.expected_left(start, job) * start.jobs[job, at.CHEAPEST_TAU]
+    return float(start.clock[at.NOW] + max(1.0, PATIENCE * seconds))
+
+
+@kernel
+def worthwhile(board: Board, rate: Floats) -> Ints:
+    """List what jobs may be told, rows of job and configuration, (n, 2): to wait, and what no other dominates.
+
+    A configuration dominates another one if its epochs take at most as long and cost at most as much, and one of the
+    two less; of equal ones the first does.
+    """
+    tau, size = board.tau, board.count[at.ACTIVE]
+    found, n = np.empty((size * (tau.shape[1] + 1), 2), dtype=np.int64), 0
+    for job in range(size):
+        for c in range(-1, tau.shape[1]):
+            if c < 0 or (tau[job, c] < np.inf and not _dominated(tau[job], rate, c)):
+                found[n, 0], found[n, 1] = job, c
+                n += 1
+    return found[:n]
+
+
+@kernel
+def _dominated(seconds: Floats, rate: Floats, config: int) -> bool:
+    own = rate[config] * seconds[config]
+    for c in range(seconds.shape[0]):
+        cost = rate[c] * seconds[c]
+        if (
+            c != config
+            and seconds[c] <= seconds[config]
+            and cost <= own
+            and (seconds[c] < seconds[config] or cost < own or c < config)
+        ):
+            return True
+    return False
+
+
+def deviations(copy: SimulationCopy, rate: Floats, base: Base, own: Floats, most: int, rng: Generator) -> list[Floats]:
+    """Draw plans that differ from the policy's own because one job is told what to do; all are different.
+
+    Args:
+        own: Its own plan, (A, PLAN_COLUMNS).
+        most: How many are drawn; those that come out the same count once.
+    """
+    reset(copy.start, copy.work)
+    orders = worthwhile(copy.plan, rate)
+    orders = orders[own[orders[:, 0], CONFIG] != orders[:, 1]]
+    known = [own]
+    for job, config in orders[rng.permutation(len(orders))[:most]].tolist():
+        plan = plan_of(copy, rate, base, Order(job, config))
+        if not any(same_plan(plan, other) for other in known):
+            known.append(plan)
+    return known[1:]
+
+
+def same_plan(one: Floats, other: Floats) -> bool:
+    """Say whether two plans give every job the same in the same place."""
+    return bool(np.array_equal(one[:, :TIMER], other[:, :TIMER]))

@@ -1,0 +1,257 @@
+"""A roll-out: a round is decided in one way, and what follows by a fixed policy, in one compiled call.
+
+`rate`, (C,), are the cost rates to plan with [€/s], and `base` is the policy that roll-outs follow.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from types import MappingProxyType
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from gpusched_baselines.index_rules.ranks import EXPECTED, Rule, choose_job
+from gpusched_baselines.index_rules.ranks import plan_round as plan_by_index
+from gpusched_baselines.planning.cheapest import with_co_runners
+from gpusched_baselines.sts_x.appraisal import Parts
+from gpusched_baselines.sts_x.plan import unadapted
+from gpusched_baselines.sts_x.policy import execute_plan, plan_round
+from gpusched_env.simulator import kernels as sim
+from gpusched_env.simulator import stepping
+from gpusched_env.simulator.kernels import Board, Floats, at, kernel, lean_kernel
+from gpusched_env.simulator.stepping import Hidden
+
+COPIED = ("nodes", "capacity", "quota", "cells", "hosts", "clock", "count")
+
+
+class SimulationCopy(NamedTuple):
+    """The boards of the roll-outs of one round. Row i of their jobs is the i-th active job; then come those to come.
+
+    Attributes:
+        start: The round as it begins, from an empty cluster; never changed.
+        work: What a roll-out changes.
+        plan: The same arrays but for `tau`: the times with which policies plan.
+        hidden: The outcome that was drawn, and the jobs that were drawn to come.
+    """
+
+    start: Board
+    work: Board
+    plan: Board
+    hidden: Hidden
+
+
+def new_copy(board: Board, coming: int) -> SimulationCopy:
+    """Make the stage of the round that is open on `board`, with room for `coming` jobs that may come."""
+    active = board.active[: board.count[at.ACTIVE]]
+    planned = with_co_runners(board).tau[active]
+    start = _compact(board, active, coming)
+    sim.clear(start, start.active[: len(active)])
+    work = Board(**{n: a if n in _SHARED else a.copy() for n, a in start.__getstate__().items()})
+    plan = Board(**work.__getstate__() | {"tau": _longer(planned, coming)})
+    hidden = Hidden(
+        outcome=np.full((len(active) + coming, at.OUTCOME_COLUMNS), np.inf),
+        jobs=start.jobs.copy(),
+        tau=start.tau.copy(),
+        edges=board.edges,
+        survival=board.survival,
+        tail=board.tail,
+        log=np.empty((0, at.LOG_COLUMNS)),
+    )
+    return SimulationCopy(start, work, plan, hidden)
+
+
+_SHARED = frozenset({"facts", "edges", "survival", "tail"})
+
+
+def _compact(board: Board, active: NDArray[np.int64], coming: int) -> Board:
+    rows = len(active) + coming
+    values: dict[str, Any] = board.__getstate__() | {name: getattr(board, name).copy() for name in COPIED}
+    for name in ("jobs", "tau", "memory"):
+        values[name] = _longer(getattr(board, name)[active], coming)
+    values |= {"active": np.arange(rows), "keys": np.zeros(rows), "order": np.zeros(rows, dtype=np.int64)}
+    start = Board(**values)
+    count = start.count
+    count[[at.SUBMITTED, at.ACTIVE, at.DONE]] = len(active), len(active), 0
+    count[[at.LOGGING, at.MILESTONES, at.LOGGED, at.IDLE]] = 0
+    start.clock[at.REVIEW] = np.inf
+    return start
+
+
+def _longer(rows: NDArray[np.float64], more: int) -> NDArray[np.float64]:
+    """Give the rows and so many rows of zeros more, contiguous."""
+    return np.concatenate([rows, np.zeros((more, rows.shape[1]))])
+
+
+@kernel
+def reset(start: Board, work: Board) -> None:
+    """Let the roll-out begin again."""
+    work.jobs[:, :] = start.jobs
+    work.memory[:, :] = start.memory
+    work.nodes[:, :] = start.nodes
+    work.capacity[:, :] = start.capacity
+    work.quota[:, :] = start.quota
+    work.cells[:, :] = start.cells
+    work.hosts[:, :] = start.hosts
+    work.clock[:] = start.clock
+    work.count[:] = start.count
+    work.active[:] = start.active
+
+
+@kernel
+def cost_of_rest(board: Board, hidden: Hidden, rate: Floats) -> float:
+    """Estimate the energy and the tardiness of the jobs that are active when a roll-out stops [€].
+
+    Jobs that run go on, each in the configuration where what it still needs costs least, a change included. Those that
+    wait begin when the GPUs have done the work before them, by weight per work: as if all GPUs were one machine.
+
+    Args:
+        board: The board, between two rounds.
+        hidden: The outcome that was drawn.
+    """
+    jobs, active, configs = board.jobs, board.active, board.facts.configs
+    size, gpus, work, total = board.count[at.ACTIVE], 0, 0.0, 0.0
+    for n in range(board.nodes.shape[0] - board.hosts.shape[0]):
+        gpus += board.nodes[n, at.NODE_GPUS]
+    keys, own = np.empty(size), np.zeros(size)
+    for i in range(size):
+        job = active[i]
+        left = max(0.0, hidden.outcome[job, at.NEEDED] - jobs[job, at.EPOCHS])
+        held, best = int(jobs[job, at.CONFIG]), int(jobs[job, at.CHEAPEST])
+        shown = held if held >= 0 else best
+        own[i] = left * board.tau[job, shown] * configs[shown, at.CONFIG_SIZE] / at.UNITS
+        keys[i] = -np.inf if held >= 0 else -jobs[job, at.WEIGHT] / max(own[i], 1e-9)
+    for i in sim.ranked(keys, size):
+        job = active[i]
+        left = max(0.0, hidden.outcome[job, at.NEEDED] - jobs[job, at.EPOCHS])
+        runs = jobs[job, at.CONFIG] >= 0
+        total += _least(board, job, left, 0.0 if runs else work / gpus, rate)
+        work += own[i]
+    return total
+
+
+@kernel
+def _least(board: Board, job: int, left: float, begin: float, rate: Floats) -> float:
+    """Give the least that `left` epochs of a job cost that begin in `begin` seconds [€]."""
+    jobs, tau, now = board.jobs, board.tau, board.clock[at.NOW]
+    held, least = int(jobs[job, at.CONFIG]), np.inf
+    for c in range(tau.shape[1]):
+        if tau[job, c] == np.inf:
+            continue
+        seconds = left * tau[job, c] * (jobs[job, at.SLOWDOWN] if c == held else 1.0)
+        if c == held:
+            seconds += max(0.0, jobs[job, at.READY_S] - now)
+        else:
+            seconds += jobs[job, at.RESTART_S] if held >= 0 else sim.switch_s(board, job, c)
+        late = now + begin + seconds - max(jobs[job, at.DUE], now)
+        least = min(least, rate[c] * seconds + jobs[job, at.WEIGHT] * max(0.0, late))
+    return least
+
+
+class Base(NamedTuple):
+    """A policy that plans whole rounds.
+
+    Attributes:
+        by_index: Whether it is an index rule; else it is STS-X.
+        parts: The parts of STS-X that are in use.
+        rule: The index rule.
+    """
+
+    by_index: bool
+    parts: Parts
+    rule: Rule
+
+
+STS_X = Base(
+    by_index=False,
+    parts=Parts(waits=True, consolidates=True, spreads=True, guarantees=False, priced=True, by_value=True, stays=True),
+    rule=Rule(EXPECTED, 0.25, 0.5, 0.1),
+)
+
+BASES: Mapping[str, Base] = MappingProxyType({"sts-x": STS_X, "atc": STS_X._replace(by_index=True)})
+"""The policies that roll-outs may follow, by name."""
+
+
+@kernel
+def plan_by(board: Board, rate: Floats, base: Base) -> None:
+    """Plan the round by a policy; write what every job shall get to its memory, as a plan.
+
+    Args:
+        board: The board with the times to plan with.
+    """
+    if not base.by_index:
+        plan_round(board, base.parts, unadapted(board.count[at.ACTIVE], rate))
+        return
+    plan_by_index(board, base.rule)
+    memory = board.memory
+    for job in board.active[: board.count[at.ACTIVE]]:
+        config, timer = choose_job(board, base.rule, job)
+        memory[job, sim.PLANNED], memory[job, sim.TIMER] = config, timer
+        memory[job, sim.NODE], memory[job, sim.GPU] = -1.0, -1.0  # the place is open
+
+
+# What a plan says of a job of the round.
+CONFIG, NODE, GPU, TIMER = range(4)
+PLAN_COLUMNS = 4
+
+
+@lean_kernel
+def write_plan(board: Board, plan: Floats) -> None:
+    """Write a plan of the active jobs, (A, PLAN_COLUMNS), to their memory."""
+    for i in range(board.count[at.ACTIVE]):
+        job = board.active[i]
+        board.memory[job, sim.ROUND] = board.count[at.ROUND]
+        board.memory[job, sim.PLANNED], board.memory[job, sim.NODE] = plan[i, CONFIG], plan[i, NODE]
+        board.memory[job, sim.GPU], board.memory[job, sim.TIMER] = plan[i, GPU], plan[i, TIMER]
+
+
+@kernel
+def simulate_copy(
+    copy: SimulationCopy, outcome: Floats, rate: Floats, first: Floats, base: Base, until: float, most: int
+) -> tuple[float, float]:
+    """Decide the round as `first` says, and those that follow by a policy.
+
+    Args:
+        outcome: What jobs need, and when those that run would be complete: drawn, (J, OUTCOME_COLUMNS).
+        first: What every active job shall get in the round, (A, PLAN_COLUMNS).
+        until: When it stops at the latest [s].
+        most: After how many rounds it stops at the latest, ≥ 1.
+
+    Returns:
+        What it costs from now on, with an estimate of what is left at the end [€]; and when it stopped [s].
+    """
+    start, work, hidden = copy.start, copy.work, copy.hidden
+    reset(start, work)
+    hidden.outcome[:, :] = outcome
+    write_plan(work, first)
+    _decide(work, hidden)
+    clock, rounds = work.clock, 1
+    while rounds < most and _goes_on(work, hidden, until):
+        if work.count[at.ACTIVE] > 0:
+            stepping.begin_round(work, True)
+            plan_by(copy.plan, rate, base)
+            _decide(work, hidden)
+            rounds += 1
+    paid = clock[at.BILL] + clock[at.TARDINESS_COST] - start.clock[at.BILL] - start.clock[at.TARDINESS_COST]
+    return paid + cost_of_rest(work, hidden, rate), clock[at.NOW]
+
+
+@kernel
+def _decide(board: Board, hidden: Hidden) -> None:
+    sim.order_by(board, sim.PRESSURE, False)
+    execute_plan(board, board.order[: board.count[at.TO_ASK]])
+    stepping.commit_round(board, hidden)
+
+
+@kernel
+def _goes_on(board: Board, hidden: Hidden, until: float) -> bool:
+    """Run to the next event, or to the end if that comes first; return False at the end."""
+    time, clock = stepping.next_event(board, hidden), board.clock
+    if time > until:
+        if until > clock[at.NOW]:
+            stepping.accrue(board, until)
+        return False
+    if time == np.inf and board.count[at.ACTIVE] == 0:
+        return False
+    return stepping.advance(board, hidden)

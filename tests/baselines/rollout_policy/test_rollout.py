@@ -1,0 +1,121 @@
+"""Roll-outs play what the simulator plays, and rollout decides on what may be known alone."""
+
+from dataclasses import replace
+
+import numpy as np
+import pytest
+
+from gpusched_baselines import StsX
+from gpusched_baselines.registry import make_policy
+from gpusched_baselines.rollout_policy import RolloutPolicy
+from gpusched_baselines.rollout_policy.policy import Settings
+from gpusched_baselines.rollout_policy.samples import Order, deviations, plan_of, same_plan
+from gpusched_baselines.rollout_policy.simulation import (
+    BASES,
+    CONFIG,
+    TIMER,
+    SimulationCopy,
+    new_copy,
+    simulate_copy,
+)
+from gpusched_env import Instance, Result, simulate
+from gpusched_env.audit import audit
+from gpusched_env.formats import write_run
+from gpusched_env.simulator import State
+from gpusched_env.simulator import layout as at
+from instances import random_instance
+from policies import QUICK_LOOK
+from refusals import refused
+from untouched import arrays, assert_unchanged
+
+QUICK = RolloutPolicy(QUICK_LOOK)
+
+
+def begun(instance: Instance) -> tuple[State, SimulationCopy]:
+    """Open the first round, and make its stage."""
+    state = State(instance)
+    state.advance()
+    state.begin_round(True)
+    return state, new_copy(state.board, 0)
+
+
+@pytest.mark.parametrize("name", BASES)
+@pytest.mark.parametrize("seed", [1, 2])
+def test_a_roll_out_with_the_true_epochs_costs_what_the_simulator_says(name: str, seed: int):
+    """All jobs are there at the beginning. What STS-X has remembered of the first round may move its later ones."""
+    instance = random_instance(seed, span_s=0.0, kinds=True, restart_s=20.0)
+    state, copy = begun(instance)
+    outcome = np.full((len(instance.jobs), at.OUTCOME_COLUMNS), np.inf)
+    outcome[:, at.NEEDED] = instance.jobs.epochs_needed
+    rate = StsX().rates(state.board)
+    cost, _ = simulate_copy(copy, outcome, rate, plan_of(copy, rate, BASES[name]), BASES[name], np.inf, 10_000)
+    assert cost == pytest.approx(simulate(instance, make_policy(name)).total_eur, rel=1e-3)
+
+
+def test_a_roll_out_stops_in_time():
+    state, copy = begun(random_instance(1, span_s=0.0))
+    rate, base = StsX().rates(state.board), BASES["sts-x"]
+    outcome = np.full((12, at.OUTCOME_COLUMNS), np.inf)
+    outcome[:, at.NEEDED] = state.board.jobs[:, at.MAX_EPOCHS]
+    plan = plan_of(copy, rate, base)
+    assert simulate_copy(copy, outcome, rate, plan, base, 5.0, 1000)[1] == 5.0
+    assert simulate_copy(copy, outcome, rate, plan, base, np.inf, 1)[1] == 0.0
+
+
+def test_a_job_that_is_told_to_wait_waits_for_a_while_and_others_are_planned_without_it():
+    state, copy = begun(random_instance(1, span_s=0.0))
+    rate, base = StsX().rates(state.board), BASES["sts-x"]
+    own = plan_of(copy, rate, base)
+    job = int(np.flatnonzero(own[:, CONFIG] >= 0)[0])
+    told = plan_of(copy, rate, base, Order(job, -1))
+    assert told[job, CONFIG] == -1
+    assert 0.0 < told[job, TIMER] < np.inf
+    assert same_plan(plan_of(copy, rate, base), own)
+
+
+def test_deviations_differ_from_the_plan_and_from_one_another():
+    state, copy = begun(random_instance(3, span_s=0.0, kinds=True))
+    rate, base = StsX().rates(state.board), BASES["sts-x"]
+    own = plan_of(copy, rate, base)
+    found = deviations(copy, rate, base, own, 30, np.random.default_rng(0))
+    assert len(found) > 5
+    assert len({plan[:, :TIMER].tobytes() for plan in [own, *found]}) == len(found) + 1
+
+
+def test_looking_ahead_leaves_the_run_as_it_is():
+    state, _ = begun(random_instance(4, kinds=True, interference=True))
+    before = arrays(state)
+    QUICK.choose(state.view, int(state.view.active[0]))
+    assert_unchanged(state, before)
+
+
+def until(result: Result, time_s: float) -> list[list[float]]:
+    """List what began before a time."""
+    return result.log[result.log[:, at.LOG_START] < time_s][:, [at.LOG_JOB, at.LOG_NODE, at.LOG_CONFIG]].tolist()
+
+
+@pytest.mark.parametrize("seed", [1, 5])
+def test_decisions_do_not_depend_on_what_jobs_will_need(seed: int):
+    instance = random_instance(seed, jobs=8)
+    jobs = instance.jobs
+    other = replace(instance, jobs=replace(jobs, epochs_needed=jobs.max_epochs))
+    first, second = simulate(instance, QUICK), simulate(other, QUICK)
+    ended = min(first.completion_s.min(), second.completion_s.min())
+    seen = sorted(until(first, ended))
+    assert seen
+    assert seen == sorted(until(second, ended))
+
+
+@pytest.mark.parametrize("seed", [1, 2])
+def test_runs_pass_the_audit_and_are_the_same_again(seed: int, tmp_path):
+    instance = random_instance(seed, jobs=10, kinds=True, interference=True, restart_s=10.0)
+    result = simulate(instance, QUICK)
+    write_run(result, tmp_path / "run")
+    assert audit(tmp_path / "run") == []
+    np.testing.assert_array_equal(simulate(instance, QUICK, seed=1).log, result.log)
+
+
+@pytest.mark.parametrize("setting", [{"first": 0}, {"challenge": 1}, {"bases": ("edf",)}, {"bases": ()}, {"rounds": 0}])
+def test_settings_out_of_range_are_refused(setting: dict):
+    with refused(*next(iter(setting.items()))):
+        Settings(**setting)
